@@ -1,0 +1,48 @@
+# The README's two commands are `make demo` and `make test`. Both install what is missing, say what they install, and
+# build before they run. Everything else here is a part of those two, useful alone.
+
+SHELL := /bin/bash
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+# What a plain Debian machine lacks: the compiler for the schedulers, its formatter, and the headers that BPF C includes.
+APT_PACKAGES := clang-19 clang-format-19 libbpf-dev linux-libc-dev gcc libc6-dev make ca-certificates
+RUST_VERSION := 1.95.0
+CARGO := cargo
+RELEASE := target/release/fairground
+
+.PHONY: help demo test setup build lint fmt bench fuzz-smoke clean
+
+help: ## What can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
+
+demo: build ## Install, build, and reproduce the time-slice report of 2009
+	@echo
+	$(RELEASE) reproduce slice-2009
+
+test: build ## Install, build, and run every test (debug build, held against the release build)
+	$(CARGO) build --locked --workspace --all-targets
+	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
+
+build: setup ## The release binary
+	$(CARGO) build --locked --release -p fairground
+
+setup: ## Install missing packages; explains itself, asks for root only when something is missing
+	@./setup.sh $(RUST_VERSION) $(APT_PACKAGES)
+
+lint: setup ## Formatting and clippy, warnings as errors
+	$(CARGO) fmt --all --check
+	clang-format-19 --dry-run -Werror policies/*.bpf.c policies/include/*.h
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+fmt: ## Format everything
+	$(CARGO) fmt --all
+	clang-format-19 -i policies/*.bpf.c policies/include/*.h
+
+bench: build ## Simulated scheduling events per second of wall time, one core
+	$(CARGO) run --locked --release -p fairground-benches --bin events
+
+fuzz-smoke: setup ## Each fuzz target for a few seconds from a fixed seed
+	$(MAKE) -C fuzz smoke
+
+clean: ## Remove what was built
+	$(CARGO) clean

@@ -1,0 +1,1 @@
+//! Home of the benchmarks; see `src/bin/`.

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what the build needs and this machine lacks. Usage: setup.sh RUST_VERSION PACKAGE...
+# Silent when nothing is missing. Without root it says what to install and stops.
+set -euo pipefail
+
+rust_version=$1
+shift
+
+missing=()
+for package in "$@"; do
+  dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+
+if ((${#missing[@]})); then
+  if ((EUID == 0)); then
+    as_root=()
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    as_root=(sudo)
+  else
+    echo "fairground needs these Debian packages: ${missing[*]}" >&2
+    echo "Installing them takes root. Run:  sudo apt-get install ${missing[*]}" >&2
+    echo "and then this command again." >&2
+    exit 2
+  fi
+  echo "Installing Debian packages: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if ! command -v cargo >/dev/null; then
+  echo "fairground needs Rust $rust_version or newer, and there is no cargo on this machine." >&2
+  echo "Install it (no root needed):  curl -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain $rust_version" >&2
+  echo "and then run this command again." >&2
+  exit 2
+fi

@@ -1,0 +1,1 @@
+//! Home of the whole-program tests; see `tests/tests/`.

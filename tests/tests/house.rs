@@ -1,0 +1,242 @@
+//! The rules of the house (ARCHITECTURE.md), checked. Each failure names the file, the rule and the remedy.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+/// Which crates of the workspace a crate may depend on. Dev-dependencies are free.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("trace", &[]),
+    ("workload", &[]),
+    ("bpf", &[]),
+    ("report", &[]),
+    ("analysis", &["trace"]),
+    ("machine", &["bpf", "trace", "workload"]),
+    ("cli", &["analysis", "bpf", "machine", "policies", "report", "trace", "workload"]),
+];
+
+/// A file longer than this holds two ideas.
+const FILE_LINES_MAX: usize = 500;
+/// A function longer than this does two things.
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// What the simulated machine must not touch, and what to use in its place.
+const MACHINE_BANS: &[(&str, &str)] = &[
+    ("std::fs", "the caller reads files and hands in bytes"),
+    ("std::net", "the machine talks to nobody"),
+    ("std::env", "settings come in through MachineConfig"),
+    ("std::time", "time is the machine's own clock"),
+    ("std::thread", "one machine is one thread: its caller's"),
+    ("std::process", "the caller decides what a failure means"),
+    ("static mut", "state lives in the Machine"),
+    ("thread_local!", "state lives in the Machine"),
+    ("OnceLock", "state lives in the Machine"),
+    ("LazyLock", "state lives in the Machine"),
+    ("println!", "results are returned"),
+    ("eprintln!", "results are returned"),
+    ("f32", "time and weight are integers"),
+    ("f64", "time and weight are integers"),
+    ("HashMap", "BTreeMap or a Vec by index: no hash order may reach an output"),
+    ("HashSet", "BTreeSet or a bit mask: no hash order may reach an output"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace").to_owned()
+}
+
+fn files_below(dir: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> =
+        fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            if !path.ends_with("target") {
+                files_below(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+}
+
+fn rust_sources() -> Vec<(String, String)> {
+    let root = root();
+    let mut paths = Vec::new();
+    for dir in ["crates", "policies", "tests", "benches", "fuzz"] {
+        files_below(&root.join(dir), "rs", &mut paths);
+    }
+    assert!(paths.len() > 30, "found only {} Rust files below {}", paths.len(), root.display());
+    paths
+        .into_iter()
+        .map(|p| {
+            let text = fs::read_to_string(&p).expect("a source file is UTF-8");
+            let name = p.strip_prefix(&root).expect("found below the root").display().to_string();
+            (name, text)
+        })
+        .collect()
+}
+
+fn verdict(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "{rule}\n  {}", broken.join("\n  "));
+}
+
+#[test]
+fn arrows_go_down_only() {
+    let mut broken = Vec::new();
+    for (name, allowed) in ARROWS {
+        let path = root().join("crates").join(name).join("Cargo.toml");
+        let manifest: toml::Table =
+            fs::read_to_string(&path).expect("every crate has a manifest").parse().expect("TOML");
+        let mut tables = vec![manifest.get("dependencies"), manifest.get("build-dependencies")];
+        for (_, target) in manifest.get("target").and_then(|t| t.as_table()).into_iter().flatten() {
+            tables.push(target.get("dependencies"));
+        }
+        for table in tables.into_iter().flatten().filter_map(|t| t.as_table()) {
+            for dependency in table.keys().filter_map(|k| k.strip_prefix("fairground-")) {
+                if !allowed.contains(&dependency) {
+                    broken.push(format!(
+                        "crates/{name}/Cargo.toml: `{name}` must not know `{dependency}` (it may know {allowed:?})"
+                    ));
+                }
+            }
+        }
+    }
+    verdict("Arrows go down only: move the code, or hand the data in as an argument.", &broken);
+}
+
+#[test]
+fn every_crate_has_its_arrows_stated() {
+    let mut dirs: Vec<_> = fs::read_dir(root().join("crates"))
+        .expect("crates/ exists")
+        .map(|e| e.expect("readable").file_name().into_string().expect("UTF-8"))
+        .collect();
+    dirs.sort();
+    let mut stated: Vec<_> = ARROWS.iter().map(|(n, _)| (*n).to_owned()).collect();
+    stated.sort();
+    assert_eq!(dirs, stated, "state the new crate's arrows in ARROWS and in ARCHITECTURE.md");
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
+    for name in &dirs {
+        assert!(page.contains(&format!("`{name}`")), "ARCHITECTURE.md does not speak of `{name}`");
+    }
+}
+
+/// The text with comments and test modules taken out: rules about code do not bind prose or tests.
+fn code_only(text: &str) -> Vec<(usize, String)> {
+    let body = text.split("#[cfg(test)]").next().unwrap_or(text);
+    body.lines()
+        .enumerate()
+        .map(|(n, line)| (n + 1, line.split("//").next().unwrap_or("").to_owned()))
+        .collect()
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        edge(line[..at].chars().next_back()) && edge(line[at + word.len()..].chars().next())
+    })
+}
+
+#[test]
+fn the_machine_touches_nothing_outside() {
+    let mut broken = Vec::new();
+    for (name, text) in rust_sources().iter().filter(|(n, _)| n.starts_with("crates/machine/src")) {
+        if name.ends_with("tests.rs") || name.contains("/tests/") {
+            continue;
+        }
+        for (line_number, line) in code_only(text) {
+            for (word, remedy) in MACHINE_BANS {
+                if has_word(&line, word) {
+                    broken.push(format!("{name}:{line_number}: `{word}`: {remedy}"));
+                }
+            }
+        }
+    }
+    verdict("`machine` opens no file, reads no clock, has no global state, no thread, no floats.", &broken);
+}
+
+struct LongFunctions<'a> {
+    file: &'a str,
+    broken: &'a mut Vec<String>,
+}
+
+impl LongFunctions<'_> {
+    fn check(&mut self, name: &syn::Ident, block: &syn::Block) {
+        let lines = block.span().end().line - block.span().start().line + 1;
+        if lines > FUNCTION_LINES_MAX {
+            self.broken.push(format!(
+                "{}:{}: `{name}` has {lines} lines",
+                self.file,
+                name.span().start().line
+            ));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for LongFunctions<'_> {
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.check(&item.sig.ident, &item.block);
+        syn::visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.check(&item.sig.ident, &item.block);
+        syn::visit::visit_impl_item_fn(self, item);
+    }
+}
+
+#[test]
+fn functions_and_files_stay_small() {
+    let mut broken = Vec::new();
+    for (name, text) in rust_sources() {
+        let lines = text.lines().count();
+        if lines > FILE_LINES_MAX {
+            broken.push(format!("{name}: {lines} lines: which two ideas live in it?"));
+        }
+        let file = syn::parse_file(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        LongFunctions { file: &name, broken: &mut broken }.visit_file(&file);
+    }
+    let mut sources = Vec::new();
+    files_below(&root().join("policies"), "c", &mut sources);
+    files_below(&root().join("policies"), "h", &mut sources);
+    for path in sources {
+        let lines = fs::read_to_string(&path).expect("UTF-8").lines().count();
+        if lines > FILE_LINES_MAX {
+            broken.push(format!("{}: {lines} lines", path.display()));
+        }
+    }
+    verdict("Files hold one idea, functions do one thing: split them.", &broken);
+}
+
+#[test]
+fn versions_replace_each_other() {
+    let mut broken = Vec::new();
+    for (name, text) in rust_sources() {
+        for (line_number, line) in code_only(&text) {
+            let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+            for word in words {
+                if ["_v2", "_enhanced", "_final", "_old"].iter().any(|s| word.ends_with(s)) {
+                    broken.push(format!("{name}:{line_number}: `{word}`"));
+                }
+            }
+        }
+    }
+    verdict("Replace, don't accrete: one name for one thing.", &broken);
+}
+
+#[test]
+fn everything_public_is_explained_in_the_pages() {
+    let root = root();
+    let mut seen = BTreeMap::new();
+    for page in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        seen.insert(page, root.join(page).exists());
+    }
+    let missing: Vec<_> = seen.iter().filter(|(_, there)| !**there).map(|(p, _)| (*p).to_owned()).collect();
+    verdict("These pages must exist:", &missing);
+    let readme = fs::read_to_string(root.join("README.md")).expect("README.md is UTF-8");
+    for command in ["make demo", "make test"] {
+        assert!(readme.contains(command), "README.md does not show `{command}`");
+    }
+}
