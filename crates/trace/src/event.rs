@@ -1,0 +1,132 @@
+//! One event of the stream.
+
+use crate::TaskId;
+
+/// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark or of a parameter change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label(pub u32);
+
+/// The state in which a task left the CPU (the letter that `sched_switch` prints as `prev_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TaskState {
+    /// `R`: still runnable. It was preempted, or it yielded; the kernel counts both as involuntary.
+    Runnable,
+    /// `S`: interruptible sleep.
+    Sleeping,
+    /// `D`: uninterruptible sleep.
+    Uninterruptible,
+    /// `T` or `t`: stopped or traced.
+    Stopped,
+    /// `X` or `Z`: dead.
+    Dead,
+    /// `P`, `I` or another letter: parked or idle kernel thread.
+    Parked,
+}
+
+/// Which callback of the scheduler ran (`struct sched_ext_ops`), for [`EventKind::Callback`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum CallbackKind {
+    SelectCpu,
+    Enqueue,
+    Dequeue,
+    Dispatch,
+    Tick,
+    Runnable,
+    Running,
+    Stopping,
+    Quiescent,
+    Yield,
+    UpdateIdle,
+    SetWeight,
+    SetCpumask,
+    InitTask,
+    ExitTask,
+    Enable,
+    Disable,
+    Init,
+    Exit,
+    Timer,
+    CpuAcquire,
+    CpuRelease,
+    Other,
+}
+
+impl CallbackKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [CallbackKind; 23] = [
+        CallbackKind::SelectCpu,
+        CallbackKind::Enqueue,
+        CallbackKind::Dequeue,
+        CallbackKind::Dispatch,
+        CallbackKind::Tick,
+        CallbackKind::Runnable,
+        CallbackKind::Running,
+        CallbackKind::Stopping,
+        CallbackKind::Quiescent,
+        CallbackKind::Yield,
+        CallbackKind::UpdateIdle,
+        CallbackKind::SetWeight,
+        CallbackKind::SetCpumask,
+        CallbackKind::InitTask,
+        CallbackKind::ExitTask,
+        CallbackKind::Enable,
+        CallbackKind::Disable,
+        CallbackKind::Init,
+        CallbackKind::Exit,
+        CallbackKind::Timer,
+        CallbackKind::CpuAcquire,
+        CallbackKind::CpuRelease,
+        CallbackKind::Other,
+    ];
+}
+
+/// What happened. Task and CPU numbers are those of the trace.
+#[allow(missing_docs)] // The fields are named by the variant's own sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The CPU stopped running `prev` and started to run `next` ([`TaskId::IDLE`] is the idle task of every CPU).
+    Switch { prev: TaskId, prev_state: TaskState, next: TaskId },
+    /// `waker`, running on the event's CPU, asked for `task` to wake (`sched_waking`). `target_cpu` is the CPU on which
+    /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when an interrupt on an idle CPU did it.
+    Waking { task: TaskId, waker: TaskId, target_cpu: u32 },
+    /// `task` is runnable, queued for `target_cpu` (`sched_wakeup`).
+    Wakeup { task: TaskId, target_cpu: u32 },
+    /// A new task is runnable for the first time (`sched_wakeup_new`).
+    WakeupNew { task: TaskId, target_cpu: u32 },
+    /// `task` was moved between the queues of two CPUs (`sched_migrate_task`).
+    Migrate { task: TaskId, from_cpu: u32, to_cpu: u32 },
+    /// `parent` made `child`.
+    Fork { parent: TaskId, child: TaskId },
+    /// `task` ended.
+    Exit { task: TaskId },
+    /// The nice value of `task` became `nice` (−20…19).
+    Nice { task: TaskId, nice: i8 },
+    /// The timer tick of the event's CPU arrived while `task` was running.
+    Tick { task: TaskId },
+    /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for it.
+    Callback { kind: CallbackKind, task: TaskId },
+    /// The workload said something: a worker's answer, the end of a report.
+    Mark { task: TaskId, label: Label, value: u64 },
+    /// A tunable of the scheduler changed; the label reads `name=value`.
+    Param { label: Label },
+    /// The recorder lost `count` events of the event's CPU about here.
+    Lost { count: u64 },
+}
+
+/// An event with its time and place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Nanoseconds since the trace's clock started.
+    pub time_ns: u64,
+    /// The CPU on which it happened.
+    pub cpu: u32,
+    /// Instructions of the scheduler's program executed for this step: on `Switch`, everything that the policy executed on
+    /// this CPU to leave `prev` and choose `next`; on `Wakeup` and `WakeupNew`, choosing the CPU and enqueueing; on `Tick`,
+    /// the tick. 0 where [`crate::Trace::counts_insns`] is false: there it means "not measured".
+    pub insns: u32,
+    /// What happened.
+    pub kind: EventKind,
+}

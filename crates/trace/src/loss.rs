@@ -1,0 +1,22 @@
+//! What a reader could not take over. Shown with every result that comes from the trace; never swallowed.
+
+/// Counts of what is missing from a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Events that the recorder itself reported as lost.
+    pub lost_events: u64,
+    /// Lines or records that could not be read.
+    pub unreadable: u64,
+    /// Lines or records of a kind that the reader does not use.
+    pub skipped: u64,
+    /// Events whose time lay before the previous event of the same CPU.
+    pub clock_jumps: u64,
+    /// Times that a pid was seen again after its exit, or with contradicting switches.
+    pub pid_reuses: u64,
+    /// Switches whose `prev` was not the task that the CPU was known to run.
+    pub broken_switches: u64,
+    /// The first problem in words, with its line or byte.
+    pub first: Option<String>,
+    /// True when the input ended in the middle of a record.
+    pub truncated: bool,
+}

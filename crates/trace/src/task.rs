@@ -1,0 +1,41 @@
+//! The tasks that a trace speaks of.
+
+/// A task's index in [`crate::Trace::tasks`]. Unlike a pid it is never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+impl TaskId {
+    /// The idle task (pid 0 on every CPU).
+    pub const IDLE: TaskId = TaskId(0);
+
+    /// Whether this is the idle task.
+    pub fn is_idle(self) -> bool {
+        self == Self::IDLE
+    }
+
+    /// As an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// The kernel's pid (a thread's own number).
+    pub pid: u32,
+    /// The last name seen.
+    pub comm: String,
+    /// The nice value (−20…19) at its first appearance; `None` when the recording does not say or the task is not of the
+    /// normal class. Later changes are [`crate::EventKind::Nice`] events.
+    pub nice: Option<i8>,
+    /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or not known.
+    pub allowed_cpus: Option<Vec<(u32, u32)>>,
+}
+
+impl TaskInfo {
+    /// A task of the normal class that may run anywhere.
+    pub fn new(pid: u32, comm: &str) -> Self {
+        Self { pid, comm: comm.to_owned(), nice: None, allowed_cpus: None }
+    }
+}
