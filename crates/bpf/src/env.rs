@@ -1,0 +1,57 @@
+//! What a program is linked against and runs upon: the environment (types, kfuncs, configuration) and the host.
+
+use crate::{Memory, TargetTypes, Trap};
+
+/// A host function: a kfunc, or a helper that the environment supplies. It gets the host, the guest's memory, and r1…r5.
+/// Pointers among the arguments are guest addresses; [`Memory`] checks each access.
+pub type HostFn<H> = fn(&mut H, &Memory, [u64; 5]) -> Result<u64, Trap>;
+
+/// A function of the program, as a callback: an index into [`crate::Linked::functions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FuncRef(pub usize);
+
+/// What helpers need of the machine underneath.
+pub trait Host {
+    /// `bpf_get_prandom_u32`: the next number of the host's own seeded sequence.
+    fn random_u32(&mut self) -> u32;
+
+    /// One line of `bpf_trace_printk`, formatted, without the trailing newline.
+    fn print(&mut self, line: &str);
+
+    /// `bpf_timer_start`. `timer` is the guest address of the `struct bpf_timer`, which identifies it. When it expires, the
+    /// host calls [`crate::Instance::call_function`] with `callback` and `args` (map, key pointer, value pointer).
+    /// `time_ns` is a delay, or a point in time when `flags` has `BPF_F_TIMER_ABS` (1). Returns 0 or a negative errno.
+    fn timer_start(
+        &mut self,
+        timer: u64,
+        callback: FuncRef,
+        args: [u64; 5],
+        time_ns: u64,
+        flags: u64,
+    ) -> i64;
+
+    /// `bpf_timer_cancel`: 1 if the timer was armed, 0 if not, or a negative errno.
+    fn timer_cancel(&mut self, timer: u64) -> i64;
+}
+
+/// The simulated kernel that an object is linked against.
+#[derive(Clone, Debug)]
+pub struct Env<H> {
+    /// Types for CO-RE relocations.
+    pub types: TargetTypes,
+    /// Kfuncs by name. Iterators over numbers, RCU and preemption sections come with this crate.
+    pub kfuncs: Vec<(&'static str, HostFn<H>)>,
+    /// Helpers by UAPI number that this environment supplies or replaces.
+    pub helpers: Vec<(u32, HostFn<H>)>,
+    /// `CONFIG_…` and `LINUX_KERNEL_VERSION` externs.
+    pub kconfig: Vec<(String, u64)>,
+    /// Kernel variables (`__ksym`) and the guest addresses that they get.
+    pub ksyms: Vec<(String, u64)>,
+}
+
+impl<H> Env<H> {
+    /// An environment with types and nothing else.
+    pub fn new(types: TargetTypes) -> Env<H> {
+        Env { types, kfuncs: vec![], helpers: vec![], kconfig: vec![], ksyms: vec![] }
+    }
+}

@@ -1,0 +1,258 @@
+//! Guest memory as the host sees it: every access is checked against the pages that the instance has.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ptr;
+
+use crate::instance::InstanceError;
+use crate::region::{Access, GUEST_SIZE, PAGE, Region};
+use crate::trap::{Trap, TrapKind};
+
+/// Guest addresses below this are NULL plus an offset.
+pub(crate) const NULL_BYTES: u64 = 64 << 10;
+/// The heap is committed in steps of this many bytes.
+const HEAP_STEP: u64 = 1 << 20;
+
+/// The memory of one instance. Guest addresses are taken modulo 2³², as generated code takes them.
+///
+/// Methods take `&self`: the program owns this memory as much as the host does. Values are little-endian.
+#[derive(Debug)]
+pub struct Memory {
+    guest: *mut u8,
+    perms: *const u8,
+    region: Region,
+    heap_next: Cell<u64>,
+    heap_end: Cell<u64>,
+    free: RefCell<BTreeMap<(u64, u64), Vec<u64>>>,
+}
+
+macro_rules! accessors {
+    ($($load:ident $store:ident $type:ty)*) => {$(
+        #[doc = concat!("Loads a `", stringify!($type), "`; any alignment.")]
+        #[inline]
+        pub fn $load(&self, addr: u64) -> Result<$type, Trap> {
+            let from = self.at(addr, size_of::<$type>() as u64, Access::Read)?;
+            // SAFETY: `at` found the whole range readable.
+            Ok(<$type>::from_le(unsafe { from.cast::<$type>().read_unaligned() }))
+        }
+
+        #[doc = concat!("Stores a `", stringify!($type), "`; any alignment.")]
+        #[inline]
+        pub fn $store(&self, addr: u64, value: $type) -> Result<(), Trap> {
+            let to = self.at(addr, size_of::<$type>() as u64, Access::ReadWrite)?;
+            // SAFETY: `at` found the whole range writable.
+            unsafe { to.cast::<$type>().write_unaligned(value.to_le()) };
+            Ok(())
+        }
+    )*};
+}
+
+impl Memory {
+    pub(crate) fn new(region: Region, heap_start: u64) -> Memory {
+        Memory {
+            guest: region.guest(),
+            perms: region.perms(),
+            region,
+            heap_next: Cell::new(heap_start),
+            heap_end: Cell::new(heap_start),
+            free: RefCell::default(),
+        }
+    }
+
+    accessors! {
+        load_u8 store_u8 u8
+        load_u16 store_u16 u16
+        load_u32 store_u32 u32
+        load_u64 store_u64 u64
+    }
+
+    /// Checks that at most one page of bytes at `addr` allows `access`.
+    #[inline]
+    fn at(&self, addr: u64, bytes: u64, access: Access) -> Result<*mut u8, Trap> {
+        let addr = u64::from(addr as u32);
+        let page = (addr / PAGE) as usize;
+        // SAFETY: the table has an entry for each page of 32-bit addresses, and one after the last.
+        let (first, last) = unsafe {
+            (*self.perms.add(page), *self.perms.add(((addr + bytes - 1) / PAGE) as usize))
+        };
+        if first < access as u8 || last < access as u8 {
+            return Err(self.refuse(addr, bytes, access));
+        }
+        // SAFETY: inside the guest part.
+        Ok(unsafe { self.guest.add(addr as usize) })
+    }
+
+    /// The trap of an access that is not allowed: its address is that of the first byte that is out of bounds.
+    #[cold]
+    pub(crate) fn refuse(&self, addr: u64, bytes: u64, access: Access) -> Trap {
+        let mut bad = addr;
+        let end = addr.saturating_add(bytes);
+        while bad < end && bad < GUEST_SIZE && self.perm(bad) >= access as u8 {
+            bad = (bad / PAGE + 1) * PAGE;
+        }
+        Trap::new(self.fault_kind(bad, access == Access::ReadWrite))
+    }
+
+    /// What a fault at `addr` is called.
+    pub(crate) fn fault_kind(&self, addr: u64, store: bool) -> TrapKind {
+        match (store, addr < NULL_BYTES) {
+            (false, true) => TrapKind::NullLoad { addr },
+            (true, true) => TrapKind::NullStore { addr },
+            (false, false) => TrapKind::WildLoad { addr },
+            (true, false) if addr < GUEST_SIZE && self.perm(addr) == Access::Read as u8 => {
+                TrapKind::ReadOnlyStore { addr }
+            }
+            (true, false) => TrapKind::WildStore { addr },
+        }
+    }
+
+    /// The permission byte of the page of `addr`, an address below 4 GiB.
+    fn perm(&self, addr: u64) -> u8 {
+        // SAFETY: the table has an entry for each page of 32-bit addresses.
+        unsafe { *self.perms.add((addr as u32 as u64 / PAGE) as usize) }
+    }
+
+    /// Checks a range of any length; the pointer is valid for `bytes` bytes of that access until the next call of the program
+    /// or of a method of this memory.
+    pub(crate) fn range(&self, addr: u64, bytes: u64, access: Access) -> Result<*mut u8, Trap> {
+        let addr = u64::from(addr as u32);
+        if bytes > 0 {
+            let mut at = addr;
+            while at < addr + bytes {
+                if at >= GUEST_SIZE || self.perm(at) < access as u8 {
+                    return Err(self.refuse(at, 1, access));
+                }
+                at = (at / PAGE + 1) * PAGE;
+            }
+        }
+        // SAFETY: a 32-bit address lies inside the guest part.
+        Ok(unsafe { self.guest.add(addr as usize) })
+    }
+
+    /// Fills `into` from guest memory.
+    pub fn read(&self, addr: u64, into: &mut [u8]) -> Result<(), Trap> {
+        let from = self.range(addr, into.len() as u64, Access::Read)?;
+        // SAFETY: the range is readable, and `into` is host memory, so that they cannot overlap.
+        unsafe { ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    /// The `bytes` bytes at `addr`.
+    pub fn read_vec(&self, addr: u64, bytes: usize) -> Result<Vec<u8>, Trap> {
+        self.range(addr, bytes as u64, Access::Read)?;
+        let mut out = vec![0; bytes];
+        self.read(addr, &mut out)?;
+        Ok(out)
+    }
+
+    /// Copies `from` into guest memory.
+    pub fn write(&self, addr: u64, from: &[u8]) -> Result<(), Trap> {
+        let to = self.range(addr, from.len() as u64, Access::ReadWrite)?;
+        // SAFETY: the range is writable, and `from` is host memory, so that they cannot overlap.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+        Ok(())
+    }
+
+    /// Sets `bytes` bytes to `value`.
+    pub fn fill(&self, addr: u64, bytes: u64, value: u8) -> Result<(), Trap> {
+        let to = self.range(addr, bytes, Access::ReadWrite)?;
+        // SAFETY: the range is writable.
+        unsafe { ptr::write_bytes(to, value, bytes as usize) };
+        Ok(())
+    }
+
+    /// Copies `bytes` bytes inside guest memory; the ranges may overlap.
+    pub fn copy(&self, from: u64, to: u64, bytes: u64) -> Result<(), Trap> {
+        let from = self.range(from, bytes, Access::Read)?;
+        let to = self.range(to, bytes, Access::ReadWrite)?;
+        // SAFETY: both ranges were checked.
+        unsafe { ptr::copy(from, to, bytes as usize) };
+        Ok(())
+    }
+
+    /// The NUL-terminated string at `addr`, at most `limit` bytes of it, without the NUL; bytes that are not UTF-8 are
+    /// replaced.
+    pub fn read_str(&self, addr: u64, limit: usize) -> Result<String, Trap> {
+        let mut bytes = Vec::new();
+        while bytes.len() < limit {
+            match self.load_u8(addr + bytes.len() as u64)? {
+                0 => break,
+                byte => bytes.push(byte),
+            }
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Takes `bytes` zeroed bytes for the host, aligned to `align` (a power of two up to 4096), that the program can read and
+    /// write. They live until [`Memory::free`] or the end of the instance.
+    pub fn alloc(&self, bytes: u64, align: u64) -> Result<u64, InstanceError> {
+        let (bytes, align) = (bytes.max(1), align.max(8));
+        if !align.is_power_of_two() || align > PAGE {
+            return Err(InstanceError::Align { align });
+        }
+        if let Some(addr) = self.free.borrow_mut().get_mut(&(bytes, align)).and_then(Vec::pop) {
+            // SAFETY: the range was handed out by this function with the same size, so it is committed and writable.
+            unsafe { ptr::write_bytes(self.guest.add(addr as usize), 0, bytes as usize) };
+            return Ok(addr);
+        }
+        let addr = self.heap_next.get().next_multiple_of(align);
+        let end = addr.checked_add(bytes).filter(|&end| end <= GUEST_SIZE - HEAP_STEP);
+        let end = end.ok_or(InstanceError::Full { bytes })?;
+        if end > self.heap_end.get() {
+            let from = self.heap_end.get();
+            let to = end.next_multiple_of(HEAP_STEP);
+            self.commit(from, to - from, Access::ReadWrite)?;
+            self.heap_end.set(to);
+        }
+        self.heap_next.set(end);
+        Ok(addr)
+    }
+
+    /// Returns what [`Memory::alloc`] gave for the same size and alignment. Like the kernel's `kfree`, it cannot tell a wrong
+    /// address; a program that keeps a pointer reads what comes next.
+    pub fn free(&self, addr: u64, bytes: u64, align: u64) {
+        self.free.borrow_mut().entry((bytes.max(1), align.max(8))).or_default().push(addr);
+    }
+
+    /// A separate area of whole pages with an inaccessible page on each side.
+    pub(crate) fn area(&self, bytes: u64) -> Result<u64, InstanceError> {
+        let bytes = bytes.max(1).next_multiple_of(PAGE);
+        let addr = self.heap_end.get().checked_add(PAGE).ok_or(InstanceError::Full { bytes })?;
+        let end = addr.checked_add(bytes).filter(|&end| end <= GUEST_SIZE - 2 * HEAP_STEP);
+        let end = end.ok_or(InstanceError::Full { bytes })?;
+        self.commit(addr, bytes, Access::ReadWrite)?;
+        let heap = (end + PAGE).next_multiple_of(HEAP_STEP);
+        self.heap_next.set(heap);
+        self.heap_end.set(heap);
+        Ok(addr)
+    }
+
+    pub(crate) fn commit(&self, addr: u64, bytes: u64, access: Access) -> Result<(), InstanceError> {
+        self.region.commit(addr, bytes, access).map_err(InstanceError::Map)
+    }
+
+    /// Writes also where the program may only read: the host's side of `.rodata`.
+    pub(crate) fn write_read_only(&self, addr: u64, from: &[u8]) -> Result<(), Trap> {
+        if from.is_empty() || self.perm(addr) != Access::Read as u8 {
+            return self.write(addr, from);
+        }
+        self.range(addr, from.len() as u64, Access::Read)?;
+        let first = addr / PAGE * PAGE;
+        let bytes = (addr + from.len() as u64).next_multiple_of(PAGE) - first;
+        let open = self.region.commit(first, bytes, Access::ReadWrite);
+        open.map_err(|error| Trap::host(format!("cannot make read-only data writable: {error}")))?;
+        self.write(addr, from)?;
+        let close = self.region.commit(first, bytes, Access::Read);
+        close.map_err(|error| Trap::host(format!("cannot protect read-only data: {error}")))
+    }
+
+    /// Guest address 0, for the engines.
+    pub(crate) fn guest(&self) -> *mut u8 {
+        self.guest
+    }
+
+    /// The control block, for the engines.
+    pub(crate) fn vm(&self) -> *mut u8 {
+        self.region.vm()
+    }
+}

@@ -1,0 +1,118 @@
+//! The address space of one instance: a reservation that no access of a program can leave.
+//!
+//! ```text
+//! perms (1 MiB + 1 page) │ control block (Vm) │ guard 64 KiB │ guest 0 … 4 GiB │ guard 64 KiB
+//! ```
+//!
+//! A guest address is an offset into the guest part. Generated code adds a 32-bit address and a signed 16-bit offset to the
+//! start of the guest part, so it cannot reach beyond the guards. Pages are inaccessible until they are committed; a touch of
+//! any other page is a fault that ends the call in a trap. The control block lies outside of what a program can reach.
+
+use std::io;
+use std::ptr;
+
+/// Bytes of a page: the unit of protection.
+pub(crate) const PAGE: u64 = 4096;
+/// Bytes that a guest address can name.
+pub(crate) const GUEST_SIZE: u64 = 1 << 32;
+/// Bytes of guard before and after the guest part: more than a signed 16-bit offset plus an access of 8 bytes.
+const GUARD: u64 = 64 << 10;
+/// One permission byte per guest page, and one page so that looking at the page after the last is harmless.
+const PERMS_SIZE: u64 = GUEST_SIZE / PAGE + PAGE;
+/// Bytes of the control block.
+const VM_SIZE: u64 = PAGE;
+/// From the control block to guest address 0: generated code holds one pointer for both.
+pub(crate) const VM_TO_GUEST: u64 = VM_SIZE + GUARD;
+const TOTAL: u64 = PERMS_SIZE + VM_TO_GUEST + GUEST_SIZE + GUARD;
+
+/// What a page allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Access {
+    /// Loads.
+    Read = 1,
+    /// Loads and stores.
+    ReadWrite = 3,
+}
+
+/// An owned reservation.
+#[derive(Debug)]
+pub(crate) struct Region {
+    start: *mut u8,
+}
+
+impl Region {
+    /// Reserves address space; commits the permission table and the control block, both zero.
+    pub(crate) fn reserve() -> io::Result<Region> {
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                TOTAL as usize,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let region = Region { start: start.cast() };
+        region.protect(region.start, PERMS_SIZE + VM_SIZE, libc::PROT_READ | libc::PROT_WRITE)?;
+        Ok(region)
+    }
+
+    fn protect(&self, from: *mut u8, bytes: u64, protection: i32) -> io::Result<()> {
+        // SAFETY: every caller passes a page-aligned range inside this reservation, which nobody else maps over.
+        let status = unsafe { libc::mprotect(from.cast(), bytes as usize, protection) };
+        if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The control block.
+    pub(crate) fn vm(&self) -> *mut u8 {
+        // SAFETY: within the reservation.
+        unsafe { self.start.add(PERMS_SIZE as usize) }
+    }
+
+    /// Guest address 0.
+    pub(crate) fn guest(&self) -> *mut u8 {
+        // SAFETY: within the reservation.
+        unsafe { self.start.add((PERMS_SIZE + VM_TO_GUEST) as usize) }
+    }
+
+    /// The permission table: one byte per guest page, an [`Access`] or 0.
+    pub(crate) fn perms(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// Makes the pages of `addr .. addr + bytes` accessible (page-aligned; the content stays, fresh pages are zero).
+    pub(crate) fn commit(&self, addr: u64, bytes: u64, access: Access) -> io::Result<()> {
+        debug_assert!(addr.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE));
+        if addr.checked_add(bytes).is_none_or(|end| end > GUEST_SIZE) {
+            return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+        }
+        let protection = match access {
+            Access::Read => libc::PROT_READ,
+            Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        };
+        // SAFETY: the range was checked to lie in the guest part.
+        self.protect(unsafe { self.guest().add(addr as usize) }, bytes, protection)?;
+        // SAFETY: the table has a byte for each page of the guest part.
+        unsafe {
+            ptr::write_bytes(
+                self.perms().add((addr / PAGE) as usize),
+                access as u8,
+                (bytes / PAGE) as usize,
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the reservation is ours, and whoever points into it borrows from the owner of this value.
+        unsafe { libc::munmap(self.start.cast(), TOTAL as usize) };
+    }
+}
