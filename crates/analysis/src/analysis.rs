@@ -1,0 +1,210 @@
+//! The result: figures per task, group, CPU, weight class and for the machine.
+
+use crate::figures::percent;
+use crate::scan::{Scan, Scanned};
+use crate::task_scan::TaskScan;
+use crate::{
+    CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series, WeightClass,
+};
+use fairground_trace::{TaskId, Trace};
+use std::collections::BTreeMap;
+
+/// Everything that was measured in one window of one trace. The module docs of the crate say how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// The first instant of the window, ns of the trace's clock.
+    pub start_ns: u64,
+    /// The last instant of the window, ns.
+    pub end_ns: u64,
+    /// The machine as a whole.
+    pub machine: MachineMetrics,
+    /// The CPUs by number.
+    pub cpus: Vec<CpuMetrics>,
+    /// The tasks by [`TaskId`], without the idle task.
+    pub tasks: Vec<TaskMetrics>,
+    /// The groups in the order of their first task.
+    pub groups: Vec<GroupMetrics>,
+    /// The weight classes, heaviest first; only tasks with fluid service count.
+    pub weight_classes: Vec<WeightClass>,
+    /// The figures over time, when asked for.
+    pub series: Option<Series>,
+    /// Changes of tunables in the window.
+    pub params: Vec<ParamChange>,
+    /// What is contradictory or missing in the trace.
+    pub irregularities: Irregularities,
+}
+
+/// The figures of one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskMetrics {
+    /// Which task.
+    pub task: TaskId,
+    /// The kernel's pid.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// The index of its group in [`Analysis::groups`].
+    pub group: usize,
+    /// Its weight at the end of the window.
+    pub weight: u32,
+    /// What it got and did.
+    pub figures: Figures,
+}
+
+/// The figures of all tasks whose names are alike up to a `/`: `hog/0` and `hog/1` are the group `hog`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupMetrics {
+    /// The common part of the name.
+    pub name: String,
+    /// What they got and did together.
+    pub figures: Figures,
+}
+
+impl GroupMetrics {
+    /// The name of a task's group.
+    pub fn name_of(task_name: &str) -> &str {
+        task_name.split('/').next().unwrap_or(task_name)
+    }
+}
+
+impl Analysis {
+    /// Analyses a trace. The same trace and options give the same figures to the last bit.
+    pub fn of(trace: &Trace, options: &Options) -> Self {
+        let (group_names, group_of) = group_tasks(trace);
+        let scanned = Scan::new(trace, options, &group_of, group_names.len()).run();
+        let Scanned { window_ns, tasks, cpus, series, machine, irregularities, params } = scanned;
+        let tasks = name_tasks(trace, tasks);
+        let groups = group_names
+            .iter()
+            .zip(sum_groups(&tasks, group_names.len()))
+            .map(|(name, figures)| GroupMetrics { name: (*name).to_owned(), figures })
+            .collect();
+        let mut analysis = Self {
+            start_ns: window_ns.0,
+            end_ns: window_ns.1,
+            machine,
+            cpus,
+            tasks,
+            groups,
+            weight_classes: Vec::new(),
+            series,
+            params,
+            irregularities,
+        };
+        analysis.weight_classes = analysis.classes_by_weight();
+        analysis.machine.jain_index = jain_index(analysis.tasks.iter());
+        analysis
+    }
+
+    /// The figures of a task; `None` for the idle task and for one that the trace does not have.
+    pub fn task(&self, task: TaskId) -> Option<&TaskMetrics> {
+        self.tasks.get(task.index().checked_sub(1)?)
+    }
+
+    /// The group of that name.
+    pub fn group(&self, name: &str) -> Option<&GroupMetrics> {
+        self.groups.iter().find(|group| group.name == name)
+    }
+
+    /// The figures of all tasks that `select` picks, together.
+    pub fn select(&self, select: impl Fn(&TaskMetrics) -> bool) -> Figures {
+        sum(self.tasks.iter().filter(|task| select(task)))
+    }
+
+    /// The tasks of that name, or of the group of that name.
+    pub fn tasks_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a TaskMetrics> {
+        self.tasks
+            .iter()
+            .filter(move |task| task.name == name || GroupMetrics::name_of(&task.name) == name)
+    }
+
+    /// The length of the window, ns.
+    pub fn window_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+
+    fn classes_by_weight(&self) -> Vec<WeightClass> {
+        let mut by_weight: BTreeMap<u32, Vec<&TaskMetrics>> = BTreeMap::new();
+        for task in self.tasks.iter().filter(|task| task.figures.fluid_ns > 0) {
+            by_weight.entry(task.weight).or_default().push(task);
+        }
+        let class = |(weight, tasks): (u32, Vec<&TaskMetrics>)| WeightClass {
+            weight,
+            tasks: tasks.len() as u64,
+            jain_index: jain_index(tasks.iter().copied()).unwrap_or(1.0),
+            error_max_percent: tasks
+                .iter()
+                .filter_map(|task| task.figures.fairness_error_percent())
+                .fold(0.0, |max, error| f64::max(max, error.abs())),
+        };
+        by_weight.into_iter().rev().map(class).collect()
+    }
+}
+
+/// The names of the groups, and the group of each task. Task 0 has none and gets number 0.
+fn group_tasks(trace: &Trace) -> (Vec<&str>, Vec<usize>) {
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut names = Vec::new();
+    let mut group_of = Vec::with_capacity(trace.tasks().len());
+    for (id, info) in trace.tasks().iter().enumerate() {
+        if id == 0 {
+            group_of.push(0);
+            continue;
+        }
+        let name = GroupMetrics::name_of(&info.comm);
+        let number = *numbers.entry(name).or_insert(names.len());
+        if number == names.len() {
+            names.push(name);
+        }
+        group_of.push(number);
+    }
+    (names, group_of)
+}
+
+fn name_tasks(trace: &Trace, tasks: Vec<TaskScan>) -> Vec<TaskMetrics> {
+    let infos = trace.tasks().iter().enumerate();
+    infos
+        .zip(tasks)
+        .skip(1)
+        .map(|((id, info), scan)| TaskMetrics {
+            task: TaskId(id as u32),
+            pid: info.pid,
+            name: info.comm.clone(),
+            group: scan.group,
+            weight: scan.weight,
+            figures: scan.figures,
+        })
+        .collect()
+}
+
+/// One walk over the tasks, so that as many groups as tasks cost no more than one.
+fn sum_groups(tasks: &[TaskMetrics], count: usize) -> Vec<Figures> {
+    let mut groups = vec![Figures::default(); count];
+    for task in tasks {
+        groups[task.group].absorb(&task.figures);
+    }
+    groups.iter_mut().for_each(Figures::sort);
+    groups
+}
+
+fn sum<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Figures {
+    let mut figures = Figures::default();
+    for task in tasks {
+        figures.absorb(&task.figures);
+    }
+    figures.sort();
+    figures
+}
+
+/// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due anything.
+fn jain_index<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Option<f64> {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for task in tasks {
+        if let Some(share) = percent(task.figures.run_ns as f64, task.figures.fluid_ns as f64) {
+            n += 1.0;
+            sum += share;
+            squares += share * share;
+        }
+    }
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}

@@ -1,0 +1,169 @@
+//! The figures of a task, or of a group of tasks.
+
+use crate::Samples;
+
+/// What one task, or a group of tasks together, got and did in the window. Times are ns.
+///
+/// For a task, `run + wait + sleep + absent + unknown = window`; for a group the same with the window times the number of
+/// tasks. Durations in [`Samples`] belong to the window in which they end, with their whole length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// The length of the window, ns.
+    pub window_ns: u64,
+    /// The number of tasks: 1 for a task.
+    pub tasks: u64,
+    /// The CPUs of the machine.
+    pub cpus: u32,
+    /// On a CPU: from switch-in to switch-out.
+    pub run_ns: u64,
+    /// Runnable and not running: from waking (or wakeup where there is no waking, or a switch-out in state R) to switch-in.
+    pub wait_ns: u64,
+    /// The part of `wait_ns` between waking and wakeup: the task was asked to wake and stood in no queue yet.
+    pub waking_ns: u64,
+    /// The part of `wait_ns` that began with a switch-out in state R.
+    pub preempted_wait_ns: u64,
+    /// Off the CPU and not runnable: from a switch-out in another state than R to waking.
+    pub sleep_ns: u64,
+    /// Not alive: before its creation and after its end.
+    pub absent_ns: u64,
+    /// Not known from the trace.
+    pub unknown_ns: u64,
+    /// Service in the fluid schedule of the whole machine, ns.
+    pub fluid_ns: u64,
+    /// Service in the fluid schedules of the CPUs on which the task was queued, ns.
+    pub fluid_on_cpu_ns: u64,
+    /// The most that the task was behind the fluid schedule of the machine since the window's begin, ns; for a group, of
+    /// its worst task.
+    pub lag_max_ns: u64,
+    /// The most that the task was ahead of the fluid schedule, ns; for a group, of its best task.
+    pub lead_max_ns: u64,
+    /// Times that the task was given a CPU.
+    pub switch_ins: u64,
+    /// Switches away in another state than R: the task blocked or ended.
+    pub voluntary_switches: u64,
+    /// Switches away in state R: the task was preempted or yielded (the kernel's `nivcsw`).
+    pub involuntary_switches: u64,
+    /// Moves between the queues of two CPUs (`sched_migrate_task`). `None`: the trace has switch-ins on changing CPUs and
+    /// no such event.
+    pub migrations: Option<u64>,
+    /// Switch-ins on another CPU than the last one's.
+    pub cpu_changes: u64,
+    /// Wake-ups (`sched_wakeup`), without the first one of a new task.
+    pub wakeups: u64,
+    /// Ticks that arrived while the task was running.
+    pub ticks: u64,
+    /// Uninterrupted stretches on a CPU, from switch-in to switch-out.
+    pub slices: Samples,
+    /// Waits, whatever began them, to switch-in.
+    pub waits: Samples,
+    /// From waking (or wakeup where there is no waking) to switch-in.
+    pub wakeup_latency: Samples,
+}
+
+impl Figures {
+    /// CPU time in % of one CPU over the window. `None` for an empty window.
+    pub fn cpu_share_percent(&self) -> Option<f64> {
+        percent(self.run_ns as f64, self.window_ns as f64)
+    }
+
+    /// CPU time in % of all CPUs over the window.
+    pub fn machine_share_percent(&self) -> Option<f64> {
+        percent(self.run_ns as f64, self.window_ns as f64 * f64::from(self.cpus))
+    }
+
+    /// The fluid schedule's share in % of one CPU over the window.
+    pub fn fluid_share_percent(&self) -> Option<f64> {
+        percent(self.fluid_ns as f64, self.window_ns as f64)
+    }
+
+    /// Service minus service in the fluid schedule of the whole machine, ns. Negative: got less than its share.
+    pub fn fairness_error_ns(&self) -> i64 {
+        difference(self.run_ns, self.fluid_ns)
+    }
+
+    /// [`Figures::fairness_error_ns`] in % of the fluid service. `None` without fluid service.
+    pub fn fairness_error_percent(&self) -> Option<f64> {
+        percent(self.fairness_error_ns() as f64, self.fluid_ns as f64)
+    }
+
+    /// Service minus service in the fluid schedules of its CPUs, ns.
+    pub fn fairness_error_on_cpu_ns(&self) -> i64 {
+        difference(self.run_ns, self.fluid_on_cpu_ns)
+    }
+
+    /// [`Figures::fairness_error_on_cpu_ns`] in % of that fluid service.
+    pub fn fairness_error_on_cpu_percent(&self) -> Option<f64> {
+        percent(self.fairness_error_on_cpu_ns() as f64, self.fluid_on_cpu_ns as f64)
+    }
+
+    /// CPU time per involuntary switch, ns: what the `slice` program of 2009 wanted to print. `None` without involuntary
+    /// switches.
+    pub fn true_mean_slice_ns(&self) -> Option<f64> {
+        ratio(self.run_ns as f64, self.involuntary_switches as f64)
+    }
+
+    /// Voluntary and involuntary switches away.
+    pub fn switches_away(&self) -> u64 {
+        self.voluntary_switches + self.involuntary_switches
+    }
+
+    /// Takes in the figures of another task of the same analysis. Times stop at `u64::MAX`.
+    pub fn merge(&mut self, other: &Figures) {
+        self.absorb(other);
+        self.sort();
+    }
+
+    /// [`Figures::merge`], before the samples of many tasks are sorted once.
+    pub(crate) fn absorb(&mut self, other: &Figures) {
+        let first = self.tasks == 0;
+        self.window_ns = self.window_ns.max(other.window_ns);
+        self.cpus = self.cpus.max(other.cpus);
+        for (sum, ns) in [
+            (&mut self.run_ns, other.run_ns),
+            (&mut self.wait_ns, other.wait_ns),
+            (&mut self.waking_ns, other.waking_ns),
+            (&mut self.preempted_wait_ns, other.preempted_wait_ns),
+            (&mut self.sleep_ns, other.sleep_ns),
+            (&mut self.absent_ns, other.absent_ns),
+            (&mut self.unknown_ns, other.unknown_ns),
+            (&mut self.fluid_ns, other.fluid_ns),
+            (&mut self.fluid_on_cpu_ns, other.fluid_on_cpu_ns),
+        ] {
+            *sum = sum.saturating_add(ns);
+        }
+        self.tasks += other.tasks;
+        self.lag_max_ns = self.lag_max_ns.max(other.lag_max_ns);
+        self.lead_max_ns = self.lead_max_ns.max(other.lead_max_ns);
+        self.switch_ins += other.switch_ins;
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+        let before = if first { Some(0) } else { self.migrations };
+        self.migrations = before.zip(other.migrations).map(|(a, b)| a + b);
+        self.cpu_changes += other.cpu_changes;
+        self.wakeups += other.wakeups;
+        self.ticks += other.ticks;
+        self.slices.absorb(&other.slices);
+        self.waits.absorb(&other.waits);
+        self.wakeup_latency.absorb(&other.wakeup_latency);
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.slices.sort();
+        self.waits.sort();
+        self.wakeup_latency.sort();
+    }
+}
+
+/// A part in percent of a whole; `None` for an empty whole.
+pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
+    ratio(100.0 * part, whole)
+}
+
+/// A quotient; `None` when the divisor is zero.
+pub(crate) fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
+    (divisor != 0.0).then(|| dividend / divisor)
+}
+
+fn difference(a: u64, b: u64) -> i64 {
+    (i128::from(a) - i128::from(b)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}

@@ -1,0 +1,242 @@
+//! Idle while waiting: CPUs that idle although a task that may run there waits in another CPU's queue.
+//!
+//! A task that waits on the idle CPU itself is being woken there and does not count. The cost per event is O(1) as long as
+//! no task that waits is restricted to some CPUs, and O(idle CPUs × distinct restrictions) while one is.
+
+use std::collections::BTreeMap;
+
+/// The inclusive ranges of CPUs on which a task may run; empty means everywhere.
+pub(crate) type Allowed = Vec<(u32, u32)>;
+
+/// Counts CPU time that was idle while a task waited elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct IdleWaiting {
+    window_ns: (u64, u64),
+    now_ns: u64,
+    idle: Vec<bool>,
+    idle_count: u64,
+    everywhere: Waiters,
+    restricted: Vec<(Allowed, Waiters)>,
+    restricted_waiting: u64,
+    /// CPUs that idle while a task waits elsewhere; of the state before `stale`.
+    wasted: u64,
+    stale: bool,
+    since_ns: Option<u64>,
+    /// CPU time wasted in the window, ns.
+    pub(crate) total_ns: u64,
+    /// The longest time without a break in which at least one CPU was wasted, ns.
+    pub(crate) longest_ns: u64,
+}
+
+/// A stretch of time in which a number of CPUs idled although a task waited elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wasted {
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
+    pub(crate) cpus: u64,
+}
+
+/// The waiting tasks of one restriction, by the CPU in whose queue they are.
+#[derive(Clone, Debug, Default)]
+struct Waiters {
+    by_cpu: BTreeMap<u32, u64>,
+    total: u64,
+}
+
+impl Waiters {
+    fn add(&mut self, cpu: u32) {
+        *self.by_cpu.entry(cpu).or_default() += 1;
+        self.total += 1;
+    }
+
+    fn remove(&mut self, cpu: u32) {
+        let Some(count) = self.by_cpu.get_mut(&cpu) else { return };
+        *count -= 1;
+        self.total -= 1;
+        if *count == 0 {
+            self.by_cpu.remove(&cpu);
+        }
+    }
+
+    /// Whether a task waits in the queue of another CPU than `cpu`.
+    fn elsewhere(&self, cpu: u32) -> bool {
+        match self.by_cpu.len() {
+            0 => false,
+            1 => !self.by_cpu.contains_key(&cpu),
+            _ => true,
+        }
+    }
+}
+
+impl IdleWaiting {
+    pub(crate) fn new(cpus: u32, window_ns: (u64, u64)) -> Self {
+        Self {
+            window_ns,
+            now_ns: window_ns.0,
+            idle: vec![false; cpus as usize],
+            idle_count: 0,
+            everywhere: Waiters::default(),
+            restricted: Vec::new(),
+            restricted_waiting: 0,
+            wasted: 0,
+            stale: false,
+            since_ns: None,
+            total_ns: 0,
+            longest_ns: 0,
+        }
+    }
+
+    /// The number under which tasks with this restriction are to be entered. `None`: the task never counts, because it may
+    /// run on one CPU only.
+    pub(crate) fn restriction(&mut self, allowed: Option<&Allowed>) -> Option<usize> {
+        let Some(allowed) = allowed else { return Some(0) };
+        let last = self.idle.len().saturating_sub(1) as u32;
+        let covers_all = allowed.iter().any(|(low, high)| *low == 0 && *high >= last);
+        if covers_all {
+            return Some(0);
+        }
+        match allowed.as_slice() {
+            [] => return None,
+            [(low, high)] if low == high => return None,
+            _ => {}
+        }
+        if let Some(at) = self.restricted.iter().position(|(known, _)| known == allowed) {
+            return Some(at + 1);
+        }
+        self.restricted.push((allowed.clone(), Waiters::default()));
+        Some(self.restricted.len())
+    }
+
+    /// Counts the time until `now_ns`. Call before each change.
+    pub(crate) fn advance(&mut self, now_ns: u64) -> Wasted {
+        let (from_ns, to_ns) = (self.now_ns, now_ns.min(self.window_ns.1));
+        let Some(elapsed_ns) = to_ns.checked_sub(from_ns).filter(|elapsed| *elapsed > 0) else {
+            return Wasted::default();
+        };
+        if self.stale {
+            self.stale = false;
+            self.wasted = self.count_wasted();
+            if self.wasted == 0 {
+                self.end_episode(self.now_ns);
+            } else if self.since_ns.is_none() {
+                self.since_ns = Some(self.now_ns);
+            }
+        }
+        self.now_ns = to_ns;
+        let wasted_ns = self.wasted.saturating_mul(elapsed_ns);
+        self.total_ns = self.total_ns.saturating_add(wasted_ns);
+        Wasted { from_ns, to_ns, cpus: self.wasted }
+    }
+
+    /// Ends the count at the end of the window.
+    pub(crate) fn finish(&mut self) {
+        self.end_episode(self.now_ns);
+    }
+
+    fn end_episode(&mut self, now_ns: u64) {
+        if let Some(since_ns) = self.since_ns.take() {
+            self.longest_ns = self.longest_ns.max(now_ns.saturating_sub(since_ns));
+        }
+    }
+
+    fn count_wasted(&self) -> u64 {
+        if self.restricted_waiting == 0 {
+            return match (self.everywhere.by_cpu.len(), self.everywhere.by_cpu.first_key_value()) {
+                (0, _) | (_, None) => 0,
+                (1, Some((cpu, _))) => self.idle_count - u64::from(self.idle[*cpu as usize]),
+                _ => self.idle_count,
+            };
+        }
+        let wasted = |cpu: u32| {
+            self.everywhere.elsewhere(cpu)
+                || self.restricted.iter().any(|(allowed, waiters)| {
+                    waiters.total > 0
+                        && allowed.iter().any(|(low, high)| (*low..=*high).contains(&cpu))
+                        && waiters.elsewhere(cpu)
+                })
+        };
+        let idle = self.idle.iter().enumerate().filter(|(_, idle)| **idle);
+        idle.filter(|(cpu, _)| wasted(*cpu as u32)).count() as u64
+    }
+
+    pub(crate) fn set_idle(&mut self, cpu: u32, idle: bool) {
+        let slot = &mut self.idle[cpu as usize];
+        if *slot != idle {
+            *slot = idle;
+            self.idle_count = if idle { self.idle_count + 1 } else { self.idle_count - 1 };
+            self.stale = true;
+        }
+    }
+
+    pub(crate) fn add(&mut self, restriction: Option<usize>, cpu: u32) {
+        if let Some(waiters) = self.waiters(restriction) {
+            waiters.add(cpu);
+            self.restricted_waiting += u64::from(restriction > Some(0));
+            self.stale = true;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, restriction: Option<usize>, cpu: u32) {
+        if let Some(waiters) = self.waiters(restriction) {
+            waiters.remove(cpu);
+            self.restricted_waiting -= u64::from(restriction > Some(0));
+            self.stale = true;
+        }
+    }
+
+    fn waiters(&mut self, restriction: Option<usize>) -> Option<&mut Waiters> {
+        match restriction? {
+            0 => Some(&mut self.everywhere),
+            at => self.restricted.get_mut(at - 1).map(|(_, waiters)| waiters),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_in_the_queue_of_the_idle_cpu_itself_does_not_count() {
+        let mut waste = IdleWaiting::new(2, (0, 100));
+        waste.set_idle(0, true);
+        waste.add(Some(0), 0);
+        assert_eq!(waste.advance(10).cpus, 0);
+        waste.set_idle(1, true);
+        assert_eq!(waste.advance(30), Wasted { from_ns: 10, to_ns: 30, cpus: 1 });
+        waste.remove(Some(0), 0);
+        waste.advance(100);
+        waste.finish();
+        assert_eq!((waste.total_ns, waste.longest_ns), (20, 20));
+    }
+
+    #[test]
+    fn a_restricted_task_counts_only_where_it_may_run() {
+        let mut waste = IdleWaiting::new(4, (0, 100));
+        let low_half = waste.restriction(Some(&vec![(0, 1)]));
+        assert_eq!(waste.restriction(Some(&vec![(3, 3)])), None);
+        assert_eq!(waste.restriction(Some(&vec![(0, 3)])), Some(0));
+        for cpu in 1..4 {
+            waste.set_idle(cpu, true);
+        }
+        waste.add(low_half, 0);
+        assert_eq!(waste.advance(10).cpus, 1); // CPU 1, and neither 2 nor 3.
+        waste.add(Some(0), 0);
+        assert_eq!(waste.advance(20).cpus, 3);
+    }
+
+    #[test]
+    fn an_episode_lasts_while_any_cpu_is_wasted() {
+        let mut waste = IdleWaiting::new(3, (0, 100));
+        waste.add(Some(0), 2);
+        waste.set_idle(0, true);
+        waste.advance(10);
+        waste.set_idle(0, false);
+        waste.set_idle(1, true);
+        waste.advance(25);
+        waste.set_idle(1, false);
+        waste.advance(100);
+        waste.finish();
+        assert_eq!((waste.total_ns, waste.longest_ns), (25, 25));
+    }
+}

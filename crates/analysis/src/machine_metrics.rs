@@ -1,0 +1,169 @@
+//! The figures of a CPU and of the machine.
+
+use crate::Samples;
+use fairground_trace::{CallbackKind, Loss};
+
+/// What one CPU did in the window: `run + idle + unknown = window`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuMetrics {
+    /// The CPU's number.
+    pub cpu: u32,
+    /// Running a task, ns.
+    pub run_ns: u64,
+    /// Running the idle task, ns.
+    pub idle_ns: u64,
+    /// Not known: before the first switch, around contradictions and after lost events, ns.
+    pub unknown_ns: u64,
+    /// Switches, those from and to the idle task included.
+    pub switches: u64,
+}
+
+/// The figures of the whole machine in the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineMetrics {
+    /// The length of the window, ns.
+    pub window_ns: u64,
+    /// The number of CPUs.
+    pub cpus: u32,
+    /// CPU time of all tasks, ns.
+    pub run_ns: u64,
+    /// Idle time of all CPUs, ns.
+    pub idle_ns: u64,
+    /// CPU time of which nothing is known, ns.
+    pub unknown_ns: u64,
+    /// Switches (`sched_switch`), those from and to the idle task included.
+    pub switches: u64,
+    /// Switches away from a task in another state than R.
+    pub voluntary_switches: u64,
+    /// Switches away from a task in state R.
+    pub involuntary_switches: u64,
+    /// Wake-ups (`sched_wakeup`).
+    pub wakeups: u64,
+    /// First wake-ups of new tasks (`sched_wakeup_new`).
+    pub new_tasks: u64,
+    /// Moves between queues (`sched_migrate_task`); `None` when the trace shows tasks on changing CPUs and no such event.
+    pub migrations: Option<u64>,
+    /// Switch-ins on another CPU than the task's last one.
+    pub cpu_changes: u64,
+    /// Timer ticks in the trace.
+    pub ticks: u64,
+    /// CPU time that idled while a task that may run there waited in another CPU's queue, ns.
+    pub idle_while_waiting_ns: u64,
+    /// The longest time without a break in which that was so on some CPU, ns.
+    pub idle_while_waiting_longest_ns: u64,
+    /// Uninterrupted stretches on a CPU of all tasks.
+    pub slices: Samples,
+    /// Wake-up latency of all tasks.
+    pub wakeup_latency: Samples,
+    /// What the scheduler's program cost; `None` when the trace does not count instructions.
+    pub policy: Option<PolicyCost>,
+    /// Jain's fairness index over run time / fluid service of all tasks that were runnable; 1 is exactly fair, 1/n is all to
+    /// one of n.
+    pub jain_index: Option<f64>,
+    /// How often each callback of the scheduler ran, when the recorder was asked for it.
+    pub callbacks: Vec<(CallbackKind, u64)>,
+}
+
+impl MachineMetrics {
+    /// Switches per second of the window.
+    pub fn switches_per_s(&self) -> Option<f64> {
+        self.per_s(self.switches)
+    }
+
+    /// Wake-ups per second of the window.
+    pub fn wakeups_per_s(&self) -> Option<f64> {
+        self.per_s(self.wakeups)
+    }
+
+    /// Migrations per second of the window.
+    pub fn migrations_per_s(&self) -> Option<f64> {
+        self.per_s(self.migrations?)
+    }
+
+    fn per_s(&self, count: u64) -> Option<f64> {
+        crate::figures::ratio(count as f64 * 1e9, self.window_ns as f64)
+    }
+
+    pub(crate) fn cpu_time_percent(&self, part_ns: u64) -> Option<f64> {
+        crate::figures::percent(part_ns as f64, self.window_ns as f64 * f64::from(self.cpus))
+    }
+}
+
+/// Instructions of the scheduler's program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PolicyCost {
+    /// On switches: leaving a task and choosing the next.
+    pub switch: Instructions,
+    /// On wake-ups, those of new tasks included: choosing a CPU and enqueueing.
+    pub wakeup: Instructions,
+    /// On ticks.
+    pub tick: Instructions,
+}
+
+/// Instructions executed for one kind of event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Instructions {
+    /// The number of events.
+    pub events: u64,
+    /// Instructions in all.
+    pub total: u64,
+    /// The most for one event.
+    pub max: u32,
+}
+
+impl Instructions {
+    pub(crate) fn add(&mut self, insns: u32) {
+        self.events += 1;
+        self.total += u64::from(insns);
+        self.max = self.max.max(insns);
+    }
+
+    /// Instructions per event; `None` without events.
+    pub fn mean(&self) -> Option<f64> {
+        crate::figures::ratio(self.total as f64, self.events as f64)
+    }
+}
+
+/// How fairly tasks of one weight were treated among themselves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WeightClass {
+    /// The weight (1024 is nice 0), as at the end of the window.
+    pub weight: u32,
+    /// Tasks of this weight with fluid service.
+    pub tasks: u64,
+    /// Jain's index over run time / fluid service of these tasks.
+    pub jain_index: f64,
+    /// The largest |run time − fluid service| in % of the fluid service.
+    pub error_max_percent: f64,
+}
+
+/// A change of a tunable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamChange {
+    /// When, ns.
+    pub time_ns: u64,
+    /// `name=value`.
+    pub text: String,
+}
+
+/// What in the trace contradicts itself or is missing, and what the recorder lost. All counts are over the events read, from
+/// the trace's begin to the window's end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Irregularities {
+    /// What the recorder and the reader lost.
+    pub loss: Loss,
+    /// Switches whose `prev` was not the task that the CPU was known to run.
+    pub broken_switches: u64,
+    /// Switch-ins of a task that was running on another CPU.
+    pub doubly_running: u64,
+    /// Switch-ins of a task that was asleep: its wake-up is missing, and its time since then is unknown.
+    pub missed_wakeups: u64,
+    /// Events that name a CPU or a task that the trace does not have; they were ignored.
+    pub out_of_range: u64,
+    /// Events whose time lay before that of an earlier event; they were taken to happen at that time.
+    pub clock_jumps: u64,
+    /// Events of a task after its end.
+    pub after_exit: u64,
+    /// Tasks whose nice value the trace does not know; the fluid schedule gives them the weight of nice 0.
+    pub assumed_nice: u64,
+}

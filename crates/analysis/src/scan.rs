@@ -1,0 +1,483 @@
+//! One pass over the events: each is turned into changes of the state of tasks and CPUs.
+//!
+//! The accounting of time lies in [`accounting`]; here is what each event means.
+
+mod accounting;
+mod wakeups;
+
+use crate::fluid::{CpuFluid, MachineFluid};
+use crate::idle_waiting::IdleWaiting;
+use crate::machine_metrics::PolicyCost;
+use crate::task_scan::{Category, State, TaskScan};
+use crate::{
+    CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Samples, Series,
+};
+use fairground_trace::{CallbackKind, Event, EventKind, TaskId, TaskState, Trace};
+
+/// What a CPU is known to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Running {
+    Unknown,
+    Idle,
+    Task(TaskId),
+}
+
+#[derive(Clone, Debug)]
+struct CpuScan {
+    running: Running,
+    since_ns: u64,
+    fluid: CpuFluid,
+    metrics: CpuMetrics,
+}
+
+/// The state of a pass.
+pub(crate) struct Scan<'t> {
+    trace: &'t Trace,
+    starts_idle: bool,
+    weights: Options,
+    window_ns: (u64, u64),
+    /// The last instant of the trace: an event there still belongs to a window that ends there.
+    trace_end_ns: u64,
+    now_ns: u64,
+    /// Whether the present event lies in the window.
+    counting: bool,
+    /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
+    queued_at_waking: bool,
+    fluid: MachineFluid,
+    waste: IdleWaiting,
+    cpus: Vec<CpuScan>,
+    callbacks: [u64; CallbackKind::ALL.len()],
+    cost: PolicyCost,
+    migrations: u64,
+    tasks: Vec<TaskScan>,
+    series: Option<Series>,
+    machine: MachineMetrics,
+    irregularities: Irregularities,
+    params: Vec<ParamChange>,
+}
+
+/// What a finished pass leaves.
+pub(crate) struct Scanned {
+    pub(crate) window_ns: (u64, u64),
+    pub(crate) tasks: Vec<TaskScan>,
+    pub(crate) cpus: Vec<CpuMetrics>,
+    pub(crate) series: Option<Series>,
+    pub(crate) machine: MachineMetrics,
+    pub(crate) irregularities: Irregularities,
+    pub(crate) params: Vec<ParamChange>,
+}
+
+impl<'t> Scan<'t> {
+    /// `groups[task]` is the number of the task's group, below `group_count`.
+    pub(crate) fn new(
+        trace: &'t Trace,
+        options: &Options,
+        groups: &[usize],
+        group_count: usize,
+    ) -> Self {
+        let (trace_start_ns, trace_end_ns) = extent(trace);
+        let (start_ns, end_ns) = options.window.unwrap_or((trace_start_ns, trace_end_ns));
+        let start_ns = start_ns.clamp(trace_start_ns, trace_end_ns);
+        let window_ns = (start_ns, end_ns.clamp(start_ns, trace_end_ns));
+        let mut scan = Self {
+            trace,
+            starts_idle: options.starts_idle,
+            weights: options.clone(),
+            window_ns,
+            trace_end_ns,
+            now_ns: trace_start_ns,
+            counting: false,
+            queued_at_waking: !has_wakeups(trace),
+            fluid: MachineFluid::new(trace.cpus, &options.weights.map(|weight| weight.max(1))),
+            waste: IdleWaiting::new(trace.cpus, window_ns),
+            cpus: Vec::new(),
+            callbacks: [0; CallbackKind::ALL.len()],
+            cost: PolicyCost::default(),
+            migrations: 0,
+            tasks: Vec::new(),
+            series: Series::new(window_ns, options.interval_ns, group_count),
+            machine: MachineMetrics::default(),
+            irregularities: Irregularities { loss: trace.loss.clone(), ..Default::default() },
+            params: Vec::new(),
+        };
+        scan.fluid.advance(window_ns.0);
+        scan.set_up_cpus();
+        scan.set_up_tasks(groups);
+        scan
+    }
+
+    fn set_up_cpus(&mut self) {
+        let running = if self.starts_idle { Running::Idle } else { Running::Unknown };
+        for cpu in 0..self.trace.cpus {
+            let metrics = CpuMetrics { cpu, ..CpuMetrics::default() };
+            let mut fluid = CpuFluid::default();
+            fluid.advance(self.window_ns.0);
+            self.cpus.push(CpuScan { running, since_ns: self.now_ns, fluid, metrics });
+            self.waste.set_idle(cpu, self.starts_idle);
+        }
+    }
+
+    fn set_up_tasks(&mut self, groups: &[usize]) {
+        let window_ns = self.window_ns.1 - self.window_ns.0;
+        for (info, group) in self.trace.tasks().iter().zip(groups) {
+            let weight = self.weights.weight(info.nice);
+            let figures =
+                Figures { window_ns, tasks: 1, cpus: self.trace.cpus, ..Figures::default() };
+            self.tasks.push(TaskScan {
+                state: State::Initial,
+                since_ns: self.now_ns,
+                cpu: 0,
+                ran_on: None,
+                stretch_from_ns: None,
+                wait_from_ns: None,
+                preempted: false,
+                woken_ns: None,
+                early_waking_ns: None,
+                nice_known: info.nice.is_some(),
+                weight,
+                class: self.fluid.class_of(weight),
+                restriction: self.waste.restriction(info.allowed_cpus.as_ref()),
+                machine_mark: 0,
+                cpu_mark: 0,
+                machine_fluid: 0,
+                cpu_fluid: 0,
+                migrations: 0,
+                group: *group,
+                figures,
+            });
+        }
+    }
+
+    /// Reads all events up to the end of the window.
+    pub(crate) fn run(mut self) -> Scanned {
+        for event in self.trace.events() {
+            let time_ns = event.time_ns.max(self.now_ns);
+            let beyond = time_ns > self.window_ns.1
+                || (time_ns == self.window_ns.1 && time_ns < self.trace_end_ns);
+            if beyond {
+                break;
+            }
+            if event.time_ns < self.now_ns {
+                self.irregularities.clock_jumps += 1;
+            }
+            self.advance(time_ns);
+            self.counting = time_ns >= self.window_ns.0;
+            if self.is_in_range(&event) {
+                self.step(&event);
+            } else {
+                self.irregularities.out_of_range += 1;
+            }
+        }
+        self.finish()
+    }
+
+    fn is_in_range(&self, event: &Event) -> bool {
+        let task = |task: TaskId| task.index() < self.tasks.len();
+        let cpu = |cpu: u32| cpu < self.trace.cpus;
+        cpu(event.cpu)
+            && match event.kind {
+                EventKind::Switch { prev, next, .. } => task(prev) && task(next),
+                EventKind::Waking { task: t, target_cpu, .. }
+                | EventKind::Wakeup { task: t, target_cpu }
+                | EventKind::WakeupNew { task: t, target_cpu } => task(t) && cpu(target_cpu),
+                EventKind::Migrate { task: t, from_cpu, to_cpu } => {
+                    task(t) && cpu(from_cpu) && cpu(to_cpu)
+                }
+                EventKind::Fork { child: t, .. }
+                | EventKind::Exit { task: t }
+                | EventKind::Nice { task: t, .. }
+                | EventKind::Tick { task: t }
+                | EventKind::Mark { task: t, .. }
+                | EventKind::Callback { task: t, .. } => task(t),
+                EventKind::Param { .. } | EventKind::Lost { .. } => true,
+            }
+    }
+
+    fn step(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                self.on_switch(event, prev, prev_state, next);
+            }
+            EventKind::Waking { task, target_cpu, .. } => self.on_waking(task, target_cpu),
+            EventKind::Wakeup { task, target_cpu } => {
+                self.on_wakeup(task, target_cpu, false, event.insns);
+            }
+            EventKind::WakeupNew { task, target_cpu } => {
+                self.on_wakeup(task, target_cpu, true, event.insns);
+            }
+            EventKind::Migrate { task, to_cpu, .. } => self.on_migrate(task, to_cpu),
+            EventKind::Fork { child, .. } => self.on_fork(child),
+            EventKind::Exit { task } => self.on_exit(task),
+            EventKind::Nice { task, nice } => self.on_nice(task, nice),
+            EventKind::Tick { task } => {
+                if self.counting {
+                    self.machine.ticks += 1;
+                    self.cost.tick.add(event.insns);
+                    self.tasks[task.index()].figures.ticks += 1;
+                }
+            }
+            EventKind::Callback { kind, .. } => {
+                self.callbacks[kind as usize] += u64::from(self.counting);
+            }
+            EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
+            EventKind::Lost { .. } => self.on_lost(event.cpu),
+            EventKind::Mark { .. } => {}
+        }
+    }
+
+    fn on_param(&mut self, text: String) {
+        if !self.counting {
+            return;
+        }
+        let change = ParamChange { time_ns: self.now_ns, text };
+        if let Some(series) = &mut self.series {
+            series.at(self.now_ns).params.push(change.clone());
+        }
+        self.params.push(change);
+    }
+
+    /// After lost events neither the CPU's state nor that of its task is known.
+    fn on_lost(&mut self, cpu: u32) {
+        self.close_cpu(cpu, false);
+        if let Running::Task(task) = self.cpus[cpu as usize].running {
+            self.tasks[task.index()].figures.slices.censored += u64::from(self.counting);
+            self.enter(task.index(), State::Unknown, cpu, None);
+        }
+        self.cpus[cpu as usize].running = Running::Unknown;
+        self.waste.set_idle(cpu, false);
+    }
+
+    fn on_switch(&mut self, event: &Event, prev: TaskId, prev_state: TaskState, next: TaskId) {
+        let cpu = event.cpu;
+        if self.counting {
+            self.machine.switches += 1;
+            self.cpus[cpu as usize].metrics.switches += 1;
+            self.cost.switch.add(event.insns);
+            if let Some(series) = &mut self.series {
+                let interval = series.at(self.now_ns);
+                interval.switches += 1;
+                interval.switch_insns += u64::from(event.insns);
+            }
+        }
+        match self.cpus[cpu as usize].running {
+            Running::Idle if !prev.is_idle() => self.break_off(cpu),
+            Running::Task(known) if known != prev => self.break_off(cpu),
+            _ => self.close_cpu(cpu, false),
+        }
+        if !prev.is_idle() {
+            self.switch_out(cpu, prev, prev_state);
+        }
+        if !next.is_idle() {
+            self.switch_in(cpu, next);
+        }
+        let running = if next.is_idle() { Running::Idle } else { Running::Task(next) };
+        self.cpus[cpu as usize].running = running;
+        self.waste.set_idle(cpu, next.is_idle());
+    }
+
+    /// The switch contradicts what the CPU was known to run.
+    fn break_off(&mut self, cpu: u32) {
+        self.irregularities.broken_switches += 1;
+        self.disown(cpu);
+    }
+
+    /// What the CPU did since its last switch turned out to be unknown.
+    fn disown(&mut self, cpu: u32) {
+        self.close_cpu(cpu, true);
+        if let Running::Task(task) = self.cpus[cpu as usize].running {
+            self.tasks[task.index()].figures.slices.censored += u64::from(self.counting);
+            self.enter(task.index(), State::Unknown, cpu, Some(Category::Unknown));
+        }
+        self.cpus[cpu as usize].running = Running::Unknown;
+        self.waste.set_idle(cpu, false);
+    }
+
+    fn switch_out(&mut self, cpu: u32, id: TaskId, prev_state: TaskState) {
+        let task = &self.tasks[id.index()];
+        let (state, ran_here) = (task.state, task.cpu == cpu && task.state == State::Running);
+        if state == State::Running && !ran_here {
+            self.irregularities.doubly_running += 1;
+            self.disown(task.cpu);
+        }
+        if state == State::Absent {
+            self.irregularities.after_exit += 1;
+        }
+        if !ran_here {
+            self.drop_wait(id.index());
+        }
+        self.end_stretch(id.index(), ran_here);
+        self.count_switch_away(id.index(), prev_state);
+        let task = &mut self.tasks[id.index()];
+        task.ran_on = Some(cpu);
+        task.woken_ns = None;
+        let early_waking_ns = task.early_waking_ns.take();
+        let to = match (prev_state, early_waking_ns) {
+            (TaskState::Runnable, _) => State::Waiting,
+            (TaskState::Dead, _) => State::Absent,
+            (_, Some(_)) if self.queued_at_waking => State::Waiting,
+            (_, Some(_)) => State::Waking,
+            (_, None) => State::Asleep,
+        };
+        self.enter(id.index(), to, cpu, if ran_here { None } else { Some(Category::Unknown) });
+        let task = &mut self.tasks[id.index()];
+        task.preempted = prev_state == TaskState::Runnable;
+        if matches!(to, State::Waiting | State::Waking) {
+            task.wait_from_ns = Some(self.now_ns);
+            if !task.preempted {
+                task.woken_ns = early_waking_ns;
+            }
+        }
+    }
+
+    fn end_stretch(&mut self, id: usize, ran_here: bool) {
+        let from_ns = self.tasks[id].stretch_from_ns.take().filter(|_| ran_here);
+        if !self.counting {
+            return;
+        }
+        let slices = &mut self.tasks[id].figures.slices;
+        match from_ns {
+            Some(from_ns) => {
+                let slice_ns = self.now_ns - from_ns;
+                slices.push(slice_ns);
+                if let Some(series) = &mut self.series {
+                    series.at(self.now_ns).slices.push(slice_ns);
+                }
+            }
+            None => slices.censored += 1,
+        }
+    }
+
+    fn count_switch_away(&mut self, id: usize, prev_state: TaskState) {
+        if !self.counting {
+            return;
+        }
+        let involuntary = u64::from(prev_state == TaskState::Runnable);
+        let task = &mut self.tasks[id];
+        task.figures.involuntary_switches += involuntary;
+        task.figures.voluntary_switches += 1 - involuntary;
+        if let Some(series) = &mut self.series {
+            let interval = series.at(self.now_ns);
+            interval.involuntary_switches += involuntary;
+            interval.voluntary_switches += 1 - involuntary;
+            interval.groups[task.group].involuntary_switches += involuntary;
+        }
+    }
+
+    fn switch_in(&mut self, cpu: u32, id: TaskId) {
+        let (state, on) = (self.tasks[id.index()].state, self.tasks[id.index()].cpu);
+        if state == State::Running {
+            self.irregularities.doubly_running += 1;
+            self.disown(on);
+        }
+        let irregularities = &mut self.irregularities;
+        match state {
+            State::Asleep => irregularities.missed_wakeups += 1,
+            State::Absent => irregularities.after_exit += 1,
+            _ => {}
+        }
+        let closing = (state == State::Asleep).then_some(Category::Unknown);
+        self.end_wait(id.index(), state);
+        let task = &mut self.tasks[id.index()];
+        if self.counting {
+            task.figures.switch_ins += 1;
+            task.figures.cpu_changes += u64::from(task.ran_on.is_some_and(|before| before != cpu));
+        }
+        task.ran_on = Some(cpu);
+        task.early_waking_ns = None;
+        self.enter(id.index(), State::Running, cpu, closing);
+        self.tasks[id.index()].stretch_from_ns = Some(self.now_ns);
+    }
+
+    fn end_wait(&mut self, id: usize, state: State) {
+        let task = &mut self.tasks[id];
+        let (from_ns, woken_ns) = (task.wait_from_ns.take(), task.woken_ns.take());
+        if !self.counting {
+            return;
+        }
+        let waited = matches!(state, State::Waiting | State::Waking);
+        match from_ns.filter(|_| waited) {
+            Some(from_ns) => task.figures.waits.push(self.now_ns - from_ns),
+            None => task.figures.waits.censored += 1,
+        }
+        if let Some(woken_ns) = woken_ns.filter(|_| waited) {
+            let latency_ns = self.now_ns - woken_ns;
+            task.figures.wakeup_latency.push(latency_ns);
+            if let Some(series) = &mut self.series {
+                series.at(self.now_ns).wakeup_latency.push(latency_ns);
+            }
+        } else if state == State::Asleep {
+            task.figures.wakeup_latency.censored += 1;
+        }
+    }
+
+    /// Ends the pass at the window's end.
+    fn finish(mut self) -> Scanned {
+        self.advance(self.window_ns.1);
+        self.waste.finish();
+        for id in 1..self.tasks.len() {
+            self.finish_task(id);
+        }
+        for cpu in 0..self.trace.cpus {
+            self.close_cpu(cpu, false);
+        }
+        self.finish_machine();
+        if let Some(series) = &mut self.series {
+            series.sort();
+        }
+        Scanned {
+            window_ns: self.window_ns,
+            tasks: self.tasks,
+            cpus: self.cpus.into_iter().map(|cpu| cpu.metrics).collect(),
+            series: self.series,
+            machine: self.machine,
+            irregularities: self.irregularities,
+            params: self.params,
+        }
+    }
+
+    fn finish_machine(&mut self) {
+        let machine = &mut self.machine;
+        machine.window_ns = self.window_ns.1 - self.window_ns.0;
+        machine.cpus = self.trace.cpus;
+        for cpu in &self.cpus {
+            machine.run_ns = machine.run_ns.saturating_add(cpu.metrics.run_ns);
+            machine.idle_ns = machine.idle_ns.saturating_add(cpu.metrics.idle_ns);
+            machine.unknown_ns = machine.unknown_ns.saturating_add(cpu.metrics.unknown_ns);
+        }
+        let (mut slices, mut latency) = (Samples::default(), Samples::default());
+        for task in self.tasks.iter().skip(1) {
+            machine.voluntary_switches += task.figures.voluntary_switches;
+            machine.involuntary_switches += task.figures.involuntary_switches;
+            machine.wakeups += task.figures.wakeups;
+            machine.cpu_changes += task.figures.cpu_changes;
+            slices.absorb(&task.figures.slices);
+            latency.absorb(&task.figures.wakeup_latency);
+        }
+        slices.sort();
+        latency.sort();
+        (machine.slices, machine.wakeup_latency) = (slices, latency);
+        let recorded = self.migrations > 0 || machine.cpu_changes == 0;
+        machine.migrations = recorded.then_some(self.migrations);
+        for task in &mut self.tasks {
+            task.figures.migrations = recorded.then_some(task.migrations);
+        }
+        machine.idle_while_waiting_ns = self.waste.total_ns;
+        machine.idle_while_waiting_longest_ns = self.waste.longest_ns;
+        machine.policy = self.trace.counts_insns.then_some(self.cost);
+        let ran = CallbackKind::ALL.into_iter().zip(self.callbacks).filter(|(_, n)| *n > 0);
+        machine.callbacks = ran.collect();
+    }
+}
+
+/// The first and the last instant of a trace.
+fn extent(trace: &Trace) -> (u64, u64) {
+    let last = trace.len().checked_sub(1).and_then(|last| trace.get(last));
+    let first_ns = trace.get(0).map_or(trace.start_ns, |first| first.time_ns);
+    let start_ns = trace.start_ns.min(first_ns);
+    let last_ns = last.map_or(start_ns, |last| last.time_ns);
+    (start_ns, trace.end_ns.max(last_ns).max(start_ns))
+}
+
+fn has_wakeups(trace: &Trace) -> bool {
+    trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }))
+}

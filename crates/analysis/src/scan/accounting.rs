@@ -1,0 +1,189 @@
+//! Where time goes: the change of a task's or a CPU's state closes an interval, which is cut to the window and added to the
+//! right figure, and moves the task in the fluid schedules.
+
+use super::{Running, Scan};
+use crate::fluid::FRACTION_BITS;
+use crate::task_scan::{Category, State};
+
+impl Scan<'_> {
+    /// Lets time pass until `time_ns`; nothing changes before it.
+    pub(super) fn advance(&mut self, time_ns: u64) {
+        if time_ns <= self.now_ns {
+            return;
+        }
+        self.now_ns = time_ns;
+        self.fluid.advance(self.window_time(time_ns));
+        let wasted = self.waste.advance(time_ns);
+        if wasted.cpus > 0
+            && let Some(series) = &mut self.series
+        {
+            series.spread(wasted.from_ns, wasted.to_ns, |interval, ns| {
+                interval.idle_while_waiting_ns += ns.saturating_mul(wasted.cpus);
+            });
+        }
+    }
+
+    fn window_time(&self, time_ns: u64) -> u64 {
+        time_ns.clamp(self.window_ns.0, self.window_ns.1)
+    }
+
+    /// Moves a task to a state, on or for `cpu`. `closing` says what the time since its last change was, where that is not
+    /// what its present state says.
+    pub(super) fn enter(&mut self, id: usize, to: State, cpu: u32, closing: Option<Category>) {
+        let (from, from_cpu) = (self.tasks[id].state, self.tasks[id].cpu);
+        self.close_task(id, closing);
+        if from.is_queued() {
+            self.settle(id);
+        }
+        if from == State::Waiting {
+            self.waste.remove(self.tasks[id].restriction, from_cpu);
+        }
+        let stays = from.is_queued() && to.is_queued() && from_cpu == cpu;
+        if from.is_queued() && !stays {
+            self.leave_fluid(id);
+        }
+        self.tasks[id].state = to;
+        self.tasks[id].cpu = cpu;
+        if to.is_queued() && !stays {
+            self.join_fluid(id);
+        }
+        if to == State::Waiting {
+            self.waste.add(self.tasks[id].restriction, cpu);
+        }
+    }
+
+    /// A waiting task moved to the queue of another CPU.
+    pub(super) fn requeue(&mut self, id: usize, cpu: u32) {
+        if self.tasks[id].cpu != cpu {
+            self.enter(id, State::Waiting, cpu, None);
+        }
+    }
+
+    /// The task's wait came to an end that is not a switch-in.
+    pub(super) fn drop_wait(&mut self, id: usize) {
+        let task = &mut self.tasks[id];
+        let waited = matches!(task.state, State::Waiting | State::Waking);
+        let woken = task.woken_ns.take().is_some();
+        task.wait_from_ns = None;
+        if self.counting && waited {
+            task.figures.waits.censored += 1;
+            task.figures.wakeup_latency.censored += u64::from(woken);
+        }
+    }
+
+    fn close_task(&mut self, id: usize, closing: Option<Category>) {
+        let (from_ns, to_ns) =
+            (self.window_time(self.tasks[id].since_ns), self.window_time(self.now_ns));
+        let task = &mut self.tasks[id];
+        task.since_ns = self.now_ns;
+        let Some(ns) = to_ns.checked_sub(from_ns).filter(|ns| *ns > 0) else { return };
+        let category = closing.unwrap_or_else(|| task.category());
+        let group = task.group;
+        match category {
+            Category::Run => task.figures.run_ns += ns,
+            Category::Wait => {
+                task.figures.wait_ns += ns;
+                if task.state == State::Waking {
+                    task.figures.waking_ns += ns;
+                } else if task.preempted {
+                    task.figures.preempted_wait_ns += ns;
+                }
+            }
+            Category::Sleep => task.figures.sleep_ns += ns,
+            Category::Absent => task.figures.absent_ns += ns,
+            Category::Unknown => task.figures.unknown_ns += ns,
+        }
+        if let Some(series) = &mut self.series {
+            match category {
+                Category::Run => series.spread(from_ns, to_ns, |interval, ns| {
+                    interval.run_ns = interval.run_ns.saturating_add(ns);
+                    interval.groups[group].run_ns =
+                        interval.groups[group].run_ns.saturating_add(ns);
+                }),
+                Category::Wait => series.spread(from_ns, to_ns, |interval, ns| {
+                    interval.wait_ns = interval.wait_ns.saturating_add(ns);
+                    interval.groups[group].wait_ns =
+                        interval.groups[group].wait_ns.saturating_add(ns);
+                }),
+                Category::Sleep | Category::Absent | Category::Unknown => {}
+            }
+        }
+    }
+
+    pub(super) fn close_cpu(&mut self, cpu: u32, unknown: bool) {
+        let to_ns = self.window_time(self.now_ns);
+        let from_ns = self.window_time(self.cpus[cpu as usize].since_ns);
+        let scan = &mut self.cpus[cpu as usize];
+        scan.since_ns = self.now_ns;
+        let ns = to_ns.saturating_sub(from_ns);
+        match scan.running {
+            _ if unknown => scan.metrics.unknown_ns += ns,
+            Running::Unknown => scan.metrics.unknown_ns += ns,
+            Running::Task(_) => scan.metrics.run_ns += ns,
+            Running::Idle => {
+                scan.metrics.idle_ns += ns;
+                if let Some(series) = &mut self.series {
+                    series.spread(from_ns, to_ns, |interval, ns| {
+                        interval.idle_ns = interval.idle_ns.saturating_add(ns);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Reads the fluid services of a queued task up to now and notes how far it is behind or ahead.
+    ///
+    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
+    pub(super) fn settle(&mut self, id: usize) {
+        let now_ns = self.window_time(self.now_ns);
+        let task = &mut self.tasks[id];
+        let cpu = &mut self.cpus[task.cpu as usize].fluid;
+        cpu.advance(now_ns);
+        let served = self.fluid.served(task.class);
+        task.machine_fluid += served - task.machine_mark;
+        task.machine_mark = served;
+        let per_weight = cpu.served_per_weight();
+        task.cpu_fluid += (per_weight - task.cpu_mark) * u128::from(task.weight);
+        task.cpu_mark = per_weight;
+        let fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
+        let figures = &mut task.figures;
+        figures.lag_max_ns = figures.lag_max_ns.max(fluid_ns.saturating_sub(figures.run_ns));
+        figures.lead_max_ns = figures.lead_max_ns.max(figures.run_ns.saturating_sub(fluid_ns));
+    }
+
+    pub(super) fn join_fluid(&mut self, id: usize) {
+        let now_ns = self.window_time(self.now_ns);
+        let task = &mut self.tasks[id];
+        self.fluid.add(task.class);
+        task.machine_mark = self.fluid.served(task.class);
+        let cpu = &mut self.cpus[task.cpu as usize].fluid;
+        cpu.advance(now_ns);
+        cpu.add(task.weight);
+        task.cpu_mark = cpu.served_per_weight();
+    }
+
+    pub(super) fn leave_fluid(&mut self, id: usize) {
+        let task = &self.tasks[id];
+        self.fluid.remove(task.class);
+        self.cpus[task.cpu as usize].fluid.remove(task.weight);
+    }
+
+    /// Closes a task's books at the window's end.
+    pub(super) fn finish_task(&mut self, id: usize) {
+        let state = self.tasks[id].state;
+        self.counting = true;
+        self.drop_wait(id);
+        let closing = (state == State::Initial && self.starts_idle).then_some(Category::Absent);
+        self.close_task(id, closing);
+        if state.is_queued() {
+            self.settle(id);
+        }
+        let task = &mut self.tasks[id];
+        task.figures.slices.censored += u64::from(state == State::Running);
+        task.figures.fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
+        task.figures.fluid_on_cpu_ns = (task.cpu_fluid >> FRACTION_BITS) as u64;
+        let assumed = !task.nice_known && task.machine_fluid > 0;
+        self.irregularities.assumed_nice += u64::from(assumed);
+        task.figures.sort();
+    }
+}

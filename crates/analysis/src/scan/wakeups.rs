@@ -1,0 +1,127 @@
+//! What wakes a task, makes it, ends it or moves it.
+
+use super::Scan;
+use crate::task_scan::{Category, State};
+use fairground_trace::TaskId;
+
+impl Scan<'_> {
+    pub(super) fn on_waking(&mut self, id: TaskId, target_cpu: u32) {
+        if id.is_idle() {
+            return;
+        }
+        let now_ns = self.now_ns;
+        let task = &mut self.tasks[id.index()];
+        match task.state {
+            State::Running => task.early_waking_ns = Some(now_ns),
+            State::Waking | State::Waiting => {}
+            State::Initial | State::Unknown | State::Absent | State::Asleep => {
+                self.irregularities.after_exit += u64::from(task.state == State::Absent);
+                let to = if self.queued_at_waking { State::Waiting } else { State::Waking };
+                self.begin_wait(id.index(), to, target_cpu, Category::Sleep);
+                self.tasks[id.index()].woken_ns = Some(now_ns);
+            }
+        }
+    }
+
+    /// `first`: the task is new.
+    pub(super) fn on_wakeup(&mut self, id: TaskId, target_cpu: u32, first: bool, insns: u32) {
+        if id.is_idle() {
+            return;
+        }
+        if self.counting {
+            self.cost.wakeup.add(insns);
+            if first {
+                self.machine.new_tasks += 1;
+            } else {
+                self.tasks[id.index()].figures.wakeups += 1;
+                if let Some(series) = &mut self.series {
+                    series.at(self.now_ns).wakeups += 1;
+                }
+            }
+        }
+        let now_ns = self.now_ns;
+        let task = &mut self.tasks[id.index()];
+        match task.state {
+            // Woken before it came off the CPU: it never slept.
+            State::Running => task.early_waking_ns = None,
+            State::Waiting => self.requeue(id.index(), target_cpu),
+            State::Waking => self.enter(id.index(), State::Waiting, target_cpu, None),
+            State::Initial | State::Unknown | State::Absent | State::Asleep => {
+                let before = if first { Category::Absent } else { Category::Sleep };
+                let ended = task.state == State::Absent && !first;
+                self.irregularities.after_exit += u64::from(ended);
+                self.begin_wait(id.index(), State::Waiting, target_cpu, before);
+                self.tasks[id.index()].woken_ns = (!first).then_some(now_ns);
+            }
+        }
+    }
+
+    /// `before`: what a task that no event has spoken of has done until now, where the recording saw all of it.
+    fn begin_wait(&mut self, id: usize, to: State, cpu: u32, before: Category) {
+        let closing = self.category_of_first_state(id, before);
+        self.enter(id, to, cpu, closing);
+        let task = &mut self.tasks[id];
+        task.wait_from_ns = Some(self.now_ns);
+        task.preempted = false;
+    }
+
+    /// Nothing was heard of the task so far. A new task did not exist; any other slept if the recording saw everything.
+    fn category_of_first_state(&self, id: usize, before: Category) -> Option<Category> {
+        let known = self.starts_idle || before == Category::Absent;
+        (self.tasks[id].state == State::Initial && known).then_some(before)
+    }
+
+    pub(super) fn on_migrate(&mut self, id: TaskId, to_cpu: u32) {
+        if id.is_idle() {
+            return;
+        }
+        if self.counting {
+            self.migrations += 1;
+            self.tasks[id.index()].migrations += 1;
+            if let Some(series) = &mut self.series {
+                series.at(self.now_ns).migrations += 1;
+            }
+        }
+        if self.tasks[id.index()].state == State::Waiting {
+            self.requeue(id.index(), to_cpu);
+        }
+    }
+
+    pub(super) fn on_fork(&mut self, child: TaskId) {
+        if child.is_idle() {
+            return;
+        }
+        let state = self.tasks[child.index()].state;
+        if matches!(state, State::Initial | State::Absent) {
+            self.enter(child.index(), State::Asleep, 0, Some(Category::Absent));
+        }
+    }
+
+    /// A task announces its end while it is still on the CPU; the switch away in state dead is its end. One that is
+    /// anywhere else has ended already.
+    pub(super) fn on_exit(&mut self, id: TaskId) {
+        if id.is_idle() || self.tasks[id.index()].state == State::Running {
+            return;
+        }
+        self.drop_wait(id.index());
+        self.enter(id.index(), State::Absent, 0, None);
+    }
+
+    pub(super) fn on_nice(&mut self, id: TaskId, nice: i8) {
+        if id.is_idle() {
+            return;
+        }
+        let weight = self.weights.weight(Some(nice));
+        let class = self.fluid.class_of(weight);
+        let queued = self.tasks[id.index()].state.is_queued();
+        if queued {
+            self.settle(id.index());
+            self.leave_fluid(id.index());
+        }
+        let task = &mut self.tasks[id.index()];
+        (task.weight, task.class, task.nice_known) = (weight, class, true);
+        if queued {
+            self.join_fluid(id.index());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a scan knows of a task at an instant.
+
+use crate::Figures;
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// No event has spoken of it yet.
+    Initial,
+    /// A contradiction or a loss made its state unknown.
+    Unknown,
+    /// It does not exist: not yet, or no longer.
+    Absent,
+    /// Blocked.
+    Asleep,
+    /// Asked to wake and not yet queued.
+    Waking,
+    /// In a queue.
+    Waiting,
+    /// On a CPU.
+    Running,
+}
+
+impl State {
+    /// Whether the task is runnable and stands in the queue of a CPU, as the fluid schedules see it.
+    pub(crate) fn is_queued(self) -> bool {
+        matches!(self, State::Waiting | State::Running)
+    }
+}
+
+/// To which figure the time in a state goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Category {
+    Run,
+    Wait,
+    Sleep,
+    Absent,
+    Unknown,
+}
+
+/// A task during the scan.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskScan {
+    pub(crate) state: State,
+    /// Begin of the state, or of the part of it that is not yet accounted for, ns.
+    pub(crate) since_ns: u64,
+    /// The CPU on which it runs or in whose queue it waits.
+    pub(crate) cpu: u32,
+    /// The CPU on which it ran last.
+    pub(crate) ran_on: Option<u32>,
+    /// Begin of the present stretch on the CPU, ns.
+    pub(crate) stretch_from_ns: Option<u64>,
+    /// Begin of the present wait, ns.
+    pub(crate) wait_from_ns: Option<u64>,
+    /// Whether the present wait began with a switch-out in state R.
+    pub(crate) preempted: bool,
+    /// When the wake-up that it has not yet followed was asked for, ns.
+    pub(crate) woken_ns: Option<u64>,
+    /// It was asked to wake while it was still on the CPU.
+    pub(crate) early_waking_ns: Option<u64>,
+    pub(crate) nice_known: bool,
+    pub(crate) weight: u32,
+    /// The class of the weight in the machine's fluid schedule.
+    pub(crate) class: usize,
+    /// The restriction under which it is entered in the idle-while-waiting count.
+    pub(crate) restriction: Option<usize>,
+    /// Last readings of the fluid schedules.
+    pub(crate) machine_mark: u128,
+    pub(crate) cpu_mark: u128,
+    /// Fluid services, ns << FRACTION_BITS.
+    pub(crate) machine_fluid: u128,
+    pub(crate) cpu_fluid: u128,
+    pub(crate) migrations: u64,
+    pub(crate) group: usize,
+    pub(crate) figures: Figures,
+}
+
+impl TaskScan {
+    /// Category of the time in the present state; `Initial` depends on what ends it.
+    pub(crate) fn category(&self) -> Category {
+        match self.state {
+            State::Initial | State::Unknown => Category::Unknown,
+            State::Absent => Category::Absent,
+            State::Asleep => Category::Sleep,
+            State::Waking | State::Waiting => Category::Wait,
+            State::Running => Category::Run,
+        }
+    }
+}
