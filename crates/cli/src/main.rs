@@ -1,1 +1,29 @@
-fn main(){}
+//! The `fairground` binary: reads arguments, calls the crates, prints. It decides nothing about scheduling.
+
+mod args;
+mod commands;
+mod experiment;
+mod failure;
+mod input;
+mod present;
+mod progress;
+mod simulate;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match commands::execute(&cli) {
+        Ok(code) => code,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("fairground: {failure}");
+            ExitCode::from(Failure::CODE)
+        }
+    }
+}

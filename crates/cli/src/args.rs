@@ -1,0 +1,261 @@
+//! What can be typed. One definition makes the parsing, `--help` and the shell completions.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
+/// and see who got the CPU, for how long, who waited, and what a switch cost.
+#[derive(Debug, Parser)]
+#[command(name = "fairground", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// How results are printed on stdout
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// No progress, no remarks on stderr
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done
+  1   a negative verdict: a claim of an experiment does not hold
+  2   an error: bad input, or fairground cannot go on
+  42  a task was runnable for too long without running: the scheduler stalled
+  43  the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)";
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Aligned text
+    Table,
+    /// JSON with a schema version and units
+    Json,
+    /// Comma-separated values
+    Csv,
+    /// Markdown
+    Markdown,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a workload under a scheduler in the simulated machine
+    Run(RunArgs),
+    /// Run a workload under several schedulers or settings, one column each
+    Compare(CompareArgs),
+    /// Measure a recording: `perf sched script` or ftrace text
+    Analyze(AnalyzeArgs),
+    /// Run the load of a recording again, under other schedulers
+    Replay(ReplayArgs),
+    /// Run a published experiment again: published figures beside measured ones
+    Reproduce(ReproduceArgs),
+    /// Schedulers: what there is, what they can be told, how to build one
+    #[command(subcommand)]
+    Sched(SchedCommand),
+    /// Workloads: what there is, what is in one, whether a file is right
+    #[command(subcommand)]
+    Workload(WorkloadCommand),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The scheduler's side.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SchedArgs {
+    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), or an object file (`./mine.bpf.o`). Several with commas
+    #[arg(long, value_delimiter = ',', default_value = "cfs")]
+    pub(crate) sched: Vec<String>,
+
+    /// Set a tunable or feature before the run; with several values, `compare` runs each
+    #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
+    pub(crate) set: Vec<String>,
+
+    /// Set a tunable or feature during the run
+    #[arg(long, value_name = "TIME:NAME=VALUE")]
+    pub(crate) at: Vec<String>,
+
+    /// How the scheduler's instructions are executed: both engines give the same result
+    #[arg(long, value_enum, default_value_t = EngineArg::Jit)]
+    pub(crate) engine: EngineArg,
+
+    /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
+    #[arg(long, value_enum, default_value_t = NullLoadsArg::Error)]
+    pub(crate) null_loads: NullLoadsArg,
+}
+
+/// How BPF is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// Machine code
+    Jit,
+    /// Instruction by instruction: the oracle
+    Interpreter,
+}
+
+/// What NULL loads do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NullLoadsArg {
+    /// End the run with an error
+    Error,
+    /// Read 0
+    Zero,
+}
+
+/// The machine's side.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// Number of CPUs
+    #[arg(long, conflicts_with = "topology")]
+    pub(crate) cpus: Option<u32>,
+
+    /// Sockets × cores × threads, as in `2x4x2`
+    #[arg(long)]
+    pub(crate) topology: Option<String>,
+
+    /// Ticks a second: 100, 250, 300 or 1000
+    #[arg(long, default_value_t = 250)]
+    pub(crate) hz: u32,
+
+    /// Seed of every random draw
+    #[arg(long, default_value_t = 1, env = "FAIRGROUND_SEED")]
+    pub(crate) seed: u64,
+
+    /// What things cost in time: a preset
+    #[arg(long, default_value = "modern")]
+    pub(crate) costs: String,
+
+    /// Change one cost
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) cost: Vec<String>,
+
+    /// How long to run, in simulated time; the workload's own length by default
+    #[arg(long)]
+    pub(crate) duration: Option<String>,
+}
+
+/// What is shown.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// One row for each task, or for each group of tasks
+    #[arg(long, value_enum, default_value_t = Per::Group)]
+    pub(crate) per: Per,
+
+    /// Also one row for each interval of this length (`1s`)
+    #[arg(long)]
+    pub(crate) interval: Option<String>,
+}
+
+/// Rows of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Per {
+    /// Equal tasks together
+    Group,
+    /// Each task
+    Task,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
+    pub(crate) workload: String,
+    #[command(flatten)]
+    pub(crate) sched: SchedArgs,
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    /// Write the events as ftrace text (opens in Perfetto and KernelShark); `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Also record each callback of the scheduler
+    #[arg(long)]
+    pub(crate) callbacks: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
+    pub(crate) workload: String,
+    #[command(flatten)]
+    pub(crate) sched: SchedArgs,
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArgs {
+    /// A recording, as text or compressed with gzip; `-` is stdin
+    pub(crate) recording: String,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// A recording, as text or compressed with gzip; `-` is stdin
+    pub(crate) recording: String,
+    #[command(flatten)]
+    pub(crate) sched: SchedArgs,
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    /// Write the workload that was made from the recording as TOML, and do not run it; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_workload: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// An experiment by name, or a file; without it, the list of experiments
+    pub(crate) experiment: Option<String>,
+    /// How BPF is executed
+    #[arg(long, value_enum, default_value_t = EngineArg::Jit)]
+    pub(crate) engine: EngineArg,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SchedCommand {
+    /// The schedulers that come with fairground
+    List,
+    /// A scheduler's tunables, features, parameter sets and size
+    Show {
+        /// A name or an object file
+        sched: String,
+    },
+    /// Compile a scheduler written in BPF C to an object file
+    Build {
+        /// The source, `NAME.bpf.c`
+        source: PathBuf,
+        /// Where the object goes; beside the source by default
+        #[arg(long, short)]
+        output: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// The workloads that come with fairground
+    List,
+    /// A workload as TOML
+    Show {
+        /// A name with its arguments, or a file
+        workload: String,
+    },
+    /// Check a workload file
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+}

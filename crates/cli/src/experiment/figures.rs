@@ -1,0 +1,67 @@
+//! Figures by metric key: what a run measured, or what somebody published.
+
+use std::collections::BTreeMap;
+
+use super::file::{Given, Range};
+
+/// The samples of one metric: one for each report or interval, or a single one for the whole run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sample {
+    /// Smallest.
+    pub(crate) low: f64,
+    /// Mean; for published ranges, the middle.
+    pub(crate) mean: f64,
+    /// Largest.
+    pub(crate) high: f64,
+    /// How many.
+    pub(crate) count: usize,
+}
+
+impl Sample {
+    /// Of measured values; `None` when there are none: not measured.
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+        let (first, rest) = values.split_first()?;
+        let (mut low, mut high, mut sum) = (*first, *first, *first);
+        for value in rest {
+            low = low.min(*value);
+            high = high.max(*value);
+            sum += value;
+        }
+        Some(Self { low, high, mean: sum / values.len() as f64, count: values.len() })
+    }
+}
+
+impl From<Range> for Sample {
+    fn from(range: Range) -> Self {
+        Self { low: range.low, high: range.high, mean: (range.low + range.high) / 2.0, count: 1 }
+    }
+}
+
+/// The figures of one column.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures(BTreeMap<String, Sample>);
+
+impl Figures {
+    /// Enters the values of a metric.
+    pub(crate) fn insert(&mut self, metric: &str, values: &[f64]) {
+        if let Some(sample) = Sample::of(values) {
+            self.0.insert(metric.to_owned(), sample);
+        }
+    }
+
+    /// A metric, or `None`: not measured.
+    pub(crate) fn get(&self, metric: &str) -> Option<&Sample> {
+        self.0.get(metric)
+    }
+
+    /// The metrics that there are.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl From<&Given> for Figures {
+    fn from(given: &Given) -> Self {
+        Self(given.values.iter().map(|(k, range)| (k.clone(), Sample::from(*range))).collect())
+    }
+}

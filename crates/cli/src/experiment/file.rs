@@ -1,0 +1,266 @@
+//! The file format of an experiment, strict: an unknown key is an error with its line.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::failure::Failure;
+
+/// The only version of the format so far.
+const FORMAT: u32 = 1;
+
+/// A whole experiment.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Experiment {
+    format: u32,
+    /// Its name, as `reproduce` takes it.
+    pub(crate) name: String,
+    /// One line.
+    pub(crate) title: String,
+    /// Where the published result stands.
+    pub(crate) source: String,
+    /// What was asked, and what to know before reading the figures.
+    pub(crate) about: String,
+    /// What holds for every run that does not say otherwise.
+    #[serde(default)]
+    defaults: Settings,
+    /// The runs.
+    #[serde(rename = "run")]
+    runs: Vec<RunEntry>,
+    /// Figures from elsewhere: published, or of a real kernel.
+    #[serde(default, rename = "given")]
+    pub(crate) given: Vec<Given>,
+    /// The tables to print.
+    #[serde(default, rename = "table")]
+    pub(crate) tables: Vec<Table>,
+    /// What must be so.
+    #[serde(default, rename = "claim")]
+    pub(crate) claims: Vec<Claim>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    workload: Option<String>,
+    sched: Option<String>,
+    cpus: Option<u32>,
+    hz: Option<u32>,
+    seed: Option<u64>,
+    costs: Option<String>,
+    #[serde(default)]
+    cost: BTreeMap<String, u64>,
+    duration: Option<String>,
+    #[serde(default)]
+    set: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    at: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct RunEntry {
+    name: String,
+    #[serde(default)]
+    reports: bool,
+    #[serde(flatten)]
+    settings: toml::Table,
+}
+
+/// One run, fully defaulted.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Its name in tables and claims.
+    pub(crate) name: String,
+    /// Whether every report of the run is listed.
+    pub(crate) reports: bool,
+    /// The workload, as the command line takes it.
+    pub(crate) workload: String,
+    /// The scheduler, as the command line takes it.
+    pub(crate) sched: String,
+    /// CPUs.
+    pub(crate) cpus: u32,
+    /// Ticks a second.
+    pub(crate) hz: u32,
+    /// Seed.
+    pub(crate) seed: u64,
+    /// Preset of costs.
+    pub(crate) costs: String,
+    /// Costs that differ from the preset.
+    pub(crate) cost: Vec<String>,
+    /// Length.
+    pub(crate) duration: Option<String>,
+    /// `name=value` before the run.
+    pub(crate) set: Vec<String>,
+    /// `time:name=value` during the run.
+    pub(crate) at: Vec<String>,
+}
+
+/// Figures from elsewhere.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Given {
+    /// Its name in tables and claims.
+    pub(crate) name: String,
+    /// Where the figures stand.
+    pub(crate) source: String,
+    /// Metric → value or range.
+    pub(crate) values: BTreeMap<String, Range>,
+}
+
+/// A value or a range, as published: `1.05` or `"0.12..0.44"`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Range {
+    /// Smallest.
+    pub(crate) low: f64,
+    /// Largest.
+    pub(crate) high: f64,
+}
+
+impl<'de> Deserialize<'de> for Range {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(f64),
+            Text(String),
+        }
+        let bad = |t: &str| D::Error::custom(format!("`{t}` is neither a number nor `low..high`"));
+        match Form::deserialize(deserializer)? {
+            Form::Number(v) => Ok(Self { low: v, high: v }),
+            Form::Text(text) => {
+                let (low, high) = text.split_once("..").ok_or_else(|| bad(&text))?;
+                let parse = |s: &str| s.trim().parse::<f64>().map_err(|_| bad(&text));
+                let range = Self { low: parse(low)?, high: parse(high)? };
+                if range.low <= range.high { Ok(range) } else { Err(bad(&text)) }
+            }
+        }
+    }
+}
+
+/// A table: metrics down, runs and given figures across.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    /// Its title.
+    pub(crate) title: String,
+    /// Names of runs and of given figures, in order.
+    pub(crate) columns: Vec<String>,
+    /// Metrics.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    /// The metric's key.
+    pub(crate) metric: String,
+    /// What the reader calls it.
+    pub(crate) label: String,
+    /// Decimals.
+    #[serde(default = "two")]
+    pub(crate) decimals: u8,
+}
+
+fn two() -> u8 {
+    2
+}
+
+/// Something that must be so: a metric of a run lies within bounds, absolute or relative to another column.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claim {
+    /// In words.
+    pub(crate) say: String,
+    /// The run.
+    pub(crate) run: String,
+    /// The metric's key.
+    pub(crate) metric: String,
+    /// Bounds of the mean; relative ones when `of` is there.
+    pub(crate) within: Range,
+    /// The column to whose mean the bounds are a ratio.
+    pub(crate) of: Option<String>,
+    /// Why it does not hold, where that is known and explained: the claim is shown, and does not fail the experiment.
+    pub(crate) known_gap: Option<String>,
+}
+
+impl Experiment {
+    /// Reads a file's text.
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, Failure> {
+        let experiment: Self = toml::from_str(text).map_err(|e| {
+            Failure::new(format_args!("{file}: {}", e.to_string().trim_end()))
+                .help("docs/experiments.md lists the keys of an experiment")
+        })?;
+        if experiment.format != FORMAT {
+            return Err(Failure::new(format_args!(
+                "{file}: format = {}, and this fairground reads format {FORMAT}",
+                experiment.format
+            )));
+        }
+        experiment.check(file)?;
+        Ok(experiment)
+    }
+
+    /// The runs, with the defaults filled in.
+    pub(crate) fn runs(&self) -> Result<Vec<Run>, Failure> {
+        self.runs.iter().map(|entry| self.run(entry)).collect()
+    }
+
+    fn run(&self, entry: &RunEntry) -> Result<Run, Failure> {
+        let own: Settings = entry.settings.clone().try_into().map_err(|e: toml::de::Error| {
+            Failure::new(format_args!("{}: run `{}`: {}", self.name, entry.name, e.message()))
+        })?;
+        let base = &self.defaults;
+        let missing = |key: &str| {
+            Failure::new(format_args!("{}: run `{}` has no `{key}`", self.name, entry.name))
+                .help("state it in the run or in [defaults]")
+        };
+        let mut set = base.set.clone();
+        set.extend(own.set);
+        let mut cost = base.cost.clone();
+        cost.extend(own.cost);
+        Ok(Run {
+            name: entry.name.clone(),
+            reports: entry.reports,
+            workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
+            sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
+            cpus: own.cpus.or(base.cpus).ok_or_else(|| missing("cpus"))?,
+            hz: own.hz.or(base.hz).ok_or_else(|| missing("hz"))?,
+            seed: own.seed.or(base.seed).unwrap_or(1),
+            costs: own.costs.or(base.costs.clone()).ok_or_else(|| missing("costs"))?,
+            cost: cost.into_iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            duration: own.duration.or(base.duration.clone()),
+            set: set.into_iter().map(|(name, value)| format!("{name}={}", plain(&value))).collect(),
+            at: if own.at.is_empty() { base.at.clone() } else { own.at },
+        })
+    }
+
+    /// Every name that a table or a claim uses must exist.
+    fn check(&self, file: &str) -> Result<(), Failure> {
+        let known = |name: &str| {
+            self.runs.iter().any(|r| r.name == name) || self.given.iter().any(|g| g.name == name)
+        };
+        let columns = self.tables.iter().flat_map(|t| t.columns.iter());
+        let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
+        for name in columns.chain(claims) {
+            if !known(name) {
+                let names = self.runs.iter().map(|r| r.name.as_str());
+                let names = names.chain(self.given.iter().map(|g| g.name.as_str()));
+                let near = crate::failure::did_you_mean(name, names).unwrap_or("one of its runs");
+                return Err(Failure::new(format_args!("{file}: no run or given figures `{name}`"))
+                    .help(format_args!("did you mean `{near}`?")));
+            }
+        }
+        self.runs().map(drop)
+    }
+}
+
+/// A TOML value as the command line writes it.
+fn plain(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Boolean(on) => (if *on { "on" } else { "off" }).to_owned(),
+        other => other.to_string(),
+    }
+}

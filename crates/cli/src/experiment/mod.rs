@@ -1,0 +1,9 @@
+//! Experiments are files: a published result, the runs that repeat it, and published beside measured.
+
+mod file;
+mod figures;
+mod verdict;
+
+pub(crate) use file::{Claim, Experiment, Given, Range, Run, Table};
+pub(crate) use figures::{Figures, Sample};
+pub(crate) use verdict::{Verdict, judge};

@@ -1,0 +1,59 @@
+//! An error as the user meets it: what was wrong, where, why, and what to do. Exit code 2.
+
+use std::fmt;
+use std::io;
+
+/// A message for a person.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    help: Option<String>,
+    broken_pipe: bool,
+}
+
+impl Failure {
+    /// The exit code of every error.
+    pub(crate) const CODE: u8 = 2;
+
+    /// An error that says what was wrong and where.
+    pub(crate) fn new(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), help: None, broken_pipe: false }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn help(mut self, help: impl fmt::Display) -> Self {
+        self.help = Some(help.to_string());
+        self
+    }
+
+    /// An error of reading or writing a file.
+    pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> Self {
+        let broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
+        Self { broken_pipe, ..Self::new(format_args!("{what}: {error}")) }
+    }
+
+    /// Whether the reader of our output went away, which is no error.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.broken_pipe
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.message)?;
+        match &self.help {
+            Some(help) => write!(f, "\n  help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The nearest of `candidates` to a mistyped `name`, as a remedy.
+pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const SIMILAR_ENOUGH: f64 = 0.6;
+    candidates
+        .map(|c| (strsim::jaro_winkler(&name.to_lowercase(), &c.to_lowercase()), c))
+        .filter(|(score, _)| *score > SIMILAR_ENOUGH)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}

@@ -1,0 +1,45 @@
+//! The machine that the flags describe.
+
+use fairground_machine::{CostModel, MachineConfig, Topology, TraceOptions};
+
+use crate::args::MachineArgs;
+use crate::failure::Failure;
+
+/// CPUs when neither `--cpus` nor `--topology` is given.
+const CPUS_DEFAULT: u32 = 2;
+/// What kernels are built with (`CONFIG_HZ`).
+const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
+
+/// Builds the configuration.
+pub(crate) fn machine_config(args: &MachineArgs, trace: TraceOptions) -> Result<MachineConfig, Failure> {
+    let mut config = MachineConfig::new(CPUS_DEFAULT);
+    let form = match (&args.topology, args.cpus) {
+        (Some(form), _) => Some(form.clone()),
+        (None, Some(cpus)) => Some(cpus.to_string()),
+        (None, None) => None,
+    };
+    if let Some(form) = form {
+        config.topology = form.parse::<Topology>().map_err(|e| Failure::new(format_args!("--topology: {e}")))?;
+    }
+    if !HZ_CHOICES.contains(&args.hz) {
+        return Err(Failure::new(format_args!("--hz {}: no kernel ticks so", args.hz))
+            .help("give 100, 250, 300 or 1000"));
+    }
+    config.hz = args.hz;
+    config.seed = args.seed;
+    config.cost = costs(&args.costs, &args.cost)?;
+    config.trace = trace;
+    config.check = false;
+    Ok(config)
+}
+
+fn costs(preset: &str, changes: &[String]) -> Result<CostModel, Failure> {
+    let mut costs = CostModel::preset(preset).map_err(|e| Failure::new(format_args!("--costs: {e}")))?;
+    for change in changes {
+        let bad = || Failure::new(format_args!("--cost: `{change}` is not NAME=VALUE, VALUE a whole number"));
+        let (name, value) = change.split_once('=').ok_or_else(bad)?;
+        let value = value.parse().map_err(|_| bad())?;
+        costs.set(name, value).map_err(|e| Failure::new(format_args!("--cost: {e}")))?;
+    }
+    Ok(costs)
+}

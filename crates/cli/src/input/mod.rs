@@ -1,0 +1,21 @@
+//! From what was typed to checked values. After this nobody asks "was it set?".
+
+mod machine;
+mod recording;
+mod scheduler;
+mod settings;
+mod workload;
+
+pub(crate) use machine::machine_config;
+pub(crate) use recording::{Recording, read_recording};
+pub(crate) use scheduler::{Scheduler, Sets, find_object, parameter_sets};
+pub(crate) use settings::{Variant, at_settings, one_variant, variants};
+pub(crate) use workload::find_workload;
+
+use crate::failure::Failure;
+
+/// A length of time with its unit, ns.
+pub(crate) fn parse_time(flag: &str, text: &str) -> Result<u64, Failure> {
+    fairground_workload::parse_time(text)
+        .map_err(|e| Failure::new(format_args!("{flag}: {}", e.message)).help(e.help))
+}

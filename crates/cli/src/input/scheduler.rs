@@ -1,0 +1,91 @@
+//! A scheduler by name or from an object file, with a parameter set.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use fairground_bpf::{NullLoads, Object};
+use fairground_machine::{Engine, Policy, Setting};
+
+use crate::args::{EngineArg, NullLoadsArg};
+use crate::failure::{Failure, did_you_mean};
+
+/// A scheduler, compiled and ready for any number of machines.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    /// As it was typed: `cfs@6.1`, `mine.bpf.o`.
+    pub(crate) label: String,
+    /// The compiled policy.
+    pub(crate) policy: Policy,
+    /// What its parameter set sets.
+    pub(crate) settings: Vec<Setting>,
+}
+
+/// Parameter sets by name: what each sets, in the order of the object's variables.
+pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
+
+impl Scheduler {
+    /// Loads `NAME`, `NAME@SET`, or a file (`@SET` works there too).
+    pub(crate) fn load(spec: &str, engine: EngineArg, null_loads: NullLoadsArg) -> Result<Self, Failure> {
+        let (name, set) = match spec.rsplit_once('@') {
+            Some((name, set)) if !Path::new(spec).exists() => (name, Some(set)),
+            _ => (spec, None),
+        };
+        let object = find_object(name)?;
+        let settings = match set {
+            None => Vec::new(),
+            Some(set) => {
+                let sets = parameter_sets(&object);
+                let values = sets.get(set).ok_or_else(|| unknown_set(name, set, &sets))?;
+                values.iter().map(|(name, value)| Setting::initial(name, value)).collect()
+            }
+        };
+        let engine = match engine {
+            EngineArg::Jit => Engine::Jit,
+            EngineArg::Interpreter => Engine::Interpreter,
+        };
+        let null_loads = match null_loads {
+            NullLoadsArg::Error => NullLoads::Trap,
+            NullLoadsArg::Zero => NullLoads::ReadZero,
+        };
+        let policy = Policy::load(&object, engine, null_loads).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
+        Ok(Self { label: spec.to_owned(), policy, settings })
+    }
+}
+
+/// The object of a scheduler: one that comes with fairground, or a file.
+pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
+    if let Some(policy) = fairground_policies::get(name) {
+        let file = format!("{name}.bpf.o");
+        return Object::parse(&file, policy.object).map_err(Failure::new);
+    }
+    if !name.contains('/') && !name.ends_with(".o") && !Path::new(name).is_file() {
+        let names = fairground_policies::all().iter().map(|p| p.name);
+        let help = match did_you_mean(name, names) {
+            Some(near) => format!("did you mean `{near}`? `fairground sched list` names them; a file is given as ./{name}"),
+            None => format!("`fairground sched list` names them; a file is given as ./{name}"),
+        };
+        return Err(Failure::new(format_args!("there is no scheduler `{name}`")).help(help));
+    }
+    let bytes = fs::read(name).map_err(|e| Failure::io(name, &e))?;
+    Object::parse(name, &bytes).map_err(Failure::new)
+}
+
+/// The parameter sets that an object describes in its tags (`set:NAME=VALUE` on a variable).
+pub(crate) fn parameter_sets(object: &Object) -> Sets {
+    let mut sets = Sets::new();
+    for global in object.globals() {
+        for tag in &global.tags {
+            if let Some((set, value)) = tag.strip_prefix("set:").and_then(|t| t.split_once('=')) {
+                sets.entry(set.to_owned()).or_default().push((global.name.clone(), value.to_owned()));
+            }
+        }
+    }
+    sets
+}
+
+fn unknown_set(name: &str, set: &str, sets: &Sets) -> Failure {
+    let known: Vec<_> = sets.keys().map(|k| format!("`{name}@{k}`")).collect();
+    let failure = Failure::new(format_args!("{name} has no parameter set `{set}`"));
+    if known.is_empty() { failure.help("it has none at all") } else { failure.help(format_args!("there are {}", known.join(", "))) }
+}

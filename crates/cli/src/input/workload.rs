@@ -1,0 +1,27 @@
+//! A workload by name, or from a file.
+
+use std::fs;
+use std::path::Path;
+
+use fairground_workload::Workload;
+
+use crate::failure::Failure;
+
+/// Whether an argument means a file: it names a directory, ends in `.toml`, or is there.
+fn is_file(argument: &str) -> bool {
+    argument.contains('/') || argument.ends_with(".toml") || Path::new(argument).is_file()
+}
+
+/// Reads, parses and checks.
+pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
+    if is_file(argument) {
+        let bytes = fs::read(argument).map_err(|e| Failure::io(argument, &e))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            Failure::new(format_args!("{argument}: byte {at} is not UTF-8, so this is no workload file"))
+                .help("a workload is a TOML file: docs/workloads.md")
+        })?;
+        return fairground_workload::parse(argument, &text).map_err(Failure::new);
+    }
+    fairground_workload::library::build(argument).map_err(Failure::new)
+}

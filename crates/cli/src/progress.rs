@@ -1,0 +1,39 @@
+//! A progress bar on stderr: only on a terminal, only for work that takes a while.
+
+use std::io::{self, IsTerminal};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Progress of one piece of work, in any unit.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar of `total` steps; hidden when `quiet` or when stderr is no terminal.
+    pub(crate) fn new(quiet: bool, total: u64) -> Self {
+        if quiet || !io::stderr().is_terminal() {
+            return Self { bar: ProgressBar::hidden() };
+        }
+        let style = ProgressStyle::with_template("{msg:24!} {bar:40} {percent:>3} %  {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        Self { bar: ProgressBar::new(total).with_style(style) }
+    }
+
+    /// Names what is being done.
+    pub(crate) fn name(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+    }
+
+    /// That many steps more are done.
+    pub(crate) fn advance(&self, steps: u64) {
+        self.bar.inc(steps);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
