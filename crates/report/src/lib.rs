@@ -1,0 +1,42 @@
+//! Tables for people and for programs.
+//!
+//! A [`Document`] is one result: what it is, how it was made (seed, parameters, cost model, versions) and [`Table`]s. The
+//! same document is written as text for a terminal, as Markdown, as JSON and as CSV:
+//!
+//! ```
+//! use fairground_report::{Cell, Column, Table, TextOptions, TimeUnit};
+//!
+//! let mut table = Table::new("tasks", "Tasks", [
+//!     Column::text("task"),
+//!     Column::duration("wait", TimeUnit::Ms),
+//!     Column::percent("share"),
+//! ]);
+//! table.push([Cell::text("hog"), Cell::duration_ns(1_500_000), Cell::percent(33.3, 1)]);
+//! table.push([Cell::text("cat"), Cell::NotMeasured, Cell::percent(0.0, 1)]);
+//!
+//! let text = table.to_text(&TextOptions::plain());
+//! assert!(text.contains("1.500") && text.contains("not measured"));
+//! assert_eq!(table.to_csv(), "task,wait_ns,share_percent\nhog,1500000,33.3\ncat,,0\n");
+//! ```
+//!
+//! A value that was not measured is [`Cell::NotMeasured`]: "not measured" to read, `null` in JSON, an empty field in CSV, and
+//! never 0. Programs get raw values: durations in ns, numbers with all their digits, whatever the terminal shows.
+//!
+//! This crate knows no other crate of the workspace.
+
+mod cell;
+mod csv_text;
+mod document;
+mod json;
+mod markdown;
+mod table;
+mod text;
+
+pub use cell::{Cell, TimeUnit};
+pub use document::{Document, Entry, Section};
+pub use json::{SCHEMA, SCHEMA_VERSION};
+pub use table::{Align, Column, Table, Unit};
+pub use text::TextOptions;
+
+/// What stands in the place of a value that was not measured.
+pub const NOT_MEASURED: &str = "not measured";

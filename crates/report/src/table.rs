@@ -1,0 +1,159 @@
+//! A table: columns with units, rows of cells, notes.
+
+use crate::{Cell, TimeUnit};
+
+/// On which side a column's cells stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Texts.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// What the numbers of a column are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Texts, counts and ratios.
+    None,
+    /// [`Cell::Duration`]s: ns for programs, this unit for people.
+    Duration(TimeUnit),
+    /// [`Cell::Percent`]s.
+    Percent,
+    /// Numbers in this unit, for people and programs alike.
+    Other(String),
+    /// Each cell has its own unit, as where rows are metrics and columns are runs.
+    Mixed,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name: lower case with underscores, so that programs can use it as it is.
+    pub name: String,
+    /// What its numbers are.
+    pub unit: Unit,
+    /// On which side its cells stand.
+    pub align: Align,
+}
+
+impl Column {
+    /// A column of texts.
+    pub fn text(name: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: Unit::None, align: Align::Left }
+    }
+
+    /// A column of counts or ratios.
+    pub fn number(name: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: Unit::None, align: Align::Right }
+    }
+
+    /// A column of numbers with a unit.
+    pub fn number_in(name: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: Unit::Other(unit.into()), align: Align::Right }
+    }
+
+    /// A column of durations, which people see in this unit.
+    pub fn duration(name: impl Into<String>, unit: TimeUnit) -> Self {
+        Self { name: name.into(), unit: Unit::Duration(unit), align: Align::Right }
+    }
+
+    /// A column of percentages.
+    pub fn percent(name: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: Unit::Percent, align: Align::Right }
+    }
+
+    /// A column whose cells have units of their own.
+    pub fn mixed(name: impl Into<String>) -> Self {
+        Self { name: name.into(), unit: Unit::Mixed, align: Align::Right }
+    }
+
+    /// The column's unit behind its name, for people.
+    pub(crate) fn heading(&self) -> String {
+        let name = crate::cell::printable(&self.name).replace('_', " ");
+        match &self.unit {
+            Unit::None | Unit::Mixed => name,
+            Unit::Duration(unit) => format!("{name} {}", unit.symbol()),
+            Unit::Percent => format!("{name} %"),
+            Unit::Other(unit) => format!("{name} {unit}"),
+        }
+    }
+
+    /// The unit of the raw values.
+    pub(crate) fn raw_unit(&self) -> Option<&str> {
+        match &self.unit {
+            Unit::None => None,
+            Unit::Duration(_) => Some("ns"),
+            Unit::Percent => Some("percent"),
+            Unit::Other(unit) => Some(unit),
+            Unit::Mixed => Some("mixed"),
+        }
+    }
+
+    /// Whether the raw value of a cell is in the column's unit, so that it needs none of its own.
+    pub(crate) fn explains(&self, cell: &Cell) -> bool {
+        match &self.unit {
+            _ if cell.is_missing() => true,
+            Unit::Mixed => false,
+            Unit::None => cell.raw_unit().is_none(),
+            Unit::Duration(_) | Unit::Percent => cell.raw_unit() == self.raw_unit(),
+            Unit::Other(_) => matches!(cell, Cell::Int(_) | Cell::Float { .. }),
+        }
+    }
+
+    /// A cell of this column for people.
+    pub(crate) fn show(&self, cell: &Cell) -> String {
+        match self.unit {
+            Unit::Duration(unit) if self.explains(cell) => cell.for_people(Some(unit)),
+            _ if self.explains(cell) => cell.for_people(None),
+            _ => cell.with_unit(),
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// A short name that does not change, for programs.
+    pub id: String,
+    /// The heading for people.
+    pub title: String,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows; each has a cell per column.
+    pub rows: Vec<Vec<Cell>>,
+    /// Sentences below the table: what a reader must know to read it right.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(
+        id: impl Into<String>,
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = Column>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            columns: columns.into_iter().collect(),
+            rows: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Appends a row.
+    ///
+    /// # Panics
+    /// When the row has not exactly one cell per column: values would stand under a wrong heading.
+    pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
+        let row: Vec<Cell> = row.into_iter().collect();
+        assert_eq!(row.len(), self.columns.len(), "table {}: one cell per column", self.id);
+        self.rows.push(row);
+    }
+
+    /// Appends a note.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+}
