@@ -1,28 +1,8 @@
 //! From instruction slots to operations: everything malformed is refused here, so that the engines need not look again.
 
-use std::fmt;
-
+use crate::error::{Fault, LoadCause, Place};
 use crate::layout::{self, Layout};
 use crate::linked::{Callee, Fixup, Function, Insn, Linked};
-
-/// Code that cannot be run: which function, which instruction, why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CodeError {
-    /// The function's symbol.
-    pub function: String,
-    /// The instruction's slot in it.
-    pub insn: usize,
-    /// What is wrong.
-    pub reason: String,
-}
-
-impl fmt::Display for CodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "function `{}`, instruction {}: {}", self.function, self.insn, self.reason)
-    }
-}
-
-impl std::error::Error for CodeError {}
 
 /// The second operand: a register, or an immediate already sign-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,13 +90,10 @@ pub(crate) fn decode(
     linked: &Linked,
     function: &Function,
     layout: &Layout,
-) -> Result<Vec<Op>, CodeError> {
+) -> Result<Vec<Op>, Fault> {
     let decoder = Decoder { linked, function, layout };
-    let error = |insn: usize, reason: String| CodeError {
-        function: function.name.clone(),
-        insn,
-        reason,
-    };
+    let error =
+        |slot: usize, reason: String| fault(function, slot, LoadCause::BadInstruction(reason));
     if function.insns.is_empty() {
         return Err(error(0, "the function has no instructions".into()));
     }
@@ -144,6 +121,12 @@ pub(crate) fn decode(
         return Err(error(last, "execution runs past the end of the function".into()));
     }
     Ok(ops)
+}
+
+/// A fault at an instruction.
+pub(crate) fn fault(function: &Function, slot: usize, cause: LoadCause) -> Fault {
+    let (function, section) = (function.name.clone(), function.section.clone());
+    Fault { place: Some(Place::Instruction { function, section, slot }), cause }
 }
 
 fn is_lddw(insn: &Insn) -> bool {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::decode::{self, CodeError, Op};
+use crate::decode::{self, Op};
+use crate::error::{Fault, LoadCause};
 use crate::env::{Env, Host, HostFn};
 use crate::helpers::{self, HelperFn};
 use crate::instance::{Instance, InstanceConfig, InstanceError};
@@ -24,7 +25,7 @@ pub enum Engine {
 }
 
 /// Calls to the host, resolved.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum HostCall<H> {
     /// Supplied by the environment.
     Env(HostFn<H>),
@@ -74,31 +75,20 @@ impl<H: Host> Image<H> {
         let ksyms: Vec<_> = env.ksyms.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let symbols = Symbols { kfuncs: &kfuncs, kconfig: &kconfig, ksyms: &ksyms };
         let linked = crate::link(object, &env.types, &symbols)?;
-        Image::from_linked(linked, env, engine)
+        Image::from_linked(object.name(), linked, env, engine)
     }
 
-    /// Checks and compiles what a loader linked.
+    /// Checks and compiles what a loader linked. `name` is the file that errors speak of.
     ///
     /// # Errors
     /// As [`Image::new`], linking apart.
     pub fn from_linked(
+        name: &str,
         linked: Linked,
         env: &Env<H>,
         engine: Engine,
     ) -> Result<Arc<Image<H>>, LoadError> {
-        let layout = Layout::new(&linked).map_err(LoadError::Maps)?;
-        let mut programs = Vec::with_capacity(linked.functions.len());
-        for function in &linked.functions {
-            let ops = decode::decode(&linked, function, &layout)?;
-            programs.push(Program { name: function.name.clone(), ops });
-        }
-        let kfuncs = resolve_kfuncs(&linked, env)?;
-        let helpers = resolve_helpers(&linked, env)?;
-        let mut image = Image { linked, layout, programs, kfuncs, helpers, code: None };
-        if engine == Engine::Jit && jit::SUPPORTED {
-            image.code = Some(jit::compile(&image).map_err(LoadError::Compile)?);
-        }
-        Ok(Arc::new(image))
+        build(linked, env, engine).map(Arc::new).map_err(|fault| fault.in_file(name))
     }
 
     /// Makes an instance: its own memory, maps with their first content, nothing executed.
@@ -150,23 +140,40 @@ impl<H> Image<H> {
     }
 }
 
-impl<H> Clone for HostCall<H>
-where
-    H: Sized,
-{
+// Function pointers copy whatever `H` is; a derive would ask for `H: Copy`.
+impl<H> Copy for HostCall<H> {}
+impl<H> Clone for HostCall<H> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-fn resolve_kfuncs<H: Host>(linked: &Linked, env: &Env<H>) -> Result<Vec<HostCall<H>>, LoadError> {
+fn build<H: Host>(linked: Linked, env: &Env<H>, engine: Engine) -> Result<Image<H>, Fault> {
+    let layout = Layout::new(&linked)?;
+    let mut programs = Vec::with_capacity(linked.functions.len());
+    for function in &linked.functions {
+        let ops = decode::decode(&linked, function, &layout)?;
+        programs.push(Program { name: function.name.clone(), ops });
+    }
+    let kfuncs = resolve_kfuncs(&linked, env)?;
+    let helpers = resolve_helpers(&linked, env)?;
+    let mut image = Image { linked, layout, programs, kfuncs, helpers, code: None };
+    if engine == Engine::Jit && jit::SUPPORTED {
+        image.code = Some(jit::compile(&image).map_err(LoadCause::Engine)?);
+    }
+    Ok(image)
+}
+
+fn resolve_kfuncs<H: Host>(linked: &Linked, env: &Env<H>) -> Result<Vec<HostCall<H>>, Fault> {
     let resolve = |name: &String| {
         let supplied = env.kfuncs.iter().find(|(known, _)| known == name);
         let call = match supplied {
             Some((_, function)) => Some(HostCall::Env(*function)),
             None => helpers::builtin_kfunc(name).map(HostCall::Builtin),
         };
-        call.ok_or_else(|| LoadError::UnknownKfunc { name: name.clone() })
+        call.ok_or_else(|| {
+            Fault::from(LoadCause::UnknownKfunc { name: name.clone(), nearest: None })
+        })
     };
     linked.kfuncs.iter().map(resolve).collect()
 }
@@ -174,7 +181,7 @@ fn resolve_kfuncs<H: Host>(linked: &Linked, env: &Env<H>) -> Result<Vec<HostCall
 fn resolve_helpers<H: Host>(
     linked: &Linked,
     env: &Env<H>,
-) -> Result<Vec<(u32, HostCall<H>)>, LoadError> {
+) -> Result<Vec<(u32, HostCall<H>)>, Fault> {
     let mut found: Vec<(u32, HostCall<H>)> = Vec::new();
     for function in &linked.functions {
         for (slot, fixup) in &function.fixups {
@@ -187,13 +194,10 @@ fn resolve_helpers<H: Host>(
                 Some((_, function)) => Some(HostCall::Env(*function)),
                 None => helpers::builtin_helper(*number).map(HostCall::Builtin),
             };
-            let call = call.ok_or_else(|| CodeError {
-                function: function.name.clone(),
-                insn: *slot,
-                reason: format!(
-                    "helper {number} ({}) is not supported",
-                    helpers::name(*number).unwrap_or("unknown")
-                ),
+            let call = call.ok_or_else(|| {
+                let name = helpers::name(*number).unwrap_or("of an unknown name");
+                let cause = LoadCause::Unsupported(format!("BPF helper {number} ({name})"));
+                decode::fault(function, *slot, cause)
             })?;
             found.insert(at, (*number, call));
         }

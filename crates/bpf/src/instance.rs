@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::env::{FuncRef, Host};
 use crate::exec;
+use crate::helpers::Timers;
 use crate::image::Image;
 use crate::layout::Place;
 use crate::maps::Maps;
@@ -106,6 +107,7 @@ pub(crate) struct Core<H> {
     pub(crate) pending: Option<Trap>,
     /// `bpf_spin_lock`s held.
     pub(crate) locks: u32,
+    pub(crate) timers: Timers,
 }
 
 /// A running copy of an [`Image`]. Instances share nothing but code.
@@ -145,7 +147,7 @@ impl<H: Host> Instance<H> {
         commit_maps(&image, &memory, cpus)?;
         let maps = Maps::new(&image.linked, &image.layout, &memory, config)?;
         let vm = memory.vm().cast::<Vm>();
-        let core = Core { image, memory, maps, config: *config, pending: None, locks: 0 };
+        let core = Core { image, memory, maps, config: *config, pending: None, locks: 0, timers: Timers::default() };
         let mut core = Box::new(core);
         // SAFETY: the control block is committed, page-aligned, zero (valid for every field), and larger than `Vm`.
         let block = unsafe { &mut *vm };
@@ -274,7 +276,8 @@ impl<H: Host> Instance<H> {
 
     /// Forgets what cgroup storage holds for the cgroup at `addr`.
     pub fn cgroup_storage_free(&mut self, addr: u64) {
-        self.core.maps.cgroup_storage_free(addr);
+        let core = &mut *self.core;
+        core.maps.cgroup_storage_free(&core.memory, addr);
     }
 
     /// A global's bytes.

@@ -8,6 +8,7 @@
 //! …         heap: what depends on the instance's configuration, and what the host allocates
 //! ```
 
+use crate::error::{Fault, LoadCause};
 use crate::linked::{Linked, MapDef, MapKind};
 use crate::region::PAGE;
 
@@ -40,7 +41,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(linked: &Linked) -> Result<Layout, String> {
+    pub(crate) fn new(linked: &Linked) -> Result<Layout, Fault> {
         let mut next = MAPS_START;
         let mut cpu_next = 0;
         let mut places = Vec::with_capacity(linked.maps.len());
@@ -54,10 +55,7 @@ impl Layout {
                 Place::Dynamic => {}
             }
             if next.max(cpu_next) > MAPS_LIMIT {
-                return Err(format!(
-                    "map `{}` does not fit: maps may take {MAPS_LIMIT} bytes together",
-                    map.name
-                ));
+                return Err(too_large(map));
             }
             places.push(place);
         }
@@ -84,14 +82,14 @@ impl Layout {
     }
 }
 
-fn place(map: &MapDef, addr: u64, offset: u64) -> Result<Place, String> {
+fn place(map: &MapDef, addr: u64, offset: u64) -> Result<Place, Fault> {
     let value = round8(map.value_size);
     let slots = u64::from(map.max_entries);
     let fixed = |slot: u64, slots: u64, read_only: bool| {
         let bytes = slot.checked_mul(slots).filter(|&bytes| bytes <= MAPS_LIMIT);
-        bytes.map(|_| Place::Fixed { addr, slot, slots, read_only }).ok_or_else(|| {
-            format!("map `{}`: {slots} entries of {slot} bytes do not fit", map.name)
-        })
+        bytes
+            .map(|_| Place::Fixed { addr, slot, slots, read_only })
+            .ok_or_else(|| too_large(map))
     };
     match map.kind {
         MapKind::Data { read_only } => {
@@ -110,6 +108,12 @@ fn place(map: &MapDef, addr: u64, offset: u64) -> Result<Place, String> {
         | MapKind::CgroupStorage
         | MapKind::PerfEventArray => Ok(Place::Dynamic),
     }
+}
+
+fn too_large(map: &MapDef) -> Fault {
+    let what = "bytes of all maps";
+    let value = u64::from(map.max_entries) * (round8(map.key_size) + round8(map.value_size));
+    Fault::at_symbol(&map.name, LoadCause::Limit { what, value, limit: MAPS_LIMIT })
 }
 
 pub(crate) fn round8(bytes: u32) -> u64 {

@@ -148,8 +148,8 @@ impl Memory {
     /// Copies `from` into guest memory.
     pub fn write(&self, addr: u64, from: &[u8]) -> Result<(), Trap> {
         let to = self.range(addr, from.len() as u64, Access::ReadWrite)?;
-        // SAFETY: the range is writable, and `from` is host memory, so that they cannot overlap.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+        // SAFETY: the range is writable; a map's key in guest memory may be the source, so they may overlap.
+        unsafe { ptr::copy(from.as_ptr(), to, from.len()) };
         Ok(())
     }
 

@@ -11,12 +11,12 @@ pub struct Trap(Box<Inner>);
 #[derive(Clone, PartialEq, Eq)]
 struct Inner {
     kind: TrapKind,
-    place: Option<Place>,
+    place: Option<TrapPlace>,
 }
 
 /// The instruction at which a trap happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TrapPlace {
     /// The function's symbol.
     pub function: String,
     /// The instruction's slot in that function, from 0, as `llvm-objdump -d` numbers them within the function.
@@ -95,7 +95,7 @@ impl Trap {
     }
 
     /// Where; `None` only for a trap that no engine has seen yet.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&TrapPlace> {
         self.0.place.as_ref()
     }
 
@@ -103,7 +103,7 @@ impl Trap {
     #[cold]
     pub(crate) fn at(mut self, function: &str, insn: usize) -> Trap {
         if self.0.place.is_none() {
-            self.0.place = Some(Place { function: function.to_owned(), insn });
+            self.0.place = Some(TrapPlace { function: function.to_owned(), insn });
         }
         self
     }

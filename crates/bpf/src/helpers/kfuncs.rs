@@ -1,0 +1,83 @@
+//! Kfuncs that any environment has alike.
+
+use super::{HelperFn, MAX_LOOPS};
+use crate::env::Host;
+use crate::exec::Call;
+use crate::maps::{E2BIG, EINVAL};
+use crate::trap::Trap;
+
+const NAMES: [&str; 14] = [
+    "bpf_iter_num_new",
+    "bpf_iter_num_next",
+    "bpf_iter_num_destroy",
+    "bpf_rcu_read_lock",
+    "bpf_rcu_read_unlock",
+    "bpf_preempt_disable",
+    "bpf_preempt_enable",
+    "bpf_local_irq_save",
+    "bpf_local_irq_restore",
+    "bpf_rdonly_cast",
+    "bpf_cast_to_kern_ctx",
+    "bpf_throw",
+    "bpf_arena_alloc_pages",
+    "bpf_arena_free_pages",
+];
+
+/// Their names.
+pub(crate) fn builtin_kfuncs() -> &'static [&'static str] {
+    &NAMES
+}
+
+/// The kfunc of that name.
+pub(crate) fn builtin_kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
+    Some(match name {
+        "bpf_iter_num_new" => iter_num_new,
+        "bpf_iter_num_next" => iter_num_next,
+        "bpf_iter_num_destroy" => |_, _| Ok(0),
+        // One thread runs an instance: there is nothing to wait for and nobody to be preempted by.
+        "bpf_rcu_read_lock" | "bpf_rcu_read_unlock" | "bpf_preempt_disable"
+        | "bpf_preempt_enable" | "bpf_local_irq_restore" => |_, _| Ok(0),
+        "bpf_local_irq_save" => |call, args| call.memory().store_u64(args[0], 0).map(|()| 0),
+        "bpf_rdonly_cast" | "bpf_cast_to_kern_ctx" => |_, args| Ok(args[0]),
+        "bpf_throw" => |_, args| {
+            Err(Trap::helper(format!("the program threw an exception (bpf_throw, cookie {})", args[0])))
+        },
+        "bpf_arena_alloc_pages" => |call, args| {
+            let pages = u32::try_from(args[2]).unwrap_or(0);
+            call.core().maps.arena_alloc(super::map(args[0])?, pages)
+        },
+        "bpf_arena_free_pages" => |call, args| {
+            call.core().maps.arena_free(super::map(args[0])?, args[1], args[2] as u32)?;
+            Ok(0)
+        },
+        _ => return None,
+    })
+}
+
+/// `bpf_iter_num_new(it, start, end)`: `it` holds the number before the next, and the end.
+fn iter_num_new<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
+    let (it, start, end) = (args[0], args[1] as i32, args[2] as i32);
+    let turns = i64::from(end) - i64::from(start);
+    let error = match turns {
+        i64::MIN..0 => EINVAL,
+        _ if turns as u64 > MAX_LOOPS => E2BIG,
+        _ => 0,
+    };
+    let (before, end) = if error == 0 { (start.wrapping_sub(1), end) } else { (0, 0) };
+    call.memory().store_u32(it, before as u32)?;
+    call.memory().store_u32(it + 4, end as u32)?;
+    Ok(error as u64)
+}
+
+/// `bpf_iter_num_next(it)`: the address of the next number, or NULL.
+fn iter_num_next<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
+    let it = args[0];
+    let memory = call.memory();
+    let next = i64::from(memory.load_u32(it)? as i32) + 1;
+    if next >= i64::from(memory.load_u32(it + 4)? as i32) {
+        memory.store_u64(it, 0)?;
+        return Ok(0);
+    }
+    memory.store_u32(it, next as u32)?;
+    Ok(it)
+}

@@ -1,0 +1,197 @@
+//! BPF helpers by their UAPI number, and the kfuncs that need no machine.
+
+mod kfuncs;
+mod maps;
+mod memory;
+mod print;
+mod timers;
+
+use crate::env::Host;
+use crate::exec::Call;
+use crate::layout;
+use crate::trap::Trap;
+
+pub(crate) use kfuncs::{builtin_kfunc, builtin_kfuncs};
+pub use print::format_bstr;
+pub(crate) use timers::Timers;
+
+/// A helper of this crate: the running call, r1…r5.
+pub(crate) type HelperFn<H> = fn(&mut Call<H>, [u64; 5]) -> Result<u64, Trap>;
+
+/// Turns that `bpf_loop` and number iterators take at most, as `BPF_MAX_LOOPS`.
+const MAX_LOOPS: u64 = 8 << 20;
+
+const EFAULT: i64 = -14;
+
+/// The helpers' names, in the order of their numbers, as `linux/bpf.h` has them.
+const NAMES: &str = "\
+    unspec map_lookup_elem map_update_elem map_delete_elem probe_read ktime_get_ns trace_printk \
+    get_prandom_u32 get_smp_processor_id skb_store_bytes l3_csum_replace l4_csum_replace tail_call \
+    clone_redirect get_current_pid_tgid get_current_uid_gid get_current_comm get_cgroup_classid \
+    skb_vlan_push skb_vlan_pop skb_get_tunnel_key skb_set_tunnel_key perf_event_read redirect \
+    get_route_realm perf_event_output skb_load_bytes get_stackid csum_diff skb_get_tunnel_opt \
+    skb_set_tunnel_opt skb_change_proto skb_change_type skb_under_cgroup get_hash_recalc \
+    get_current_task probe_write_user current_task_under_cgroup skb_change_tail skb_pull_data \
+    csum_update set_hash_invalid get_numa_node_id skb_change_head xdp_adjust_head probe_read_str \
+    get_socket_cookie get_socket_uid set_hash setsockopt skb_adjust_room redirect_map sk_redirect_map \
+    sock_map_update xdp_adjust_meta perf_event_read_value perf_prog_read_value getsockopt \
+    override_return sock_ops_cb_flags_set msg_redirect_map msg_apply_bytes msg_cork_bytes msg_pull_data \
+    bind xdp_adjust_tail skb_get_xfrm_state get_stack skb_load_bytes_relative fib_lookup \
+    sock_hash_update msg_redirect_hash sk_redirect_hash lwt_push_encap lwt_seg6_store_bytes \
+    lwt_seg6_adjust_srh lwt_seg6_action rc_repeat rc_keydown skb_cgroup_id get_current_cgroup_id \
+    get_local_storage sk_select_reuseport skb_ancestor_cgroup_id sk_lookup_tcp sk_lookup_udp sk_release \
+    map_push_elem map_pop_elem map_peek_elem msg_push_data msg_pop_data rc_pointer_rel spin_lock \
+    spin_unlock sk_fullsock tcp_sock skb_ecn_set_ce get_listener_sock skc_lookup_tcp tcp_check_syncookie \
+    sysctl_get_name sysctl_get_current_value sysctl_get_new_value sysctl_set_new_value strtol strtoul \
+    sk_storage_get sk_storage_delete send_signal tcp_gen_syncookie skb_output probe_read_user \
+    probe_read_kernel probe_read_user_str probe_read_kernel_str tcp_send_ack send_signal_thread \
+    jiffies64 read_branch_records get_ns_current_pid_tgid xdp_output get_netns_cookie \
+    get_current_ancestor_cgroup_id sk_assign ktime_get_boot_ns seq_printf seq_write sk_cgroup_id \
+    sk_ancestor_cgroup_id ringbuf_output ringbuf_reserve ringbuf_submit ringbuf_discard ringbuf_query \
+    csum_level skc_to_tcp6_sock skc_to_tcp_sock skc_to_tcp_timewait_sock skc_to_tcp_request_sock \
+    skc_to_udp6_sock get_task_stack load_hdr_opt store_hdr_opt reserve_hdr_opt inode_storage_get \
+    inode_storage_delete d_path copy_from_user snprintf_btf seq_printf_btf skb_cgroup_classid \
+    redirect_neigh per_cpu_ptr this_cpu_ptr redirect_peer task_storage_get task_storage_delete \
+    get_current_task_btf bprm_opts_set ktime_get_coarse_ns ima_inode_hash sock_from_file check_mtu \
+    for_each_map_elem snprintf sys_bpf btf_find_by_name_kind sys_close timer_init timer_set_callback \
+    timer_start timer_cancel get_func_ip get_attach_cookie task_pt_regs get_branch_snapshot \
+    trace_vprintk skc_to_unix_sock kallsyms_lookup_name find_vma loop strncmp get_func_arg get_func_ret \
+    get_func_arg_cnt get_retval set_retval xdp_get_buff_len xdp_load_bytes xdp_store_bytes \
+    copy_from_user_task skb_set_tstamp ima_file_hash kptr_xchg map_lookup_percpu_elem skc_to_mptcp_sock \
+    dynptr_from_mem ringbuf_reserve_dynptr ringbuf_submit_dynptr ringbuf_discard_dynptr dynptr_read \
+    dynptr_write dynptr_data tcp_raw_gen_syncookie_ipv4 tcp_raw_gen_syncookie_ipv6 \
+    tcp_raw_check_syncookie_ipv4 tcp_raw_check_syncookie_ipv6 ktime_get_tai_ns user_ringbuf_drain \
+    cgrp_storage_get cgrp_storage_delete";
+
+/// A helper's name without the `bpf_` in front.
+pub(crate) fn name(number: u32) -> Option<&'static str> {
+    NAMES.split_ascii_whitespace().nth(number as usize)
+}
+
+/// The helper of that number, if it is one of this crate's.
+pub(crate) fn builtin_helper<H: Host>(number: u32) -> Option<HelperFn<H>> {
+    Some(match number {
+        1 => maps::lookup,
+        2 => maps::update,
+        3 => maps::delete,
+        4 | 112 | 113 | 148 => memory::probe_read,
+        5 | 125 | 160 | 208 => |call, _| Ok(call.context().now_ns),
+        6 => print::trace_printk,
+        7 => |call, _| Ok(u64::from(call.host().1.random_u32())),
+        8 => |call, _| Ok(u64::from(call.context().cpu)),
+        25 => maps::perf_event_output,
+        35 | 158 => |call, _| Ok(call.context().task),
+        45 | 114 | 115 => memory::probe_read_str,
+        87 => maps::push,
+        88 => maps::pop,
+        89 => maps::peek,
+        93 => |call, _| lock(call),
+        94 => |call, _| unlock(call),
+        130 => maps::ringbuf_output,
+        131 => maps::ringbuf_reserve,
+        132 => maps::ringbuf_submit,
+        133 => maps::ringbuf_discard,
+        134 => |_, _| Ok(0),
+        153 => |call, args| per_cpu(call, args[0], args[1]),
+        154 => |call, args| {
+            let cpu = u64::from(call.context().cpu);
+            per_cpu(call, args[0], cpu)
+        },
+        156 => maps::task_storage_get,
+        157 => maps::task_storage_delete,
+        164 => maps::for_each,
+        165 => print::snprintf,
+        169 => timers::init,
+        170 => timers::set_callback,
+        171 => timers::start,
+        172 => timers::cancel,
+        177 => print::trace_vprintk,
+        181 => bpf_loop,
+        182 => memory::strncmp,
+        194 => memory::kptr_xchg,
+        195 => maps::lookup_percpu,
+        210 => maps::cgroup_storage_get,
+        211 => maps::cgroup_storage_delete,
+        _ => return None,
+    })
+}
+
+/// How many of r1…r5 a helper reads; all of them where this crate does not know.
+pub(crate) fn arity(number: u32) -> usize {
+    match number {
+        5 | 7 | 8 | 35 | 42 | 118 | 125 | 158 | 160 | 208 => 0,
+        93 | 94 | 154 | 172 => 1,
+        1 | 3 | 88 | 89 | 132 | 133 | 134 | 153 | 157 | 170 | 194 | 211 => 2,
+        4 | 45 | 87 | 112..=115 | 131 | 148 | 169 | 171 | 182 | 195 => 3,
+        2 | 130 | 156 | 164 | 177 | 181 | 210 => 4,
+        _ => 5,
+    }
+}
+
+/// Whether a helper may call the program back.
+pub(crate) fn calls_back(number: u32) -> bool {
+    matches!(number, 164 | 181)
+}
+
+/// The map that an argument names.
+fn map(handle: u64) -> Result<usize, Trap> {
+    layout::handle_map(handle)
+        .ok_or_else(|| Trap::helper(format!("{handle:#x} is not the address of a map")))
+}
+
+/// The function that an argument names.
+fn function(handle: u64) -> Result<usize, Trap> {
+    layout::handle_function(handle)
+        .ok_or_else(|| Trap::helper(format!("{handle:#x} is not the address of a function")))
+}
+
+fn lock<H: Host>(call: &mut Call<H>) -> Result<u64, Trap> {
+    let core = call.core();
+    if core.locks > 0 {
+        return Err(Trap::helper("bpf_spin_lock while another lock is held"));
+    }
+    core.locks += 1;
+    Ok(0)
+}
+
+fn unlock<H: Host>(call: &mut Call<H>) -> Result<u64, Trap> {
+    let core = call.core();
+    if core.locks == 0 {
+        return Err(Trap::helper("bpf_spin_unlock while no lock is held"));
+    }
+    core.locks -= 1;
+    Ok(0)
+}
+
+/// `bpf_per_cpu_ptr` of a variable in the per-CPU blocks.
+fn per_cpu<H: Host>(call: &mut Call<H>, addr: u64, cpu: u64) -> Result<u64, Trap> {
+    let core = call.core();
+    let layout = &core.image.layout;
+    if cpu >= u64::from(core.config.cpus) {
+        return Ok(0);
+    }
+    if addr.wrapping_sub(layout.cpu_base) >= layout.cpu_stride {
+        return Err(Trap::helper(format!(
+            "{addr:#x} is not a per-CPU variable of this object; those of the kernel are the environment's"
+        )));
+    }
+    Ok(addr + cpu * layout.cpu_stride)
+}
+
+fn bpf_loop<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
+    let [turns, callback, context, flags, _] = args;
+    let turns = u64::from(turns as u32);
+    let callback = function(callback)?;
+    if flags != 0 {
+        return Ok(crate::maps::EINVAL as u64);
+    }
+    if turns > MAX_LOOPS {
+        return Ok(crate::maps::E2BIG as u64);
+    }
+    for turn in 0..turns {
+        if call.callback(callback, [turn, context, 0, 0, 0])? != 0 {
+            return Ok(turn + 1);
+        }
+    }
+    Ok(turns)
+}

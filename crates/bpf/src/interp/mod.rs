@@ -1,0 +1,226 @@
+//! The oracle: runs operations one by one, with the plainest meaning that the ISA gives them.
+
+mod alu;
+
+use crate::decode::{MAX_MAY_GOTO, Op, Rmw, Src};
+use crate::env::Host;
+use crate::exec::{self, Call};
+use crate::image::Image;
+use crate::instance::Core;
+use crate::linked::Callee;
+use crate::memory::Memory;
+use crate::trap::{Trap, TrapKind};
+use crate::region::{Access, GUEST_SIZE};
+use crate::vm::{FRAME_BYTES, MAX_FRAMES, STACK_LOW, Vm};
+
+/// Runs a function on the frame at `Vm::sp`.
+///
+/// # Safety
+/// As [`exec::invoke`].
+pub(crate) unsafe fn run<H: Host>(
+    vm: *mut Vm,
+    image: &Image<H>,
+    function: usize,
+    args: &[u64; 5],
+) -> Result<u64, Trap> {
+    // SAFETY: by contract; memory is shared by design.
+    let memory = unsafe { &(*(*vm).core.cast::<Core<H>>()).memory };
+    // SAFETY: by contract.
+    let sp = unsafe { (*vm).sp };
+    let mut frame = Frame { vm, image, memory, function, r: [0; 11], may_goto: MAX_MAY_GOTO };
+    frame.r[1..6].copy_from_slice(args);
+    frame.r[10] = sp;
+    let mut pc = 0;
+    if sp <= STACK_LOW {
+        let trap = Trap::new(TrapKind::StackOverflow { frames: MAX_FRAMES });
+        return Err(trap.at(&image.programs[function].name, 0));
+    }
+    let name = &image.programs[function].name;
+    loop {
+        match frame.step(pc) {
+            Ok(Next::At(next)) => pc = next,
+            Ok(Next::Return) => return Ok(frame.r[0]),
+            Err(trap) => return Err(trap.at(name, pc)),
+        }
+    }
+}
+
+enum Next {
+    At(usize),
+    Return,
+}
+
+struct Frame<'a, H> {
+    vm: *mut Vm,
+    image: &'a Image<H>,
+    memory: &'a Memory,
+    function: usize,
+    r: [u64; 11],
+    may_goto: u64,
+}
+
+impl<H: Host> Frame<'_, H> {
+    fn src(&self, src: Src) -> u64 {
+        match src {
+            Src::Reg(number) => self.r[usize::from(number)],
+            Src::Imm(value) => value as u64,
+        }
+    }
+
+    fn step(&mut self, pc: usize) -> Result<Next, Trap> {
+        // SAFETY: by the contract of `run`.
+        unsafe { (*self.vm).fuel -= 1 };
+        let op = self.image.programs[self.function].ops[pc];
+        match op {
+            Op::Load { bytes, signed, dst, base, off } => {
+                let value = self.load(base, off, bytes)?;
+                let bits = u32::from(bytes) * 8;
+                self.r[usize::from(dst)] =
+                    if signed { alu::sign_extend(value, bits) } else { value };
+            }
+            Op::Store { bytes, base, off, value } => {
+                self.store(base, off, bytes, self.src(value))?;
+            }
+            Op::Atomic { bytes, op, fetch, base, off, src } => {
+                self.atomic(bytes, op, fetch, (base, off), src)?;
+            }
+            Op::Const { dst, value } => {
+                self.r[usize::from(dst)] = value;
+                return Ok(Next::At(pc + 2));
+            }
+            Op::Goto(target) => return self.jump(pc, target),
+            Op::Branch { wide, cond, left, right, target } => {
+                if alu::holds(wide, cond, self.r[usize::from(left)], self.src(right)) {
+                    return self.jump(pc, target);
+                }
+            }
+            Op::MayGoto(target) => {
+                if self.may_goto == 0 {
+                    return self.jump(pc, target);
+                }
+                self.may_goto -= 1;
+            }
+            Op::Call(callee) => self.call(callee)?,
+            Op::Exit => return Ok(Next::Return),
+            Op::Poison => {
+                return Err(Trap::new(TrapKind::Poison(self.image.poison(self.function, pc))));
+            }
+            Op::Tail => unreachable!("decoding refused every way into a second slot"),
+            Op::Alu { .. } | Op::Neg { .. } | Op::MovSx { .. } | Op::Swap { .. }
+            | Op::Truncate { .. } => alu::apply(op, &mut self.r),
+        }
+        Ok(Next::At(pc + 1))
+    }
+
+    /// A taken jump; one backwards looks at the fuel.
+    fn jump(&self, pc: usize, target: usize) -> Result<Next, Trap> {
+        if target <= pc {
+            self.check_fuel()?;
+        }
+        Ok(Next::At(target))
+    }
+
+    fn check_fuel(&self) -> Result<(), Trap> {
+        // SAFETY: by the contract of `run`.
+        if unsafe { (*self.vm).fuel } < 0 {
+            // SAFETY: as above.
+            return Err(unsafe { exec::out_of_fuel::<H>(self.vm) });
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, callee: Callee) -> Result<(), Trap> {
+        let args = [self.r[1], self.r[2], self.r[3], self.r[4], self.r[5]];
+        let below = self.r[10] - FRAME_BYTES;
+        // SAFETY: by the contract of `run`.
+        unsafe { (*self.vm).sp = below };
+        let result = match callee {
+            Callee::Function(index) => {
+                self.check_fuel()?;
+                // SAFETY: by the contract of `run`; decoding checked the index.
+                unsafe { run::<H>(self.vm, self.image, index, &args) }
+            }
+            Callee::Kfunc(index) => self.host_call(self.image.kfuncs[index], args),
+            Callee::Helper(number) => match self.image.helper(number) {
+                Some(call) => self.host_call(call, args),
+                None => Err(Trap::helper(format!("helper {number} is not resolved"))),
+            },
+        };
+        self.r[0] = result?;
+        self.r[1..6].fill(0);
+        Ok(())
+    }
+
+    fn host_call(&self, call: crate::image::HostCall<H>, args: [u64; 5]) -> Result<u64, Trap> {
+        // SAFETY: by the contract of `run`; only memory is borrowed, which is shared by design.
+        unsafe { Call::<H>::new(self.vm) }.host_call(call, args)
+    }
+
+    /// The effective address; an offset that leaves the 32-bit space reaches a guard.
+    fn address(&self, base: u8, off: i16, bytes: u8, access: Access) -> Result<u64, Trap> {
+        let addr = i64::from(self.r[usize::from(base)] as u32) + i64::from(off);
+        let end = addr + i64::from(bytes);
+        if addr < 0 || end > GUEST_SIZE as i64 {
+            let store = access == Access::ReadWrite;
+            let kind = self.memory.fault_kind(guard_address(addr), store);
+            return Err(Trap::new(kind));
+        }
+        Ok(addr as u64)
+    }
+
+    fn load(&self, base: u8, off: i16, bytes: u8) -> Result<u64, Trap> {
+        let addr = self.address(base, off, bytes, Access::Read)?;
+        match bytes {
+            1 => self.memory.load_u8(addr).map(u64::from),
+            2 => self.memory.load_u16(addr).map(u64::from),
+            4 => self.memory.load_u32(addr).map(u64::from),
+            _ => self.memory.load_u64(addr),
+        }
+    }
+
+    fn store(&self, base: u8, off: i16, bytes: u8, value: u64) -> Result<(), Trap> {
+        let addr = self.address(base, off, bytes, Access::ReadWrite)?;
+        match bytes {
+            1 => self.memory.store_u8(addr, value as u8),
+            2 => self.memory.store_u16(addr, value as u16),
+            4 => self.memory.store_u32(addr, value as u32),
+            _ => self.memory.store_u64(addr, value),
+        }
+    }
+
+    fn atomic(
+        &mut self,
+        bytes: u8,
+        op: Rmw,
+        fetch: bool,
+        (base, off): (u8, i16),
+        src: u8,
+    ) -> Result<(), Trap> {
+        let addr = self.address(base, off, bytes, Access::ReadWrite)?;
+        self.memory.range(addr, u64::from(bytes), Access::ReadWrite)?;
+        let old = self.load(base, off, bytes)?;
+        let operand = self.r[usize::from(src)];
+        let expected = if bytes == 4 { self.r[0] & 0xffff_ffff } else { self.r[0] };
+        let new = match op {
+            Rmw::Add => old.wrapping_add(operand),
+            Rmw::Or => old | operand,
+            Rmw::And => old & operand,
+            Rmw::Xor => old ^ operand,
+            Rmw::Xchg => operand,
+            Rmw::CmpXchg if old == expected => operand,
+            Rmw::CmpXchg => old,
+        };
+        self.store(base, off, bytes, new)?;
+        if op == Rmw::CmpXchg {
+            self.r[0] = old;
+        } else if fetch {
+            self.r[usize::from(src)] = old;
+        }
+        Ok(())
+    }
+}
+
+/// How a fault in a guard is reported: before guest address 0 as an address modulo 2⁶⁴. The last page is never committed.
+fn guard_address(addr: i64) -> u64 {
+    addr as u64
+}

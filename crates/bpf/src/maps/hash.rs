@@ -1,0 +1,260 @@
+//! Hash maps: slots of key and value in guest memory, chains and free slots with the host.
+//!
+//! Walks go by slot, so that their order depends on the program's actions alone.
+
+use std::slice;
+
+use crate::memory::Memory;
+use crate::region::Access;
+use crate::trap::Trap;
+
+const NONE: u32 = u32::MAX;
+const FIRST_BUCKETS: usize = 16;
+
+/// Where the slots lie and what they hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Guest address of slot 0.
+    pub(super) addr: u64,
+    /// Bytes of a slot: the key, rounded up to 8, then one value or one per CPU.
+    pub(super) slot: u64,
+    /// Bytes of a key.
+    pub(super) key_bytes: u32,
+    /// Bytes of one value, rounded up to 8.
+    pub(super) value_bytes: u64,
+    /// Slots.
+    pub(super) capacity: u32,
+    /// When full, the least recently used element makes room.
+    pub(super) lru: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    hash: u64,
+    next: u32,
+    used: bool,
+    /// Neighbours in the order of use; only for LRU maps.
+    newer: u32,
+    older: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Hash {
+    shape: Shape,
+    buckets: Vec<u32>,
+    links: Vec<Link>,
+    free: Vec<u32>,
+    len: usize,
+    newest: u32,
+    oldest: u32,
+}
+
+impl Hash {
+    pub(super) fn new(shape: Shape) -> Hash {
+        let buckets = vec![NONE; FIRST_BUCKETS];
+        let (links, free) = (Vec::new(), Vec::new());
+        Hash { shape, buckets, links, free, len: 0, newest: NONE, oldest: NONE }
+    }
+
+    pub(super) fn key(&self, slot: u32) -> u64 {
+        self.shape.addr + u64::from(slot) * self.shape.slot
+    }
+
+    pub(super) fn value(&self, slot: u32, cpu: u32) -> u64 {
+        let key = u64::from(self.shape.key_bytes).next_multiple_of(8);
+        self.key(slot) + key + u64::from(cpu) * self.shape.value_bytes
+    }
+
+    /// The first used slot from `from` on.
+    pub(super) fn next(&self, from: u32) -> Option<u32> {
+        let rest = self.links.get(from as usize..)?;
+        rest.iter().position(|link| link.used).map(|at| from + at as u32)
+    }
+
+    /// The used slot that holds `addr`.
+    pub(super) fn slot_at(&self, addr: u64) -> Option<u32> {
+        let at = addr.checked_sub(self.shape.addr)?.checked_div(self.shape.slot)?;
+        let link = self.links.get(usize::try_from(at).ok()?)?;
+        link.used.then_some(at as u32)
+    }
+
+    pub(super) fn lookup(&mut self, memory: &Memory, key: u64, cpu: u32) -> Result<u64, Trap> {
+        let key = self.guest_key(memory, key)?;
+        Ok(self.find(memory, key).map_or(0, |slot| self.touched(slot, cpu)))
+    }
+
+    pub(super) fn lookup_bytes(
+        &mut self,
+        memory: &Memory,
+        key: &[u8],
+        cpu: u32,
+    ) -> Result<Option<u64>, Trap> {
+        self.check(key)?;
+        Ok(self.find(memory, key).map(|slot| self.touched(slot, cpu)))
+    }
+
+    /// Makes an element with a zero value; `None` if the map is full. The key must not be there.
+    pub(super) fn insert(&mut self, memory: &Memory, key: u64) -> Result<Option<u32>, Trap> {
+        let key = self.guest_key(memory, key)?;
+        Ok(self.add(memory, key))
+    }
+
+    pub(super) fn insert_bytes(&mut self, memory: &Memory, key: &[u8]) -> Result<Option<u32>, Trap> {
+        self.check(key)?;
+        Ok(self.add(memory, key))
+    }
+
+    pub(super) fn delete(&mut self, memory: &Memory, key: u64) -> Result<bool, Trap> {
+        let key = self.guest_key(memory, key)?;
+        let slot = self.find(memory, key);
+        Ok(slot.map(|slot| self.remove(slot)).is_some())
+    }
+
+    pub(super) fn delete_bytes(&mut self, memory: &Memory, key: &[u8]) -> Result<bool, Trap> {
+        self.check(key)?;
+        let slot = self.find(memory, key);
+        Ok(slot.map(|slot| self.remove(slot)).is_some())
+    }
+
+    fn check(&self, key: &[u8]) -> Result<(), Trap> {
+        let want = self.shape.key_bytes as usize;
+        let fits = key.len() == want;
+        if fits { Ok(()) } else { Err(Trap::host(format!("the map's key has {want} bytes"))) }
+    }
+
+    fn guest_key<'m>(&self, memory: &'m Memory, key: u64) -> Result<&'m [u8], Trap> {
+        let bytes = self.shape.key_bytes;
+        let from = memory.range(key, u64::from(bytes), Access::Read)?;
+        // SAFETY: the range is readable, and nothing writes to guest memory while the key is in use, but for the slot that it
+        // is copied to, which `add` does byte-wise through `Memory`.
+        Ok(unsafe { slice::from_raw_parts(from, bytes as usize) })
+    }
+
+    fn slot_key<'m>(&self, memory: &'m Memory, slot: u32) -> &'m [u8] {
+        // SAFETY: slots lie in an area that is committed at creation.
+        unsafe {
+            let from = memory.guest().add(self.key(slot) as usize);
+            slice::from_raw_parts(from, self.shape.key_bytes as usize)
+        }
+    }
+
+    fn find(&self, memory: &Memory, key: &[u8]) -> Option<u32> {
+        let hash = hash(key);
+        let mut slot = self.buckets[hash as usize & (self.buckets.len() - 1)];
+        while slot != NONE {
+            let link = &self.links[slot as usize];
+            if link.hash == hash && self.slot_key(memory, slot) == key {
+                return Some(slot);
+            }
+            slot = link.next;
+        }
+        None
+    }
+
+    fn touched(&mut self, slot: u32, cpu: u32) -> u64 {
+        if self.shape.lru && self.newest != slot {
+            self.unlink_use(slot);
+            self.link_use(slot);
+        }
+        self.value(slot, cpu)
+    }
+
+    fn add(&mut self, memory: &Memory, key: &[u8]) -> Option<u32> {
+        if self.len == self.shape.capacity as usize {
+            if !self.shape.lru || self.oldest == NONE {
+                return None;
+            }
+            self.remove(self.oldest);
+        }
+        if self.len == self.buckets.len() {
+            self.grow();
+        }
+        let hash = hash(key);
+        let slot = self.free.pop().unwrap_or(self.links.len() as u32);
+        let address = self.key(slot);
+        let pad = self.shape.slot - key.len() as u64;
+        let written = memory
+            .write(address, key)
+            .and_then(|()| memory.fill(address + key.len() as u64, pad, 0));
+        debug_assert!(written.is_ok(), "slots are committed");
+        let bucket = hash as usize & (self.buckets.len() - 1);
+        let next = std::mem::replace(&mut self.buckets[bucket], slot);
+        let link = Link { hash, next, used: true, newer: NONE, older: NONE };
+        match self.links.get_mut(slot as usize) {
+            Some(old) => *old = link,
+            None => self.links.push(link),
+        }
+        self.len += 1;
+        if self.shape.lru {
+            self.link_use(slot);
+        }
+        Some(slot)
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let Link { hash, next, .. } = self.links[slot as usize];
+        let bucket = hash as usize & (self.buckets.len() - 1);
+        if self.buckets[bucket] == slot {
+            self.buckets[bucket] = next;
+        } else {
+            let mut at = self.buckets[bucket];
+            while at != NONE && self.links[at as usize].next != slot {
+                at = self.links[at as usize].next;
+            }
+            if at != NONE {
+                self.links[at as usize].next = next;
+            }
+        }
+        if self.shape.lru {
+            self.unlink_use(slot);
+        }
+        self.links[slot as usize].used = false;
+        self.free.push(slot);
+        self.len -= 1;
+    }
+
+    fn grow(&mut self) {
+        let buckets = self.buckets.len() * 4;
+        self.buckets.clear();
+        self.buckets.resize(buckets, NONE);
+        for (slot, link) in self.links.iter_mut().enumerate().filter(|(_, link)| link.used) {
+            let bucket = link.hash as usize & (buckets - 1);
+            link.next = std::mem::replace(&mut self.buckets[bucket], slot as u32);
+        }
+    }
+
+    fn link_use(&mut self, slot: u32) {
+        let older = std::mem::replace(&mut self.newest, slot);
+        self.links[slot as usize].older = older;
+        self.links[slot as usize].newer = NONE;
+        match self.links.get_mut(older as usize) {
+            Some(link) => link.newer = slot,
+            None => self.oldest = slot,
+        }
+    }
+
+    fn unlink_use(&mut self, slot: u32) {
+        let Link { newer, older, .. } = self.links[slot as usize];
+        match self.links.get_mut(newer as usize) {
+            Some(link) => link.older = older,
+            None => self.newest = older,
+        }
+        match self.links.get_mut(older as usize) {
+            Some(link) => link.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+}
+
+/// A multiplicative hash, the same on every run and every machine of the same byte order.
+fn hash(key: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = key.len() as u64;
+    for chunk in key.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        state = (state ^ u64::from_le_bytes(word)).wrapping_mul(FACTOR);
+        state ^= state >> 32;
+    }
+    state
+}
