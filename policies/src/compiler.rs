@@ -1,0 +1,85 @@
+//! The C compiler for schedulers. Shared by the build script and the library.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+/// Names the compiler to use, in place of a search.
+pub const CLANG_VARIABLE: &str = "FAIRGROUND_CLANG";
+
+/// What turns a `.bpf.c` into an object that a kernel loads: little-endian BPF, instruction set 3 (the newest that every
+/// kernel with sched_ext runs), BTF, no path of this machine in the object.
+pub const CLANG_FLAGS: &[&str] =
+    &["-target", "bpfel", "-mcpu=v3", "-g", "-O2", "-Wall", "-ffile-prefix-map=./="];
+
+/// Compilers that are tried, best first. Versions before 16 lack 64-bit enumerations in BTF.
+const CANDIDATES: &[&str] = &["clang-19", "clang-20", "clang-18", "clang-17", "clang-16", "clang"];
+
+/// The oldest usable major version.
+const OLDEST: u32 = 16;
+
+/// Where `libbpf-dev` puts the header that every scheduler needs.
+const LIBBPF_HEADER: &str = "/usr/include/bpf/bpf_helpers.h";
+
+/// A tool that is missing, and what to install.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingTool {
+    problem: String,
+}
+
+impl fmt::Display for MissingTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for MissingTool {}
+
+/// The compiler: `$FAIRGROUND_CLANG`, else the first of clang-19, 20, 18, 17, 16 and clang that is new enough.
+///
+/// # Errors
+/// [`MissingTool`] names what to install.
+pub fn find_clang() -> Result<String, MissingTool> {
+    if let Ok(named) = std::env::var(CLANG_VARIABLE) {
+        return match major_version(&named) {
+            Some(version) if version >= OLDEST => Ok(named),
+            Some(version) => Err(MissingTool {
+                problem: format!(
+                    "{CLANG_VARIABLE}={named} is clang {version}; schedulers need {OLDEST} or newer"
+                ),
+            }),
+            None => Err(MissingTool {
+                problem: format!("{CLANG_VARIABLE}={named} is not a clang that runs"),
+            }),
+        };
+    }
+    let usable =
+        CANDIDATES.iter().find(|name| major_version(name).is_some_and(|version| version >= OLDEST));
+    usable.map(|name| (*name).to_owned()).ok_or_else(|| MissingTool {
+        problem: format!(
+            "no clang of version {OLDEST} or newer: it compiles the schedulers. \
+             Install it (Debian: apt-get install clang-19), or name one in {CLANG_VARIABLE}"
+        ),
+    })
+}
+
+/// Checks that libbpf's headers are installed.
+///
+/// # Errors
+/// [`MissingTool`] names what to install.
+pub fn find_headers() -> Result<(), MissingTool> {
+    if Path::new(LIBBPF_HEADER).exists() {
+        return Ok(());
+    }
+    Err(MissingTool {
+        problem: format!(
+            "{LIBBPF_HEADER} is missing: install libbpf's headers (Debian: apt-get install libbpf-dev)"
+        ),
+    })
+}
+
+fn major_version(clang: &str) -> Option<u32> {
+    let output = Command::new(clang).arg("-dumpversion").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.split('.').next()?.trim().parse().ok()
+}
