@@ -149,6 +149,10 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_enum, default_value_t = Per::Group)]
     pub(crate) per: Per,
 
+    /// Every metric, not only the usual ones
+    #[arg(long)]
+    pub(crate) all: bool,
+
     /// Also one row for each interval of this length (`1s`)
     #[arg(long)]
     pub(crate) interval: Option<String>,

@@ -1,0 +1,96 @@
+//! Simulated scheduling events (switches and wake-ups) per second of wall time, on one core, tracing to memory.
+//!
+//! Two loads, as many CPUs as asked for: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. And one that must
+//! cost the same whatever stands idle beside it: the second load of 8 CPUs on a machine with many more.
+//!
+//!     cargo run --release -p fairground-benches --bin events [SCHEDULER…]
+//!
+//! Each figure is the best and the median of several repetitions of the same run: the work is the same to the byte, so whatever
+//! is slower was disturbed.
+
+use std::time::Instant;
+
+use fairground_bpf::Object;
+use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, TraceOptions};
+use fairground_trace::Trace;
+use fairground_workload::{Workload, library};
+
+/// CPU counts of the table.
+const CPUS: [u32; 4] = [2, 8, 64, 256];
+/// Repetitions of each run.
+const REPETITIONS: usize = 5;
+/// About how many events one run has: enough for a fraction of a second.
+const EVENTS: u64 = 1_500_000;
+
+struct Load {
+    name: &'static str,
+    spec: fn(u32) -> String,
+    /// Events per CPU and simulated second, roughly: sets the length of the run.
+    rate: u64,
+}
+
+const LOADS: [Load; 2] = [
+    Load { name: "2 hogs/CPU", spec: |cpus| format!("hogs:{}", 2 * cpus), rate: 250 },
+    Load {
+        name: "4 × (100 µs run, 400 µs sleep)/CPU",
+        spec: |cpus| format!("sleepers:{},run=100us,sleep=400us", 4 * cpus),
+        rate: 16_000,
+    },
+];
+
+fn main() {
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    if names.is_empty() {
+        names = ["fifo", "cfs", "rfs"].map(str::to_owned).to_vec();
+    }
+    println!("{:<8} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10}", "sched", "load", "of", "CPUs", "events", "best M/s", "median M/s");
+    for name in &names {
+        let policy = load(name);
+        for load in &LOADS {
+            for cpus in CPUS {
+                measure(name, &policy, load, cpus, cpus);
+            }
+        }
+        for idle_beside in [64, 256, 1024] {
+            measure(name, &policy, &LOADS[1], 8, idle_beside);
+        }
+    }
+    println!("bytes kept per event: {}", Trace::BYTES_PER_EVENT);
+}
+
+fn load(name: &str) -> Policy {
+    let builtin = fairground_policies::get(name).unwrap_or_else(|| panic!("no scheduler {name}"));
+    let object = Object::parse(name, builtin.object).unwrap_or_else(|e| panic!("{e}"));
+    Policy::load(&object, Engine::Jit).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The load of `busy` CPUs on a machine of `cpus`.
+fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
+    let workload = library::build(&(load.spec)(busy)).unwrap_or_else(|e| panic!("{e}"));
+    let length_ns = EVENTS * 1_000_000_000 / (load.rate * u64::from(busy));
+    let mut rates = Vec::new();
+    let mut events = 0;
+    for _ in 0..REPETITIONS {
+        let (count, seconds) = run(policy, &workload, cpus, length_ns.min(60_000_000_000));
+        events = count;
+        rates.push(count as f64 / seconds / 1e6);
+    }
+    rates.sort_by(f64::total_cmp);
+    let (best, median) = (rates[REPETITIONS - 1], rates[REPETITIONS / 2]);
+    println!("{name:<8} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2}", load.name);
+}
+
+/// Events, and the wall time of the run alone: set-up and analysis are not counted.
+fn run(policy: &Policy, workload: &Workload, cpus: u32, length_ns: u64) -> (u64, f64) {
+    let mut config = MachineConfig::new(cpus);
+    config.hz = 250;
+    config.check = false;
+    config.cost = CostModel::preset("modern").unwrap_or_else(|e| panic!("{e}"));
+    config.trace = TraceOptions { callbacks: false, ticks: false };
+    let mut machine = Machine::new(&config, policy, &[], workload).unwrap_or_else(|e| panic!("{e}"));
+    let start = Instant::now();
+    machine.run_until(length_ns).unwrap_or_else(|e| panic!("{e}"));
+    let seconds = start.elapsed().as_secs_f64();
+    let result = machine.finish().unwrap_or_else(|e| panic!("{e}"));
+    (result.counters.switches + result.counters.wakeups, seconds)
+}

@@ -1,0 +1,29 @@
+//! `analyze`: the metrics of a recording of a real machine.
+
+use std::process::ExitCode;
+
+use fairground_analysis::{Analysis, Options};
+use fairground_report::{Cell, Document};
+
+use crate::args::{AnalyzeArgs, Cli};
+use crate::failure::Failure;
+use crate::input::{parse_time, read_recording};
+use crate::present;
+
+pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
+    let recording = read_recording(&args.recording)?;
+    let interval_ns = args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
+    let analysis = Analysis::of(&recording.trace, &Options { interval_ns, ..Options::default() });
+    let mut document = Document::new(recording.name.clone());
+    document.set("recording", "events", Cell::count(recording.trace.len() as u64));
+    document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
+    document.set("recording", "cpus", Cell::count(recording.trace.cpus.into()));
+    document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
+    document.set("recording", "skipped lines", Cell::count(recording.trace.loss.skipped));
+    document.tables.push(present::machine_table(&analysis, args.show.all));
+    document.tables.push(present::tasks_table(&analysis, args.show.per));
+    document.tables.extend(present::intervals_table(&analysis));
+    document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
+    present::print(&document, cli.format)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,34 @@
+//! One file for each command.
+
+mod analyze;
+mod compare;
+mod replay;
+mod reproduce;
+mod run;
+mod sched;
+mod workload;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+
+/// Does what was asked for.
+pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
+    match &cli.command {
+        Command::Run(args) => run::run(cli, args),
+        Command::Compare(args) => compare::compare(cli, args),
+        Command::Analyze(args) => analyze::analyze(cli, args),
+        Command::Replay(args) => replay::replay(cli, args),
+        Command::Reproduce(args) => reproduce::reproduce(cli, args),
+        Command::Sched(command) => sched::sched(cli, command),
+        Command::Workload(command) => workload::workload(cli, command),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

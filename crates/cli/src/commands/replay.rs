@@ -1,0 +1,81 @@
+//! `replay`: the load of a recording under other schedulers, beside the recording itself.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use fairground_analysis::{Analysis, Options};
+use fairground_trace::{EventKind, TaskId, TaskState, Trace};
+use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
+
+use super::compare::{Common, compare_all};
+use crate::args::{Cli, ReplayArgs};
+use crate::failure::Failure;
+use crate::input::read_recording;
+use crate::present;
+
+pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let recording = read_recording(&args.recording)?;
+    let (workload, notes) = workload_of(&recording.trace);
+    if let Some(path) = &args.write_workload {
+        write_workload(path, &workload)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut machine = args.machine.clone();
+    if machine.cpus.is_none() && machine.topology.is_none() {
+        machine.cpus = Some(recording.trace.cpus);
+    }
+    let common = Common {
+        title: format!("replay of {}", recording.name),
+        workload: &workload,
+        sched: &args.sched,
+        machine: &machine,
+        show: &args.show,
+    };
+    let (mut document, code) = compare_all(cli, &common)?;
+    let original = Analysis::of(&recording.trace, &Options::default());
+    let mut recorded = present::machine_table(&original, args.show.all);
+    recorded.id = "recorded".to_owned();
+    recorded.title = "The recording itself".to_owned();
+    document.tables.insert(0, recorded);
+    document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
+    document.notes.extend(notes.lines());
+    present::print(&document, cli.format)?;
+    Ok(code)
+}
+
+fn write_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {
+    let text = to_toml(workload);
+    if path == Path::new("-") {
+        return present::write_stdout(&text);
+    }
+    fs::write(path, text).map_err(|e| Failure::io(path.display(), &e))
+}
+
+/// Hands the events of a recording to the builder, which knows no trace.
+fn workload_of(trace: &Trace) -> (Workload, ReplayNotes) {
+    let mut builder = ReplayBuilder::new(trace.cpus, trace.start_ns, trace.end_ns);
+    for (number, task) in trace.tasks().iter().enumerate().skip(1) {
+        builder.task(number as u32, task.pid, &task.comm, task.nice.unwrap_or(0));
+    }
+    for event in trace.events() {
+        let (time_ns, cpu) = (event.time_ns, event.cpu);
+        match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                let dead = prev_state == TaskState::Dead;
+                let blocked = prev_state != TaskState::Runnable;
+                builder.switch(time_ns, cpu, known(prev), blocked, dead, known(next));
+            }
+            EventKind::Waking { task, waker, .. } => builder.waking(time_ns, cpu, known(waker), task.0),
+            EventKind::Wakeup { task, .. } => builder.wakeup(time_ns, cpu, task.0),
+            EventKind::Fork { parent, child } => builder.fork(time_ns, known(parent), child.0),
+            EventKind::Exit { task } => builder.exit(time_ns, task.0),
+            _ => {}
+        }
+    }
+    builder.finish()
+}
+
+fn known(task: TaskId) -> Option<u32> {
+    (!task.is_idle()).then_some(task.0)
+}

@@ -1,0 +1,97 @@
+//! `run`: one workload, one scheduler, one table.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use fairground_analysis::Options;
+use fairground_analysis::slice_report::SliceReports;
+use fairground_machine::TraceOptions;
+use fairground_report::{Cell, Document};
+use fairground_trace::Trace;
+
+use crate::args::{Cli, RunArgs, ShowArgs};
+use crate::failure::Failure;
+use crate::input::{Scheduler, at_settings, find_workload, machine_config, one_variant, parse_time};
+use crate::present;
+use crate::progress::Progress;
+use crate::simulate::{Outcome, Plan};
+
+/// The measuring options that the flags ask for, for a simulated trace.
+pub(crate) fn simulated_options(show: &ShowArgs) -> Result<Options, Failure> {
+    let interval_ns = show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
+    Ok(Options { interval_ns, ..Options::simulated() })
+}
+
+/// The length of a run, ns.
+pub(crate) fn duration_ns(flag: Option<&str>, default_ns: u64) -> Result<u64, Failure> {
+    match flag.map(|text| parse_time("--duration", text)).transpose()? {
+        Some(0) => Err(Failure::new("--duration 0 leaves nothing to measure")),
+        Some(ns) => Ok(ns),
+        None => Ok(default_ns),
+    }
+}
+
+pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
+    let [spec] = args.sched.sched.as_slice() else {
+        return Err(Failure::new("`run` takes one scheduler").help("`fairground compare` runs several"));
+    };
+    let workload = find_workload(&args.workload)?;
+    let scheduler = Scheduler::load(spec, args.sched.engine, args.sched.null_loads)?;
+    let mut settings = one_variant(&args.sched.set)?.settings;
+    settings.extend(at_settings(&args.sched.at)?);
+    let machine = machine_config(&args.machine, TraceOptions { callbacks: args.callbacks, ticks: true })?;
+    let duration_ns = duration_ns(args.machine.duration.as_deref(), workload.duration_ns)?;
+    let plan = Plan {
+        label: spec.clone(),
+        scheduler: &scheduler,
+        settings,
+        workload: &workload,
+        machine: machine.clone(),
+        duration_ns,
+        options: simulated_options(&args.show)?,
+    };
+    let progress = Progress::new(cli.quiet, plan.steps());
+    let outcome = plan.run(&progress)?;
+    drop(progress);
+    if let Some(path) = &args.trace {
+        write_trace(path, &outcome.result.trace)?;
+        if path == Path::new("-") {
+            return Ok(ExitCode::from(outcome.exit_code()));
+        }
+    }
+    let mut document = Document::new(format!("{} under {spec}", args.workload));
+    present::describe_machine(&mut document, &machine, duration_ns);
+    document.set("machine", "workload", Cell::text(&args.workload));
+    present::describe_run(&mut document, &outcome);
+    add_tables(&mut document, &outcome, &args.show);
+    present::print(&document, cli.format)?;
+    Ok(ExitCode::from(outcome.exit_code()))
+}
+
+fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
+    document.tables.push(present::machine_table(&outcome.analysis, show.all));
+    document.tables.push(present::tasks_table(&outcome.analysis, show.per));
+    let reports = SliceReports::of(&outcome.result.trace);
+    document.tables.extend(present::reports_table("Reports of the program", &reports));
+    document.tables.extend(present::intervals_table(&outcome.analysis));
+    document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
+}
+
+/// Writes ftrace text to a file or to stdout.
+fn write_trace(path: &Path, trace: &Trace) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return write_to("<stdout>", io::stdout().lock(), trace);
+    }
+    let name = path.display().to_string();
+    let file = File::create(path).map_err(|e| Failure::io(&name, &e))?;
+    write_to(&name, file, trace)
+}
+
+fn write_to(name: &str, sink: impl Write, trace: &Trace) -> Result<(), Failure> {
+    let mut sink = BufWriter::new(sink);
+    fairground_trace::write_ftrace(trace, &mut sink)
+        .and_then(|()| sink.flush())
+        .map_err(|e| Failure::io(name, &e))
+}

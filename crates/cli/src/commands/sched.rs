@@ -1,0 +1,169 @@
+//! `sched list|show|build`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use fairground_bpf::{Global, GlobalType, Object};
+use fairground_report::{Cell, Column, Document, Table};
+
+use crate::args::{Cli, SchedCommand};
+use crate::failure::Failure;
+use crate::input::{find_object, parameter_sets};
+use crate::present;
+
+pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failure> {
+    match command {
+        SchedCommand::List => list(cli)?,
+        SchedCommand::Show { sched } => show(cli, sched)?,
+        SchedCommand::Build { source, output } => build(source, output.as_deref())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(cli: &Cli) -> Result<(), Failure> {
+    let columns = [
+        Column::text("scheduler"),
+        Column::text("what_it_is"),
+        Column::text("parameter_sets"),
+        Column::number_in("object", "bytes"),
+    ];
+    let mut table = Table::new("schedulers", "Schedulers", columns);
+    for policy in fairground_policies::all() {
+        let sets = parameter_sets(&find_object(policy.name)?);
+        let sets: Vec<_> = sets.keys().map(|set| format!("{}@{set}", policy.name)).collect();
+        table.push([
+            Cell::text(policy.name),
+            Cell::text(policy.summary),
+            Cell::text(sets.join(" ")),
+            Cell::count(policy.object.len() as u64),
+        ]);
+    }
+    let mut document = Document::default();
+    document.tables.push(table);
+    present::print(&document, cli.format)
+}
+
+fn show(cli: &Cli, name: &str) -> Result<(), Failure> {
+    let object = find_object(name)?;
+    let mut document = Document::new(name);
+    document.tables.push(tunables_table(&object));
+    document.tables.push(callbacks_table(&object));
+    document.tables.push(sections_table(&object));
+    present::print(&document, cli.format)
+}
+
+/// A tag's text: `unit:ns` → `ns`.
+fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
+    global.tags.iter().find_map(|t| t.strip_prefix(prefix)).unwrap_or("")
+}
+
+/// Variables that say what they are are tunables; the rest is the scheduler's own state.
+fn is_tunable(global: &Global) -> bool {
+    !tag(global, "doc:").is_empty() || (global.read_only && !matches!(global.ty, GlobalType::Other | GlobalType::Array { .. }))
+}
+
+fn tunables_table(object: &Object) -> Table {
+    let sets = parameter_sets(object);
+    let mut columns = vec![Column::text("tunable"), Column::number("value"), Column::text("unit")];
+    columns.extend(sets.keys().map(|set| Column::number(format!("@{set}"))));
+    columns.push(Column::text("what_it_does"));
+    let mut table = Table::new("tunables", "Tunables and features (--set NAME=VALUE)", columns);
+    for global in object.globals().iter().filter(|g| is_tunable(g)) {
+        let unit = if global.ty == GlobalType::Bool { "switch" } else { tag(global, "unit:") };
+        let mut row = vec![Cell::text(&global.name), Cell::text(value_text(global, &object.initial(global))), Cell::text(unit)];
+        for values in sets.values() {
+            let value = values.iter().find(|(name, _)| *name == global.name);
+            row.push(value.map_or(Cell::text("="), |(_, value)| Cell::text(value)));
+        }
+        row.push(Cell::text(tag(global, "doc:")));
+        table.push(row);
+    }
+    if !sets.is_empty() {
+        table.note("= : the set leaves the value as it is. `NAME@SET` chooses a set.");
+    }
+    table
+}
+
+fn value_text(global: &Global, bytes: &[u8]) -> String {
+    let mut wide = [0; 8];
+    let length = bytes.len().min(8);
+    wide[..length].copy_from_slice(&bytes[..length]);
+    let number = u64::from_le_bytes(wide);
+    match &global.ty {
+        GlobalType::Bool => (if number == 0 { "off" } else { "on" }).to_owned(),
+        GlobalType::Enum { values, .. } => values
+            .iter()
+            .find(|(_, value)| *value as u64 == number)
+            .map_or(number.to_string(), |(name, _)| name.clone()),
+        GlobalType::Int { bits, signed: true } if (1..64).contains(bits) => {
+            let shift = 64 - u32::from(*bits);
+            (((number << shift) as i64) >> shift).to_string()
+        }
+        GlobalType::Int { signed: true, .. } => (number as i64).to_string(),
+        _ => number.to_string(),
+    }
+}
+
+fn callbacks_table(object: &Object) -> Table {
+    let columns = [Column::text("callback"), Column::text("function"), Column::number("instructions")];
+    let mut table = Table::new("callbacks", "Callbacks", columns);
+    let functions = object.functions();
+    for ops in object.struct_ops() {
+        for field in &ops.fields {
+            if let fairground_bpf::OpsValue::Function(index) = field.value {
+                let Some(function) = functions.get(index) else { continue };
+                table.push([Cell::text(&field.name), Cell::text(&function.name), Cell::count(function.insns as u64)]);
+            }
+        }
+    }
+    table
+}
+
+fn sections_table(object: &Object) -> Table {
+    let columns = [Column::text("section"), Column::number_in("size", "bytes")];
+    let mut table = Table::new("sections", "Sections of the object", columns);
+    for section in object.sections() {
+        table.push([Cell::text(&section.name), Cell::count(section.size)]);
+    }
+    table
+}
+
+/// Compiles with the headers that fairground's own schedulers use.
+fn build(source: &Path, output: Option<&Path>) -> Result<(), Failure> {
+    let name = source.display().to_string();
+    let Some(stem) = name.strip_suffix(".bpf.c") else {
+        return Err(Failure::new(format_args!("{name}: the source of a scheduler is called NAME.bpf.c")));
+    };
+    let output = output.map_or_else(|| PathBuf::from(format!("{stem}.bpf.o")), Path::to_owned);
+    let headers = std::env::temp_dir().join(format!("fairground-headers-{}", std::process::id()));
+    let result = compile(source, &output, &headers);
+    // Left-over headers in the temporary directory harm nobody: a failure to remove them is not the user's.
+    let _ = fs::remove_dir_all(&headers);
+    result?;
+    let bytes = fs::read(&output).map_err(|e| Failure::io(output.display(), &e))?;
+    Object::parse(&output.display().to_string(), &bytes).map_err(Failure::new)?;
+    present::write_stdout(&format!("{}\n", output.display()))
+}
+
+fn compile(source: &Path, output: &Path, headers: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(headers).map_err(|e| Failure::io(headers.display(), &e))?;
+    for (name, text) in fairground_policies::HEADERS {
+        fs::write(headers.join(name), text).map_err(|e| Failure::io(name, &e))?;
+    }
+    let clang = fairground_policies::find_clang().map_err(Failure::new)?;
+    let status = Command::new(&clang)
+        .args(fairground_policies::CLANG_FLAGS)
+        .arg("-I")
+        .arg(headers)
+        .arg("-c")
+        .arg(source)
+        .arg("-o")
+        .arg(output)
+        .status()
+        .map_err(|e| Failure::io(&clang, &e))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(format_args!("{}: clang did not compile it; its messages stand above", source.display())))
+}

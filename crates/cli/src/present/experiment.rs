@@ -1,0 +1,85 @@
+//! An experiment: published beside measured, and the verdicts.
+
+use std::collections::BTreeMap;
+
+use fairground_report::{Cell, Column, Document, Table};
+
+use crate::experiment::{Experiment, Figures, Sample, Verdict, judge};
+
+/// The document, and whether every claim holds.
+pub(crate) fn experiment_document(experiment: &Experiment, figures: &BTreeMap<String, Figures>) -> (Document, bool) {
+    let mut document = Document::new(format!("{}: {}", experiment.name, experiment.title));
+    document.set("source", "published", Cell::text(&experiment.source));
+    for given in &experiment.given {
+        document.set("source", given.name.as_str(), Cell::text(&given.source));
+    }
+    for table in &experiment.tables {
+        document.tables.push(figure_table(table, figures));
+    }
+    let (claims, holds) = claims_table(experiment, figures);
+    document.tables.extend(claims);
+    document.notes.extend(experiment.about.trim().split("\n\n").map(|p| p.replace('\n', " ")));
+    (document, holds)
+}
+
+fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Figures>) -> Table {
+    let mut columns = vec![Column::text("")];
+    columns.extend(table.columns.iter().map(Column::mixed));
+    let mut result = Table::new("figures", table.title.as_str(), columns);
+    for row in &table.rows {
+        let mut cells = vec![Cell::text(&row.label)];
+        for column in &table.columns {
+            let sample = figures.get(column).and_then(|f| f.get(&row.metric));
+            cells.push(sample.map_or(Cell::NotMeasured, |s| sample_cell(s, row.decimals)));
+        }
+        result.push(cells);
+    }
+    result
+}
+
+/// One value, or the smallest and the largest.
+fn sample_cell(sample: &Sample, decimals: u8) -> Cell {
+    let places = usize::from(decimals);
+    let (low, high) = (format!("{:.places$}", sample.low), format!("{:.places$}", sample.high));
+    if low == high { Cell::float(sample.mean, decimals) } else { Cell::text(format!("{low}–{high}")) }
+}
+
+fn claims_table(experiment: &Experiment, figures: &BTreeMap<String, Figures>) -> (Option<Table>, bool) {
+    if experiment.claims.is_empty() {
+        return (None, true);
+    }
+    let columns = [
+        Column::text("verdict"),
+        Column::text("claim"),
+        Column::text("run"),
+        Column::number("value"),
+        Column::text("bounds"),
+    ];
+    let mut table = Table::new("claims", "What must hold", columns);
+    let mut holds = true;
+    let missing = Figures::default();
+    for claim in &experiment.claims {
+        let measured = figures.get(&claim.run).unwrap_or(&missing);
+        let reference = claim.of.as_ref().and_then(|of| figures.get(of));
+        let verdict = judge(claim, measured, reference);
+        let (word, value) = match &verdict {
+            Verdict::Agrees { value } => ("agrees", Some(*value)),
+            Verdict::Disagrees { value } => ("disagrees", Some(*value)),
+            Verdict::KnownGap { value, .. } => ("known gap", Some(*value)),
+            Verdict::NotMeasured => ("not measured", None),
+        };
+        holds &= matches!(verdict, Verdict::Agrees { .. } | Verdict::KnownGap { .. });
+        if let Verdict::KnownGap { why, .. } = &verdict {
+            table.note(format!("known gap: {} {why}", claim.say));
+        }
+        let of = claim.of.as_ref().map_or(String::new(), |of| format!(" × {of}"));
+        table.push([
+            Cell::text(word),
+            Cell::text(&claim.say),
+            Cell::text(&claim.run),
+            Cell::known(value, |v| Cell::float(v, 3)),
+            Cell::text(format!("{}…{}{of}", claim.within.low, claim.within.high)),
+        ]);
+    }
+    (Some(table), holds)
+}

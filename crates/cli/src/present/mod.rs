@@ -1,0 +1,39 @@
+//! From analyses to tables. Nothing is computed here that an analysis does not know.
+
+mod comparison;
+mod experiment;
+mod reports;
+mod run;
+mod tasks;
+mod values;
+
+pub(crate) use comparison::comparison_table;
+pub(crate) use experiment::experiment_document;
+pub(crate) use reports::reports_table;
+pub(crate) use run::{describe_machine, describe_run, loss_notes};
+pub(crate) use tasks::{intervals_table, machine_table, tasks_table};
+
+use std::io::{self, Write};
+
+use fairground_report::{Document, TextOptions};
+
+use crate::args::Format;
+use crate::failure::Failure;
+
+/// Prints a document on stdout.
+pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> {
+    let text = match format {
+        Format::Table => document.to_text(&TextOptions::for_stdout()),
+        Format::Json => document.to_json(),
+        Format::Csv => document.to_csv(),
+        Format::Markdown => document.to_markdown(),
+    };
+    write_stdout(&text)
+}
+
+/// Writes text to stdout; a reader that went away is no error.
+pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let line_end = if text.ends_with('\n') { "" } else { "\n" };
+    write!(out, "{text}{line_end}").and_then(|()| out.flush()).map_err(|e| Failure::io("<stdout>", &e))
+}

@@ -1,0 +1,44 @@
+//! The reports of the `slice` program, as it would have printed them and as they were.
+
+use fairground_analysis::slice_report::SliceReports;
+use fairground_report::{Cell, Column, Table, TimeUnit};
+
+use super::values::mean_duration;
+
+/// One row for each report; `None` when the workload reports nothing.
+pub(crate) fn reports_table(title: &str, reports: &SliceReports) -> Option<Table> {
+    if reports.reports.is_empty() {
+        return None;
+    }
+    let columns = [
+        Column::number("report"),
+        Column::number_in("own_figure", "ms"),
+        Column::number_in("true_mean_slice", "ms"),
+        Column::number_in("utime", "µs"),
+        Column::duration("period", TimeUnit::S),
+        Column::number_in("utime_per_second", "µs"),
+        Column::text("remark"),
+    ];
+    let mut table = Table::new("reports", title, columns);
+    for (number, report) in reports.reports.iter().enumerate() {
+        let mut remarks = report.params.clone();
+        if report.start_up {
+            remarks.insert(0, "covers the start".to_owned());
+        }
+        let float = |value: Option<f64>, decimals| Cell::known(value, |v| Cell::float(v, decimals));
+        table.push([
+            Cell::count(number as u64 + 1),
+            float(report.program_slice_ms(), 2),
+            float(report.true_slice_ms(), 2),
+            float(report.program_utime_us(), 1),
+            mean_duration(Some(report.period_ns as f64)),
+            float(report.utime_us_per_s(), 0),
+            Cell::text(remarks.join(", ")),
+        ]);
+    }
+    table.note(
+        "own figure: what the program prints, a mean of slices of which each lost its fraction of a millisecond; \
+         utime: per worker and report",
+    );
+    Some(table)
+}

@@ -1,0 +1,70 @@
+//! What a result says about how it was made.
+
+use fairground_analysis::Irregularities;
+use fairground_machine::MachineConfig;
+use fairground_report::{Cell, Document};
+
+use crate::simulate::Outcome;
+
+/// The machine: CPUs, clock, seed, costs.
+pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, duration_ns: u64) {
+    document.set("machine", "fairground", Cell::text(env!("CARGO_PKG_VERSION")));
+    document.set("machine", "topology", Cell::text(config.topology.to_string()));
+    document.set("machine", "hz", Cell::count(config.hz.into()));
+    document.set("machine", "seed", Cell::count(config.seed));
+    document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
+    document.set("costs", "preset", Cell::text(config.cost.name()));
+    for parameter in config.cost.parameters() {
+        document.set("costs", parameter.name, Cell::quantity(parameter.value as f64, 0, parameter.unit));
+    }
+}
+
+/// One run: the scheduler, its settings, how it ended.
+pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
+    let section = format!("run {}", outcome.label);
+    document.set(&section, "scheduler", Cell::text(&outcome.scheduler));
+    for setting in &outcome.settings {
+        let value = match setting.at_ns {
+            None => setting.value.clone(),
+            Some(at_ns) => format!("{} at {} ms", setting.value, at_ns / 1_000_000),
+        };
+        document.set(&section, setting.name.as_str(), Cell::text(value));
+    }
+    let exit = &outcome.result.exit;
+    if exit.kind.is_error() {
+        document.notes.push(format!(
+            "{}: the scheduler was ejected after {} ms: {exit}",
+            outcome.label,
+            exit.time_ns / 1_000_000
+        ));
+    }
+    for line in &outcome.result.log {
+        document.notes.push(format!("{}: it printed: {line}", outcome.label));
+    }
+}
+
+/// What is missing from a trace, in words; nothing when nothing is.
+pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<String> {
+    let loss = &irregularities.loss;
+    let counted = [
+        (loss.lost_events, "events were lost by the recorder"),
+        (loss.unreadable, "lines could not be read"),
+        (loss.clock_jumps.max(irregularities.clock_jumps), "events lay before an earlier one"),
+        (loss.pid_reuses, "pids were reused"),
+        (irregularities.broken_switches, "switches left a task that was not known to run"),
+        (irregularities.doubly_running, "switches started a task that ran elsewhere"),
+        (irregularities.missed_wakeups, "switches started a task that was asleep: its wake-up is missing"),
+        (irregularities.out_of_range, "events name an unknown CPU or task"),
+        (irregularities.after_exit, "events came after their task's end"),
+        (irregularities.assumed_nice, "tasks have no known nice value; the fair share takes 0"),
+    ];
+    let mut notes: Vec<String> =
+        counted.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{label}: {n} {what}")).collect();
+    if loss.truncated {
+        notes.push(format!("{label}: the recording ends in the middle of an event; what came before is analysed"));
+    }
+    if let Some(first) = &loss.first {
+        notes.push(format!("{label}: the first problem: {first}"));
+    }
+    notes
+}

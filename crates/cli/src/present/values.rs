@@ -1,0 +1,36 @@
+//! A metric's value as a cell.
+
+use fairground_analysis::metric::{Unit, Value};
+use fairground_report::Cell;
+
+/// The cell of a value, in a column where every cell has its own unit.
+pub(crate) fn cell(value: Option<Value>, unit: Unit) -> Cell {
+    let Some(value) = value else { return Cell::NotMeasured };
+    let number = value.as_f64();
+    match (unit, value) {
+        (Unit::Ns, _) => Cell::Duration { ns: number },
+        (Unit::Us, _) => Cell::Duration { ns: number * 1e3 },
+        (Unit::Ms, _) => Cell::Duration { ns: number * 1e6 },
+        (Unit::Percent, _) => Cell::percent(number, 2),
+        (Unit::PerSecond, _) => Cell::quantity(number, 1, "1/s"),
+        (Unit::InsnsPerEvent, _) => Cell::quantity(number, 1, "insns"),
+        (Unit::Count, Value::Int(count)) => Cell::Int(count),
+        (Unit::Count, Value::Float(count)) => Cell::float(count, 1),
+        (Unit::Ratio, _) => Cell::float(number, 4),
+    }
+}
+
+/// A duration in ns that may not be known.
+pub(crate) fn duration(ns: Option<u64>) -> Cell {
+    Cell::known(ns, Cell::duration_ns)
+}
+
+/// A mean duration in ns that may not be known.
+pub(crate) fn mean_duration(ns: Option<f64>) -> Cell {
+    Cell::known(ns, |ns| Cell::Duration { ns })
+}
+
+/// A percentage that may not be known.
+pub(crate) fn percent(value: Option<f64>) -> Cell {
+    Cell::known(value, |v| Cell::percent(v, 2))
+}
