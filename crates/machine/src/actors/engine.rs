@@ -1,0 +1,730 @@
+//! Executes the operations of actors.
+
+use fairground_workload::{Duration, Role, Workload};
+
+use super::compile::{Code, NO_CODE, Step, compile};
+use super::members::Members;
+use super::sync::{ListId, Shared, WaitLink};
+use super::{
+    ActorError, ActorId, AffinityId, Effect, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT, Need,
+};
+use crate::CostModel;
+use crate::cpuset::CpuMask;
+use crate::prng::{Prng, STREAM_TASKS};
+
+/// How far the operation at hand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not begun.
+    Start,
+    /// The CPU time of its system call runs.
+    Charging,
+    /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
+    ChargeCut,
+    /// Paid for; takes effect now.
+    Ready,
+    /// Paid for; takes effect when no signal is pending (an interrupted wait).
+    Retry,
+    /// Its CPU time runs.
+    Computing,
+    /// As `Computing`, interrupted with so much left.
+    ComputeCut,
+    /// In a sleep, which a signal ends.
+    Asleep,
+    /// Waits for somebody, or for its timer; a signal interrupts it, and it is begun again.
+    Waiting,
+    /// Done.
+    Finished,
+    /// The actor has ended.
+    Ended,
+}
+
+/// Where a program is.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    pc: u32,
+    phase: Phase,
+    /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
+    progress: u64,
+    /// CPU time left of a cut computation, ns.
+    left_ns: u64,
+}
+
+/// A task's user space.
+#[derive(Clone, Debug)]
+pub(super) struct Actor {
+    frames: [Frame; 2],
+    /// 0: in the program; 1: in the signal handler.
+    level: usize,
+    /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
+    pending: bool,
+    handler: u32,
+    /// The first of its registers.
+    regs: u32,
+    spec: u32,
+    nth: u64,
+    /// Tells this actor from others that had its number.
+    birth: u64,
+    parent: Option<(u32, u64)>,
+    children: u32,
+    pub(super) wait: WaitLink,
+    prng: Prng,
+}
+
+impl Actor {
+    #[inline]
+    fn frame(&mut self) -> &mut Frame {
+        &mut self.frames[self.level]
+    }
+
+    /// Whether a pending signal may interrupt what the actor does.
+    #[inline]
+    fn takes_signal(&self) -> bool {
+        self.pending && self.level == 0
+    }
+}
+
+/// The user space of all tasks of a workload.
+#[derive(Clone, Debug)]
+pub struct Actors {
+    code: Code,
+    actors: Vec<Actor>,
+    shared: Shared,
+    members: Vec<Members>,
+    regs: Vec<u64>,
+    free: Vec<u32>,
+    /// Register blocks of released actors, per group.
+    free_regs: Vec<Vec<u32>>,
+    root: Prng,
+    syscall_ns: u64,
+    births: u64,
+    living: u32,
+    max_living: u32,
+    instant_ns: u64,
+    instant_ops: u64,
+}
+
+impl Actors {
+    /// No actor yet. Fails when the workload contradicts itself, as one that was built by hand may.
+    pub fn new(workload: &Workload, seed: u64, cost: &CostModel) -> Result<Actors, ActorError> {
+        let code = compile(workload)?;
+        let groups = code.specs.len();
+        Ok(Actors {
+            code,
+            actors: Vec::new(),
+            shared: Shared::new(workload),
+            members: vec![Members::default(); groups],
+            regs: Vec::new(),
+            free: Vec::new(),
+            free_regs: vec![Vec::new(); groups],
+            root: Prng::new(seed).fork(STREAM_TASKS),
+            syscall_ns: cost.syscall_ns,
+            births: 0,
+            living: 0,
+            max_living: u32::MAX,
+            instant_ns: 0,
+            instant_ops: 0,
+        })
+    }
+
+    /// Lets at most so many actors live at the same time; a fork beyond is [`ActorError::TooManyTasks`].
+    pub fn set_limit(&mut self, max_living: u32) {
+        self.max_living = max_living;
+    }
+
+    /// Makes the next actor of a group ([`Workload::tasks`] by index), `nth` counting from 0 over all that the group ever had.
+    /// Its random numbers depend on the seed, the group and `nth` alone.
+    pub fn spawn(&mut self, spec: usize, parent: Option<ActorId>) -> ActorId {
+        let shape = &self.code.specs[spec];
+        let (entry, handler, count) = (shape.entry, shape.handler, shape.regs);
+        let nth = self.members[spec].next_nth();
+        let regs = match self.free_regs[spec].pop() {
+            Some(regs) => {
+                self.regs[regs as usize..(regs + count) as usize].fill(0);
+                regs
+            }
+            None => {
+                let regs = self.regs.len();
+                self.regs.resize(regs + count as usize, 0);
+                regs as u32
+            }
+        };
+        let parent = parent.and_then(|p| {
+            let parent = self.actors.get_mut(p.0 as usize)?;
+            parent.children += 1;
+            Some((p.0, parent.birth))
+        });
+        self.births += 1;
+        let frame = Frame { pc: entry, phase: Phase::Start, progress: 0, left_ns: 0 };
+        let actor = Actor {
+            frames: [frame; 2],
+            level: 0,
+            pending: false,
+            handler,
+            regs,
+            spec: spec as u32,
+            nth,
+            birth: self.births,
+            parent,
+            children: 0,
+            wait: WaitLink::FREE,
+            prng: self.root.fork((spec as u64) << 40 ^ nth),
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.actors[id as usize] = actor;
+                id
+            }
+            None => {
+                self.actors.push(actor);
+                self.actors.len() as u32 - 1
+            }
+        };
+        self.living += 1;
+        self.members[spec].push(id);
+        ActorId(id)
+    }
+
+    /// The group of an actor.
+    pub fn spec(&self, actor: ActorId) -> usize {
+        self.actors[actor.0 as usize].spec as usize
+    }
+
+    /// Which of its group the actor is, from 0.
+    pub fn nth(&self, actor: ActorId) -> u64 {
+        self.actors[actor.0 as usize].nth
+    }
+
+    /// The name of the actor's task: its group's, with `/n` when the group has several.
+    pub fn task_name(&self, actor: ActorId) -> String {
+        let Actor { spec, nth, .. } = self.actors[actor.0 as usize];
+        let spec = &self.code.specs[spec as usize];
+        if spec.count == 1 { spec.name.clone() } else { format!("{}/{nth}", spec.name) }
+    }
+
+    /// The texts of all marks; [`Effect::Mark`] counts in them.
+    pub fn labels(&self) -> &[String] {
+        &self.code.labels
+    }
+
+    /// The affinity with which the tasks of a group start; `None`: any CPU.
+    pub fn start_affinity(&self, spec: usize) -> Option<AffinityId> {
+        self.code.specs[spec].affinity
+    }
+
+    /// The CPUs of an affinity.
+    pub(crate) fn affinity(&self, id: AffinityId) -> &CpuMask {
+        &self.code.affinities[id.0 as usize]
+    }
+
+    /// Actors that live.
+    pub fn living(&self) -> u32 {
+        self.living
+    }
+
+    /// Forgets an actor that has ended: its number may be used again.
+    pub fn release(&mut self, actor: ActorId) {
+        let Actor { spec, regs, frames, .. } = self.actors[actor.0 as usize];
+        if frames[0].phase == Phase::Ended && self.actors[actor.0 as usize].birth != 0 {
+            self.actors[actor.0 as usize].birth = 0;
+            self.free_regs[spec as usize].push(regs);
+            self.free.push(actor.0);
+        }
+    }
+
+    /// Takes the actor out of the CPU time that it was given, with so much of it left (any number when it is
+    /// [`Need::CpuForever`]). The next [`Actors::advance`] handles a pending signal and then goes on with the rest.
+    pub fn interrupt(&mut self, actor: ActorId, remaining_ns: u64) {
+        let frame = self.actors[actor.0 as usize].frame();
+        let forever = matches!(self.code.steps[frame.pc as usize], Step::RunForever);
+        frame.phase = match frame.phase {
+            Phase::Computing if remaining_ns > 0 || forever => Phase::ComputeCut,
+            Phase::Computing => Phase::Finished,
+            Phase::Charging if remaining_ns > 0 => Phase::ChargeCut,
+            Phase::Charging => Phase::Ready,
+            other => other,
+        };
+        frame.left_ns = remaining_ns;
+    }
+
+    /// Executes the actor's operations from what it needed last until it needs something again, adding to `effects` what it
+    /// did on the way. `now_ns` does not go back from call to call.
+    pub fn advance(
+        &mut self,
+        actor: ActorId,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Need, ActorError> {
+        if now_ns != self.instant_ns {
+            (self.instant_ns, self.instant_ops) = (now_ns, 0);
+        }
+        let id = actor.0;
+        self.resume(id, now_ns);
+        for ops in 0..MAX_OPS_PER_ADVANCE {
+            self.enter_handler(id);
+            if let Some(need) = self.step(id, now_ns, effects)? {
+                self.instant_ops += u64::from(ops) + 1;
+                if self.instant_ops > MAX_OPS_PER_INSTANT {
+                    return Err(ActorError::EndlessInstant {
+                        task: self.task_name(actor),
+                        time_ns: now_ns,
+                    });
+                }
+                return Ok(need);
+            }
+        }
+        Err(ActorError::EndlessOps { task: self.task_name(actor) })
+    }
+
+    /// What the actor needed has been given.
+    #[inline]
+    fn resume(&mut self, id: u32, now_ns: u64) {
+        let frame = self.actors[id as usize].frame();
+        let step = &self.code.steps[frame.pc as usize];
+        frame.phase = match frame.phase {
+            Phase::Computing if matches!(step, Step::RunForever) => Phase::ComputeCut,
+            Phase::Computing | Phase::Asleep => Phase::Finished,
+            Phase::Charging => Phase::Ready,
+            Phase::Waiting
+                if matches!(step, Step::TimerWait { .. }) && now_ns >= frame.progress =>
+            {
+                Phase::Finished
+            }
+            Phase::Waiting => {
+                frame.phase = Phase::Retry;
+                return self.shared.leave(&mut self.actors, id);
+            }
+            other => other,
+        };
+    }
+
+    /// Begins the handler of a pending signal where user mode would be entered.
+    #[inline]
+    fn enter_handler(&mut self, id: u32) {
+        let actor = &mut self.actors[id as usize];
+        if !actor.takes_signal() {
+            return;
+        }
+        match actor.frames[0].phase {
+            Phase::Start | Phase::Retry | Phase::Finished | Phase::ComputeCut => {
+                actor.pending = false;
+                actor.level = 1;
+                actor.frames[1] =
+                    Frame { pc: actor.handler, phase: Phase::Start, progress: 0, left_ns: 0 };
+            }
+            _ => {}
+        }
+    }
+
+    /// One step of the operation at hand.
+    #[inline]
+    fn step(
+        &mut self,
+        id: u32,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, ActorError> {
+        let actor = &mut self.actors[id as usize];
+        let frame = &mut actor.frames[actor.level];
+        let step = self.code.steps[frame.pc as usize];
+        match frame.phase {
+            Phase::Start => Ok(self.begin(id, step, effects)),
+            Phase::Finished => {
+                *frame = Frame { pc: frame.pc + 1, phase: Phase::Start, progress: 0, left_ns: 0 };
+                Ok(None)
+            }
+            Phase::ComputeCut => {
+                frame.phase = Phase::Computing;
+                let forever = matches!(step, Step::RunForever);
+                Ok(Some(if forever { Need::CpuForever } else { Need::Cpu { ns: frame.left_ns } }))
+            }
+            Phase::ChargeCut => {
+                frame.phase = Phase::Charging;
+                Ok(Some(Need::Cpu { ns: frame.left_ns }))
+            }
+            Phase::Ready | Phase::Retry => {
+                frame.phase = Phase::Ready;
+                self.call(id, step, now_ns, effects)
+            }
+            Phase::Ended => Ok(Some(Need::Exit)),
+            // `resume` left none of these, and whoever sets them returns a need.
+            Phase::Charging | Phase::Computing | Phase::Asleep | Phase::Waiting => {
+                Ok(Some(Need::Block))
+            }
+        }
+    }
+
+    /// Begins an operation: what is no system call happens here, the others begin to cost CPU time.
+    #[inline]
+    fn begin(&mut self, id: u32, step: Step, effects: &mut Vec<Effect>) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        let regs = &mut self.regs[actor.regs as usize..];
+        let frame = &mut actor.frames[actor.level];
+        match step {
+            Step::Run(length) => {
+                let ns = draw(&mut actor.prng, length);
+                frame.phase = if ns == 0 { Phase::Finished } else { Phase::Computing };
+                (ns > 0).then_some(Need::Cpu { ns })
+            }
+            Step::RunForever => {
+                frame.phase = Phase::Computing;
+                Some(Need::CpuForever)
+            }
+            Step::Mark { label, reg } => {
+                effects.push(Effect::Mark { label, value: regs[reg as usize] });
+                regs[reg as usize] += 1;
+                frame.phase = Phase::Finished;
+                None
+            }
+            Step::LoopEnter { reg, count, end } => {
+                regs[reg as usize] = count;
+                frame.pc = if count == 0 { end } else { frame.pc + 1 };
+                None
+            }
+            Step::LoopBack { reg, body } => {
+                regs[reg as usize] -= 1;
+                frame.pc = if regs[reg as usize] == 0 { frame.pc + 1 } else { body };
+                None
+            }
+            Step::Jump(to) => {
+                frame.pc = to;
+                None
+            }
+            Step::Return => {
+                actor.level = 0;
+                None
+            }
+            _ if self.syscall_ns == 0 => {
+                frame.phase = Phase::Ready;
+                None
+            }
+            _ => {
+                frame.phase = Phase::Charging;
+                Some(Need::Cpu { ns: self.syscall_ns })
+            }
+        }
+    }
+
+    /// The effect of a system call.
+    #[inline]
+    fn call(
+        &mut self,
+        id: u32,
+        step: Step,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, ActorError> {
+        let need = match step {
+            Step::Sleep(length) => self.sleep(id, length, now_ns),
+            Step::TimerWait { reg, period_ns } => self.timer_wait(id, reg, period_ns, now_ns),
+            Step::PipeWrite { pipe, bytes } => self.pipe_write(id, pipe, bytes, effects),
+            Step::PipeRead { pipe, bytes } => self.pipe_read(id, pipe, bytes, effects),
+            Step::Send { queue } => self.send(id, queue, effects),
+            Step::Receive { queue, count } => self.receive(id, queue, count, effects),
+            Step::Signal(role) => self.signal(id, role, effects),
+            Step::Fork { spec, count } => return self.fork(id, spec as usize, count, effects),
+            Step::WaitChildren => self.wait_children(id),
+            Step::Exit => Some(self.exit(id, effects)),
+            Step::Yield => {
+                self.finish(id);
+                Some(Need::Yield)
+            }
+            Step::SetNice(nice) => {
+                effects.push(Effect::SetNice { nice });
+                self.finish(id)
+            }
+            Step::SetAffinity(mask) => {
+                effects.push(Effect::SetAffinity { mask });
+                self.finish(id)
+            }
+            // None of the others is a system call.
+            _ => self.finish(id),
+        };
+        Ok(need)
+    }
+
+    #[inline]
+    fn finish(&mut self, id: u32) -> Option<Need> {
+        self.actors[id as usize].frame().phase = Phase::Finished;
+        None
+    }
+
+    /// One of `count` parts of the operation is done; each is a system call of its own.
+    #[inline]
+    fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
+        let frame = self.actors[id as usize].frame();
+        frame.progress = progress;
+        frame.phase = if more { Phase::Start } else { Phase::Finished };
+        None
+    }
+
+    #[inline]
+    fn sleep(&mut self, id: u32, length: Duration, now_ns: u64) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        let at_ns = now_ns.saturating_add(draw(&mut actor.prng, length));
+        if actor.takes_signal() {
+            return self.finish(id);
+        }
+        actor.frame().phase = Phase::Asleep;
+        Some(Need::SleepUntil { at_ns })
+    }
+
+    #[inline]
+    fn timer_wait(&mut self, id: u32, reg: u32, period_ns: u64, now_ns: u64) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        let takes_signal = actor.takes_signal();
+        let last = &mut self.regs[(actor.regs + reg) as usize];
+        let frame = &mut actor.frames[actor.level];
+        // Not begun again after a signal: this is a new wait, and the next expiry counts from the last one.
+        if frame.progress == 0 {
+            let base_ns = if *last == 0 { now_ns } else { *last };
+            *last = base_ns.saturating_add(period_ns);
+            frame.progress = *last;
+        }
+        if now_ns >= frame.progress {
+            return self.finish(id);
+        }
+        if takes_signal {
+            frame.phase = Phase::Retry;
+            return None;
+        }
+        frame.phase = Phase::Waiting;
+        Some(Need::SleepUntil { at_ns: frame.progress })
+    }
+
+    /// Lets the actor wait in a list, unless a signal has it look again later.
+    fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        if actor.takes_signal() {
+            actor.frame().phase = Phase::Retry;
+            return None;
+        }
+        actor.frame().phase = Phase::Waiting;
+        self.shared.wait(&mut self.actors, list, id);
+        Some(Need::Block)
+    }
+
+    /// Wakes the first actor of a list, to look again.
+    fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) {
+        if let Some(first) = self.shared.take_first(&mut self.actors, list) {
+            self.actors[first as usize].frame().phase = Phase::Ready;
+            effects.push(Effect::Wake { actor: ActorId(first), sync: true });
+        }
+    }
+
+    fn pipe_write(
+        &mut self,
+        id: u32,
+        pipe: u32,
+        bytes: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        let state = &mut self.shared.pipes[pipe as usize];
+        let frame = self.actors[id as usize].frame();
+        let written = (bytes - frame.progress).min(state.capacity - state.bytes);
+        state.bytes += written;
+        frame.progress += written;
+        let (done, room) = (frame.progress == bytes, state.bytes < state.capacity);
+        if written > 0 {
+            self.wake_first(self.shared.readers(pipe), effects);
+        }
+        if !done {
+            return self.block(id, self.shared.writers(pipe));
+        }
+        if room {
+            self.wake_first(self.shared.writers(pipe), effects);
+        }
+        self.finish(id)
+    }
+
+    fn pipe_read(
+        &mut self,
+        id: u32,
+        pipe: u32,
+        bytes: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        let state = &mut self.shared.pipes[pipe as usize];
+        let read = bytes.min(state.bytes);
+        if read == 0 && bytes > 0 {
+            return self.block(id, self.shared.readers(pipe));
+        }
+        state.bytes -= read;
+        let more = state.bytes > 0;
+        if read > 0 {
+            self.wake_first(self.shared.writers(pipe), effects);
+        }
+        if more {
+            self.wake_first(self.shared.readers(pipe), effects);
+        }
+        self.finish(id)
+    }
+
+    /// A message goes straight to a receiver that waits for one, as `pipelined_send` in `ipc/msg.c` does it.
+    fn send(&mut self, id: u32, queue: u32, effects: &mut Vec<Effect>) -> Option<Need> {
+        if let Some(receiver) =
+            self.shared.take_first(&mut self.actors, self.shared.receivers(queue))
+        {
+            self.received(receiver);
+            effects.push(Effect::Wake { actor: ActorId(receiver), sync: false });
+            return self.finish(id);
+        }
+        let state = &mut self.shared.queues[queue as usize];
+        if state.messages >= state.capacity {
+            return self.block(id, self.shared.senders(queue));
+        }
+        state.messages += 1;
+        self.finish(id)
+    }
+
+    fn receive(
+        &mut self,
+        id: u32,
+        queue: u32,
+        count: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        if count == 0 {
+            return self.finish(id);
+        }
+        let sender = self.shared.take_first(&mut self.actors, self.shared.senders(queue));
+        let state = &mut self.shared.queues[queue as usize];
+        match sender {
+            // The room that this message leaves is the waiting sender's.
+            Some(sender) => {
+                self.finish(sender);
+                effects.push(Effect::Wake { actor: ActorId(sender), sync: false });
+            }
+            None if state.messages > 0 => state.messages -= 1,
+            None => return self.block(id, self.shared.receivers(queue)),
+        }
+        self.received(id);
+        None
+    }
+
+    /// One message of a [`Step::Receive`] has arrived.
+    fn received(&mut self, id: u32) {
+        let frame = *self.actors[id as usize].frame();
+        let progress = frame.progress + 1;
+        let more = matches!(self.code.steps[frame.pc as usize], Step::Receive { count, .. } if progress < count);
+        self.finish_part(id, progress, more);
+    }
+
+    fn wait_children(&mut self, id: u32) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        if actor.children == 0 {
+            return self.finish(id);
+        }
+        if actor.takes_signal() {
+            actor.frame().phase = Phase::Retry;
+            return None;
+        }
+        actor.frame().phase = Phase::Waiting;
+        Some(Need::Block)
+    }
+
+    fn fork(
+        &mut self,
+        id: u32,
+        spec: usize,
+        count: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, ActorError> {
+        let progress = self.actors[id as usize].frame().progress;
+        if progress >= count {
+            return Ok(self.finish(id));
+        }
+        if self.living >= self.max_living {
+            return Err(ActorError::TooManyTasks {
+                task: self.task_name(ActorId(id)),
+                limit: self.max_living,
+            });
+        }
+        let child = self.spawn(spec, Some(ActorId(id)));
+        effects.push(Effect::Fork { child });
+        Ok(self.finish_part(id, progress + 1, progress + 1 < count))
+    }
+
+    fn exit(&mut self, id: u32, effects: &mut Vec<Effect>) -> Need {
+        let actor = &mut self.actors[id as usize];
+        (actor.level, actor.pending) = (0, false);
+        actor.frames[0].phase = Phase::Ended;
+        let (spec, nth, parent) = (actor.spec, actor.nth, actor.parent);
+        self.members[spec as usize].remove(nth);
+        self.living -= 1;
+        if let Some(parent) = self.living_parent(parent) {
+            let actor = &mut self.actors[parent as usize];
+            actor.children -= 1;
+            let frame = actor.frame();
+            let waits = matches!(self.code.steps[frame.pc as usize], Step::WaitChildren);
+            if waits && frame.phase == Phase::Waiting && actor.children == 0 {
+                self.finish(parent);
+                effects.push(Effect::Wake { actor: ActorId(parent), sync: true });
+            }
+        }
+        Need::Exit
+    }
+
+    fn living_parent(&self, parent: Option<(u32, u64)>) -> Option<u32> {
+        let (id, birth) = parent?;
+        let actor = &self.actors[id as usize];
+        (actor.birth == birth && actor.frames[0].phase != Phase::Ended).then_some(id)
+    }
+
+    /// One `kill` of one target; a group is signalled one after the other, in the order of its numbers.
+    fn signal(&mut self, id: u32, role: Role, effects: &mut Vec<Effect>) -> Option<Need> {
+        let from = self.actors[id as usize].frame().progress;
+        let (target, next) = match role {
+            Role::All(spec) => {
+                let target = self.members[spec].at_or_after(from);
+                let next = target.and_then(|(nth, _)| self.members[spec].at_or_after(nth + 1));
+                (target.map(|(_, actor)| actor), next.map(|(nth, _)| nth))
+            }
+            Role::One(spec, nth) => {
+                let found = self.members[spec].at_or_after(u64::from(nth));
+                (found.filter(|(found, _)| *found == u64::from(nth)).map(|(_, actor)| actor), None)
+            }
+            Role::Parent => (self.living_parent(self.actors[id as usize].parent), None),
+        };
+        if let Some(target) = target {
+            self.deliver(target, effects);
+        }
+        self.finish_part(id, next.unwrap_or(0), next.is_some())
+    }
+
+    /// A signal reaches an actor.
+    fn deliver(&mut self, id: u32, effects: &mut Vec<Effect>) {
+        let actor = &mut self.actors[id as usize];
+        let handled = actor.handler != NO_CODE;
+        if actor.pending || (!handled && actor.level == 0 && actor.frames[0].phase != Phase::Asleep)
+        {
+            return;
+        }
+        actor.pending = handled;
+        if actor.level != 0 {
+            return;
+        }
+        let wake = Effect::Wake { actor: ActorId(id), sync: false };
+        match actor.frames[0].phase {
+            Phase::Asleep => {
+                actor.frames[0].phase = Phase::Finished;
+                effects.push(wake);
+            }
+            Phase::Waiting => {
+                actor.frames[0].phase = Phase::Retry;
+                self.shared.leave(&mut self.actors, id);
+                effects.push(wake);
+            }
+            Phase::Computing => effects.push(Effect::Signal { actor: ActorId(id) }),
+            _ => {}
+        }
+    }
+}
+
+#[inline]
+fn draw(prng: &mut Prng, length: Duration) -> u64 {
+    match length {
+        Duration::Fixed(ns) => ns,
+        Duration::Uniform { low, high } => prng.between(low, high),
+    }
+}

@@ -1,0 +1,128 @@
+//! Pipes, message queues and the lists of actors that wait for them.
+
+use fairground_workload::Workload;
+
+use super::engine::Actor;
+
+const NONE: u32 = u32::MAX;
+
+/// Actors that wait for the same thing, first come first served. The links are in the actors: each waits for one thing.
+#[derive(Clone, Copy, Debug)]
+struct WaitList {
+    head: u32,
+    tail: u32,
+}
+
+/// A pipe's bytes, and the room that it has at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PipeState {
+    pub(super) bytes: u64,
+    pub(super) capacity: u64,
+}
+
+/// A queue's messages, and how many it holds at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueState {
+    pub(super) messages: u64,
+    pub(super) capacity: u64,
+}
+
+/// All that actors share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) pipes: Vec<PipeState>,
+    pub(super) queues: Vec<QueueState>,
+    lists: Vec<WaitList>,
+}
+
+/// A list of waiting actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ListId(u32);
+
+/// Where an actor waits: its links within a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WaitLink {
+    list: u32,
+    prev: u32,
+    next: u32,
+}
+
+impl WaitLink {
+    /// Waiting in no list.
+    pub(super) const FREE: WaitLink = WaitLink { list: NONE, prev: NONE, next: NONE };
+}
+
+impl Shared {
+    pub(super) fn new(workload: &Workload) -> Shared {
+        let pipes = workload
+            .pipes
+            .iter()
+            .map(|pipe| PipeState { bytes: 0, capacity: pipe.capacity })
+            .collect();
+        let queues = workload
+            .queues
+            .iter()
+            .map(|queue| QueueState {
+                messages: queue.initial,
+                capacity: queue.capacity.unwrap_or(u64::MAX),
+            })
+            .collect();
+        let lists = 2 * (workload.pipes.len() + workload.queues.len());
+        Shared { pipes, queues, lists: vec![WaitList { head: NONE, tail: NONE }; lists] }
+    }
+
+    pub(super) fn readers(&self, pipe: u32) -> ListId {
+        ListId(2 * pipe)
+    }
+
+    pub(super) fn writers(&self, pipe: u32) -> ListId {
+        ListId(2 * pipe + 1)
+    }
+
+    pub(super) fn receivers(&self, queue: u32) -> ListId {
+        ListId(2 * (self.pipes.len() as u32 + queue))
+    }
+
+    pub(super) fn senders(&self, queue: u32) -> ListId {
+        ListId(2 * (self.pipes.len() as u32 + queue) + 1)
+    }
+
+    /// Lets an actor wait at the end of a list.
+    pub(super) fn wait(&mut self, actors: &mut [Actor], list: ListId, actor: u32) {
+        let ends = &mut self.lists[list.0 as usize];
+        actors[actor as usize].wait = WaitLink { list: list.0, prev: ends.tail, next: NONE };
+        match ends.tail {
+            NONE => ends.head = actor,
+            tail => actors[tail as usize].wait.next = actor,
+        }
+        ends.tail = actor;
+    }
+
+    /// Takes an actor out of the list that it waits in, if any.
+    pub(super) fn leave(&mut self, actors: &mut [Actor], actor: u32) {
+        let WaitLink { list, prev, next } =
+            std::mem::replace(&mut actors[actor as usize].wait, WaitLink::FREE);
+        if list == NONE {
+            return;
+        }
+        let ends = &mut self.lists[list as usize];
+        match prev {
+            NONE => ends.head = next,
+            prev => actors[prev as usize].wait.next = next,
+        }
+        match next {
+            NONE => ends.tail = prev,
+            next => actors[next as usize].wait.prev = prev,
+        }
+    }
+
+    /// Takes the first actor out of a list.
+    pub(super) fn take_first(&mut self, actors: &mut [Actor], list: ListId) -> Option<u32> {
+        let head = self.lists[list.0 as usize].head;
+        if head == NONE {
+            return None;
+        }
+        self.leave(actors, head);
+        Some(head)
+    }
+}

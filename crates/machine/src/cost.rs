@@ -1,0 +1,387 @@
+//! What the simulated kernel's own work costs: parameters of the machine, never of a scheduler.
+//!
+//! A scheduler pays for the instructions that it executed ([`CostModel::policy_insn_ps`]); everything around it costs what
+//! this table says, whichever scheduler runs. A figure that was measured names its measurement, one that was derived says
+//! from what, and one that is a guess says "assumed". None was chosen to meet a published result. The table is printed with
+//! each result.
+
+/// Times of the steps of the kernel. All in ns of the CPU that does the step, unless a field says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CostModel {
+    /// Leaving one task and starting another, without the scheduler's own decision.
+    pub context_switch_ns: u64,
+    /// Waking a task, on the CPU that wakes it, without the scheduler's own decision; the blocking of the task is in it.
+    pub wakeup_ns: u64,
+    /// From the sending of a reschedule interrupt until the other CPU reacts to it. Delay, not work.
+    pub ipi_ns: u64,
+    /// The periodic tick, without the scheduler's callback.
+    pub tick_ns: u64,
+    /// A system call of a task (pipe, message, sleep, signal, fork …), without what it makes the scheduler do.
+    pub syscall_ns: u64,
+    /// The interrupt of a high-resolution timer, without the wake-up that it causes.
+    pub timer_irq_ns: u64,
+    /// From an interrupt at an idle CPU until it can schedule. Delay, not work.
+    pub idle_exit_ns: u64,
+    /// Moving a waiting task to another CPU's queue.
+    pub migration_ns: u64,
+    /// CPU time that a task needs more after it moved to another CPU, to fill the caches again.
+    pub cache_refill_ns: u64,
+    /// Picoseconds per instruction of the scheduler's program.
+    pub policy_insn_ps: u64,
+    /// How much later than asked for a normal task's sleep may end: its timer is set for the end of this interval.
+    pub timer_slack_ns: u64,
+    preset: usize,
+}
+
+/// One parameter as it is printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CostParameter {
+    /// The name, as [`CostModel::set`] takes it.
+    pub name: &'static str,
+    /// The value.
+    pub value: u64,
+    /// The unit of the value.
+    pub unit: &'static str,
+    /// Where the value comes from.
+    pub source: String,
+}
+
+/// Why a cost cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CostError {
+    /// No parameter has that name.
+    #[error(
+        "the cost model has no parameter `{name}`; did you mean `{nearest}`? It has {}",
+        all_names()
+    )]
+    UnknownParameter {
+        /// The name that was asked for.
+        name: String,
+        /// The most similar one.
+        nearest: &'static str,
+    },
+    /// No preset has that name.
+    #[error(
+        "there is no cost model `{name}`; did you mean `{nearest}`? There are {}",
+        all_presets()
+    )]
+    UnknownPreset {
+        /// The name that was asked for.
+        name: String,
+        /// The most similar one.
+        nearest: &'static str,
+    },
+    /// The value is too large to be the cost of one step.
+    #[error(
+        "{name}={value}: one step of the kernel cannot cost more than {MAX_COST} {unit} (give a smaller number)"
+    )]
+    TooLarge {
+        /// The parameter.
+        name: &'static str,
+        /// The value.
+        value: u64,
+        /// Its unit.
+        unit: &'static str,
+    },
+}
+
+/// The largest value of a parameter: a second in ns.
+pub const MAX_COST: u64 = 1_000_000_000;
+
+const NAMES: [&str; 11] = [
+    "context_switch_ns",
+    "wakeup_ns",
+    "ipi_ns",
+    "tick_ns",
+    "syscall_ns",
+    "timer_irq_ns",
+    "idle_exit_ns",
+    "migration_ns",
+    "cache_refill_ns",
+    "policy_insn_ps",
+    "timer_slack_ns",
+];
+
+struct Preset {
+    name: &'static str,
+    about: &'static str,
+    values: [(u64, &'static str); NAMES.len()],
+}
+
+const FREE: &str = "free by definition";
+const SLACK_50_US: &str =
+    "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
+const SLACK_NONE: &str =
+    "Linux before 2.6.28 knows no timer slack (PR_SET_TIMERSLACK(2const), HISTORY)";
+const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
+const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
+const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
+const WAKEUP_8: &str =
+    "derived: 524 - 143 instructions x 8 ns, one-way pipe hand-over less the switch on 2.6.22";
+const SYSCALL_8: &str = "derived: half of the self-pipe of 2.6.22 (one write and one read, 9354.7 ns), 585 instructions";
+
+const ICOUNT8: [(u64, &str); NAMES.len()] = [
+    (1_144, SWITCH_8),
+    (3_048, WAKEUP_8),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (4_000, "assumed: 500 instructions x 8 ns"),
+    (4_677, SYSCALL_8),
+    (4_000, "assumed: 500 instructions x 8 ns"),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (8_000, PER_INSN),
+    (0, SLACK_NONE),
+];
+
+const fn with_slack(
+    mut values: [(u64, &'static str); NAMES.len()],
+) -> [(u64, &'static str); NAMES.len()] {
+    values[NAMES.len() - 1] = (50_000, SLACK_50_US);
+    values
+}
+
+const PRESETS: [Preset; 4] = [
+    Preset {
+        name: "modern",
+        about: "an x86 server of today",
+        values: [
+            (
+                800,
+                "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)",
+            ),
+            (500, "assumed"),
+            (1_500, "assumed"),
+            (1_500, "assumed"),
+            (200, "assumed"),
+            (1_000, "assumed"),
+            (2_000, "assumed: the shallowest idle state of x86"),
+            (300, "assumed"),
+            (0, "not modelled: tasks have no footprint unless this is set"),
+            (333, "assumed: one instruction per cycle at 3 GHz"),
+            (50_000, SLACK_50_US),
+        ],
+    },
+    Preset {
+        name: "zero",
+        about: "the kernel's own work takes no time",
+        values: [(0, FREE); NAMES.len()],
+    },
+    Preset {
+        name: "icount8",
+        about: "Linux 2.6.2x in QEMU with 8 ns an instruction: the guest of the recorded 2.6.22 to 2.6.27 runs",
+        values: ICOUNT8,
+    },
+    Preset {
+        name: "icount8-slack",
+        about: "as icount8, with the timer slack of Linux since 2.6.28: the guest of the recorded 6.1 and 7.2 runs",
+        values: with_slack(ICOUNT8),
+    },
+];
+
+fn all_names() -> String {
+    NAMES.join(", ")
+}
+
+fn all_presets() -> String {
+    PRESETS.map(|preset| preset.name).join(", ")
+}
+
+impl CostModel {
+    /// A named set of costs: `modern` (the default), `zero`, `icount8`, `icount8-slack`.
+    pub fn preset(name: &str) -> Result<CostModel, CostError> {
+        match PRESETS.iter().position(|preset| preset.name == name) {
+            Some(index) => Ok(CostModel::from_preset(index)),
+            None => Err(CostError::UnknownPreset {
+                name: name.to_owned(),
+                nearest: nearest(name, PRESETS.iter().map(|preset| preset.name)),
+            }),
+        }
+    }
+
+    /// The names of the presets, each with what it stands for; the default first.
+    pub fn presets() -> impl Iterator<Item = (&'static str, &'static str)> {
+        PRESETS.iter().map(|preset| (preset.name, preset.about))
+    }
+
+    /// The preset that the model started from.
+    pub fn preset_name(&self) -> &'static str {
+        PRESETS[self.preset].name
+    }
+
+    fn from_preset(index: usize) -> CostModel {
+        let values = PRESETS[index].values;
+        let mut model = CostModel {
+            context_switch_ns: 0,
+            wakeup_ns: 0,
+            ipi_ns: 0,
+            tick_ns: 0,
+            syscall_ns: 0,
+            timer_irq_ns: 0,
+            idle_exit_ns: 0,
+            migration_ns: 0,
+            cache_refill_ns: 0,
+            policy_insn_ps: 0,
+            timer_slack_ns: 0,
+            preset: index,
+        };
+        for (field, (value, _)) in model.fields().into_iter().zip(values) {
+            *field = value;
+        }
+        model
+    }
+
+    /// The fields in the order of [`NAMES`].
+    fn fields(&mut self) -> [&mut u64; NAMES.len()] {
+        [
+            &mut self.context_switch_ns,
+            &mut self.wakeup_ns,
+            &mut self.ipi_ns,
+            &mut self.tick_ns,
+            &mut self.syscall_ns,
+            &mut self.timer_irq_ns,
+            &mut self.idle_exit_ns,
+            &mut self.migration_ns,
+            &mut self.cache_refill_ns,
+            &mut self.policy_insn_ps,
+            &mut self.timer_slack_ns,
+        ]
+    }
+
+    /// Sets a parameter by name, in the unit at the end of the name. At most [`MAX_COST`].
+    pub fn set(&mut self, name: &str, value: u64) -> Result<(), CostError> {
+        let Some(index) = NAMES.iter().position(|known| *known == name) else {
+            let nearest = nearest(name, NAMES.into_iter());
+            return Err(CostError::UnknownParameter { name: name.to_owned(), nearest });
+        };
+        if value > MAX_COST {
+            return Err(CostError::TooLarge {
+                name: NAMES[index],
+                value,
+                unit: unit(NAMES[index]),
+            });
+        }
+        *self.fields()[index] = value;
+        Ok(())
+    }
+
+    /// All parameters, each with its unit and its source. One that differs from its preset was set for this run.
+    pub fn parameters(&self) -> Vec<CostParameter> {
+        let preset = &PRESETS[self.preset];
+        let mut model = self.clone();
+        let rows = NAMES.into_iter().zip(model.fields()).zip(preset.values);
+        rows.map(|((name, value), (usual, source))| CostParameter {
+            name,
+            value: *value,
+            unit: unit(name),
+            source: if *value == usual {
+                source.to_owned()
+            } else {
+                format!("set for this run ({} has {usual})", preset.name)
+            },
+        })
+        .collect()
+    }
+
+    /// The time of `insns` instructions of the scheduler's program, ns, together with `carry_ps`, the part of a nanosecond
+    /// that earlier ones left over and that is updated.
+    #[inline]
+    pub(crate) fn policy_ns(&self, insns: u64, carry_ps: &mut u64) -> u64 {
+        let total_ps = u128::from(insns) * u128::from(self.policy_insn_ps) + u128::from(*carry_ps);
+        if let Ok(ps) = u64::try_from(total_ps) {
+            *carry_ps = ps % 1_000;
+            return ps / 1_000;
+        }
+        *carry_ps = (total_ps % 1_000) as u64;
+        u64::try_from(total_ps / 1_000).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for CostModel {
+    /// The preset `modern`.
+    fn default() -> CostModel {
+        CostModel::from_preset(0)
+    }
+}
+
+fn unit(name: &str) -> &'static str {
+    if name.ends_with("_ps") { "ps" } else { "ns" }
+}
+
+/// The known name with the fewest edits (Levenshtein).
+fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> &'static str {
+    let distance = |other: &str| {
+        let mut row: Vec<usize> = (0..=other.len()).collect();
+        for (i, a) in name.bytes().enumerate() {
+            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+            for (j, b) in other.bytes().enumerate() {
+                let replaced = diagonal + usize::from(a != b);
+                diagonal = row[j + 1];
+                row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+            }
+        }
+        row[other.len()]
+    };
+    known.min_by_key(|other| distance(other)).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_names_the_source_of_every_figure() {
+        for (name, about) in CostModel::presets() {
+            let model = CostModel::preset(name).unwrap();
+            assert_eq!(model.preset_name(), name);
+            assert!(!about.is_empty());
+            for row in model.parameters() {
+                assert!(
+                    !row.source.is_empty() && row.name.ends_with(&format!("_{}", row.unit)),
+                    "{row:?}"
+                );
+            }
+        }
+        assert_eq!(CostModel::default(), CostModel::preset("modern").unwrap());
+        assert_eq!(CostModel::preset("icount8").unwrap().timer_slack_ns, 0);
+        assert_eq!(CostModel::preset("icount8-slack").unwrap().timer_slack_ns, 50_000);
+    }
+
+    #[test]
+    fn a_changed_figure_says_so() {
+        let mut model = CostModel::preset("icount8").unwrap();
+        model.set("tick_ns", 7).unwrap();
+        assert_eq!(model.tick_ns, 7);
+        let row = model.parameters().into_iter().find(|row| row.name == "tick_ns").unwrap();
+        assert_eq!(
+            (row.value, row.unit, row.source.as_str()),
+            (7, "ns", "set for this run (icount8 has 4000)")
+        );
+    }
+
+    #[test]
+    fn wrong_names_and_values_are_refused_with_a_remedy() {
+        let mut model = CostModel::default();
+        let error = model.set("tick_us", 1).unwrap_err().to_string();
+        assert!(
+            error.contains("did you mean `tick_ns`?") && error.contains("wakeup_ns"),
+            "{error}"
+        );
+        assert!(
+            model.set("tick_ns", MAX_COST + 1).unwrap_err().to_string().contains("1000000000 ns")
+        );
+        let error = CostModel::preset("moderm").unwrap_err().to_string();
+        assert!(error.contains("did you mean `modern`?") && error.contains("icount8"), "{error}");
+    }
+
+    #[test]
+    fn instructions_cost_whole_nanoseconds_without_loss() {
+        let model = CostModel::default();
+        let mut carry = 0;
+        let total: u64 = (0..1_000).map(|_| model.policy_ns(1, &mut carry)).sum();
+        assert_eq!((total, carry), (333, 0));
+        let mut slow = CostModel::preset("zero").unwrap();
+        slow.set("policy_insn_ps", MAX_COST).unwrap();
+        assert_eq!(slow.policy_ns(u64::MAX, &mut carry), u64::MAX);
+    }
+}

@@ -1,0 +1,358 @@
+//! Sets of CPUs, and the idle tracking of the sched_ext core.
+
+use fairground_workload::CpuList;
+
+use crate::abi::MAX_CPUS;
+use crate::topology::Topology;
+
+/// 64-bit words of a CPU mask.
+pub(crate) const MASK_WORDS: usize = (MAX_CPUS / 64) as usize;
+
+/// A set of CPUs with the layout of the kernel's `struct cpumask`: CPU `n` is bit `n % 64` of word `n / 64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuMask {
+    words: [u64; MASK_WORDS],
+}
+
+impl CpuMask {
+    /// No CPU.
+    pub(crate) const EMPTY: CpuMask = CpuMask { words: [0; MASK_WORDS] };
+
+    /// The CPUs below `n`; all that a mask holds when `n` is larger.
+    pub(crate) fn first_n(n: u32) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        for (i, word) in mask.words.iter_mut().enumerate() {
+            let above = n.saturating_sub(i as u32 * 64);
+            *word = if above >= 64 { u64::MAX } else { (1 << above) - 1 };
+        }
+        mask
+    }
+
+    /// One CPU.
+    pub(crate) fn one(cpu: u32) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        mask.set(cpu);
+        mask
+    }
+
+    /// The CPUs of a list; those beyond what a mask holds are left out.
+    pub(crate) fn from_list(list: &CpuList) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        for &(low, high) in &list.0 {
+            for cpu in low..=high.min(MAX_CPUS - 1) {
+                mask.set(cpu);
+            }
+        }
+        mask
+    }
+
+    /// The mask with these words.
+    pub(crate) fn from_words(words: [u64; MASK_WORDS]) -> CpuMask {
+        CpuMask { words }
+    }
+
+    /// The words, lowest CPUs first.
+    #[inline]
+    pub(crate) fn words(&self) -> &[u64; MASK_WORDS] {
+        &self.words
+    }
+
+    /// Adds a CPU; does nothing when a mask holds no such CPU.
+    #[inline]
+    pub(crate) fn set(&mut self, cpu: u32) {
+        if cpu < MAX_CPUS {
+            self.words[cpu as usize / 64] |= 1 << (cpu % 64);
+        }
+    }
+
+    /// Takes a CPU out.
+    #[inline]
+    pub(crate) fn clear(&mut self, cpu: u32) {
+        if cpu < MAX_CPUS {
+            self.words[cpu as usize / 64] &= !(1 << (cpu % 64));
+        }
+    }
+
+    /// Whether the CPU is in the set.
+    #[inline]
+    pub(crate) fn test(&self, cpu: u32) -> bool {
+        cpu < MAX_CPUS && self.words[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+    }
+
+    /// Whether no CPU is in the set.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.iter().fold(0, |all, word| all | word) == 0
+    }
+
+    /// The number of CPUs in the set.
+    pub(crate) fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// The lowest CPU of the set.
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.iter().next()
+    }
+
+    /// The lowest CPU in both sets.
+    pub(crate) fn first_and(&self, other: &CpuMask) -> Option<u32> {
+        self.and(other).first()
+    }
+
+    /// The CPUs in both sets.
+    pub(crate) fn and(&self, other: &CpuMask) -> CpuMask {
+        CpuMask { words: std::array::from_fn(|i| self.words[i] & other.words[i]) }
+    }
+
+    /// The CPUs in either set.
+    pub(crate) fn or(&self, other: &CpuMask) -> CpuMask {
+        CpuMask { words: std::array::from_fn(|i| self.words[i] | other.words[i]) }
+    }
+
+    /// The CPUs of this set that are not in the other.
+    pub(crate) fn and_not(&self, other: &CpuMask) -> CpuMask {
+        CpuMask { words: std::array::from_fn(|i| self.words[i] & !other.words[i]) }
+    }
+
+    /// Whether the sets share a CPU.
+    pub(crate) fn intersects(&self, other: &CpuMask) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+    }
+
+    /// Whether every CPU of this set is in the other.
+    pub(crate) fn is_subset(&self, other: &CpuMask) -> bool {
+        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+    }
+
+    /// The CPUs, lowest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(i as u32 * 64 + bit)
+            })
+        })
+    }
+}
+
+/// A mask that knows which of its words hold a CPU, so that a search passes over the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Summed {
+    mask: CpuMask,
+    /// Bit `i`: word `i` is not 0.
+    summary: u32,
+}
+
+impl Summed {
+    fn new(mask: CpuMask) -> Summed {
+        let summary =
+            mask.words.iter().enumerate().fold(0, |s, (i, word)| s | u32::from(*word != 0) << i);
+        Summed { mask, summary }
+    }
+
+    #[inline]
+    fn test(&self, cpu: u32) -> bool {
+        self.mask.test(cpu)
+    }
+
+    #[inline]
+    fn set(&mut self, cpu: u32) {
+        self.mask.set(cpu);
+        self.summary |= 1 << (cpu / 64);
+    }
+
+    #[inline]
+    fn clear(&mut self, cpu: u32) {
+        let word = cpu as usize / 64;
+        self.mask.words[word] &= !(1 << (cpu % 64));
+        self.summary &= !(u32::from(self.mask.words[word] == 0) << word);
+    }
+
+    /// The first CPU of the word's bits `keep` that is in this mask and in both others.
+    #[inline]
+    fn in_word(
+        &self,
+        word: usize,
+        keep: u64,
+        allowed: &CpuMask,
+        within: Option<&CpuMask>,
+    ) -> Option<u32> {
+        let mut bits = self.mask.words[word] & allowed.words[word] & keep;
+        if let Some(within) = within {
+            bits &= within.words[word];
+        }
+        (bits != 0).then(|| word as u32 * 64 + bits.trailing_zeros())
+    }
+
+    /// The first CPU at or after `start`, else the first before it (the kernel's `find_next_and_bit_wrap`).
+    fn next_wrap(&self, start: u32, allowed: &CpuMask, within: Option<&CpuMask>) -> Option<u32> {
+        if self.summary == 0 {
+            return None;
+        }
+        let start = if start < MAX_CPUS { start } else { 0 };
+        let (first, below) = (start as usize / 64, (1u64 << (start % 64)) - 1);
+        if let Some(cpu) = self.in_word(first, !below, allowed, within) {
+            return Some(cpu);
+        }
+        let upper = (u32::MAX << first) & !(1 << first);
+        for part in [self.summary & upper, self.summary & !upper & !(1 << first)] {
+            let mut rest = part;
+            while rest != 0 {
+                let word = rest.trailing_zeros() as usize;
+                if let Some(cpu) = self.in_word(word, u64::MAX, allowed, within) {
+                    return Some(cpu);
+                }
+                rest &= rest - 1;
+            }
+        }
+        self.in_word(first, below, allowed, within)
+    }
+}
+
+/// What [`IdleCpus::select_default`] is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SelectCpu<'a> {
+    /// The CPU on which the task ran last.
+    pub(crate) prev_cpu: u32,
+    /// The CPU on which the waker runs.
+    pub(crate) waker_cpu: u32,
+    /// Where the task may run.
+    pub(crate) allowed: &'a CpuMask,
+    /// The wake-up is synchronous (`SCX_WAKE_SYNC`), the waker is not exiting, and its CPU's local queue is empty.
+    pub(crate) sync: bool,
+}
+
+/// Which CPUs are idle, and whose whole core is (`idle_masks` in `kernel/sched/ext.c` of Linux 6.12). A CPU that was picked
+/// counts as busy from then on; the core corrects that when the CPU goes idle again.
+#[derive(Clone, Debug)]
+pub(crate) struct IdleCpus {
+    cpus: Summed,
+    /// CPUs whose siblings are all idle, themselves included. Unused without SMT.
+    cores: Summed,
+    smt: bool,
+    /// Per CPU: the siblings, as the word that holds them and their bits. Empty without SMT.
+    siblings: Vec<CpuMask>,
+    /// Per calling CPU: the CPU that was picked last (`distribute_cpu_mask_prev` in `lib/cpumask.c`).
+    last_pick: Vec<u32>,
+}
+
+impl IdleCpus {
+    /// All CPUs idle (`reset_idle_masks`).
+    pub(crate) fn new(topology: &Topology) -> IdleCpus {
+        let all = topology.all();
+        let cpus = topology.cpus().min(MAX_CPUS);
+        let smt = topology.has_smt();
+        let siblings =
+            if smt { (0..cpus).map(|cpu| *topology.siblings(cpu)).collect() } else { Vec::new() };
+        IdleCpus {
+            cpus: Summed::new(all),
+            cores: Summed::new(if smt { all } else { CpuMask::EMPTY }),
+            smt,
+            siblings,
+            last_pick: vec![0; cpus as usize],
+        }
+    }
+
+    /// Whether a CPU is marked idle.
+    #[inline]
+    pub(crate) fn is_idle(&self, cpu: u32) -> bool {
+        self.cpus.test(cpu)
+    }
+
+    /// Whether any CPU is marked idle.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.cpus.summary != 0
+    }
+
+    /// The idle CPUs (`scx_bpf_get_idle_cpumask`).
+    pub(crate) fn cpus(&self) -> &CpuMask {
+        &self.cpus.mask
+    }
+
+    /// The CPUs on wholly idle cores (`scx_bpf_get_idle_smtmask`): without SMT, all idle CPUs.
+    pub(crate) fn cores(&self) -> &CpuMask {
+        if self.smt { &self.cores.mask } else { &self.cpus.mask }
+    }
+
+    /// A CPU became idle or busy (`update_builtin_idle`).
+    #[inline]
+    pub(crate) fn update(&mut self, cpu: u32, idle: bool) {
+        if idle {
+            self.cpus.set(cpu);
+        } else {
+            self.cpus.clear(cpu);
+        }
+        if self.smt {
+            self.update_core(cpu, idle);
+        }
+    }
+
+    fn update_core(&mut self, cpu: u32, idle: bool) {
+        let siblings = self.siblings[cpu as usize];
+        if !idle {
+            siblings.iter().for_each(|cpu| self.cores.clear(cpu));
+        } else if siblings.is_subset(&self.cpus.mask) {
+            siblings.iter().for_each(|cpu| self.cores.set(cpu));
+        }
+    }
+
+    /// Claims a CPU if it is idle (`test_and_clear_cpu_idle`). Its core is no longer wholly idle in either case.
+    #[inline]
+    pub(crate) fn claim(&mut self, cpu: u32) -> bool {
+        if self.smt {
+            self.update_core(cpu, false);
+        }
+        let idle = self.cpus.test(cpu);
+        self.cpus.clear(cpu);
+        idle
+    }
+
+    /// Picks and claims an idle CPU of `allowed` (and of `within`: the CPUs of a cache or node), a wholly idle core first,
+    /// only such a one with `whole_core` (`scx_pick_idle_cpu`). As in the kernel the search starts behind the CPU that the
+    /// same `caller` CPU got last time. Without SMT `whole_core` asks for nothing.
+    pub(crate) fn pick(
+        &mut self,
+        caller: u32,
+        allowed: &CpuMask,
+        within: Option<&CpuMask>,
+        whole_core: bool,
+    ) -> Option<u32> {
+        let start = self.last_pick[caller as usize] + 1;
+        let on_core = if self.smt { self.cores.next_wrap(start, allowed, within) } else { None };
+        let cpu = match on_core {
+            // A core's mark may be stale only where its CPU's is, and nobody else runs in between: the claim succeeds.
+            Some(cpu) => cpu,
+            None if self.smt && whole_core => return None,
+            None => self.cpus.next_wrap(start, allowed, within)?,
+        };
+        self.last_pick[caller as usize] = cpu;
+        self.claim(cpu).then_some(cpu)
+    }
+
+    /// The CPU that the core chooses for a waking task, and whether it was idle and is claimed (`scx_select_cpu_dfl`). When
+    /// none is idle this is `prev_cpu`, allowed or not: the caller moves the task to an allowed CPU then, as the kernel does.
+    pub(crate) fn select_default(&mut self, ask: SelectCpu<'_>) -> (u32, bool) {
+        if ask.sync && self.any() && ask.allowed.test(ask.waker_cpu) {
+            return (ask.waker_cpu, true);
+        }
+        if self.smt {
+            if self.cores.test(ask.prev_cpu) && self.claim(ask.prev_cpu) {
+                return (ask.prev_cpu, true);
+            }
+            if let Some(cpu) = self.pick(ask.waker_cpu, ask.allowed, None, true) {
+                return (cpu, true);
+            }
+        }
+        if self.claim(ask.prev_cpu) {
+            return (ask.prev_cpu, true);
+        }
+        match self.pick(ask.waker_cpu, ask.allowed, None, false) {
+            Some(cpu) => (cpu, true),
+            None => (ask.prev_cpu, false),
+        }
+    }
+}

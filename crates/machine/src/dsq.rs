@@ -1,0 +1,498 @@
+//! Dispatch queues.
+//!
+//! All queues of a machine share one arena with one node per task, for a task is on one queue at most. Each queue is a
+//! doubly linked list in dispatch order; tasks that are ordered by vtime also hang in a tree whose in-order walk is that
+//! list (`dispatch_enqueue` in `kernel/sched/ext.c` of Linux 6.12 links both, too). The tree is a treap: its shape follows
+//! from a fixed hash of the task's number, so that insertion and removal cost O(log n) on average whatever the vtimes are,
+//! and equal histories give equal trees. The head is the list's: O(1).
+
+use std::collections::BTreeMap;
+
+const NONE: u32 = u32::MAX;
+
+/// Iterations that may be under way at the same time.
+pub(crate) const MAX_CURSORS: usize = 64;
+/// User queue numbers below this are found by an index, others in a tree.
+const DIRECT_IDS: u64 = 4096;
+
+/// A queue of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Dsq(pub(crate) u32);
+
+/// What an insertion broke. The task is on the queue all the same, as in the kernel, which then ejects the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MixedOrder {
+    /// A FIFO insertion found tasks that are ordered by vtime.
+    #[error("already had PRIQ-enqueued tasks")]
+    FifoOnPriq,
+    /// An insertion by vtime found FIFO tasks only.
+    #[error("already had FIFO-enqueued tasks")]
+    PriqOnFifo,
+}
+
+/// Why a user queue cannot be made or unmade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DsqError {
+    /// There is a queue of that number.
+    #[error("a queue of that number exists")]
+    Exists,
+    /// There is no queue of that number.
+    #[error("no queue has that number")]
+    Missing,
+    /// Tasks are still on it.
+    #[error("attempting to destroy in-use dsq")]
+    InUse,
+    /// [`MAX_CURSORS`] iterations are under way.
+    #[error("more than {MAX_CURSORS} iterations over dispatch queues at the same time")]
+    TooManyCursors,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    vtime: u64,
+    prev: u32,
+    next: u32,
+    left: u32,
+    right: u32,
+    parent: u32,
+    dsq: u32,
+    seq: u32,
+    on_tree: bool,
+}
+
+const FREE: Node = Node {
+    vtime: 0,
+    prev: NONE,
+    next: NONE,
+    left: NONE,
+    right: NONE,
+    parent: NONE,
+    dsq: NONE,
+    seq: 0,
+    on_tree: false,
+};
+
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    head: u32,
+    tail: u32,
+    root: u32,
+    len: u32,
+    /// Counts insertions; wraps, as the kernel's does.
+    seq: u32,
+    /// Iterations under way.
+    cursors: u32,
+    live: bool,
+}
+
+const EMPTY: Queue =
+    Queue { head: NONE, tail: NONE, root: NONE, len: 0, seq: 0, cursors: 0, live: true };
+
+#[derive(Clone, Copy, Debug)]
+struct CursorState {
+    dsq: u32,
+    /// The task behind which the iteration stands; [`NONE`]: before the first.
+    at: u32,
+    /// The queue's insertions when the iteration began.
+    limit: u32,
+    reverse: bool,
+    live: bool,
+}
+
+/// An iteration that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cursor(pub(crate) u32);
+
+/// All dispatch queues of a machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DispatchQueues {
+    nodes: Vec<Node>,
+    queues: Vec<Queue>,
+    free: Vec<u32>,
+    cursors: Vec<CursorState>,
+    direct: Vec<u32>,
+    sparse: BTreeMap<u64, u32>,
+}
+
+/// `a` comes before `b` on a clock that wraps (`time_before64`).
+#[inline]
+pub(crate) fn before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
+}
+
+/// The heap order of the treap: a fixed hash of the task's number (the finalizer of MurmurHash3).
+#[inline]
+fn rank(task: u32) -> u32 {
+    let mut h = task ^ (task >> 16);
+    h = h.wrapping_mul(0x85eb_ca6b);
+    h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+    h ^ (h >> 16)
+}
+
+impl DispatchQueues {
+    /// No queue, room for `tasks` tasks to begin with.
+    pub(crate) fn new(tasks: usize) -> DispatchQueues {
+        DispatchQueues { nodes: Vec::with_capacity(tasks), ..DispatchQueues::default() }
+    }
+
+    /// Makes a queue that has no user number: a local or global one.
+    pub(crate) fn create(&mut self) -> Dsq {
+        if let Some(free) = self.free.pop() {
+            self.queues[free as usize] = EMPTY;
+            return Dsq(free);
+        }
+        self.queues.push(EMPTY);
+        Dsq(self.queues.len() as u32 - 1)
+    }
+
+    /// Makes the user queue of a number (`scx_bpf_create_dsq`).
+    pub(crate) fn create_user(&mut self, id: u64) -> Result<Dsq, DsqError> {
+        if self.user(id).is_some() {
+            return Err(DsqError::Exists);
+        }
+        let dsq = self.create();
+        if id < DIRECT_IDS {
+            if self.direct.len() <= id as usize {
+                self.direct.resize(id as usize + 1, NONE);
+            }
+            self.direct[id as usize] = dsq.0;
+        } else {
+            self.sparse.insert(id, dsq.0);
+        }
+        Ok(dsq)
+    }
+
+    /// The user queue of a number.
+    #[inline]
+    pub(crate) fn user(&self, id: u64) -> Option<Dsq> {
+        let found = if id < DIRECT_IDS {
+            self.direct.get(id as usize).copied().filter(|dsq| *dsq != NONE)
+        } else {
+            self.sparse.get(&id).copied()
+        };
+        found.map(Dsq)
+    }
+
+    /// Unmakes the user queue of a number (`scx_bpf_destroy_dsq`); iterations over it find nothing more.
+    pub(crate) fn destroy_user(&mut self, id: u64) -> Result<(), DsqError> {
+        let dsq = self.user(id).ok_or(DsqError::Missing)?;
+        if self.queues[dsq.0 as usize].len > 0 {
+            return Err(DsqError::InUse);
+        }
+        if id < DIRECT_IDS {
+            self.direct[id as usize] = NONE;
+        } else {
+            self.sparse.remove(&id);
+        }
+        self.queues[dsq.0 as usize].live = false;
+        self.cursors.iter_mut().filter(|c| c.dsq == dsq.0).for_each(|c| c.live = false);
+        self.free.push(dsq.0);
+        Ok(())
+    }
+
+    /// Tasks on the queue.
+    #[inline]
+    pub(crate) fn len(&self, dsq: Dsq) -> u32 {
+        self.queues[dsq.0 as usize].len
+    }
+
+    /// Whether no task is on the queue.
+    #[inline]
+    pub(crate) fn is_empty(&self, dsq: Dsq) -> bool {
+        self.len(dsq) == 0
+    }
+
+    /// The task that is next to be dispatched.
+    #[inline]
+    pub(crate) fn first(&self, dsq: Dsq) -> Option<u32> {
+        some(self.queues[dsq.0 as usize].head)
+    }
+
+    /// The task that is last to be dispatched.
+    pub(crate) fn last(&self, dsq: Dsq) -> Option<u32> {
+        some(self.queues[dsq.0 as usize].tail)
+    }
+
+    /// The task behind a queued one.
+    #[inline]
+    pub(crate) fn next(&self, task: u32) -> Option<u32> {
+        some(self.nodes.get(task as usize)?.next)
+    }
+
+    /// The queue that a task is on.
+    #[inline]
+    pub(crate) fn queue_of(&self, task: u32) -> Option<Dsq> {
+        some(self.nodes.get(task as usize)?.dsq).map(Dsq)
+    }
+
+    /// Whether the queued task is ordered by vtime.
+    pub(crate) fn is_on_tree(&self, task: u32) -> bool {
+        self.nodes.get(task as usize).is_some_and(|node| node.on_tree)
+    }
+
+    /// The tasks of a queue in dispatch order. The queue cannot change meanwhile: see [`DispatchQueues::begin`] for that.
+    pub(crate) fn iter(&self, dsq: Dsq) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.first(dsq), |task| self.next(*task))
+    }
+
+    /// Puts a task behind all others. The task must be on no queue.
+    #[inline]
+    pub(crate) fn push_back(&mut self, dsq: Dsq, task: u32) -> Result<(), MixedOrder> {
+        let tail = self.queues[dsq.0 as usize].tail;
+        self.link_fifo(dsq, task, tail)
+    }
+
+    /// Puts a task before all others. The task must be on no queue.
+    #[inline]
+    pub(crate) fn push_front(&mut self, dsq: Dsq, task: u32) -> Result<(), MixedOrder> {
+        self.link_fifo(dsq, task, NONE)
+    }
+
+    fn link_fifo(&mut self, dsq: Dsq, task: u32, after: u32) -> Result<(), MixedOrder> {
+        let mixed = self.queues[dsq.0 as usize].root != NONE;
+        self.adopt(dsq, task, 0);
+        self.link(dsq, task, after);
+        if mixed { Err(MixedOrder::FifoOnPriq) } else { Ok(()) }
+    }
+
+    /// Puts a task behind all whose vtime is not after its own. The task must be on no queue.
+    pub(crate) fn insert_vtime(
+        &mut self,
+        dsq: Dsq,
+        task: u32,
+        vtime: u64,
+    ) -> Result<(), MixedOrder> {
+        let queue = self.queues[dsq.0 as usize];
+        self.adopt(dsq, task, vtime);
+        self.nodes[task as usize].on_tree = true;
+        if queue.root == NONE {
+            self.queues[dsq.0 as usize].root = task;
+            self.link(dsq, task, NONE);
+            return if queue.len > 0 { Err(MixedOrder::PriqOnFifo) } else { Ok(()) };
+        }
+        let (mut at, mut went_left) = (queue.root, false);
+        let mut child = at;
+        while child != NONE {
+            at = child;
+            let node = &self.nodes[at as usize];
+            went_left = before(vtime, node.vtime);
+            child = if went_left { node.left } else { node.right };
+        }
+        // The in-order neighbour of a new leaf is its parent.
+        let parent = &mut self.nodes[at as usize];
+        let after = if went_left {
+            parent.left = task;
+            parent.prev
+        } else {
+            parent.right = task;
+            at
+        };
+        self.nodes[task as usize].parent = at;
+        self.link(dsq, task, after);
+        self.rise(dsq, task);
+        Ok(())
+    }
+
+    /// Takes a task off its queue; `None` when it is on none.
+    #[inline]
+    pub(crate) fn remove(&mut self, task: u32) -> Option<Dsq> {
+        let dsq = self.queue_of(task)?;
+        let index = dsq.0 as usize;
+        if self.nodes[task as usize].on_tree {
+            self.unhang(dsq, task);
+        }
+        let Node { prev, next, .. } = self.nodes[task as usize];
+        if self.queues[index].cursors > 0 {
+            for cursor in self.cursors.iter_mut().filter(|c| c.live && c.at == task) {
+                cursor.at = if cursor.reverse { next } else { prev };
+            }
+        }
+        match prev {
+            NONE => self.queues[index].head = next,
+            prev => self.nodes[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.queues[index].tail = prev,
+            next => self.nodes[next as usize].prev = prev,
+        }
+        self.queues[index].len -= 1;
+        self.nodes[task as usize] = FREE;
+        Some(dsq)
+    }
+
+    /// Takes the first task off a queue.
+    #[inline]
+    pub(crate) fn pop_front(&mut self, dsq: Dsq) -> Option<u32> {
+        let task = self.first(dsq)?;
+        self.remove(task);
+        Some(task)
+    }
+
+    fn adopt(&mut self, dsq: Dsq, task: u32, vtime: u64) {
+        if self.nodes.len() <= task as usize {
+            self.nodes.resize(task as usize + 1, FREE);
+        }
+        assert!(
+            self.nodes[task as usize].dsq == NONE,
+            "task {task} is on a dispatch queue already"
+        );
+        let queue = &mut self.queues[dsq.0 as usize];
+        queue.seq = queue.seq.wrapping_add(1);
+        queue.len += 1;
+        self.nodes[task as usize] = Node { vtime, dsq: dsq.0, seq: queue.seq, ..FREE };
+    }
+
+    #[inline]
+    fn link(&mut self, dsq: Dsq, task: u32, after: u32) {
+        let queue = &mut self.queues[dsq.0 as usize];
+        let next = match after {
+            NONE => std::mem::replace(&mut queue.head, task),
+            after => std::mem::replace(&mut self.nodes[after as usize].next, task),
+        };
+        match next {
+            NONE => queue.tail = task,
+            next => self.nodes[next as usize].prev = task,
+        }
+        let node = &mut self.nodes[task as usize];
+        (node.prev, node.next) = (after, next);
+    }
+
+    /// Rotates a new leaf up until the heap order of the ranks holds.
+    fn rise(&mut self, dsq: Dsq, task: u32) {
+        loop {
+            let parent = self.nodes[task as usize].parent;
+            if parent == NONE || rank(parent) <= rank(task) {
+                return;
+            }
+            self.rotate_up(dsq, task);
+        }
+    }
+
+    /// Exchanges a task with its parent, keeping the in-order walk.
+    fn rotate_up(&mut self, dsq: Dsq, task: u32) {
+        let parent = self.nodes[task as usize].parent;
+        let above = self.nodes[parent as usize].parent;
+        let inner = if self.nodes[parent as usize].left == task {
+            let inner = std::mem::replace(&mut self.nodes[task as usize].right, parent);
+            self.nodes[parent as usize].left = inner;
+            inner
+        } else {
+            let inner = std::mem::replace(&mut self.nodes[task as usize].left, parent);
+            self.nodes[parent as usize].right = inner;
+            inner
+        };
+        if inner != NONE {
+            self.nodes[inner as usize].parent = parent;
+        }
+        self.nodes[parent as usize].parent = task;
+        self.replace_child(dsq, above, parent, task);
+    }
+
+    fn replace_child(&mut self, dsq: Dsq, above: u32, old: u32, new: u32) {
+        match above {
+            NONE => self.queues[dsq.0 as usize].root = new,
+            above if self.nodes[above as usize].left == old => {
+                self.nodes[above as usize].left = new
+            }
+            above => self.nodes[above as usize].right = new,
+        }
+        if new != NONE {
+            self.nodes[new as usize].parent = above;
+        }
+    }
+
+    /// Takes a task out of the tree: rotates it down below both children, then cuts it off.
+    fn unhang(&mut self, dsq: Dsq, task: u32) {
+        loop {
+            let Node { left, right, parent, .. } = self.nodes[task as usize];
+            let lift = match (left, right) {
+                (NONE, only) | (only, NONE) => return self.replace_child(dsq, parent, task, only),
+                (left, right) if rank(left) <= rank(right) => left,
+                (_, right) => right,
+            };
+            self.rotate_up(dsq, lift);
+        }
+    }
+
+    /// Begins an iteration over the tasks that are on the queue now, from the head or, reversed, from the tail. Tasks may
+    /// come and go meanwhile: those that come later are not visited (`bpf_iter_scx_dsq_new`).
+    pub(crate) fn begin(&mut self, dsq: Dsq, reverse: bool) -> Result<Cursor, DsqError> {
+        let queue = &mut self.queues[dsq.0 as usize];
+        let state = CursorState { dsq: dsq.0, at: NONE, limit: queue.seq, reverse, live: true };
+        let free = self.cursors.iter().position(|c| !c.live);
+        let index = match free {
+            Some(index) => {
+                self.cursors[index] = state;
+                index
+            }
+            None if self.cursors.len() < MAX_CURSORS => {
+                self.cursors.push(state);
+                self.cursors.len() - 1
+            }
+            None => return Err(DsqError::TooManyCursors),
+        };
+        queue.cursors += 1;
+        Ok(Cursor(index as u32))
+    }
+
+    /// The next task of an iteration; at its end `None`, and the one after that begins anew, as in the kernel
+    /// (`bpf_iter_scx_dsq_next`). `None` for a cursor that is not under way.
+    pub(crate) fn advance(&mut self, cursor: Cursor) -> Option<u32> {
+        let state = *self.cursors.get(cursor.0 as usize).filter(|c| c.live)?;
+        let queue = &self.queues[state.dsq as usize];
+        let mut at = state.at;
+        let task = loop {
+            at = match (at, state.reverse) {
+                (NONE, false) => queue.head,
+                (NONE, true) => queue.tail,
+                (at, false) => self.nodes[at as usize].next,
+                (at, true) => self.nodes[at as usize].prev,
+            };
+            if at == NONE || !younger(state.limit, self.nodes[at as usize].seq) {
+                break at;
+            }
+        };
+        self.cursors[cursor.0 as usize].at = task;
+        some(task)
+    }
+
+    /// The queue of an iteration that is under way, and whether `task` is one of those that it visits: on that queue since
+    /// before the iteration began (what `scx_bpf_dsq_move` checks).
+    pub(crate) fn visits(&self, cursor: Cursor, task: u32) -> Option<(Dsq, bool)> {
+        let state = self.cursors.get(cursor.0 as usize).filter(|c| c.live)?;
+        let seen = self
+            .nodes
+            .get(task as usize)
+            .is_some_and(|n| n.dsq == state.dsq && !younger(state.limit, n.seq));
+        Some((Dsq(state.dsq), seen))
+    }
+
+    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`).
+    pub(crate) fn end(&mut self, cursor: Cursor) {
+        if let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) {
+            state.live = false;
+            self.queues[state.dsq as usize].cursors -= 1;
+        }
+    }
+
+    /// Ends all iterations: for a program that was stopped in the midst of one.
+    pub(crate) fn end_all(&mut self) {
+        for index in 0..self.cursors.len() {
+            self.end(Cursor(index as u32));
+        }
+    }
+}
+
+/// Whether `seq` was given out after `limit` (`u32_before`).
+#[inline]
+fn younger(limit: u32, seq: u32) -> bool {
+    (limit.wrapping_sub(seq) as i32) < 0
+}
+
+#[inline]
+fn some(index: u32) -> Option<u32> {
+    (index != NONE).then_some(index)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+//! The clock's agenda: which simulated event comes next.
+//!
+//! Determinism rests on a total order: events are taken by time, and at equal times in the order in which
+//! they were armed. The structure is a 4-ary heap of 16-byte entries (four children fill one cache line) with an index from
+//! slot to position, so that re-arming or cancelling a slot costs O(log n) without a search. A slot is the place of one
+//! possible event: a CPU's tick, the end of a task's sleep. A slot that is not armed takes no part: idle CPUs and blocked
+//! tasks cost nothing. Once grown, the queue does not allocate.
+
+/// The kinds of event that each CPU has one slot for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(crate) enum CpuEvent {
+    /// The periodic timer tick.
+    Tick = 0,
+    /// What the CPU does at the moment is done: a burst, or a stretch of kernel time.
+    Burst = 1,
+    /// Another CPU's reschedule interrupt arrives.
+    Resched = 2,
+    /// For the core's own use (deferred work of the CPU).
+    Deferred = 3,
+}
+
+impl CpuEvent {
+    const ALL: [CpuEvent; 4] =
+        [CpuEvent::Tick, CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Deferred];
+}
+
+/// What a slot stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Slot {
+    /// An event of the whole machine, by number: end of the run, watchdog, next setting.
+    Machine(u32),
+    /// An event of a CPU.
+    Cpu(u32, CpuEvent),
+    /// A timer of the scheduler's program (`bpf_timer`), by number.
+    Timer(u32),
+    /// The timer of a task, by number.
+    Task(u32),
+}
+
+/// Slots of the whole machine.
+pub(crate) const MACHINE_SLOTS: u32 = 16;
+/// Timers that a scheduler's program may have armed at the same time.
+pub(crate) const TIMER_SLOTS: u32 = 4096;
+
+const UNARMED: u32 = u32::MAX;
+const ARITY: usize = 4;
+/// Low bits of an entry's key that name its slot; the bits above count armings.
+const SLOT_BITS: u32 = 24;
+
+/// Time, then order of arming; the slot in the low bits never decides, for every arming has its own number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    time_ns: u64,
+    sequence_slot: u64,
+}
+
+impl Entry {
+    fn slot(self) -> usize {
+        (self.sequence_slot & ((1 << SLOT_BITS) - 1)) as usize
+    }
+
+    /// As one number, so that a comparison is two instructions and no branch.
+    #[inline]
+    fn key(self) -> u128 {
+        u128::from(self.time_ns) << 64 | u128::from(self.sequence_slot)
+    }
+}
+
+/// The event queue.
+#[derive(Clone, Debug)]
+pub(crate) struct EventQueue {
+    heap: Vec<Entry>,
+    /// Per slot: its place in the heap, or [`UNARMED`].
+    places: Vec<u32>,
+    cpus: u32,
+    armings: u64,
+}
+
+impl EventQueue {
+    /// An empty queue for a machine of `cpus` CPUs (at most 2^20) and, to begin with, `tasks` tasks.
+    pub(crate) fn new(cpus: u32, tasks: u32) -> EventQueue {
+        let mut queue = EventQueue { heap: Vec::new(), places: Vec::new(), cpus, armings: 0 };
+        let slots = queue.index(Slot::Task(tasks));
+        queue.places.resize(slots, UNARMED);
+        queue.heap.reserve(slots.min(1 << 16));
+        queue
+    }
+
+    #[inline]
+    fn index(&self, slot: Slot) -> usize {
+        let cpu_base = MACHINE_SLOTS + TIMER_SLOTS;
+        let index = match slot {
+            Slot::Machine(n) => n,
+            Slot::Timer(n) => MACHINE_SLOTS + n,
+            Slot::Cpu(cpu, event) => cpu_base + cpu * CpuEvent::ALL.len() as u32 + event as u32,
+            Slot::Task(task) => cpu_base + self.cpus * CpuEvent::ALL.len() as u32 + task,
+        };
+        index as usize
+    }
+
+    #[inline]
+    fn named(&self, index: usize) -> Slot {
+        let kinds = CpuEvent::ALL.len() as u32;
+        let (index, cpu_base) = (index as u32, MACHINE_SLOTS + TIMER_SLOTS);
+        let task_base = cpu_base + self.cpus * kinds;
+        if index >= task_base {
+            Slot::Task(index - task_base)
+        } else if index >= cpu_base {
+            let n = index - cpu_base;
+            Slot::Cpu(n / kinds, CpuEvent::ALL[(n % kinds) as usize])
+        } else if index >= MACHINE_SLOTS {
+            Slot::Timer(index - MACHINE_SLOTS)
+        } else {
+            Slot::Machine(index)
+        }
+    }
+
+    /// Lets the slot's event happen at `time_ns`, behind all events that are armed for that time; an earlier arming of the
+    /// slot is forgotten.
+    #[inline]
+    pub(crate) fn arm(&mut self, slot: Slot, time_ns: u64) {
+        let index = self.index(slot);
+        if index >= self.places.len() {
+            assert!(
+                index < 1 << SLOT_BITS,
+                "2^24 slots are more than CPUs, timers and tasks can be"
+            );
+            self.places.resize((index + 1).next_power_of_two(), UNARMED);
+        }
+        // 2^40 armings: three days at five million a second, and the check below says so instead of wrapping.
+        self.armings += 1;
+        assert!(
+            self.armings < 1 << (64 - SLOT_BITS),
+            "a run of 2^40 armings is too long for one event queue"
+        );
+        let entry = Entry { time_ns, sequence_slot: self.armings << SLOT_BITS | index as u64 };
+        match self.places[index] {
+            UNARMED => {
+                self.heap.push(entry);
+                self.sift_up(self.heap.len() - 1, entry);
+            }
+            // The new sequence number is the largest: only an earlier time moves the entry up.
+            place if time_ns < self.heap[place as usize].time_ns => {
+                self.sift_up(place as usize, entry)
+            }
+            place => self.sift_down(place as usize, entry),
+        }
+    }
+
+    /// Takes the slot's event out, if it is armed.
+    #[inline]
+    pub(crate) fn cancel(&mut self, slot: Slot) {
+        let index = self.index(slot);
+        if let Some(&place) = self.places.get(index)
+            && place != UNARMED
+        {
+            self.remove(place as usize);
+            self.places[index] = UNARMED;
+        }
+    }
+
+    /// When the slot's event happens; `None`: it is not armed.
+    #[inline]
+    pub(crate) fn armed(&self, slot: Slot) -> Option<u64> {
+        let place = *self.places.get(self.index(slot))?;
+        (place != UNARMED).then(|| self.heap[place as usize].time_ns)
+    }
+
+    /// The time of the next event.
+    #[inline]
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        self.heap.first().map(|entry| entry.time_ns)
+    }
+
+    /// Takes the next event out.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(u64, Slot)> {
+        let first = *self.heap.first()?;
+        self.remove(0);
+        self.places[first.slot()] = UNARMED;
+        Some((first.time_ns, self.named(first.slot())))
+    }
+
+    /// Takes the next event out unless it comes after `until_ns`.
+    #[inline]
+    pub(crate) fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Slot)> {
+        if self.next_time()? > until_ns {
+            return None;
+        }
+        self.pop()
+    }
+
+    /// The number of armed slots.
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    fn remove(&mut self, place: usize) {
+        let removed = self.heap[place];
+        let Some(last) = self.heap.pop() else { return };
+        if place == self.heap.len() {
+            return;
+        }
+        if last.key() < removed.key() {
+            self.sift_up(place, last);
+        } else {
+            self.sift_down(place, last);
+        }
+    }
+
+    #[inline]
+    fn sift_up(&mut self, mut place: usize, entry: Entry) {
+        while place > 0 {
+            let parent = (place - 1) / ARITY;
+            let above = self.heap[parent];
+            if above.key() <= entry.key() {
+                break;
+            }
+            self.put(place, above);
+            place = parent;
+        }
+        self.put(place, entry);
+    }
+
+    #[inline]
+    fn sift_down(&mut self, mut place: usize, entry: Entry) {
+        loop {
+            let first = place * ARITY + 1;
+            let children = match self.heap.get(first..) {
+                None | Some([]) => break,
+                Some(rest) => &rest[..rest.len().min(ARITY)],
+            };
+            let (mut best, mut least) = (0, children[0].key());
+            for (i, child) in children.iter().enumerate().skip(1) {
+                let key = child.key();
+                (best, least) = if key < least { (i, key) } else { (best, least) };
+            }
+            if entry.key() <= least {
+                break;
+            }
+            let child = children[best];
+            self.put(place, child);
+            place = first + best;
+        }
+        self.put(place, entry);
+    }
+
+    #[inline]
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.heap[place] = entry;
+        self.places[entry.slot()] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn equal_times_keep_the_order_of_arming() {
+        let mut queue = EventQueue::new(2, 1);
+        queue.arm(Slot::Task(0), 5);
+        queue.arm(Slot::Cpu(1, CpuEvent::Tick), 5);
+        queue.arm(Slot::Cpu(0, CpuEvent::Burst), 5);
+        queue.arm(Slot::Task(0), 5);
+        assert_eq!(queue.len(), 3);
+        assert_eq!(queue.pop(), Some((5, Slot::Cpu(1, CpuEvent::Tick))));
+        assert_eq!(queue.pop(), Some((5, Slot::Cpu(0, CpuEvent::Burst))));
+        assert_eq!(queue.pop(), Some((5, Slot::Task(0))));
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn every_slot_comes_back_as_it_went_in() {
+        let mut queue = EventQueue::new(3, 0);
+        let slots = [
+            Slot::Machine(0),
+            Slot::Machine(MACHINE_SLOTS - 1),
+            Slot::Timer(0),
+            Slot::Timer(TIMER_SLOTS - 1),
+            Slot::Cpu(0, CpuEvent::Tick),
+            Slot::Cpu(2, CpuEvent::Deferred),
+            Slot::Task(0),
+            Slot::Task(1_000_000),
+        ];
+        for (time, slot) in slots.iter().enumerate() {
+            queue.arm(*slot, time as u64);
+        }
+        for (time, slot) in slots.iter().enumerate() {
+            assert_eq!(queue.armed(*slot), Some(time as u64));
+            assert_eq!(queue.pop_until(slots.len() as u64), Some((time as u64, *slot)));
+        }
+        queue.cancel(Slot::Task(5_000_000));
+        queue.arm(Slot::Task(3), 10);
+        assert_eq!((queue.pop_until(9), queue.next_time()), (None, Some(10)));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..4, 0u32..24, 0u64..40), 1..400)) {
+            let mut queue = EventQueue::new(2, 4);
+            let mut model: Vec<(u64, u64, u32)> = Vec::new();
+            for (sequence, (what, task, time)) in steps.into_iter().enumerate() {
+                match what {
+                    0 | 1 => {
+                        queue.arm(Slot::Task(task), time);
+                        model.retain(|m| m.2 != task);
+                        model.push((time, sequence as u64, task));
+                        model.sort_unstable();
+                    }
+                    2 => {
+                        queue.cancel(Slot::Task(task));
+                        model.retain(|m| m.2 != task);
+                    }
+                    _ => {
+                        let first = (!model.is_empty()).then(|| model.remove(0));
+                        prop_assert_eq!(queue.pop(), first.map(|m| (m.0, Slot::Task(m.2))));
+                    }
+                }
+                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.next_time(), model.first().map(|m| m.0));
+                prop_assert_eq!(queue.armed(Slot::Task(task)), model.iter().find(|m| m.2 == task).map(|m| m.0));
+            }
+        }
+    }
+}
