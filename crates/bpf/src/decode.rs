@@ -58,20 +58,66 @@ pub(crate) enum Rmw {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// 64 bits if `wide`, else 32 with zero extension.
-    Alu { wide: bool, op: Alu, dst: u8, src: Src },
-    Neg { wide: bool, dst: u8 },
+    Alu {
+        wide: bool,
+        op: Alu,
+        dst: u8,
+        src: Src,
+    },
+    Neg {
+        wide: bool,
+        dst: u8,
+    },
     /// Sign extension of the low `bits` bits of `src`, to 64 or 32 bits.
-    MovSx { wide: bool, bits: u8, dst: u8, src: u8 },
+    MovSx {
+        wide: bool,
+        bits: u8,
+        dst: u8,
+        src: u8,
+    },
     /// Reverses the bytes of the low `bits` bits and clears the rest.
-    Swap { bits: u8, dst: u8 },
+    Swap {
+        bits: u8,
+        dst: u8,
+    },
     /// Clears all but the low `bits` bits.
-    Truncate { bits: u8, dst: u8 },
-    Const { dst: u8, value: u64 },
-    Load { bytes: u8, signed: bool, dst: u8, base: u8, off: i16 },
-    Store { bytes: u8, base: u8, off: i16, value: Src },
-    Atomic { bytes: u8, op: Rmw, fetch: bool, base: u8, off: i16, src: u8 },
+    Truncate {
+        bits: u8,
+        dst: u8,
+    },
+    Const {
+        dst: u8,
+        value: u64,
+    },
+    Load {
+        bytes: u8,
+        signed: bool,
+        dst: u8,
+        base: u8,
+        off: i16,
+    },
+    Store {
+        bytes: u8,
+        base: u8,
+        off: i16,
+        value: Src,
+    },
+    Atomic {
+        bytes: u8,
+        op: Rmw,
+        fetch: bool,
+        base: u8,
+        off: i16,
+        src: u8,
+    },
     Goto(usize),
-    Branch { wide: bool, cond: Cond, left: u8, right: Src, target: usize },
+    Branch {
+        wide: bool,
+        cond: Cond,
+        left: u8,
+        right: Src,
+        target: usize,
+    },
     /// Leaves a loop that has turned [`MAX_MAY_GOTO`] times.
     MayGoto(usize),
     Call(Callee),
@@ -113,7 +159,10 @@ pub(crate) fn decode(
         if let Op::Goto(target) | Op::Branch { target, .. } | Op::MayGoto(target) = *op
             && ops[target] == Op::Tail
         {
-            return Err(error(slot, format!("jumps into the middle of instruction {}", target - 1)));
+            return Err(error(
+                slot,
+                format!("jumps into the middle of instruction {}", target - 1),
+            ));
         }
     }
     let last = ops.iter().rposition(|op| *op != Op::Tail).unwrap_or(0);
@@ -227,7 +276,10 @@ impl Decoder<'_> {
 }
 
 fn unknown(insn: &Insn) -> String {
-    format!("unknown instruction (opcode {:#04x}, offset {}, immediate {})", insn.code, insn.off, insn.imm)
+    format!(
+        "unknown instruction (opcode {:#04x}, offset {}, immediate {})",
+        insn.code, insn.off, insn.imm
+    )
 }
 
 fn source(insn: &Insn) -> Result<Src, String> {

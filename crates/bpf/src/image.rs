@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::decode::{self, Op};
-use crate::error::{Fault, LoadCause};
 use crate::env::{Env, Host, HostFn};
+use crate::error::{Fault, LoadCause};
 use crate::helpers::{self, HelperFn};
 use crate::instance::{Instance, InstanceConfig, InstanceError};
 use crate::jit::{self, Code};
@@ -71,7 +71,8 @@ impl<H: Host> Image<H> {
     pub fn new(object: &Object, env: &Env<H>, engine: Engine) -> Result<Arc<Image<H>>, LoadError> {
         let mut kfuncs: Vec<&str> = env.kfuncs.iter().map(|(name, _)| *name).collect();
         kfuncs.extend(helpers::builtin_kfuncs());
-        let kconfig: Vec<_> = env.kconfig.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let kconfig: Vec<_> =
+            env.kconfig.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let ksyms: Vec<_> = env.ksyms.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         let symbols = Symbols { kfuncs: &kfuncs, kconfig: &kconfig, ksyms: &ksyms };
         let linked = crate::link(object, &env.types, &symbols)?;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use crate::Global;
 use crate::env::{FuncRef, Host};
 use crate::exec;
 use crate::helpers::Timers;
@@ -15,7 +16,6 @@ use crate::memory::{Memory, NULL_BYTES};
 use crate::region::{Access, PAGE, Region};
 use crate::trap::Trap;
 use crate::vm::{ARGS, Context, MAX_ARGS, STACK_LOW, STACK_TOP, Vm};
-use crate::Global;
 
 /// CPUs at most: what bounds per-CPU memory.
 pub const MAX_CPUS: u32 = 8192;
@@ -68,7 +68,9 @@ pub enum InstanceError {
     )]
     Map(#[source] io::Error),
     /// The region is full.
-    #[error("{bytes} bytes do not fit into the program's 4 GiB region: use fewer CPUs, tasks or map entries")]
+    #[error(
+        "{bytes} bytes do not fit into the program's 4 GiB region: use fewer CPUs, tasks or map entries"
+    )]
     Full {
         /// What was asked for.
         bytes: u64,
@@ -86,7 +88,9 @@ pub enum InstanceError {
         align: u64,
     },
     /// A second slab, or one larger than configured.
-    #[error("a slab of {capacity} tasks of {stride} bytes: one slab per instance, within `task_capacity` = {limit}")]
+    #[error(
+        "a slab of {capacity} tasks of {stride} bytes: one slab per instance, within `task_capacity` = {limit}"
+    )]
     Slab {
         /// Bytes from a task to the next.
         stride: u64,
@@ -132,7 +136,10 @@ impl<H> fmt::Debug for Instance<H> {
 }
 
 impl<H: Host> Instance<H> {
-    pub(crate) fn new(image: Arc<Image<H>>, config: &InstanceConfig) -> Result<Self, InstanceError> {
+    pub(crate) fn new(
+        image: Arc<Image<H>>,
+        config: &InstanceConfig,
+    ) -> Result<Self, InstanceError> {
         let cpus = config.cpus;
         if cpus == 0 || cpus > MAX_CPUS {
             return Err(InstanceError::Cpus { cpus });
@@ -147,12 +154,22 @@ impl<H: Host> Instance<H> {
         commit_maps(&image, &memory, cpus)?;
         let maps = Maps::new(&image.linked, &image.layout, &memory, config)?;
         let vm = memory.vm().cast::<Vm>();
-        let core = Core { image, memory, maps, config: *config, pending: None, locks: 0, timers: Timers::default() };
+        let core = Core {
+            image,
+            memory,
+            maps,
+            config: *config,
+            pending: None,
+            locks: 0,
+            timers: Timers::default(),
+        };
         let mut core = Box::new(core);
         // SAFETY: the control block is committed, page-aligned, zero (valid for every field), and larger than `Vm`.
         let block = unsafe { &mut *vm };
         block.core = (&raw mut *core).cast::<c_void>();
         block.task_views = core.maps.task_views();
+        let code = core.image.code.as_ref();
+        (block.code_low, block.code_high) = code.map_or((0, 0), |code| code.range());
         Ok(Instance { core, vm, insns: 0 })
     }
 

@@ -87,9 +87,7 @@ fn place(map: &MapDef, addr: u64, offset: u64) -> Result<Place, Fault> {
     let slots = u64::from(map.max_entries);
     let fixed = |slot: u64, slots: u64, read_only: bool| {
         let bytes = slot.checked_mul(slots).filter(|&bytes| bytes <= MAPS_LIMIT);
-        bytes
-            .map(|_| Place::Fixed { addr, slot, slots, read_only })
-            .ok_or_else(|| too_large(map))
+        bytes.map(|_| Place::Fixed { addr, slot, slots, read_only }).ok_or_else(|| too_large(map))
     };
     match map.kind {
         MapKind::Data { read_only } => {

@@ -227,7 +227,12 @@ impl Memory {
         Ok(addr)
     }
 
-    pub(crate) fn commit(&self, addr: u64, bytes: u64, access: Access) -> Result<(), InstanceError> {
+    pub(crate) fn commit(
+        &self,
+        addr: u64,
+        bytes: u64,
+        access: Access,
+    ) -> Result<(), InstanceError> {
         self.region.commit(addr, bytes, access).map_err(InstanceError::Map)
     }
 

@@ -112,7 +112,9 @@ impl Trap {
 impl fmt::Display for TrapKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TrapKind::NullLoad { addr } => write!(f, "load through a NULL pointer (address {addr:#x})"),
+            TrapKind::NullLoad { addr } => {
+                write!(f, "load through a NULL pointer (address {addr:#x})")
+            }
             TrapKind::NullStore { addr } => {
                 write!(f, "store through a NULL pointer (address {addr:#x})")
             }
@@ -141,7 +143,11 @@ impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.place {
             Some(place) => {
-                write!(f, "{} in function `{}` at instruction {}", self.0.kind, place.function, place.insn)
+                write!(
+                    f,
+                    "{} in function `{}` at instruction {}",
+                    self.0.kind, place.function, place.insn
+                )
             }
             None => write!(f, "{}", self.0.kind),
         }

@@ -44,6 +44,10 @@ pub(crate) struct Vm {
     pub(crate) fault_code: u64,
     /// Native address that it touched.
     pub(crate) fault_addr: u64,
+    /// Native addresses between which the image's code lies.
+    pub(crate) code_low: u64,
+    /// Its end.
+    pub(crate) code_high: u64,
     /// The slab of tasks: guest address of task 0.
     pub(crate) slab_base: u64,
     /// Bytes of the slab.

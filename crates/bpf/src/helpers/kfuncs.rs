@@ -6,7 +6,8 @@ use crate::exec::Call;
 use crate::maps::{E2BIG, EINVAL};
 use crate::trap::Trap;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
+    "scx_bpf_now",
     "bpf_iter_num_new",
     "bpf_iter_num_next",
     "bpf_iter_num_destroy",
@@ -31,16 +32,23 @@ pub(crate) fn builtin_kfuncs() -> &'static [&'static str] {
 /// The kfunc of that name.
 pub(crate) fn builtin_kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
     Some(match name {
+        "scx_bpf_now" => |call, _| Ok(call.context().now_ns),
         "bpf_iter_num_new" => iter_num_new,
         "bpf_iter_num_next" => iter_num_next,
         "bpf_iter_num_destroy" => |_, _| Ok(0),
         // One thread runs an instance: there is nothing to wait for and nobody to be preempted by.
-        "bpf_rcu_read_lock" | "bpf_rcu_read_unlock" | "bpf_preempt_disable"
-        | "bpf_preempt_enable" | "bpf_local_irq_restore" => |_, _| Ok(0),
+        "bpf_rcu_read_lock"
+        | "bpf_rcu_read_unlock"
+        | "bpf_preempt_disable"
+        | "bpf_preempt_enable"
+        | "bpf_local_irq_restore" => |_, _| Ok(0),
         "bpf_local_irq_save" => |call, args| call.memory().store_u64(args[0], 0).map(|()| 0),
         "bpf_rdonly_cast" | "bpf_cast_to_kern_ctx" => |_, args| Ok(args[0]),
         "bpf_throw" => |_, args| {
-            Err(Trap::helper(format!("the program threw an exception (bpf_throw, cookie {})", args[0])))
+            Err(Trap::helper(format!(
+                "the program threw an exception (bpf_throw, cookie {})",
+                args[0]
+            )))
         },
         "bpf_arena_alloc_pages" => |call, args| {
             let pages = u32::try_from(args[2]).unwrap_or(0);
@@ -73,8 +81,8 @@ fn iter_num_new<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap
 fn iter_num_next<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let it = args[0];
     let memory = call.memory();
-    let next = i64::from(memory.load_u32(it)? as i32) + 1;
-    if next >= i64::from(memory.load_u32(it + 4)? as i32) {
+    let next = (memory.load_u32(it)? as i32).wrapping_add(1);
+    if next >= memory.load_u32(it + 4)? as i32 {
         memory.store_u64(it, 0)?;
         return Ok(0);
     }

@@ -73,10 +73,7 @@ pub(super) fn task_storage_delete<H: Host>(
     call.core().maps.task_storage_delete(map(args[0])?, task).map(|code| code as u64)
 }
 
-pub(super) fn cgroup_storage_get<H: Host>(
-    call: &mut Call<H>,
-    args: [u64; 5],
-) -> Result<u64, Trap> {
+pub(super) fn cgroup_storage_get<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let [handle, cgroup, initial, flags, _] = args;
     if cgroup == 0 {
         return Ok(0);

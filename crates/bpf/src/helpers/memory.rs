@@ -42,7 +42,8 @@ pub(super) fn strncmp<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64
     let [left, size, right, ..] = args;
     let memory = call.memory();
     for at in 0..u64::from(size as u32) {
-        let (a, b) = (memory.load_u8(left.wrapping_add(at))?, memory.load_u8(right.wrapping_add(at))?);
+        let (a, b) =
+            (memory.load_u8(left.wrapping_add(at))?, memory.load_u8(right.wrapping_add(at))?);
         if a != b || a == 0 {
             return Ok((i64::from(a) - i64::from(b)) as u64);
         }

@@ -9,8 +9,8 @@ use crate::image::Image;
 use crate::instance::Core;
 use crate::linked::Callee;
 use crate::memory::Memory;
-use crate::trap::{Trap, TrapKind};
 use crate::region::{Access, GUEST_SIZE};
+use crate::trap::{Trap, TrapKind};
 use crate::vm::{FRAME_BYTES, MAX_FRAMES, STACK_LOW, Vm};
 
 /// Runs a function on the frame at `Vm::sp`.
@@ -106,7 +106,10 @@ impl<H: Host> Frame<'_, H> {
                 return Err(Trap::new(TrapKind::Poison(self.image.poison(self.function, pc))));
             }
             Op::Tail => unreachable!("decoding refused every way into a second slot"),
-            Op::Alu { .. } | Op::Neg { .. } | Op::MovSx { .. } | Op::Swap { .. }
+            Op::Alu { .. }
+            | Op::Neg { .. }
+            | Op::MovSx { .. }
+            | Op::Swap { .. }
             | Op::Truncate { .. } => alu::apply(op, &mut self.r),
         }
         Ok(Next::At(pc + 1))

@@ -1,28 +1,58 @@
-//! Machine code by Cranelift.
+//! Machine code by Cranelift, on x86-64 Linux. Elsewhere the interpreter runs: traps need the processor's registers.
 
-use crate::env::Host;
-use crate::image::Image;
-use crate::trap::Trap;
-use crate::vm::Vm;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod alu;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod compile;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod entry;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod inline;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod liveness;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod shims;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod translate;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use compile::{Code, compile, run};
 
 /// Whether this processor and system have the JIT.
-pub(crate) const SUPPORTED: bool = false;
+pub(crate) const SUPPORTED: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 
-/// Compiled functions.
-#[derive(Debug)]
-pub(crate) struct Code {}
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+pub(crate) use absent::{Code, compile, run};
 
-pub(crate) fn compile<H: Host>(_image: &Image<H>) -> Result<Code, String> {
-    Err("no JIT for this processor".to_owned())
-}
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod absent {
+    use crate::env::Host;
+    use crate::image::Image;
+    use crate::trap::Trap;
+    use crate::vm::Vm;
 
-/// # Safety
-/// As [`crate::exec::invoke`].
-pub(crate) unsafe fn run<H: Host>(
-    _vm: *mut Vm,
-    _code: &Code,
-    _function: usize,
-    _args: &[u64; 5],
-) -> Result<u64, Trap> {
-    Err(Trap::host("no JIT for this processor"))
+    /// There is none.
+    #[derive(Debug)]
+    pub(crate) enum Code {}
+
+    impl Code {
+        pub(crate) fn range(&self) -> (u64, u64) {
+            match *self {}
+        }
+    }
+
+    pub(crate) fn compile<H: Host>(_image: &Image<H>) -> Result<Code, String> {
+        Err("there is no JIT for this processor and system".to_owned())
+    }
+
+    /// # Safety
+    /// None needed: there is no `Code`.
+    pub(crate) unsafe fn run<H: Host>(
+        _vm: *mut Vm,
+        code: &Code,
+        _function: usize,
+        _args: &[u64; 5],
+    ) -> Result<u64, Trap> {
+        match *code {}
+    }
 }

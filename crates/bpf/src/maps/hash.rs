@@ -99,7 +99,11 @@ impl Hash {
         Ok(self.add(memory, key))
     }
 
-    pub(super) fn insert_bytes(&mut self, memory: &Memory, key: &[u8]) -> Result<Option<u32>, Trap> {
+    pub(super) fn insert_bytes(
+        &mut self,
+        memory: &Memory,
+        key: &[u8],
+    ) -> Result<Option<u32>, Trap> {
         self.check(key)?;
         Ok(self.add(memory, key))
     }

@@ -34,7 +34,6 @@ pub(crate) struct Maps {
     maps: Vec<Map>,
     views: Vec<TaskView>,
     records: Records,
-    cpu_stride: u64,
     cpus: u32,
 }
 
@@ -91,8 +90,7 @@ impl Maps {
             maps.push(Map { name, value_size: def.value_size, max_entries: def.max_entries, kind });
         }
         let views = maps.iter_mut().map(Map::task_view).collect();
-        let (cpu_stride, cpus) = (layout.cpu_stride, config.cpus);
-        Ok(Maps { maps, views, records: Records::default(), cpu_stride, cpus })
+        Ok(Maps { maps, views, records: Records::default(), cpus: config.cpus })
     }
 
     pub(crate) fn task_views(&self) -> *const TaskView {
@@ -101,11 +99,6 @@ impl Maps {
 
     fn map(&mut self, index: usize) -> Result<&mut Map, Trap> {
         self.maps.get_mut(index).ok_or_else(|| Trap::helper(format!("no map {index}")))
-    }
-
-    /// How many CPUs' values per-CPU maps hold.
-    pub(crate) fn cpus(&self) -> u32 {
-        self.cpus
     }
 
     /// `bpf_map_lookup_elem`: the value's guest address, or 0.
@@ -224,9 +217,9 @@ impl Maps {
                 let value = *addr + *cpu_stride * u64::from(cpu) + u64::from(from) * *slot;
                 Ok((from < map.max_entries).then_some((from, KeyAt::Index(from), value)))
             }
-            Kind::Hash(hash) => Ok(hash.next(from).map(|slot| {
-                (slot, KeyAt::Address(hash.key(slot)), hash.value(slot, cpu))
-            })),
+            Kind::Hash(hash) => Ok(hash
+                .next(from)
+                .map(|slot| (slot, KeyAt::Address(hash.key(slot)), hash.value(slot, cpu)))),
             _ => Err(map.refuse("walk over")),
         }
     }
@@ -396,7 +389,8 @@ impl Maps {
     pub(crate) fn arena_free(&mut self, index: usize, addr: u64, pages: u32) -> Result<(), Trap> {
         let map = self.map(index)?;
         let Kind::Arena(arena) = &mut map.kind else { return Err(map.refuse("free pages in")) };
-        let first = (u64::from(addr as u32).wrapping_sub(arena.addr) / crate::region::PAGE) as usize;
+        let first =
+            (u64::from(addr as u32).wrapping_sub(arena.addr) / crate::region::PAGE) as usize;
         for used in arena.used.iter_mut().skip(first).take(pages as usize) {
             *used = false;
         }
@@ -418,11 +412,6 @@ impl Maps {
             }
             _ => None,
         }
-    }
-
-    /// Bytes from a CPU's block of per-CPU values to the next.
-    pub(crate) fn cpu_stride(&self) -> u64 {
-        self.cpu_stride
     }
 }
 
@@ -467,7 +456,9 @@ fn kind(
     Ok(match def.kind {
         MapKind::Data { .. } | MapKind::Array => Kind::Array { addr, slot, cpu_stride: 0 },
         MapKind::PerCpuArray => Kind::Array { addr, slot, cpu_stride: layout.cpu_stride },
-        MapKind::Hash | MapKind::LruHash => Kind::Hash(Hash::new(shape(addr, slot, def.max_entries))),
+        MapKind::Hash | MapKind::LruHash => {
+            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
+        }
         MapKind::PerCpuHash => {
             let slot = key + value * u64::from(config.cpus);
             let addr = memory.area(slot.saturating_mul(u64::from(def.max_entries)))?;

@@ -1,0 +1,201 @@
+//! The way into generated code and the ways out: return, trap, fault.
+//!
+//! A trap leaves generated code by putting the stack pointer back to where the innermost entry saved it. Frames of generated
+//! code own nothing, so that nothing is lost. A fault (a touch of an uncommitted page) takes the same way: the signal handler
+//! redirects the faulting thread to [`landing`].
+
+use std::arch::naked_asm;
+use std::cell::Cell;
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr;
+use std::sync::{Once, OnceLock};
+
+use crate::region::{GUEST_SIZE, VM_TO_GUEST};
+use crate::vm::Vm;
+
+/// What a shim or an entry returns, in two registers.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Outcome {
+    /// r0.
+    pub(super) value: u64,
+    /// 0, or 1 for a trap.
+    pub(super) trapped: u64,
+}
+
+/// Calls generated code with r10 from `Vm::sp` and r1…r5 from `args`.
+///
+/// # Safety
+/// `code` is a compiled function's entry, `vm` its control block, and faults are caught.
+#[unsafe(naked)]
+pub(super) unsafe extern "sysv64" fn enter(
+    vm: *mut Vm,
+    code: *const u8,
+    args: *const [u64; 5],
+) -> Outcome {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "push qword ptr [rdi + {entry_sp}]",
+        "push rdi",
+        "mov [rdi + {entry_sp}], rsp",
+        "push qword ptr [rdx + 32]",
+        "mov rax, rsi",
+        "mov rsi, [rdi + {sp}]",
+        "mov rcx, [rdx + 8]",
+        "mov r8, [rdx + 16]",
+        "mov r9, [rdx + 24]",
+        "mov rdx, [rdx]",
+        "call rax",
+        "add rsp, 8",
+        "xor edx, edx",
+        "pop rdi",
+        "pop qword ptr [rdi + {entry_sp}]",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        entry_sp = const offset_of!(Vm, entry_sp),
+        sp = const offset_of!(Vm, sp),
+    )
+}
+
+/// Returns from the innermost [`enter`] with a trap.
+///
+/// # Safety
+/// Generated code of `vm` runs, and no frame between here and its entry owns anything.
+#[unsafe(naked)]
+pub(super) unsafe extern "sysv64" fn landing(vm: *mut Vm) -> ! {
+    naked_asm!(
+        "mov rsp, [rdi + {entry_sp}]",
+        "mov edx, 1",
+        "pop rdi",
+        "pop qword ptr [rdi + {entry_sp}]",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        entry_sp = const offset_of!(Vm, entry_sp),
+    )
+}
+
+thread_local! {
+    /// The control block of the instance whose code this thread runs, if any.
+    static RUNNING: Cell<*mut Vm> = const { Cell::new(ptr::null_mut()) };
+}
+
+/// Runs `body` with faults of `vm`'s code caught on this thread.
+#[inline]
+pub(super) fn catching<T>(vm: *mut Vm, body: impl FnOnce() -> T) -> T {
+    RUNNING.with(|running| {
+        let outer = running.replace(vm);
+        let result = body();
+        running.set(outer);
+        result
+    })
+}
+
+/// What handled faults before this crate did.
+struct Previous {
+    segv: libc::sigaction,
+    bus: libc::sigaction,
+}
+
+static PREVIOUS: OnceLock<Previous> = OnceLock::new();
+static INSTALL: Once = Once::new();
+
+/// Installs the handler of faults, once per process.
+pub(super) fn install() {
+    INSTALL.call_once(|| {
+        // SAFETY: a zeroed `sigaction` is valid; the handler below is async-signal-safe.
+        unsafe {
+            let mut previous: MaybeUninit<Previous> = MaybeUninit::zeroed();
+            let old = previous.as_mut_ptr();
+            libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut (*old).segv);
+            libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut (*old).bus);
+            let _ = PREVIOUS.set(previous.assume_init());
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_fault as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            libc::sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
+            libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut());
+        }
+    });
+}
+
+unsafe extern "C" fn on_fault(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    // SAFETY: the kernel passes a valid siginfo and ucontext.
+    let (addr, registers) = unsafe {
+        let context = context.cast::<libc::ucontext_t>();
+        ((*info).si_addr() as u64, &mut (*context).uc_mcontext.gregs)
+    };
+    let code = registers[libc::REG_RIP as usize] as u64;
+    let vm = RUNNING.get();
+    // SAFETY: a thread's running control block is alive.
+    if !vm.is_null() && unsafe { is_ours(vm, code, addr) } {
+        // SAFETY: as above; generated code holds no reference to the block.
+        unsafe {
+            (*vm).fault_code = code;
+            (*vm).fault_addr = addr;
+        }
+        registers[libc::REG_RIP as usize] = landing as *const () as i64;
+        registers[libc::REG_RDI as usize] = vm as i64;
+        return;
+    }
+    // SAFETY: the arguments are passed on as they came.
+    unsafe { chain(signal, info, context) };
+}
+
+/// Whether generated code at `code` touched a page of its own region or of the guards around it.
+///
+/// # Safety
+/// `vm` is a live control block.
+unsafe fn is_ours(vm: *mut Vm, code: u64, addr: u64) -> bool {
+    // SAFETY: by contract.
+    let (low, high) = unsafe { ((*vm).code_low, (*vm).code_high) };
+    let first = vm as u64;
+    let bytes = 2 * VM_TO_GUEST + GUEST_SIZE;
+    (low..high).contains(&code) && addr.wrapping_sub(first) < bytes
+}
+
+/// Hands a foreign fault to whoever handled faults before.
+///
+/// # Safety
+/// Called from a signal handler with its arguments.
+unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let previous = PREVIOUS.get();
+    let action = match signal {
+        libc::SIGBUS => previous.map(|previous| &previous.bus),
+        _ => previous.map(|previous| &previous.segv),
+    };
+    let handler = action.map_or(libc::SIG_DFL, |action| action.sa_sigaction);
+    let flags = action.map_or(0, |action| action.sa_flags);
+    // SAFETY: the handler was installed with these flags, which say how it wants to be called.
+    unsafe {
+        if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+            // Returning repeats the faulting instruction, now with the default action.
+            libc::signal(signal, libc::SIG_DFL);
+        } else if flags & libc::SA_SIGINFO != 0 {
+            type Action =
+                unsafe extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+            std::mem::transmute::<usize, Action>(handler)(signal, info, context);
+        } else {
+            std::mem::transmute::<usize, unsafe extern "C" fn(libc::c_int)>(handler)(signal);
+        }
+    }
+}

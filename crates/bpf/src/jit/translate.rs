@@ -1,0 +1,586 @@
+//! One function, from operations to Cranelift's intermediate representation.
+//!
+//! r0…r9 are variables; r10 and the fuel's control block are values. The fuel is a variable too: it goes to memory where
+//! somebody else counts on (calls of the program) or reads it (the end, a trap).
+
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, Signature,
+    SourceLoc, Type, Value, types,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use cranelift_jit::JITModule;
+use cranelift_module::{FuncId, Module};
+
+use super::shims::{Raise, Shims};
+use crate::decode::{Cond, MAX_MAY_GOTO, Op, Rmw, Src};
+use crate::image::{HostCall, Image};
+use crate::layout::{self, Layout};
+use crate::linked::{Callee, Linked};
+use crate::region::VM_TO_GUEST;
+use crate::vm::{FRAME_BYTES, STACK_LOW, Vm};
+
+/// A host call, without its type.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostTarget {
+    pub(super) builtin: bool,
+    pub(super) address: usize,
+}
+
+/// What translation needs of the image.
+pub(super) struct Source<'a> {
+    pub(super) linked: &'a Linked,
+    pub(super) layout: &'a Layout,
+    programs: Vec<&'a [Op]>,
+    pub(super) arities: &'a [usize],
+    pub(super) ids: &'a [FuncId],
+    pub(super) shims: Shims,
+    pub(super) kfuncs: Vec<HostTarget>,
+    pub(super) helpers: Vec<(u32, HostTarget)>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new<H>(
+        image: &'a Image<H>,
+        arities: &'a [usize],
+        ids: &'a [FuncId],
+        shims: Shims,
+    ) -> Source<'a> {
+        let target = |call: &HostCall<H>| match *call {
+            HostCall::Env(function) => HostTarget { builtin: false, address: function as usize },
+            HostCall::Builtin(function) => HostTarget { builtin: true, address: function as usize },
+        };
+        Source {
+            linked: &image.linked,
+            layout: &image.layout,
+            programs: image.programs.iter().map(|program| &program.ops[..]).collect(),
+            arities,
+            ids,
+            shims,
+            kfuncs: image.kfuncs.iter().map(target).collect(),
+            helpers: image.helpers.iter().map(|(number, call)| (*number, target(call))).collect(),
+        }
+    }
+
+    pub(super) fn helper(&self, number: u32) -> Option<HostTarget> {
+        let at = self.helpers.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        Some(self.helpers[at].1)
+    }
+}
+
+pub(super) struct Translator<'a, 'f> {
+    pub(super) b: FunctionBuilder<'f>,
+    module: &'f mut JITModule,
+    pub(super) source: &'a Source<'a>,
+    index: usize,
+    pub(super) vm: Value,
+    r10: Value,
+    /// Native address of the frame's end: where r10 points.
+    frame: Value,
+    regs: [Variable; 10],
+    fuel: Variable,
+    may_goto: Option<Variable>,
+    /// Instructions since the fuel variable was last lowered.
+    pending: i64,
+    blocks: BTreeMap<usize, Block>,
+    /// Which registers hold a known map.
+    maps: [Option<usize>; 11],
+    guest_region: AliasRegion,
+    vm_region: AliasRegion,
+    pub(super) pc: usize,
+}
+
+/// Builds `func` from function `index` of the source.
+pub(super) fn translate(
+    module: &mut JITModule,
+    func: &mut Function,
+    context: &mut FunctionBuilderContext,
+    source: &Source<'_>,
+    index: usize,
+) {
+    let region = |func: &mut Function, user_id, description: &'static str| {
+        func.dfg.alias_regions.insert(AliasRegionData { user_id, description: description.into() })
+    };
+    let guest_region = region(func, 0, "guest");
+    let vm_region = region(func, 1, "control block");
+    let ops = source.programs[index];
+    let uses_may_goto = ops.iter().any(|op| matches!(op, Op::MayGoto(_)));
+    let mut b = FunctionBuilder::new(func, context);
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    let regs = std::array::from_fn(|_| b.declare_var(types::I64));
+    let fuel = b.declare_var(types::I64);
+    let may_goto = uses_may_goto.then(|| b.declare_var(types::I64));
+    let params = b.block_params(entry).to_vec();
+    let (vm, r10) = (params[0], params[1]);
+    let guest = b.ins().iadd_imm_s(vm, VM_TO_GUEST as i64);
+    let frame = b.ins().iadd(guest, r10);
+    let mut translator = Translator {
+        b,
+        module,
+        source,
+        index,
+        vm,
+        r10,
+        frame,
+        regs,
+        fuel,
+        may_goto,
+        pending: 0,
+        blocks: BTreeMap::new(),
+        maps: [None; 11],
+        guest_region,
+        vm_region,
+        pc: 0,
+    };
+    translator.enter(&params[2..]);
+    translator.body(ops);
+    translator.b.seal_all_blocks();
+    let config = translator.module.target_config();
+    translator.b.finalize(config);
+}
+
+impl Translator<'_, '_> {
+    /// Defines every variable; checks that the frame lies on the stack.
+    fn enter(&mut self, args: &[Value]) {
+        let zero = self.iconst(0);
+        for (number, variable) in self.regs.into_iter().enumerate() {
+            let arg = number.checked_sub(1).and_then(|at| args.get(at));
+            self.b.def_var(variable, arg.copied().unwrap_or(zero));
+        }
+        let fuel = self.load_vm(types::I64, offset_of!(Vm, fuel));
+        self.b.def_var(self.fuel, fuel);
+        if let Some(variable) = self.may_goto {
+            let turns = self.iconst(MAX_MAY_GOTO as i64);
+            self.b.def_var(variable, turns);
+        }
+        let overflow =
+            self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, self.r10, STACK_LOW as i64);
+        self.raise_if(overflow, Raise::StackOverflow);
+    }
+
+    fn body(&mut self, ops: &[Op]) {
+        for slot in leaders(ops) {
+            let block = self.b.create_block();
+            self.blocks.insert(slot, block);
+        }
+        let first = self.blocks[&0];
+        self.b.ins().jump(first, &[]);
+        let mut open = false;
+        for (slot, op) in ops.iter().enumerate() {
+            if let Some(block) = self.blocks.get(&slot).copied() {
+                if open {
+                    self.flush();
+                    self.b.ins().jump(block, &[]);
+                }
+                self.b.switch_to_block(block);
+                self.maps = [None; 11];
+                self.pending = 0;
+                open = true;
+            }
+            if *op == Op::Tail || !open {
+                continue;
+            }
+            self.pc = slot;
+            self.b.set_srcloc(SourceLoc::new(slot as u32));
+            self.pending += 1;
+            open = self.op(op, slot);
+        }
+    }
+
+    /// Translates one operation; whether execution goes on behind it.
+    fn op(&mut self, op: &Op, slot: usize) -> bool {
+        match *op {
+            Op::Const { dst, value } => {
+                let constant = self.iconst(value as i64);
+                self.set(dst, constant);
+                self.maps[usize::from(dst)] = layout::handle_map(value);
+            }
+            Op::Load { bytes, signed, dst, base, off } => self.load(bytes, signed, dst, base, off),
+            Op::Store { bytes, base, off, value } => {
+                let value = self.operand(value, false);
+                self.store(bytes, base, off, value);
+            }
+            Op::Atomic { bytes, op, fetch, base, off, src } => {
+                self.atomic(bytes, op, fetch, (base, off), src);
+            }
+            Op::Goto(target) => {
+                self.flush();
+                let block = self.edge(slot, target);
+                self.b.ins().jump(block, &[]);
+                return false;
+            }
+            Op::Branch { wide, cond, left, right, target } => {
+                let taken = self.condition(wide, cond, left, right);
+                self.branch(taken, slot, target);
+                return false;
+            }
+            Op::MayGoto(target) => {
+                self.may_goto(slot, target);
+                return false;
+            }
+            Op::Call(callee) => self.call(callee),
+            Op::Exit => {
+                self.flush();
+                self.store_fuel();
+                let result = self.get(0);
+                self.b.ins().return_(&[result]);
+                return false;
+            }
+            Op::Poison => {
+                self.flush();
+                self.raise(Raise::Poison);
+                return false;
+            }
+            Op::Tail => {}
+            Op::Alu { .. }
+            | Op::Neg { .. }
+            | Op::MovSx { .. }
+            | Op::Swap { .. }
+            | Op::Truncate { .. } => self.alu(op),
+        }
+        true
+    }
+
+    fn condition(&mut self, wide: bool, cond: Cond, left: u8, right: Src) -> Value {
+        let left = self.get_width(left, wide);
+        let right = self.operand(right, !wide);
+        let code = match cond {
+            Cond::Set => {
+                let both = self.b.ins().band(left, right);
+                return self.b.ins().icmp_imm_u(IntCC::NotEqual, both, 0);
+            }
+            Cond::Eq => IntCC::Equal,
+            Cond::Ne => IntCC::NotEqual,
+            Cond::Gt => IntCC::UnsignedGreaterThan,
+            Cond::Ge => IntCC::UnsignedGreaterThanOrEqual,
+            Cond::Lt => IntCC::UnsignedLessThan,
+            Cond::Le => IntCC::UnsignedLessThanOrEqual,
+            Cond::SGt => IntCC::SignedGreaterThan,
+            Cond::SGe => IntCC::SignedGreaterThanOrEqual,
+            Cond::SLt => IntCC::SignedLessThan,
+            Cond::SLe => IntCC::SignedLessThanOrEqual,
+        };
+        self.b.ins().icmp(code, left, right)
+    }
+
+    /// Ends the block: to `target` if `taken`, else to the next slot.
+    fn branch(&mut self, taken: Value, slot: usize, target: usize) {
+        self.flush();
+        let next = self.blocks[&(slot + 1)];
+        let to = if target > slot { self.blocks[&target] } else { self.b.create_block() };
+        self.b.ins().brif(taken, to, &[], next, &[]);
+        if target <= slot {
+            self.b.switch_to_block(to);
+            let block = self.edge(slot, target);
+            self.b.ins().jump(block, &[]);
+        }
+    }
+
+    /// The block of a taken jump's target, after a look at the fuel if the jump goes backwards.
+    fn edge(&mut self, slot: usize, target: usize) -> Block {
+        if target <= slot {
+            self.check_fuel();
+        }
+        self.blocks[&target]
+    }
+
+    fn may_goto(&mut self, slot: usize, target: usize) {
+        let Some(variable) = self.may_goto else { return };
+        let turns = self.b.use_var(variable);
+        let none = self.b.ins().icmp_imm_u(IntCC::Equal, turns, 0);
+        let fewer = self.b.ins().iadd_imm_s(turns, -1);
+        let left = self.b.ins().select(none, turns, fewer);
+        self.b.def_var(variable, left);
+        self.branch(none, slot, target);
+    }
+
+    fn call(&mut self, callee: Callee) {
+        match callee {
+            Callee::Function(index) => self.call_function(index),
+            Callee::Helper(number) => {
+                if !self.inline_helper(number) {
+                    self.host_call(self.source.helper(number), Callee::Helper(number));
+                }
+            }
+            Callee::Kfunc(index) => {
+                if !self.inline_kfunc(index) {
+                    let target = self.source.kfuncs.get(index).copied();
+                    self.host_call(target, Callee::Kfunc(index));
+                }
+            }
+        }
+        let zero = self.iconst(0);
+        for number in 1..=5 {
+            self.set(number, zero);
+        }
+    }
+
+    fn call_function(&mut self, index: usize) {
+        self.flush();
+        self.check_fuel();
+        self.store_fuel();
+        let below = self.b.ins().iadd_imm_s(self.r10, -(FRAME_BYTES as i64));
+        let mut args = vec![self.vm, below];
+        for number in 1..=self.source.arities[index] {
+            args.push(self.get(number as u8));
+        }
+        let callee = self.module.declare_func_in_func(self.source.ids[index], self.b.func);
+        let call = self.b.ins().call(callee, &args);
+        let result = self.b.inst_results(call)[0];
+        self.reload_fuel();
+        self.set(0, result);
+    }
+
+    /// Calls a shim; r0 becomes its result.
+    pub(super) fn host_call(&mut self, target: Option<HostTarget>, callee: Callee) {
+        let Some(target) = target else {
+            // Every callee of an image is resolved; this is unreachable code kept safe.
+            self.raise(Raise::Pending);
+            let after = self.b.create_block();
+            self.b.switch_to_block(after);
+            return;
+        };
+        let (arity, calls_back) = match callee {
+            Callee::Helper(number) if target.builtin => {
+                (crate::helpers::arity(number), crate::helpers::calls_back(number))
+            }
+            _ => (5, false),
+        };
+        self.flush();
+        if calls_back {
+            self.store_fuel();
+            let below = self.b.ins().iadd_imm_s(self.r10, -(FRAME_BYTES as i64));
+            self.store_vm(below, offset_of!(Vm, sp));
+        }
+        let shim = if target.builtin { self.source.shims.builtin } else { self.source.shims.env };
+        let mut args = vec![self.vm];
+        for number in 1..=5 {
+            let arg = if number <= arity { self.get(number as u8) } else { self.iconst(0) };
+            args.push(arg);
+        }
+        args.push(self.iconst(target.address as i64));
+        let (result, trapped) = self.call_shim(shim, &args);
+        if calls_back {
+            self.reload_fuel();
+        }
+        let trapped = self.b.ins().icmp_imm_u(IntCC::NotEqual, trapped, 0);
+        self.raise_if(trapped, Raise::Pending);
+        self.set(0, result);
+    }
+
+    fn call_shim(&mut self, shim: usize, args: &[Value]) -> (Value, Value) {
+        let mut signature = Signature::new(CallConv::SystemV);
+        signature.params.extend(args.iter().map(|_| AbiParam::new(types::I64)));
+        signature.returns.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
+        let signature = self.b.import_signature(signature);
+        let address = self.iconst(shim as i64);
+        let call = self.b.ins().call_indirect(signature, address, args);
+        let results = self.b.inst_results(call);
+        (results[0], results[1])
+    }
+
+    // Traps and fuel.
+
+    /// Leaves with a trap at the current instruction; ends the block. The fuel must be flushed.
+    fn raise(&mut self, why: Raise) {
+        self.store_fuel();
+        let mut signature = Signature::new(CallConv::SystemV);
+        signature.params.extend([AbiParam::new(types::I64); 4]);
+        let signature = self.b.import_signature(signature);
+        let address = self.iconst(self.source.shims.raise as i64);
+        let (why, index, pc) = (why as i64, self.index as i64, self.pc as i64);
+        let args = [self.vm, self.iconst(why), self.iconst(index), self.iconst(pc)];
+        self.b.ins().call_indirect(signature, address, &args);
+        self.b.ins().trap(cranelift_codegen::ir::TrapCode::unwrap_user(1));
+    }
+
+    fn raise_if(&mut self, condition: Value, why: Raise) {
+        let (cold, on) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(cold);
+        self.b.ins().brif(condition, cold, &[], on, &[]);
+        self.b.switch_to_block(cold);
+        self.raise(why);
+        self.b.switch_to_block(on);
+    }
+
+    /// Lowers the fuel variable by the instructions since the last time.
+    pub(super) fn flush(&mut self) {
+        if self.pending > 0 {
+            let fuel = self.b.use_var(self.fuel);
+            let fuel = self.b.ins().iadd_imm_s(fuel, -self.pending);
+            self.b.def_var(self.fuel, fuel);
+            self.pending = 0;
+        }
+    }
+
+    fn check_fuel(&mut self) {
+        let fuel = self.b.use_var(self.fuel);
+        let empty = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
+        self.raise_if(empty, Raise::OutOfFuel);
+    }
+
+    fn store_fuel(&mut self) {
+        let fuel = self.b.use_var(self.fuel);
+        self.store_vm(fuel, offset_of!(Vm, fuel));
+    }
+
+    fn reload_fuel(&mut self) {
+        let fuel = self.load_vm(types::I64, offset_of!(Vm, fuel));
+        self.b.def_var(self.fuel, fuel);
+    }
+
+    // Registers and memory.
+
+    pub(super) fn get(&mut self, number: u8) -> Value {
+        match self.regs.get(usize::from(number)) {
+            Some(variable) => self.b.use_var(*variable),
+            None => self.r10,
+        }
+    }
+
+    pub(super) fn get_width(&mut self, number: u8, wide: bool) -> Value {
+        let value = self.get(number);
+        if wide { value } else { self.b.ins().ireduce(types::I32, value) }
+    }
+
+    pub(super) fn set(&mut self, number: u8, value: Value) {
+        self.maps[usize::from(number)] = None;
+        if let Some(variable) = self.regs.get(usize::from(number)) {
+            self.b.def_var(*variable, value);
+        }
+    }
+
+    /// The map that a register is known to hold.
+    pub(super) fn map_in(&self, number: u8) -> Option<usize> {
+        self.maps[usize::from(number)]
+    }
+
+    pub(super) fn copy_map(&mut self, dst: u8, src: u8) {
+        self.maps[usize::from(dst)] = self.maps[usize::from(src)];
+    }
+
+    pub(super) fn operand(&mut self, src: Src, narrow: bool) -> Value {
+        match src {
+            Src::Reg(number) => self.get_width(number, !narrow),
+            Src::Imm(value) if narrow => {
+                self.b.ins().iconst(types::I32, i64::from(value as i32 as u32))
+            }
+            Src::Imm(value) => self.iconst(value),
+        }
+    }
+
+    pub(super) fn iconst(&mut self, value: i64) -> Value {
+        self.b.ins().iconst(types::I64, value)
+    }
+
+    fn vm_flags(&self) -> MemFlagsData {
+        MemFlagsData::trusted().with_alias_region(Some(self.vm_region))
+    }
+
+    /// Loads a field of the control block.
+    pub(super) fn load_vm(&mut self, ty: Type, offset: usize) -> Value {
+        let flags = self.vm_flags();
+        self.b.ins().load(ty, flags, self.vm, offset as i32)
+    }
+
+    fn store_vm(&mut self, value: Value, offset: usize) {
+        let flags = self.vm_flags();
+        self.b.ins().store(flags, value, self.vm, offset as i32);
+    }
+
+    /// Where an access goes: a native base, a constant offset, and what Cranelift may assume.
+    fn place(&mut self, base: u8, off: i16, bytes: u8) -> (Value, i32, MemFlagsData) {
+        let flags = MemFlagsData::new().with_alias_region(Some(self.guest_region));
+        let off = i32::from(off);
+        if base == 10 && off >= -(FRAME_BYTES as i32) && off + i32::from(bytes) <= 0 {
+            return (self.frame, off, flags.with_notrap());
+        }
+        let address = self.get(base);
+        let (native, start) = self.native(address);
+        (native, start + off, flags)
+    }
+
+    /// The native address of a guest address, forced into the region, in two parts.
+    pub(super) fn native(&mut self, address: Value) -> (Value, i32) {
+        let low = self.b.ins().ireduce(types::I32, address);
+        let low = self.b.ins().uextend(types::I64, low);
+        (self.b.ins().iadd(self.vm, low), VM_TO_GUEST as i32)
+    }
+
+    /// Flags of an access that may fault.
+    pub(super) fn guest_flags(&self) -> MemFlagsData {
+        MemFlagsData::new().with_alias_region(Some(self.guest_region))
+    }
+
+    fn load(&mut self, bytes: u8, signed: bool, dst: u8, base: u8, off: i16) {
+        let (place, off, flags) = self.place(base, off, bytes);
+        let loaded = self.b.ins().load(int(bytes), flags, place, off);
+        let value = match (bytes, signed) {
+            (8, _) => loaded,
+            (_, false) => self.b.ins().uextend(types::I64, loaded),
+            (_, true) => self.b.ins().sextend(types::I64, loaded),
+        };
+        self.set(dst, value);
+    }
+
+    fn store(&mut self, bytes: u8, base: u8, off: i16, value: Value) {
+        let (place, off, flags) = self.place(base, off, bytes);
+        let value = if bytes == 8 { value } else { self.b.ins().ireduce(int(bytes), value) };
+        self.b.ins().store(flags, value, place, off);
+    }
+
+    /// One thread runs an instance: a plain load, operation and store are atomic enough.
+    fn atomic(&mut self, bytes: u8, op: Rmw, fetch: bool, (base, off): (u8, i16), src: u8) {
+        let (place, off, flags) = self.place(base, off, bytes);
+        let ty = int(bytes);
+        let old = self.b.ins().load(ty, flags, place, off);
+        let operand = self.get_width(src, bytes == 8);
+        let new = match op {
+            Rmw::Add => self.b.ins().iadd(old, operand),
+            Rmw::Or => self.b.ins().bor(old, operand),
+            Rmw::And => self.b.ins().band(old, operand),
+            Rmw::Xor => self.b.ins().bxor(old, operand),
+            Rmw::Xchg => operand,
+            Rmw::CmpXchg => {
+                let expected = self.get_width(0, bytes == 8);
+                let equal = self.b.ins().icmp(IntCC::Equal, old, expected);
+                self.b.ins().select(equal, operand, old)
+            }
+        };
+        self.b.ins().store(flags, new, place, off);
+        if fetch {
+            let old = if bytes == 8 { old } else { self.b.ins().uextend(types::I64, old) };
+            self.set(if op == Rmw::CmpXchg { 0 } else { src }, old);
+        }
+    }
+}
+
+fn int(bytes: u8) -> Type {
+    match bytes {
+        1 => types::I8,
+        2 => types::I16,
+        4 => types::I32,
+        _ => types::I64,
+    }
+}
+
+/// Slots at which a block starts.
+fn leaders(ops: &[Op]) -> Vec<usize> {
+    let mut starts = vec![0];
+    for (slot, op) in ops.iter().enumerate() {
+        match *op {
+            Op::Goto(target) => starts.push(target),
+            Op::Branch { target, .. } | Op::MayGoto(target) => starts.extend([target, slot + 1]),
+            _ => {}
+        }
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
