@@ -356,3 +356,128 @@ impl IdleCpus {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn mask(cpus: &[u32]) -> CpuMask {
+        let mut mask = CpuMask::EMPTY;
+        cpus.iter().for_each(|cpu| mask.set(*cpu));
+        mask
+    }
+
+    #[test]
+    fn masks_have_the_kernels_layout() {
+        let m = mask(&[0, 63, 64, 1023, 5000]);
+        assert_eq!((m.words()[0], m.words()[1], m.words()[15]), (1 | 1 << 63, 1, 1 << 63));
+        assert_eq!(m.iter().collect::<Vec<_>>(), [0, 63, 64, 1023]);
+        assert_eq!(
+            (m.count(), m.first(), m.test(64), m.test(65), m.test(5000)),
+            (4, Some(0), true, false, false)
+        );
+        assert_eq!(CpuMask::from_list(&CpuList(vec![(0, 0), (63, 64), (1023, 9999)])), m);
+        assert_eq!((CpuMask::first_n(65).count(), CpuMask::first_n(9999).count()), (65, 1024));
+        assert_eq!(m.and(&CpuMask::first_n(64)).or(&CpuMask::one(3)), mask(&[0, 3, 63]));
+        assert_eq!(m.first_and(&mask(&[64, 1023])), Some(64));
+        assert!(
+            mask(&[63]).is_subset(&m) && !m.is_subset(&mask(&[63])) && m.intersects(&mask(&[63]))
+        );
+        assert!(
+            CpuMask::EMPTY.is_empty()
+                && m.and_not(&m).is_empty()
+                && CpuMask::from_words(*m.words()) == m
+        );
+    }
+
+    #[test]
+    fn a_whole_core_comes_before_a_half_one() {
+        let mut idle = IdleCpus::new(&"1x3x2".parse().unwrap());
+        let all = CpuMask::first_n(6);
+        assert!(idle.claim(2), "CPU 3's core is no longer whole");
+        assert_eq!(idle.cores(), &mask(&[0, 1, 4, 5]));
+        assert_eq!(idle.pick(0, &all, None, true), Some(1), "the search starts behind CPU 0");
+        assert_eq!(idle.pick(0, &all, None, true), Some(4));
+        assert_eq!(idle.pick(0, &all, None, true), None);
+        assert_eq!(idle.pick(0, &all, None, false), Some(5), "behind CPU 4, the last pick");
+        assert_eq!(idle.pick(0, &all, Some(&mask(&[3])), false), Some(3));
+        assert_eq!(idle.pick(0, &mask(&[1, 2, 3]), None, false), None);
+        idle.update(2, true);
+        assert_eq!(idle.cores(), &CpuMask::EMPTY);
+        idle.update(3, true);
+        assert_eq!(idle.cores(), &mask(&[2, 3]));
+        idle.update(3, false);
+        assert_eq!((idle.cores(), idle.cpus()), (&CpuMask::EMPTY, &mask(&[0, 2])));
+        assert!(idle.is_idle(2) && !idle.is_idle(3));
+    }
+
+    #[test]
+    fn the_default_choice_follows_the_kernels_order() {
+        let mut idle = IdleCpus::new(&"1x3x2".parse().unwrap());
+        let all = CpuMask::first_n(6);
+        let ask = SelectCpu { prev_cpu: 2, waker_cpu: 0, allowed: &all, sync: false };
+        assert_eq!(idle.select_default(SelectCpu { sync: true, ..ask }), (0, true));
+        assert!(idle.is_idle(0), "the waker's CPU is not claimed: it is busy, with the waker");
+        assert_eq!(idle.select_default(ask), (2, true), "the previous CPU on an idle core");
+        assert_eq!(
+            idle.select_default(SelectCpu { prev_cpu: 3, ..ask }),
+            (1, true),
+            "an idle core before prev_cpu"
+        );
+        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (4, true));
+        assert_eq!(
+            idle.select_default(SelectCpu { prev_cpu: 3, ..ask }),
+            (3, true),
+            "now the idle previous CPU"
+        );
+        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (5, true));
+        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (0, true));
+        assert_eq!(idle.select_default(SelectCpu { prev_cpu: 3, ..ask }), (3, false));
+        assert_eq!(
+            idle.select_default(SelectCpu { sync: true, ..ask }),
+            (2, false),
+            "no sync without an idle CPU"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_search_is_the_plain_one(
+            idle in prop::collection::vec(0u32..1024, 0..60),
+            allowed in prop::collection::vec(0u32..1024, 0..600),
+            start in 0u32..1100,
+            dense: bool,
+        ) {
+            let idle = Summed::new(mask(&idle));
+            let allowed = if dense { CpuMask::first_n(1024) } else { mask(&allowed) };
+            let both: Vec<u32> = idle.mask.and(&allowed).iter().collect();
+            let from = if start < 1024 { start } else { 0 };
+            let expected = both.iter().find(|cpu| **cpu >= from).or(both.first()).copied();
+            prop_assert_eq!(idle.next_wrap(start, &allowed, None), expected);
+        }
+
+        #[test]
+        fn idle_marks_stay_consistent(steps in prop::collection::vec((0u32..3, 0u32..130), 1..200)) {
+            let topology: Topology = "5x13x2".parse().unwrap();
+            let mut idle = IdleCpus::new(&topology);
+            for (what, cpu) in steps {
+                match what {
+                    0 => idle.update(cpu, true),
+                    1 => idle.update(cpu, false),
+                    _ => {
+                        let was = idle.is_idle(cpu);
+                        prop_assert_eq!(idle.claim(cpu), was);
+                    }
+                }
+                prop_assert_eq!(Summed::new(idle.cpus.mask), idle.cpus.clone());
+                prop_assert_eq!(Summed::new(idle.cores.mask), idle.cores.clone());
+                for cpu in topology.all().iter() {
+                    let whole = topology.siblings(cpu).is_subset(idle.cpus());
+                    prop_assert_eq!(idle.cores().test(cpu), whole);
+                }
+            }
+        }
+    }
+}

@@ -1,10 +1,10 @@
 //! Executes the operations of actors.
 
-use fairground_workload::{Duration, Role, Workload};
+use fairground_workload::{Duration, Workload};
 
-use super::compile::{Code, NO_CODE, Step, compile};
+use super::compile::{Code, Step, compile};
 use super::members::Members;
-use super::sync::{ListId, Shared, WaitLink};
+use super::sync::{Shared, WaitLink};
 use super::{
     ActorError, ActorId, AffinityId, Effect, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT, Need,
 };
@@ -14,7 +14,7 @@ use crate::prng::{Prng, STREAM_TASKS};
 
 /// How far the operation at hand is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// Not begun.
     Start,
     /// The CPU time of its system call runs.
@@ -41,45 +41,45 @@ enum Phase {
 
 /// Where a program is.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    pc: u32,
-    phase: Phase,
+pub(super) struct Frame {
+    pub(super) pc: u32,
+    pub(super) phase: Phase,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
-    progress: u64,
+    pub(super) progress: u64,
     /// CPU time left of a cut computation, ns.
-    left_ns: u64,
+    pub(super) left_ns: u64,
 }
 
 /// A task's user space.
 #[derive(Clone, Debug)]
 pub(super) struct Actor {
-    frames: [Frame; 2],
+    pub(super) frames: [Frame; 2],
     /// 0: in the program; 1: in the signal handler.
-    level: usize,
+    pub(super) level: usize,
     /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
-    pending: bool,
-    handler: u32,
+    pub(super) pending: bool,
+    pub(super) handler: u32,
     /// The first of its registers.
-    regs: u32,
-    spec: u32,
-    nth: u64,
+    pub(super) regs: u32,
+    pub(super) spec: u32,
+    pub(super) nth: u64,
     /// Tells this actor from others that had its number.
-    birth: u64,
-    parent: Option<(u32, u64)>,
-    children: u32,
+    pub(super) birth: u64,
+    pub(super) parent: Option<(u32, u64)>,
+    pub(super) children: u32,
     pub(super) wait: WaitLink,
-    prng: Prng,
+    pub(super) prng: Prng,
 }
 
 impl Actor {
     #[inline]
-    fn frame(&mut self) -> &mut Frame {
+    pub(super) fn frame(&mut self) -> &mut Frame {
         &mut self.frames[self.level]
     }
 
     /// Whether a pending signal may interrupt what the actor does.
     #[inline]
-    fn takes_signal(&self) -> bool {
+    pub(super) fn takes_signal(&self) -> bool {
         self.pending && self.level == 0
     }
 }
@@ -87,21 +87,21 @@ impl Actor {
 /// The user space of all tasks of a workload.
 #[derive(Clone, Debug)]
 pub struct Actors {
-    code: Code,
-    actors: Vec<Actor>,
-    shared: Shared,
-    members: Vec<Members>,
-    regs: Vec<u64>,
-    free: Vec<u32>,
+    pub(super) code: Code,
+    pub(super) actors: Vec<Actor>,
+    pub(super) shared: Shared,
+    pub(super) members: Vec<Members>,
+    pub(super) regs: Vec<u64>,
+    pub(super) free: Vec<u32>,
     /// Register blocks of released actors, per group.
-    free_regs: Vec<Vec<u32>>,
-    root: Prng,
-    syscall_ns: u64,
-    births: u64,
-    living: u32,
-    max_living: u32,
-    instant_ns: u64,
-    instant_ops: u64,
+    pub(super) free_regs: Vec<Vec<u32>>,
+    pub(super) root: Prng,
+    pub(super) syscall_ns: u64,
+    pub(super) births: u64,
+    pub(super) living: u32,
+    pub(super) max_living: u32,
+    pub(super) instant_ns: u64,
+    pub(super) instant_ops: u64,
 }
 
 impl Actors {
@@ -444,285 +444,23 @@ impl Actors {
     }
 
     #[inline]
-    fn finish(&mut self, id: u32) -> Option<Need> {
+    pub(super) fn finish(&mut self, id: u32) -> Option<Need> {
         self.actors[id as usize].frame().phase = Phase::Finished;
         None
     }
 
     /// One of `count` parts of the operation is done; each is a system call of its own.
     #[inline]
-    fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
+    pub(super) fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
         let frame = self.actors[id as usize].frame();
         frame.progress = progress;
         frame.phase = if more { Phase::Start } else { Phase::Finished };
         None
     }
-
-    #[inline]
-    fn sleep(&mut self, id: u32, length: Duration, now_ns: u64) -> Option<Need> {
-        let actor = &mut self.actors[id as usize];
-        let at_ns = now_ns.saturating_add(draw(&mut actor.prng, length));
-        if actor.takes_signal() {
-            return self.finish(id);
-        }
-        actor.frame().phase = Phase::Asleep;
-        Some(Need::SleepUntil { at_ns })
-    }
-
-    #[inline]
-    fn timer_wait(&mut self, id: u32, reg: u32, period_ns: u64, now_ns: u64) -> Option<Need> {
-        let actor = &mut self.actors[id as usize];
-        let takes_signal = actor.takes_signal();
-        let last = &mut self.regs[(actor.regs + reg) as usize];
-        let frame = &mut actor.frames[actor.level];
-        // Not begun again after a signal: this is a new wait, and the next expiry counts from the last one.
-        if frame.progress == 0 {
-            let base_ns = if *last == 0 { now_ns } else { *last };
-            *last = base_ns.saturating_add(period_ns);
-            frame.progress = *last;
-        }
-        if now_ns >= frame.progress {
-            return self.finish(id);
-        }
-        if takes_signal {
-            frame.phase = Phase::Retry;
-            return None;
-        }
-        frame.phase = Phase::Waiting;
-        Some(Need::SleepUntil { at_ns: frame.progress })
-    }
-
-    /// Lets the actor wait in a list, unless a signal has it look again later.
-    fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
-        let actor = &mut self.actors[id as usize];
-        if actor.takes_signal() {
-            actor.frame().phase = Phase::Retry;
-            return None;
-        }
-        actor.frame().phase = Phase::Waiting;
-        self.shared.wait(&mut self.actors, list, id);
-        Some(Need::Block)
-    }
-
-    /// Wakes the first actor of a list, to look again.
-    fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) {
-        if let Some(first) = self.shared.take_first(&mut self.actors, list) {
-            self.actors[first as usize].frame().phase = Phase::Ready;
-            effects.push(Effect::Wake { actor: ActorId(first), sync: true });
-        }
-    }
-
-    fn pipe_write(
-        &mut self,
-        id: u32,
-        pipe: u32,
-        bytes: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Need> {
-        let state = &mut self.shared.pipes[pipe as usize];
-        let frame = self.actors[id as usize].frame();
-        let written = (bytes - frame.progress).min(state.capacity - state.bytes);
-        state.bytes += written;
-        frame.progress += written;
-        let (done, room) = (frame.progress == bytes, state.bytes < state.capacity);
-        if written > 0 {
-            self.wake_first(self.shared.readers(pipe), effects);
-        }
-        if !done {
-            return self.block(id, self.shared.writers(pipe));
-        }
-        if room {
-            self.wake_first(self.shared.writers(pipe), effects);
-        }
-        self.finish(id)
-    }
-
-    fn pipe_read(
-        &mut self,
-        id: u32,
-        pipe: u32,
-        bytes: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Need> {
-        let state = &mut self.shared.pipes[pipe as usize];
-        let read = bytes.min(state.bytes);
-        if read == 0 && bytes > 0 {
-            return self.block(id, self.shared.readers(pipe));
-        }
-        state.bytes -= read;
-        let more = state.bytes > 0;
-        if read > 0 {
-            self.wake_first(self.shared.writers(pipe), effects);
-        }
-        if more {
-            self.wake_first(self.shared.readers(pipe), effects);
-        }
-        self.finish(id)
-    }
-
-    /// A message goes straight to a receiver that waits for one, as `pipelined_send` in `ipc/msg.c` does it.
-    fn send(&mut self, id: u32, queue: u32, effects: &mut Vec<Effect>) -> Option<Need> {
-        if let Some(receiver) =
-            self.shared.take_first(&mut self.actors, self.shared.receivers(queue))
-        {
-            self.received(receiver);
-            effects.push(Effect::Wake { actor: ActorId(receiver), sync: false });
-            return self.finish(id);
-        }
-        let state = &mut self.shared.queues[queue as usize];
-        if state.messages >= state.capacity {
-            return self.block(id, self.shared.senders(queue));
-        }
-        state.messages += 1;
-        self.finish(id)
-    }
-
-    fn receive(
-        &mut self,
-        id: u32,
-        queue: u32,
-        count: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Need> {
-        if count == 0 {
-            return self.finish(id);
-        }
-        let sender = self.shared.take_first(&mut self.actors, self.shared.senders(queue));
-        let state = &mut self.shared.queues[queue as usize];
-        match sender {
-            // The room that this message leaves is the waiting sender's.
-            Some(sender) => {
-                self.finish(sender);
-                effects.push(Effect::Wake { actor: ActorId(sender), sync: false });
-            }
-            None if state.messages > 0 => state.messages -= 1,
-            None => return self.block(id, self.shared.receivers(queue)),
-        }
-        self.received(id);
-        None
-    }
-
-    /// One message of a [`Step::Receive`] has arrived.
-    fn received(&mut self, id: u32) {
-        let frame = *self.actors[id as usize].frame();
-        let progress = frame.progress + 1;
-        let more = matches!(self.code.steps[frame.pc as usize], Step::Receive { count, .. } if progress < count);
-        self.finish_part(id, progress, more);
-    }
-
-    fn wait_children(&mut self, id: u32) -> Option<Need> {
-        let actor = &mut self.actors[id as usize];
-        if actor.children == 0 {
-            return self.finish(id);
-        }
-        if actor.takes_signal() {
-            actor.frame().phase = Phase::Retry;
-            return None;
-        }
-        actor.frame().phase = Phase::Waiting;
-        Some(Need::Block)
-    }
-
-    fn fork(
-        &mut self,
-        id: u32,
-        spec: usize,
-        count: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Result<Option<Need>, ActorError> {
-        let progress = self.actors[id as usize].frame().progress;
-        if progress >= count {
-            return Ok(self.finish(id));
-        }
-        if self.living >= self.max_living {
-            return Err(ActorError::TooManyTasks {
-                task: self.task_name(ActorId(id)),
-                limit: self.max_living,
-            });
-        }
-        let child = self.spawn(spec, Some(ActorId(id)));
-        effects.push(Effect::Fork { child });
-        Ok(self.finish_part(id, progress + 1, progress + 1 < count))
-    }
-
-    fn exit(&mut self, id: u32, effects: &mut Vec<Effect>) -> Need {
-        let actor = &mut self.actors[id as usize];
-        (actor.level, actor.pending) = (0, false);
-        actor.frames[0].phase = Phase::Ended;
-        let (spec, nth, parent) = (actor.spec, actor.nth, actor.parent);
-        self.members[spec as usize].remove(nth);
-        self.living -= 1;
-        if let Some(parent) = self.living_parent(parent) {
-            let actor = &mut self.actors[parent as usize];
-            actor.children -= 1;
-            let frame = actor.frame();
-            let waits = matches!(self.code.steps[frame.pc as usize], Step::WaitChildren);
-            if waits && frame.phase == Phase::Waiting && actor.children == 0 {
-                self.finish(parent);
-                effects.push(Effect::Wake { actor: ActorId(parent), sync: true });
-            }
-        }
-        Need::Exit
-    }
-
-    fn living_parent(&self, parent: Option<(u32, u64)>) -> Option<u32> {
-        let (id, birth) = parent?;
-        let actor = &self.actors[id as usize];
-        (actor.birth == birth && actor.frames[0].phase != Phase::Ended).then_some(id)
-    }
-
-    /// One `kill` of one target; a group is signalled one after the other, in the order of its numbers.
-    fn signal(&mut self, id: u32, role: Role, effects: &mut Vec<Effect>) -> Option<Need> {
-        let from = self.actors[id as usize].frame().progress;
-        let (target, next) = match role {
-            Role::All(spec) => {
-                let target = self.members[spec].at_or_after(from);
-                let next = target.and_then(|(nth, _)| self.members[spec].at_or_after(nth + 1));
-                (target.map(|(_, actor)| actor), next.map(|(nth, _)| nth))
-            }
-            Role::One(spec, nth) => {
-                let found = self.members[spec].at_or_after(u64::from(nth));
-                (found.filter(|(found, _)| *found == u64::from(nth)).map(|(_, actor)| actor), None)
-            }
-            Role::Parent => (self.living_parent(self.actors[id as usize].parent), None),
-        };
-        if let Some(target) = target {
-            self.deliver(target, effects);
-        }
-        self.finish_part(id, next.unwrap_or(0), next.is_some())
-    }
-
-    /// A signal reaches an actor.
-    fn deliver(&mut self, id: u32, effects: &mut Vec<Effect>) {
-        let actor = &mut self.actors[id as usize];
-        let handled = actor.handler != NO_CODE;
-        if actor.pending || (!handled && actor.level == 0 && actor.frames[0].phase != Phase::Asleep)
-        {
-            return;
-        }
-        actor.pending = handled;
-        if actor.level != 0 {
-            return;
-        }
-        let wake = Effect::Wake { actor: ActorId(id), sync: false };
-        match actor.frames[0].phase {
-            Phase::Asleep => {
-                actor.frames[0].phase = Phase::Finished;
-                effects.push(wake);
-            }
-            Phase::Waiting => {
-                actor.frames[0].phase = Phase::Retry;
-                self.shared.leave(&mut self.actors, id);
-                effects.push(wake);
-            }
-            Phase::Computing => effects.push(Effect::Signal { actor: ActorId(id) }),
-            _ => {}
-        }
-    }
 }
 
 #[inline]
-fn draw(prng: &mut Prng, length: Duration) -> u64 {
+pub(super) fn draw(prng: &mut Prng, length: Duration) -> u64 {
     match length {
         Duration::Fixed(ns) => ns,
         Duration::Uniform { low, high } => prng.between(low, high),

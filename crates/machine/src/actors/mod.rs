@@ -15,6 +15,7 @@
 //!
 //! A system call costs [`crate::CostModel::syscall_ns`] of CPU time first and has its effect at the end of that time.
 
+mod calls;
 mod compile;
 mod engine;
 mod members;

@@ -1,0 +1,283 @@
+//! The system calls of actors: what each of them does once its CPU time is paid for.
+
+use fairground_workload::{Duration, Role};
+
+use super::compile::{NO_CODE, Step};
+use super::engine::{Actors, Phase, draw};
+use super::sync::ListId;
+use super::{ActorError, ActorId, Effect, Need};
+
+impl Actors {
+    #[inline]
+    pub(super) fn sleep(&mut self, id: u32, length: Duration, now_ns: u64) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        let at_ns = now_ns.saturating_add(draw(&mut actor.prng, length));
+        if actor.takes_signal() {
+            return self.finish(id);
+        }
+        actor.frame().phase = Phase::Asleep;
+        Some(Need::SleepUntil { at_ns })
+    }
+
+    #[inline]
+    pub(super) fn timer_wait(
+        &mut self,
+        id: u32,
+        reg: u32,
+        period_ns: u64,
+        now_ns: u64,
+    ) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        let takes_signal = actor.takes_signal();
+        let last = &mut self.regs[(actor.regs + reg) as usize];
+        let frame = &mut actor.frames[actor.level];
+        // Not begun again after a signal: this is a new wait, and the next expiry counts from the last one.
+        if frame.progress == 0 {
+            let base_ns = if *last == 0 { now_ns } else { *last };
+            *last = base_ns.saturating_add(period_ns);
+            frame.progress = *last;
+        }
+        if now_ns >= frame.progress {
+            return self.finish(id);
+        }
+        if takes_signal {
+            frame.phase = Phase::Retry;
+            return None;
+        }
+        frame.phase = Phase::Waiting;
+        Some(Need::SleepUntil { at_ns: frame.progress })
+    }
+
+    /// Lets the actor wait in a list, unless a signal has it look again later.
+    fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        if actor.takes_signal() {
+            actor.frame().phase = Phase::Retry;
+            return None;
+        }
+        actor.frame().phase = Phase::Waiting;
+        self.shared.wait(&mut self.actors, list, id);
+        Some(Need::Block)
+    }
+
+    /// Wakes the first actor of a list, to look again.
+    fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) {
+        if let Some(first) = self.shared.take_first(&mut self.actors, list) {
+            self.actors[first as usize].frame().phase = Phase::Ready;
+            effects.push(Effect::Wake { actor: ActorId(first), sync: true });
+        }
+    }
+
+    pub(super) fn pipe_write(
+        &mut self,
+        id: u32,
+        pipe: u32,
+        bytes: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        let state = &mut self.shared.pipes[pipe as usize];
+        let frame = self.actors[id as usize].frame();
+        let written = (bytes - frame.progress).min(state.capacity - state.bytes);
+        state.bytes += written;
+        frame.progress += written;
+        let (done, room) = (frame.progress == bytes, state.bytes < state.capacity);
+        if written > 0 {
+            self.wake_first(self.shared.readers(pipe), effects);
+        }
+        if !done {
+            return self.block(id, self.shared.writers(pipe));
+        }
+        if room {
+            self.wake_first(self.shared.writers(pipe), effects);
+        }
+        self.finish(id)
+    }
+
+    pub(super) fn pipe_read(
+        &mut self,
+        id: u32,
+        pipe: u32,
+        bytes: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        let state = &mut self.shared.pipes[pipe as usize];
+        let read = bytes.min(state.bytes);
+        if read == 0 && bytes > 0 {
+            return self.block(id, self.shared.readers(pipe));
+        }
+        state.bytes -= read;
+        let more = state.bytes > 0;
+        if read > 0 {
+            self.wake_first(self.shared.writers(pipe), effects);
+        }
+        if more {
+            self.wake_first(self.shared.readers(pipe), effects);
+        }
+        self.finish(id)
+    }
+
+    /// A message goes straight to a receiver that waits for one, as `pipelined_send` in `ipc/msg.c` does it.
+    pub(super) fn send(&mut self, id: u32, queue: u32, effects: &mut Vec<Effect>) -> Option<Need> {
+        if let Some(receiver) =
+            self.shared.take_first(&mut self.actors, self.shared.receivers(queue))
+        {
+            self.received(receiver);
+            effects.push(Effect::Wake { actor: ActorId(receiver), sync: false });
+            return self.finish(id);
+        }
+        let state = &mut self.shared.queues[queue as usize];
+        if state.messages >= state.capacity {
+            return self.block(id, self.shared.senders(queue));
+        }
+        state.messages += 1;
+        self.finish(id)
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        id: u32,
+        queue: u32,
+        count: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        if count == 0 {
+            return self.finish(id);
+        }
+        let sender = self.shared.take_first(&mut self.actors, self.shared.senders(queue));
+        let state = &mut self.shared.queues[queue as usize];
+        match sender {
+            // The room that this message leaves is the waiting sender's.
+            Some(sender) => {
+                self.finish(sender);
+                effects.push(Effect::Wake { actor: ActorId(sender), sync: false });
+            }
+            None if state.messages > 0 => state.messages -= 1,
+            None => return self.block(id, self.shared.receivers(queue)),
+        }
+        self.received(id);
+        None
+    }
+
+    /// One message of a [`Step::Receive`] has arrived.
+    fn received(&mut self, id: u32) {
+        let frame = *self.actors[id as usize].frame();
+        let progress = frame.progress + 1;
+        let more = matches!(self.code.steps[frame.pc as usize], Step::Receive { count, .. } if progress < count);
+        self.finish_part(id, progress, more);
+    }
+
+    pub(super) fn wait_children(&mut self, id: u32) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        if actor.children == 0 {
+            return self.finish(id);
+        }
+        if actor.takes_signal() {
+            actor.frame().phase = Phase::Retry;
+            return None;
+        }
+        actor.frame().phase = Phase::Waiting;
+        Some(Need::Block)
+    }
+
+    pub(super) fn fork(
+        &mut self,
+        id: u32,
+        spec: usize,
+        count: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, ActorError> {
+        let progress = self.actors[id as usize].frame().progress;
+        if progress >= count {
+            return Ok(self.finish(id));
+        }
+        if self.living >= self.max_living {
+            return Err(ActorError::TooManyTasks {
+                task: self.task_name(ActorId(id)),
+                limit: self.max_living,
+            });
+        }
+        let child = self.spawn(spec, Some(ActorId(id)));
+        effects.push(Effect::Fork { child });
+        Ok(self.finish_part(id, progress + 1, progress + 1 < count))
+    }
+
+    pub(super) fn exit(&mut self, id: u32, effects: &mut Vec<Effect>) -> Need {
+        let actor = &mut self.actors[id as usize];
+        (actor.level, actor.pending) = (0, false);
+        actor.frames[0].phase = Phase::Ended;
+        let (spec, nth, parent) = (actor.spec, actor.nth, actor.parent);
+        self.members[spec as usize].remove(nth);
+        self.living -= 1;
+        if let Some(parent) = self.living_parent(parent) {
+            let actor = &mut self.actors[parent as usize];
+            actor.children -= 1;
+            let frame = actor.frame();
+            let waits = matches!(self.code.steps[frame.pc as usize], Step::WaitChildren);
+            if waits && frame.phase == Phase::Waiting && actor.children == 0 {
+                self.finish(parent);
+                effects.push(Effect::Wake { actor: ActorId(parent), sync: true });
+            }
+        }
+        Need::Exit
+    }
+
+    fn living_parent(&self, parent: Option<(u32, u64)>) -> Option<u32> {
+        let (id, birth) = parent?;
+        let actor = &self.actors[id as usize];
+        (actor.birth == birth && actor.frames[0].phase != Phase::Ended).then_some(id)
+    }
+
+    /// One `kill` of one target; a group is signalled one after the other, in the order of its numbers.
+    pub(super) fn signal(
+        &mut self,
+        id: u32,
+        role: Role,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Need> {
+        let from = self.actors[id as usize].frame().progress;
+        let (target, next) = match role {
+            Role::All(spec) => {
+                let target = self.members[spec].at_or_after(from);
+                let next = target.and_then(|(nth, _)| self.members[spec].at_or_after(nth + 1));
+                (target.map(|(_, actor)| actor), next.map(|(nth, _)| nth))
+            }
+            Role::One(spec, nth) => {
+                let found = self.members[spec].at_or_after(u64::from(nth));
+                (found.filter(|(found, _)| *found == u64::from(nth)).map(|(_, actor)| actor), None)
+            }
+            Role::Parent => (self.living_parent(self.actors[id as usize].parent), None),
+        };
+        if let Some(target) = target {
+            self.deliver(target, effects);
+        }
+        self.finish_part(id, next.unwrap_or(0), next.is_some())
+    }
+
+    /// A signal reaches an actor.
+    fn deliver(&mut self, id: u32, effects: &mut Vec<Effect>) {
+        let actor = &mut self.actors[id as usize];
+        let handled = actor.handler != NO_CODE;
+        if actor.pending || (!handled && actor.level == 0 && actor.frames[0].phase != Phase::Asleep)
+        {
+            return;
+        }
+        actor.pending = handled;
+        if actor.level != 0 {
+            return;
+        }
+        let wake = Effect::Wake { actor: ActorId(id), sync: false };
+        match actor.frames[0].phase {
+            Phase::Asleep => {
+                actor.frames[0].phase = Phase::Finished;
+                effects.push(wake);
+            }
+            Phase::Waiting => {
+                actor.frames[0].phase = Phase::Retry;
+                self.shared.leave(&mut self.actors, id);
+                effects.push(wake);
+            }
+            Phase::Computing => effects.push(Effect::Signal { actor: ActorId(id) }),
+            _ => {}
+        }
+    }
+}
