@@ -42,6 +42,7 @@ mod idle_waiting;
 mod machine_metrics;
 pub mod metric;
 mod options;
+pub mod perf_sched;
 mod samples;
 mod scan;
 mod series;

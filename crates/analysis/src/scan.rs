@@ -309,7 +309,6 @@ impl<'t> Scan<'t> {
         self.count_switch_away(id.index(), prev_state);
         let task = &mut self.tasks[id.index()];
         task.ran_on = Some(cpu);
-        task.woken_ns = None;
         let early_waking_ns = task.early_waking_ns.take();
         let to = match (prev_state, early_waking_ns) {
             (TaskState::Runnable, _) => State::Waiting,

@@ -154,9 +154,7 @@ pub const SLICE_PROGRAM: &[Metric<SliceReport>] = &[
     program_metric("program_slice", Unit::Ms, |r| r.program_slice_ms().map(Value::Float)),
     program_metric("true_mean_slice", Unit::Ms, |r| r.true_slice_ms().map(Value::Float)),
     program_metric("program_utime", Unit::Us, |r| r.program_utime_us().map(Value::Float)),
-    program_metric("report_period", Unit::Ns, |r| {
-        Some(Value::Int(i64::try_from(r.period_ns).unwrap_or(i64::MAX)))
-    }),
+    program_metric("report_period", Unit::Ms, |r| Some(Value::Float(r.period_ns as f64 / 1e6))),
     program_metric("utime_per_second", Unit::Us, |r| r.utime_us_per_s().map(Value::Float)),
 ];
 

@@ -211,8 +211,10 @@ proptest! {
     }
 
     #[test]
-    fn two_windows_are_the_whole(truth in schedules(), cut in 0.0f64..1.0) {
-        let cut_ns = (truth.end_ns as f64 * cut) as u64;
+    fn two_windows_are_the_whole(truth in schedules(), cut: prop::sample::Index, at_event: bool) {
+        // An event at the border belongs to one side only.
+        let event_ns = truth.moves[cut.index(truth.moves.len())].0;
+        let cut_ns = if at_event { event_ns } else { cut.index(truth.end_ns as usize) as u64 };
         let whole = window(&truth.trace, 0, truth.end_ns);
         let (left, right) =
             (window(&truth.trace, 0, cut_ns), window(&truth.trace, cut_ns, truth.end_ns));
