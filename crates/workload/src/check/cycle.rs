@@ -1,0 +1,238 @@
+//! Who waits for whom, when nothing can happen any more.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::execution::{Execution, Task, Wait};
+use crate::model::{Op, Program, Role, Workload};
+use crate::spans::{Finding, OpPath, Place};
+
+/// Tasks of a set that are asked what they have yet to do.
+const SPEAKERS_MAX: usize = 64;
+
+/// Tasks of one group that wait at one operation: they are shown as one.
+struct Waiting {
+    at: OpPath,
+    wait: Wait,
+    /// The tasks, as indices of the execution.
+    tasks: Vec<usize>,
+}
+
+/// How one set of tasks could end the wait of another.
+#[derive(Clone)]
+struct Help {
+    /// The set that could, by index.
+    by: usize,
+    /// The operation that would do it; none when it would have to end.
+    with: Option<OpPath>,
+}
+
+/// The shortest circle of tasks that wait for each other.
+pub(super) fn finding(execution: &Execution<'_>) -> Option<Finding> {
+    let sets = waiting_sets(execution);
+    let helpers: Vec<Vec<Help>> = sets.iter().map(|set| helpers(execution, &sets, set)).collect();
+    let circles = (0..sets.len()).filter_map(|from| circle(&helpers, from));
+    let circle = circles.min_by_key(Vec::len)?;
+    Some(describe(execution, &sets, &circle))
+}
+
+fn waiting_sets(execution: &Execution<'_>) -> Vec<Waiting> {
+    let mut sets: BTreeMap<OpPath, Waiting> = BTreeMap::new();
+    for (index, task) in execution.tasks.iter().enumerate() {
+        if let Some(wait) = task.waits_for() {
+            let at = position(task);
+            let set = sets.entry(at.clone()).or_insert(Waiting { at, wait, tasks: Vec::new() });
+            set.tasks.push(index);
+        }
+    }
+    sets.into_values().collect()
+}
+
+/// The operation at which a task stands.
+fn position(task: &Task<'_>) -> OpPath {
+    let from = task.frames.iter().rposition(|frame| frame.handler);
+    let frames = &task.frames[from.unwrap_or(0)..];
+    OpPath {
+        task: task.group,
+        handler: from.is_some(),
+        path: frames.iter().map(|frame| frame.at).collect(),
+    }
+}
+
+/// The sets that could end a wait, if they did not wait themselves.
+fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<Help> {
+    let mut helpers = Vec::new();
+    for (by, other) in sets.iter().enumerate() {
+        if set.wait == Wait::Children {
+            let child = |&index: &usize| {
+                execution.tasks[index].parent.is_some_and(|parent| set.tasks.contains(&parent))
+            };
+            if other.tasks.iter().any(child) {
+                helpers.push(Help { by, with: None });
+            }
+        } else {
+            // Tasks at one operation may be in different turns of their loops.
+            let mut speakers = other.tasks.iter().take(SPEAKERS_MAX);
+            let with = speakers.find_map(|&task| remaining(execution, task, set.wait));
+            helpers.extend(with.map(|with| Help { by, with: Some(with) }));
+        }
+    }
+    helpers
+}
+
+/// The operation in what a task has yet to do that would end a wait.
+fn remaining(execution: &Execution<'_>, task: usize, wait: Wait) -> Option<OpPath> {
+    let task = &execution.tasks[task];
+    let mut search = Search { workload: execution.workload, wait, seen: Vec::new() };
+    let mut handler = false;
+    let mut start = 0;
+    for (depth, frame) in task.frames.iter().enumerate() {
+        if frame.handler {
+            (handler, start) = (true, depth);
+        }
+        let outer: Vec<usize> = task.frames[start..depth].iter().map(|frame| frame.at).collect();
+        let mut path = OpPath { task: task.group, handler, path: outer };
+        // In a body that turns again every operation may come; elsewhere only those behind the present one.
+        let from = if frame.may_turn() { 0 } else { frame.at + 1 };
+        if let Some(found) = search.program(frame.program, from, &mut path) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Looks for the operation that ends a wait.
+struct Search<'w> {
+    workload: &'w Workload,
+    wait: Wait,
+    /// Groups whose programs were searched because they are forked or signalled.
+    seen: Vec<(usize, bool)>,
+}
+
+impl Search<'_> {
+    fn program(&mut self, program: &Program, from: usize, path: &mut OpPath) -> Option<OpPath> {
+        for (index, op) in program.iter().enumerate().skip(from) {
+            path.path.push(index);
+            let found = match op {
+                Op::Send(queue) if self.wait == Wait::Message(*queue) => Some(path.clone()),
+                Op::Receive(queue, _) if self.wait == Wait::Slot(*queue) => Some(path.clone()),
+                Op::PipeWrite(pipe, _) if self.wait == Wait::Bytes(*pipe) => Some(path.clone()),
+                Op::PipeRead(pipe, _) if self.wait == Wait::Room(*pipe) => Some(path.clone()),
+                Op::Loop(_, body) => self.program(body, 0, path),
+                Op::Fork(group) => self.whole(*group, false),
+                Op::Signal(Role::All(group) | Role::One(group, _)) => self.whole(*group, true),
+                Op::Signal(Role::Parent) => {
+                    let forks = |spec: &crate::model::TaskSpec| {
+                        has_fork(&spec.program, path.task) || has_fork(&spec.on_signal, path.task)
+                    };
+                    let parents: Vec<usize> = (0..self.workload.tasks.len())
+                        .filter(|&group| forks(&self.workload.tasks[group]))
+                        .collect();
+                    parents.into_iter().find_map(|group| self.whole(group, true))
+                }
+                _ => None,
+            };
+            path.path.pop();
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn whole(&mut self, task: usize, handler: bool) -> Option<OpPath> {
+        if self.seen.contains(&(task, handler)) {
+            return None;
+        }
+        self.seen.push((task, handler));
+        let workload = self.workload;
+        let spec = &workload.tasks[task];
+        let program = if handler { &spec.on_signal } else { &spec.program };
+        self.program(program, 0, &mut OpPath { task, handler, path: Vec::new() })
+    }
+}
+
+fn has_fork(program: &Program, group: usize) -> bool {
+    program.iter().any(|op| match op {
+        Op::Fork(forked) => *forked == group,
+        Op::Loop(_, body) => has_fork(body, group),
+        _ => false,
+    })
+}
+
+/// The shortest way from a set back to itself, as (set, how the next one could help it).
+fn circle(helpers: &[Vec<Help>], from: usize) -> Option<Vec<(usize, Help)>> {
+    let mut came: Vec<Option<(usize, Help)>> = vec![None; helpers.len()];
+    let mut queue = VecDeque::from([from]);
+    while let Some(set) = queue.pop_front() {
+        for help in &helpers[set] {
+            if came[help.by].is_none() {
+                came[help.by] = Some((set, help.clone()));
+                queue.push_back(help.by);
+            }
+        }
+        if came[from].is_some() {
+            break;
+        }
+    }
+    let mut way = Vec::new();
+    let mut at = from;
+    loop {
+        let (set, help) = came[at].clone()?;
+        way.push((set, help));
+        at = set;
+        if at == from {
+            way.reverse();
+            return Some(way);
+        }
+    }
+}
+
+fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)]) -> Finding {
+    let workload = execution.workload;
+    let count: usize = circle.iter().map(|&(set, _)| sets[set].tasks.len()).sum();
+    let message = if count == 1 {
+        let name = &workload.tasks[sets[circle[0].0].at.task].name;
+        format!("cyclic wait: `{name}` waits for itself, and can never go on")
+    } else {
+        format!("cyclic wait: {count} tasks wait for each other, and none can ever go on")
+    };
+    let help =
+        "let one of them send or write before it waits, or give a queue an `initial` message";
+    let mut finding = Finding::new(Place::Op(sets[circle[0].0].at.clone()), message, help);
+    for (set, help) in circle {
+        let waiting = &sets[*set];
+        let plural = waiting.tasks.len() > 1;
+        let who = who(workload, waiting);
+        let waits = if plural { "wait" } else { "waits" };
+        let what = what(workload, waiting.wait);
+        finding.notes.push((Place::Op(waiting.at.clone()), format!("{who} {waits} for {what}")));
+        let helper = self::who(workload, &sets[help.by]);
+        let itself = if sets[help.by].tasks.len() > 1 { "wait themselves" } else { "waits itself" };
+        let (place, note) = match &help.with {
+            Some(with) => (with.clone(), format!("{helper} would provide it here, but {itself}")),
+            None => (sets[help.by].at.clone(), format!("{helper} would have to end, but {itself}")),
+        };
+        finding.notes.push((Place::Op(place), note));
+    }
+    finding
+}
+
+fn who(workload: &Workload, waiting: &Waiting) -> String {
+    let name = &workload.tasks[waiting.at.task].name;
+    match waiting.tasks.len() {
+        1 => format!("`{name}`"),
+        count => format!("{count} tasks `{name}`"),
+    }
+}
+
+fn what(workload: &Workload, wait: Wait) -> String {
+    match wait {
+        Wait::Bytes(pipe) => format!("bytes in pipe `{}`", workload.pipes[pipe].name),
+        Wait::Room(pipe) => format!("room in pipe `{}`, which is full", workload.pipes[pipe].name),
+        Wait::Message(queue) => format!("a message in queue `{}`", workload.queues[queue].name),
+        Wait::Slot(queue) => {
+            format!("room in queue `{}`, which is full", workload.queues[queue].name)
+        }
+        Wait::Children => "its children to end".to_owned(),
+    }
+}

@@ -1,0 +1,432 @@
+//! The workload on an ideal machine: a CPU for each task, no costs. What cannot go on here cannot go on anywhere.
+//!
+//! Time passes as the programs say (a uniform duration takes its shortest), so that tasks that compete for one queue meet
+//! in a plausible order. When nothing can happen any more, the tasks that still wait are handed to [`super::cycle`].
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::cycle;
+use super::values::bounds;
+use crate::limits::CHECK_TASKS_MAX;
+use crate::model::{Op, Program, Role, Workload};
+use crate::spans::Finding;
+
+/// Operations that a task executes before others that are due at the same time come to their turn.
+const TURN_STEPS_MAX: u32 = 64;
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Wait {
+    Bytes(usize),
+    Room(usize),
+    Message(usize),
+    Slot(usize),
+    Children,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the event queue, due now.
+    Ready,
+    /// In the event queue, due at that time.
+    Running {
+        until_ns: u64,
+    },
+    Sleeping,
+    Blocked(Wait),
+    /// Computes for ever.
+    Forever,
+    Ended,
+}
+
+/// A program under execution: that of the task, its handler, or a loop's body.
+#[derive(Clone, Debug)]
+pub(super) struct Frame<'w> {
+    pub(super) program: &'w Program,
+    pub(super) at: usize,
+    /// Turns that are left after this one; `None`: without end.
+    turns_left: Option<u64>,
+    /// The first frame of a handler.
+    pub(super) handler: bool,
+    /// What is left of the operation at `at` when it was begun: ns of a run, messages of a receive.
+    rest: Option<u64>,
+}
+
+impl Frame<'_> {
+    /// Whether the program starts again at its end.
+    pub(super) fn may_turn(&self) -> bool {
+        self.turns_left != Some(0)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Task<'w> {
+    pub(super) group: usize,
+    pub(super) parent: Option<usize>,
+    pub(super) frames: Vec<Frame<'w>>,
+    state: State,
+    /// Distinguishes the event that counts from those that a signal made void.
+    generation: u64,
+    children: u32,
+}
+
+impl Task<'_> {
+    pub(super) fn waits_for(&self) -> Option<Wait> {
+        match self.state {
+            State::Blocked(wait) => Some(wait),
+            _ => None,
+        }
+    }
+
+    pub(super) fn lives(&self) -> bool {
+        self.state != State::Ended
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Store {
+    amount: u64,
+    capacity: Option<u64>,
+    takers: VecDeque<usize>,
+    givers: VecDeque<usize>,
+}
+
+/// An event: when, in which order, which task, in which of its generations.
+type Event = Reverse<(u64, u64, usize, u64)>;
+
+pub(super) struct Execution<'w> {
+    pub(super) workload: &'w Workload,
+    pub(super) tasks: Vec<Task<'w>>,
+    /// The tasks of each group.
+    members: Vec<Vec<usize>>,
+    pipes: Vec<Store>,
+    queues: Vec<Store>,
+    events: BinaryHeap<Event>,
+    now_ns: u64,
+    sequence: u64,
+    steps_left: u64,
+}
+
+/// Cyclic waits within the first `steps_max` operations.
+pub(super) fn findings(workload: &Workload, steps_max: u64) -> Vec<Finding> {
+    if !can_block(workload) {
+        return Vec::new();
+    }
+    let mut execution = Execution::new(workload, steps_max);
+    if execution.until_nothing_happens() {
+        cycle::finding(&execution).into_iter().collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// Whether any task can wait for another at all.
+fn can_block(workload: &Workload) -> bool {
+    let mut waits = false;
+    super::each_op(workload, |_, op| {
+        waits |= matches!(
+            op,
+            Op::PipeWrite(..) | Op::PipeRead(..) | Op::Receive(..) | Op::Send(_) | Op::WaitChildren
+        );
+    });
+    waits
+}
+
+impl<'w> Execution<'w> {
+    fn new(workload: &'w Workload, steps_max: u64) -> Self {
+        let store = |amount, capacity| Store { amount, capacity, ..Store::default() };
+        let pipes = workload.pipes.iter().map(|pipe| store(0, Some(pipe.capacity)));
+        let queues = workload.queues.iter().map(|queue| store(queue.initial, queue.capacity));
+        let mut execution = Self {
+            workload,
+            tasks: Vec::new(),
+            members: vec![Vec::new(); workload.tasks.len()],
+            pipes: pipes.collect(),
+            queues: queues.collect(),
+            events: BinaryHeap::new(),
+            now_ns: 0,
+            sequence: 0,
+            steps_left: steps_max,
+        };
+        for (group, spec) in workload.tasks.iter().enumerate() {
+            if let Some(start_ns) = spec.start_ns {
+                execution.start(group, None, start_ns);
+            }
+        }
+        execution
+    }
+
+    /// Whether all came to rest within the limits.
+    fn until_nothing_happens(&mut self) -> bool {
+        while let Some(Reverse((time_ns, _, task, generation))) = self.events.pop() {
+            if self.tasks.len() > CHECK_TASKS_MAX || self.steps_left == 0 {
+                return false;
+            }
+            if self.tasks[task].generation != generation || !self.tasks[task].lives() {
+                continue;
+            }
+            self.now_ns = time_ns;
+            if let State::Running { .. } = self.tasks[task].state {
+                self.advance(task);
+            }
+            self.tasks[task].state = State::Ready;
+            self.turn(task);
+        }
+        true
+    }
+
+    fn start(&mut self, group: usize, parent: Option<usize>, time_ns: u64) {
+        let spec = &self.workload.tasks[group];
+        for _ in 0..spec.count {
+            let frame = Frame {
+                program: &spec.program,
+                at: 0,
+                turns_left: Some(0),
+                handler: false,
+                rest: None,
+            };
+            let task = self.tasks.len();
+            if task > CHECK_TASKS_MAX {
+                return;
+            }
+            self.tasks.push(Task {
+                group,
+                parent,
+                frames: vec![frame],
+                state: State::Ready,
+                generation: 0,
+                children: 0,
+            });
+            self.members[group].push(task);
+            if let Some(parent) = parent {
+                self.tasks[parent].children += 1;
+            }
+            self.due(task, time_ns);
+        }
+    }
+
+    fn due(&mut self, task: usize, time_ns: u64) {
+        self.sequence += 1;
+        self.tasks[task].generation += 1;
+        let generation = self.tasks[task].generation;
+        self.events.push(Reverse((time_ns, self.sequence, task, generation)));
+    }
+
+    fn wake(&mut self, task: Option<usize>) {
+        if let Some(task) = task {
+            self.tasks[task].state = State::Ready;
+            self.due(task, self.now_ns);
+        }
+    }
+
+    /// The operation is done: on to the next.
+    fn advance(&mut self, task: usize) {
+        if let Some(frame) = self.tasks[task].frames.last_mut() {
+            frame.at += 1;
+            frame.rest = None;
+        }
+    }
+
+    /// Lets a task execute until it waits.
+    fn turn(&mut self, task: usize) {
+        for _ in 0..TURN_STEPS_MAX {
+            if self.steps_left == 0 || self.tasks[task].state != State::Ready {
+                return;
+            }
+            self.steps_left -= 1;
+            let Some(frame) = self.tasks[task].frames.last_mut() else {
+                self.end(task);
+                return;
+            };
+            let program = frame.program;
+            match program.get(frame.at) {
+                Some(op) => self.execute(task, op),
+                None => match frame.turns_left {
+                    Some(0) => {
+                        let was_loop = !frame.handler && self.tasks[task].frames.len() > 1;
+                        self.tasks[task].frames.pop();
+                        if was_loop {
+                            self.advance(task);
+                        }
+                    }
+                    turns => {
+                        frame.turns_left = turns.map(|turns| turns - 1);
+                        frame.at = 0;
+                    }
+                },
+            }
+        }
+        self.due(task, self.now_ns);
+    }
+
+    fn execute(&mut self, task: usize, op: &'w Op) {
+        match op {
+            Op::Run(duration) => {
+                let rest = self.rest(task).unwrap_or(bounds(*duration).0);
+                let until_ns = self.now_ns.saturating_add(rest);
+                self.tasks[task].state = State::Running { until_ns };
+                self.due(task, until_ns);
+            }
+            Op::RunForever => self.tasks[task].state = State::Forever,
+            Op::Sleep(duration) => self.sleep(task, bounds(*duration).0),
+            Op::TimerWait(timer) => self.sleep(task, self.workload.timers[*timer].period_ns),
+            Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
+            Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),
+            Op::Send(queue) => self.give(task, Wait::Slot(*queue), 1),
+            Op::Receive(queue, count) => {
+                self.take(task, Wait::Message(*queue), u64::from(*count));
+            }
+            Op::Signal(role) => self.signal(task, *role),
+            Op::Fork(group) => {
+                self.start(*group, Some(task), self.now_ns);
+                self.advance(task);
+            }
+            Op::WaitChildren if self.tasks[task].children > 0 => {
+                self.tasks[task].state = State::Blocked(Wait::Children);
+            }
+            Op::Loop(times, body) => self.tasks[task].frames.push(Frame {
+                program: body,
+                at: 0,
+                turns_left: times.map(|times| times.saturating_sub(1)),
+                handler: false,
+                rest: None,
+            }),
+            Op::Exit => self.end(task),
+            Op::WaitChildren | Op::Yield | Op::SetNice(_) | Op::SetAffinity(_) | Op::Mark(_) => {
+                self.advance(task);
+            }
+        }
+    }
+
+    fn rest(&self, task: usize) -> Option<u64> {
+        self.tasks[task].frames.last().and_then(|frame| frame.rest)
+    }
+
+    fn set_rest(&mut self, task: usize, rest: u64) {
+        if let Some(frame) = self.tasks[task].frames.last_mut() {
+            frame.rest = Some(rest);
+        }
+    }
+
+    /// A sleep that a signal interrupts is over.
+    fn sleep(&mut self, task: usize, time_ns: u64) {
+        self.advance(task);
+        self.tasks[task].state = State::Sleeping;
+        self.due(task, self.now_ns.saturating_add(time_ns));
+    }
+
+    fn store(&mut self, wait: Wait) -> &mut Store {
+        match wait {
+            Wait::Bytes(pipe) | Wait::Room(pipe) => &mut self.pipes[pipe],
+            Wait::Message(queue) | Wait::Slot(queue) => &mut self.queues[queue],
+            Wait::Children => unreachable!("only pipes and queues hold something"),
+        }
+    }
+
+    /// Puts bytes or a message in, as far as there is room; waits for the rest.
+    fn give(&mut self, task: usize, wait: Wait, amount: u64) {
+        let rest = self.rest(task).unwrap_or(amount);
+        let store = self.store(wait);
+        let room = store.capacity.map_or(u64::MAX, |capacity| capacity - store.amount);
+        let given = rest.min(room);
+        store.amount = store.amount.saturating_add(given);
+        let taker = if store.amount > 0 { store.takers.pop_front() } else { None };
+        let done = given == rest;
+        let more_room = store.capacity.is_none_or(|capacity| store.amount < capacity);
+        let giver = if done && more_room { store.givers.pop_front() } else { None };
+        if !done {
+            store.givers.push_back(task);
+        }
+        self.finish(task, wait, rest - given, done);
+        self.wake(taker);
+        self.wake(giver);
+    }
+
+    /// Takes bytes (any number above 0 will do) or all the messages.
+    fn take(&mut self, task: usize, wait: Wait, amount: u64) {
+        let rest = self.rest(task).unwrap_or(amount);
+        let store = self.store(wait);
+        let taken = rest.min(store.amount);
+        store.amount -= taken;
+        let done = taken == rest || (taken > 0 && matches!(wait, Wait::Bytes(_)));
+        let giver = if taken > 0 { store.givers.pop_front() } else { None };
+        let taker = if done && store.amount > 0 { store.takers.pop_front() } else { None };
+        if !done {
+            store.takers.push_back(task);
+        }
+        self.finish(task, wait, rest - taken, done);
+        self.wake(giver);
+        self.wake(taker);
+    }
+
+    fn finish(&mut self, task: usize, wait: Wait, rest: u64, done: bool) {
+        if done {
+            self.advance(task);
+        } else {
+            self.set_rest(task, rest);
+            self.tasks[task].state = State::Blocked(wait);
+        }
+    }
+
+    fn signal(&mut self, sender: usize, role: Role) {
+        self.advance(sender);
+        let receivers = match role {
+            Role::All(group) => self.members[group].clone(),
+            Role::One(group, number) => {
+                self.members[group].get(number as usize).copied().into_iter().collect()
+            }
+            Role::Parent => self.tasks[sender].parent.into_iter().collect(),
+        };
+        self.steps_left = self.steps_left.saturating_sub(receivers.len() as u64);
+        for receiver in receivers {
+            if self.tasks[receiver].lives() {
+                self.interrupt(receiver);
+            }
+        }
+    }
+
+    /// Lets a task run its handler; then it goes on with what it did, except that a sleep is over.
+    fn interrupt(&mut self, task: usize) {
+        let handler = &self.workload.tasks[self.tasks[task].group].on_signal;
+        let state = self.tasks[task].state;
+        if handler.is_empty() && state != State::Sleeping {
+            return;
+        }
+        match state {
+            State::Running { until_ns } => {
+                self.set_rest(task, until_ns.saturating_sub(self.now_ns));
+            }
+            State::Blocked(Wait::Children) | State::Forever | State::Sleeping => {}
+            State::Blocked(wait) => {
+                let store = self.store(wait);
+                store.takers.retain(|&waiting| waiting != task);
+                store.givers.retain(|&waiting| waiting != task);
+            }
+            State::Ready | State::Ended => {}
+        }
+        if !handler.is_empty() {
+            self.tasks[task].frames.push(Frame {
+                program: handler,
+                at: 0,
+                turns_left: Some(0),
+                handler: true,
+                rest: None,
+            });
+        }
+        if state != State::Ready {
+            self.wake(Some(task));
+        }
+    }
+
+    fn end(&mut self, task: usize) {
+        self.tasks[task].state = State::Ended;
+        self.tasks[task].frames.clear();
+        let Some(parent) = self.tasks[task].parent else { return };
+        self.tasks[parent].children -= 1;
+        let waiting = self.tasks[parent].state == State::Blocked(Wait::Children);
+        if waiting && self.tasks[parent].children == 0 {
+            self.wake(Some(parent));
+        }
+    }
+}

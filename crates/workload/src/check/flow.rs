@@ -1,0 +1,148 @@
+//! The flow of each program: loops in which no time passes, operations that are never reached, waits that nobody can end.
+
+use super::each_op;
+use super::values::bounds;
+use crate::limits::TIMELESS_TURNS_MAX;
+use crate::model::{Op, Program, Role, Workload};
+use crate::spans::{Finding, OpPath, Place};
+
+pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (task, spec) in workload.tasks.iter().enumerate() {
+        for (handler, program) in [(false, &spec.program), (true, &spec.on_signal)] {
+            let mut path = OpPath { task, handler, path: Vec::new() };
+            never_reached(program, &mut path, &mut findings);
+        }
+    }
+    each_op(workload, |path, op| {
+        if let Op::Loop(times, body) = op {
+            let turns = timeless_turns(workload, *times, body);
+            if turns > TIMELESS_TURNS_MAX {
+                let message = match times {
+                    None => "this loop never ends and no time passes in it".to_owned(),
+                    Some(_) => format!(
+                        "this loop turns {turns} times and no time passes in it \
+                         (more than TIMELESS_TURNS_MAX, {TIMELESS_TURNS_MAX})"
+                    ),
+                };
+                let help = "add an operation that takes time or waits, as in { run = \"1us\" } or \
+                            { sleep = \"1ms\" }";
+                findings.push(Finding::new(Place::Op(path.clone()), message, help));
+            }
+        }
+    });
+    unanswered(workload, &mut findings);
+    findings
+}
+
+/// Turns of a loop in which no time passes, loops within counted with it; 0 when time passes.
+fn timeless_turns(workload: &Workload, times: Option<u64>, body: &Program) -> u64 {
+    let mut inner = 1_u64;
+    for op in body {
+        match op {
+            Op::Loop(times, body) => match timeless_turns(workload, *times, body) {
+                0 => return 0,
+                turns => inner = inner.max(turns),
+            },
+            op if takes_time_or_waits(workload, op) => return 0,
+            _ => {}
+        }
+    }
+    times.map_or(u64::MAX, |times| times.saturating_mul(inner))
+}
+
+fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
+    match op {
+        Op::Run(duration) | Op::Sleep(duration) => bounds(*duration).1 > 0,
+        Op::Send(queue) => workload.queues[*queue].capacity.is_some(),
+        Op::RunForever
+        | Op::TimerWait(_)
+        | Op::PipeWrite(..)
+        | Op::PipeRead(..)
+        | Op::Receive(..)
+        | Op::WaitChildren
+        | Op::Exit => true,
+        _ => false,
+    }
+}
+
+/// Whether a program goes on for ever (or ends the task), so that what follows is never reached.
+pub(super) fn never_returns(op: &Op) -> bool {
+    match op {
+        Op::RunForever | Op::Exit | Op::Loop(None, _) => true,
+        Op::Loop(Some(_), body) => body.iter().any(never_returns),
+        _ => false,
+    }
+}
+
+fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Finding>) {
+    for (index, op) in program.iter().enumerate() {
+        path.path.push(index);
+        if let Op::Loop(_, body) = op {
+            never_reached(body, path, findings);
+        }
+        let last = index + 1 == program.len();
+        let place = Place::Op(path.clone());
+        path.path.pop();
+        if never_returns(op) && !last {
+            path.path.push(index + 1);
+            let next = Place::Op(path.clone());
+            path.path.pop();
+            let why = if matches!(op, Op::Exit) { "ends the task" } else { "goes on for ever" };
+            let mut finding = Finding::new(
+                next,
+                format!("never reached: the operation before it {why}"),
+                "remove it, or move it to the front, or give the loop a number of `times`",
+            );
+            finding.notes.push((place, format!("this {why}")));
+            findings.push(finding);
+            return;
+        }
+    }
+}
+
+/// Reads and receives with no writer anywhere, and their like.
+fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
+    let mut written = vec![false; workload.pipes.len()];
+    let mut read = vec![false; workload.pipes.len()];
+    let mut sent = vec![false; workload.queues.len()];
+    let mut received = vec![false; workload.queues.len()];
+    let mut forked = vec![false; workload.tasks.len()];
+    each_op(workload, |_, op| match op {
+        Op::PipeWrite(pipe, _) => written[*pipe] = true,
+        Op::PipeRead(pipe, _) => read[*pipe] = true,
+        Op::Send(queue) => sent[*queue] = true,
+        Op::Receive(queue, _) => received[*queue] = true,
+        Op::Fork(group) => forked[*group] = true,
+        _ => {}
+    });
+    each_op(workload, |path, op| {
+        let (message, help) = match op {
+            Op::PipeRead(pipe, _) if !written[*pipe] => {
+                let name = &workload.pipes[*pipe].name;
+                (format!("nobody writes into pipe `{name}`"), "add a { write = … } to another task")
+            }
+            Op::PipeWrite(pipe, _) if !read[*pipe] => {
+                let name = &workload.pipes[*pipe].name;
+                let message = format!("nobody reads pipe `{name}`, so that it fills up");
+                (message, "add a { read = … } to another task")
+            }
+            Op::Receive(queue, _) if !sent[*queue] && workload.queues[*queue].initial == 0 => {
+                let name = &workload.queues[*queue].name;
+                (format!("nobody sends to queue `{name}`"), "add a { send = … } to another task")
+            }
+            Op::Send(queue) if !received[*queue] && workload.queues[*queue].capacity.is_some() => {
+                let name = &workload.queues[*queue].name;
+                let message = format!("nobody receives from queue `{name}`, so that it fills up");
+                (message, "add a { receive = … } to another task, or remove its `capacity`")
+            }
+            Op::Signal(Role::Parent) if !forked[path.task] => {
+                let name = &workload.tasks[path.task].name;
+                let message = format!("`{name}` has no parent: no task forks it");
+                (message, "name the task to signal, or let another task fork this one")
+            }
+            _ => return,
+        };
+        findings.push(Finding::new(Place::Op(path.clone()), message, help));
+    });
+}

@@ -1,0 +1,26 @@
+//! What tasks do.
+//!
+//! A [`Workload`] is a set of tasks, each a small [`Program`] of operations: run, sleep, wait for a timer, read and write
+//! pipes, send and receive messages, signal, fork, exit, loop. It is described in TOML, taken from the library, or built
+//! from a recording of a real machine, and it is checked before it runs: after [`Workload`] exists, no code asks "was it
+//! set?".
+//!
+//! This crate knows no other crate of the workspace.
+
+mod check;
+mod diagnostic;
+pub mod limits;
+mod model;
+mod parse;
+mod spans;
+mod units;
+mod write;
+
+pub use check::check;
+pub use diagnostic::{Diagnostic, WorkloadError};
+pub use model::{
+    CpuList, Duration, Op, Pipe, PipeId, Program, Queue, QueueId, Role, TaskSpec, TaskSpecId,
+    Timer, TimerId, Workload,
+};
+pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, parse};
+pub use write::to_toml;

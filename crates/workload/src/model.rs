@@ -1,0 +1,150 @@
+//! The checked model: fully defaulted, every name resolved to an index.
+
+/// A length of time that an operation takes, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duration {
+    /// Always the same.
+    Fixed(u64),
+    /// Uniform in `low..=high`.
+    Uniform {
+        /// Smallest, ns.
+        low: u64,
+        /// Largest, ns.
+        high: u64,
+    },
+}
+
+/// An index into [`Workload::tasks`].
+pub type TaskSpecId = usize;
+/// An index into [`Workload::pipes`].
+pub type PipeId = usize;
+/// An index into [`Workload::queues`].
+pub type QueueId = usize;
+/// An index into [`Workload::timers`]; each task has its own instance of a timer.
+pub type TimerId = usize;
+
+/// Inclusive ranges of CPU numbers, sorted, not overlapping.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CpuList(pub Vec<(u32, u32)>);
+
+/// Who is meant by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Every living task of the group.
+    All(TaskSpecId),
+    /// The `n`-th task of the group, counted from 0; nobody once it has ended.
+    One(TaskSpecId, u32),
+    /// The task's parent.
+    Parent,
+}
+
+/// One operation of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Compute for this long (CPU time at the speed of an undisturbed CPU).
+    Run(Duration),
+    /// Compute for ever: only a signal or the end of the run interrupts it.
+    RunForever,
+    /// Sleep for this long, counted from the operation. The machine adds its timer slack.
+    Sleep(Duration),
+    /// Wait for the next expiry of a periodic timer. The period counts from the previous expiry, so that being preempted does
+    /// not stretch it.
+    TimerWait(TimerId),
+    /// Write bytes into a pipe; waits while the pipe is full, wakes a reader.
+    PipeWrite(PipeId, u64),
+    /// Read up to that many bytes from a pipe; waits while it is empty, wakes a writer. Returns as soon as there is a byte.
+    PipeRead(PipeId, u64),
+    /// Put a message into a queue; wakes one receiver. Waits while the queue is full.
+    Send(QueueId),
+    /// Take that many messages out of a queue, one after the other; waits while it is empty.
+    Receive(QueueId, u32),
+    /// Send a signal. The receiver runs its handler ([`TaskSpec::on_signal`]) the next time that it runs; a sleeping receiver
+    /// is woken.
+    Signal(Role),
+    /// Start the tasks of a group (as many as its count), as children of this one.
+    Fork(TaskSpecId),
+    /// Wait until all children have ended.
+    WaitChildren,
+    /// Give the CPU away once (`sched_yield`).
+    Yield,
+    /// Set the task's own nice value.
+    SetNice(i8),
+    /// Set the task's own affinity.
+    SetAffinity(CpuList),
+    /// Leave a mark in the trace, with the number of times that the task has left this one before as its value.
+    Mark(String),
+    /// Repeat the body: so many times, or for ever.
+    Loop(Option<u64>, Program),
+    /// End the task.
+    Exit,
+}
+
+/// Operations in order. A task that reaches the end of its program exits.
+pub type Program = Vec<Op>;
+
+/// A group of equal tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// The name of the group; its tasks are called `name`, or `name/0`, `name/1` … when there are several.
+    pub name: String,
+    /// How many.
+    pub count: u32,
+    /// Nice value, −20…19.
+    pub nice: i8,
+    /// The CPUs on which the tasks may run; `None`: any.
+    pub cpus: Option<CpuList>,
+    /// When they start, ns. `None`: when another task forks them.
+    pub start_ns: Option<u64>,
+    /// What they do.
+    pub program: Program,
+    /// What they do on a signal, before they go on. Empty: the signal only interrupts a sleep.
+    pub on_signal: Program,
+}
+
+/// A pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipe {
+    /// Its name.
+    pub name: String,
+    /// Bytes that it holds at most (Linux: 65,536).
+    pub capacity: u64,
+}
+
+/// A message queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// Messages that it holds at most; `None`: no limit.
+    pub capacity: Option<u64>,
+    /// Messages that lie in it at the start (a semaphore's first value).
+    pub initial: u64,
+}
+
+/// A periodic timer; every task that waits for it has its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Its name.
+    pub name: String,
+    /// The period, ns; not 0.
+    pub period_ns: u64,
+}
+
+/// A whole workload, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// How long it runs when nobody says otherwise, ns.
+    pub duration_ns: u64,
+    /// The groups of tasks.
+    pub tasks: Vec<TaskSpec>,
+    /// The pipes.
+    pub pipes: Vec<Pipe>,
+    /// The message queues.
+    pub queues: Vec<Queue>,
+    /// The timers.
+    pub timers: Vec<Timer>,
+}

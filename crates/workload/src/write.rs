@@ -1,0 +1,194 @@
+//! A workload as the text that [`crate::parse()`] reads.
+
+use std::fmt::{self, Write as _};
+
+use crate::model::{Op, Program, Role, TaskSpec, Workload};
+use crate::parse::{FORMAT, PIPE_CAPACITY_DEFAULT, mark_forked};
+use crate::units::{cpus_text, duration_text, time_text};
+
+/// Columns after which a program is broken into lines.
+const LINE_COLUMNS: usize = 100;
+
+/// The workload as a file: reading it gives the same workload again.
+pub fn to_toml(workload: &Workload) -> String {
+    let mut text = String::new();
+    match write_workload(&mut text, workload) {
+        Ok(()) => text,
+        Err(_) => unreachable!("writing into a String cannot fail"),
+    }
+}
+
+fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
+    writeln!(out, "format = {FORMAT}")?;
+    writeln!(out, "name = {}", quoted(&workload.name))?;
+    if !workload.description.is_empty() {
+        writeln!(out, "description = {}", quoted(&workload.description))?;
+    }
+    writeln!(out, "duration = \"{}\"", time_text(workload.duration_ns))?;
+    for pipe in &workload.pipes {
+        writeln!(out, "\n[[pipe]]\nname = {}", quoted(&pipe.name))?;
+        if pipe.capacity != PIPE_CAPACITY_DEFAULT {
+            writeln!(out, "capacity = {}", pipe.capacity)?;
+        }
+    }
+    for queue in &workload.queues {
+        writeln!(out, "\n[[queue]]\nname = {}", quoted(&queue.name))?;
+        if let Some(capacity) = queue.capacity {
+            writeln!(out, "capacity = {capacity}")?;
+        }
+        if queue.initial != 0 {
+            writeln!(out, "initial = {}", queue.initial)?;
+        }
+    }
+    for timer in &workload.timers {
+        writeln!(out, "\n[[timer]]\nname = {}", quoted(&timer.name))?;
+        writeln!(out, "period = \"{}\"", time_text(timer.period_ns))?;
+    }
+    let mut forked = vec![false; workload.tasks.len()];
+    for task in &workload.tasks {
+        mark_forked(&task.program, &mut forked);
+        mark_forked(&task.on_signal, &mut forked);
+    }
+    for (task, forked) in workload.tasks.iter().zip(forked) {
+        write_task(out, workload, task, forked)?;
+    }
+    Ok(())
+}
+
+fn write_task(out: &mut String, workload: &Workload, task: &TaskSpec, forked: bool) -> fmt::Result {
+    writeln!(out, "\n[[task]]\nname = {}", quoted(&task.name))?;
+    if task.count != 1 {
+        writeln!(out, "count = {}", task.count)?;
+    }
+    if task.nice != 0 {
+        writeln!(out, "nice = {}", task.nice)?;
+    }
+    if let Some(cpus) = &task.cpus {
+        writeln!(out, "cpus = \"{}\"", cpus_text(cpus))?;
+    }
+    if let Some(start_ns) = task.start_ns
+        && (start_ns != 0 || forked)
+    {
+        writeln!(out, "start = \"{}\"", time_text(start_ns))?;
+    }
+    write_program(out, workload, "program", &task.program)?;
+    if !task.on_signal.is_empty() {
+        write_program(out, workload, "on_signal", &task.on_signal)?;
+    }
+    Ok(())
+}
+
+fn write_program(
+    out: &mut String,
+    workload: &Workload,
+    key: &str,
+    program: &Program,
+) -> fmt::Result {
+    write!(out, "{key} = ")?;
+    write_list(out, workload, program, 0, key.len() + 3)?;
+    writeln!(out)
+}
+
+/// A list of operations: on one line when it fits, one operation a line otherwise. `used` columns stand before it.
+fn write_list(
+    out: &mut String,
+    workload: &Workload,
+    program: &Program,
+    depth: usize,
+    used: usize,
+) -> fmt::Result {
+    if program.len() <= LINE_COLUMNS / 4 {
+        let mut line = String::from("[");
+        for (index, op) in program.iter().enumerate() {
+            if index > 0 {
+                line.push_str(", ");
+            }
+            write_op(&mut line, workload, op, None)?;
+        }
+        line.push(']');
+        if used + line.chars().count() <= LINE_COLUMNS {
+            out.push_str(&line);
+            return Ok(());
+        }
+    }
+    let indent = "  ".repeat(depth + 1);
+    out.push_str("[\n");
+    for op in program {
+        out.push_str(&indent);
+        write_op(out, workload, op, Some(depth + 1))?;
+        out.push_str(",\n");
+    }
+    write!(out, "{}]", "  ".repeat(depth))
+}
+
+/// One operation; `depth` is given where a loop's body may be broken into lines.
+fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>) -> fmt::Result {
+    let pipe = |index: usize| quoted(&workload.pipes[index].name);
+    let queue = |index: usize| quoted(&workload.queues[index].name);
+    let task = |index: usize| &workload.tasks[index].name;
+    match op {
+        Op::Run(duration) => write!(out, "{{ run = \"{}\" }}", duration_text(*duration)),
+        Op::RunForever => write!(out, "{{ run = \"forever\" }}"),
+        Op::Sleep(duration) => write!(out, "{{ sleep = \"{}\" }}", duration_text(*duration)),
+        Op::TimerWait(timer) => {
+            write!(out, "{{ timer = {} }}", quoted(&workload.timers[*timer].name))
+        }
+        Op::PipeWrite(index, 1) => write!(out, "{{ write = {} }}", pipe(*index)),
+        Op::PipeRead(index, 1) => write!(out, "{{ read = {} }}", pipe(*index)),
+        Op::PipeWrite(index, bytes) => {
+            write!(out, "{{ write = {{ pipe = {}, bytes = {bytes} }} }}", pipe(*index))
+        }
+        Op::PipeRead(index, bytes) => {
+            write!(out, "{{ read = {{ pipe = {}, bytes = {bytes} }} }}", pipe(*index))
+        }
+        Op::Send(index) => write!(out, "{{ send = {} }}", queue(*index)),
+        Op::Receive(index, 1) => write!(out, "{{ receive = {} }}", queue(*index)),
+        Op::Receive(index, count) => {
+            write!(out, "{{ receive = {{ queue = {}, count = {count} }} }}", queue(*index))
+        }
+        Op::Signal(Role::All(group)) => write!(out, "{{ signal = {} }}", quoted(task(*group))),
+        Op::Signal(Role::One(group, number)) => {
+            write!(out, "{{ signal = {} }}", quoted(&format!("{}/{number}", task(*group))))
+        }
+        Op::Signal(Role::Parent) => write!(out, "{{ signal = \"parent\" }}"),
+        Op::Fork(group) => write!(out, "{{ fork = {} }}", quoted(task(*group))),
+        Op::WaitChildren => write!(out, "\"wait\""),
+        Op::Yield => write!(out, "\"yield\""),
+        Op::Exit => write!(out, "\"exit\""),
+        Op::SetNice(nice) => write!(out, "{{ nice = {nice} }}"),
+        Op::SetAffinity(cpus) => write!(out, "{{ cpus = \"{}\" }}", cpus_text(cpus)),
+        Op::Mark(text) => write!(out, "{{ mark = {} }}", quoted(text)),
+        Op::Loop(times, body) => {
+            write!(out, "{{ loop = ")?;
+            match depth {
+                Some(depth) => write_list(out, workload, body, depth, 2 * depth + 24)?,
+                None => write_list(out, workload, body, 0, 0)?,
+            }
+            if let Some(times) = times {
+                write!(out, ", times = {times}")?;
+            }
+            write!(out, " }}")
+        }
+    }
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => {
+                // The format writes control characters as four hexadecimal digits.
+                quoted.push_str(&format!("\\u{:04X}", u32::from(c)));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
