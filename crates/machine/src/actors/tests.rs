@@ -1,1 +1,574 @@
+//! Actors without the kernel: a toy machine with a CPU for everybody, or one CPU with slices.
 
+use fairground_workload::{
+    CpuList, Duration, Op, Pipe, Program, Queue, Role, TaskSpec, Timer, Workload,
+};
+
+use super::*;
+use crate::CostModel;
+
+fn group(name: &str, count: u32, program: Program) -> TaskSpec {
+    TaskSpec {
+        name: name.to_owned(),
+        count,
+        nice: 0,
+        cpus: None,
+        start_ns: Some(0),
+        program,
+        on_signal: vec![],
+    }
+}
+
+fn workload(tasks: Vec<TaskSpec>) -> Workload {
+    Workload {
+        name: "test".to_owned(),
+        description: String::new(),
+        duration_ns: 1,
+        tasks,
+        pipes: vec![Pipe { name: "p".to_owned(), capacity: 100 }],
+        queues: vec![
+            Queue { name: "q".to_owned(), capacity: None, initial: 0 },
+            Queue { name: "narrow".to_owned(), capacity: Some(1), initial: 0 },
+        ],
+        timers: vec![Timer { name: "t".to_owned(), period_ns: 1_000 }],
+    }
+}
+
+fn run(ns: u64) -> Op {
+    Op::Run(Duration::Fixed(ns))
+}
+
+fn sleep(ns: u64) -> Op {
+    Op::Sleep(Duration::Fixed(ns))
+}
+
+fn mark(text: &str) -> Op {
+    Op::Mark(text.to_owned())
+}
+
+fn costs(syscall_ns: u64) -> CostModel {
+    let mut cost = CostModel::preset("zero").unwrap();
+    cost.set("syscall_ns", syscall_ns).unwrap();
+    cost
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// Wants so much CPU time; `None`: for ever.
+    Computing(Option<u64>),
+    /// To be advanced.
+    Due,
+    Blocked(Option<u64>),
+    Gone,
+}
+
+/// Runs actors on `cpus` CPUs, round robin in slices of `slice_ns`; logs marks and ends.
+struct Toy {
+    actors: Actors,
+    states: Vec<State>,
+    used_ns: Vec<u64>,
+    now_ns: u64,
+    cpus: usize,
+    slice_ns: u64,
+    queue: std::collections::VecDeque<usize>,
+    log: Vec<(u64, String)>,
+}
+
+impl Toy {
+    fn new(workload: &Workload, syscall_ns: u64, cpus: usize) -> Toy {
+        let mut actors = Actors::new(workload, 1, &costs(syscall_ns)).unwrap();
+        for (spec, group) in workload.tasks.iter().enumerate() {
+            if group.start_ns.is_some() {
+                for _ in 0..group.count {
+                    actors.spawn(spec, None);
+                }
+            }
+        }
+        let count = actors.living() as usize;
+        Toy {
+            actors,
+            states: vec![State::Due; count],
+            used_ns: vec![0; count],
+            now_ns: 0,
+            cpus,
+            slice_ns: 10,
+            queue: (0..count).collect(),
+            log: Vec::new(),
+        }
+    }
+
+    fn advance(&mut self, id: usize) -> Result<(), ActorError> {
+        let mut effects = Vec::new();
+        let need = self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects)?;
+        self.states[id] = match need {
+            Need::Cpu { ns } => State::Computing(Some(ns)),
+            Need::CpuForever => State::Computing(None),
+            Need::Block => State::Blocked(None),
+            Need::SleepUntil { at_ns } => State::Blocked(Some(at_ns)),
+            Need::Yield => State::Due,
+            Need::Exit => State::Gone,
+        };
+        for effect in effects {
+            self.apply(id, effect);
+        }
+        if self.states[id] == State::Gone {
+            let name = self.actors.task_name(ActorId(id as u32));
+            self.log.push((self.now_ns, format!("{name} ends")));
+            self.actors.release(ActorId(id as u32));
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, id: usize, effect: Effect) {
+        match effect {
+            Effect::Wake { actor, .. } => self.wake(actor.0 as usize),
+            Effect::Signal { actor } => {
+                let other = actor.0 as usize;
+                let State::Computing(left) = self.states[other] else {
+                    panic!("only those that compute are signalled this way")
+                };
+                self.actors.interrupt(actor, left.unwrap_or(0));
+                self.states[other] = State::Due;
+            }
+            Effect::Fork { child } => {
+                let child = child.0 as usize;
+                if child == self.states.len() {
+                    self.states.push(State::Due);
+                    self.used_ns.push(0);
+                }
+                self.states[child] = State::Due;
+                self.queue.push_back(child);
+            }
+            Effect::Mark { label, value } => {
+                let who = self.actors.task_name(ActorId(id as u32));
+                let text = &self.actors.labels()[label as usize];
+                self.log.push((self.now_ns, format!("{who}: {text} {value}")));
+            }
+            Effect::SetNice { nice } => self.log.push((self.now_ns, format!("nice {nice}"))),
+            Effect::SetAffinity { mask } => {
+                let cpus: Vec<u32> = self.actors.affinity(mask).iter().collect();
+                self.log.push((self.now_ns, format!("cpus {cpus:?}")));
+            }
+        }
+    }
+
+    fn wake(&mut self, id: usize) {
+        if let State::Blocked(_) = self.states[id] {
+            self.states[id] = State::Due;
+            self.queue.push_back(id);
+        }
+    }
+
+    /// Lets time pass until `end_ns`, in steps of one slice at most.
+    fn until(&mut self, end_ns: u64) -> Result<(), ActorError> {
+        while self.now_ns < end_ns {
+            for id in 0..self.states.len() {
+                if matches!(self.states[id], State::Blocked(Some(at_ns)) if at_ns <= self.now_ns) {
+                    self.wake(id);
+                }
+            }
+            let mut running: Vec<usize> = Vec::new();
+            loop {
+                // One that was signalled while it ran leaves its computation at once.
+                let again = running.iter().position(|id| self.states[*id] == State::Due);
+                let next = match again {
+                    Some(place) => Some(running.remove(place)),
+                    None if running.len() < self.cpus => self.queue.pop_front(),
+                    None => None,
+                };
+                let Some(id) = next else { break };
+                if self.states[id] == State::Due {
+                    self.advance(id)?;
+                }
+                match self.states[id] {
+                    State::Computing(_) => running.push(id),
+                    State::Due => self.queue.push_back(id),
+                    State::Blocked(_) | State::Gone => {}
+                }
+            }
+            self.pass(&running, end_ns);
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, running: &[usize], end_ns: u64) {
+        let mut step_ns = end_ns - self.now_ns;
+        for state in &self.states {
+            if let State::Blocked(Some(at_ns)) = state {
+                step_ns = step_ns.min(at_ns.saturating_sub(self.now_ns));
+            }
+        }
+        for id in running {
+            step_ns = step_ns.min(self.slice_ns);
+            if let State::Computing(Some(left)) = self.states[*id] {
+                step_ns = step_ns.min(left);
+            }
+        }
+        self.now_ns += step_ns;
+        let mut done = 0;
+        for &id in running {
+            self.used_ns[id] += step_ns;
+            match &mut self.states[id] {
+                State::Computing(Some(left)) if *left == step_ns => {
+                    self.states[id] = State::Due;
+                    self.queue.insert(done, id);
+                    done += 1;
+                    continue;
+                }
+                State::Computing(Some(left)) => *left -= step_ns,
+                _ => {}
+            }
+            self.queue.push_back(id);
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.log.iter().map(|(time, text)| format!("{time} {text}")).collect()
+    }
+}
+
+fn log(workload: &Workload, syscall_ns: u64, end_ns: u64) -> Vec<String> {
+    let mut toy = Toy::new(workload, syscall_ns, 8);
+    toy.until(end_ns).unwrap();
+    toy.lines()
+}
+
+#[test]
+fn each_system_call_costs_and_then_takes_effect() {
+    let mut all = group(
+        "a",
+        1,
+        vec![run(100), Op::SetNice(5), mark("m"), sleep(50), mark("m"), Op::Yield, mark("m")],
+    );
+    all.program.push(Op::SetAffinity(CpuList(vec![(1, 2)])));
+    assert_eq!(
+        log(&workload(vec![all]), 7, 1_000),
+        ["107 nice 5", "107 a: m 0", "164 a: m 1", "171 a: m 2", "178 cpus [1, 2]", "185 a ends"]
+    );
+}
+
+#[test]
+fn loops_repeat_their_bodies() {
+    let inner = Op::Loop(Some(2), vec![mark("in"), run(1)]);
+    let none = Op::Loop(Some(0), vec![mark("never")]);
+    let outer = Op::Loop(Some(3), vec![inner, mark("out")]);
+    let mut toy = Toy::new(&workload(vec![group("a", 1, vec![none, outer])]), 0, 1);
+    toy.until(100).unwrap();
+    let text: Vec<&str> = toy.log.iter().map(|(_, text)| text.as_str()).collect();
+    let expected =
+        "a: in 0,a: in 1,a: out 0,a: in 2,a: in 3,a: out 1,a: in 4,a: in 5,a: out 2,a ends";
+    assert_eq!(text.join(","), expected);
+    assert_eq!((toy.log[9].0, toy.used_ns[0]), (6, 6));
+}
+
+#[test]
+fn a_periodic_timer_is_not_stretched() {
+    // First expiry 1000 ns after the first wait; the run of 2500 ns overruns two of them, which are then made up for.
+    let program = vec![
+        Op::TimerWait(0),
+        mark("m"),
+        run(300),
+        Op::TimerWait(0),
+        mark("m"),
+        run(2_500),
+        Op::Loop(Some(4), vec![Op::TimerWait(0), mark("m")]),
+    ];
+    let lines = log(&workload(vec![group("a", 1, program)]), 0, 10_000);
+    assert_eq!(
+        lines,
+        [
+            "1000 a: m 0",
+            "2000 a: m 1",
+            "4500 a: m 2",
+            "4500 a: m 3",
+            "5000 a: m 4",
+            "6000 a: m 5",
+            "6000 a ends"
+        ]
+    );
+}
+
+#[test]
+fn pipes_hold_back_writers_and_readers() {
+    let writer = group("w", 1, vec![Op::PipeWrite(0, 250), mark("written")]);
+    let read = |bytes| vec![run(100), Op::PipeRead(0, bytes), mark("read")];
+    let reader =
+        group("r", 1, vec![Op::Loop(Some(4), read(70)), mark("rest"), Op::PipeRead(0, 70)]);
+    let lines = log(&workload(vec![writer, reader]), 0, 2_000);
+    // 100 bytes fit at once; after the third read of 70 the rest is in the pipe.
+    assert_eq!(
+        lines,
+        [
+            "100 r: read 0",
+            "200 r: read 1",
+            "300 r: read 2",
+            "300 w: written 0",
+            "300 w ends",
+            "400 r: read 3",
+            "400 r: rest 0",
+        ],
+        "and the last read waits for ever"
+    );
+}
+
+#[test]
+fn one_byte_wakes_one_reader() {
+    let readers = group("r", 3, vec![Op::PipeRead(0, 1), mark("read")]);
+    let writer = group("w", 1, vec![run(10), Op::PipeWrite(0, 1), run(10), Op::PipeWrite(0, 2)]);
+    let lines = log(&workload(vec![readers, writer]), 0, 100);
+    let ends: Vec<&String> = lines.iter().filter(|line| line.contains("read")).collect();
+    assert_eq!(ends, ["10 r/0: read 0", "20 r/1: read 0", "20 r/2: read 0"]);
+}
+
+#[test]
+fn messages_go_to_receivers_in_order_and_hold_back_senders() {
+    let receivers = group("r", 2, vec![Op::Receive(0, 2), mark("got")]);
+    let sender = group("s", 1, vec![Op::Loop(Some(4), vec![run(10), Op::Send(0)])]);
+    // Messages 1 and 3 go to r/0, 2 and 4 to r/1.
+    let lines = log(&workload(vec![receivers, sender]), 0, 1_000);
+    assert_eq!(
+        lines,
+        ["30 r/0: got 0", "30 r/0 ends", "40 s ends", "40 r/1: got 0", "40 r/1 ends"]
+    );
+
+    let sender = group("s", 1, vec![Op::Loop(Some(3), vec![Op::Send(1), mark("sent")])]);
+    let receiver =
+        group("r", 1, vec![run(100), Op::Receive(1, 1), run(100), Op::Receive(1, 2), mark("got")]);
+    let lines = log(&workload(vec![sender, receiver]), 0, 1_000);
+    assert_eq!(
+        lines,
+        [
+            "0 s: sent 0",
+            "100 s: sent 1",
+            "200 r: got 0",
+            "200 r ends",
+            "200 s: sent 2",
+            "200 s ends"
+        ]
+    );
+}
+
+#[test]
+fn each_message_is_a_system_call() {
+    let mut w = workload(vec![group("r", 1, vec![Op::Receive(0, 3), mark("got")])]);
+    w.queues[0].initial = 3;
+    assert_eq!(log(&w, 7, 100), ["21 r: got 0", "28 r ends"]);
+}
+
+#[test]
+fn a_signal_interrupts_computation_and_the_rest_follows() {
+    let mut hog = group("h", 1, vec![run(1_000), mark("done")]);
+    hog.on_signal = vec![mark("signal"), run(50)];
+    let killer = group(
+        "k",
+        1,
+        vec![
+            sleep(105),
+            Op::Signal(Role::All(0)),
+            Op::Signal(Role::All(0)),
+            sleep(500),
+            Op::Signal(Role::One(0, 0)),
+            Op::Signal(Role::One(0, 1)),
+        ],
+    );
+    let mut toy = Toy::new(&workload(vec![hog, killer]), 1, 8);
+    toy.until(3_000).unwrap();
+    // The second signal comes while the handler runs and is handled behind it.
+    let lines: Vec<String> = toy.lines().into_iter().filter(|line| line.contains(" h")).collect();
+    assert_eq!(lines[0], "107 h: signal 0");
+    assert_eq!(lines[1], "157 h: signal 1");
+    assert_eq!(lines[2], "610 h: signal 2");
+    assert_eq!((&lines[3][..], &lines[4][..]), ("1150 h: done 0", "1151 h ends"));
+    assert_eq!(toy.used_ns[0], 1_000 + 3 * 50 + 1);
+}
+
+#[test]
+fn signals_to_those_that_do_not_run_coalesce() {
+    let mut waiter = group("w", 1, vec![Op::Receive(0, 1), mark("never")]);
+    waiter.on_signal = vec![mark("signal"), Op::Send(1), mark("sent")];
+    let twice = vec![
+        run(10),
+        Op::Signal(Role::All(0)),
+        Op::Signal(Role::All(0)),
+        sleep(10),
+        Op::Signal(Role::All(0)),
+    ];
+    let mut toy = Toy::new(&workload(vec![waiter, group("k", 1, twice)]), 0, 1);
+    toy.until(100).unwrap();
+    assert_eq!(
+        toy.lines(),
+        ["10 w: signal 0", "10 w: sent 0", "20 k ends", "20 w: signal 1"],
+        "and the handler's second message waits in the full queue"
+    );
+}
+
+#[test]
+fn a_signal_ends_a_sleep_but_restarts_a_wait() {
+    let mut sleeper = group(
+        "s",
+        1,
+        vec![
+            sleep(1_000),
+            mark("woke"),
+            Op::TimerWait(0),
+            mark("timer"),
+            Op::PipeRead(0, 5),
+            mark("read"),
+        ],
+    );
+    sleeper.on_signal = vec![run(10), mark("handled")];
+    let mut deaf = group("d", 1, vec![sleep(1_000), mark("woke"), Op::PipeRead(0, 1)]);
+    deaf.start_ns = Some(0);
+    let all = |at| vec![sleep(at), Op::Signal(Role::All(0)), Op::Signal(Role::All(1))];
+    let mut killer = all(100);
+    killer.extend(all(400));
+    killer.extend(all(900));
+    killer.extend([sleep(100), Op::PipeWrite(0, 2)]);
+    let w = workload(vec![sleeper, deaf, group("k", 1, killer)]);
+    assert_eq!(
+        log(&w, 0, 5_000),
+        [
+            "100 d: woke 0",
+            "110 s: handled 0",
+            "110 s: woke 0",
+            "510 s: handled 1",
+            "1110 s: timer 0",
+            "1410 s: handled 2",
+            "1500 k ends",
+            "1500 d ends",
+            "1500 s: read 0",
+            "1500 s ends",
+        ],
+        "the timer's expiry stays where it was; without a handler only the sleep is cut short"
+    );
+}
+
+#[test]
+fn children_are_waited_for() {
+    let mut child = group("c", 2, vec![run(50)]);
+    child.start_ns = None;
+    let again = Op::Loop(Some(2), vec![Op::Fork(0), Op::WaitChildren, mark("reaped")]);
+    let w = workload(vec![child, group("p", 1, vec![again])]);
+    let mut toy = Toy::new(&w, 0, 8);
+    toy.until(1_000).unwrap();
+    assert_eq!(
+        toy.lines(),
+        [
+            "50 c/0 ends",
+            "50 c/1 ends",
+            "50 p: reaped 0",
+            "100 c/2 ends",
+            "100 c/3 ends",
+            "100 p: reaped 1",
+            "100 p ends"
+        ]
+    );
+    assert_eq!((toy.states.len(), toy.actors.living()), (3, 0), "numbers are used again");
+}
+
+#[test]
+fn a_parent_that_is_gone_is_not_signalled() {
+    let mut child =
+        group("c", 1, vec![run(50), Op::Signal(Role::Parent), run(50), Op::Signal(Role::Parent)]);
+    child.start_ns = None;
+    let mut parent = group("p", 1, vec![Op::Fork(0), run(70)]);
+    parent.on_signal = vec![mark("child calls")];
+    let lines = log(&workload(vec![child, parent]), 0, 1_000);
+    assert_eq!(lines, ["50 p: child calls 0", "70 p ends", "100 c ends"]);
+}
+
+#[test]
+fn the_slice_program_reports_when_all_have_answered() {
+    let mut hogs = group("hog", 3, vec![Op::RunForever]);
+    hogs.on_signal = vec![mark("answer"), Op::Send(0)];
+    let report = vec![sleep(1_000), Op::Signal(Role::All(0)), Op::Receive(0, 3), mark("report")];
+    let w = workload(vec![hogs, group("parent", 1, vec![Op::Loop(None, report)])]);
+    let mut toy = Toy::new(&w, 1, 1);
+    toy.until(10_000).unwrap();
+    let reports: Vec<u64> =
+        toy.log.iter().filter(|(_, text)| text.contains("report")).map(|(time, _)| *time).collect();
+    let answers = toy.log.iter().filter(|(_, text)| text.contains("answer")).count();
+    assert_eq!(answers, 3 * reports.len());
+    assert!(reports.len() >= 8, "{reports:?}");
+    for pair in reports.windows(2) {
+        // One CPU, slices of 10: the sleep, its wake-up behind three slices, and the answers of three hogs in turn.
+        assert!((1_030..1_150).contains(&(pair[1] - pair[0])), "{reports:?}");
+    }
+    assert_eq!(toy.used_ns.iter().sum::<u64>(), 10_000, "the hogs leave no idle time");
+}
+
+#[test]
+fn loops_without_time_end() {
+    let w = workload(vec![group("spin", 1, vec![Op::Loop(None, vec![mark("m")])])]);
+    assert!(
+        matches!(Toy::new(&w, 0, 1).until(10), Err(ActorError::EndlessOps { task }) if task == "spin")
+    );
+    let w = workload(vec![group("empty", 1, vec![Op::Loop(None, vec![])])]);
+    assert!(matches!(Toy::new(&w, 1, 1).until(10), Err(ActorError::EndlessOps { .. })));
+}
+
+#[test]
+fn actors_that_keep_each_other_busy_without_time_end() {
+    let w = workload(vec![group("polite", 2, vec![Op::Loop(None, vec![Op::Yield])])]);
+    let mut actors = Actors::new(&w, 1, &costs(0)).unwrap();
+    let (a, b) = (actors.spawn(0, None), actors.spawn(0, None));
+    let mut effects = Vec::new();
+    let error = loop {
+        let both = [actors.advance(a, 5, &mut effects), actors.advance(b, 5, &mut effects)];
+        if let Some(error) = both.into_iter().find_map(Result::err) {
+            break error;
+        }
+    };
+    assert!(matches!(error, ActorError::EndlessInstant { time_ns: 5, .. }));
+}
+
+#[test]
+fn forks_have_a_limit() {
+    let w = workload(vec![group("bomb", 1, vec![Op::Loop(None, vec![Op::Fork(0)])])]);
+    let mut actors = Actors::new(&w, 1, &costs(0)).unwrap();
+    actors.set_limit(100);
+    let bomb = actors.spawn(0, None);
+    let error = actors.advance(bomb, 0, &mut Vec::new()).unwrap_err();
+    assert_eq!(error, ActorError::TooManyTasks { task: "bomb".to_owned(), limit: 100 });
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |w: Workload| Actors::new(&w, 1, &costs(0)).unwrap_err().to_string();
+    for op in [
+        Op::TimerWait(9),
+        Op::PipeRead(9, 1),
+        Op::Send(9),
+        Op::Receive(9, 1),
+        Op::Fork(9),
+        Op::Signal(Role::All(9)),
+    ] {
+        let error = refused(workload(vec![group("a", 1, vec![op])]));
+        assert!(error.contains("task `a` uses") && error.contains("number 9"), "{error}");
+    }
+    let deep = (0..100).fold(run(1), |inner, _| Op::Loop(None, vec![inner]));
+    assert!(refused(workload(vec![group("a", 1, vec![deep])])).contains("64 loops"));
+    let mut w = workload(vec![]);
+    w.timers[0].period_ns = 0;
+    assert!(refused(w).contains("period of 0"));
+}
+
+#[test]
+fn draws_of_one_task_do_not_depend_on_others() {
+    let uniform = || {
+        group("u", 2, vec![Op::Loop(None, vec![Op::Run(Duration::Uniform { low: 10, high: 99 })])])
+    };
+    let draws = |w: &Workload, skip: usize, spec: usize| {
+        let mut actors = Actors::new(w, 9, &costs(0)).unwrap();
+        for _ in 0..skip {
+            actors.spawn(spec, None);
+        }
+        let actor = actors.spawn(spec, None);
+        let mut effects = Vec::new();
+        (0..20).map(|_| actors.advance(actor, 0, &mut effects).unwrap()).collect::<Vec<Need>>()
+    };
+    let one = draws(&workload(vec![uniform()]), 0, 0);
+    assert_eq!(one, draws(&workload(vec![uniform(), group("other", 3, vec![run(1)])]), 0, 0));
+    assert_ne!(one, draws(&workload(vec![uniform()]), 1, 0));
+    assert!(one.iter().all(|need| matches!(need, Need::Cpu { ns: 10..=99 })));
+}
