@@ -117,7 +117,13 @@ pub(crate) fn code() -> Code {
     Code::default()
 }
 
-pub(crate) fn map(name: &str, kind: MapKind, key_size: u32, value_size: u32, max_entries: u32) -> MapDef {
+pub(crate) fn map(
+    name: &str,
+    kind: MapKind,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+) -> MapDef {
     let name = name.to_owned();
     MapDef { name, kind, key_size, value_size, max_entries, flags: 0, initial: vec![] }
 }
@@ -137,15 +143,24 @@ pub(crate) fn env() -> Env<Recorder> {
     env
 }
 
-pub(crate) fn image(functions: Vec<Function>, maps: Vec<MapDef>, engine: Engine) -> Arc<Image<Recorder>> {
-    let kfuncs = ["record", "fail"].map(str::to_owned).to_vec();
+pub(crate) fn image(
+    functions: Vec<Function>,
+    maps: Vec<MapDef>,
+    engine: Engine,
+) -> Arc<Image<Recorder>> {
+    let kfuncs =
+        ["record", "fail", "bpf_iter_num_new", "bpf_iter_num_next"].map(str::to_owned).to_vec();
     let linked = Linked { functions, maps, kfuncs };
     let image = Image::from_linked("test", linked, &env(), engine).expect("a valid program");
     assert_eq!(image.engine(), engine, "tests run where the JIT does");
     image
 }
 
-pub(crate) fn instance(functions: Vec<Function>, maps: Vec<MapDef>, engine: Engine) -> Instance<Recorder> {
+pub(crate) fn instance(
+    functions: Vec<Function>,
+    maps: Vec<MapDef>,
+    engine: Engine,
+) -> Instance<Recorder> {
     image(functions, maps, engine).instantiate(&InstanceConfig::default()).expect("memory")
 }
 
