@@ -23,6 +23,20 @@ pub const ANSWER: &str = "answer";
 /// The label of the parent's line.
 pub const REPORT: &str = "report";
 
+/// How the kernel counts the user time that `getrusage` tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UserTime {
+    /// To the nanosecond, from the scheduler's clock (Linux since 2.6.32 scales what the tick samples to that sum).
+    #[default]
+    Exact,
+    /// By sampling (2.6.27 and before): each tick that finds the task running adds the whole tick. What always runs between
+    /// two ticks is never seen.
+    Ticks {
+        /// The period of the tick, ns.
+        tick_ns: u64,
+    },
+}
+
 /// All reports of a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SliceReports {
@@ -52,9 +66,11 @@ pub struct SliceReport {
 pub struct Answer {
     /// The worker.
     pub task: TaskId,
-    /// CPU time since its previous answer, µs: a difference of two times that are rounded down to µs, as getrusage gives
-    /// them. The trace does not tell user from system time; both count.
+    /// User time since its previous answer as the program learns it ([`UserTime`]), µs: a difference of two times that are
+    /// rounded down to µs, as getrusage gives them. The trace does not tell user from system time; both count.
     pub utime_us: u64,
+    /// CPU time since its previous answer from the switches, µs.
+    pub run_us: u64,
     /// Involuntary switches since its previous answer.
     pub nivcsw: u64,
 }
@@ -80,9 +96,14 @@ impl SliceReport {
         ratio(self.utime_us() as f64, self.answers.len() as f64)
     }
 
-    /// CPU time of all workers, µs.
+    /// User time of all workers as the program learns it, µs.
     pub fn utime_us(&self) -> u64 {
         self.answers.iter().map(|answer| answer.utime_us).sum()
+    }
+
+    /// CPU time of all workers, µs.
+    pub fn run_us(&self) -> u64 {
+        self.answers.iter().map(|answer| answer.run_us).sum()
     }
 
     /// Involuntary switches of all workers.
@@ -92,7 +113,7 @@ impl SliceReport {
 
     /// The true mean slice, ms: CPU time of all workers per involuntary switch. `None` without switches.
     pub fn true_slice_ms(&self) -> Option<f64> {
-        ratio(0.001 * self.utime_us() as f64, self.nivcsw() as f64)
+        ratio(0.001 * self.run_us() as f64, self.nivcsw() as f64)
     }
 
     /// CPU time of a worker per second of wall time, µs: the program's `utime` without the stretched interval.
@@ -135,14 +156,14 @@ pub fn summarize<'a>(reports: impl IntoIterator<Item = &'a SliceReport>) -> Opti
     let own: Vec<f64> = reports.iter().filter_map(|r| r.program_slice_ms()).collect();
     let utime_us: f64 = reports.iter().filter_map(|r| r.program_utime_us()).sum();
     let period_ns: f64 = reports.iter().map(|r| r.period_ns as f64).sum();
-    let all_utime_us: u64 = reports.iter().map(|r| r.utime_us()).sum();
+    let run_us: u64 = reports.iter().map(|r| r.run_us()).sum();
     let nivcsw: u64 = reports.iter().map(|r| r.nivcsw()).sum();
     Some(SliceSummary {
         reports: reports.len() as u64,
         program_slice_ms_min: own.iter().copied().reduce(f64::min)?,
         program_slice_ms_mean: ratio(own.iter().sum(), count)?,
         program_slice_ms_max: own.iter().copied().reduce(f64::max)?,
-        true_slice_ms: ratio(0.001 * all_utime_us as f64, nivcsw as f64),
+        true_slice_ms: ratio(0.001 * run_us as f64, nivcsw as f64),
         utime_us: ratio(utime_us, count)?,
         period_ns: ratio(period_ns, count)?,
         utime_us_per_s: ratio(utime_us * 1e9, period_ns),
@@ -171,8 +192,9 @@ impl SliceReports {
     ///
     /// All marks are taken as those of one program. CPU time counts from the trace's begin or the worker's first switch-in,
     /// whichever is later; a worker that is switched away from a CPU of which nothing was known counts from then on.
-    pub fn of(trace: &Trace) -> Self {
+    pub fn of(trace: &Trace, user_time: UserTime) -> Self {
         let mut pass = Pass {
+            user_time,
             meters: vec![Meter::default(); trace.tasks().len()],
             found: Self::default(),
             answers: Vec::new(),
@@ -194,11 +216,14 @@ struct Meter {
     run_ns: u64,
     nivcsw: u64,
     running_since_ns: Option<u64>,
+    sampled_ns: u64,
     told_utime_us: u64,
+    told_run_us: u64,
     told_nivcsw: u64,
 }
 
 struct Pass {
+    user_time: UserTime,
     meters: Vec<Meter>,
     found: SliceReports,
     answers: Vec<Answer>,
@@ -219,6 +244,7 @@ impl Pass {
                 }
             }
             EventKind::WakeupNew { task, .. } => self.heard(time_ns, task),
+            EventKind::Tick { task } => self.tick(task),
             EventKind::Param { label } => self.params.push(trace.label(label).to_owned()),
             EventKind::Mark { task, label, .. } => match trace.label(label) {
                 ANSWER => self.answer(time_ns, task),
@@ -246,13 +272,28 @@ impl Pass {
     fn answer(&mut self, time_ns: u64, task: TaskId) {
         let Some(meter) = self.meters.get_mut(task.index()) else { return };
         let present_ns = meter.running_since_ns.map_or(0, |since| time_ns.saturating_sub(since));
-        let utime_us = meter.run_ns.saturating_add(present_ns) / 1000;
+        let run_us = meter.run_ns.saturating_add(present_ns) / 1000;
+        let utime_us = match self.user_time {
+            UserTime::Exact => run_us,
+            UserTime::Ticks { .. } => meter.sampled_ns / 1000,
+        };
         self.answers.push(Answer {
             task,
             utime_us: utime_us.saturating_sub(meter.told_utime_us),
+            run_us: run_us.saturating_sub(meter.told_run_us),
             nivcsw: meter.nivcsw - meter.told_nivcsw,
         });
-        (meter.told_utime_us, meter.told_nivcsw) = (utime_us, meter.nivcsw);
+        meter.told_utime_us = utime_us;
+        meter.told_run_us = run_us;
+        meter.told_nivcsw = meter.nivcsw;
+    }
+
+    fn tick(&mut self, task: TaskId) {
+        if let (UserTime::Ticks { tick_ns }, Some(meter)) =
+            (self.user_time, self.meters.get_mut(task.index()))
+        {
+            meter.sampled_ns = meter.sampled_ns.saturating_add(tick_ns);
+        }
     }
 
     fn report(&mut self, trace: &Trace, end_ns: u64, parent: TaskId) {

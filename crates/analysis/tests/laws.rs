@@ -352,6 +352,9 @@ proptest! {
             Options { starts_idle, window, interval_ns: Some(scale * 50), ..Options::default() };
         let analysis = Analysis::of(&trace, &options);
         check_conservation(&analysis)?;
-        fairground_analysis::slice_report::SliceReports::of(&trace);
+        fairground_analysis::slice_report::SliceReports::of(
+            &trace,
+            fairground_analysis::slice_report::UserTime::Exact,
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 mod tape;
 
-use fairground_analysis::slice_report::{ANSWER, REPORT, SliceReports, summarize};
-use fairground_trace::{TaskId, Trace};
+use fairground_analysis::slice_report::{ANSWER, REPORT, SliceReports, UserTime, summarize};
+use fairground_trace::{EventKind, TaskId, Trace};
 use tape::{IDLE, MS, Tape};
 
 /// One worker of a report: CPU time in µs, and in how many slices it had it.
@@ -44,7 +44,7 @@ fn a_third_is_five_of_sixteen_workers_with_a_whole_millisecond() {
     // 5 workers have slices of 1.2 ms and 11 of 0.9 ms; 104 slices each, about 125 ms in a report of a second on 2 CPUs.
     let mut workers = vec![(124_800, 104); 5];
     workers.extend([(93_600, 104); 11]);
-    let reports = SliceReports::of(&recording(&[workers], None));
+    let reports = SliceReports::of(&recording(&[workers], None), UserTime::Exact);
     let report = &reports.reports[0];
     assert_eq!(report.program_slice_ms(), Some(0.3125), "5/16: the mail's 0.31");
     let sum_us = 5 * 124_800 + 11 * 93_600;
@@ -58,13 +58,14 @@ fn a_third_is_five_of_sixteen_workers_with_a_whole_millisecond() {
 fn each_addition_truncates_in_the_way_of_the_c_program() {
     // long avg = 0; avg += 1.9 → 1; avg += 2.9 → 3; avg += 0.999 → 3: mean 1.0, where the true mean of the three is 1.93.
     let workers = vec![(1_900, 1), (2_900, 1), (999, 1)];
-    let reports = SliceReports::of(&recording(&[workers], None));
+    let reports = SliceReports::of(&recording(&[workers], None), UserTime::Exact);
     assert_eq!(reports.reports[0].program_slice_ms(), Some(1.0));
 }
 
 #[test]
 fn a_worker_without_switches_counts_as_one_switch() {
-    let reports = SliceReports::of(&recording(&[vec![(7_500, 0), (2_500, 1)]], None));
+    let reports =
+        SliceReports::of(&recording(&[vec![(7_500, 0), (2_500, 1)]], None), UserTime::Exact);
     let report = &reports.reports[0];
     assert_eq!(report.answers[0].nivcsw, 0);
     assert_eq!(report.program_slice_ms(), Some((7.0 + 2.0) / 2.0));
@@ -74,10 +75,11 @@ fn a_worker_without_switches_counts_as_one_switch() {
 #[test]
 fn the_longer_interval_is_not_a_gain() {
     // One worker has the CPU all the time; the second report takes 10 % longer, so utime does too.
-    let reports = SliceReports::of(&recording(
+    let trace = recording(
         &[vec![(1_000_000, 100)], vec![(1_000_000, 100)], vec![(1_100_000, 100)]],
         Some(2),
-    ));
+    );
+    let reports = SliceReports::of(&trace, UserTime::Exact);
     let [first, second, third] = reports.reports.as_slice() else { panic!("three reports") };
     assert_eq!((first.start_up, second.start_up), (true, false));
     assert_eq!((second.period_ns, third.period_ns), (1_000 * MS, 1_100 * MS));
@@ -98,7 +100,7 @@ fn cpu_time_is_rounded_down_to_us_as_getrusage_does() {
     tape.preempt(0, 0, IDLE, worker);
     tape.mark(1_999, 0, worker, ANSWER).mark(3_001, 0, worker, ANSWER);
     tape.mark(3_001, 0, parent, REPORT).mark(4_000, 0, worker, ANSWER);
-    let reports = SliceReports::of(&tape.end(5_000));
+    let reports = SliceReports::of(&tape.end(5_000), UserTime::Exact);
     let utime: Vec<u64> = reports.reports[0].answers.iter().map(|a| a.utime_us).collect();
     assert_eq!(utime, [1, 2], "1.999 and 3.001 µs in all are 1 and 3");
     assert_eq!(reports.unreported_answers, 1);
@@ -106,8 +108,34 @@ fn cpu_time_is_rounded_down_to_us_as_getrusage_does() {
 }
 
 #[test]
+fn a_kernel_that_samples_sees_only_what_runs_at_ticks() {
+    // A tick every 4 ms finds the worker twice; it ran 5 ms in all, 2 ms of it between two ticks.
+    let mut tape = Tape::new(1);
+    let (parent, worker) = (tape.task("slice"), tape.task("worker"));
+    tape.preempt(0, 0, IDLE, worker);
+    tape.event(0, 0, EventKind::Tick { task: worker }).preempt(2 * MS, 0, worker, IDLE).preempt(
+        3 * MS,
+        0,
+        IDLE,
+        worker,
+    );
+    tape.event(4 * MS, 0, EventKind::Tick { task: worker }).mark(6 * MS, 0, worker, ANSWER).mark(
+        6 * MS,
+        0,
+        parent,
+        REPORT,
+    );
+    let trace = tape.end(6 * MS);
+    let reports = SliceReports::of(&trace, UserTime::Ticks { tick_ns: 4 * MS });
+    assert_eq!(reports.reports[0].program_utime_us(), Some(8_000.0));
+    assert_eq!(reports.reports[0].true_slice_ms(), Some(5.0), "the true slice is not sampled");
+    let exact = SliceReports::of(&trace, UserTime::Exact);
+    assert_eq!(exact.reports[0].program_utime_us(), Some(5_000.0));
+}
+
+#[test]
 fn a_trace_without_marks_has_no_reports() {
-    let reports = SliceReports::of(&Tape::new(1).end(100));
+    let reports = SliceReports::of(&Tape::new(1).end(100), UserTime::Exact);
     assert!(reports.reports.is_empty());
     assert_eq!(summarize(&reports.reports), None);
 }
