@@ -277,3 +277,76 @@ fn runs_stand_side_by_side() {
     let rows = metric::MACHINE.len() + metric::GROUP.len();
     assert_eq!(table.rows.len(), rows);
 }
+
+#[test]
+fn contradictions_are_counted_and_their_time_is_unknown() {
+    let mut tape = Tape::new(2);
+    let (a, b) = (tape.task("a"), tape.task("b"));
+    tape.start(0, a, 0).preempt(0, 0, IDLE, a).block(10, 0, a, IDLE);
+    // Its wake-up is missing: whether it slept or waited is not known.
+    tape.preempt(30, 0, IDLE, a);
+    // It comes up on another CPU without having left the first.
+    tape.start(40, b, 1).preempt(40, 1, IDLE, b).preempt(50, 1, b, a);
+    // CPU 1 is left by a task that it was not running.
+    tape.block(60, 1, b, IDLE);
+    let analysis = analyze(&tape.end(100));
+    let irregularities = &analysis.irregularities;
+    assert_eq!(irregularities.missed_wakeups, 1);
+    assert_eq!(irregularities.doubly_running, 1);
+    assert_eq!(irregularities.broken_switches, 1);
+    let (a, b) = (&analysis.tasks[0].figures, &analysis.tasks[1].figures);
+    assert_eq!((a.run_ns, a.sleep_ns, a.unknown_ns), (10, 0, 90));
+    // Each of its two strange switch-ins ended a wait of unknown length.
+    assert_eq!((a.waits.censored, a.wakeup_latency.censored), (2, 1));
+    assert_eq!((b.absent_ns, b.run_ns, b.unknown_ns, b.sleep_ns), (40, 10, 10, 40));
+    assert_eq!(analysis.cpus[0].unknown_ns, 70, "CPU 0 never switched again");
+    assert_eq!(analysis.cpus[1].unknown_ns, 10);
+}
+
+#[test]
+fn the_first_run_of_a_new_task_is_a_wait_and_no_wakeup() {
+    let mut tape = Tape::new(1);
+    let (parent, child) = (tape.task("sh"), tape.task("sh"));
+    tape.start(0, parent, 0).preempt(0, 0, IDLE, parent);
+    tape.event(10, 0, EventKind::Fork { parent, child }).start(12, child, 0);
+    tape.preempt(20, 0, parent, child);
+    tape.event(25, 0, EventKind::Exit { task: child });
+    tape.switch(30, 0, child, TaskState::Dead, parent);
+    let analysis = analyze(&tape.end(50));
+    let child = &analysis.tasks[1].figures;
+    assert_eq!((child.waits.values_ns(), child.wakeup_latency.count()), ([8].as_slice(), 0));
+    assert_eq!((child.absent_ns, child.sleep_ns, child.run_ns), (30, 2, 10));
+    assert_eq!((child.voluntary_switches, child.wakeups), (1, 0));
+    assert_eq!(analysis.machine.new_tasks, 2);
+}
+
+#[test]
+fn a_window_reads_what_came_before_it() {
+    let mut tape = Tape::new(1);
+    let tasks = [tape.task("hog/0"), tape.task("hog/1")];
+    round_robin(&mut tape, &tasks, 10, 100);
+    let window = Some((25, 55));
+    let options = Options { window, ..Options::simulated() };
+    let analysis = Analysis::of(&tape.end(100), &options);
+    assert_eq!((analysis.start_ns, analysis.end_ns), (25, 55));
+    let run: Vec<u64> = analysis.tasks.iter().map(|task| task.figures.run_ns).collect();
+    assert_eq!(run, [15, 15]);
+    // Switches at 30, 40 and 50; the slices that end there are whole.
+    assert_eq!(analysis.machine.switches, 3);
+    assert_eq!(analysis.machine.slices.values_ns(), [10, 10, 10]);
+    assert_eq!(analysis.select(|task| task.name == "hog/1").run_ns, 15);
+    assert_eq!(analysis.tasks_named("hog").count(), 2);
+    assert_eq!(analysis.tasks_named("hog/0").count(), 1);
+}
+
+#[test]
+fn without_wakeup_events_a_task_is_queued_when_it_is_asked_to_wake() {
+    let mut tape = Tape::new(1);
+    let a = tape.task("a");
+    tape.preempt(0, 0, IDLE, a).block(10, 0, a, IDLE).waking(20, a, 0).preempt(26, 0, IDLE, a);
+    let analysis = analyze(&tape.end(30));
+    let figures = &analysis.tasks[0].figures;
+    assert_eq!((figures.wait_ns, figures.waking_ns), (6, 0));
+    assert_eq!(figures.wakeup_latency.values_ns(), [6]);
+    assert_eq!(figures.fluid_ns, figures.run_ns + 6);
+}
