@@ -27,13 +27,14 @@ impl TextOptions {
     }
 
     /// What suits standard output: styled if it is a terminal and `NO_COLOR` is not set to anything (no-color.org), as wide
-    /// as `COLUMNS` says if it says so.
+    /// as `COLUMNS` says or else as the terminal is.
     pub fn for_stdout() -> Self {
         if !std::io::stdout().is_terminal() {
             return Self::plain();
         }
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width = width.or_else(|| comfy_table::Table::new().width());
         Self { width, styled: !no_color }
     }
 }
