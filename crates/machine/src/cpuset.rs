@@ -1,5 +1,7 @@
 //! Sets of CPUs, and the idle tracking of the sched_ext core.
 
+use std::ops::Range;
+
 use fairground_workload::CpuList;
 
 use crate::abi::MAX_CPUS;
@@ -160,15 +162,25 @@ impl Summed {
 
     #[inline]
     fn set(&mut self, cpu: u32) {
-        self.mask.set(cpu);
-        self.summary |= 1 << (cpu / 64);
+        self.set_bits(cpu / 64, 1 << (cpu % 64));
     }
 
     #[inline]
     fn clear(&mut self, cpu: u32) {
-        let word = cpu as usize / 64;
-        self.mask.words[word] &= !(1 << (cpu % 64));
-        self.summary &= !(u32::from(self.mask.words[word] == 0) << word);
+        self.clear_bits(cpu / 64, 1 << (cpu % 64));
+    }
+
+    #[inline]
+    fn set_bits(&mut self, word: u32, bits: u64) {
+        self.mask.words[word as usize] |= bits;
+        self.summary |= 1 << word;
+    }
+
+    #[inline]
+    fn clear_bits(&mut self, word: u32, bits: u64) {
+        let rest = &mut self.mask.words[word as usize];
+        *rest &= !bits;
+        self.summary &= !(u32::from(*rest == 0) << word);
     }
 
     /// The first CPU of the word's bits `keep` that is in this mask and in both others.
@@ -225,6 +237,13 @@ pub(crate) struct SelectCpu<'a> {
     pub(crate) sync: bool,
 }
 
+/// The CPUs of a core that one word holds.
+#[derive(Clone, Copy, Debug)]
+struct CorePart {
+    word: u32,
+    bits: u64,
+}
+
 /// Which CPUs are idle, and whose whole core is (`idle_masks` in `kernel/sched/ext.c` of Linux 6.12). A CPU that was picked
 /// counts as busy from then on; the core corrects that when the CPU goes idle again.
 #[derive(Clone, Debug)]
@@ -233,8 +252,10 @@ pub(crate) struct IdleCpus {
     /// CPUs whose siblings are all idle, themselves included. Unused without SMT.
     cores: Summed,
     smt: bool,
-    /// Per CPU: the siblings, as the word that holds them and their bits. Empty without SMT.
-    siblings: Vec<CpuMask>,
+    /// The CPUs of each core, as parts of words: siblings sit close together, so a core is one part, seldom two.
+    parts: Vec<CorePart>,
+    /// Per CPU: where its core's parts are. Empty without SMT.
+    core_parts: Vec<Range<u32>>,
     /// Per calling CPU: the CPU that was picked last (`distribute_cpu_mask_prev` in `lib/cpumask.c`).
     last_pick: Vec<u32>,
 }
@@ -245,13 +266,19 @@ impl IdleCpus {
         let all = topology.all();
         let cpus = topology.cpus().min(MAX_CPUS);
         let smt = topology.has_smt();
-        let siblings =
-            if smt { (0..cpus).map(|cpu| *topology.siblings(cpu)).collect() } else { Vec::new() };
+        let (mut parts, mut core_parts) = (Vec::new(), Vec::new());
+        for cpu in 0..if smt { cpus } else { 0 } {
+            let start = parts.len() as u32;
+            let words = topology.siblings(cpu).words.into_iter().zip(0..);
+            parts.extend(words.filter(|w| w.0 != 0).map(|(bits, word)| CorePart { word, bits }));
+            core_parts.push(start..parts.len() as u32);
+        }
         IdleCpus {
             cpus: Summed::new(all),
             cores: Summed::new(if smt { all } else { CpuMask::EMPTY }),
             smt,
-            siblings,
+            parts,
+            core_parts,
             last_pick: vec![0; cpus as usize],
         }
     }
@@ -291,12 +318,14 @@ impl IdleCpus {
         }
     }
 
+    #[inline]
     fn update_core(&mut self, cpu: u32, idle: bool) {
-        let siblings = self.siblings[cpu as usize];
+        let range = self.core_parts[cpu as usize].clone();
+        let parts = &self.parts[range.start as usize..range.end as usize];
         if !idle {
-            siblings.iter().for_each(|cpu| self.cores.clear(cpu));
-        } else if siblings.is_subset(&self.cpus.mask) {
-            siblings.iter().for_each(|cpu| self.cores.set(cpu));
+            parts.iter().for_each(|part| self.cores.clear_bits(part.word, part.bits));
+        } else if parts.iter().all(|p| p.bits & !self.cpus.mask.words[p.word as usize] == 0) {
+            parts.iter().for_each(|part| self.cores.set_bits(part.word, part.bits));
         }
     }
 

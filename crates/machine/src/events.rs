@@ -227,19 +227,21 @@ impl EventQueue {
     fn sift_down(&mut self, mut place: usize, entry: Entry) {
         loop {
             let first = place * ARITY + 1;
-            let children = match self.heap.get(first..) {
+            let best = match self.heap.get(first..) {
                 None | Some([]) => break,
-                Some(rest) => &rest[..rest.len().min(ARITY)],
+                Some([a, b, c, d, ..]) => {
+                    // Two semi-finals and a final, without a branch that could be predicted wrongly.
+                    let (a, b, c, d) = (a.key(), b.key(), c.key(), d.key());
+                    let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
+                    if a.min(b) <= c.min(d) { left } else { right }
+                }
+                Some(few) => (1..few.len())
+                    .fold(0, |best, i| if few[i].key() < few[best].key() { i } else { best }),
             };
-            let (mut best, mut least) = (0, children[0].key());
-            for (i, child) in children.iter().enumerate().skip(1) {
-                let key = child.key();
-                (best, least) = if key < least { (i, key) } else { (best, least) };
-            }
-            if entry.key() <= least {
+            let child = self.heap[first + best];
+            if entry.key() <= child.key() {
                 break;
             }
-            let child = children[best];
             self.put(place, child);
             place = first + best;
         }

@@ -268,7 +268,7 @@ impl Actors {
         let wake = Effect::Wake { actor: ActorId(id), sync: false };
         match actor.frames[0].phase {
             Phase::Asleep => {
-                actor.frames[0].phase = Phase::Finished;
+                actor.frames[0].finish();
                 effects.push(wake);
             }
             Phase::Waiting => {

@@ -33,8 +33,6 @@ pub(super) enum Phase {
     Asleep,
     /// Waits for somebody, or for its timer; a signal interrupts it, and it is begun again.
     Waiting,
-    /// Done.
-    Finished,
     /// The actor has ended.
     Ended,
 }
@@ -48,6 +46,14 @@ pub(super) struct Frame {
     pub(super) progress: u64,
     /// CPU time left of a cut computation, ns.
     pub(super) left_ns: u64,
+}
+
+impl Frame {
+    /// The operation is done: on to the next.
+    #[inline]
+    pub(super) fn finish(&mut self) {
+        *self = Frame { pc: self.pc + 1, phase: Phase::Start, progress: 0, left_ns: 0 };
+    }
 }
 
 /// A task's user space.
@@ -237,14 +243,14 @@ impl Actors {
     pub fn interrupt(&mut self, actor: ActorId, remaining_ns: u64) {
         let frame = self.actors[actor.0 as usize].frame();
         let forever = matches!(self.code.steps[frame.pc as usize], Step::RunForever);
+        frame.left_ns = remaining_ns;
         frame.phase = match frame.phase {
             Phase::Computing if remaining_ns > 0 || forever => Phase::ComputeCut,
-            Phase::Computing => Phase::Finished,
+            Phase::Computing => return frame.finish(),
             Phase::Charging if remaining_ns > 0 => Phase::ChargeCut,
             Phase::Charging => Phase::Ready,
             other => other,
         };
-        frame.left_ns = remaining_ns;
     }
 
     /// Executes the actor's operations from what it needed last until it needs something again, adding to `effects` what it
@@ -281,21 +287,23 @@ impl Actors {
     fn resume(&mut self, id: u32, now_ns: u64) {
         let frame = self.actors[id as usize].frame();
         let step = &self.code.steps[frame.pc as usize];
-        frame.phase = match frame.phase {
-            Phase::Computing if matches!(step, Step::RunForever) => Phase::ComputeCut,
-            Phase::Computing | Phase::Asleep => Phase::Finished,
-            Phase::Charging => Phase::Ready,
+        match frame.phase {
+            Phase::Computing if matches!(step, Step::RunForever) => {
+                frame.phase = Phase::ComputeCut;
+            }
+            Phase::Computing | Phase::Asleep => frame.finish(),
+            Phase::Charging => frame.phase = Phase::Ready,
             Phase::Waiting
                 if matches!(step, Step::TimerWait { .. }) && now_ns >= frame.progress =>
             {
-                Phase::Finished
+                frame.finish();
             }
             Phase::Waiting => {
                 frame.phase = Phase::Retry;
-                return self.shared.leave(&mut self.actors, id);
+                self.shared.leave(&mut self.actors, id);
             }
-            other => other,
-        };
+            _ => {}
+        }
     }
 
     /// Begins the handler of a pending signal where user mode would be entered.
@@ -306,7 +314,7 @@ impl Actors {
             return;
         }
         match actor.frames[0].phase {
-            Phase::Start | Phase::Retry | Phase::Finished | Phase::ComputeCut => {
+            Phase::Start | Phase::Retry | Phase::ComputeCut => {
                 actor.pending = false;
                 actor.level = 1;
                 actor.frames[1] =
@@ -329,10 +337,6 @@ impl Actors {
         let step = self.code.steps[frame.pc as usize];
         match frame.phase {
             Phase::Start => Ok(self.begin(id, step, effects)),
-            Phase::Finished => {
-                *frame = Frame { pc: frame.pc + 1, phase: Phase::Start, progress: 0, left_ns: 0 };
-                Ok(None)
-            }
             Phase::ComputeCut => {
                 frame.phase = Phase::Computing;
                 let forever = matches!(step, Step::RunForever);
@@ -363,8 +367,12 @@ impl Actors {
         match step {
             Step::Run(length) => {
                 let ns = draw(&mut actor.prng, length);
-                frame.phase = if ns == 0 { Phase::Finished } else { Phase::Computing };
-                (ns > 0).then_some(Need::Cpu { ns })
+                if ns == 0 {
+                    frame.finish();
+                    return None;
+                }
+                frame.phase = Phase::Computing;
+                Some(Need::Cpu { ns })
             }
             Step::RunForever => {
                 frame.phase = Phase::Computing;
@@ -373,7 +381,7 @@ impl Actors {
             Step::Mark { label, reg } => {
                 effects.push(Effect::Mark { label, value: regs[reg as usize] });
                 regs[reg as usize] += 1;
-                frame.phase = Phase::Finished;
+                frame.finish();
                 None
             }
             Step::LoopEnter { reg, count, end } => {
@@ -445,7 +453,7 @@ impl Actors {
 
     #[inline]
     pub(super) fn finish(&mut self, id: u32) -> Option<Need> {
-        self.actors[id as usize].frame().phase = Phase::Finished;
+        self.actors[id as usize].frame().finish();
         None
     }
 
@@ -453,8 +461,10 @@ impl Actors {
     #[inline]
     pub(super) fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
         let frame = self.actors[id as usize].frame();
-        frame.progress = progress;
-        frame.phase = if more { Phase::Start } else { Phase::Finished };
+        (frame.phase, frame.progress) = (Phase::Start, progress);
+        if !more {
+            frame.finish();
+        }
         None
     }
 }
