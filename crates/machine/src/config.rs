@@ -1,0 +1,98 @@
+//! The machine that is simulated: its CPUs, its clock, its costs, and what the trace keeps.
+
+use crate::{CostModel, MachineError, Topology, abi};
+
+/// What the trace keeps beside the events that every trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// Every callback of the scheduler ([`fairground_trace::EventKind::Callback`]).
+    pub callbacks: bool,
+    /// Every timer tick on a busy CPU ([`fairground_trace::EventKind::Tick`]).
+    pub ticks: bool,
+}
+
+/// A machine to simulate. Two machines with equal configurations, policies, settings and workloads give the same bytes.
+#[derive(Clone, Debug)]
+pub struct MachineConfig {
+    /// CPUs, cores, caches and nodes.
+    pub topology: Topology,
+    /// Timer ticks per second, 1…10,000: the kernel's `CONFIG_HZ` (100, 250, 300 or 1000).
+    pub hz: u32,
+    /// Seed of every random number: those that tasks draw and those that the scheduler asks for.
+    pub seed: u64,
+    /// What each step of the kernel costs.
+    pub cost: CostModel,
+    /// Upper bound of the watchdog's timeout, ns. The scheduler's own `timeout_ms` counts when it is shorter.
+    pub watchdog_ns: u64,
+    /// What the trace keeps.
+    pub trace: TraceOptions,
+    /// Check the simulator's invariants after every step. A violation is a bug of the simulator and ends the run with
+    /// [`MachineError::Invariant`].
+    pub check: bool,
+    /// Tasks that may exist at the same time.
+    pub max_tasks: u32,
+    /// Instructions that one callback may execute; one more ejects the scheduler.
+    pub fuel_per_call: u64,
+    /// Lines of the scheduler's own output (`bpf_printk`) that are kept; later ones are counted.
+    pub max_log_lines: usize,
+}
+
+impl MachineConfig {
+    /// A machine of `cpus` CPUs that share one cache, at 1000 Hz, with the default costs.
+    pub fn new(cpus: u32) -> MachineConfig {
+        MachineConfig {
+            topology: Topology::flat(cpus),
+            hz: 1000,
+            seed: 1,
+            cost: CostModel::default(),
+            watchdog_ns: abi::WATCHDOG_MAX_NS,
+            trace: TraceOptions::default(),
+            check: cfg!(debug_assertions),
+            max_tasks: 131_072,
+            fuel_per_call: 10_000_000,
+            max_log_lines: 10_000,
+        }
+    }
+
+    /// The number of CPUs.
+    pub fn cpus(&self) -> u32 {
+        self.topology.cpus()
+    }
+
+    /// The period of the tick, ns.
+    pub fn tick_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.hz.max(1))
+    }
+
+    /// Refuses what cannot be simulated, with the reason.
+    pub(crate) fn validate(&self) -> Result<(), MachineError> {
+        let cpus = self.cpus();
+        if cpus == 0 || cpus > abi::MAX_CPUS {
+            return Err(MachineError::Config(format!(
+                "the machine has {cpus} CPUs; from 1 to {} can be simulated",
+                abi::MAX_CPUS
+            )));
+        }
+        if self.hz == 0 || self.hz > 10_000 {
+            return Err(MachineError::Config(format!(
+                "HZ is {}; give a number from 1 to 10000 (kernels use 100, 250, 300 and 1000)",
+                self.hz
+            )));
+        }
+        if self.max_tasks == 0 || self.max_tasks > 1 << 20 {
+            return Err(MachineError::Config(format!(
+                "room for {} tasks was asked for; from 1 to {} are possible",
+                self.max_tasks,
+                1 << 20
+            )));
+        }
+        if self.watchdog_ns == 0 || self.watchdog_ns > abi::WATCHDOG_MAX_NS {
+            return Err(MachineError::Config(format!(
+                "the watchdog's timeout is {} ns; the kernel takes up to {} ns",
+                self.watchdog_ns,
+                abi::WATCHDOG_MAX_NS
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! Why a machine cannot be built or cannot go on.
+
+use fairground_bpf::{InstanceError, Trap};
+
+use crate::SettingError;
+
+/// Why a machine cannot be built, or why a run ended before its time. A scheduler that misbehaves is no error of this kind:
+/// it is ejected, and the run's [`crate::Exit`] says why.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The configuration asks for something that cannot be simulated.
+    #[error("machine: {0}")]
+    Config(String),
+    /// The workload asks for something that this machine does not have.
+    #[error("workload: {0}")]
+    Workload(String),
+    /// A setting names no tunable, or has a value that it cannot take.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// No memory for another instance of the program.
+    #[error("no memory for the scheduler's program: {0}")]
+    Instance(#[from] InstanceError),
+    /// The memory of the program could not be read or written where the machine keeps its own data.
+    #[error("the simulated kernel's own data: {0}")]
+    Memory(Trap),
+    /// A check of the simulator's own rules failed: please report it with the command line.
+    #[error("the simulator broke its own rule at {time_ns} ns: {what}")]
+    Invariant {
+        /// When, ns.
+        time_ns: u64,
+        /// Which rule, and how.
+        what: String,
+    },
+}

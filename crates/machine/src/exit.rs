@@ -1,0 +1,85 @@
+//! Why a scheduler stopped being in charge.
+
+use std::fmt;
+
+/// Kinds of exits with the kernel's numbers (`enum scx_exit_kind`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum ExitKind {
+    /// The run ended and the scheduler was taken out in an orderly way.
+    Unregistered = 64,
+    /// The scheduler asked to be taken out (`scx_bpf_exit()`).
+    UnregisteredByBpf = 65,
+    /// The kernel took it out (CPU hotplug).
+    UnregisteredByKernel = 66,
+    /// The scheduler did something that the interface forbids.
+    Error = 1024,
+    /// The scheduler reported an error of its own (`scx_bpf_error()`).
+    ErrorBpf = 1025,
+    /// A runnable task did not run for too long.
+    ErrorStall = 1026,
+}
+
+impl ExitKind {
+    /// The kernel's number.
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// Whether the scheduler was ejected for a fault.
+    pub fn is_error(self) -> bool {
+        self >= ExitKind::Error
+    }
+
+    /// The kernel's words for it (`scx_exit_reason()`).
+    pub fn reason(self) -> &'static str {
+        match self {
+            ExitKind::Unregistered => "unregistered from user space",
+            ExitKind::UnregisteredByBpf => "unregistered from BPF",
+            ExitKind::UnregisteredByKernel => "unregistered from the main kernel",
+            ExitKind::Error => "runtime error",
+            ExitKind::ErrorBpf => "scx_bpf_error",
+            ExitKind::ErrorStall => "runnable task stall",
+        }
+    }
+
+    /// The constant's name in the kernel.
+    pub fn constant(self) -> &'static str {
+        match self {
+            ExitKind::Unregistered => "SCX_EXIT_UNREG",
+            ExitKind::UnregisteredByBpf => "SCX_EXIT_UNREG_BPF",
+            ExitKind::UnregisteredByKernel => "SCX_EXIT_UNREG_KERN",
+            ExitKind::Error => "SCX_EXIT_ERROR",
+            ExitKind::ErrorBpf => "SCX_EXIT_ERROR_BPF",
+            ExitKind::ErrorStall => "SCX_EXIT_ERROR_STALL",
+        }
+    }
+}
+
+/// How the scheduler's time in charge ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The kind.
+    pub kind: ExitKind,
+    /// The exit code of an orderly exit: user code in bits 0–31, the system's reason in 32–47, its action in 48–63.
+    pub code: i64,
+    /// The kernel's words for the kind.
+    pub reason: String,
+    /// What happened in particular; may be empty.
+    pub message: String,
+    /// When, ns of simulated time.
+    pub time_ns: u64,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.reason, self.kind.constant())?;
+        if self.code != 0 {
+            write!(f, ", code {:#x}", self.code)?;
+        }
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        Ok(())
+    }
+}

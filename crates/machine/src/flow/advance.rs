@@ -1,0 +1,137 @@
+//! What the running task does next in user space, and what that does to others.
+
+use fairground_trace::{EventKind, Label, TaskState};
+
+use super::{Machine, Step};
+use crate::MachineError;
+use crate::actors::{ActorId, Effect, Need};
+use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::kernel::{Slot, Stage};
+
+impl Machine {
+    /// The running task has got what it needed: it executes operations until it needs something again.
+    pub(crate) fn advance(&mut self, cpu: u32, slot: Slot) -> Step {
+        let task = self.kernel.task_mut(slot);
+        task.signalled = false;
+        let actor = task.actor;
+        let mut effects = std::mem::take(&mut self.effects);
+        effects.clear();
+        let need = match self.actors.advance(actor, self.kernel.now_ns, &mut effects) {
+            Ok(need) => need,
+            Err(error) => {
+                self.failure = Some(MachineError::Workload(error.to_string()));
+                return Ok(());
+            }
+        };
+        self.kernel.task_mut(slot).stage = match need {
+            Need::Cpu { ns } => Stage::Compute(ns),
+            Need::CpuForever => Stage::Compute(u64::MAX),
+            Need::Block => Stage::Block(TaskState::Sleeping, None),
+            Need::SleepUntil { at_ns } => Stage::Block(TaskState::Sleeping, Some(at_ns)),
+            Need::Yield => Stage::Yield,
+            Need::Exit => Stage::Exit,
+        };
+        for effect in &effects {
+            self.apply(cpu, slot, *effect)?;
+        }
+        self.effects = effects;
+        Ok(())
+    }
+
+    fn apply(&mut self, cpu: u32, slot: Slot, effect: Effect) -> Step {
+        match effect {
+            Effect::Wake { actor, sync } => {
+                if let Some(target) = self.slot_of(actor) {
+                    self.wake_up(target, sync)?;
+                }
+                Ok(())
+            }
+            Effect::Fork { child } => self.fork(Some(slot), child),
+            Effect::Signal { actor } => {
+                self.signal(actor);
+                Ok(())
+            }
+            Effect::SetNice { nice } => self.set_nice(slot, nice),
+            Effect::SetAffinity { mask } => {
+                let mask = *self.actors.affinity(mask);
+                self.set_affinity(slot, mask)
+            }
+            Effect::Mark { label, value } => {
+                let task = self.kernel.task(slot).id;
+                let label = self.labels[label as usize];
+                self.kernel.emit(cpu, 0, EventKind::Mark { task, label, value });
+                Ok(())
+            }
+        }
+    }
+
+    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`), one that
+    /// waits for a CPU handles the signal when it gets one.
+    fn signal(&mut self, actor: ActorId) {
+        let Some(slot) = self.slot_of(actor) else { return };
+        let cpu = self.kernel.task(slot).cpu;
+        self.kernel.task_mut(slot).signalled = true;
+        if self.kernel.cpus[cpu as usize].curr != Some(slot) {
+            self.take_signal(slot);
+        } else if cpu != self.kernel.this_cpu && !self.kernel.cpus[cpu as usize].signalled {
+            self.kernel.rq(cpu).signalled = true;
+            self.kernel.counters.ipis += 1;
+            let at = self.kernel.now_ns + self.kernel.cost.ipi_ns;
+            self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
+        }
+    }
+
+    /// A signal's interrupt arrives: the task that runs goes to its handler.
+    pub(crate) fn signal_event(&mut self, cpu: u32) -> Step {
+        self.on_cpu(cpu, |machine| {
+            machine.kernel.rq(cpu).signalled = false;
+            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr {
+                machine.take_signal(slot);
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes a task that has a signal out of its computation; it is advanced the next time that it runs.
+    pub(crate) fn take_signal(&mut self, slot: Slot) {
+        let task = self.kernel.task_mut(slot);
+        if !std::mem::take(&mut task.signalled) {
+            return;
+        }
+        if let Stage::Compute(left) = task.stage {
+            task.stage = Stage::Advance;
+            let actor = task.actor;
+            self.actors.interrupt(actor, left);
+        }
+    }
+
+    /// The task of an actor.
+    fn slot_of(&self, actor: ActorId) -> Option<Slot> {
+        self.actor_slots.get(actor.0 as usize).copied().flatten()
+    }
+
+    pub(crate) fn bind_actor(&mut self, actor: ActorId, slot: Slot) {
+        let index = actor.0 as usize;
+        if self.actor_slots.len() <= index {
+            self.actor_slots.resize(index + 1, None);
+        }
+        self.actor_slots[index] = Some(slot);
+    }
+
+    pub(crate) fn unbind_actor(&mut self, actor: ActorId) {
+        self.actor_slots[actor.0 as usize] = None;
+        self.actors.release(actor);
+    }
+
+    /// Texts of the workload's marks as labels of the trace.
+    pub(crate) fn intern_labels(&mut self) -> Result<(), MachineError> {
+        let texts = self.actors.labels().to_vec();
+        self.labels = texts.iter().map(|text| self.kernel.trace.intern(text)).collect();
+        if self.labels.iter().any(|Label(number)| *number > 255) {
+            return Err(MachineError::Workload(
+                "a trace holds at most 256 different marks; use fewer".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Changes of a running task's nice value and affinity, by itself.
+
+use fairground_trace::{EventKind, TaskId, TaskState};
+
+use super::enqueue::Sticky;
+use super::{Machine, Step};
+use crate::abi::{self, deq, enq};
+use crate::cpuset::CpuMask;
+use crate::kernel::{Op, Slot, write_mask};
+use crate::layout::offsets::task as field;
+
+impl Machine {
+    /// `set_user_nice` on the task that runs. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`.
+    pub(crate) fn set_nice(&mut self, slot: Slot, nice: i8) -> Step {
+        if self.kernel.task(slot).nice == nice {
+            return Ok(());
+        }
+        let insns = self.counted(|machine| {
+            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+            machine.kernel.task_mut(slot).nice = nice;
+            machine.publish_nice(slot)?;
+            let weight = abi::cgroup_weight(abi::nice_weight(nice));
+            machine.call_task_with(Op::SetWeight, slot, u64::from(weight));
+            machine.restore(slot)
+        })?;
+        let cpu = self.kernel.this_cpu;
+        let task = self.kernel.task(slot).id;
+        self.kernel.emit(cpu, 0, EventKind::Nice { task, nice });
+        let ns = self.policy_ns(insns);
+        self.kernel.charge(cpu, ns);
+        Ok(())
+    }
+
+    /// `set_load_weight` and `reweight_task_scx`: the weights that follow from a nice value.
+    pub(crate) fn publish_nice(&mut self, slot: Slot) -> Step {
+        let mem = self.program.memory();
+        let task = self.kernel.task(slot);
+        let prio = (120 + i32::from(task.nice)) as u32;
+        let weight = abi::nice_weight(task.nice);
+        for at in [field::PRIO, field::STATIC_PRIO, field::NORMAL_PRIO] {
+            mem.store_u32(task.addr + at, prio)?;
+        }
+        mem.store_u64(task.addr + field::LOAD_WEIGHT, u64::from(weight))?;
+        mem.store_u32(task.addr + field::LOAD_INV_WEIGHT, abi::inverse_weight(weight))?;
+        mem.store_u32(task.addr + field::SCX_WEIGHT, abi::cgroup_weight(weight))
+    }
+
+    /// Puts the running task back after a change: through the local queue, and on.
+    fn restore(&mut self, slot: Slot) -> Step {
+        let cpu = self.kernel.task(slot).cpu;
+        self.enqueue_task(slot, enq::RESTORE | enq::NOCLOCK, Sticky::Here)?;
+        self.set_next(cpu, slot)
+    }
+
+    /// `sched_setaffinity` on the task that runs. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then,
+    /// when it may not stay where it is, those of [`Machine::leave_forbidden_cpu`].
+    pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
+        let mask = mask.and(&self.kernel.all_cpus);
+        if mask.is_empty() {
+            // The system call fails with EINVAL and changes nothing.
+            return Ok(());
+        }
+        let insns = self.counted(|machine| {
+            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+            machine.publish_affinity(slot, &mask)?;
+            if machine.has(Op::SetCpumask) {
+                let addr = machine.kernel.task(slot).addr;
+                machine.call(Op::SetCpumask, Some(slot), &[addr, addr + field::CPUS_MASK]);
+            }
+            machine.restore(slot)
+        })?;
+        let cpu = self.kernel.this_cpu;
+        let ns = self.policy_ns(insns);
+        self.kernel.charge(cpu, ns);
+        if mask.test(cpu) { Ok(()) } else { self.leave_forbidden_cpu(cpu, slot) }
+    }
+
+    /// Keeps a task's affinity, and writes it where programs see it.
+    pub(crate) fn publish_affinity(&mut self, slot: Slot, mask: &CpuMask) -> Step {
+        let all = *mask == self.kernel.all_cpus;
+        let task = self.kernel.task_mut(slot);
+        task.allowed = if all { None } else { Some(Box::new(*mask)) };
+        task.allowed_count = mask.count();
+        let (addr, count) = (task.addr, task.allowed_count);
+        let mem = self.program.memory();
+        write_mask(mem, addr + field::CPUS_MASK, mask)?;
+        mem.store_u64(addr + field::CPUS_PTR, addr + field::CPUS_MASK)?;
+        mem.store_u32(addr + field::NR_CPUS_ALLOWED, count)
+    }
+
+    /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:
+    /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running` of the
+    /// next. The stopper itself takes no time and is not in the trace.
+    fn leave_forbidden_cpu(&mut self, cpu: u32, slot: Slot) -> Step {
+        let before = self.program.insns();
+        self.kernel.counters.affinity_moves += 1;
+        self.put_prev(cpu, slot, false)?;
+        let mem = self.program.memory();
+        self.kernel.leave_cpu(mem, Some(slot), TaskState::Runnable)?;
+        self.kernel.rq(cpu).curr = None;
+        let allowed = self.kernel.allowed(slot);
+        let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
+        self.move_queued_task(slot, target)?;
+        let next = self.pick_after_stop(cpu)?;
+        let insns = self.program.insns() - before;
+        let prev = self.kernel.task(slot).id;
+        let next = next.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
+        self.kernel.emit(
+            cpu,
+            insns,
+            EventKind::Switch { prev, prev_state: TaskState::Runnable, next },
+        );
+        self.kernel.counters.switches += 1;
+        let ns = self.kernel.cost.context_switch_ns + self.policy_ns(insns);
+        self.kernel.charge(cpu, ns);
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! Calling the scheduler.
+
+use fairground_trace::{EventKind, TaskId};
+
+use super::{Machine, Step};
+use crate::kernel::{Op, Slot};
+
+impl Machine {
+    /// `SCX_HAS_OP`: whether the scheduler has a callback, and is in charge.
+    #[inline]
+    pub(crate) fn has(&self, op: Op) -> bool {
+        self.policy.ops.has(op) && !self.broken
+    }
+
+    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A trap
+    /// ends the scheduler's time in charge: it is not called again, and 0 is returned.
+    #[inline]
+    pub(crate) fn call(&mut self, op: Op, subject: Option<Slot>, args: &[u64]) -> u64 {
+        let Some(function) = self.policy.ops.function(op) else { return 0 };
+        if self.broken {
+            return 0;
+        }
+        let outer = std::mem::replace(&mut self.kernel.kf_mask, op.context());
+        self.set_context();
+        let before = self.program.insns();
+        let result = self.program.call(function, args, &mut self.kernel);
+        self.kernel.kf_mask = outer;
+        self.kernel.idle_shown = false;
+        let insns = self.program.insns() - before;
+        self.kernel.counters.count_callback(op.kind());
+        if self.kernel.trace_options.callbacks {
+            let task = subject.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
+            let cpu = self.kernel.this_cpu;
+            self.kernel.emit(cpu, insns, EventKind::Callback { kind: op.kind(), task });
+        }
+        match result {
+            Ok(value) => value,
+            Err(trap) => {
+                let name = crate::layout::OPS_CALLBACKS[op as usize];
+                self.trapped(&format!("ops.{name}()"), &trap);
+                0
+            }
+        }
+    }
+
+    /// Calls a callback about one task, if the scheduler has it: `op(p)`.
+    #[inline]
+    pub(crate) fn call_task(&mut self, op: Op, slot: Slot) {
+        if self.kernel.check {
+            self.check_order(op, slot);
+        }
+        if self.has(op) {
+            let addr = self.kernel.task(slot).addr;
+            self.call(op, Some(slot), &[addr]);
+        }
+    }
+
+    /// Calls a callback about one task with another argument: `op(p, value)`.
+    #[inline]
+    pub(crate) fn call_task_with(&mut self, op: Op, slot: Slot, value: u64) {
+        if self.kernel.check {
+            self.check_order(op, slot);
+        }
+        if self.has(op) {
+            let addr = self.kernel.task(slot).addr;
+            self.call(op, Some(slot), &[addr, value]);
+        }
+    }
+
+    /// Tells the program which CPU it runs on, what time it is, and which task is current.
+    #[inline]
+    pub(crate) fn set_context(&mut self) {
+        let cpu = self.kernel.this_cpu;
+        let rq = &self.kernel.cpus[cpu as usize];
+        let task = rq.curr.map_or(rq.idle_addr, |slot| self.kernel.task(slot).addr);
+        let now_ns = self.kernel.now_ns;
+        let context = self.program.context();
+        context.cpu = cpu;
+        context.now_ns = now_ns;
+        context.task = task;
+    }
+
+    /// The scheduler's program ended in a trap.
+    #[cold]
+    pub(crate) fn trapped(&mut self, what: &str, trap: &fairground_bpf::Trap) {
+        self.broken = true;
+        self.kernel.queues.end_all();
+        self.kernel.error(format!("{what}: {trap}"));
+    }
+
+    /// Runs a step on a CPU and returns how many instructions the scheduler executed in it.
+    #[inline]
+    pub(crate) fn counted(&mut self, step: impl FnOnce(&mut Self) -> Step) -> Step<u64> {
+        let before = self.program.insns();
+        step(self)?;
+        Ok(self.program.insns() - before)
+    }
+}

@@ -1,0 +1,129 @@
+//! One CPU: computing, being interrupted, and what comes when kernel work there is done.
+
+use fairground_trace::TaskState;
+
+use super::{Machine, Step};
+use crate::kernel::{Op, Slot, Stage};
+
+impl Machine {
+    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
+    /// CPU goes on with what is to be done there.
+    #[inline]
+    pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
+        self.kernel.this_cpu = cpu;
+        self.kernel.settle(cpu);
+        step(self)?;
+        self.go_on(cpu)
+    }
+
+    /// The CPU's own event: a burst is over, or kernel work is.
+    #[inline]
+    pub(crate) fn cpu_event(&mut self, cpu: u32) -> Step {
+        self.kernel.cpus[cpu as usize].armed_ns = u64::MAX;
+        self.on_cpu(cpu, |_| Ok(()))
+    }
+
+    /// A reschedule interrupt arrives. An idle CPU has to come out of its idle state first.
+    pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
+        self.on_cpu(cpu, |machine| {
+            machine.wake_from_idle(cpu);
+            Ok(())
+        })
+    }
+
+    /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
+    pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
+        let rq = &self.kernel.cpus[cpu as usize];
+        if rq.is_idle() && rq.run_start_ns <= self.kernel.now_ns {
+            let ns = self.kernel.cost.idle_exit_ns;
+            self.kernel.charge(cpu, ns);
+        }
+    }
+
+    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does what
+    /// is next: schedule, let the task go on, or rest.
+    pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
+        loop {
+            self.kernel.this_cpu = cpu;
+            self.kernel.flush_kicks(self.program.memory())?;
+            let rq = &self.kernel.cpus[cpu as usize];
+            let (start, resched, curr) = (rq.run_start_ns, rq.need_resched, rq.curr);
+            if self.kernel.exit.is_some() {
+                return Ok(());
+            }
+            let at = match curr {
+                None if !resched => u64::MAX,
+                None => start,
+                Some(slot) => match self.kernel.task(slot).stage {
+                    Stage::Compute(u64::MAX) if !resched => u64::MAX,
+                    Stage::Compute(left) if !resched => start.saturating_add(left),
+                    _ => start,
+                },
+            };
+            if at > self.kernel.now_ns {
+                self.kernel.arm_cpu(cpu, at);
+                return Ok(());
+            }
+            match curr {
+                None => self.schedule(None)?,
+                Some(slot) => self.next_stage(cpu, slot, resched)?,
+            }
+            if self.failure.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Kernel work on a CPU is done and something is due there at once.
+    fn next_stage(&mut self, cpu: u32, slot: Slot, resched: bool) -> Step {
+        match self.kernel.task(slot).stage {
+            Stage::Block(state, until_ns) => self.block_current(slot, state, until_ns),
+            Stage::Exit => self.exit_current(cpu, slot),
+            Stage::Yield => {
+                self.kernel.task_mut(slot).stage = Stage::Advance;
+                self.yield_task(slot)?;
+                self.schedule(None)
+            }
+            _ if resched => self.schedule(None),
+            _ => self.advance(cpu, slot),
+        }
+    }
+
+    /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
+    fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
+        let task = self.kernel.task_mut(slot);
+        task.stage = Stage::Advance;
+        if std::mem::take(&mut task.woken) {
+            return Ok(());
+        }
+        if let Some(at) = until_ns {
+            let at = at.saturating_add(self.kernel.cost.timer_slack_ns);
+            if at <= self.kernel.now_ns {
+                // The timer has expired before the task could sleep (`do_nanosleep`).
+                return Ok(());
+            }
+            self.kernel.events.arm(crate::events::Slot::Task(slot.0), at);
+        }
+        self.schedule(Some(state))
+    }
+
+    /// `yield_task_scx`. Callback: `yield`; without it the slice ends.
+    fn yield_task(&mut self, slot: Slot) -> Step {
+        if self.has(Op::Yield) {
+            let addr = self.kernel.task(slot).addr;
+            let before = self.program.insns();
+            self.call(Op::Yield, Some(slot), &[addr, 0]);
+            let ns = self.policy_ns(self.program.insns() - before);
+            let cpu = self.kernel.this_cpu;
+            self.kernel.charge(cpu, ns);
+            return Ok(());
+        }
+        self.kernel.task(slot).set_slice(self.program.memory(), 0)
+    }
+
+    /// What the scheduler's instructions cost, ns; fractions are carried over.
+    #[inline]
+    pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
+        self.kernel.cost.policy_ns(insns, &mut self.carry_ps)
+    }
+}

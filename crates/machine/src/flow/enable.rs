@@ -1,0 +1,259 @@
+//! Building the machine and loading the scheduler.
+
+use fairground_bpf::{InstanceConfig, NullLoads};
+use fairground_trace::Trace;
+use fairground_workload::Workload;
+
+use super::{Machine, Step};
+use crate::abi::{self, ops_flag};
+use crate::actors::{ActorId, Actors};
+use crate::cpuset::{CpuMask, IdleCpus};
+use crate::dsq::DispatchQueues;
+use crate::events::{EventQueue, Slot as EventSlot};
+use crate::kernel::{
+    DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq, Timers, agenda, write_mask,
+};
+use crate::layout::offsets::{self, cgroup, init_task_args, rq as rq_field, task as field};
+use crate::machine::Start;
+use crate::prng::{Prng, STREAM_SCHEDULER};
+use crate::{Counters, MachineConfig, MachineError, Policy, Setting};
+
+impl Machine {
+    /// All parts, before the scheduler is called for the first time.
+    pub(crate) fn assemble(
+        config: &MachineConfig,
+        policy: &Policy,
+        settings: &[Setting],
+        workload: &Workload,
+    ) -> Result<Machine, MachineError> {
+        config.validate()?;
+        let cpus = config.cpus();
+        let (first, changes) = Machine::encode_settings(policy, settings)?;
+        let capacity = config.max_tasks + cpus;
+        let mut program = policy.image.instantiate(&InstanceConfig {
+            cpus,
+            fuel_per_call: config.fuel_per_call,
+            task_capacity: capacity,
+            null_loads: NullLoads::Trap,
+            ..InstanceConfig::default()
+        })?;
+        for change in &first {
+            program
+                .set_global(&policy.globals[change.global], &change.bytes)
+                .map_err(MachineError::Memory)?;
+        }
+        let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
+        let mut actors =
+            Actors::new(workload, config.seed, &config.cost).map_err(workload_error)?;
+        actors.set_limit(config.max_tasks);
+        let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
+        let exit_task_args = program.alloc(8, 8)?;
+        let masks = GuestMasks {
+            possible: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+            idle_cpu: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+            idle_smt: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+            none: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+        };
+        let rqs = program.alloc(rq_field::SIZE * u64::from(cpus), 64)?;
+        let root_cgroup = program.alloc(cgroup::SIZE + cgroup::KN_SIZE, 8)?;
+        let root_task_group = program.alloc(cgroup::TG_SIZE, 8)?;
+        let mut kernel = new_kernel(config, policy, slab, masks);
+        (kernel.root_cgroup, kernel.root_task_group) = (root_cgroup, root_task_group);
+        for cpu in 0..cpus {
+            let local = kernel.queues.create();
+            let addr = rqs + rq_field::SIZE * u64::from(cpu);
+            kernel.cpus.push(Rq::new(local, addr, slab + u64::from(cpu) * offsets::TASK_STRIDE));
+        }
+        for _ in 0..config.topology.nodes().max(1) {
+            let dsq = kernel.queues.create();
+            kernel.global.push(dsq);
+        }
+        let timeout = policy.ops.timeout_ns.unwrap_or(abi::WATCHDOG_MAX_NS);
+        let mut machine = Machine {
+            kernel,
+            program,
+            policy: policy.clone(),
+            actors,
+            actor_slots: Vec::new(),
+            effects: Vec::new(),
+            labels: Vec::new(),
+            nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
+            starts: starts(workload),
+            changes,
+            carry_ps: 0,
+            tick_armed: false,
+            watchdog_ns: timeout.min(config.watchdog_ns),
+            init_task_args,
+            exit_task_args,
+            broken: false,
+            finished: false,
+            failure: None,
+        };
+        machine.check_workload(workload, config.max_tasks)?;
+        machine.intern_labels()?;
+        machine.write_fixtures().map_err(MachineError::Memory)?;
+        machine.preset_hz(config).map_err(MachineError::Memory)?;
+        Ok(machine)
+    }
+
+    /// The affinities of the workload must leave each task a CPU, and its tasks must fit in.
+    fn check_workload(&self, workload: &Workload, max_tasks: u32) -> Result<(), MachineError> {
+        for (spec, task) in workload.tasks.iter().enumerate() {
+            if let Some(affinity) = self.actors.start_affinity(spec)
+                && !self.actors.affinity(affinity).intersects(&self.kernel.all_cpus)
+            {
+                return Err(MachineError::Workload(format!(
+                    "the tasks `{}` may run on CPUs that this machine of {} CPUs does not have; give the machine more CPUs, or the tasks others",
+                    task.name,
+                    self.kernel.nr_cpus()
+                )));
+            }
+        }
+        let total: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
+        if total > u64::from(max_tasks) {
+            return Err(MachineError::Workload(format!(
+                "it starts {total} tasks; the machine has room for {max_tasks}"
+            )));
+        }
+        Ok(())
+    }
+
+    /// What programs see of the machine itself: masks, run queues, idle tasks, the root cgroup.
+    fn write_fixtures(&mut self) -> Step {
+        let mem = self.program.memory();
+        let kernel = &self.kernel;
+        write_mask(mem, kernel.masks.possible, &kernel.all_cpus)?;
+        for (cpu, rq) in kernel.cpus.iter().enumerate() {
+            let cpu = cpu as u32;
+            mem.store_u32(rq.addr + rq_field::CPU, cpu)?;
+            mem.store_u64(rq.addr + rq_field::CURR, rq.idle_addr)?;
+            mem.store_u64(rq.addr + rq_field::IDLE, rq.idle_addr)?;
+            let idle = rq.idle_addr;
+            super::fork::write_comm(mem, idle, &format!("swapper/{cpu}"))?;
+            mem.store_u32(idle + field::PRIO, 120)?;
+            mem.store_u32(idle + field::STATIC_PRIO, 120)?;
+            mem.store_u32(idle + field::THREAD_INFO_CPU, cpu)?;
+            mem.store_u32(idle + field::NR_CPUS_ALLOWED, 1)?;
+            mem.store_u64(idle + field::CPUS_PTR, idle + field::CPUS_MASK)?;
+            write_mask(mem, idle + field::CPUS_MASK, &CpuMask::one(cpu))?;
+        }
+        let kn = kernel.root_cgroup + cgroup::SIZE;
+        mem.store_u64(kernel.root_cgroup + cgroup::KN, kn)?;
+        mem.store_u64(kn + cgroup::KN_ID, 1)?;
+        mem.store_u64(kernel.root_task_group + cgroup::TG_CGROUP, kernel.root_cgroup)
+    }
+
+    /// `CONFIG_HZ` is the machine's, not the program's: it is written into each instance.
+    fn preset_hz(&mut self, config: &MachineConfig) -> Step {
+        let _ = config;
+        Ok(())
+    }
+
+    /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of the root cgroup.
+    pub(crate) fn load(&mut self) -> Step {
+        if self.has(Op::Init) {
+            let result = self.call(Op::Init, None, &[]) as i32;
+            if result != 0 {
+                self.kernel.error(format!("ops.init() failed ({result})"));
+            }
+        }
+        if self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.policy.ops.has(Op::Enqueue) {
+            self.kernel.error("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented");
+        }
+        if self.has(Op::CgroupInit) && self.kernel.exit.is_none() {
+            let args =
+                self.program.alloc(8, 8).map_err(|e| fairground_bpf::Trap::host(e.to_string()))?;
+            self.program.memory().store_u32(args, 100)?;
+            let root = self.kernel.root_cgroup;
+            let result = self.call(Op::CgroupInit, None, &[root, args]) as i32;
+            if result != 0 {
+                self.kernel.error(format!("ops.cgroup_init() failed ({result})"));
+            }
+        }
+        self.arm_watchdog();
+        if let Some(start) = self.starts.last() {
+            let at = start.at_ns;
+            self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
+        }
+        if let Some(change) = self.changes.last() {
+            let at = change.at_ns;
+            self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
+        }
+        Ok(())
+    }
+
+    /// The CPUs on which an actor may start.
+    pub(crate) fn affinity_of(&self, actor: ActorId) -> CpuMask {
+        match self.actors.start_affinity(self.actors.spec(actor)) {
+            Some(affinity) => self.actors.affinity(affinity).and(&self.kernel.all_cpus),
+            None => self.kernel.all_cpus,
+        }
+    }
+}
+
+fn workload_error(error: crate::actors::ActorError) -> MachineError {
+    MachineError::Workload(error.to_string())
+}
+
+/// The groups that start by themselves, the earliest last; groups of one time in the workload's order.
+fn starts(workload: &Workload) -> Vec<Start> {
+    let mut starts: Vec<Start> = workload
+        .tasks
+        .iter()
+        .enumerate()
+        .filter_map(|(spec, task)| {
+            task.start_ns.map(|at_ns| Start { at_ns, spec, count: task.count })
+        })
+        .collect();
+    starts.sort_by_key(|start| (start.at_ns, start.spec));
+    starts.reverse();
+    starts
+}
+
+fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMasks) -> Kernel {
+    let cpus = config.cpus();
+    let ops = &policy.ops;
+    let builtin_idle = !ops.has(Op::UpdateIdle) || ops.flags & ops_flag::KEEP_BUILTIN_IDLE != 0;
+    let mut trace = Trace::new(cpus);
+    trace.counts_insns = true;
+    Kernel {
+        now_ns: 0,
+        tick_ns: config.tick_ns(),
+        cost: config.cost.clone(),
+        topology: config.topology.clone(),
+        cpus: Vec::with_capacity(cpus as usize),
+        tasks: Vec::new(),
+        free_slots: Vec::new(),
+        slab,
+        idle: IdleCpus::new(&config.topology),
+        all_cpus: config.topology.all(),
+        busy: CpuMask::EMPTY,
+        queues: DispatchQueues::new(1024),
+        global: Vec::new(),
+        ops: OpsInfo { batch: ops.batch, builtin_idle },
+        this_cpu: 0,
+        kf_mask: 0,
+        direct: DirectDispatch::Closed,
+        buffer: Vec::with_capacity(ops.batch as usize),
+        dispatched: 0,
+        kicks: Kicks::new(cpus),
+        exit: None,
+        events: EventQueue::new(cpus, 1024),
+        timers: Timers::default(),
+        qseq: 0,
+        prng: Prng::new(config.seed).fork(STREAM_SCHEDULER),
+        trace,
+        trace_options: config.trace,
+        log: Vec::new(),
+        max_log_lines: config.max_log_lines,
+        counters: Counters::default(),
+        reaped_exec_ns: 0,
+        check: config.check,
+        violation: None,
+        masks,
+        idle_shown: false,
+        owned_masks: std::collections::BTreeMap::new(),
+        root_cgroup: 0,
+        root_task_group: 0,
+    }
+}

@@ -1,0 +1,149 @@
+//! Onto a run queue and off it.
+
+use super::{Machine, Step};
+use crate::abi::{self, deq, enq, ops_flag};
+use crate::kernel::{DirectDispatch, DsqRef, Op, OpsState, Slot};
+
+/// Where [`Machine::do_enqueue_task`] puts a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sticky {
+    /// Where the scheduler wants it.
+    No,
+    /// Into the local queue of its CPU: it runs there at once.
+    Here,
+}
+
+impl Machine {
+    /// `enqueue_task_scx`: the task becomes runnable on the run queue of its CPU. Callbacks: `runnable` (not when it only moves
+    /// between run queues), then `enqueue`.
+    pub(crate) fn enqueue_task(&mut self, slot: Slot, enq_flags: u64, sticky: Sticky) -> Step {
+        if self.kernel.task(slot).queued {
+            return Ok(());
+        }
+        let mem = self.program.memory();
+        self.kernel.set_task_runnable(slot);
+        let task = self.kernel.task_mut(slot);
+        task.queued = true;
+        let (cpu, migrating) = (task.cpu, task.migrating);
+        self.kernel.task(slot).publish_flags(mem)?;
+        self.kernel.add_running(mem, cpu)?;
+        if !migrating {
+            self.call_task_with(Op::Runnable, slot, enq_flags);
+        }
+        self.do_enqueue_task(slot, enq_flags, sticky)
+    }
+
+    /// `do_enqueue_task`: into a local or global queue by the core's own rules, or by `ops.enqueue()`.
+    pub(crate) fn do_enqueue_task(&mut self, slot: Slot, enq_flags: u64, sticky: Sticky) -> Step {
+        let cpu = self.kernel.task(slot).cpu;
+        if sticky == Sticky::Here {
+            self.kernel.task_mut(slot).ddsp = None;
+            return self.kernel.dispatch_enqueue(
+                self.program.memory(),
+                DsqRef::Local(cpu),
+                slot,
+                enq_flags,
+            );
+        }
+        let task = self.kernel.task(slot);
+        if task.ddsp.is_some() && !self.broken {
+            return self.kernel.direct_dispatch(self.program.memory(), slot, enq_flags);
+        }
+        let core_only = task.exiting && self.policy.ops.flags & ops_flag::ENQ_EXITING == 0;
+        if core_only || !self.has(Op::Enqueue) {
+            let mem = self.program.memory();
+            task.set_slice(mem, abi::SLICE_DFL_NS)?;
+            self.kernel.task_mut(slot).ddsp = None;
+            let node = self.kernel.topology.node_of(cpu);
+            let target = if core_only { DsqRef::Local(cpu) } else { DsqRef::Global(node) };
+            return self.kernel.dispatch_enqueue(mem, target, slot, enq_flags);
+        }
+        self.kernel.qseq += 1;
+        let qseq = self.kernel.qseq;
+        let task = self.kernel.task_mut(slot);
+        task.qseq = qseq;
+        task.ops_state = OpsState::Queueing;
+        self.kernel.direct = DirectDispatch::Open(slot);
+        self.call_task_with(Op::Enqueue, slot, enq_flags);
+        self.kernel.direct = DirectDispatch::Closed;
+        if self.kernel.task(slot).ddsp.is_some() {
+            return self.kernel.direct_dispatch(self.program.memory(), slot, enq_flags);
+        }
+        self.kernel.task_mut(slot).ops_state = OpsState::Queued;
+        Ok(())
+    }
+
+    /// `ops_dequeue`: takes a task back from the scheduler. Callback: `dequeue`, if the scheduler owned it.
+    pub(crate) fn ops_dequeue(&mut self, slot: Slot, deq_flags: u64) {
+        self.kernel.task_mut(slot).waiting = false;
+        if self.kernel.task(slot).ops_state == OpsState::Queued {
+            self.call_task_with(Op::Dequeue, slot, deq_flags);
+            self.kernel.task_mut(slot).ops_state = OpsState::None;
+        }
+    }
+
+    /// `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue` if the scheduler owned it, `stopping` if it
+    /// runs, then `quiescent` (not when it only moves between run queues).
+    pub(crate) fn dequeue_task(&mut self, slot: Slot, deq_flags: u64) -> Step {
+        if !self.kernel.task(slot).queued {
+            return Ok(());
+        }
+        self.ops_dequeue(slot, deq_flags);
+        let cpu = self.kernel.task(slot).cpu;
+        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+            self.kernel.update_curr(self.program.memory(), cpu)?;
+            self.call_task_with(Op::Stopping, slot, 0);
+        }
+        if !self.kernel.task(slot).migrating {
+            self.call_task_with(Op::Quiescent, slot, deq_flags);
+        }
+        let mem = self.program.memory();
+        let task = self.kernel.task_mut(slot);
+        task.queued = false;
+        task.deqd_for_sleep = deq_flags & deq::SLEEP != 0;
+        self.kernel.task(slot).publish_flags(mem)?;
+        self.kernel.sub_running(mem, cpu)?;
+        self.kernel.dispatch_dequeue(slot);
+        self.kernel.task_mut(slot).ddsp = None;
+        Ok(())
+    }
+
+    /// `activate_task` for a wake-up or a new task, then what `wakeup_preempt` and `task_woken_scx` do: an idle CPU is told,
+    /// and direct dispatches to other CPUs are carried out.
+    pub(crate) fn activate_woken(&mut self, slot: Slot, enq_flags: u64) -> Step {
+        self.enqueue_task(slot, enq_flags, Sticky::No)?;
+        let cpu = self.kernel.task(slot).cpu;
+        if self.kernel.cpus[cpu as usize].is_idle() {
+            self.kernel.resched_curr(cpu);
+        }
+        Ok(())
+    }
+
+    /// `move_queued_task`: takes a runnable task that does not run from its run queue to another one, where the scheduler is
+    /// asked anew.
+    pub(crate) fn move_queued_task(&mut self, slot: Slot, cpu: u32) -> Step {
+        self.kernel.task_mut(slot).migrating = true;
+        self.dequeue_task(slot, deq::NOCLOCK)?;
+        self.kernel.set_task_cpu(self.program.memory(), slot, cpu)?;
+        self.enqueue_task(slot, 0, Sticky::No)?;
+        self.kernel.task_mut(slot).migrating = false;
+        let mem = self.program.memory();
+        let at = self.kernel.task(slot).cpu;
+        if self.kernel.cpus[at as usize].is_idle() {
+            self.kernel.resched_curr(at);
+        }
+        self.kernel.run_deferred(mem, cpu)
+    }
+
+    /// The flags of an enqueue after a wake-up (`ttwu_do_activate`).
+    pub(crate) fn wakeup_flags(selected: bool, migrated: bool) -> u64 {
+        let mut flags = enq::WAKEUP | enq::NOCLOCK;
+        if selected {
+            flags |= enq::CPU_SELECTED;
+        }
+        if migrated {
+            flags |= enq::MIGRATED;
+        }
+        flags
+    }
+}

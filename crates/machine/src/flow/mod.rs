@@ -1,0 +1,24 @@
+//! The simulated kernel's steps that call the scheduler: each is a method of [`Machine`] and names the kernel function whose
+//! order of callbacks it follows.
+//!
+//! Every step happens at one instant of simulated time on one CPU (`Kernel::this_cpu`). What it costs is then charged to that
+//! CPU: computing there goes on after it.
+
+mod advance;
+mod attributes;
+mod call;
+mod check;
+mod cpu;
+mod eject;
+mod enable;
+mod enqueue;
+mod fork;
+mod schedule;
+mod tick;
+mod timer;
+mod wakeup;
+
+pub(crate) use crate::machine::Machine;
+
+/// What a step returns: a trap here is a fault of the machine's own accesses, not of the scheduler's.
+pub(crate) type Step<T = ()> = Result<T, fairground_bpf::Trap>;

@@ -1,0 +1,292 @@
+//! Choosing what runs next: `__schedule` with the sched_ext class.
+
+use fairground_trace::{EventKind, TaskId, TaskState};
+
+use super::enqueue::Sticky;
+use super::{Machine, Step};
+use crate::abi::{self, deq, enq, ops_flag};
+use crate::kernel::{Op, Slot};
+use crate::layout::offsets;
+
+/// What the pass found.
+enum Pick {
+    /// What ran before goes on.
+    Keep,
+    /// This task.
+    Task(Slot),
+    /// Nothing: the idle task.
+    Idle,
+}
+
+impl Machine {
+    /// `__schedule` on the executing CPU. `blocks`: what runs leaves the CPU in this state, unless it was woken meanwhile.
+    ///
+    /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another task
+    /// is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
+    pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
+        let cpu = self.kernel.this_cpu;
+        let before = self.program.insns();
+        let prev = self.kernel.cpus[cpu as usize].curr;
+        let mut prev_state = TaskState::Runnable;
+        if let (Some(slot), Some(state)) = (prev, blocks) {
+            self.block(slot, state)?;
+            prev_state = state;
+        }
+        let pick = self.pick_next(cpu, prev)?;
+        let next = match pick {
+            Pick::Keep => prev,
+            Pick::Task(slot) => Some(slot),
+            Pick::Idle => None,
+        };
+        // Requests that came up during the pass are met by it (`clear_tsk_need_resched`).
+        if next != prev {
+            let again = self.switch(cpu, prev, prev_state, next, before)?;
+            self.kernel.rq(cpu).need_resched = again;
+        } else {
+            self.kernel.rq(cpu).need_resched = false;
+            if next.is_none() {
+                self.refresh_idle(cpu);
+            }
+            let insns = self.program.insns() - before;
+            let ns = self.policy_ns(insns);
+            self.kernel.charge(cpu, ns);
+        }
+        self.limit_passes(cpu);
+        self.kernel.run_deferred(self.program.memory(), cpu)
+    }
+
+    /// `try_to_block_task`: off the run queue.
+    fn block(&mut self, slot: Slot, state: TaskState) -> Step {
+        let dead = state == TaskState::Dead;
+        self.kernel.task_mut(slot).state = state;
+        let flags = deq::SLEEP | deq::NOCLOCK | if dead { deq::SPECIAL } else { 0 };
+        self.dequeue_task(slot, flags)?;
+        let mem = self.program.memory();
+        let addr = self.kernel.task(slot).addr;
+        mem.store_u32(addr + offsets::task::STATE, if dead { 0x80 } else { 1 })?;
+        mem.store_u32(addr + offsets::task::ON_RQ, 0)
+    }
+
+    /// `balance_one` and `pick_task_scx`.
+    fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
+        self.kernel.rq(cpu).in_balance = true;
+        let keep = self.balance(cpu, prev);
+        self.kernel.rq(cpu).in_balance = false;
+        let mem = self.program.memory();
+        if keep? && let Some(slot) = prev {
+            let task = self.kernel.task(slot);
+            if task.slice(mem)? == 0 {
+                task.set_slice(mem, abi::SLICE_DFL_NS)?;
+                self.kernel.counters.slice_refills += 1;
+            }
+            return Ok(Pick::Keep);
+        }
+        let local = self.kernel.cpus[cpu as usize].local;
+        let Some(number) = self.kernel.queues.first(local) else { return Ok(Pick::Idle) };
+        let task = self.kernel.task(Slot(number));
+        if task.slice(mem)? == 0 {
+            task.set_slice(mem, abi::SLICE_DFL_NS)?;
+            self.kernel.counters.slice_refills += 1;
+        }
+        Ok(Pick::Task(Slot(number)))
+    }
+
+    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes on.
+    fn balance(&mut self, cpu: u32, prev: Option<Slot>) -> Step<bool> {
+        let mem = self.program.memory();
+        self.kernel.update_curr(mem, cpu)?;
+        let prev_queued = prev.filter(|slot| self.kernel.task(*slot).queued);
+        if let Some(slot) = prev_queued
+            && self.kernel.task(slot).slice(mem)? != 0
+        {
+            return Ok(true);
+        }
+        let local = self.kernel.cpus[cpu as usize].local;
+        if !self.kernel.queues.is_empty(local) || self.kernel.consume_global(mem, cpu)? {
+            return Ok(false);
+        }
+        if self.has(Op::Dispatch) && self.dispatch_loop(cpu, prev, prev_queued)? {
+            return self.has_slice(prev_queued);
+        }
+        let enq_last = self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.broken;
+        Ok(prev_queued.is_some() && !enq_last)
+    }
+
+    fn has_slice(&self, slot: Option<Slot>) -> Step<bool> {
+        match slot {
+            Some(slot) => Ok(self.kernel.task(slot).slice(self.program.memory())? != 0),
+            None => Ok(false),
+        }
+    }
+
+    /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run here.
+    /// True: there is something to run.
+    fn dispatch_loop(
+        &mut self,
+        cpu: u32,
+        prev: Option<Slot>,
+        prev_queued: Option<Slot>,
+    ) -> Step<bool> {
+        let prev_addr = prev.map_or(0, |slot| self.kernel.task(slot).addr);
+        for _ in 0..abi::DISPATCH_MAX_LOOPS {
+            self.kernel.dispatched = 0;
+            self.call(Op::Dispatch, prev, &[u64::from(cpu), prev_addr]);
+            let mem = self.program.memory();
+            self.kernel.flush_dispatch_buffer(mem, cpu)?;
+            let local = self.kernel.cpus[cpu as usize].local;
+            if self.has_slice(prev_queued)?
+                || !self.kernel.queues.is_empty(local)
+                || self.kernel.consume_global(mem, cpu)?
+            {
+                return Ok(true);
+            }
+            if self.kernel.dispatched == 0 {
+                return Ok(false);
+            }
+        }
+        self.kernel.kick(i64::from(cpu), 0);
+        Ok(false)
+    }
+
+    /// `put_prev_set_next_task` and the switch itself. True: the idle task that comes next shall make room at once.
+    fn switch(
+        &mut self,
+        cpu: u32,
+        prev: Option<Slot>,
+        prev_state: TaskState,
+        next: Option<Slot>,
+        before: u64,
+    ) -> Step<bool> {
+        let again = match prev {
+            Some(slot) => self.put_prev(cpu, slot, next.is_none())?,
+            None => {
+                self.update_idle(cpu, false);
+                false
+            }
+        };
+        match next {
+            Some(slot) => self.set_next(cpu, slot)?,
+            None => self.update_idle(cpu, true),
+        }
+        let now = self.kernel.now_ns;
+        let insns = self.program.insns() - before;
+        let mem = self.program.memory();
+        self.kernel.leave_cpu(mem, prev, prev_state)?;
+        if let Some(slot) = prev {
+            self.take_signal(slot);
+        }
+        let mem = self.program.memory();
+        self.kernel.enter_cpu(mem, cpu, next)?;
+        let id = |slot: Option<Slot>| slot.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
+        let kind = EventKind::Switch { prev: id(prev), prev_state, next: id(next) };
+        self.kernel.emit(cpu, insns, kind);
+        self.kernel.counters.switches += 1;
+        let mut ns = self.kernel.cost.context_switch_ns + self.policy_ns(insns);
+        if let Some(slot) = next {
+            ns += self.kernel.arrival_cost(slot, cpu);
+            self.arm_tick(now);
+        }
+        self.kernel.charge(cpu, ns);
+        Ok(again)
+    }
+
+    /// The pass after a thread of a higher class, which no callback hears of. Returns what runs next.
+    pub(crate) fn pick_after_stop(&mut self, cpu: u32) -> Step<Option<Slot>> {
+        let next = match self.pick_next(cpu, None)? {
+            Pick::Task(slot) => Some(slot),
+            _ => None,
+        };
+        match next {
+            Some(slot) => self.set_next(cpu, slot)?,
+            None => self.update_idle(cpu, true),
+        }
+        self.kernel.rq(cpu).need_resched = false;
+        let mem = self.program.memory();
+        self.kernel.enter_cpu(mem, cpu, next)?;
+        if let Some(slot) = next {
+            let ns = self.kernel.arrival_cost(slot, cpu);
+            self.kernel.charge(cpu, ns);
+        }
+        Ok(next)
+    }
+
+    /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up. True:
+    /// the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room for it.
+    pub(crate) fn put_prev(&mut self, cpu: u32, slot: Slot, next_is_idle: bool) -> Step<bool> {
+        self.kernel.update_curr(self.program.memory(), cpu)?;
+        if !self.kernel.task(slot).queued {
+            return Ok(false);
+        }
+        self.call_task_with(Op::Stopping, slot, 1);
+        self.kernel.set_task_runnable(slot);
+        let mem = self.program.memory();
+        if self.kernel.task(slot).slice(mem)? != 0 {
+            let local = crate::kernel::DsqRef::Local(cpu);
+            self.kernel.dispatch_enqueue(mem, local, slot, enq::HEAD)?;
+            return Ok(false);
+        }
+        self.do_enqueue_task(slot, if next_is_idle { enq::LAST } else { 0 }, Sticky::No)?;
+        let local = self.kernel.cpus[cpu as usize].local;
+        Ok(next_is_idle && self.kernel.queues.queue_of(slot.0) == Some(local))
+    }
+
+    /// `set_next_task_scx`: this task runs now. Callback: `running`.
+    pub(crate) fn set_next(&mut self, cpu: u32, slot: Slot) -> Step {
+        if self.kernel.task(slot).queued {
+            self.ops_dequeue(slot, 1 << 32);
+            self.kernel.dispatch_dequeue(slot);
+        }
+        if self.kernel.check && !self.kernel.task(slot).allows(cpu) {
+            let what =
+                format!("{} would run on CPU {cpu}, off its affinity", self.kernel.describe(slot));
+            self.kernel.violate(what);
+        }
+        let now = self.kernel.now_ns;
+        let mem = self.program.memory();
+        let task = self.kernel.task_mut(slot);
+        task.exec_start_ns = now;
+        mem.store_u64(task.addr + offsets::task::EXEC_START, now)?;
+        mem.store_u64(task.addr + offsets::task::PREV_SUM_EXEC, task.sum_exec_ns)?;
+        if task.queued {
+            self.call_task(Op::Running, slot);
+        }
+        let task = self.kernel.task_mut(slot);
+        task.waiting = false;
+        task.reset_runnable_at = true;
+        self.kernel.task(slot).publish_flags(self.program.memory())
+    }
+
+    /// `__scx_update_idle` at a real change between a task and the idle task. Callback: `update_idle`.
+    fn update_idle(&mut self, cpu: u32, idle: bool) {
+        if self.has(Op::UpdateIdle) {
+            self.call(Op::UpdateIdle, None, &[u64::from(cpu), u64::from(idle)]);
+        }
+        if self.kernel.ops.builtin_idle {
+            self.kernel.idle.update(cpu, idle);
+        }
+    }
+
+    /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though somebody had claimed it.
+    fn refresh_idle(&mut self, cpu: u32) {
+        if self.kernel.ops.builtin_idle {
+            self.kernel.idle.update(cpu, true);
+        }
+    }
+
+    /// A CPU that goes through scheduling passes without time passing is let run on only in steps of simulated time, so that
+    /// the watchdog sees it.
+    fn limit_passes(&mut self, cpu: u32) {
+        const FREE_PASSES: u32 = 1_000;
+        const STEP_NS: u64 = 1_000_000;
+        let now = self.kernel.now_ns;
+        let rq = self.kernel.rq(cpu);
+        if rq.pass_time_ns != now {
+            rq.pass_time_ns = now;
+            rq.passes_now = 0;
+        }
+        rq.passes_now += 1;
+        if rq.passes_now > FREE_PASSES {
+            self.kernel.charge(cpu, STEP_NS);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The periodic tick.
+
+use fairground_trace::EventKind;
+
+use super::{Machine, Step};
+use crate::events::Slot as EventSlot;
+use crate::kernel::{Op, agenda};
+
+impl Machine {
+    /// Arms the tick for the next multiple of its period, if it is not armed: some CPU is busy from now on.
+    #[inline]
+    pub(crate) fn arm_tick(&mut self, now_ns: u64) {
+        if self.tick_armed {
+            return;
+        }
+        let period = self.kernel.tick_ns;
+        self.tick_armed = true;
+        self.kernel.events.arm(EventSlot::Machine(agenda::TICK), (now_ns / period + 1) * period);
+    }
+
+    /// The tick: all busy CPUs in the order of their numbers. Idle CPUs have stopped theirs (NO_HZ idle).
+    pub(crate) fn tick_event(&mut self) -> Step {
+        self.tick_armed = false;
+        let busy = self.kernel.busy;
+        for cpu in busy.iter() {
+            if self.kernel.busy.test(cpu) {
+                self.on_cpu(cpu, |machine| machine.tick(cpu))?;
+            }
+        }
+        if !self.kernel.busy.is_empty() {
+            self.arm_tick(self.kernel.now_ns);
+        }
+        Ok(())
+    }
+
+    /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is the
+    /// end of a slice noticed.
+    fn tick(&mut self, cpu: u32) -> Step {
+        let Some(slot) = self.kernel.cpus[cpu as usize].curr else { return Ok(()) };
+        self.kernel.counters.ticks += 1;
+        self.kernel.update_curr(self.program.memory(), cpu)?;
+        let before = self.program.insns();
+        self.call_task(Op::Tick, slot);
+        let insns = self.program.insns() - before;
+        if self.kernel.trace_options.ticks {
+            let task = self.kernel.task(slot).id;
+            self.kernel.emit(cpu, insns, EventKind::Tick { task });
+        }
+        if self.kernel.task(slot).slice(self.program.memory())? == 0 {
+            self.kernel.resched_curr(cpu);
+        }
+        let ns = self.kernel.cost.tick_ns + self.policy_ns(insns);
+        self.kernel.charge(cpu, ns);
+        Ok(())
+    }
+}

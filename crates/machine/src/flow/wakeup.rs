@@ -1,0 +1,122 @@
+//! Waking tasks up.
+
+use fairground_trace::{EventKind, TaskState};
+
+use super::{Machine, Step};
+use crate::abi::{self, dsq, wake};
+use crate::kernel::{DirectDispatch, Op, Slot};
+use crate::layout::offsets;
+
+impl Machine {
+    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and is
+    /// awake now.
+    pub(crate) fn wake_up(&mut self, slot: Slot, sync: bool) -> Step<bool> {
+        let this = self.kernel.this_cpu;
+        let task = self.kernel.task(slot);
+        let (id, prev_cpu) = (task.id, task.cpu);
+        if task.queued {
+            return Ok(self.wake_about_to_sleep(slot));
+        }
+        if task.state == TaskState::Dead || task.exiting {
+            return Ok(false);
+        }
+        let waker = self.kernel.current(this);
+        self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
+        self.kernel.counters.wakeups += 1;
+        let before = self.program.insns();
+        let flags = wake::TTWU | if sync { wake::SYNC } else { 0 };
+        let (cpu, selected) = self.select_task_rq(slot, prev_cpu, flags)?;
+        let mem = self.program.memory();
+        self.kernel.set_task_cpu(mem, slot, cpu)?;
+        self.mark_runnable(slot)?;
+        self.activate_woken(slot, Self::wakeup_flags(selected, cpu != prev_cpu))?;
+        let insns = self.program.insns() - before;
+        self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
+        self.kernel.run_deferred(self.program.memory(), cpu)?;
+        let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);
+        self.kernel.charge(this, ns);
+        Ok(true)
+    }
+
+    /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
+    fn wake_about_to_sleep(&mut self, slot: Slot) -> bool {
+        let this = self.kernel.this_cpu;
+        let task = self.kernel.task_mut(slot);
+        if !task.about_to_sleep() || task.woken {
+            return false;
+        }
+        task.woken = true;
+        let (id, cpu) = (task.id, task.cpu);
+        let waker = self.kernel.current(this);
+        self.kernel.counters.wakeups += 1;
+        self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: cpu });
+        self.kernel.emit(this, 0, EventKind::Wakeup { task: id, target_cpu: cpu });
+        let ns = self.kernel.cost.wakeup_ns;
+        self.kernel.charge(this, ns);
+        true
+    }
+
+    /// The task's state becomes `TASK_RUNNING`; a sleep that would end later is forgotten.
+    pub(crate) fn mark_runnable(&mut self, slot: Slot) -> Step {
+        let mem = self.program.memory();
+        let task = self.kernel.task_mut(slot);
+        task.state = TaskState::Runnable;
+        let addr = task.addr;
+        mem.store_u32(addr + offsets::task::STATE, 0)?;
+        mem.store_u32(addr + offsets::task::ON_RQ, 1)?;
+        self.kernel.events.cancel(crate::events::Slot::Task(slot.0));
+        Ok(())
+    }
+
+    /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler (or, for
+    /// it, the core's default choice) was asked: a task that may run on one CPU only is never asked about. Callback:
+    /// `select_cpu`.
+    pub(crate) fn select_task_rq(
+        &mut self,
+        slot: Slot,
+        prev_cpu: u32,
+        wake_flags: u64,
+    ) -> Step<(u32, bool)> {
+        let task = self.kernel.task(slot);
+        if task.allowed_count <= 1 {
+            let only = task.allowed.as_ref().and_then(|mask| mask.first());
+            return Ok((only.unwrap_or(prev_cpu), false));
+        }
+        let mut cpu = prev_cpu;
+        if self.has(Op::SelectCpu) {
+            let addr = task.addr;
+            self.kernel.direct = DirectDispatch::Open(slot);
+            let chosen =
+                self.call(Op::SelectCpu, Some(slot), &[addr, u64::from(prev_cpu), wake_flags]);
+            self.kernel.direct = DirectDispatch::Closed;
+            if let Some(valid) =
+                self.kernel.cpu_valid(i64::from(chosen as i32), "from ops.select_cpu()")
+            {
+                cpu = valid;
+            }
+        } else {
+            let (chosen, idle) = self.kernel.select_cpu_default(slot, prev_cpu, wake_flags);
+            cpu = chosen;
+            if idle {
+                self.kernel.task(slot).set_slice(self.program.memory(), abi::SLICE_DFL_NS)?;
+                self.kernel.task_mut(slot).ddsp = Some((dsq::LOCAL, 0));
+            }
+        }
+        if !self.kernel.task(slot).allows(cpu) {
+            cpu = self.kernel.fallback_cpu(slot, cpu);
+        }
+        Ok((cpu, true))
+    }
+
+    /// The timer of a sleeping task: an interrupt on the CPU where the task went to sleep.
+    pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
+        let cpu = self.kernel.task(slot).cpu;
+        self.on_cpu(cpu, |machine| {
+            machine.wake_from_idle(cpu);
+            let ns = machine.kernel.cost.timer_irq_ns;
+            machine.kernel.charge(cpu, ns);
+            machine.wake_up(slot, false)?;
+            Ok(())
+        })
+    }
+}

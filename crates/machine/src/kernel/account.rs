@@ -1,0 +1,190 @@
+//! Time on a CPU: what runs, what is paid for kernel work, and when the CPU's own event is due.
+
+use fairground_bpf::{Memory, Trap};
+use fairground_trace::{EventKind, TaskState};
+
+use super::{Kernel, Slot, Stage};
+use crate::abi;
+use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::layout::offsets::{self, task as field};
+
+impl Kernel {
+    /// `update_curr_scx`: books the time since the last booking to the running task, and takes it off its slice.
+    #[inline]
+    pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
+        let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
+        let now = self.now_ns;
+        let task = &mut self.tasks[slot.index()];
+        let delta = now - task.exec_start_ns;
+        if delta == 0 {
+            return Ok(());
+        }
+        task.exec_start_ns = now;
+        task.sum_exec_ns += delta;
+        self.cpus[cpu as usize].exec_ns += delta;
+        mem.store_u64(task.addr + field::SUM_EXEC, task.sum_exec_ns)?;
+        mem.store_u64(task.addr + field::EXEC_START, now)?;
+        let slice = task.slice(mem)?;
+        if slice != abi::SLICE_INF && slice != 0 {
+            task.set_slice(mem, slice - slice.min(delta))?;
+        }
+        Ok(())
+    }
+
+    /// Something happens on a CPU: takes off the running task's burst what it computed up to now.
+    #[inline]
+    pub(crate) fn settle(&mut self, cpu: u32) {
+        let now = self.now_ns;
+        let rq = &mut self.cpus[cpu as usize];
+        if now <= rq.run_start_ns {
+            return;
+        }
+        let ran = now - rq.run_start_ns;
+        rq.run_start_ns = now;
+        if let Some(slot) = rq.curr
+            && let Stage::Compute(left) = &mut self.tasks[slot.index()].stage
+            && *left != u64::MAX
+        {
+            *left = left.saturating_sub(ran);
+        }
+    }
+
+    /// Kernel work occupies a CPU for so long.
+    #[inline]
+    pub(crate) fn charge(&mut self, cpu: u32, ns: u64) {
+        let now = self.now_ns;
+        let rq = &mut self.cpus[cpu as usize];
+        rq.run_start_ns = rq.run_start_ns.max(now).saturating_add(ns);
+    }
+
+    /// Sets the CPU's own event; `u64::MAX`: none.
+    #[inline]
+    pub(crate) fn arm_cpu(&mut self, cpu: u32, at_ns: u64) {
+        let rq = &mut self.cpus[cpu as usize];
+        if rq.armed_ns == at_ns {
+            return;
+        }
+        rq.armed_ns = at_ns;
+        let slot = EventSlot::Cpu(cpu, CpuEvent::Burst);
+        if at_ns == u64::MAX {
+            self.events.cancel(slot);
+        } else {
+            self.events.arm(slot, at_ns);
+        }
+    }
+
+    /// `set_task_cpu`: moves a task's association to another CPU's run queue.
+    pub(crate) fn set_task_cpu(&mut self, mem: &Memory, slot: Slot, cpu: u32) -> Result<(), Trap> {
+        let from = self.task(slot).cpu;
+        if from == cpu {
+            return Ok(());
+        }
+        let this_cpu = self.this_cpu;
+        let task = self.task_mut(slot);
+        task.cpu = cpu;
+        task.nr_migrations += 1;
+        let (addr, id, migrations) = (task.addr, task.id, task.nr_migrations);
+        mem.store_u64(addr + field::NR_MIGRATIONS, migrations)?;
+        mem.store_u32(addr + field::THREAD_INFO_CPU, cpu)?;
+        mem.store_u32(addr + field::WAKE_CPU, cpu)?;
+        self.counters.migrations += 1;
+        self.emit(this_cpu, 0, EventKind::Migrate { task: id, from_cpu: from, to_cpu: cpu });
+        Ok(())
+    }
+
+    /// A task joins a run queue (`add_nr_running`).
+    #[inline]
+    pub(crate) fn add_running(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
+        let rq = &mut self.cpus[cpu as usize];
+        rq.nr_running += 1;
+        mem.store_u32(rq.addr + offsets::rq::NR_RUNNING, rq.nr_running)
+    }
+
+    /// A task leaves a run queue (`sub_nr_running`).
+    #[inline]
+    pub(crate) fn sub_running(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
+        let rq = &mut self.cpus[cpu as usize];
+        rq.nr_running -= 1;
+        mem.store_u32(rq.addr + offsets::rq::NR_RUNNING, rq.nr_running)
+    }
+
+    /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches it.
+    #[inline]
+    pub(crate) fn set_task_runnable(&mut self, slot: Slot) {
+        let now = self.now_ns;
+        let task = self.task_mut(slot);
+        if task.reset_runnable_at {
+            task.runnable_at_ns = now;
+            task.reset_runnable_at = false;
+        }
+        task.waiting = true;
+    }
+
+    /// What the switch away from a task changes in it.
+    pub(crate) fn leave_cpu(
+        &mut self,
+        mem: &Memory,
+        prev: Option<Slot>,
+        state: TaskState,
+    ) -> Result<(), Trap> {
+        let Some(slot) = prev else { return Ok(()) };
+        let now = self.now_ns;
+        let task = self.task_mut(slot);
+        task.left_at_ns = now;
+        let addr = task.addr;
+        mem.store_u32(addr + field::ON_CPU, 0)?;
+        if state == TaskState::Runnable {
+            task.nivcsw += 1;
+            mem.store_u64(addr + field::NIVCSW, task.nivcsw)
+        } else {
+            task.nvcsw += 1;
+            mem.store_u64(addr + field::NVCSW, task.nvcsw)
+        }
+    }
+
+    /// What the switch to a task, or to the idle task, changes.
+    pub(crate) fn enter_cpu(
+        &mut self,
+        mem: &Memory,
+        cpu: u32,
+        next: Option<Slot>,
+    ) -> Result<(), Trap> {
+        self.book_idle(cpu);
+        let now = self.now_ns;
+        let rq = &mut self.cpus[cpu as usize];
+        rq.curr = next;
+        rq.idle_since_ns = now;
+        let addr = match next {
+            Some(slot) => {
+                self.busy.set(cpu);
+                let addr = self.tasks[slot.index()].addr;
+                mem.store_u32(addr + field::ON_CPU, 1)?;
+                addr
+            }
+            None => {
+                self.busy.clear(cpu);
+                rq.idle_addr
+            }
+        };
+        mem.store_u64(self.cpus[cpu as usize].addr + offsets::rq::CURR, addr)
+    }
+
+    /// Books the time of the idle task, if it runs, up to now.
+    pub(crate) fn book_idle(&mut self, cpu: u32) {
+        let now = self.now_ns;
+        let rq = &mut self.cpus[cpu as usize];
+        if rq.curr.is_none() {
+            rq.idle_ns += now - rq.idle_since_ns;
+            rq.idle_since_ns = now;
+        }
+    }
+
+    /// What a task costs a CPU on arrival there, beyond the switch: being moved, and filling the caches again.
+    pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
+        let last = self.task_mut(slot).ran_on.replace(cpu);
+        match last {
+            Some(last) if last != cpu => self.cost.migration_ns + self.cost.cache_refill_ns,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Idle CPUs, as `ops.select_cpu()` and the kfuncs see them.
+
+use fairground_bpf::{Memory, Trap};
+
+use super::{Kernel, Slot};
+use crate::abi::{self, errno, wake};
+use crate::cpuset::{CpuMask, MASK_WORDS, SelectCpu};
+
+impl Kernel {
+    /// The CPUs on which a task may run.
+    #[inline]
+    pub(crate) fn allowed(&self, slot: Slot) -> CpuMask {
+        self.task(slot).allowed.as_deref().copied().unwrap_or(self.all_cpus)
+    }
+
+    /// `scx_select_cpu_dfl`: the default choice of a CPU for a waking task, and whether it is idle and claimed.
+    pub(crate) fn select_cpu_default(
+        &mut self,
+        slot: Slot,
+        prev_cpu: u32,
+        wake_flags: u64,
+    ) -> (u32, bool) {
+        if !self.ops.builtin_idle {
+            return (prev_cpu, false);
+        }
+        let waker_cpu = self.this_cpu;
+        let waker = &self.cpus[waker_cpu as usize];
+        let exiting = waker.curr.is_some_and(|curr| self.task(curr).exiting);
+        let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local);
+        let ask = |allowed| SelectCpu { prev_cpu, waker_cpu, allowed, sync };
+        match self.tasks[slot.index()].allowed.as_deref() {
+            Some(allowed) => self.idle.select_default(ask(allowed)),
+            None => self.idle.select_default(ask(&self.all_cpus)),
+        }
+    }
+
+    /// `scx_pick_idle_cpu` over a mask in guest memory; a negative errno when there is none.
+    pub(crate) fn pick_idle(&mut self, allowed: &CpuMask, flags: u64) -> i64 {
+        let whole_core = flags & abi::PICK_IDLE_CORE != 0;
+        match self.idle.pick(self.this_cpu, allowed, None, whole_core) {
+            Some(cpu) => i64::from(cpu),
+            None => errno::EBUSY,
+        }
+    }
+
+    /// `cpumask_any_distribute`: the next CPU of a mask after the one that this CPU got last.
+    pub(crate) fn any_distribute(&mut self, mask: &CpuMask) -> Option<u32> {
+        let rq = &mut self.cpus[self.this_cpu as usize];
+        let start = rq.distribute_prev + 1;
+        let next = mask.iter().find(|cpu| *cpu >= start).or_else(|| mask.first())?;
+        rq.distribute_prev = next;
+        Some(next)
+    }
+
+    /// `select_fallback_rq`: an allowed CPU when the chosen one is not, on the same node if there is one.
+    pub(crate) fn fallback_cpu(&self, slot: Slot, cpu: u32) -> u32 {
+        let allowed = self.allowed(slot);
+        let near = allowed.first_and(self.topology.node(cpu));
+        near.or_else(|| allowed.first()).unwrap_or(cpu)
+    }
+
+    /// Copies the idle masks to where programs see them, once a program has asked for them in this callback.
+    pub(crate) fn show_idle_masks(&mut self, mem: &Memory) -> Result<(), Trap> {
+        let words = (self.nr_cpus().div_ceil(64) as usize).min(MASK_WORDS);
+        for (addr, mask) in
+            [(self.masks.idle_cpu, self.idle.cpus()), (self.masks.idle_smt, self.idle.cores())]
+        {
+            write_words(mem, addr, &mask.words()[..words])?;
+        }
+        Ok(())
+    }
+
+    /// A kfunc changed the idle masks while a program may be looking at them.
+    pub(crate) fn idle_masks_changed(&mut self, mem: &Memory) -> Result<(), Trap> {
+        if self.idle_shown { self.show_idle_masks(mem) } else { Ok(()) }
+    }
+
+    /// Reads a `struct cpumask`; bits beyond the machine's CPUs are dropped.
+    pub(crate) fn read_mask(&self, mem: &Memory, addr: u64) -> Result<CpuMask, Trap> {
+        let mut words = [0; MASK_WORDS];
+        let cpus = self.nr_cpus();
+        for (at, word) in words.iter_mut().enumerate().take(cpus.div_ceil(64) as usize) {
+            *word = mem.load_u64(addr + at as u64 * 8)?;
+        }
+        Ok(CpuMask::from_words(words).and(&self.all_cpus))
+    }
+}
+
+/// Writes words of a mask.
+fn write_words(mem: &Memory, addr: u64, words: &[u64]) -> Result<(), Trap> {
+    for (at, word) in words.iter().enumerate() {
+        mem.store_u64(addr + at as u64 * 8, *word)?;
+    }
+    Ok(())
+}
+
+/// Writes a whole `struct cpumask`.
+pub(crate) fn write_mask(mem: &Memory, addr: u64, mask: &CpuMask) -> Result<(), Trap> {
+    write_words(mem, addr, mask.words())
+}

@@ -1,0 +1,118 @@
+//! Kicks and reschedule interrupts.
+
+use fairground_bpf::{Memory, Trap};
+
+use super::Kernel;
+use crate::abi::kick;
+use crate::events::{CpuEvent, Slot as EventSlot};
+
+/// CPUs that the executing CPU will kick when its interrupts are on again (`cpus_to_kick` and its companions).
+#[derive(Debug, Default)]
+pub(crate) struct Kicks {
+    cpus: Vec<u32>,
+    /// By CPU: the flags of its kick; [`KICKED`] marks one without flags.
+    flags: Vec<u8>,
+}
+
+const KICKED: u8 = 1 << 7;
+
+impl Kicks {
+    pub(crate) fn new(cpus: u32) -> Kicks {
+        Kicks { cpus: Vec::new(), flags: vec![0; cpus as usize] }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cpus.is_empty()
+    }
+
+    fn add(&mut self, cpu: u32, flags: u8) {
+        let entry = &mut self.flags[cpu as usize];
+        if *entry == 0 {
+            self.cpus.push(cpu);
+        }
+        *entry |= flags;
+    }
+}
+
+impl Kernel {
+    /// `resched_curr`: what runs on a CPU shall make room. Another CPU learns of it by an interrupt.
+    pub(crate) fn resched_curr(&mut self, cpu: u32) {
+        let rq = &mut self.cpus[cpu as usize];
+        if rq.need_resched {
+            return;
+        }
+        rq.need_resched = true;
+        if cpu != self.this_cpu {
+            self.counters.ipis += 1;
+            let at = self.now_ns + self.cost.ipi_ns;
+            self.events.arm(EventSlot::Cpu(cpu, CpuEvent::Resched), at);
+        }
+    }
+
+    /// `can_skip_idle_kick`: the CPU will go through a scheduling pass before it goes idle.
+    fn can_skip_idle_kick(&self, cpu: u32) -> bool {
+        let rq = &self.cpus[cpu as usize];
+        !rq.is_idle() && !rq.in_balance
+    }
+
+    /// `scx_bpf_kick_cpu`.
+    pub(crate) fn kick(&mut self, cpu: i64, flags: u64) {
+        let Some(cpu) = self.cpu_valid(cpu, "") else { return };
+        if flags & kick::IDLE != 0 {
+            if flags & (kick::PREEMPT | kick::WAIT) != 0 {
+                self.error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE");
+            }
+            if !self.can_skip_idle_kick(cpu) {
+                self.kicks.add(cpu, kick::IDLE as u8);
+            }
+        } else {
+            self.kicks.add(cpu, KICKED | (flags & (kick::PREEMPT | kick::WAIT)) as u8);
+        }
+    }
+
+    /// `kick_cpus_irq_workfn`: carries out the kicks, in the order of CPU numbers; first those of busy CPUs, then those that
+    /// only an idle CPU gets.
+    pub(crate) fn flush_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
+        if self.kicks.is_empty() {
+            return Ok(());
+        }
+        let mut cpus = std::mem::take(&mut self.kicks.cpus);
+        cpus.sort_unstable();
+        for cpu in &cpus {
+            if self.kicks.flags[*cpu as usize] & KICKED != 0 {
+                self.kick_one(mem, *cpu)?;
+            }
+        }
+        for cpu in &cpus {
+            let flags = std::mem::take(&mut self.kicks.flags[*cpu as usize]);
+            if flags & KICKED == 0 && !self.can_skip_idle_kick(*cpu) {
+                self.resched_curr(*cpu);
+            }
+        }
+        cpus.clear();
+        self.kicks.cpus = cpus;
+        Ok(())
+    }
+
+    /// `kick_one_cpu`, and the wait for the CPU that follows it.
+    fn kick_one(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
+        let flags = u64::from(self.kicks.flags[cpu as usize]);
+        if flags & kick::PREEMPT != 0
+            && let Some(curr) = self.cpus[cpu as usize].curr
+        {
+            self.task(curr).set_slice(mem, 0)?;
+        }
+        self.resched_curr(cpu);
+        if flags & kick::WAIT != 0 && cpu != self.this_cpu {
+            // The kicker spins until the target has rescheduled: until the interrupt arrives there and what the target does
+            // in the kernel is done.
+            let arrival =
+                (self.now_ns + self.cost.ipi_ns).max(self.cpus[cpu as usize].run_start_ns);
+            let this = self.this_cpu;
+            self.charge(this, 0);
+            let rq = &mut self.cpus[this as usize];
+            rq.run_start_ns = rq.run_start_ns.max(arrival);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! The simulated kernel's state, and those of its steps that call no callback: what kfuncs reach.
+//!
+//! Steps that do call callbacks are methods of [`crate::Machine`], in `flow/`.
+
+mod account;
+mod dispatch;
+mod idle;
+mod kick;
+mod ops;
+mod queues;
+mod rq;
+mod task;
+mod timers;
+
+use std::collections::BTreeMap;
+
+use fairground_bpf::{FuncRef, Host, Trap};
+use fairground_trace::{EventKind, TaskId, Trace};
+
+use crate::cpuset::{CpuMask, IdleCpus};
+use crate::dsq::{DispatchQueues, Dsq};
+use crate::events::EventQueue;
+use crate::layout::offsets;
+use crate::prng::Prng;
+use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
+
+pub(crate) use dispatch::DispatchEntry;
+pub(crate) use idle::write_mask;
+pub(crate) use kick::Kicks;
+pub(crate) use ops::{Op, kf};
+pub(crate) use rq::Rq;
+pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
+pub(crate) use timers::{Timer, Timers};
+
+/// Places in the event queue that belong to the whole machine.
+pub(crate) mod agenda {
+    /// The timer tick, on all busy CPUs at once.
+    pub(crate) const TICK: u32 = 0;
+    /// The watchdog looks.
+    pub(crate) const WATCHDOG: u32 = 1;
+    /// The next setting takes effect.
+    pub(crate) const SETTING: u32 = 2;
+    /// The next group of the workload starts.
+    pub(crate) const START: u32 = 3;
+}
+
+/// Whom a direct dispatch may name (`direct_dispatch_task`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DirectDispatch {
+    /// No enqueue is under way: a dispatch goes to the buffer.
+    Closed,
+    /// This task.
+    Open(Slot),
+    /// It was dispatched already.
+    Done,
+}
+
+/// What of the scheduler's table the core looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpsInfo {
+    pub(crate) batch: u32,
+    pub(crate) builtin_idle: bool,
+}
+
+/// Everything that the simulated kernel knows.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) now_ns: u64,
+    pub(crate) tick_ns: u64,
+    pub(crate) cost: CostModel,
+    pub(crate) topology: Topology,
+    pub(crate) cpus: Vec<Rq>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) free_slots: Vec<Slot>,
+    /// Guest address of the slab; the first `cpus` places are the idle tasks.
+    pub(crate) slab: u64,
+    pub(crate) idle: IdleCpus,
+    /// All CPUs of the machine.
+    pub(crate) all_cpus: CpuMask,
+    /// CPUs that run a task: those that tick.
+    pub(crate) busy: CpuMask,
+    pub(crate) queues: DispatchQueues,
+    /// The global queues, by node.
+    pub(crate) global: Vec<Dsq>,
+    pub(crate) ops: OpsInfo,
+    /// The CPU that executes.
+    pub(crate) this_cpu: u32,
+    /// What the running callback may call; `None`: no callback runs.
+    pub(crate) kf_mask: u32,
+    pub(crate) direct: DirectDispatch,
+    /// The dispatch buffer (`scx_dsp_ctx`) of the CPU in `ops.dispatch()`.
+    pub(crate) buffer: Vec<DispatchEntry>,
+    pub(crate) dispatched: u32,
+    pub(crate) kicks: Kicks,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) events: EventQueue,
+    pub(crate) timers: Timers,
+    pub(crate) qseq: u64,
+    pub(crate) prng: Prng,
+    pub(crate) trace: Trace,
+    pub(crate) trace_options: TraceOptions,
+    pub(crate) log: Vec<String>,
+    pub(crate) max_log_lines: usize,
+    pub(crate) counters: Counters,
+    /// CPU time of tasks that are gone, ns.
+    pub(crate) reaped_exec_ns: u64,
+    pub(crate) check: bool,
+    /// The first rule of its own that the simulator was seen to break.
+    pub(crate) violation: Option<String>,
+    /// Guest addresses of cpumasks that the kernel shows: possible (and online) CPUs, idle CPUs, idle cores, none.
+    pub(crate) masks: GuestMasks,
+    /// The running callback has asked for the idle masks.
+    pub(crate) idle_shown: bool,
+    /// Masks that the program owns (`bpf_cpumask_create`), with their references.
+    pub(crate) owned_masks: BTreeMap<u64, u32>,
+    /// Guest address of the root cgroup.
+    pub(crate) root_cgroup: u64,
+    /// Guest address of the root task group.
+    pub(crate) root_task_group: u64,
+}
+
+/// Where the kernel's own cpumasks lie in guest memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GuestMasks {
+    pub(crate) possible: u64,
+    pub(crate) idle_cpu: u64,
+    pub(crate) idle_smt: u64,
+    pub(crate) none: u64,
+}
+
+impl Kernel {
+    #[inline]
+    pub(crate) fn rq(&mut self, cpu: u32) -> &mut Rq {
+        &mut self.cpus[cpu as usize]
+    }
+
+    #[inline]
+    pub(crate) fn task(&self, slot: Slot) -> &Task {
+        &self.tasks[slot.index()]
+    }
+
+    #[inline]
+    pub(crate) fn task_mut(&mut self, slot: Slot) -> &mut Task {
+        &mut self.tasks[slot.index()]
+    }
+
+    pub(crate) fn nr_cpus(&self) -> u32 {
+        self.cpus.len() as u32
+    }
+
+    /// The task whose `task_struct` lies at a guest address; `None` for anything else, idle tasks included.
+    #[inline]
+    pub(crate) fn task_at(&self, addr: u64) -> Option<Slot> {
+        let first = self.slab + self.cpus.len() as u64 * offsets::TASK_STRIDE;
+        let distance = addr.wrapping_sub(first);
+        let index = distance / offsets::TASK_STRIDE;
+        let alive = index < self.tasks.len() as u64
+            && index * offsets::TASK_STRIDE == distance
+            && self.tasks[index as usize].scx_state != ScxState::None;
+        alive.then_some(Slot(index as u32))
+    }
+
+    /// A task that a program names: an error of the scheduler, and a trap, when there is none at that address.
+    pub(crate) fn need_task(&mut self, addr: u64, kfunc: &str) -> Result<Slot, Trap> {
+        self.task_at(addr)
+            .ok_or_else(|| Trap::host(format!("{kfunc}(): no task lies at address {addr:#x}")))
+    }
+
+    /// `comm[pid]`, as the kernel's messages name a task.
+    pub(crate) fn describe(&self, slot: Slot) -> String {
+        let task = self.task(slot);
+        format!("{}[{}]", self.trace.tasks()[task.id.index()].comm, task.pid)
+    }
+
+    /// The task that a CPU runs, for the trace.
+    pub(crate) fn current(&self, cpu: u32) -> TaskId {
+        self.cpus[cpu as usize].curr.map_or(TaskId::IDLE, |slot| self.task(slot).id)
+    }
+
+    /// Claims the exit (`scx_ops_exit_kind`): the first claim counts.
+    #[cold]
+    pub(crate) fn exit(&mut self, kind: ExitKind, code: i64, mut message: String) {
+        if self.exit.is_some() {
+            return;
+        }
+        if message.len() >= abi::EXIT_MSG_LEN {
+            let mut end = abi::EXIT_MSG_LEN - 1;
+            while !message.is_char_boundary(end) {
+                end -= 1;
+            }
+            message.truncate(end);
+        }
+        self.exit = Some(Exit {
+            kind,
+            code,
+            reason: kind.reason().to_owned(),
+            message,
+            time_ns: self.now_ns,
+        });
+    }
+
+    /// `scx_ops_error`: the scheduler did what the interface forbids.
+    #[cold]
+    pub(crate) fn error(&mut self, message: impl Into<String>) {
+        self.exit(ExitKind::Error, 0, message.into());
+    }
+
+    /// `ops_cpu_valid`.
+    pub(crate) fn cpu_valid(&mut self, cpu: i64, place: &str) -> Option<u32> {
+        if (0..i64::from(self.nr_cpus())).contains(&cpu) {
+            return Some(cpu as u32);
+        }
+        let blank = if place.is_empty() { "" } else { " " };
+        self.error(format!("invalid CPU {cpu}{blank}{place}"));
+        None
+    }
+
+    /// `scx_kf_allowed`: whether the running callback may call a kfunc of these groups; if not, it is ejected.
+    #[inline]
+    pub(crate) fn kf_allowed(&mut self, mask: u32) -> bool {
+        if self.kf_mask & mask != 0 {
+            return true;
+        }
+        let allowed = self.kf_mask;
+        self.error(format!(
+            "kfunc with mask {mask:#x} called from an operation only allowing {allowed:#x}"
+        ));
+        false
+    }
+
+    /// Appends to the trace.
+    #[inline]
+    pub(crate) fn emit(&mut self, cpu: u32, insns: u64, kind: EventKind) {
+        let insns = u32::try_from(insns).unwrap_or(u32::MAX);
+        self.trace.push(fairground_trace::Event { time_ns: self.now_ns, cpu, insns, kind });
+    }
+
+    pub(crate) fn print_line(&mut self, line: &str) {
+        if self.log.len() < self.max_log_lines {
+            self.log.push(line.to_owned());
+        } else {
+            self.counters.log_lines_dropped += 1;
+        }
+    }
+}
+
+impl Host for Kernel {
+    fn random_u32(&mut self) -> u32 {
+        self.prng.next_u32()
+    }
+
+    fn print(&mut self, line: &str) {
+        self.print_line(line);
+    }
+
+    fn timer_start(
+        &mut self,
+        timer: u64,
+        callback: FuncRef,
+        args: [u64; 5],
+        time_ns: u64,
+        flags: u64,
+    ) -> i64 {
+        self.start_timer(Timer { addr: timer, callback, args, cpu: self.this_cpu }, time_ns, flags)
+    }
+
+    fn timer_cancel(&mut self, timer: u64) -> i64 {
+        i64::from(self.cancel_timer(timer))
+    }
+}

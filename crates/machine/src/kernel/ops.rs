@@ -1,0 +1,118 @@
+//! The callbacks of a scheduler, and what each may do.
+
+use fairground_trace::CallbackKind;
+
+/// A callback, in the order of [`crate::layout::OPS_CALLBACKS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+#[allow(dead_code)] // The table has every member of the kernel's structure; cgroup moves and core scheduling do not happen here.
+pub(crate) enum Op {
+    SelectCpu,
+    Enqueue,
+    Dequeue,
+    Dispatch,
+    Tick,
+    Runnable,
+    Running,
+    Stopping,
+    Quiescent,
+    Yield,
+    CoreSchedBefore,
+    SetWeight,
+    SetCpumask,
+    UpdateIdle,
+    CpuAcquire,
+    CpuRelease,
+    InitTask,
+    ExitTask,
+    Enable,
+    Disable,
+    Dump,
+    DumpCpu,
+    DumpTask,
+    CgroupInit,
+    CgroupExit,
+    CgroupPrepMove,
+    CgroupMove,
+    CgroupCancelMove,
+    CgroupSetWeight,
+    CpuOnline,
+    CpuOffline,
+    Init,
+    Exit,
+}
+
+impl Op {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Op::Exit as usize + 1;
+
+    /// The kind that the trace knows.
+    pub(crate) fn kind(self) -> CallbackKind {
+        match self {
+            Op::SelectCpu => CallbackKind::SelectCpu,
+            Op::Enqueue => CallbackKind::Enqueue,
+            Op::Dequeue => CallbackKind::Dequeue,
+            Op::Dispatch => CallbackKind::Dispatch,
+            Op::Tick => CallbackKind::Tick,
+            Op::Runnable => CallbackKind::Runnable,
+            Op::Running => CallbackKind::Running,
+            Op::Stopping => CallbackKind::Stopping,
+            Op::Quiescent => CallbackKind::Quiescent,
+            Op::Yield => CallbackKind::Yield,
+            Op::UpdateIdle => CallbackKind::UpdateIdle,
+            Op::SetWeight => CallbackKind::SetWeight,
+            Op::SetCpumask => CallbackKind::SetCpumask,
+            Op::InitTask => CallbackKind::InitTask,
+            Op::ExitTask => CallbackKind::ExitTask,
+            Op::Enable => CallbackKind::Enable,
+            Op::Disable => CallbackKind::Disable,
+            Op::Init => CallbackKind::Init,
+            Op::Exit => CallbackKind::Exit,
+            Op::CpuAcquire => CallbackKind::CpuAcquire,
+            Op::CpuRelease => CallbackKind::CpuRelease,
+            _ => CallbackKind::Other,
+        }
+    }
+
+    /// The kfuncs that it may call (`SCX_CALL_OP` in `kernel/sched/ext.c`).
+    pub(crate) fn context(self) -> u32 {
+        match self {
+            Op::Dispatch => kf::DISPATCH,
+            Op::Enqueue => kf::ENQUEUE,
+            Op::SelectCpu => kf::ENQUEUE | kf::SELECT_CPU,
+            Op::CpuRelease => kf::CPU_RELEASE,
+            Op::InitTask | Op::Init | Op::Exit | Op::CpuOnline | Op::CpuOffline => kf::UNLOCKED,
+            Op::CgroupInit | Op::CgroupExit | Op::CgroupPrepMove | Op::CgroupCancelMove => {
+                kf::UNLOCKED
+            }
+            Op::Dump | Op::DumpCpu | Op::DumpTask => kf::UNLOCKED,
+            _ => kf::REST,
+        }
+    }
+}
+
+/// Groups of kfuncs (`enum scx_kf_mask`).
+pub(crate) mod kf {
+    /// Sleepable, no run queue locked.
+    pub(crate) const UNLOCKED: u32 = 0;
+    pub(crate) const CPU_RELEASE: u32 = 1;
+    pub(crate) const DISPATCH: u32 = 2;
+    pub(crate) const ENQUEUE: u32 = 4;
+    pub(crate) const SELECT_CPU: u32 = 8;
+    pub(crate) const REST: u32 = 16;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::OPS_CALLBACKS;
+
+    #[test]
+    fn numbers_follow_the_names() {
+        assert_eq!(OPS_CALLBACKS.len(), Op::COUNT);
+        assert_eq!(OPS_CALLBACKS[Op::Dispatch as usize], "dispatch");
+        assert_eq!(OPS_CALLBACKS[Op::UpdateIdle as usize], "update_idle");
+        assert_eq!(OPS_CALLBACKS[Op::CgroupSetWeight as usize], "cgroup_set_weight");
+        assert_eq!(OPS_CALLBACKS[Op::Exit as usize], "exit");
+    }
+}

@@ -1,0 +1,68 @@
+//! A CPU's run queue and what the CPU is busy with.
+
+use super::task::Slot;
+use crate::dsq::Dsq;
+
+/// One CPU (`struct rq` with its `struct scx_rq`).
+#[derive(Debug)]
+pub(crate) struct Rq {
+    /// What runs; `None`: the idle task.
+    pub(crate) curr: Option<Slot>,
+    /// `SCX_DSQ_LOCAL`.
+    pub(crate) local: Dsq,
+    /// `TIF_NEED_RESCHED` of what runs.
+    pub(crate) need_resched: bool,
+    /// `SCX_RQ_IN_BALANCE`: looking for the next task.
+    pub(crate) in_balance: bool,
+    /// Runnable tasks of this run queue, the running one included.
+    pub(crate) nr_running: u32,
+    /// Until when kernel work occupies the CPU; computing goes on from here, ns.
+    pub(crate) run_start_ns: u64,
+    /// When the CPU's own event is due; `u64::MAX`: none.
+    pub(crate) armed_ns: u64,
+    /// A signal's interrupt is on its way.
+    pub(crate) signalled: bool,
+    /// `ddsp_deferred_locals`: tasks that go to the local queue of another CPU.
+    pub(crate) deferred: Vec<Slot>,
+    /// Where `cpumask_any_distribute` went last (`distribute_cpu_mask_prev`).
+    pub(crate) distribute_prev: u32,
+    /// The instant of the last pass, and the passes at it.
+    pub(crate) pass_time_ns: u64,
+    pub(crate) passes_now: u32,
+    /// Guest address of its `struct rq`.
+    pub(crate) addr: u64,
+    /// Guest address of its idle task.
+    pub(crate) idle_addr: u64,
+    /// CPU time of tasks here, and of the idle task up to `idle_since_ns`, ns.
+    pub(crate) exec_ns: u64,
+    pub(crate) idle_ns: u64,
+    pub(crate) idle_since_ns: u64,
+}
+
+impl Rq {
+    pub(crate) fn new(local: Dsq, addr: u64, idle_addr: u64) -> Rq {
+        Rq {
+            curr: None,
+            local,
+            need_resched: false,
+            in_balance: false,
+            nr_running: 0,
+            run_start_ns: 0,
+            armed_ns: u64::MAX,
+            signalled: false,
+            deferred: Vec::new(),
+            distribute_prev: 0,
+            pass_time_ns: u64::MAX,
+            passes_now: 0,
+            addr,
+            idle_addr,
+            exec_ns: 0,
+            idle_ns: 0,
+            idle_since_ns: 0,
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.curr.is_none()
+    }
+}

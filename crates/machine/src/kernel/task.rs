@@ -1,0 +1,188 @@
+//! A task as the simulated kernel keeps it. What programs may read and write of it lies in guest memory
+//! ([`crate::layout`]); what only the core knows lies here.
+
+use fairground_bpf::{Memory, Trap};
+use fairground_trace::{TaskId, TaskState};
+
+use crate::abi;
+use crate::actors::ActorId;
+use crate::cpuset::CpuMask;
+use crate::dsq::Dsq;
+use crate::layout::offsets::task as field;
+
+/// A task's place in the table of tasks, and in the slab of `task_struct`s. Reused after the task is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a dispatch goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DsqRef {
+    /// The local queue of a CPU.
+    Local(u32),
+    /// The global queue of a node.
+    Global(u32),
+    /// A queue that the program made, with its identifier.
+    User(Dsq, u64),
+}
+
+/// Who owns a task between enqueue and dispatch (`enum scx_ops_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpsState {
+    /// The core.
+    None,
+    /// On its way to the scheduler: `ops.enqueue()` runs.
+    Queueing,
+    /// The scheduler.
+    Queued,
+    /// On its way back.
+    Dispatching,
+}
+
+/// What a task does next on its CPU, once kernel work there is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Ask what it does next.
+    Advance,
+    /// Compute for so many ns; `u64::MAX`: for ever.
+    Compute(u64),
+    /// Leave the CPU in this state; with a time, to wake up then.
+    Block(TaskState, Option<u64>),
+    /// `sched_yield`.
+    Yield,
+    /// Be gone.
+    Exit,
+}
+
+/// Where in its life within sched_ext a task is (`enum scx_task_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub(crate) enum ScxState {
+    /// `ops.init_task()` was not called.
+    None = 0,
+    /// It succeeded; the fork can still fail.
+    Init = 1,
+    /// Ready to be switched to the class.
+    Ready = 2,
+    /// In the class.
+    Enabled = 3,
+}
+
+/// Where a task stands in the protocol of callbacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Before `runnable`, after `quiescent`.
+    Off,
+    /// After `runnable` or `stopping`.
+    Runnable,
+    /// After `running`.
+    Running,
+}
+
+/// One task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Guest address of its `task_struct`.
+    pub(crate) addr: u64,
+    /// Its number in the trace.
+    pub(crate) id: TaskId,
+    /// What it does in user space.
+    pub(crate) actor: ActorId,
+    pub(crate) pid: u32,
+    /// The CPU of its run queue.
+    pub(crate) cpu: u32,
+    /// `p->__state`: what it sleeps in, or runnable.
+    pub(crate) state: TaskState,
+    pub(crate) stage: Stage,
+    /// `SCX_TASK_QUEUED`: on the run queue of the class.
+    pub(crate) queued: bool,
+    /// It stands on the list that the watchdog looks at.
+    pub(crate) waiting: bool,
+    /// Since when, ns.
+    pub(crate) runnable_at_ns: u64,
+    pub(crate) reset_runnable_at: bool,
+    pub(crate) deqd_for_sleep: bool,
+    pub(crate) ops_state: OpsState,
+    /// Brands each time that the scheduler owned it.
+    pub(crate) qseq: u64,
+    /// A direct dispatch that is not carried out yet: queue and flags.
+    pub(crate) ddsp: Option<(u64, u64)>,
+    pub(crate) scx_state: ScxState,
+    /// Between two run queues (`TASK_ON_RQ_MIGRATING`).
+    pub(crate) migrating: bool,
+    pub(crate) exiting: bool,
+    pub(crate) nice: i8,
+    /// Allowed CPUs; `None`: all.
+    pub(crate) allowed: Option<Box<CpuMask>>,
+    pub(crate) allowed_count: u32,
+    /// When it last came onto a CPU or was last accounted, ns.
+    pub(crate) exec_start_ns: u64,
+    pub(crate) sum_exec_ns: u64,
+    pub(crate) nr_migrations: u64,
+    /// Times that it left a CPU by itself, and otherwise.
+    pub(crate) nvcsw: u64,
+    pub(crate) nivcsw: u64,
+    /// When and where it last left a CPU; for the cost of coming back.
+    pub(crate) left_at_ns: u64,
+    pub(crate) ran_on: Option<u32>,
+    /// A signal came while it computed, and it has not noticed yet.
+    pub(crate) signalled: bool,
+    /// It was woken while it was about to sleep.
+    pub(crate) woken: bool,
+    /// What the scheduler was told last about it; for the check of the order of callbacks.
+    pub(crate) phase: Phase,
+}
+
+impl Task {
+    /// Whether it may run on a CPU.
+    #[inline]
+    pub(crate) fn allows(&self, cpu: u32) -> bool {
+        self.allowed.as_ref().is_none_or(|set| set.test(cpu))
+    }
+
+    /// Whether it has called for sleep and has not left the CPU yet.
+    pub(crate) fn about_to_sleep(&self) -> bool {
+        matches!(self.stage, Stage::Block(..))
+    }
+
+    #[inline]
+    pub(crate) fn slice(&self, mem: &Memory) -> Result<u64, Trap> {
+        mem.load_u64(self.addr + field::SLICE)
+    }
+
+    #[inline]
+    pub(crate) fn set_slice(&self, mem: &Memory, slice_ns: u64) -> Result<(), Trap> {
+        mem.store_u64(self.addr + field::SLICE, slice_ns)
+    }
+
+    #[inline]
+    pub(crate) fn vtime(&self, mem: &Memory) -> Result<u64, Trap> {
+        mem.load_u64(self.addr + field::DSQ_VTIME)
+    }
+
+    #[inline]
+    pub(crate) fn set_vtime(&self, mem: &Memory, vtime: u64) -> Result<(), Trap> {
+        mem.store_u64(self.addr + field::DSQ_VTIME, vtime)
+    }
+
+    /// Writes `p->scx.flags`.
+    #[inline]
+    pub(crate) fn publish_flags(&self, mem: &Memory) -> Result<(), Trap> {
+        let mut flags = (self.scx_state as u32) << abi::ent::STATE_SHIFT;
+        if self.queued {
+            flags |= abi::ent::QUEUED;
+        }
+        if self.reset_runnable_at {
+            flags |= abi::ent::RESET_RUNNABLE_AT;
+        }
+        if self.deqd_for_sleep {
+            flags |= abi::ent::DEQD_FOR_SLEEP;
+        }
+        mem.store_u32(self.addr + field::SCX_FLAGS, flags)
+    }
+}

@@ -1,0 +1,84 @@
+//! Timers of the program (`bpf_timer`).
+
+use std::collections::BTreeMap;
+
+use fairground_bpf::FuncRef;
+
+use super::Kernel;
+use crate::abi::errno;
+use crate::events::{Slot as EventSlot, TIMER_SLOTS};
+
+/// `BPF_F_TIMER_ABS`: the time is a point, not a delay.
+const ABS: u64 = 1;
+/// `BPF_F_TIMER_CPU_PIN`: accepted; timers never move between CPUs here.
+const CPU_PIN: u64 = 2;
+
+/// An armed timer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    /// Guest address of its `struct bpf_timer`.
+    pub(crate) addr: u64,
+    pub(crate) callback: FuncRef,
+    pub(crate) args: [u64; 5],
+    /// The CPU that armed it, and on which it fires.
+    pub(crate) cpu: u32,
+}
+
+/// All timers: numbers for the event queue.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    by_addr: BTreeMap<u64, u32>,
+    armed: Vec<Option<Timer>>,
+    free: Vec<u32>,
+}
+
+impl Timers {
+    fn number(&mut self, addr: u64) -> Option<u32> {
+        if let Some(number) = self.by_addr.get(&addr) {
+            return Some(*number);
+        }
+        let number = match self.free.pop() {
+            Some(number) => number,
+            None if self.armed.len() < TIMER_SLOTS as usize => {
+                self.armed.push(None);
+                self.armed.len() as u32 - 1
+            }
+            None => return None,
+        };
+        self.by_addr.insert(addr, number);
+        Some(number)
+    }
+
+    /// Takes the timer of a number that is due.
+    pub(crate) fn take(&mut self, number: u32) -> Option<Timer> {
+        let timer = self.armed.get_mut(number as usize)?.take()?;
+        self.by_addr.remove(&timer.addr);
+        self.free.push(number);
+        Some(timer)
+    }
+}
+
+impl Kernel {
+    /// `bpf_timer_start`: arms, or arms anew. At most [`TIMER_SLOTS`] may be armed.
+    pub(crate) fn start_timer(&mut self, timer: Timer, time_ns: u64, flags: u64) -> i64 {
+        if flags & !(ABS | CPU_PIN) != 0 {
+            return errno::EINVAL;
+        }
+        let Some(number) = self.timers.number(timer.addr) else { return errno::ENOMEM };
+        let at = if flags & ABS != 0 {
+            time_ns.max(self.now_ns)
+        } else {
+            self.now_ns.saturating_add(time_ns)
+        };
+        self.timers.armed[number as usize] = Some(timer);
+        self.events.arm(EventSlot::Timer(number), at);
+        0
+    }
+
+    /// `bpf_timer_cancel`: whether it was armed.
+    pub(crate) fn cancel_timer(&mut self, addr: u64) -> bool {
+        let Some(number) = self.timers.by_addr.get(&addr).copied() else { return false };
+        self.events.cancel(EventSlot::Timer(number));
+        self.timers.take(number).is_some()
+    }
+}

@@ -1,0 +1,204 @@
+//! `bpf_cpumask`: masks that a program owns (`kernel/bpf/cpumask.c`).
+
+use fairground_bpf::{Memory, Trap};
+
+use super::Kfunc;
+use crate::cpuset::CpuMask;
+use crate::kernel::{Kernel, write_mask};
+use crate::layout::offsets::CPUMASK_SIZE;
+
+pub(super) const KFUNCS: &[Kfunc] = &[
+    ("bpf_cpumask_create", create),
+    ("bpf_cpumask_acquire", acquire),
+    ("bpf_cpumask_release", release),
+    ("bpf_cpumask_first", first),
+    ("bpf_cpumask_first_zero", first_zero),
+    ("bpf_cpumask_first_and", first_and),
+    ("bpf_cpumask_set_cpu", set_cpu),
+    ("bpf_cpumask_clear_cpu", clear_cpu),
+    ("bpf_cpumask_test_cpu", test_cpu),
+    ("bpf_cpumask_test_and_set_cpu", test_and_set),
+    ("bpf_cpumask_test_and_clear_cpu", test_and_clear),
+    ("bpf_cpumask_setall", setall),
+    ("bpf_cpumask_clear", clear),
+    ("bpf_cpumask_and", and),
+    ("bpf_cpumask_or", or),
+    ("bpf_cpumask_xor", xor),
+    ("bpf_cpumask_equal", equal),
+    ("bpf_cpumask_intersects", intersects),
+    ("bpf_cpumask_subset", subset),
+    ("bpf_cpumask_empty", empty),
+    ("bpf_cpumask_full", full),
+    ("bpf_cpumask_copy", copy),
+    ("bpf_cpumask_weight", weight),
+    ("bpf_cpumask_any_distribute", any_distribute),
+    ("bpf_cpumask_any_and_distribute", any_and_distribute),
+];
+
+type Ret = Result<u64, Trap>;
+
+/// Masks that a program may own at the same time.
+const MAX_MASKS: usize = 65_536;
+
+/// `struct bpf_cpumask *bpf_cpumask_create()`: NULL when there are too many.
+fn create(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+    if k.owned_masks.len() >= MAX_MASKS {
+        return Ok(0);
+    }
+    let Ok(addr) = mem.alloc(CPUMASK_SIZE, 8) else { return Ok(0) };
+    k.owned_masks.insert(addr, 1);
+    Ok(addr)
+}
+
+fn acquire(k: &mut Kernel, _: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    if let Some(count) = k.owned_masks.get_mut(&mask) {
+        *count += 1;
+    }
+    Ok(mask)
+}
+
+fn release(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    match k.owned_masks.get_mut(&mask) {
+        Some(count) if *count > 1 => *count -= 1,
+        Some(_) => {
+            k.owned_masks.remove(&mask);
+            mem.free(mask, CPUMASK_SIZE, 8);
+        }
+        None => {
+            return Err(Trap::host(format!("bpf_cpumask_release(): no mask lies at {mask:#x}")));
+        }
+    }
+    Ok(0)
+}
+
+/// A CPU that does not exist, as "none found" is told: `nr_cpu_ids`.
+fn or_none(k: &Kernel, cpu: Option<u32>) -> u64 {
+    u64::from(cpu.unwrap_or(k.nr_cpus()))
+}
+
+fn first(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    let found = k.read_mask(mem, mask)?.first();
+    Ok(or_none(k, found))
+}
+
+fn first_zero(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    let found = k.all_cpus.and_not(&k.read_mask(mem, mask)?).first();
+    Ok(or_none(k, found))
+}
+
+fn first_and(k: &mut Kernel, mem: &Memory, [a, b, ..]: [u64; 5]) -> Ret {
+    let found = k.read_mask(mem, a)?.first_and(&k.read_mask(mem, b)?);
+    Ok(or_none(k, found))
+}
+
+/// Loads the word of a CPU: its address, its value, the CPU's bit; `None` for a CPU that does not exist.
+fn word(k: &Kernel, mem: &Memory, cpu: u64, mask: u64) -> Result<Option<(u64, u64, u64)>, Trap> {
+    let cpu = cpu as u32;
+    if cpu >= k.nr_cpus() {
+        return Ok(None);
+    }
+    let addr = mask + u64::from(cpu / 64) * 8;
+    Ok(Some((addr, mem.load_u64(addr)?, 1 << (cpu % 64))))
+}
+
+fn test_and_set(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
+    let Some((addr, value, bit)) = word(k, mem, cpu, mask)? else { return Ok(0) };
+    mem.store_u64(addr, value | bit)?;
+    Ok(u64::from(value & bit != 0))
+}
+
+fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
+    let Some((addr, value, bit)) = word(k, mem, cpu, mask)? else { return Ok(0) };
+    mem.store_u64(addr, value & !bit)?;
+    Ok(u64::from(value & bit != 0))
+}
+
+fn set_cpu(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    test_and_set(k, mem, args).map(|_| 0)
+}
+
+fn clear_cpu(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    test_and_clear(k, mem, args).map(|_| 0)
+}
+
+fn test_cpu(k: &mut Kernel, mem: &Memory, [cpu, mask, ..]: [u64; 5]) -> Ret {
+    Ok(word(k, mem, cpu, mask)?.map_or(0, |(_, value, bit)| u64::from(value & bit != 0)))
+}
+
+fn setall(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    write_mask(mem, mask, &k.all_cpus).map(|()| 0)
+}
+
+fn clear(_: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    write_mask(mem, mask, &CpuMask::EMPTY).map(|()| 0)
+}
+
+/// `dst = op(a, b)`; the mask that results.
+fn combine(
+    k: &Kernel,
+    mem: &Memory,
+    args: [u64; 5],
+    op: fn(&CpuMask, &CpuMask) -> CpuMask,
+) -> Result<CpuMask, Trap> {
+    let [dst, a, b, ..] = args;
+    let result = op(&k.read_mask(mem, a)?, &k.read_mask(mem, b)?);
+    write_mask(mem, dst, &result)?;
+    Ok(result)
+}
+
+fn and(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    Ok(u64::from(!combine(k, mem, args, CpuMask::and)?.is_empty()))
+}
+
+fn or(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    combine(k, mem, args, CpuMask::or).map(|_| 0)
+}
+
+fn xor(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    combine(k, mem, args, |a, b| a.and_not(b).or(&b.and_not(a))).map(|_| 0)
+}
+
+fn pair(k: &Kernel, mem: &Memory, [a, b, ..]: [u64; 5]) -> Result<(CpuMask, CpuMask), Trap> {
+    Ok((k.read_mask(mem, a)?, k.read_mask(mem, b)?))
+}
+
+fn equal(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    pair(k, mem, args).map(|(a, b)| u64::from(a == b))
+}
+
+fn intersects(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    pair(k, mem, args).map(|(a, b)| u64::from(a.intersects(&b)))
+}
+
+fn subset(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    pair(k, mem, args).map(|(a, b)| u64::from(a.is_subset(&b)))
+}
+
+fn empty(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    Ok(u64::from(k.read_mask(mem, mask)?.is_empty()))
+}
+
+fn full(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    Ok(u64::from(k.read_mask(mem, mask)? == k.all_cpus))
+}
+
+fn copy(k: &mut Kernel, mem: &Memory, [dst, src, ..]: [u64; 5]) -> Ret {
+    let mask = k.read_mask(mem, src)?;
+    write_mask(mem, dst, &mask).map(|()| 0)
+}
+
+fn weight(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    Ok(u64::from(k.read_mask(mem, mask)?.count()))
+}
+
+fn any_distribute(k: &mut Kernel, mem: &Memory, [mask, ..]: [u64; 5]) -> Ret {
+    let mask = k.read_mask(mem, mask)?;
+    let found = k.any_distribute(&mask);
+    Ok(or_none(k, found))
+}
+
+fn any_and_distribute(k: &mut Kernel, mem: &Memory, args: [u64; 5]) -> Ret {
+    let (a, b) = pair(k, mem, args)?;
+    let found = k.any_distribute(&a.and(&b));
+    Ok(or_none(k, found))
+}

@@ -1,0 +1,111 @@
+//! Inserting tasks into dispatch queues, and moving them on.
+
+use fairground_bpf::{Memory, Trap};
+
+use super::Kfunc;
+use crate::abi::enq;
+use crate::kernel::{Kernel, Slot, kf};
+
+pub(super) const KFUNCS: &[Kfunc] = &[
+    ("scx_bpf_dsq_insert", insert),
+    ("scx_bpf_dsq_insert___v2", insert),
+    ("scx_bpf_dispatch", insert),
+    ("scx_bpf_dsq_insert_vtime", insert_vtime),
+    ("scx_bpf_dispatch_vtime", insert_vtime),
+    ("__scx_bpf_dsq_insert_vtime", insert_vtime_args),
+    ("scx_bpf_dispatch_nr_slots", nr_slots),
+    ("scx_bpf_dispatch_cancel", cancel),
+    ("scx_bpf_dsq_move_to_local", move_to_local),
+    ("scx_bpf_consume", move_to_local),
+    ("scx_bpf_reenqueue_local", reenqueue_local),
+];
+
+type Ret = Result<u64, Trap>;
+
+/// `scx_dispatch_preamble`: who may dispatch, and what.
+fn preamble(k: &mut Kernel, task: u64, enq_flags: u64, kfunc: &str) -> Result<Option<Slot>, Trap> {
+    if !k.kf_allowed(kf::ENQUEUE | kf::DISPATCH) {
+        return Ok(None);
+    }
+    if task == 0 {
+        k.error("called with NULL task");
+        return Ok(None);
+    }
+    if enq_flags & enq::INTERNAL_MASK != 0 {
+        k.error(format!("invalid enq_flags {enq_flags:#x}"));
+        return Ok(None);
+    }
+    k.need_task(task, kfunc).map(Some)
+}
+
+/// A slice of 0 keeps what is left, at least 1 ns.
+fn apply_slice(k: &Kernel, mem: &Memory, slot: Slot, slice_ns: u64) -> Result<(), Trap> {
+    let task = k.task(slot);
+    let slice_ns = if slice_ns != 0 { slice_ns } else { task.slice(mem)?.max(1) };
+    task.set_slice(mem, slice_ns)
+}
+
+/// `bool scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags)`, `scx_bpf_dispatch` in 6.12.
+fn insert(k: &mut Kernel, mem: &Memory, [task, dsq, slice, flags, _]: [u64; 5]) -> Ret {
+    let Some(slot) = preamble(k, task, flags, "scx_bpf_dsq_insert")? else { return Ok(0) };
+    apply_slice(k, mem, slot, slice)?;
+    k.dispatch_commit(slot, dsq, flags);
+    Ok(1)
+}
+
+/// `scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, enq_flags)`, `scx_bpf_dispatch_vtime` in 6.12.
+fn insert_vtime(k: &mut Kernel, mem: &Memory, [task, dsq, slice, vtime, flags]: [u64; 5]) -> Ret {
+    let Some(slot) = preamble(k, task, flags, "scx_bpf_dsq_insert_vtime")? else { return Ok(0) };
+    apply_slice(k, mem, slot, slice)?;
+    k.task(slot).set_vtime(mem, vtime)?;
+    k.dispatch_commit(slot, dsq, flags | enq::DSQ_PRIQ);
+    Ok(1)
+}
+
+/// The same with its arguments in a structure (6.19).
+fn insert_vtime_args(k: &mut Kernel, mem: &Memory, [task, args, ..]: [u64; 5]) -> Ret {
+    let mut word = [0; 4];
+    for (at, value) in word.iter_mut().enumerate() {
+        *value = mem.load_u64(args + at as u64 * 8)?;
+    }
+    let [dsq, slice, vtime, flags] = word;
+    insert_vtime(k, mem, [task, dsq, slice, vtime, flags])
+}
+
+/// `scx_bpf_dispatch_nr_slots()`.
+fn nr_slots(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    if !k.kf_allowed(kf::DISPATCH) {
+        return Ok(0);
+    }
+    Ok(u64::from(k.ops.batch) - k.buffer.len() as u64)
+}
+
+/// `scx_bpf_dispatch_cancel()`.
+fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    if k.kf_allowed(kf::DISPATCH) && k.buffer.pop().is_none() {
+        k.error("dispatch buffer underflow");
+    }
+    Ok(0)
+}
+
+/// `bool scx_bpf_dsq_move_to_local(dsq_id)`, `scx_bpf_consume` in 6.12.
+fn move_to_local(k: &mut Kernel, mem: &Memory, [dsq_id, ..]: [u64; 5]) -> Ret {
+    if !k.kf_allowed(kf::DISPATCH) {
+        return Ok(0);
+    }
+    let cpu = k.this_cpu;
+    k.flush_dispatch_buffer(mem, cpu)?;
+    let Some(dsq) = k.queues.user(dsq_id) else {
+        k.error(format!("invalid DSQ ID 0x{dsq_id:016x}"));
+        return Ok(0);
+    };
+    let moved = k.consume(mem, cpu, dsq)?;
+    k.dispatched += u32::from(moved);
+    Ok(u64::from(moved))
+}
+
+/// `u32 scx_bpf_reenqueue_local()`: only from `ops.cpu_release()`, which no class above this one calls here.
+fn reenqueue_local(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    k.kf_allowed(kf::CPU_RELEASE);
+    Ok(0)
+}

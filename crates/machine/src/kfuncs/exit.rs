@@ -1,0 +1,52 @@
+//! Leaving, failing, and telling why.
+
+use fairground_bpf::{Memory, Trap, format_bstr};
+
+use super::Kfunc;
+use crate::ExitKind;
+use crate::kernel::Kernel;
+
+pub(super) const KFUNCS: &[Kfunc] =
+    &[("scx_bpf_exit_bstr", exit), ("scx_bpf_error_bstr", error), ("scx_bpf_dump_bstr", dump)];
+
+type Ret = Result<u64, Trap>;
+
+/// `MAX_BPRINTF_VARARGS`: arguments of one message.
+const MAX_ARGS: u64 = 12;
+
+/// `bstr_format`: the message, or an error of the scheduler that says what is wrong with it.
+fn message(k: &mut Kernel, mem: &Memory, format: u64, data: u64, bytes: u64) -> Option<String> {
+    if bytes % 8 != 0 || bytes > MAX_ARGS * 8 || (bytes != 0 && data == 0) {
+        k.error(format!("invalid data={data:#x} and data__sz={bytes}"));
+        return None;
+    }
+    match format_bstr(mem, format, data, bytes) {
+        Ok(text) => Some(text),
+        Err(trap) => {
+            k.error(format!("format preparation failed: {trap}"));
+            None
+        }
+    }
+}
+
+/// `scx_bpf_exit_bstr(exit_code, fmt, data, data__sz)`.
+fn exit(k: &mut Kernel, mem: &Memory, [code, format, data, bytes, _]: [u64; 5]) -> Ret {
+    if let Some(text) = message(k, mem, format, data, u64::from(bytes as u32)) {
+        k.exit(ExitKind::UnregisteredByBpf, code as i64, text);
+    }
+    Ok(0)
+}
+
+/// `scx_bpf_error_bstr(fmt, data, data__sz)`.
+fn error(k: &mut Kernel, mem: &Memory, [format, data, bytes, ..]: [u64; 5]) -> Ret {
+    if let Some(text) = message(k, mem, format, data, u64::from(bytes as u32)) {
+        k.exit(ExitKind::ErrorBpf, 0, text);
+    }
+    Ok(0)
+}
+
+/// `scx_bpf_dump_bstr(fmt, data, data__sz)`: only from `ops.dump()` and its kin, which are not called here.
+fn dump(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    k.error("scx_bpf_dump() must only be called from ops.dump() and friends");
+    Ok(0)
+}

@@ -1,0 +1,143 @@
+//! Idle CPUs.
+
+use fairground_bpf::{Memory, Trap};
+
+use super::{Kfunc, int, s32};
+use crate::abi::{errno, wake};
+use crate::cpuset::{CpuMask, SelectCpu};
+use crate::kernel::{Kernel, kf};
+
+pub(super) const KFUNCS: &[Kfunc] = &[
+    ("scx_bpf_select_cpu_dfl", select_cpu_dfl),
+    ("scx_bpf_select_cpu_and", select_cpu_and),
+    ("scx_bpf_pick_idle_cpu", pick_idle_cpu),
+    ("scx_bpf_pick_any_cpu", pick_any_cpu),
+    ("scx_bpf_test_and_clear_cpu_idle", test_and_clear),
+    ("scx_bpf_get_idle_cpumask", get_idle_cpumask),
+    ("scx_bpf_get_idle_smtmask", get_idle_smtmask),
+    ("scx_bpf_put_idle_cpumask", put),
+    ("scx_bpf_get_possible_cpumask", possible),
+    ("scx_bpf_get_online_cpumask", possible),
+    ("scx_bpf_put_cpumask", put),
+];
+
+type Ret = Result<u64, Trap>;
+
+fn builtin(k: &mut Kernel) -> bool {
+    if !k.ops.builtin_idle {
+        k.error("built-in idle tracking is disabled");
+    }
+    k.ops.builtin_idle
+}
+
+/// `s32 scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`.
+fn select_cpu_dfl(k: &mut Kernel, mem: &Memory, [task, prev, flags, is_idle, _]: [u64; 5]) -> Ret {
+    let slot = k.need_task(task, "scx_bpf_select_cpu_dfl")?;
+    let Some(cpu) = k.cpu_valid(int(prev), "") else {
+        mem.store_u8(is_idle, 0)?;
+        return Ok(prev);
+    };
+    if !builtin(k) || !k.kf_allowed(kf::SELECT_CPU) {
+        mem.store_u8(is_idle, 0)?;
+        return Ok(prev);
+    }
+    let (cpu, idle) = k.select_cpu_default(slot, cpu, flags);
+    k.idle_masks_changed(mem)?;
+    mem.store_u8(is_idle, u8::from(idle))?;
+    Ok(u64::from(cpu))
+}
+
+/// `s32 scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cpus_allowed, flags)` (6.16): an idle CPU of a mask, or -EBUSY.
+fn select_cpu_and(
+    k: &mut Kernel,
+    mem: &Memory,
+    [task, prev, wake_flags, mask, flags]: [u64; 5],
+) -> Ret {
+    let slot = k.need_task(task, "scx_bpf_select_cpu_and")?;
+    let Some(prev_cpu) = k.cpu_valid(int(prev), "") else { return Ok(s32(errno::EINVAL)) };
+    if !builtin(k) {
+        return Ok(s32(errno::EBUSY));
+    }
+    let allowed = k.read_mask(mem, mask)?.and(&k.allowed(slot));
+    if allowed.is_empty() {
+        return Ok(s32(errno::EBUSY));
+    }
+    let waker_cpu = k.this_cpu;
+    let sync = wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local);
+    let whole_core = flags & crate::abi::PICK_IDLE_CORE != 0;
+    let found = if allowed.test(prev_cpu) && !whole_core {
+        let (cpu, idle) =
+            k.idle.select_default(SelectCpu { prev_cpu, waker_cpu, allowed: &allowed, sync });
+        idle.then_some(cpu)
+    } else {
+        k.idle.pick(waker_cpu, &allowed, None, whole_core)
+    };
+    k.idle_masks_changed(mem)?;
+    Ok(found.map_or(s32(errno::EBUSY), u64::from))
+}
+
+/// `s32 scx_bpf_pick_idle_cpu(cpus_allowed, flags)`.
+fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
+    if !builtin(k) {
+        return Ok(s32(errno::EBUSY));
+    }
+    let allowed = k.read_mask(mem, mask)?;
+    let cpu = k.pick_idle(&allowed, flags);
+    k.idle_masks_changed(mem)?;
+    Ok(s32(cpu))
+}
+
+/// `s32 scx_bpf_pick_any_cpu(cpus_allowed, flags)`.
+fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
+    let allowed: CpuMask = k.read_mask(mem, mask)?;
+    if k.ops.builtin_idle {
+        let cpu = k.pick_idle(&allowed, flags);
+        if cpu >= 0 {
+            k.idle_masks_changed(mem)?;
+            return Ok(s32(cpu));
+        }
+    }
+    Ok(k.any_distribute(&allowed).map_or(s32(errno::EBUSY), u64::from))
+}
+
+/// `bool scx_bpf_test_and_clear_cpu_idle(cpu)`.
+fn test_and_clear(k: &mut Kernel, mem: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+    if !builtin(k) {
+        return Ok(0);
+    }
+    let Some(cpu) = k.cpu_valid(int(cpu), "") else { return Ok(0) };
+    let claimed = k.idle.claim(cpu);
+    k.idle_masks_changed(mem)?;
+    Ok(u64::from(claimed))
+}
+
+fn shown(k: &mut Kernel, mem: &Memory, addr: u64) -> Ret {
+    if !builtin(k) {
+        return Ok(k.masks.none);
+    }
+    k.idle_shown = true;
+    k.show_idle_masks(mem)?;
+    Ok(addr)
+}
+
+/// `const struct cpumask *scx_bpf_get_idle_cpumask()`: follows the truth until the callback returns.
+fn get_idle_cpumask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+    let addr = k.masks.idle_cpu;
+    shown(k, mem, addr)
+}
+
+/// `const struct cpumask *scx_bpf_get_idle_smtmask()`.
+fn get_idle_smtmask(k: &mut Kernel, mem: &Memory, _: [u64; 5]) -> Ret {
+    let addr = k.masks.idle_smt;
+    shown(k, mem, addr)
+}
+
+/// `const struct cpumask *scx_bpf_get_possible_cpumask()`; all CPUs are online.
+fn possible(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(k.masks.possible)
+}
+
+/// Gives a reference back; there is none to count.
+fn put(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(0)
+}

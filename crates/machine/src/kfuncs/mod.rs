@@ -1,0 +1,65 @@
+//! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later spellings
+//! stand side by side, so that an object built for either finds its own.
+
+mod cpumask;
+mod dispatch;
+mod exit;
+mod idle;
+mod iter;
+mod kick;
+mod queue;
+mod task;
+
+use fairground_bpf::{HostFn, Memory, Trap};
+
+use crate::kernel::Kernel;
+
+/// A kfunc by name.
+pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
+
+/// All kfuncs.
+pub(crate) fn table() -> Vec<Kfunc> {
+    let families: [&[Kfunc]; 8] = [
+        dispatch::KFUNCS,
+        queue::KFUNCS,
+        iter::KFUNCS,
+        idle::KFUNCS,
+        kick::KFUNCS,
+        cpumask::KFUNCS,
+        task::KFUNCS,
+        exit::KFUNCS,
+    ];
+    families.concat()
+}
+
+/// BPF helpers that need the machine.
+pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
+    vec![(118, jiffies64)]
+}
+
+/// `bpf_jiffies64`: ticks since the start.
+fn jiffies64(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Result<u64, Trap> {
+    Ok(kernel.now_ns / kernel.tick_ns)
+}
+
+/// A C `int` argument.
+fn int(arg: u64) -> i64 {
+    i64::from(arg as u32 as i32)
+}
+
+/// A negative errno or another `s32` as it comes back in r0.
+fn s32(value: i64) -> u64 {
+    u64::from(value as i32 as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = super::table().iter().map(|(name, _)| *name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

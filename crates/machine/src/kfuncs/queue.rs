@@ -1,0 +1,66 @@
+//! Making and unmaking dispatch queues, and looking at them.
+
+use fairground_bpf::{Memory, Trap};
+
+use super::{Kfunc, int, s32};
+use crate::abi::{dsq, errno};
+use crate::dsq::DsqError;
+use crate::kernel::{Kernel, Slot};
+
+pub(super) const KFUNCS: &[Kfunc] = &[
+    ("scx_bpf_create_dsq", create),
+    ("scx_bpf_destroy_dsq", destroy),
+    ("scx_bpf_dsq_nr_queued", nr_queued),
+    ("scx_bpf_dsq_peek", peek),
+];
+
+type Ret = Result<u64, Trap>;
+
+/// `NUMA_NO_NODE`.
+const ANY_NODE: i64 = -1;
+
+/// `s32 scx_bpf_create_dsq(dsq_id, node)`.
+fn create(k: &mut Kernel, _: &Memory, [id, node, ..]: [u64; 5]) -> Ret {
+    let node = int(node);
+    let nodes = i64::from(k.topology.nodes());
+    if node >= nodes || (node < 0 && node != ANY_NODE) || id & dsq::FLAG_BUILTIN != 0 {
+        return Ok(s32(errno::EINVAL));
+    }
+    Ok(match k.queues.create_user(id) {
+        Ok(_) => 0,
+        Err(DsqError::Exists) => s32(errno::EEXIST),
+        Err(_) => s32(errno::ENOMEM),
+    })
+}
+
+/// `scx_bpf_destroy_dsq(dsq_id)`.
+fn destroy(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+    k.destroy_dsq(id);
+    Ok(0)
+}
+
+/// `s32 scx_bpf_dsq_nr_queued(dsq_id)`.
+fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+    let queue = if id == dsq::LOCAL {
+        Some(k.cpus[k.this_cpu as usize].local)
+    } else if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
+        let cpu = k.cpu_valid(i64::from((id & dsq::LOCAL_CPU_MASK) as u32 as i32), "");
+        cpu.map(|cpu| k.cpus[cpu as usize].local)
+    } else {
+        k.queues.user(id)
+    };
+    Ok(queue.map_or(s32(errno::ENOENT), |queue| u64::from(k.queues.len(queue))))
+}
+
+/// `struct task_struct *scx_bpf_dsq_peek(dsq_id)` (6.19): the first task of a user queue, or NULL.
+fn peek(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+    if id & dsq::FLAG_BUILTIN != 0 {
+        k.error(format!("peeking disallowed on builtin DSQ {id:#x}"));
+        return Ok(0);
+    }
+    let Some(queue) = k.queues.user(id) else {
+        k.error(format!("peeking non-existent DSQ {id:#x}"));
+        return Ok(0);
+    };
+    Ok(k.queues.first(queue).map_or(0, |number| k.task(Slot(number)).addr))
+}

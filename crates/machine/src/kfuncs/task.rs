@@ -1,0 +1,126 @@
+//! Tasks, CPUs, cgroups and the clock.
+
+use fairground_bpf::{Memory, Trap};
+
+use super::{Kfunc, int};
+use crate::kernel::{Kernel, ScxState};
+
+pub(super) const KFUNCS: &[Kfunc] = &[
+    ("scx_bpf_task_running", running),
+    ("scx_bpf_task_cpu", cpu),
+    ("scx_bpf_cpu_rq", cpu_rq),
+    ("scx_bpf_cpu_curr", cpu_curr),
+    ("scx_bpf_task_set_slice", set_slice),
+    ("scx_bpf_task_set_dsq_vtime", set_vtime),
+    ("scx_bpf_now", now),
+    ("scx_bpf_nr_cpu_ids", nr_cpu_ids),
+    ("scx_bpf_nr_node_ids", nr_node_ids),
+    ("scx_bpf_cpu_node", cpu_node),
+    ("bpf_task_from_pid", from_pid),
+    ("bpf_task_acquire", same),
+    ("bpf_task_release", nothing),
+    ("scx_bpf_task_cgroup", task_cgroup),
+    ("bpf_cgroup_acquire", same),
+    ("bpf_cgroup_release", nothing),
+    ("bpf_cgroup_ancestor", cgroup_ancestor),
+    ("bpf_cgroup_from_id", cgroup_from_id),
+];
+
+type Ret = Result<u64, Trap>;
+
+/// `bool scx_bpf_task_running(p)`.
+fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+    let slot = k.need_task(task, "scx_bpf_task_running")?;
+    let cpu = k.task(slot).cpu;
+    Ok(u64::from(k.cpus[cpu as usize].curr == Some(slot)))
+}
+
+/// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
+fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+    if let Some(idle) = k.cpus.iter().position(|rq| rq.idle_addr == task) {
+        return Ok(idle as u64);
+    }
+    let slot = k.need_task(task, "scx_bpf_task_cpu")?;
+    Ok(u64::from(k.task(slot).cpu))
+}
+
+/// `struct rq *scx_bpf_cpu_rq(cpu)`.
+fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr))
+}
+
+/// `struct task_struct *scx_bpf_cpu_curr(cpu)` (6.18).
+fn cpu_curr(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+    let Some(cpu) = k.cpu_valid(int(cpu), "") else { return Ok(0) };
+    let rq = &k.cpus[cpu as usize];
+    Ok(rq.curr.map_or(rq.idle_addr, |slot| k.task(slot).addr))
+}
+
+/// `bool scx_bpf_task_set_slice(p, slice)` (6.19).
+fn set_slice(k: &mut Kernel, mem: &Memory, [task, slice, ..]: [u64; 5]) -> Ret {
+    let slot = k.need_task(task, "scx_bpf_task_set_slice")?;
+    k.task(slot).set_slice(mem, slice)?;
+    Ok(1)
+}
+
+/// `bool scx_bpf_task_set_dsq_vtime(p, vtime)` (6.19).
+fn set_vtime(k: &mut Kernel, mem: &Memory, [task, vtime, ..]: [u64; 5]) -> Ret {
+    let slot = k.need_task(task, "scx_bpf_task_set_dsq_vtime")?;
+    k.task(slot).set_vtime(mem, vtime)?;
+    Ok(1)
+}
+
+/// `u64 scx_bpf_now()` (6.14).
+fn now(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(k.now_ns)
+}
+
+/// `u32 scx_bpf_nr_cpu_ids()`.
+fn nr_cpu_ids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(u64::from(k.nr_cpus()))
+}
+
+/// `u32 scx_bpf_nr_node_ids()` (6.15).
+fn nr_node_ids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(u64::from(k.topology.nodes()))
+}
+
+/// `int scx_bpf_cpu_node(cpu)` (6.15).
+fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| u64::from(k.topology.node_of(cpu))))
+}
+
+/// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task that a
+/// program may see lives for as long as the callback.
+fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
+    let pid = pid as u32;
+    let found = k
+        .tasks
+        .iter()
+        .find(|task| task.pid == pid && task.scx_state != ScxState::None && !task.exiting);
+    Ok(found.map_or(0, |task| task.addr))
+}
+
+fn same(_: &mut Kernel, _: &Memory, [object, ..]: [u64; 5]) -> Ret {
+    Ok(object)
+}
+
+fn nothing(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(0)
+}
+
+/// `struct cgroup *scx_bpf_task_cgroup(p)`: all tasks are in the root cgroup.
+fn task_cgroup(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+    k.need_task(task, "scx_bpf_task_cgroup")?;
+    Ok(k.root_cgroup)
+}
+
+/// `struct cgroup *bpf_cgroup_ancestor(cgrp, level)`.
+fn cgroup_ancestor(k: &mut Kernel, _: &Memory, [cgroup, level, ..]: [u64; 5]) -> Ret {
+    Ok(if cgroup == k.root_cgroup && int(level) == 0 { cgroup } else { 0 })
+}
+
+/// `struct cgroup *bpf_cgroup_from_id(id)`.
+fn cgroup_from_id(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
+    Ok(if id == 1 { k.root_cgroup } else { 0 })
+}

@@ -1,0 +1,115 @@
+//! Byte offsets of what the machine itself reads and writes in guest memory. [`super::types`] tells programs the same
+//! numbers through BTF; a test compares the two.
+
+/// Bytes from one `task_struct` to the next.
+pub(crate) const TASK_STRIDE: u64 = 576;
+
+/// `struct task_struct`. The fields that callbacks touch most share the first cache lines.
+pub(crate) mod task {
+    use super::scx_entity;
+
+    pub(crate) const SCX: u64 = 0;
+    pub(crate) const SE: u64 = 96;
+    pub(crate) const STATE: u64 = 160;
+    pub(crate) const FLAGS: u64 = 164;
+    pub(crate) const ON_CPU: u64 = 168;
+    pub(crate) const ON_RQ: u64 = 172;
+    pub(crate) const PRIO: u64 = 176;
+    pub(crate) const STATIC_PRIO: u64 = 180;
+    pub(crate) const NORMAL_PRIO: u64 = 184;
+    pub(crate) const POLICY: u64 = 188;
+    pub(crate) const CPUS_PTR: u64 = 192;
+    pub(crate) const NR_CPUS_ALLOWED: u64 = 200;
+    pub(crate) const MIGRATION_DISABLED: u64 = 204;
+    pub(crate) const WAKE_CPU: u64 = 208;
+    pub(crate) const RECENT_USED_CPU: u64 = 212;
+    pub(crate) const PID: u64 = 216;
+    pub(crate) const TGID: u64 = 220;
+    pub(crate) const REAL_PARENT: u64 = 224;
+    pub(crate) const PARENT: u64 = 232;
+    pub(crate) const GROUP_LEADER: u64 = 240;
+    pub(crate) const NVCSW: u64 = 248;
+    pub(crate) const NIVCSW: u64 = 256;
+    pub(crate) const START_TIME: u64 = 264;
+    pub(crate) const COMM: u64 = 272;
+    pub(crate) const THREAD_INFO: u64 = 288;
+    pub(crate) const THREAD_INFO_CPU: u64 = THREAD_INFO + 20;
+    pub(crate) const SCHED_TASK_GROUP: u64 = 312;
+    pub(crate) const CPUS_MASK: u64 = 320;
+    pub(crate) const SIZE: u64 = 448;
+
+    pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
+    pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
+    pub(crate) const SCX_WEIGHT: u64 = SCX + scx_entity::WEIGHT;
+    pub(crate) const SCX_FLAGS: u64 = SCX + scx_entity::FLAGS;
+    pub(crate) const SCX_DISALLOW: u64 = SCX + scx_entity::DISALLOW;
+    pub(crate) const SUM_EXEC: u64 = SE + super::sched_entity::SUM_EXEC_RUNTIME;
+    pub(crate) const EXEC_START: u64 = SE + super::sched_entity::EXEC_START;
+    pub(crate) const PREV_SUM_EXEC: u64 = SE + super::sched_entity::PREV_SUM_EXEC_RUNTIME;
+    pub(crate) const NR_MIGRATIONS: u64 = SE + super::sched_entity::NR_MIGRATIONS;
+    pub(crate) const LOAD_WEIGHT: u64 = SE + super::sched_entity::LOAD;
+    pub(crate) const LOAD_INV_WEIGHT: u64 = SE + super::sched_entity::LOAD + 8;
+}
+
+/// `struct sched_ext_entity`.
+pub(crate) mod scx_entity {
+    pub(crate) const SLICE: u64 = 0;
+    pub(crate) const DSQ_VTIME: u64 = 8;
+    pub(crate) const WEIGHT: u64 = 16;
+    pub(crate) const FLAGS: u64 = 20;
+    pub(crate) const DISALLOW: u64 = 24;
+    pub(crate) const SIZE: u64 = 96;
+}
+
+/// `struct sched_entity`.
+pub(crate) mod sched_entity {
+    pub(crate) const LOAD: u64 = 0;
+    pub(crate) const EXEC_START: u64 = 16;
+    pub(crate) const SUM_EXEC_RUNTIME: u64 = 24;
+    pub(crate) const PREV_SUM_EXEC_RUNTIME: u64 = 32;
+    pub(crate) const NR_MIGRATIONS: u64 = 40;
+    pub(crate) const SIZE: u64 = 64;
+}
+
+/// `struct rq`.
+pub(crate) mod rq {
+    pub(crate) const CPU: u64 = 0;
+    pub(crate) const NR_RUNNING: u64 = 4;
+    pub(crate) const CURR: u64 = 8;
+    pub(crate) const IDLE: u64 = 16;
+    pub(crate) const NR_SWITCHES: u64 = 24;
+    pub(crate) const SIZE: u64 = 64;
+}
+
+/// `struct scx_exit_info`.
+pub(crate) mod exit_info {
+    pub(crate) const KIND: u64 = 0;
+    pub(crate) const EXIT_CODE: u64 = 8;
+    pub(crate) const REASON: u64 = 16;
+    pub(crate) const BT: u64 = 24;
+    pub(crate) const BT_LEN: u64 = 32;
+    pub(crate) const MSG: u64 = 40;
+    pub(crate) const DUMP: u64 = 48;
+    pub(crate) const SIZE: u64 = 56;
+}
+
+/// `struct scx_init_task_args`.
+pub(crate) mod init_task_args {
+    pub(crate) const FORK: u64 = 0;
+    pub(crate) const CGROUP: u64 = 8;
+    pub(crate) const SIZE: u64 = 16;
+}
+
+/// `struct cgroup` with its `kernfs_node` behind it, and the `task_group` that points to it.
+pub(crate) mod cgroup {
+    pub(crate) const LEVEL: u64 = 0;
+    pub(crate) const KN: u64 = 8;
+    pub(crate) const SIZE: u64 = 64;
+    pub(crate) const KN_ID: u64 = 0;
+    pub(crate) const KN_SIZE: u64 = 64;
+    pub(crate) const TG_CGROUP: u64 = 0;
+    pub(crate) const TG_SIZE: u64 = 64;
+}
+
+/// Bytes of a `struct cpumask`.
+pub(crate) const CPUMASK_SIZE: u64 = crate::abi::MAX_CPUS as u64 / 8;

@@ -1,0 +1,336 @@
+//! The structures, as BTF.
+
+use fairground_bpf::{Field, TargetTypes, TypeRef};
+
+use super::constants;
+use super::offsets::{self, cgroup, exit_info, init_task_args, rq, sched_entity, scx_entity, task};
+use crate::abi;
+
+/// The plain types that structures are made of.
+struct Basic {
+    boolean: TypeRef,
+    u16: TypeRef,
+    u32: TypeRef,
+    s32: TypeRef,
+    u64: TypeRef,
+    s64: TypeRef,
+    ulong: TypeRef,
+    ptr_char: TypeRef,
+    ptr_ulong: TypeRef,
+    comm: TypeRef,
+}
+
+impl Basic {
+    fn new(t: &mut TargetTypes) -> Basic {
+        let char = t.signed("char", 1);
+        let u8 = t.unsigned("unsigned char", 1);
+        let u16 = t.unsigned("unsigned short", 2);
+        let u32 = t.unsigned("unsigned int", 4);
+        let s32 = t.signed("int", 4);
+        let ulong = t.unsigned("unsigned long", 8);
+        let ullong = t.unsigned("unsigned long long", 8);
+        let llong = t.signed("long long", 8);
+        for (name, of) in [
+            ("__u8", u8),
+            ("__u16", u16),
+            ("__u32", u32),
+            ("__s32", s32),
+            ("__u64", ullong),
+            ("__s64", llong),
+        ] {
+            let long = t.typedef(name, of);
+            t.typedef(&name[2..], long);
+        }
+        let pid = t.typedef("__kernel_pid_t", s32);
+        t.typedef("pid_t", pid);
+        Basic {
+            boolean: t.boolean(),
+            u16,
+            u32,
+            s32,
+            u64: ullong,
+            s64: llong,
+            ulong,
+            ptr_char: t.pointer(char),
+            ptr_ulong: t.pointer(ulong),
+            comm: t.array(char, 16),
+        }
+    }
+}
+
+fn at<'a>(name: &'a str, offset: u64, ty: TypeRef) -> Field<'a> {
+    // Offsets of the layout are far below 2^32.
+    Field::at(name, offset as u32, ty)
+}
+
+fn structure(t: &mut TargetTypes, name: &str, size: u64, fields: &[Field<'_>]) -> TypeRef {
+    t.structure(name, size as u32, fields)
+}
+
+/// Every type that a program may relocate against.
+pub(crate) fn kernel_types() -> TargetTypes {
+    let mut t = TargetTypes::new();
+    let b = Basic::new(&mut t);
+    let cpumask = cpumask(&mut t, &b);
+    let task_decl = t.declare("task_struct");
+    let task_ptr = t.pointer(task_decl);
+    let (cgroup_ptr, task_group_ptr) = cgroups(&mut t, &b);
+    task_struct(&mut t, &b, task_ptr, cpumask, task_group_ptr);
+    structure(
+        &mut t,
+        "rq",
+        rq::SIZE,
+        &[
+            at("cpu", rq::CPU, b.s32),
+            at("nr_running", rq::NR_RUNNING, b.u32),
+            at("curr", rq::CURR, task_ptr),
+            at("idle", rq::IDLE, task_ptr),
+            at("nr_switches", rq::NR_SWITCHES, b.u64),
+        ],
+    );
+    arguments(&mut t, &b, cgroup_ptr, task_ptr);
+    iterators(&mut t, &b);
+    sched_ext_ops(&mut t, &b);
+    constants::enumerations(&mut t);
+    t
+}
+
+/// The type `cpumask_t`.
+fn cpumask(t: &mut TargetTypes, b: &Basic) -> TypeRef {
+    let bits = t.array(b.ulong, abi::MAX_CPUS / 64);
+    let cpumask = structure(t, "cpumask", offsets::CPUMASK_SIZE, &[at("bits", 0, bits)]);
+    let cpumask_t = t.typedef("cpumask_t", cpumask);
+    structure(t, "bpf_cpumask", offsets::CPUMASK_SIZE, &[at("cpumask", 0, cpumask_t)]);
+    cpumask_t
+}
+
+fn cgroups(t: &mut TargetTypes, b: &Basic) -> (TypeRef, TypeRef) {
+    let kn = structure(t, "kernfs_node", cgroup::KN_SIZE, &[at("id", cgroup::KN_ID, b.u64)]);
+    let kn_ptr = t.pointer(kn);
+    let cgroup = structure(
+        t,
+        "cgroup",
+        cgroup::SIZE,
+        &[at("level", cgroup::LEVEL, b.s32), at("kn", cgroup::KN, kn_ptr)],
+    );
+    let cgroup_ptr = t.pointer(cgroup);
+    let css =
+        structure(t, "cgroup_subsys_state", 8, &[at("cgroup", cgroup::TG_CGROUP, cgroup_ptr)]);
+    let group = structure(t, "task_group", cgroup::TG_SIZE, &[at("css", 0, css)]);
+    (cgroup_ptr, t.pointer(group))
+}
+
+fn task_struct(
+    t: &mut TargetTypes,
+    b: &Basic,
+    task_ptr: TypeRef,
+    cpumask: TypeRef,
+    group_ptr: TypeRef,
+) {
+    let cpumask_ptr = t.pointer(cpumask);
+    let load =
+        structure(t, "load_weight", 16, &[at("weight", 0, b.ulong), at("inv_weight", 8, b.u32)]);
+    let se = structure(
+        t,
+        "sched_entity",
+        sched_entity::SIZE,
+        &[
+            at("load", sched_entity::LOAD, load),
+            at("exec_start", sched_entity::EXEC_START, b.u64),
+            at("sum_exec_runtime", sched_entity::SUM_EXEC_RUNTIME, b.u64),
+            at("prev_sum_exec_runtime", sched_entity::PREV_SUM_EXEC_RUNTIME, b.u64),
+            at("nr_migrations", sched_entity::NR_MIGRATIONS, b.u64),
+        ],
+    );
+    let scx = structure(
+        t,
+        "sched_ext_entity",
+        scx_entity::SIZE,
+        &[
+            at("slice", scx_entity::SLICE, b.u64),
+            at("dsq_vtime", scx_entity::DSQ_VTIME, b.u64),
+            at("weight", scx_entity::WEIGHT, b.u32),
+            at("flags", scx_entity::FLAGS, b.u32),
+            at("disallow", scx_entity::DISALLOW, b.boolean),
+        ],
+    );
+    let thread_info = structure(
+        t,
+        "thread_info",
+        24,
+        &[at("cpu", task::THREAD_INFO_CPU - task::THREAD_INFO, b.u32)],
+    );
+    structure(
+        t,
+        "task_struct",
+        task::SIZE,
+        &[
+            at("scx", task::SCX, scx),
+            at("se", task::SE, se),
+            at("__state", task::STATE, b.u32),
+            at("flags", task::FLAGS, b.u32),
+            at("on_cpu", task::ON_CPU, b.s32),
+            at("on_rq", task::ON_RQ, b.s32),
+            at("prio", task::PRIO, b.s32),
+            at("static_prio", task::STATIC_PRIO, b.s32),
+            at("normal_prio", task::NORMAL_PRIO, b.s32),
+            at("policy", task::POLICY, b.u32),
+            at("cpus_ptr", task::CPUS_PTR, cpumask_ptr),
+            at("nr_cpus_allowed", task::NR_CPUS_ALLOWED, b.s32),
+            at("migration_disabled", task::MIGRATION_DISABLED, b.u16),
+            at("wake_cpu", task::WAKE_CPU, b.s32),
+            at("recent_used_cpu", task::RECENT_USED_CPU, b.s32),
+            at("pid", task::PID, b.s32),
+            at("tgid", task::TGID, b.s32),
+            at("real_parent", task::REAL_PARENT, task_ptr),
+            at("parent", task::PARENT, task_ptr),
+            at("group_leader", task::GROUP_LEADER, task_ptr),
+            at("nvcsw", task::NVCSW, b.ulong),
+            at("nivcsw", task::NIVCSW, b.ulong),
+            at("start_time", task::START_TIME, b.u64),
+            at("comm", task::COMM, b.comm),
+            at("thread_info", task::THREAD_INFO, thread_info),
+            at("sched_task_group", task::SCHED_TASK_GROUP, group_ptr),
+            at("cpus_mask", task::CPUS_MASK, cpumask),
+        ],
+    );
+}
+
+fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: TypeRef) {
+    let kind = t.enumeration("scx_exit_kind", 4, false, constants::EXIT_KIND);
+    structure(
+        t,
+        "scx_exit_info",
+        exit_info::SIZE,
+        &[
+            at("kind", exit_info::KIND, kind),
+            at("exit_code", exit_info::EXIT_CODE, b.s64),
+            at("reason", exit_info::REASON, b.ptr_char),
+            at("bt", exit_info::BT, b.ptr_ulong),
+            at("bt_len", exit_info::BT_LEN, b.u32),
+            at("msg", exit_info::MSG, b.ptr_char),
+            at("dump", exit_info::DUMP, b.ptr_char),
+        ],
+    );
+    structure(
+        t,
+        "scx_init_task_args",
+        init_task_args::SIZE,
+        &[
+            at("fork", init_task_args::FORK, b.boolean),
+            at("cgroup", init_task_args::CGROUP, cgroup_ptr),
+        ],
+    );
+    structure(t, "scx_exit_task_args", 1, &[at("cancelled", 0, b.boolean)]);
+    structure(t, "scx_cgroup_init_args", 4, &[at("weight", 0, b.u32)]);
+    structure(t, "scx_cpu_acquire_args", 0, &[]);
+    let reason = t.enumeration("scx_cpu_preempt_reason", 4, false, constants::PREEMPT_REASON);
+    structure(t, "scx_cpu_release_args", 16, &[at("reason", 0, reason), at("task", 8, task_ptr)]);
+    structure(
+        t,
+        "scx_dump_ctx",
+        40,
+        &[
+            at("kind", 0, kind),
+            at("exit_code", 8, b.s64),
+            at("reason", 16, b.ptr_char),
+            at("at_ns", 24, b.u64),
+            at("at_jiffies", 32, b.u64),
+        ],
+    );
+}
+
+fn iterators(t: &mut TargetTypes, b: &Basic) {
+    let six = t.array(b.u64, 6);
+    structure(t, "bpf_iter_scx_dsq", 48, &[at("__opaque", 0, six)]);
+    let one = t.array(b.u64, 1);
+    structure(t, "bpf_iter_num", 8, &[at("__opaque", 0, one)]);
+}
+
+/// The table of callbacks: programs ask whether a member exists.
+fn sched_ext_ops(t: &mut TargetTypes, b: &Basic) {
+    let function = t.void_pointer();
+    let char = t.signed("char", 1);
+    let name = t.array(char, abi::OPS_NAME_LEN);
+    let callbacks: Vec<(&str, TypeRef)> =
+        constants::OPS_CALLBACKS.iter().map(|c| (*c, function)).collect();
+    let mut members = callbacks;
+    members.extend([
+        ("dispatch_max_batch", b.u32),
+        ("flags", b.u64),
+        ("timeout_ms", b.u32),
+        ("exit_dump_len", b.u32),
+        ("hotplug_seq", b.u64),
+        ("name", name),
+    ]);
+    t.structure_in_order("sched_ext_ops", &members);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn btf_and_offsets_agree() {
+        let types = kernel_types();
+        let offset = |path| types.offset_of("task_struct", path).expect("the member exists").0;
+        assert_eq!(u64::from(offset("scx.slice")), task::SLICE);
+        assert_eq!(u64::from(offset("scx.dsq_vtime")), task::DSQ_VTIME);
+        assert_eq!(u64::from(offset("scx.weight")), task::SCX_WEIGHT);
+        assert_eq!(u64::from(offset("se.sum_exec_runtime")), task::SUM_EXEC);
+        assert_eq!(u64::from(offset("se.load.weight")), task::LOAD_WEIGHT);
+        assert_eq!(u64::from(offset("se.load.inv_weight")), task::LOAD_INV_WEIGHT);
+        assert_eq!(u64::from(offset("cpus_ptr")), task::CPUS_PTR);
+        assert_eq!(u64::from(offset("thread_info.cpu")), task::THREAD_INFO_CPU);
+        assert_eq!(types.offset_of("rq", "curr"), Some((rq::CURR as u32, 8)));
+        assert_eq!(types.size_of("task_struct"), Some(task::SIZE as u32));
+    }
+
+    /// No two members of the hand-made layouts overlap, and every one lies inside.
+    #[test]
+    fn members_do_not_overlap() {
+        let types = kernel_types();
+        let members = [
+            "scx",
+            "se",
+            "__state",
+            "flags",
+            "on_cpu",
+            "on_rq",
+            "prio",
+            "static_prio",
+            "normal_prio",
+            "policy",
+            "cpus_ptr",
+            "nr_cpus_allowed",
+            "migration_disabled",
+            "wake_cpu",
+            "recent_used_cpu",
+            "pid",
+            "tgid",
+            "real_parent",
+            "parent",
+            "group_leader",
+            "nvcsw",
+            "nivcsw",
+            "start_time",
+            "comm",
+            "thread_info",
+            "sched_task_group",
+            "cpus_mask",
+        ];
+        let mut ranges: Vec<(u32, u32, &str)> = members
+            .iter()
+            .map(|m| {
+                let (offset, size) = types.offset_of("task_struct", m).expect("the member exists");
+                (offset, offset + size, *m)
+            })
+            .collect();
+        ranges.sort_unstable();
+        for pair in ranges.windows(2) {
+            assert!(pair[0].1 <= pair[1].0, "{} overlaps {}", pair[0].2, pair[1].2);
+        }
+        let last = ranges.last().expect("there are members");
+        assert!(u64::from(last.1) <= task::SIZE && task::SIZE <= offsets::TASK_STRIDE);
+    }
+}

@@ -1,0 +1,42 @@
+//! The simulated machine that a compiled sched_ext scheduler runs in.
+//!
+//! ```text
+//! Object ──Policy::load──► Policy ─┐
+//! MachineConfig ───────────────────┼─Machine::new──► Machine ──run_until──► … ──finish──► RunResult{trace, exit, log, counters}
+//! settings, Workload ──────────────┘
+//! ```
+//!
+//! The machine is deterministic: it has no thread, no global state, reads no clock and no file. Time is simulated, in
+//! nanoseconds. Which step of which kernel function each part follows, and what is not modelled, stands in
+//! `docs/simulator.md`.
+
+pub mod abi;
+pub mod actors;
+mod config;
+mod cost;
+mod counters;
+mod cpuset;
+mod dsq;
+mod error;
+mod events;
+mod exit;
+mod flow;
+mod kernel;
+mod kfuncs;
+mod layout;
+mod machine;
+mod policy;
+mod prng;
+mod settings;
+mod topology;
+
+pub use config::{MachineConfig, TraceOptions};
+pub use cost::{CostError, CostModel, CostParameter};
+pub use counters::Counters;
+pub use error::MachineError;
+pub use exit::{Exit, ExitKind};
+pub use fairground_bpf::Engine;
+pub use machine::{Machine, RunResult};
+pub use policy::{Policy, PolicyError};
+pub use settings::{Setting, SettingError};
+pub use topology::{CpuPlace, Topology, TopologyError};

@@ -1,0 +1,266 @@
+//! A machine that runs a workload under a scheduler.
+
+use fairground_bpf::Instance;
+use fairground_trace::{EventKind, Label, Trace};
+use fairground_workload::Workload;
+
+use crate::actors::{Actors, Effect};
+use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::flow::Step;
+use crate::kernel::{Kernel, Slot, agenda};
+use crate::settings;
+use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting};
+
+/// What a run left behind.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// Everything that happened.
+    pub trace: Trace,
+    /// How the scheduler's time in charge ended: [`crate::ExitKind::Unregistered`] when all went well.
+    pub exit: Exit,
+    /// What the scheduler printed, line by line.
+    pub log: Vec<String>,
+    /// What the machine counted.
+    pub counters: Counters,
+}
+
+/// A group of the workload that starts at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    pub(crate) at_ns: u64,
+    pub(crate) spec: usize,
+    pub(crate) count: u32,
+}
+
+/// A change of a tunable during the run, as bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) at_ns: u64,
+    /// Index into the policy's globals.
+    pub(crate) global: usize,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) text: String,
+}
+
+/// A simulated machine with a scheduler in charge and a workload to run.
+#[derive(Debug)]
+pub struct Machine {
+    pub(crate) kernel: Kernel,
+    pub(crate) program: Instance<Kernel>,
+    pub(crate) policy: Policy,
+    pub(crate) actors: Actors,
+    pub(crate) actor_slots: Vec<Option<Slot>>,
+    pub(crate) effects: Vec<Effect>,
+    pub(crate) labels: Vec<Label>,
+    /// Nice values of the groups.
+    pub(crate) nices: Vec<i8>,
+    /// Still to come, the earliest last.
+    pub(crate) starts: Vec<Start>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) carry_ps: u64,
+    pub(crate) tick_armed: bool,
+    pub(crate) watchdog_ns: u64,
+    pub(crate) init_task_args: u64,
+    pub(crate) exit_task_args: u64,
+    /// The program ended in a trap; it is not called any more.
+    pub(crate) broken: bool,
+    pub(crate) finished: bool,
+    pub(crate) failure: Option<MachineError>,
+}
+
+impl Machine {
+    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to start.
+    ///
+    /// # Errors
+    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error here: the
+    /// run then ends at time 0, and its [`Exit`] says why.
+    pub fn new(
+        config: &MachineConfig,
+        policy: &Policy,
+        settings: &[Setting],
+        workload: &Workload,
+    ) -> Result<Machine, MachineError> {
+        let mut machine = Machine::assemble(config, policy, settings, workload)?;
+        machine.load().map_err(MachineError::Memory)?;
+        machine.outcome()?;
+        Ok(machine)
+    }
+
+    /// Simulated time so far, ns.
+    pub fn now_ns(&self) -> u64 {
+        self.kernel.now_ns
+    }
+
+    /// Why the scheduler is no longer in charge; `None` while it is.
+    pub fn exit(&self) -> Option<&Exit> {
+        self.kernel.exit.as_ref()
+    }
+
+    /// What the machine counted so far.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.kernel.counters.clone();
+        counters.insns = self.program.insns();
+        counters
+    }
+
+    /// The trace so far.
+    pub fn trace(&self) -> &Trace {
+        &self.kernel.trace
+    }
+
+    /// What the scheduler printed so far.
+    pub fn log(&self) -> &[String] {
+        &self.kernel.log
+    }
+
+    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`] says why.
+    ///
+    /// # Errors
+    /// A workload that makes no progress in time, or a fault of the simulator.
+    pub fn run_until(&mut self, until_ns: u64) -> Result<(), MachineError> {
+        while !self.finished {
+            if self.kernel.exit.is_some() {
+                self.disable().map_err(MachineError::Memory)?;
+                break;
+            }
+            let Some((time_ns, slot)) = self.kernel.events.pop_until(until_ns) else {
+                self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
+                break;
+            };
+            self.kernel.now_ns = time_ns;
+            self.kernel.counters.steps += 1;
+            self.handle(slot).map_err(MachineError::Memory)?;
+            if self.failure.is_some() || self.kernel.check {
+                self.outcome()?;
+            }
+        }
+        self.outcome()
+    }
+
+    #[inline]
+    fn handle(&mut self, slot: EventSlot) -> Step {
+        match slot {
+            EventSlot::Cpu(cpu, CpuEvent::Burst) => self.cpu_event(cpu),
+            EventSlot::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
+            EventSlot::Cpu(cpu, CpuEvent::Deferred) => self.signal_event(cpu),
+            EventSlot::Cpu(_, CpuEvent::Tick) => Ok(()),
+            EventSlot::Task(number) => self.sleep_over(Slot(number)),
+            EventSlot::Timer(number) => self.timer_event(number),
+            EventSlot::Machine(agenda::TICK) => self.tick_event(),
+            EventSlot::Machine(agenda::SETTING) => self.setting_event(),
+            EventSlot::Machine(agenda::START) => self.start_event(),
+            EventSlot::Machine(agenda::WATCHDOG) => {
+                self.watchdog();
+                Ok(())
+            }
+            EventSlot::Machine(_) => Ok(()),
+        }
+    }
+
+    /// A setting takes effect: the variable changes between two steps of the machine.
+    fn setting_event(&mut self) -> Step {
+        let now = self.kernel.now_ns;
+        while self.changes.last().is_some_and(|change| change.at_ns <= now) {
+            let Some(change) = self.changes.pop() else { break };
+            self.program.set_global(&self.policy.globals[change.global], &change.bytes)?;
+            let label = self.kernel.trace.intern(&change.text);
+            self.kernel.emit(0, 0, EventKind::Param { label });
+        }
+        if let Some(change) = self.changes.last() {
+            let at = change.at_ns;
+            self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
+        }
+        Ok(())
+    }
+
+    /// Groups of the workload start: from outside the machine, at no cost to it. Each task is made on CPU 0.
+    fn start_event(&mut self) -> Step {
+        let now = self.kernel.now_ns;
+        while self.starts.last().is_some_and(|start| start.at_ns <= now) {
+            let Some(start) = self.starts.pop() else { break };
+            for _ in 0..start.count {
+                let actor = self.actors.spawn(start.spec, None);
+                self.on_cpu(0, |machine| machine.fork(None, actor))?;
+                if self.kernel.exit.is_some() {
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(start) = self.starts.last() {
+            let at = start.at_ns;
+            self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
+        }
+        Ok(())
+    }
+
+    /// Reports what went wrong in the last step.
+    fn outcome(&mut self) -> Result<(), MachineError> {
+        if let Some(error) = self.failure.take() {
+            self.finished = true;
+            return Err(error);
+        }
+        if self.kernel.check && !self.finished {
+            self.check_state();
+        }
+        match self.kernel.violation.take() {
+            Some(what) => {
+                self.finished = true;
+                Err(MachineError::Invariant { time_ns: self.kernel.now_ns, what })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the scheduler out, if it is still in charge, and returns what the run left behind.
+    ///
+    /// # Errors
+    /// As [`Machine::run_until`].
+    pub fn finish(mut self) -> Result<RunResult, MachineError> {
+        self.close_accounts().map_err(MachineError::Memory)?;
+        if !self.finished {
+            self.unregister().map_err(MachineError::Memory)?;
+        }
+        self.outcome()?;
+        let end = self.kernel.now_ns;
+        self.kernel.trace.end_ns = end;
+        let counters = self.counters();
+        let Kernel { trace, log, exit, .. } = self.kernel;
+        let exit = exit.unwrap_or_else(|| unreachable!("`unregister` and `disable` leave an exit"));
+        Ok(RunResult { trace, exit, log, counters })
+    }
+
+    /// Books the time of what still runs, and checks that no time got lost.
+    fn close_accounts(&mut self) -> Step {
+        for cpu in 0..self.kernel.nr_cpus() {
+            self.kernel.update_curr(self.program.memory(), cpu)?;
+            self.kernel.book_idle(cpu);
+        }
+        if self.kernel.check {
+            self.check_time();
+        }
+        Ok(())
+    }
+
+    /// The bytes of the settings of a run: those of the start, and the later ones, the latest first.
+    pub(crate) fn encode_settings(
+        policy: &Policy,
+        list: &[Setting],
+    ) -> Result<(Vec<Change>, Vec<Change>), MachineError> {
+        let (mut first, mut later) = (Vec::new(), Vec::new());
+        for setting in list {
+            let global = settings::find(policy.name(), &policy.globals, &setting.name)?;
+            let bytes = settings::encode(global, &setting.value)?;
+            if setting.at_ns.is_some() && global.read_only {
+                return Err(crate::SettingError::Frozen { name: setting.name.clone() }.into());
+            }
+            let index =
+                policy.globals.iter().position(|g| g.name == setting.name).unwrap_or_default();
+            let text = format!("{}={}", setting.name, setting.value);
+            let change = Change { at_ns: setting.at_ns.unwrap_or(0), global: index, bytes, text };
+            if setting.at_ns.is_some() { later.push(change) } else { first.push(change) }
+        }
+        later.sort_by_key(|change| change.at_ns);
+        later.reverse();
+        Ok((first, later))
+    }
+}

@@ -1,0 +1,199 @@
+//! A scheduler, compiled and linked against the simulated kernel: ready for any number of machines.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fairground_bpf::{Engine, Env, Global, Image, LoadError, Object, OpsValue, StructOps};
+
+use crate::kernel::{Kernel, Op};
+use crate::layout::{OPS_CALLBACKS, kernel_types};
+use crate::{abi, kfuncs, settings};
+
+/// Why an object is no scheduler for this machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// It could not be linked or compiled.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It defines no table of callbacks.
+    #[error(
+        "{file}: the object has no `struct sched_ext_ops` variable in section `.struct_ops` or `.struct_ops.link`{}; \
+         a scheduler defines one, for example with SCX_OPS_DEFINE()",
+        other_types(.others)
+    )]
+    NoOps {
+        /// The object.
+        file: String,
+        /// Types of the struct_ops variables that it has.
+        others: Vec<String>,
+    },
+    /// It defines several tables; which one is meant is not known.
+    #[error("{file}: the object has several schedulers (`{}`); only one can be loaded", names.join("`, `"))]
+    SeveralOps {
+        /// The object.
+        file: String,
+        /// The variables.
+        names: Vec<String>,
+    },
+    /// A member of the table is out of range.
+    #[error("{file}: `{member}` of the `sched_ext_ops` is {value}; {problem}")]
+    Member {
+        /// The object.
+        file: String,
+        /// The member.
+        member: &'static str,
+        /// What it holds.
+        value: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+fn other_types(types: &[String]) -> String {
+    if types.is_empty() { String::new() } else { format!(" (it has `{}`)", types.join("`, `")) }
+}
+
+/// A loaded scheduler. Compiled once; each machine runs its own instance of it.
+#[derive(Clone)]
+pub struct Policy {
+    pub(crate) name: String,
+    pub(crate) image: Arc<Image<Kernel>>,
+    pub(crate) ops: OpsTable,
+    pub(crate) globals: Vec<Global>,
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("name", &self.name)
+            .field("ops", &self.ops)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The table of callbacks, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct OpsTable {
+    functions: [Option<usize>; Op::COUNT],
+    pub(crate) flags: u64,
+    pub(crate) batch: u32,
+    /// `timeout_ms`; `None` when the scheduler names none.
+    pub(crate) timeout_ns: Option<u64>,
+}
+
+impl OpsTable {
+    /// The function of a callback.
+    #[inline]
+    pub(crate) fn function(&self, op: Op) -> Option<usize> {
+        self.functions[op as usize]
+    }
+
+    /// `SCX_HAS_OP`.
+    #[inline]
+    pub(crate) fn has(&self, op: Op) -> bool {
+        self.functions[op as usize].is_some()
+    }
+}
+
+impl Policy {
+    /// Finds the scheduler in an object and compiles it for `engine`.
+    ///
+    /// # Errors
+    /// [`PolicyError::NoOps`] when the object is no scheduler, [`PolicyError::Load`] when it needs what this kernel lacks.
+    pub fn load(object: &Object, engine: Engine) -> Result<Policy, PolicyError> {
+        let ops = find_ops(object)?;
+        let table = read_ops(object.name(), ops)?;
+        let name = match ops.field("name") {
+            Some(OpsValue::Text(text)) if !text.is_empty() => text.clone(),
+            _ => ops.name.clone(),
+        };
+        let image = Image::new(object, &environment(), engine)?;
+        Ok(Policy { name, image, ops: table, globals: object.globals().to_vec() })
+    }
+
+    /// The scheduler's name (`sched_ext_ops.name`).
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How its program is executed.
+    pub fn engine(&self) -> Engine {
+        self.image.engine()
+    }
+
+    /// The callbacks that it implements, in the kernel's order.
+    pub fn callbacks(&self) -> Vec<&'static str> {
+        let implemented = self.ops.functions.iter().zip(OPS_CALLBACKS);
+        implemented.filter(|(function, _)| function.is_some()).map(|(_, name)| *name).collect()
+    }
+
+    /// Its tunables: the global numbers, switches and enumerations that a setting can change, in the order of the object.
+    pub fn tunables(&self) -> impl Iterator<Item = &Global> {
+        self.globals.iter().filter(|g| g.is_settable() && settings::settable(&g.ty))
+    }
+}
+
+/// The kernel that programs are linked against.
+pub(crate) fn environment() -> Env<Kernel> {
+    let mut env = Env::new(kernel_types());
+    env.kfuncs = kfuncs::table();
+    env.helpers = kfuncs::helpers();
+    env.kconfig = vec![
+        ("LINUX_KERNEL_VERSION".to_owned(), 6 << 16 | 12 << 8),
+        ("CONFIG_SMP".to_owned(), 1),
+        ("CONFIG_NR_CPUS".to_owned(), u64::from(abi::MAX_CPUS)),
+    ];
+    env
+}
+
+fn find_ops(object: &Object) -> Result<&StructOps, PolicyError> {
+    let mut tables = object.struct_ops().iter().filter(|s| s.type_name == "sched_ext_ops");
+    let Some(first) = tables.next() else {
+        let others = object.struct_ops().iter().map(|s| s.type_name.clone()).collect();
+        return Err(PolicyError::NoOps { file: object.name().to_owned(), others });
+    };
+    let rest: Vec<String> = tables.map(|s| s.name.clone()).collect();
+    if !rest.is_empty() {
+        let names = std::iter::once(first.name.clone()).chain(rest).collect();
+        return Err(PolicyError::SeveralOps { file: object.name().to_owned(), names });
+    }
+    Ok(first)
+}
+
+fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
+    let int = |name| match ops.field(name) {
+        Some(OpsValue::Int(value)) => *value,
+        _ => 0,
+    };
+    let mut functions = [None; Op::COUNT];
+    for (slot, name) in functions.iter_mut().zip(OPS_CALLBACKS) {
+        *slot = ops.function(name);
+    }
+    let batch = match int("dispatch_max_batch") {
+        0 => abi::DISPATCH_BATCH_DFL,
+        n if n <= u64::from(abi::DISPATCH_BATCH_MAX) => n as u32,
+        n => {
+            let problem = format!("up to {} slots are possible", abi::DISPATCH_BATCH_MAX);
+            return Err(PolicyError::Member {
+                file: file.to_owned(),
+                member: "dispatch_max_batch",
+                value: n,
+                problem,
+            });
+        }
+    };
+    let timeout_ns = match int("timeout_ms") {
+        0 => None,
+        ms if ms <= abi::WATCHDOG_MAX_NS / 1_000_000 => Some(ms * 1_000_000),
+        ms => {
+            let problem = format!("the kernel takes up to {} ms", abi::WATCHDOG_MAX_NS / 1_000_000);
+            return Err(PolicyError::Member {
+                file: file.to_owned(),
+                member: "timeout_ms",
+                value: ms,
+                problem,
+            });
+        }
+    };
+    Ok(OpsTable { functions, flags: int("flags"), batch, timeout_ns })
+}
