@@ -1,5 +1,6 @@
 //! Compiles each `*.bpf.c` of this directory and writes the table of them that `src/lib.rs` includes.
 
+#[expect(unreachable_pub, reason = "the library exports what this script shares with it")]
 #[path = "src/compiler.rs"]
 mod compiler;
 

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which CPU: placement at wake-up and fork, and what an idle CPU pulls. Shared by the schedulers with one queue per CPU.
+ *
+ * Every CPU has a dispatch queue with its own number as id. A summary bitmap says which of them hold waiting tasks, so an
+ * idle CPU looks at words, not at CPUs. This is no load balancer: a CPU pulls only when it has nothing to do.
+ */
+#ifndef FAIRGROUND_CPUS_BPF_H
+#define FAIRGROUND_CPUS_BPF_H
+
+#include "scx.bpf.h"
+
+#define MAX_CPUS      1024
+#define WAITING_WORDS (MAX_CPUS / 64)
+/* An idle CPU compares at most so many CPUs with waiting tasks, and tries to pull from at most so many others. */
+#define PULL_CANDIDATES 16
+#define PULL_TRIES      4
+
+/* Bit c: the queue of CPU c holds tasks, as far as is known. Set at insertion, cleared when it is found empty. */
+u64 waiting_cpus[WAITING_WORDS];
+/* Tasks that can run, the running one included, per CPU. */
+u32 nr_running[MAX_CPUS];
+/* CPUs that the kernel may ever have. */
+u32 nr_cpus;
+
+static __always_inline u32 this_cpu(void)
+{
+    return bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+}
+
+static __always_inline u32 task_cpu(const struct task_struct *p)
+{
+    return (u32)scx_bpf_task_cpu(p) & (MAX_CPUS - 1);
+}
+
+static __always_inline void count_running(u32 cpu, s32 change)
+{
+    __sync_fetch_and_add(&nr_running[cpu & (MAX_CPUS - 1)], change);
+}
+
+static __always_inline void mark_waiting(u32 cpu)
+{
+    u64 *word = &waiting_cpus[(cpu & (MAX_CPUS - 1)) / 64];
+    u64 bit = 1ULL << (cpu & 63);
+
+    if (!(READ_ONCE(*word) & bit))
+        __sync_fetch_and_or(word, bit);
+}
+
+/*
+ * The queue of this CPU was found empty. Others can insert at the same time: whoever inserts after the look marks again,
+ * since it does so after its insertion.
+ */
+static __always_inline void mark_empty(u32 cpu)
+{
+    u64 *word = &waiting_cpus[(cpu & (MAX_CPUS - 1)) / 64];
+    u64 bit = 1ULL << (cpu & 63);
+
+    if (READ_ONCE(*word) & bit)
+        __sync_fetch_and_and(word, ~bit);
+}
+
+/* A new task goes to an idle CPU, else to the allowed CPU with the fewest tasks; the parent's CPU wins a draw. */
+static __noinline s32 least_loaded_cpu(struct task_struct *p, s32 prev_cpu)
+{
+    const cpumask_t *allowed = p->cpus_ptr;
+    u32 best = (u32)prev_cpu & (MAX_CPUS - 1), fewest = ~0u;
+
+    if (bpf_cpumask_test_cpu(best, allowed))
+        fewest = nr_running[best];
+    for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
+        if (cpu >= nr_cpus || !fewest)
+            break;
+        if (nr_running[cpu] < fewest && bpf_cpumask_test_cpu(cpu, allowed)) {
+            fewest = nr_running[cpu];
+            best = cpu;
+        }
+    }
+    return (s32)best;
+}
+
+/*
+ * Where a task goes that wakes up: the CPU that it ran on if that is idle, else an idle one near by, else the CPU that it ran
+ * on. Sets *is_idle when the CPU is idle and now reserved for the task.
+ */
+static __always_inline s32 select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle)
+{
+    s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC, is_idle);
+
+    if (!*is_idle && (wake_flags & SCX_WAKE_FORK))
+        return least_loaded_cpu(p, prev_cpu);
+    return cpu;
+}
+
+/* Candidates to pull from, as one look at the bitmap finds them. */
+struct pull_list {
+    u32 count;
+    u32 longest; /* index of the one with the most tasks */
+    u32 cpus[PULL_CANDIDATES];
+};
+
+/* Collects CPUs with waiting tasks, from this CPU's own word on, so that neighbours come first. */
+static __noinline void find_waiting(u32 cpu, struct pull_list *list)
+{
+    u32 most = 0;
+
+    list->count = 0;
+    list->longest = 0;
+    for (u32 i = 0; i < WAITING_WORDS; i++) {
+        u32 word = (cpu / 64 + i) & (WAITING_WORDS - 1);
+        u64 bits = READ_ONCE(waiting_cpus[word]);
+
+        for (u32 j = 0; j < PULL_CANDIDATES && bits; j++) {
+            u32 found = (word * 64 + (u32)__builtin_ctzll(bits)) & (MAX_CPUS - 1);
+            u32 slot = list->count;
+
+            bits &= bits - 1;
+            if (slot >= PULL_CANDIDATES)
+                return;
+            /* A lone waiting task is about to run where it is. */
+            if (found == cpu || nr_running[found] < 2)
+                continue;
+            list->cpus[slot] = found;
+            if (nr_running[found] > most) {
+                most = nr_running[found];
+                list->longest = slot;
+            }
+            list->count = slot + 1;
+        }
+    }
+}
+
+/*
+ * Pulls one task for an idle CPU: from the longest queue, else from others. Pinned tasks stay: the kernel moves only what may
+ * run here. Returns the CPU that lost a task, or -1.
+ */
+static __noinline s32 pull_task(u32 cpu)
+{
+    struct pull_list list = {};
+    u32 longest;
+
+    find_waiting(cpu, &list);
+    if (!list.count)
+        return -1;
+    longest = list.cpus[list.longest & (PULL_CANDIDATES - 1)];
+    if (scx_bpf_dsq_move_to_local(longest))
+        return (s32)longest;
+    for (u32 i = 0; i < PULL_TRIES; i++) {
+        u32 other = list.cpus[i];
+
+        if (i >= list.count)
+            break;
+        if (other != longest && scx_bpf_dsq_move_to_local(other))
+            return (s32)other;
+    }
+    return -1;
+}
+
+/* Wakes an idle CPU that may run this waiting task, so that it pulls. */
+static __always_inline void offer_to_idle_cpu(struct task_struct *p)
+{
+    s32 cpu;
+
+    if (p->nr_cpus_allowed == 1)
+        return;
+    cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+    if (cpu >= 0)
+        scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* Makes the queues. Returns 0 or an error of the kernel. */
+static __always_inline s32 create_cpu_queues(void)
+{
+    s32 err = 0;
+
+    nr_cpus = scx_bpf_nr_cpu_ids();
+    if (nr_cpus > MAX_CPUS)
+        nr_cpus = MAX_CPUS;
+    for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
+        if (cpu >= nr_cpus || err)
+            break;
+        err = scx_bpf_create_dsq(cpu, -1);
+    }
+    return err;
+}
+
+#endif
