@@ -6,12 +6,15 @@
 //! from a fixed hash of the task's number, so that insertion and removal cost O(log n) on average whatever the vtimes are,
 //! and equal histories give equal trees. The head is the list's: O(1).
 
+mod cursor;
+
 use std::collections::BTreeMap;
+
+use cursor::CursorState;
+pub(crate) use cursor::{Cursor, MAX_CURSORS};
 
 const NONE: u32 = u32::MAX;
 
-/// Iterations that may be under way at the same time.
-pub(crate) const MAX_CURSORS: usize = 64;
 /// User queue numbers below this are found by an index, others in a tree.
 const DIRECT_IDS: u64 = 4096;
 
@@ -87,21 +90,6 @@ struct Queue {
 
 const EMPTY: Queue =
     Queue { head: NONE, tail: NONE, root: NONE, len: 0, seq: 0, cursors: 0, live: true };
-
-#[derive(Clone, Copy, Debug)]
-struct CursorState {
-    dsq: u32,
-    /// The task behind which the iteration stands; [`NONE`]: before the first.
-    at: u32,
-    /// The queue's insertions when the iteration began.
-    limit: u32,
-    reverse: bool,
-    live: bool,
-}
-
-/// An iteration that is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cursor(pub(crate) u32);
 
 /// All dispatch queues of a machine.
 #[derive(Clone, Debug, Default)]
@@ -413,80 +401,6 @@ impl DispatchQueues {
             self.rotate_up(dsq, lift);
         }
     }
-
-    /// Begins an iteration over the tasks that are on the queue now, from the head or, reversed, from the tail. Tasks may
-    /// come and go meanwhile: those that come later are not visited (`bpf_iter_scx_dsq_new`).
-    pub(crate) fn begin(&mut self, dsq: Dsq, reverse: bool) -> Result<Cursor, DsqError> {
-        let queue = &mut self.queues[dsq.0 as usize];
-        let state = CursorState { dsq: dsq.0, at: NONE, limit: queue.seq, reverse, live: true };
-        let free = self.cursors.iter().position(|c| !c.live);
-        let index = match free {
-            Some(index) => {
-                self.cursors[index] = state;
-                index
-            }
-            None if self.cursors.len() < MAX_CURSORS => {
-                self.cursors.push(state);
-                self.cursors.len() - 1
-            }
-            None => return Err(DsqError::TooManyCursors),
-        };
-        queue.cursors += 1;
-        Ok(Cursor(index as u32))
-    }
-
-    /// The next task of an iteration; at its end `None`, and the one after that begins anew, as in the kernel
-    /// (`bpf_iter_scx_dsq_next`). `None` for a cursor that is not under way.
-    pub(crate) fn advance(&mut self, cursor: Cursor) -> Option<u32> {
-        let state = *self.cursors.get(cursor.0 as usize).filter(|c| c.live)?;
-        let queue = &self.queues[state.dsq as usize];
-        let mut at = state.at;
-        let task = loop {
-            at = match (at, state.reverse) {
-                (NONE, false) => queue.head,
-                (NONE, true) => queue.tail,
-                (at, false) => self.nodes[at as usize].next,
-                (at, true) => self.nodes[at as usize].prev,
-            };
-            if at == NONE || !younger(state.limit, self.nodes[at as usize].seq) {
-                break at;
-            }
-        };
-        self.cursors[cursor.0 as usize].at = task;
-        some(task)
-    }
-
-    /// The queue of an iteration that is under way, and whether `task` is one of those that it visits: on that queue since
-    /// before the iteration began (what `scx_bpf_dsq_move` checks).
-    pub(crate) fn visits(&self, cursor: Cursor, task: u32) -> Option<(Dsq, bool)> {
-        let state = self.cursors.get(cursor.0 as usize).filter(|c| c.live)?;
-        let seen = self
-            .nodes
-            .get(task as usize)
-            .is_some_and(|n| n.dsq == state.dsq && !younger(state.limit, n.seq));
-        Some((Dsq(state.dsq), seen))
-    }
-
-    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`).
-    pub(crate) fn end(&mut self, cursor: Cursor) {
-        if let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) {
-            state.live = false;
-            self.queues[state.dsq as usize].cursors -= 1;
-        }
-    }
-
-    /// Ends all iterations: for a program that was stopped in the midst of one.
-    pub(crate) fn end_all(&mut self) {
-        for index in 0..self.cursors.len() {
-            self.end(Cursor(index as u32));
-        }
-    }
-}
-
-/// Whether `seq` was given out after `limit` (`u32_before`).
-#[inline]
-fn younger(limit: u32, seq: u32) -> bool {
-    (limit.wrapping_sub(seq) as i32) < 0
 }
 
 #[inline]
