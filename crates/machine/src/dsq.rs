@@ -196,11 +196,6 @@ impl DispatchQueues {
         some(self.queues[dsq.0 as usize].head)
     }
 
-    /// The task that is last to be dispatched.
-    pub(crate) fn last(&self, dsq: Dsq) -> Option<u32> {
-        some(self.queues[dsq.0 as usize].tail)
-    }
-
     /// The task behind a queued one.
     #[inline]
     pub(crate) fn next(&self, task: u32) -> Option<u32> {
@@ -211,16 +206,6 @@ impl DispatchQueues {
     #[inline]
     pub(crate) fn queue_of(&self, task: u32) -> Option<Dsq> {
         some(self.nodes.get(task as usize)?.dsq).map(Dsq)
-    }
-
-    /// Whether the queued task is ordered by vtime.
-    pub(crate) fn is_on_tree(&self, task: u32) -> bool {
-        self.nodes.get(task as usize).is_some_and(|node| node.on_tree)
-    }
-
-    /// The tasks of a queue in dispatch order. The queue cannot change meanwhile: see [`DispatchQueues::begin`] for that.
-    pub(crate) fn iter(&self, dsq: Dsq) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(self.first(dsq), |task| self.next(*task))
     }
 
     /// Puts a task behind all others. The task must be on no queue.
@@ -306,14 +291,6 @@ impl DispatchQueues {
         self.queues[index].len -= 1;
         self.nodes[task as usize] = FREE;
         Some(dsq)
-    }
-
-    /// Takes the first task off a queue.
-    #[inline]
-    pub(crate) fn pop_front(&mut self, dsq: Dsq) -> Option<u32> {
-        let task = self.first(dsq)?;
-        self.remove(task);
-        Some(task)
     }
 
     fn adopt(&mut self, dsq: Dsq, task: u32, vtime: u64) {

@@ -161,7 +161,7 @@ impl EventQueue {
     }
 
     /// When the slot's event happens; `None`: it is not armed.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn armed(&self, slot: Slot) -> Option<u64> {
         let place = *self.places.get(self.index(slot))?;
         (place != UNARMED).then(|| self.heap[place as usize].time_ns)
@@ -192,6 +192,7 @@ impl EventQueue {
     }
 
     /// The number of armed slots.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }

@@ -116,9 +116,10 @@ impl Topology {
         &self.cores[self.places[cpu as usize].core as usize]
     }
 
-    /// The CPUs that share the CPU's last-level cache, itself included. Panics when the machine has no such CPU.
-    pub(crate) fn llc(&self, cpu: u32) -> &CpuMask {
-        &self.llcs[self.places[cpu as usize].llc as usize]
+    /// The CPUs that share the CPU's last-level cache, itself included, in order; none when the machine has no such CPU.
+    pub fn llc(&self, cpu: u32) -> impl Iterator<Item = u32> + '_ {
+        let mask = self.place(cpu).map(|place| &self.llcs[place.llc as usize]);
+        mask.into_iter().flat_map(CpuMask::iter)
     }
 
     /// The CPUs of the CPU's NUMA node, itself included. Panics when the machine has no such CPU.
@@ -184,7 +185,7 @@ mod tests {
         );
         assert_eq!(t.place(11), Some(CpuPlace { core: 5, llc: 1, node: 1, socket: 1 }));
         assert_eq!(t.siblings(11).iter().collect::<Vec<_>>(), [10, 11]);
-        assert_eq!(t.llc(11).iter().collect::<Vec<_>>(), (8..16).collect::<Vec<_>>());
+        assert_eq!(t.llc(11).collect::<Vec<_>>(), (8..16).collect::<Vec<_>>());
         assert_eq!(
             (t.node(3).count(), t.node_of(3), t.all().count(), t.place(16)),
             (8, 0, 16, None)
@@ -194,7 +195,10 @@ mod tests {
     #[test]
     fn a_plain_number_is_one_cache() {
         let t: Topology = "8".parse().unwrap();
-        assert_eq!((t.cpus(), t.nodes(), t.has_smt(), t.llc(0).count()), (8, 1, false, 8));
+        assert_eq!(
+            (t.cpus(), t.nodes(), t.has_smt(), t.llc(0).chain(t.llc(9)).count()),
+            (8, 1, false, 8)
+        );
         assert_eq!(t, Topology::flat(8));
         assert_eq!(
             Topology::flat(u32::MAX).cpus(),

@@ -150,7 +150,7 @@ impl IdleCpus {
     }
 
     /// Whether a CPU is marked idle.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn is_idle(&self, cpu: u32) -> bool {
         self.cpus.test(cpu)
     }

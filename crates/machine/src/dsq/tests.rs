@@ -2,6 +2,30 @@ use proptest::prelude::*;
 
 use super::*;
 
+impl DispatchQueues {
+    /// The task that is last to be dispatched.
+    fn last(&self, dsq: Dsq) -> Option<u32> {
+        some(self.queues[dsq.0 as usize].tail)
+    }
+
+    /// Whether the queued task is ordered by vtime.
+    fn is_on_tree(&self, task: u32) -> bool {
+        self.nodes.get(task as usize).is_some_and(|node| node.on_tree)
+    }
+
+    /// The tasks of a queue in dispatch order.
+    fn iter(&self, dsq: Dsq) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.first(dsq), |task| self.next(*task))
+    }
+
+    /// Takes the first task off a queue.
+    fn pop_front(&mut self, dsq: Dsq) -> Option<u32> {
+        let task = self.first(dsq)?;
+        self.remove(task);
+        Some(task)
+    }
+}
+
 /// The same queue as a plain list.
 #[derive(Default)]
 struct Model {
