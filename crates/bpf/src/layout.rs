@@ -110,7 +110,8 @@ fn place(map: &MapDef, addr: u64, offset: u64) -> Result<Place, Fault> {
 
 fn too_large(map: &MapDef) -> Fault {
     let what = "bytes of all maps";
-    let value = u64::from(map.max_entries) * (round8(map.key_size) + round8(map.value_size));
+    let entry = round8(map.key_size) + round8(map.value_size);
+    let value = u64::from(map.max_entries).saturating_mul(entry);
     Fault::at_symbol(&map.name, LoadCause::Limit { what, value, limit: MAPS_LIMIT })
 }
 

@@ -196,7 +196,7 @@ impl Memory {
             return Ok(addr);
         }
         let addr = self.heap_next.get().next_multiple_of(align);
-        let end = addr.checked_add(bytes).filter(|&end| end <= GUEST_SIZE - HEAP_STEP);
+        let end = addr.checked_add(bytes).filter(|&end| end <= GUEST_SIZE - 2 * HEAP_STEP);
         let end = end.ok_or(InstanceError::Full { bytes })?;
         if end > self.heap_end.get() {
             let from = self.heap_end.get();
@@ -216,6 +216,9 @@ impl Memory {
 
     /// A separate area of whole pages with an inaccessible page on each side.
     pub(crate) fn area(&self, bytes: u64) -> Result<u64, InstanceError> {
+        if bytes > GUEST_SIZE {
+            return Err(InstanceError::Full { bytes });
+        }
         let bytes = bytes.max(1).next_multiple_of(PAGE);
         let addr = self.heap_end.get().checked_add(PAGE).ok_or(InstanceError::Full { bytes })?;
         let end = addr.checked_add(bytes).filter(|&end| end <= GUEST_SIZE - 2 * HEAP_STEP);

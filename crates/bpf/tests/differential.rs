@@ -122,7 +122,7 @@ fn simple() -> impl Strategy<Value = Step> {
         5 => (0..6i32, any::<bool>()).prop_map(|(key, delete)| Step::Update { key, delete }),
         2 => Just(Step::Clock),
         2 => (immediate(), 0..4u8).prop_map(|(start, turns)| Step::Next { start, turns }),
-        1 => (any::<bool>(), wild).prop_map(|(store, address)| Step::Wild { store, address }),
+        2 => (any::<bool>(), wild).prop_map(|(store, address)| Step::Wild { store, address }),
     ]
 }
 

@@ -12,7 +12,7 @@ use cranelift_module::{FuncId, Module, default_libcall_names};
 use super::entry;
 use super::liveness;
 use super::shims::Shims;
-use super::translate::{Source, translate};
+use super::translate::{Source, faulting_slot, translate};
 use crate::decode::Op;
 use crate::env::Host;
 use crate::image::Image;
@@ -41,8 +41,8 @@ unsafe impl Send for Code {}
 struct Compiled {
     entry: *const u8,
     bytes: u32,
-    /// Start offset of each piece of code and the instruction that it belongs to, ascending.
-    places: Vec<(u32, usize)>,
+    /// Offset of each machine instruction that may fault and the instruction that it belongs to, ascending.
+    faults: Vec<(u32, usize)>,
 }
 
 impl fmt::Debug for Code {
@@ -75,8 +75,8 @@ impl Code {
         self.functions.iter().enumerate().find_map(|(index, function)| {
             let offset = address.checked_sub(function.entry as u64)?;
             let offset = u32::try_from(offset).ok().filter(|offset| *offset < function.bytes)?;
-            let at = function.places.partition_point(|(start, _)| *start <= offset);
-            Some((index, function.places.get(at.checked_sub(1)?)?.1))
+            let at = function.faults.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
+            Some((index, function.faults[at].1))
         })
     }
 }
@@ -151,14 +151,19 @@ fn function(
     translate(module, &mut context.func, builder, source, index);
     module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
     let code = context.compiled_code().ok_or("no code was made")?;
-    let mut places: Vec<(u32, usize)> = Vec::new();
-    for range in code.buffer.get_srclocs_sorted() {
-        if !range.loc.is_default() {
-            places.push((range.start, range.loc.bits() as usize));
+    let places = code.buffer.get_srclocs_sorted();
+    let mut faults = Vec::new();
+    for trap in code.buffer.traps() {
+        let next = places.partition_point(|place| place.start <= trap.offset);
+        let near = next.checked_sub(1).map(|at| places[at].loc).filter(|loc| !loc.is_default());
+        let near = near.map(|loc| loc.bits() as usize);
+        if let Some(slot) = near.and_then(|near| faulting_slot(trap.code, near)) {
+            faults.push((trap.offset, slot));
         }
     }
+    faults.sort_unstable();
     let bytes = code.code_info().total_size;
-    Ok(Compiled { entry: std::ptr::null(), bytes, places })
+    Ok(Compiled { entry: std::ptr::null(), bytes, faults })
 }
 
 /// Runs compiled code on the frame at `Vm::sp`.

@@ -9,7 +9,7 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, Signature,
-    SourceLoc, Type, Value, types,
+    SourceLoc, TrapCode, Type, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -23,6 +23,22 @@ use crate::layout::{self, Layout};
 use crate::linked::{Callee, Linked};
 use crate::region::VM_TO_GUEST;
 use crate::vm::{FRAME_BYTES, STACK_LOW, Vm};
+
+/// Behind a call that does not return.
+const UNREACHABLE: TrapCode = TrapCode::unwrap_user(201);
+/// Trap codes that name instructions.
+const TRAP_CODES: usize = 200;
+
+/// The code of faults of the instruction at `slot`. Cranelift may fold a load into the instruction that uses its result, at
+/// that instruction's place; the code tells which of the instructions shortly before it was meant.
+fn trap_code(slot: usize) -> TrapCode {
+    TrapCode::unwrap_user((slot % TRAP_CODES) as u8 + 1)
+}
+
+/// The instruction that a fault with `code` at the place of instruction `near` belongs to.
+pub(super) fn faulting_slot(code: TrapCode, near: usize) -> Option<usize> {
+    (0..TRAP_CODES.min(near + 1)).map(|back| near - back).find(|slot| trap_code(*slot) == code)
+}
 
 /// A host call, without its type.
 #[derive(Clone, Copy, Debug)]
@@ -397,7 +413,7 @@ impl Translator<'_, '_> {
         let (why, index, pc) = (why as i64, self.index as i64, self.pc as i64);
         let args = [self.vm, self.iconst(why), self.iconst(index), self.iconst(pc)];
         self.b.ins().call_indirect(signature, address, &args);
-        self.b.ins().trap(cranelift_codegen::ir::TrapCode::unwrap_user(1));
+        self.b.ins().trap(UNREACHABLE);
     }
 
     fn raise_if(&mut self, condition: Value, why: Raise) {
@@ -496,7 +512,7 @@ impl Translator<'_, '_> {
 
     /// Where an access goes: a native base, a constant offset, and what Cranelift may assume.
     fn place(&mut self, base: u8, off: i16, bytes: u8) -> (Value, i32, MemFlagsData) {
-        let flags = MemFlagsData::new().with_alias_region(Some(self.guest_region));
+        let flags = self.guest_flags();
         let off = i32::from(off);
         if base == 10 && off >= -(FRAME_BYTES as i32) && off + i32::from(bytes) <= 0 {
             return (self.frame, off, flags.with_notrap());
@@ -515,7 +531,9 @@ impl Translator<'_, '_> {
 
     /// Flags of an access that may fault.
     pub(super) fn guest_flags(&self) -> MemFlagsData {
-        MemFlagsData::new().with_alias_region(Some(self.guest_region))
+        MemFlagsData::new()
+            .with_alias_region(Some(self.guest_region))
+            .with_trap_code(Some(trap_code(self.pc)))
     }
 
     fn load(&mut self, bytes: u8, signed: bool, dst: u8, base: u8, off: i16) {

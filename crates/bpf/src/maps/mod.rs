@@ -465,12 +465,13 @@ fn kind(
             Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
         }
         MapKind::CgroupStorage => {
-            let addr = memory.area((8 + value) * u64::from(config.cgroup_capacity))?;
+            let addr =
+                memory.area((8 + value).saturating_mul(u64::from(config.cgroup_capacity)))?;
             let shape = shape(addr, 8 + value, config.cgroup_capacity);
             Kind::Cgroups(Hash::new(Shape { key_bytes: 8, ..shape }))
         }
         MapKind::TaskStorage => {
-            let values = memory.area(value * u64::from(config.task_capacity))?;
+            let values = memory.area(value.saturating_mul(u64::from(config.task_capacity)))?;
             Kind::Tasks { values, slot: value, present: vec![0; config.task_capacity as usize] }
         }
         MapKind::Queue | MapKind::Stack => {
