@@ -47,12 +47,11 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
-        if self.line == 0 {
-            write!(f, "\n  --> {}", self.file)?;
-        } else {
-            write!(f, "\n  --> {}:{}:{}", self.file, self.line, self.column)?;
-        }
         let margin = if self.line == 0 { 1 } else { self.line.to_string().len() };
+        write!(f, "\n {:margin$}--> {}", "", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
         if let Some((line, carets)) = &self.excerpt {
             write!(f, "\n {:margin$} |\n {} | {line}\n {:margin$} | {carets}", "", self.line, "")?;
         }

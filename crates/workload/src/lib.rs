@@ -8,7 +8,9 @@
 //! This crate knows no other crate of the workspace.
 
 mod check;
+mod describe;
 mod diagnostic;
+pub mod library;
 pub mod limits;
 mod model;
 mod parse;
@@ -17,7 +19,9 @@ mod units;
 mod write;
 
 pub use check::check;
+pub use describe::describe;
 pub use diagnostic::{Diagnostic, WorkloadError};
+pub use library::from_spec;
 pub use model::{
     CpuList, Duration, Op, Pipe, PipeId, Program, Queue, QueueId, Role, TaskSpec, TaskSpecId,
     Timer, TimerId, Workload,

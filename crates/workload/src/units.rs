@@ -74,7 +74,7 @@ fn fraction_ns(text: &str, fraction: &str, factor: u64) -> Result<u64, TextError
     Ok(total_ns)
 }
 
-/// The shortest exact text of a time.
+/// The exact text of a time, with at most three digits behind the point.
 pub(crate) fn time_text(ns: u64) -> String {
     if ns == 0 {
         return "0s".to_owned();
@@ -88,8 +88,7 @@ pub(crate) fn time_text(ns: u64) -> String {
     if fraction.is_empty() || fraction.len() > 3 {
         return exact;
     }
-    let decimal = format!("{}.{fraction}{name}", ns / factor);
-    if decimal.len() < exact.len() { decimal } else { exact }
+    format!("{}.{fraction}{name}", ns / factor)
 }
 
 /// `"100us"` or `"100us..200us"`.

@@ -174,7 +174,16 @@ impl Parser<'_> {
         value: Value<'_, '_>,
         convert: fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
-        let text = self.text_of(key, value)?;
+        let Some(text) = value.get_ref().as_str() else {
+            let message = format!("`{key}` must be a text, not {}", kind_of(value.get_ref()));
+            let example = if key == "cpus" { "0-3,8" } else { "1ms" };
+            self.problem(
+                value.span(),
+                message,
+                format!("write it in double quotes: \"{example}\""),
+            );
+            return None;
+        };
         match convert(text) {
             Ok(converted) => Some(converted),
             Err(error) => {

@@ -1,0 +1,107 @@
+//! A workload in words.
+
+use crate::model::{Duration, Op, Program, Role, TaskSpec, Workload};
+use crate::units::{cpus_text, time_text};
+
+/// Operations of a program that are told; the rest is counted.
+const OPERATIONS_TOLD_MAX: usize = 8;
+
+/// A summary for people: the whole on the first line, then a line for each group.
+pub fn describe(workload: &Workload) -> Vec<String> {
+    let tasks: u64 = workload.tasks.iter().map(|task| u64::from(task.count)).sum();
+    let mut first = format!(
+        "{}: {} in {} for {}",
+        workload.name,
+        counted(tasks, "task"),
+        counted(workload.tasks.len() as u64, "group"),
+        time_text(workload.duration_ns)
+    );
+    if !workload.description.is_empty() {
+        first.push_str(&format!(" ({})", workload.description));
+    }
+    let groups = workload.tasks.iter().map(|task| {
+        let mut line = format!("  {} × {}", task.count, task.name);
+        let settings = settings(task);
+        if !settings.is_empty() {
+            line.push_str(&format!(" ({})", settings.join(", ")));
+        }
+        line.push_str(&format!(": {}", program_words(workload, &task.program)));
+        if !task.on_signal.is_empty() {
+            line.push_str(&format!("; on a signal: {}", program_words(workload, &task.on_signal)));
+        }
+        line
+    });
+    std::iter::once(first).chain(groups).collect()
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn settings(task: &TaskSpec) -> Vec<String> {
+    let mut settings = Vec::new();
+    if task.nice != 0 {
+        settings.push(format!("nice {}", task.nice));
+    }
+    if let Some(cpus) = &task.cpus {
+        settings.push(format!("CPUs {}", cpus_text(cpus)));
+    }
+    match task.start_ns {
+        None => settings.push("forked".to_owned()),
+        Some(0) => {}
+        Some(ns) => settings.push(format!("from {}", time_text(ns))),
+    }
+    settings
+}
+
+fn program_words(workload: &Workload, program: &Program) -> String {
+    let told = program.iter().take(OPERATIONS_TOLD_MAX).map(|op| op_words(workload, op));
+    let mut words = told.collect::<Vec<_>>().join(", ");
+    if program.len() > OPERATIONS_TOLD_MAX {
+        let rest = program.len() - OPERATIONS_TOLD_MAX;
+        words.push_str(&format!(" … and {}", counted(rest as u64, "more operation")));
+    }
+    words
+}
+
+fn op_words(workload: &Workload, op: &Op) -> String {
+    let time = |duration: &Duration| match *duration {
+        Duration::Fixed(ns) => time_text(ns),
+        Duration::Uniform { low, high } => format!("{} to {}", time_text(low), time_text(high)),
+    };
+    let pipe = |index: &usize| &workload.pipes[*index].name;
+    let queue = |index: &usize| &workload.queues[*index].name;
+    let task = |index: &usize| &workload.tasks[*index].name;
+    match op {
+        Op::Run(duration) => format!("run {}", time(duration)),
+        Op::RunForever => "run for ever".to_owned(),
+        Op::Sleep(duration) => format!("sleep {}", time(duration)),
+        Op::TimerWait(timer) => {
+            let timer = &workload.timers[*timer];
+            format!("wait for timer {} ({})", timer.name, time_text(timer.period_ns))
+        }
+        Op::PipeWrite(index, bytes) => {
+            format!("write {} into {}", counted(*bytes, "byte"), pipe(index))
+        }
+        Op::PipeRead(index, bytes) => {
+            format!("read {} from {}", counted(*bytes, "byte"), pipe(index))
+        }
+        Op::Send(index) => format!("send to {}", queue(index)),
+        Op::Receive(index, 1) => format!("receive from {}", queue(index)),
+        Op::Receive(index, count) => format!("receive {count} from {}", queue(index)),
+        Op::Signal(Role::All(group)) => format!("signal {}", task(group)),
+        Op::Signal(Role::One(group, number)) => format!("signal {}/{number}", task(group)),
+        Op::Signal(Role::Parent) => "signal the parent".to_owned(),
+        Op::Fork(group) => format!("fork {}", task(group)),
+        Op::WaitChildren => "wait for the children".to_owned(),
+        Op::Yield => "yield".to_owned(),
+        Op::SetNice(nice) => format!("set nice {nice}"),
+        Op::SetAffinity(cpus) => format!("move to CPUs {}", cpus_text(cpus)),
+        Op::Mark(text) => format!("mark {text:?}"),
+        Op::Loop(None, body) => format!("for ever {{ {} }}", program_words(workload, body)),
+        Op::Loop(Some(times), body) => {
+            format!("{times} times {{ {} }}", program_words(workload, body))
+        }
+        Op::Exit => "exit".to_owned(),
+    }
+}

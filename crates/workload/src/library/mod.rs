@@ -1,0 +1,185 @@
+//! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
+
+mod load;
+mod slice;
+mod spec;
+
+use crate::check::check;
+use crate::diagnostic::{Source, WorkloadError};
+use crate::limits::TASKS_MAX;
+use crate::model::{Op, Program, Role, TaskSpec, Workload};
+use spec::{Call, Piece};
+
+/// What messages call a specification.
+const SPECIFICATION: &str = "workload specification";
+/// The highest count that an argument may be.
+const COUNT_MAX: i64 = TASKS_MAX as i64;
+
+/// A `key=value` that a workload of the library understands.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The key.
+    pub name: &'static str,
+    /// The value when it is not given, as it would be written.
+    pub default: &'static str,
+    /// What it means.
+    pub help: &'static str,
+}
+
+/// A workload of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name, as in `slice:16`.
+    pub name: &'static str,
+    /// What stands behind the colon; empty when nothing does.
+    pub arguments: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// The keys that it understands, besides [`COMMON_PARAMETERS`].
+    pub parameters: &'static [Parameter],
+    build: fn(&mut Call<'_, '_>) -> Workload,
+}
+
+/// Keys that every workload of the library understands.
+pub const COMMON_PARAMETERS: &[Parameter] =
+    &[Parameter { name: "duration", default: "10s", help: "how long the workload runs" }];
+
+const ENTRIES: &[Entry] = &[load::BENCH_LOAD, load::HOGS, load::MIX, slice::SLICE, load::SLEEPERS];
+
+/// All workloads of the library, by name.
+pub fn entries() -> &'static [Entry] {
+    ENTRIES
+}
+
+/// Builds a workload from a specification: `name[:arguments][,key=value]…`, several joined by `+`.
+///
+/// ```
+/// let workload = fairground_workload::from_spec("hogs:2,nice=5 + sleepers:3,run=20us,sleep=1ms")?;
+/// assert_eq!(workload.tasks.len(), 2);
+/// # Ok::<(), fairground_workload::WorkloadError>(())
+/// ```
+///
+/// # Errors
+/// All problems of the specification, with their columns (the specification is line 1 of its text).
+pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
+    let source = Source::new(SPECIFICATION, text);
+    let mut problems = Vec::new();
+    let mut parts = Vec::new();
+    let mut durations: Vec<(u64, Piece<'_>)> = Vec::new();
+    for piece in Piece::whole(text).split(|c| c == '+') {
+        let Some(mut call) = Call::read(&piece, ENTRIES, &source, &mut problems) else { continue };
+        let mut workload = (call.entry.build)(&mut call);
+        if let Some(value) = call.value("duration") {
+            workload.duration_ns = call.time("duration", workload.duration_ns);
+            durations.push((workload.duration_ns, value));
+        }
+        parts.push(workload);
+    }
+    if let [(first_ns, _), rest @ ..] = durations.as_slice()
+        && let Some((_, piece)) = rest.iter().find(|(ns, _)| ns != first_ns)
+    {
+        let message = "two different durations for one workload".to_owned();
+        let help = "write `duration` once".to_owned();
+        problems.push(source.diagnostic(piece.span.clone(), message, help));
+    }
+    if !problems.is_empty() {
+        return Err(WorkloadError::new(problems));
+    }
+    let longest_ns = parts.iter().map(|part| part.duration_ns).max().unwrap_or(0);
+    let mut parts = parts.into_iter();
+    let Some(mut workload) = parts.next() else {
+        let help = "name a workload, as in `hogs:3`".to_owned();
+        let problem = source.diagnostic(0..0, "the specification is empty".into(), help);
+        return Err(WorkloadError::new(vec![problem]));
+    };
+    for part in parts {
+        join(&mut workload, part);
+    }
+    workload.name =
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(64).collect();
+    workload.duration_ns = durations.first().map_or(longest_ns, |&(ns, _)| ns);
+    check(&workload)?;
+    Ok(workload)
+}
+
+/// Puts the tasks of one workload beside those of another.
+fn join(into: &mut Workload, part: Workload) {
+    let (tasks, pipes) = (into.tasks.len(), into.pipes.len());
+    let (queues, timers) = (into.queues.len(), into.timers.len());
+    for mut task in part.tasks {
+        for program in [&mut task.program, &mut task.on_signal] {
+            shift(program, tasks, pipes, queues, timers);
+        }
+        task.name = free_name(into.tasks.iter().map(|task| &task.name), task.name);
+        into.tasks.push(task);
+    }
+    for mut pipe in part.pipes {
+        pipe.name = free_name(into.pipes.iter().map(|pipe| &pipe.name), pipe.name);
+        into.pipes.push(pipe);
+    }
+    for mut queue in part.queues {
+        queue.name = free_name(into.queues.iter().map(|queue| &queue.name), queue.name);
+        into.queues.push(queue);
+    }
+    for mut timer in part.timers {
+        timer.name = free_name(into.timers.iter().map(|timer| &timer.name), timer.name);
+        into.timers.push(timer);
+    }
+    into.description = format!("{}; {}", into.description, part.description);
+}
+
+/// The name, or `name-2`, `name-3` …
+fn free_name<'n>(taken: impl Iterator<Item = &'n String> + Clone, name: String) -> String {
+    let is_taken = |candidate: &str| taken.clone().any(|taken| taken == candidate);
+    if !is_taken(&name) {
+        return name;
+    }
+    let mut number = 2_usize;
+    loop {
+        let candidate = format!("{name}-{number}");
+        if !is_taken(&candidate) {
+            return candidate;
+        }
+        number += 1;
+    }
+}
+
+/// Moves the references of a program behind what another workload already has.
+fn shift(program: &mut Program, tasks: usize, pipes: usize, queues: usize, timers: usize) {
+    for op in program {
+        match op {
+            Op::TimerWait(timer) => *timer += timers,
+            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => *pipe += pipes,
+            Op::Send(queue) | Op::Receive(queue, _) => *queue += queues,
+            Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => *task += tasks,
+            Op::Loop(_, body) => shift(body, tasks, pipes, queues, timers),
+            _ => {}
+        }
+    }
+}
+
+/// A group that starts at once, at nice 0, anywhere.
+fn group(name: &str, count: u32, program: Program) -> TaskSpec {
+    TaskSpec {
+        name: name.to_owned(),
+        count,
+        nice: 0,
+        cpus: None,
+        start_ns: Some(0),
+        program,
+        on_signal: Program::new(),
+    }
+}
+
+/// A workload of groups that share nothing.
+fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
+    Workload {
+        name: String::new(),
+        description,
+        duration_ns: 10_000_000_000,
+        tasks,
+        pipes: Vec::new(),
+        queues: Vec::new(),
+        timers: Vec::new(),
+    }
+}

@@ -1,0 +1,133 @@
+//! The measuring program of the report on CFS of 2009-05-28 (A. Gruenbacher's `slice`).
+//!
+//! A parent forks N workers, each an endless loop, then (N+7)/8 sleepers. Once a second it signals every worker and
+//! receives N messages. A worker answers from its signal handler, so that it answers when it is next scheduled: the
+//! reporting interval is a second and the time until all have run. The marks `answer` (in each handler, before the
+//! message) and `report` (when all answers are in) let the analysis compute the program's own figure.
+
+use super::spec::Call;
+use super::{COUNT_MAX, Entry, Parameter, group, independent};
+use crate::limits::CPU_MAX;
+use crate::model::{CpuList, Duration, Op, Queue, Role, TaskSpec, Workload};
+
+/// CPU time of a sleeper in each round, ns: the system call and the wake-up path that the task itself pays, a few
+/// thousand instructions. The costs of switching and waking are the machine's, not the workload's.
+const SLEEPER_RUN_NS: u64 = 2_000;
+
+/// The `slice` program.
+pub(super) const SLICE: Entry = Entry {
+    name: "slice",
+    arguments: "N",
+    summary: "the time-slice program of 2009: N hogs that report each second, (N+7)/8 sleepers of 1 ms",
+    parameters: &[
+        Parameter { name: "report", default: "1s", help: "the parent's sleep between two reports" },
+        Parameter { name: "sleep", default: "1ms", help: "the sleepers' sleep" },
+        Parameter {
+            name: "sleeper_run",
+            default: "2us",
+            help: "CPU time of a sleeper in each round; 0s: none",
+        },
+        Parameter {
+            name: "sleepers",
+            default: "free",
+            help: "where they run: free, shared (all on one CPU) or spread (the k-th on CPU k)",
+        },
+        Parameter {
+            name: "sleepers_cpu",
+            default: "0",
+            help: "the CPU that shared sleepers are pinned to; implies sleepers=shared",
+        },
+    ],
+    build,
+};
+
+/// Where the sleepers may run.
+enum Placement {
+    Free,
+    Shared(u32),
+    Spread,
+}
+
+fn build(call: &mut Call<'_, '_>) -> Workload {
+    let count = call.count("the number of workers", COUNT_MAX / 2);
+    let report_ns = call.time("report", 1_000_000_000);
+    let sleep_ns = call.time("sleep", 1_000_000);
+    let run_ns = call.time("sleeper_run", SLEEPER_RUN_NS);
+    if sleep_ns == 0 || report_ns == 0 {
+        let help = "write a time above 0, as in `sleep=1ms`".to_owned();
+        call.problem(call.name.span.clone(), "a sleep of 0 is no sleep".to_owned(), help);
+    }
+    let mut worker = group("worker", count, vec![Op::RunForever]);
+    worker.start_ns = None;
+    worker.on_signal = vec![Op::Mark("answer".to_owned()), Op::Send(0)];
+    let sleepers = sleepers(call, count.div_ceil(8), run_ns, sleep_ns);
+
+    // The groups: 0 the parent, 1 the workers, from 2 on the sleepers.
+    let mut program = vec![Op::Fork(1)];
+    program.extend((0..sleepers.len()).map(|index| Op::Fork(2 + index)));
+    program.push(Op::Loop(
+        None,
+        vec![
+            Op::Sleep(Duration::Fixed(report_ns)),
+            Op::Signal(Role::All(1)),
+            Op::Receive(0, count),
+            Op::Mark("report".to_owned()),
+        ],
+    ));
+    let mut tasks = vec![group("slice", 1, program), worker];
+    tasks.extend(sleepers);
+    let description = "the time-slice program of 2009-05-28: hogs that report, and sleepers";
+    let mut workload = independent(description.to_owned(), tasks);
+    workload.queues.push(Queue { name: "answers".to_owned(), capacity: None, initial: 0 });
+    workload.duration_ns = 20_000_000_000;
+    workload
+}
+
+/// (N+7)/8 sleepers: one group, or one each when each has a CPU of its own.
+fn sleepers(call: &mut Call<'_, '_>, count: u32, run_ns: u64, sleep_ns: u64) -> Vec<TaskSpec> {
+    let mut body = vec![Op::Sleep(Duration::Fixed(sleep_ns))];
+    if run_ns > 0 {
+        body.push(Op::Run(Duration::Fixed(run_ns)));
+    }
+    let sleeper = |name: &str, count: u32, cpu: Option<u32>| {
+        let mut sleeper = group(name, count, vec![Op::Loop(None, body.clone())]);
+        sleeper.start_ns = None;
+        sleeper.cpus = cpu.map(|cpu| CpuList(vec![(cpu, cpu)]));
+        sleeper
+    };
+    match placement(call, count) {
+        Placement::Free => vec![sleeper("sleeper", count, None)],
+        Placement::Shared(cpu) => vec![sleeper("sleeper", count, Some(cpu))],
+        Placement::Spread => {
+            (0..count).map(|k| sleeper(&format!("sleeper-{k}"), 1, Some(k))).collect()
+        }
+    }
+}
+
+fn placement(call: &mut Call<'_, '_>, count: u32) -> Placement {
+    let word = call.value("sleepers");
+    let cpu = call.value("sleepers_cpu").map(|piece| {
+        let cpu = call.number("the CPU", &piece, 0, i64::from(CPU_MAX));
+        (u32::try_from(cpu).unwrap_or(0), piece)
+    });
+    match (word.as_ref().map(|piece| piece.text), cpu) {
+        (None | Some("shared"), Some((cpu, _))) => Placement::Shared(cpu),
+        (None | Some("free"), None) => Placement::Free,
+        (Some("shared"), None) => Placement::Shared(0),
+        (Some("spread"), None) if count <= CPU_MAX + 1 => Placement::Spread,
+        (Some("spread" | "free"), Some((_, piece))) => {
+            let help = "write `sleepers=shared,sleepers_cpu=1`, or leave `sleepers_cpu` out";
+            let message = "`sleepers_cpu` is for shared sleepers only".to_owned();
+            call.problem(piece.span, message, help.to_owned());
+            Placement::Free
+        }
+        _ => {
+            if let Some(piece) = word {
+                let message = format!("`sleepers={}` is not possible here", piece.text);
+                let help = "write free, shared, or spread (at most one sleeper a CPU)".to_owned();
+                call.problem(piece.span, message, help);
+            }
+            Placement::Free
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The workloads of the library.
+
+use fairground_workload::{Op, describe, from_spec, library, parse, to_toml};
+
+fn shown(spec: &str) -> String {
+    let workload = from_spec(spec).unwrap_or_else(|error| panic!("{error}"));
+    let text = to_toml(&workload);
+    assert_eq!(parse("shown.toml", &text).as_ref(), Ok(&workload), "{text}");
+    format!("{text}\n# {}\n", describe(&workload).join("\n# "))
+}
+
+#[test]
+fn slice_as_a_file() {
+    insta::assert_snapshot!(shown("slice:16"));
+}
+
+#[test]
+fn slice_with_sleepers_on_their_own_cpus() {
+    insta::assert_snapshot!(shown("slice:16,sleepers=spread"));
+}
+
+#[test]
+fn a_joined_workload() {
+    insta::assert_snapshot!(shown(
+        "hogs:2,nice=5 + sleepers:3,run=20us,sleep=1ms,cpus=0-1 + slice:4 + hogs:1,duration=3s"
+    ));
+}
+
+#[test]
+fn a_mix_as_the_runs_of_real_kernels_name_it() {
+    insta::assert_snapshot!(shown("mix 8 2:0:0:0 1:5:0:0 2:0:100:900"));
+}
+
+#[test]
+fn slice_has_a_sleeper_for_each_eight_workers_or_fewer() {
+    for workers in 1..=64 {
+        for placement in ["free", "shared", "spread"] {
+            let spec = format!("slice:{workers},sleepers={placement}");
+            let workload = from_spec(&spec).unwrap_or_else(|error| panic!("{error}"));
+            let sleepers = workload.tasks.iter().filter(|task| task.name.starts_with("sleeper"));
+            let count: u32 = sleepers.map(|task| task.count).sum();
+            assert_eq!(count, (workers + 7) / 8, "{spec}");
+        }
+    }
+}
+
+#[test]
+fn slice_asks_as_many_workers_as_it_waits_for() {
+    let workload = from_spec("slice:16").unwrap_or_else(|error| panic!("{error}"));
+    let Some(Op::Loop(None, body)) = workload.tasks[0].program.last() else {
+        panic!("the parent loops")
+    };
+    assert!(body.contains(&Op::Receive(0, workload.tasks[1].count)));
+    assert_eq!(workload.tasks[1].on_signal, [Op::Mark("answer".into()), Op::Send(0)]);
+}
+
+#[test]
+fn the_benchmark_loads_every_cpu() {
+    let count = |spec: &str| from_spec(spec).map(|w| w.tasks[0].count);
+    assert_eq!(count("bench-load:hogs,cpus=256"), Ok(512));
+    assert_eq!(count("bench-load:sleepers,cpus=256"), Ok(1024));
+}
+
+#[test]
+fn the_list() {
+    let lines = library::entries().iter().map(|entry| {
+        let parameters = entry.parameters.iter();
+        let parameters = parameters.map(|p| format!("    {}={}: {}\n", p.name, p.default, p.help));
+        format!(
+            "{}:{}  {}\n{}",
+            entry.name,
+            entry.arguments,
+            entry.summary,
+            parameters.collect::<String>()
+        )
+    });
+    insta::assert_snapshot!(lines.collect::<String>());
+}
+
+#[test]
+fn bad_specifications() {
+    let specs = [
+        "",
+        "hogs",
+        "hogs:",
+        "hogs:x",
+        "hogs:0",
+        "hog:3",
+        "hogs:3,nice",
+        "hogs:3,nise=3",
+        "hogs:3:21",
+        "hogs:3:1,nice=2",
+        "hogs:3 + ",
+        "sleepers:2,sleep=1 + hogs:2,cpus=a",
+        "sleepers:2,sleep=0s",
+        "slice:16,sleepers=spred",
+        "slice:16,sleepers=spread,sleepers_cpu=1",
+        "mix 8 2:0:0",
+        "mix",
+        "bench-load:hog",
+        "hogs:1,duration=1s + hogs:1,duration=2s",
+        "hogs:1000000 + hogs:1",
+    ];
+    let messages = specs.map(|spec| match from_spec(spec) {
+        Ok(_) => panic!("{spec} is bad on purpose"),
+        Err(error) => format!("### {spec}\n{error}\n"),
+    });
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_specification_panics(spec in "[a-z:,=+0-9 äß-]{0,30}") {
+        let _ = from_spec(&spec);
+    }
+
+    #[test]
+    fn no_likely_specification_panics(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "hogs", "sleepers", "slice", "mix", "bench-load", ":", ",", "+", "=", " ", "3", "-5", "0",
+                "nice", "cpus", "1ms", "sleep", "run", "duration", "2:0:100:900", "spread", "hogs:2", "é",
+            ]),
+            0..12,
+        )
+    ) {
+        let _ = from_spec(&parts.concat());
+    }
+}
