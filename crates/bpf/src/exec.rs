@@ -10,7 +10,7 @@ use crate::trap::{Trap, TrapKind};
 use crate::vm::{Context, FRAME_BYTES, MAX_FRAMES, STACK_LOW, Vm};
 use crate::{interp, jit};
 
-/// Runs `function` with r1…r5 on the frame at `Vm::sp`.
+/// Runs `function` with r1…r5 on the frame at `Vm::sp`. The outermost call runs inside [`jit::catching`].
 ///
 /// # Safety
 /// `vm` is the control block of a live instance of `H` whose host is set; no reference to its core, host or block is in use;
@@ -83,13 +83,14 @@ impl<H: Host> Call<H> {
     pub(crate) fn callback(&mut self, function: usize, args: [u64; 5]) -> Result<u64, Trap> {
         // SAFETY: by the contract of `new`; no borrow from `self` is alive.
         unsafe {
-            let sp = (*self.vm).sp;
+            let (sp, entry_sp) = ((*self.vm).sp, (*self.vm).entry_sp);
             let result = if (*self.vm).fuel < 0 {
                 Err(out_of_fuel::<H>(self.vm))
             } else {
                 invoke::<H>(self.vm, function, &args)
             };
             (*self.vm).sp = sp;
+            (*self.vm).entry_sp = entry_sp;
             result
         }
     }

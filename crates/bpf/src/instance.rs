@@ -10,6 +10,7 @@ use crate::env::{FuncRef, Host};
 use crate::exec;
 use crate::helpers::Timers;
 use crate::image::Image;
+use crate::jit;
 use crate::layout::Place;
 use crate::maps::Maps;
 use crate::memory::{Memory, NULL_BYTES};
@@ -226,7 +227,8 @@ impl<H: Host> Instance<H> {
         block.sp = STACK_TOP;
         block.host = (&raw mut *host).cast::<c_void>();
         // SAFETY: `vm` is this instance's control block, its host is set, the function exists.
-        let result = unsafe { exec::invoke::<H>(self.vm, function, args) };
+        let result =
+            jit::catching(self.vm, || unsafe { exec::invoke::<H>(self.vm, function, args) });
         // SAFETY: as above; the call is over.
         self.insns += (fuel - unsafe { (*self.vm).fuel }) as u64;
         if result.is_err() {

@@ -166,7 +166,7 @@ fn function(
     Ok(Compiled { entry: std::ptr::null(), bytes, faults })
 }
 
-/// Runs compiled code on the frame at `Vm::sp`.
+/// Runs compiled code on the frame at `Vm::sp`, inside [`catching`](super::catching).
 ///
 /// # Safety
 /// As [`crate::exec::invoke`].
@@ -178,8 +178,8 @@ pub(crate) unsafe fn run<H: Host>(
     args: &[u64; 5],
 ) -> Result<u64, Trap> {
     let entry = code.functions[function].entry;
-    // SAFETY: the entry is of finished code; `vm` is alive by contract; faults are caught.
-    let outcome = entry::catching(vm, || unsafe { entry::enter(vm, entry, args) });
+    // SAFETY: the entry is of finished code; `vm` is alive by contract; the outermost call catches faults.
+    let outcome = unsafe { entry::enter(vm, entry, args) };
     if outcome.trapped == 0 {
         return Ok(outcome.value);
     }

@@ -23,7 +23,8 @@ pub(super) struct Outcome {
     pub(super) trapped: u64,
 }
 
-/// Calls generated code with r10 from `Vm::sp` and r1…r5 from `args`.
+/// Calls generated code with r10 from `Vm::sp` and r1…r5 from `args`. Sets `Vm::entry_sp`; whoever calls from inside another
+/// call restores it.
 ///
 /// # Safety
 /// `code` is a compiled function's entry, `vm` its control block, and faults are caught.
@@ -40,8 +41,6 @@ pub(super) unsafe extern "sysv64" fn enter(
         "push r13",
         "push r14",
         "push r15",
-        "push qword ptr [rdi + {entry_sp}]",
-        "push rdi",
         "mov [rdi + {entry_sp}], rsp",
         "push qword ptr [rdx + 32]",
         "mov rax, rsi",
@@ -53,8 +52,6 @@ pub(super) unsafe extern "sysv64" fn enter(
         "call rax",
         "add rsp, 8",
         "xor edx, edx",
-        "pop rdi",
-        "pop qword ptr [rdi + {entry_sp}]",
         "pop r15",
         "pop r14",
         "pop r13",
@@ -76,8 +73,6 @@ pub(super) unsafe extern "sysv64" fn landing(vm: *mut Vm) -> ! {
     naked_asm!(
         "mov rsp, [rdi + {entry_sp}]",
         "mov edx, 1",
-        "pop rdi",
-        "pop qword ptr [rdi + {entry_sp}]",
         "pop r15",
         "pop r14",
         "pop r13",
@@ -94,9 +89,9 @@ thread_local! {
     static RUNNING: Cell<*mut Vm> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Runs `body` with faults of `vm`'s code caught on this thread.
+/// Runs the outermost `body` with faults of `vm`'s code caught on this thread.
 #[inline]
-pub(super) fn catching<T>(vm: *mut Vm, body: impl FnOnce() -> T) -> T {
+pub(crate) fn catching<T>(vm: *mut Vm, body: impl FnOnce() -> T) -> T {
     RUNNING.with(|running| {
         let outer = running.replace(vm);
         let result = body();

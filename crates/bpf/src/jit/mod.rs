@@ -17,12 +17,14 @@ mod translate;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) use compile::{Code, compile, run};
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) use entry::catching;
 
 /// Whether this processor and system have the JIT.
 pub(crate) const SUPPORTED: bool = cfg!(all(target_arch = "x86_64", target_os = "linux"));
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-pub(crate) use absent::{Code, compile, run};
+pub(crate) use absent::{Code, catching, compile, run};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod absent {
@@ -39,6 +41,11 @@ mod absent {
         pub(crate) fn range(&self) -> (u64, u64) {
             match *self {}
         }
+    }
+
+    /// There is nothing to catch: the interpreter checks each access.
+    pub(crate) fn catching<T>(_vm: *mut Vm, body: impl FnOnce() -> T) -> T {
+        body()
     }
 
     pub(crate) fn compile<H: Host>(_image: &Image<H>) -> Result<Code, String> {
