@@ -1,0 +1,196 @@
+//! Why an object could not be loaded, told for people: which file, where in it, what is wrong, what to do.
+
+use std::fmt;
+
+/// An object that could not be parsed, linked or compiled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct LoadError {
+    /// The name that was given to [`Object::parse`](crate::Object::parse): usually the file's path.
+    pub file: String,
+    /// Where in the file, as far as it is known.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub cause: LoadCause,
+}
+
+/// A place in an object file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A byte of a section.
+    Section {
+        /// The section's name.
+        section: String,
+        /// Byte offset in the section.
+        offset: u64,
+    },
+    /// An instruction of a function.
+    Instruction {
+        /// The function's symbol.
+        function: String,
+        /// The function's section.
+        section: String,
+        /// Slot of the instruction, counted from the function's start.
+        slot: usize,
+    },
+    /// A map, a variable or another symbol.
+    Symbol(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Section { section, offset } => write!(f, "section {section}, byte {offset:#x}"),
+            Self::Instruction { function, section, slot } => {
+                write!(f, "function {function} (section {section}), instruction {slot}")
+            }
+            Self::Symbol(name) => write!(f, "symbol {name}"),
+        }
+    }
+}
+
+/// What is wrong with an object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadCause {
+    /// Not an ELF file at all.
+    #[error("this is not an ELF object file ({0})")]
+    NotElf(String),
+    /// An ELF file for another machine.
+    #[error("this is an ELF file for machine {machine} ({class}-bit), not for BPF")]
+    WrongMachine {
+        /// `e_machine`.
+        machine: u16,
+        /// 32 or 64.
+        class: u8,
+    },
+    /// A BPF object in the other byte order.
+    #[error("this BPF object is big-endian")]
+    BigEndian,
+    /// The file ends before its tables do, or its tables contradict each other.
+    #[error("the file is damaged: {0}")]
+    Damaged(String),
+    /// No `.BTF` section.
+    #[error("the object has no BTF (type information)")]
+    NoBtf,
+    /// The type information contradicts itself.
+    #[error("the type information (BTF) is damaged: {0}")]
+    BadBtf(String),
+    /// An instruction that no BPF machine would run.
+    #[error("invalid instruction: {0}")]
+    BadInstruction(String),
+    /// A relocation that leads nowhere.
+    #[error("invalid relocation: {0}")]
+    BadRelocation(String),
+    /// A map definition that cannot be read.
+    #[error("invalid map definition: {0}")]
+    BadMap(String),
+    /// A legitimate thing that this loader does not do.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// A named limit is exceeded.
+    #[error("{what}: {value} exceeds the limit of {limit}")]
+    Limit {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        value: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// A kernel function that the environment does not have.
+    #[error("it calls the kernel function `{name}`, which this kernel does not have")]
+    UnknownKfunc {
+        /// Its name.
+        name: String,
+        /// The nearest name that the environment has, if one is near.
+        nearest: Option<String>,
+    },
+    /// A kernel variable or configuration value that the environment does not have.
+    #[error("it needs the {kind} `{name}`, which this kernel does not have")]
+    UnknownExtern {
+        /// `kernel variable` or `configuration value`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The engine could not compile the program.
+    #[error("it cannot be compiled: {0}")]
+    Engine(String),
+}
+
+impl LoadCause {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::NotElf(_) | Self::WrongMachine { .. } => {
+                "compile the scheduler with `clang -target bpf -g -O2 -c`".into()
+            }
+            Self::BigEndian => {
+                "compile with `-target bpfel` (little-endian); big-endian objects are not supported"
+                    .into()
+            }
+            Self::Damaged(_) | Self::BadBtf(_) | Self::BadRelocation(_) => {
+                "build the object again; the file may have been cut short or edited".into()
+            }
+            Self::NoBtf => "compile with `-g`, and do not strip the object's .BTF section".into(),
+            Self::BadInstruction(_) => {
+                "compile with `clang -target bpf -mcpu=v3` or `-mcpu=v4`; a kernel would refuse this \
+                 program too"
+                    .into()
+            }
+            Self::BadMap(_) => {
+                "declare the map as libbpf wants it: `struct { __uint(type, …); __type(key, …); … } \
+                 name SEC(\".maps\");`"
+                    .into()
+            }
+            Self::Unsupported(_) => "do without it, or run the object on a real kernel".into(),
+            Self::Limit { .. } => "make the program smaller, or split it".into(),
+            Self::UnknownKfunc { nearest: Some(name), .. } => {
+                format!("did you mean `{name}`? otherwise declare it `__weak` and test bpf_ksym_exists()")
+            }
+            Self::UnknownKfunc { nearest: None, .. } => {
+                "declare it `__weak` and test bpf_ksym_exists(), or do without it".into()
+            }
+            Self::UnknownExtern { .. } => "declare it `__weak`, or do without it".into(),
+            Self::Engine(_) => "report it with the object attached".into(),
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file)?;
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{}; {}", self.cause, self.cause.remedy())
+    }
+}
+
+/// A fault whose file is not known yet: inner functions return it, [`Object::parse`](crate::Object::parse) and
+/// [`link`](crate::link()) add the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) place: Option<Place>,
+    pub(crate) cause: LoadCause,
+}
+
+impl Fault {
+    pub(crate) fn at_section(section: &str, offset: u64, cause: LoadCause) -> Self {
+        Self { place: Some(Place::Section { section: section.into(), offset }), cause }
+    }
+
+    pub(crate) fn at_symbol(name: &str, cause: LoadCause) -> Self {
+        Self { place: Some(Place::Symbol(name.into())), cause }
+    }
+
+    pub(crate) fn in_file(self, file: &str) -> LoadError {
+        LoadError { file: file.into(), place: self.place, cause: self.cause }
+    }
+}
+
+impl From<LoadCause> for Fault {
+    fn from(cause: LoadCause) -> Self {
+        Self { place: None, cause }
+    }
+}
