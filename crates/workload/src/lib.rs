@@ -14,6 +14,7 @@ pub mod library;
 pub mod limits;
 mod model;
 mod parse;
+mod replay;
 mod spans;
 mod units;
 mod write;
@@ -27,4 +28,5 @@ pub use model::{
     Timer, TimerId, Workload,
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, parse};
+pub use replay::{ReplayBuilder, ReplayNotes};
 pub use write::to_toml;

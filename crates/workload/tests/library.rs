@@ -39,7 +39,7 @@ fn slice_has_a_sleeper_for_each_eight_workers_or_fewer() {
             let workload = from_spec(&spec).unwrap_or_else(|error| panic!("{error}"));
             let sleepers = workload.tasks.iter().filter(|task| task.name.starts_with("sleeper"));
             let count: u32 = sleepers.map(|task| task.count).sum();
-            assert_eq!(count, (workers + 7) / 8, "{spec}");
+            assert_eq!(count, u32::div_ceil(workers, 8), "{spec}");
         }
     }
 }

@@ -126,17 +126,18 @@ fn sleepers(call: &mut Call<'_, '_>) -> Workload {
     independent(description, vec![sleeper])
 }
 
-fn mix(call: &mut Call<'_, '_>) -> Workload {
+fn mix<'t>(call: &mut Call<'t, '_>) -> Workload {
     let words = match &call.arguments {
         Some(arguments) => arguments.split(char::is_whitespace),
         None => Vec::new(),
     };
-    let mut words: Vec<Piece<'_>> = words.into_iter().filter(|w| !w.text.is_empty()).collect();
+    let mut words: Vec<Piece<'t>> = words.into_iter().filter(|w| !w.text.is_empty()).collect();
     let mut duration_ns = 10_000_000_000;
     if words.first().is_some_and(|word| !word.text.contains(':')) {
         let seconds = words.remove(0);
         let number = call.number("the number of seconds", &seconds, 1, 1_000_000);
         duration_ns = u64::try_from(number).unwrap_or(1) * 1_000_000_000;
+        call.duration = Some((duration_ns, seconds));
     }
     if words.is_empty() {
         let help = format!("write {}, as in `mix 8 2:0:0:0 1:5:0:0`", call.usage());

@@ -73,6 +73,9 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
             workload.duration_ns = call.time("duration", workload.duration_ns);
             durations.push((workload.duration_ns, value));
         }
+        if let Some((ns, piece)) = call.duration.take() {
+            durations.push((ns, piece));
+        }
         parts.push(workload);
     }
     if let [(first_ns, _), rest @ ..] = durations.as_slice()

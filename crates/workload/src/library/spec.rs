@@ -61,6 +61,8 @@ pub(super) struct Call<'t, 's> {
     pub(super) entry: &'static Entry,
     pub(super) name: Piece<'t>,
     pub(super) arguments: Option<Piece<'t>>,
+    /// The length of the run where the arguments say it.
+    pub(super) duration: Option<(u64, Piece<'t>)>,
     options: Vec<(Piece<'t>, Piece<'t>)>,
     source: &'s Source<'s>,
     pub(super) problems: &'s mut Vec<Diagnostic>,
@@ -89,7 +91,8 @@ impl<'t, 's> Call<'t, 's> {
             problems.push(source.diagnostic(name.span, message, help));
             return None;
         };
-        let mut call = Self { entry, name, arguments, options: Vec::new(), source, problems };
+        let (options, duration) = (Vec::new(), None);
+        let mut call = Self { entry, name, arguments, duration, options, source, problems };
         for part in parts {
             call.option(&part);
         }
@@ -171,6 +174,9 @@ impl<'t, 's> Call<'t, 's> {
     }
 
     pub(super) fn cpus(&mut self, key: &'static str) -> Option<CpuList> {
+        if self.value(key)?.text == "any" {
+            return None;
+        }
         self.converted(key, parse_cpus)
     }
 

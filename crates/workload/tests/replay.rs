@@ -1,0 +1,256 @@
+//! Workloads from recordings: what was seen comes back.
+
+use std::collections::BTreeMap;
+
+use fairground_workload::{Duration, Op, ReplayBuilder, ReplayNotes, Workload, parse, to_toml};
+use proptest::prelude::*;
+
+fn finished(builder: ReplayBuilder) -> (Workload, ReplayNotes) {
+    builder.finish().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run_ns(workload: &Workload, group: usize) -> u64 {
+    let runs = workload.tasks[group].program.iter().map(|op| match op {
+        Op::Run(Duration::Fixed(ns)) => *ns,
+        _ => 0,
+    });
+    runs.sum()
+}
+
+/// Two CPUs: a reader that a writer wakes, a timer's sleeper, a forked child, and a hog that was there before.
+#[test]
+fn a_recording_by_hand() {
+    let mut replay = ReplayBuilder::new(2);
+    replay.name("by hand").task(1, 10, "writer", 0).task(2, 11, "reader", 5);
+    replay.task(3, 12, "hog", 0).task(4, 13, "child", 0).task(5, 7, "kworker/0:1", 0);
+    replay.switch(1_000, 0, 0, false, false, 1);
+    // The reader was blocked from the start. The writer runs 4 us before it wakes it, and 1 us behind that.
+    replay.waking(5_000, 0, Some(1), 2);
+    replay.switch(6_000, 0, 1, true, false, 2);
+    // The first event of CPU 1: the hog ran there since 1,000.
+    replay.switch(9_000, 1, 3, false, false, 5);
+    replay.switch(9_500, 1, 5, true, false, 3);
+    // An interrupt ends the writer's sleep of 4 us; it runs 3 us later.
+    replay.waking(10_000, 0, None, 1);
+    replay.switch(13_000, 0, 2, true, false, 1);
+    replay.fork(14_000, 1, 4);
+    replay.switch(15_000, 0, 1, false, true, 4);
+    replay.exit(15_500, 4);
+    replay.switch(16_000, 0, 4, false, true, 0);
+    replay.switch(20_000, 1, 3, false, false, 0);
+    let (workload, notes) = finished(replay);
+    insta::assert_snapshot!(format!("{}\n{notes}", to_toml(&workload)));
+    assert!(!notes.has_gaps());
+}
+
+#[test]
+fn a_wake_up_before_the_block_is_a_message_or_nothing() {
+    let mut replay = ReplayBuilder::new(2);
+    replay.switch(0, 0, 0, false, false, 1).switch(0, 1, 0, false, false, 2);
+    // 2 wakes 1 while 1 still runs, on its way to sleep.
+    replay.waking(1_000, 1, Some(2), 1);
+    replay.switch(2_000, 0, 1, true, false, 0).switch(3_000, 0, 0, false, false, 1);
+    // The same by an interrupt, and once more where it does not block at all.
+    replay.waking(4_000, 0, None, 1);
+    replay.switch(5_000, 0, 1, true, false, 0).switch(6_000, 0, 0, false, false, 1);
+    replay.waking(7_000, 1, Some(2), 1);
+    replay.switch(8_000, 0, 1, false, false, 0).switch(9_000, 0, 0, false, false, 1);
+    replay.switch(10_000, 0, 1, true, false, 0).switch(10_000, 1, 2, false, false, 0);
+    let (workload, notes) = finished(replay);
+    let run = |ns| Op::Run(Duration::Fixed(ns));
+    assert_eq!(
+        workload.tasks[0].program,
+        [run(2_000), Op::Receive(0, 1), run(2_000 + 2_000 + 1_000)]
+    );
+    assert_eq!(workload.tasks[1].program, [run(1_000), Op::Send(0), run(9_000)]);
+    assert_eq!((notes.messages, notes.missing_wakes), (1, 0));
+}
+
+#[test]
+fn what_is_missing_is_counted() {
+    let mut replay = ReplayBuilder::new(2);
+    replay.lost(7).switch(0, 0, 0, false, false, 1);
+    replay.switch(1_000, 0, 1, true, false, 0);
+    // No event woke it.
+    replay.switch(5_000, 0, 0, false, false, 1);
+    // Somebody else leaves the CPU.
+    replay.switch(6_000, 0, 2, true, false, 0);
+    // The waker does not run; time goes back.
+    replay.waking(5_500, 1, Some(1), 2);
+    replay.fork(7_000, 1, 3).switch(8_000, 0, 0, false, false, 3);
+    let (workload, notes) = finished(replay);
+    assert!(notes.has_gaps());
+    assert_eq!(notes.lost_events, 7);
+    assert_eq!(notes.missing_wakes, 1);
+    assert_eq!(notes.unmatched_switches, 2);
+    assert_eq!(notes.wakers_not_running, 1);
+    assert_eq!(notes.clock_jumps, 1);
+    assert_eq!(notes.unplaced_forks, 1);
+    assert_eq!(workload.tasks.last().map(|task| task.start_ns), Some(Some(7_000)));
+    insta::assert_snapshot!(notes.to_string());
+}
+
+#[test]
+fn an_empty_recording_is_an_error() {
+    let error = ReplayBuilder::new(4).finish().expect_err("nothing was recorded");
+    insta::assert_snapshot!(error.to_string());
+}
+
+/// What a task of the little machine does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Runnable,
+    On(usize),
+    Blocked,
+    Dead,
+}
+
+/// A little machine that makes consistent recordings, and its own books: CPU time per task.
+struct Machine {
+    now_ns: u64,
+    cpus: Vec<Option<usize>>,
+    states: Vec<State>,
+    since_ns: Vec<u64>,
+    run_ns: Vec<u64>,
+    replay: ReplayBuilder,
+}
+
+impl Machine {
+    fn new(cpus: usize, tasks: usize) -> Self {
+        let mut replay = ReplayBuilder::new(cpus as u32);
+        replay.window(0, 0);
+        Self {
+            now_ns: 0,
+            cpus: vec![None; cpus],
+            states: vec![State::Runnable; tasks],
+            since_ns: vec![0; tasks],
+            run_ns: vec![0; tasks],
+            replay,
+        }
+    }
+
+    fn id(task: Option<usize>) -> u32 {
+        task.map_or(0, |task| task as u32 + 1)
+    }
+
+    /// The CPU changes to some runnable task (or idles); what ran blocks, dies, or is preempted.
+    fn switch(&mut self, cpu: usize, choice: usize, how: u8) {
+        let runnable: Vec<usize> =
+            (0..self.states.len()).filter(|&t| self.states[t] == State::Runnable).collect();
+        let next = if runnable.is_empty() { None } else { Some(runnable[choice % runnable.len()]) };
+        let prev = self.cpus[cpu];
+        if prev.is_none() && next.is_none() {
+            return;
+        }
+        let (blocked, dead) = (how < 6, how == 6);
+        if let Some(prev) = prev {
+            self.run_ns[prev] += self.now_ns - self.since_ns[prev];
+            self.states[prev] = match (blocked, dead) {
+                (true, _) => State::Blocked,
+                (_, true) => State::Dead,
+                _ => State::Runnable,
+            };
+        }
+        if let Some(next) = next {
+            self.states[next] = State::On(cpu);
+            self.since_ns[next] = self.now_ns;
+        }
+        let (from, to) = (Self::id(prev), Self::id(next));
+        let real = prev.is_some();
+        self.replay.switch(self.now_ns, cpu as u32, from, blocked && real, dead && real, to);
+        self.cpus[cpu] = next;
+    }
+
+    /// Something wakes a task: what runs on the CPU, or an interrupt.
+    fn wake(&mut self, cpu: usize, choice: usize, interrupt: bool) {
+        let target = choice % self.states.len();
+        if matches!(self.states[target], State::Dead) {
+            return;
+        }
+        let waker = if interrupt { None } else { self.cpus[cpu] };
+        self.replay.waking(
+            self.now_ns,
+            cpu as u32,
+            waker.map(|waker| waker as u32 + 1),
+            target as u32 + 1,
+        );
+        if self.states[target] == State::Blocked {
+            self.states[target] = State::Runnable;
+        }
+    }
+
+    fn fork(&mut self, cpu: usize) {
+        if let Some(parent) = self.cpus[cpu] {
+            self.states.push(State::Runnable);
+            self.since_ns.push(0);
+            self.run_ns.push(0);
+            self.replay.fork(self.now_ns, parent as u32 + 1, self.states.len() as u32);
+        }
+    }
+
+    fn finish(mut self) -> (BTreeMap<String, u64>, ReplayBuilder) {
+        for cpu in 0..self.cpus.len() {
+            if let Some(task) = self.cpus[cpu] {
+                self.run_ns[task] += self.now_ns - self.since_ns[task];
+            }
+        }
+        self.replay.window(0, self.now_ns);
+        let named = |(task, ns): (usize, &u64)| (format!("task-{}", task + 1), *ns);
+        (self.run_ns.iter().enumerate().map(named).collect(), self.replay)
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_replay_holds_the_run_time_that_was_seen_and_cannot_lock_up(
+        cpus in 1_usize..5,
+        tasks in 1_usize..12,
+        steps in prop::collection::vec((0_u64..5_000, 0_u8..12, 0_usize..64, 0_u8..9), 0..400),
+    ) {
+        let mut machine = Machine::new(cpus, tasks);
+        for (ns, what, choice, how) in steps {
+            machine.now_ns += ns;
+            let cpu = choice % cpus;
+            match what {
+                0..6 => machine.switch(cpu, choice / cpus, how),
+                6..11 => machine.wake(cpu, choice / cpus, how < 3),
+                _ => machine.fork(cpu),
+            }
+        }
+        let (seen, replay) = machine.finish();
+        let total: u64 = seen.values().sum();
+        match replay.finish() {
+            Ok((workload, notes)) => {
+                prop_assert!(!notes.has_gaps(), "{notes}");
+                prop_assert_eq!(notes.run_ns, total);
+                for (group, task) in workload.tasks.iter().enumerate() {
+                    prop_assert_eq!(run_ns(&workload, group), seen[&task.name], "{}", &task.name);
+                }
+                prop_assert_eq!(parse("replay.toml", &to_toml(&workload)), Ok(workload));
+            }
+            Err(error) => {
+                prop_assert_eq!(total, 0, "{}", error);
+                prop_assert!(error.to_string().contains("holds no task"), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn no_recording_panics(
+        events in prop::collection::vec((0_u8..5, 0_u64..1_000, 0_u32..4, 0_u32..6, 0_u32..6, any::<u8>()), 0..200)
+    ) {
+        let mut replay = ReplayBuilder::new(2);
+        for (what, time_ns, cpu, a, b, flags) in events {
+            match what {
+                0 => replay.switch(time_ns, cpu, a, flags & 1 > 0, flags & 2 > 0, b),
+                1 => replay.waking(time_ns, cpu, (flags & 1 > 0).then_some(a), b),
+                2 => replay.fork(time_ns, a, b),
+                3 => replay.exit(time_ns, a),
+                _ => replay.running_at_start(cpu, a),
+            };
+        }
+        if let Err(error) = replay.finish() {
+            prop_assert!(error.to_string().contains("holds no task"), "{}", error);
+        }
+    }
+}
