@@ -102,7 +102,7 @@ static __always_inline u64 place_woken(struct cfs_queue *q, u32 cpu, struct cfs_
 }
 
 /* place_entity for a new task, task_fork_fair / task_new_fair: one slice to the right, and who goes first. */
-static __noinline u64 place_new(struct cfs_queue *q, u32 cpu, struct cfs_task *t)
+static __noinline u64 place_new(struct cfs_queue *q, u32 cpu, struct cfs_task *t, u32 pid)
 {
     u32 here = this_cpu();
     bool elsewhere = rule_fork_parent_queue && here != cpu;
@@ -120,6 +120,7 @@ static __noinline u64 place_new(struct cfs_queue *q, u32 cpu, struct cfs_task *t
 
         q->curr_vruntime = vruntime;
         vruntime = child;
+        q->fork_pid = pid;
     }
     return elsewhere ? migrated_vruntime(vruntime, here, cpu) : vruntime;
 }
@@ -141,7 +142,7 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
     t->inverse = nice_inverse[index];
     account_enqueue(q, t, cpu);
     if (t->is_new) {
-        vruntime = place_new(q, cpu, t);
+        vruntime = place_new(q, cpu, t, (u32)p->pid);
     } else if (enq_flags & SCX_ENQ_WAKEUP) {
         vruntime = place_woken(q, cpu, t, p->policy, vruntime);
         if (ADAPTIVE_GRAN)
@@ -175,6 +176,10 @@ static __always_inline bool wakeup_preempts(struct cfs_queue *q, u32 cpu, struct
     q->sync_pid = 0;
     if (NEXT_BUDDY)
         q->next_pid = pid;
+    if (q->fork_pid == pid) {
+        q->fork_pid = 0;
+        return true;
+    }
     if (sync)
         return false;
     if (q->curr_policy == SCHED_IDLE && policy != SCHED_IDLE)
@@ -183,11 +188,10 @@ static __always_inline bool wakeup_preempts(struct cfs_queue *q, u32 cpu, struct
         return false;
     if (time_diff(q->curr_vruntime, p->scx.dsq_vtime) <= (s64)granularity_against(q, cpu, t))
         return false;
-    if (LAST_BUDDY) {
-        if (!fits_latency(nr_running[cpu] + 1))
-            q->last_pid = q->curr_pid;
+    if (LAST_BUDDY && !fits_latency(nr_running[cpu] + 1))
+        q->last_pid = q->curr_pid;
+    if (rule_preemptor_is_next)
         q->next_pid = pid;
-    }
     return true;
 }
 
@@ -210,7 +214,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
         account_enqueue(q, t, cpu);
     }
     joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
-    note_inserted(q, vruntime);
+    note_inserted(&q->left, vruntime);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
     if (!joins) {
@@ -237,9 +241,9 @@ static __always_inline u32 pick(struct cfs_queue *q, u32 cpu, bool prev_runs)
     struct candidate prev = {};
 
     if (!q->next_pid && !q->last_pid && !q->skip_pid) {
-        if (!find_leftmost(q, cpu))
+        if (!find_leftmost(&q->left, cpu))
             return prev_runs ? q->curr_pid : 0;
-        if (prev_runs && time_diff(q->curr_vruntime, q->left_vruntime) < 0)
+        if (prev_runs && time_diff(q->curr_vruntime, q->left.vtime) < 0)
             return q->curr_pid;
         return ~0u;
     }
@@ -270,7 +274,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     if (pid) {
         bool moved = pid != ~0u && move_pid_to_local(cpu, pid);
 
-        q->left_state = LEFT_UNKNOWN;
+        forget_leftmost(&q->left);
         if (moved || scx_bpf_dsq_move_to_local(cpu)) {
             q->picked = true;
             return;
@@ -281,10 +285,10 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     mark_empty(cpu);
-    q->left_state = LEFT_UNKNOWN;
+    forget_leftmost(&q->left);
     victim = pull_task(cpu);
     if (victim >= 0)
-        queue_of((u32)victim)->left_state = LEFT_UNKNOWN;
+        forget_leftmost(&queue_of((u32)victim)->left);
 }
 
 /* set_next_entity: a task comes onto a CPU. */
@@ -319,8 +323,8 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     if (rule_min_vruntime == MIN_OF_TREE)
         update_min_vruntime(q, cpu);
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
-    if (!q->picked && nr_running[cpu] > 1 && find_leftmost(q, cpu) &&
-        time_diff(vruntime, q->left_vruntime) > (s64)(sched_wakeup_granularity_ns * tunable_factor()))
+    if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
+        time_diff(vruntime, q->left.vtime) > (s64)(sched_wakeup_granularity_ns * tunable_factor()))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }
@@ -352,7 +356,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
     }
     if (!rule_tick_checks_vruntime || ran_ns < sched_min_granularity_ns * tunable_factor())
         return;
-    if (find_leftmost(q, cpu) && time_diff(q->curr_vruntime, q->left_vruntime) > (s64)ideal_ns)
+    if (find_leftmost(&q->left, cpu) && time_diff(q->curr_vruntime, q->left.vtime) > (s64)ideal_ns)
         scx_bpf_task_set_slice(p, 0);
 }
 
@@ -375,6 +379,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
         }
     }
     q->curr_pid = 0;
+    q->stopped_pid = (u32)p->pid;
 }
 
 /* The other half: a task goes to sleep, or out for an attribute change. */
@@ -388,7 +393,9 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
     q = queue_of(t->cpu);
     account_dequeue(t);
     clear_buddies(q, (u32)p->pid);
-    q->left_state = LEFT_UNKNOWN;
+    if (q->stopped_pid != (u32)p->pid)
+        forget_leftmost(&q->left);
+    q->stopped_pid = 0;
     if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_running[t->cpu & (MAX_CPUS - 1)])
         update_min_vruntime(q, t->cpu);
 }
@@ -404,7 +411,7 @@ bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
         return false;
     update_curr(q, cpu, from);
     if (sched_compat_yield) {
-        if (peek_vruntime(cpu, SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
+        if (peek_vtime(cpu, SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
             q->curr_vruntime = rightmost + 1;
     } else if (rule_yield_skips && nr_running[cpu] > 1) {
         clear_buddies(q, q->curr_pid);
@@ -429,8 +436,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 {
     for (u32 cpu = 0; cpu < MAX_CPUS; cpu++)
         cpu_queues[cpu].min_vruntime = MIN_VRUNTIME_START;
-    nr_cpus = scx_bpf_nr_cpu_ids();
-    cpus_log2 = 31 - (u32)__builtin_clz(nr_cpus | 1);
     return create_cpu_queues();
 }
 

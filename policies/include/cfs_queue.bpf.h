@@ -9,58 +9,47 @@
 #define FAIRGROUND_CFS_QUEUE_BPF_H
 
 #include "weights.bpf.h"
-#include "cpus.bpf.h"
+#include "leftmost.bpf.h"
+#include "scaling.bpf.h"
 #include "cfs_tunables.bpf.h"
 
 /* A queue's clock starts just below the wrap, so that arithmetic which cannot wrap shows at once. */
 #define MIN_VRUNTIME_START (-(1ULL << 20))
 
-/* What is known of the smallest vruntime among the waiting tasks. */
-enum left_state { LEFT_UNKNOWN, LEFT_NONE, LEFT_KNOWN };
-
 struct cfs_queue {
     u64 min_vruntime;
     u64 load; /* sum of the weights of tasks that can run, the current one included; atomic */
     u64 curr_vruntime;
-    u64 curr_sum_exec;   /* the current task's sum_exec_runtime when it was last read, ns */
-    u64 curr_slice_exec; /* the same when the task was picked, ns */
-    u64 curr_clock_ns;   /* the clock when it was last read */
-    u64 curr_ahead_ns;   /* charged by the clock since then */
-    u64 left_vruntime;
+    u64 curr_sum_exec;    /* the current task's sum_exec_runtime when it was last read, ns */
+    u64 curr_slice_exec;  /* the same when the task was picked, ns */
+    u64 curr_clock_ns;    /* the clock when it was last read */
+    u64 curr_ahead_ns;    /* charged by the clock since then */
+    struct leftmost left; /* smallest vruntime of the waiting tasks */
     u64 curr_avg_wakeup_ns;
     u64 curr_last_wakeup_ns;
     u32 curr_pid; /* 0: none, or one that was put and not yet replaced */
     u32 curr_weight;
     u32 curr_inverse;
     u32 curr_policy;
-    u32 left_state;
-    u32 next_pid; /* buddies: woken last, */
-    u32 last_pid; /* preempted by a wake-up, */
-    u32 skip_pid; /* yielded; 0: none */
-    u32 sync_pid; /* woken by this CPU's current task, which is about to sleep */
-    u32 picked;   /* dispatch chose: the next task to run need not be questioned */
+    u32 next_pid;    /* buddies: woken last, */
+    u32 last_pid;    /* preempted by a wake-up, */
+    u32 skip_pid;    /* yielded; 0: none */
+    u32 sync_pid;    /* woken by this CPU's current task, which is about to sleep */
+    u32 fork_pid;    /* new, and ahead of its parent by exchange: runs first */
+    u32 stopped_pid; /* who ran last here */
+    u32 picked;      /* dispatch chose: the next task to run need not be questioned */
 } __attribute__((aligned(64)));
 
 struct cfs_queue cpu_queues[MAX_CPUS];
-u32 cpus_log2;
 
 static __always_inline struct cfs_queue *queue_of(u32 cpu)
 {
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
 }
 
-/* The factor on latency and granularities: f = 1 + floor(log2(CPUs)) since CFS was merged (sched_init_granularity). */
 static __always_inline u64 tunable_factor(void)
 {
-    u32 cpus = nr_cpus, log2 = cpus_log2;
-
-    if (sched_tunable_scaling == SCALING_NONE)
-        return 1;
-    if (cpus > rule_scaling_cpus_max) {
-        cpus = rule_scaling_cpus_max ?: 1;
-        log2 = 31 - (u32)__builtin_clz(cpus);
-    }
-    return sched_tunable_scaling == SCALING_LINEAR ? cpus : 1 + log2;
+    return scaling_factor(sched_tunable_scaling, rule_scaling_cpus_max);
 }
 
 /* nr <= nr_latency, where nr_latency = ceil(latency / min_granularity): without a division. */
@@ -113,72 +102,26 @@ static __always_inline u64 sched_vslice(const struct cfs_queue *q, u32 nr, u64 l
     return virtual_time(sched_slice(nr, load, weight), weight, inverse);
 }
 
-/* First (or, with SCX_DSQ_ITER_REV, last) waiting task's vruntime. False: none waits. */
-static __always_inline bool peek_vruntime(u32 cpu, u64 flags, u64 *vruntime)
-{
-    struct bpf_iter_scx_dsq it;
-    struct task_struct *p;
-    bool found = false;
-
-    if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), flags)) {
-        p = bpf_iter_scx_dsq_next(&it);
-        if (p) {
-            *vruntime = p->scx.dsq_vtime;
-            found = true;
-        }
-    }
-    bpf_iter_scx_dsq_destroy(&it);
-    return found;
-}
-
-/* Brings q->left_* up to date. True: somebody waits. */
-static __always_inline bool find_leftmost(struct cfs_queue *q, u32 cpu)
-{
-    if (q->left_state == LEFT_UNKNOWN) {
-        u64 vruntime = 0;
-
-        if (peek_vruntime(cpu, 0, &vruntime)) {
-            q->left_vruntime = vruntime;
-            q->left_state = LEFT_KNOWN;
-        } else {
-            q->left_state = LEFT_NONE;
-            mark_empty(cpu);
-        }
-    }
-    return q->left_state == LEFT_KNOWN;
-}
-
-/* A task was inserted. */
-static __always_inline void note_inserted(struct cfs_queue *q, u64 vruntime)
-{
-    if (q->left_state == LEFT_KNOWN) {
-        q->left_vruntime = min_time(q->left_vruntime, vruntime);
-    } else if (q->left_state == LEFT_NONE) {
-        q->left_vruntime = vruntime;
-        q->left_state = LEFT_KNOWN;
-    }
-}
-
 /*
  * update_min_vruntime: min_vruntime = max(min_vruntime, min(current, leftmost)). It never goes back. 2.6.25 to 2.6.27 follow
  * the leftmost waiting task alone, so there it can be right of the current one.
  */
 static __always_inline void update_min_vruntime(struct cfs_queue *q, u32 cpu)
 {
-    bool waiting = find_leftmost(q, cpu);
+    bool waiting = find_leftmost(&q->left, cpu);
     u64 vruntime;
 
     if (rule_min_vruntime == MIN_OF_TREE) {
         if (waiting)
-            q->min_vruntime = max_time(q->min_vruntime, q->left_vruntime);
+            q->min_vruntime = max_time(q->min_vruntime, q->left.vtime);
         return;
     }
     if (q->curr_pid) {
         vruntime = q->curr_vruntime;
         if (waiting)
-            vruntime = min_time(vruntime, q->left_vruntime);
+            vruntime = min_time(vruntime, q->left.vtime);
     } else if (waiting) {
-        vruntime = q->left_vruntime;
+        vruntime = q->left.vtime;
     } else {
         return;
     }
@@ -230,10 +173,10 @@ static __always_inline u64 placement_base(struct cfs_queue *q, u32 cpu, u32 nr, 
 {
     u64 vruntime = q->min_vruntime, rightmost = 0;
 
-    if (rule_min_vruntime == MIN_OF_TREE && find_leftmost(q, cpu))
-        vruntime = min_time(vruntime, q->left_vruntime);
+    if (rule_min_vruntime == MIN_OF_TREE && find_leftmost(&q->left, cpu))
+        vruntime = min_time(vruntime, q->left.vtime);
     if (TREE_AVG) {
-        if (peek_vruntime(cpu, SCX_DSQ_ITER_REV, &rightmost))
+        if (peek_vtime(cpu, SCX_DSQ_ITER_REV, &rightmost))
             vruntime += (u64)(time_diff(rightmost, vruntime) >> 1);
     } else if (APPROX_AVG && nr) {
         vruntime += sched_period(nr) * NICE_0_WEIGHT / (load ?: 1) / 2;

@@ -9,11 +9,10 @@
 #ifndef FAIRGROUND_CFS_TUNABLES_BPF_H
 #define FAIRGROUND_CFS_TUNABLES_BPF_H
 
-#include "scx.bpf.h"
+#include "scaling.bpf.h"
 
 #define SETS(v24, v27, v61) SET("2.6.24", v24) SET("2.6.27-sle11", v27) SET("6.1", v61)
 
-enum tunable_scaling { SCALING_NONE, SCALING_LOG, SCALING_LINEAR };
 enum gran_rule { GRAN_CURR, GRAN_QUEUE, GRAN_HEAVY_CURR, GRAN_WAKEE };
 enum min_rule { MIN_AT_UPDATE, MIN_OF_TREE, MIN_AT_DEQUEUE };
 
@@ -88,6 +87,8 @@ TUNABLE(bool, rule_sync_keeps_waker, false, UNIT("bool"), SETS("1", "0", "0"),
         DOC("no preemption check when a waker about to sleep wakes a task on its own CPU (2.6.24)"));
 TUNABLE(bool, rule_repick_starts_slice, false, UNIT("bool"), SETS("1", "1", "0"),
         DOC("a task that is picked again after its turn starts a new slice (until 3.14)"));
+TUNABLE(bool, rule_preemptor_is_next, true, UNIT("bool"), SETS("0", "0", "1"),
+        DOC("a task that preempts by waking up becomes the next buddy (2.6.37)"));
 TUNABLE(bool, rule_yield_skips, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("sched_yield marks the task as skip buddy (2.6.39)"));
 

@@ -22,6 +22,8 @@ u64 waiting_cpus[WAITING_WORDS];
 u32 nr_running[MAX_CPUS];
 /* CPUs that the kernel may ever have. */
 u32 nr_cpus;
+/* floor(log2(nr_cpus)) */
+u32 nr_cpus_log2;
 
 static __always_inline u32 this_cpu(void)
 {
@@ -176,6 +178,7 @@ static __always_inline s32 create_cpu_queues(void)
     nr_cpus = scx_bpf_nr_cpu_ids();
     if (nr_cpus > MAX_CPUS)
         nr_cpus = MAX_CPUS;
+    nr_cpus_log2 = 31 - (u32)__builtin_clz(nr_cpus | 1);
     for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
         if (cpu >= nr_cpus || err)
             break;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The smallest key among the tasks that wait in a CPU's queue, kept so that most looks cost no call into the kernel.
+ *
+ * An insertion can only lower it. A removal makes it unknown; the next look asks the queue. A CPU that pulls a task makes
+ * the other CPU's record unknown without its lock: at worst that CPU works with the old key until its own next removal.
+ */
+#ifndef FAIRGROUND_LEFTMOST_BPF_H
+#define FAIRGROUND_LEFTMOST_BPF_H
+
+#include "weights.bpf.h"
+#include "cpus.bpf.h"
+
+enum left_state { LEFT_UNKNOWN, LEFT_NONE, LEFT_KNOWN };
+
+struct leftmost {
+    u64 vtime;
+    enum left_state state;
+};
+
+/* First (or, with SCX_DSQ_ITER_REV, last) waiting task's key. False: none waits. */
+static __always_inline bool peek_vtime(u32 cpu, u64 flags, u64 *vtime)
+{
+    struct bpf_iter_scx_dsq it;
+    struct task_struct *p;
+    bool found = false;
+
+    if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), flags)) {
+        p = bpf_iter_scx_dsq_next(&it);
+        if (p) {
+            *vtime = p->scx.dsq_vtime;
+            found = true;
+        }
+    }
+    bpf_iter_scx_dsq_destroy(&it);
+    return found;
+}
+
+/* Brings the record up to date. True: somebody waits, and left->vtime is the smallest key. */
+static __always_inline bool find_leftmost(struct leftmost *left, u32 cpu)
+{
+    if (left->state == LEFT_UNKNOWN) {
+        u64 vtime = 0;
+
+        if (peek_vtime(cpu, 0, &vtime)) {
+            left->vtime = vtime;
+            left->state = LEFT_KNOWN;
+        } else {
+            left->state = LEFT_NONE;
+            mark_empty(cpu);
+        }
+    }
+    return left->state == LEFT_KNOWN;
+}
+
+static __always_inline void note_inserted(struct leftmost *left, u64 vtime)
+{
+    if (left->state == LEFT_KNOWN) {
+        left->vtime = min_time(left->vtime, vtime);
+    } else if (left->state == LEFT_NONE) {
+        left->vtime = vtime;
+        left->state = LEFT_KNOWN;
+    }
+}
+
+static __always_inline void forget_leftmost(struct leftmost *left)
+{
+    WRITE_ONCE(left->state, LEFT_UNKNOWN);
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The running average of the Really Fair Scheduler: equations (15) to (25) of Roman Zippel's announcement (lkml, 31 August
+ * 2007), in 64-bit integers and without a division except in average().
+ *
+ * The average of the tasks' normalised times, weighted by 2^weight_shift, is kept as time_norm_base plus
+ * time_sum_off / weight_sum_app. What must hold after every operation:
+ *   N: max_timesum / 2 <= time_sum_max < max_timesum, and time_sum_max = time_norm_inc * weight_sum_app
+ *   O: 0 <= time_sum_off < time_sum_max
+ *   (25): time_sum_off = sum over the tasks of (time_norm - time_norm_base) * 2^weight_shift
+ * Pure arithmetic: it compiles for the host too, where a test compares it with a model.
+ */
+#ifndef FAIRGROUND_RFS_SUMS_BPF_H
+#define FAIRGROUND_RFS_SUMS_BPF_H
+
+#include "weights.bpf.h"
+
+struct rfs_sums {
+    u64 weight_sum_app; /* (16) sum of 2^weight_shift; 0: nobody can run */
+    u64 time_norm_base; /* (19) normalised time; wraps */
+    s64 time_sum_off;   /* (19) normalised time * 2^weight_shift */
+    u64 time_sum_max;   /* (21) time_norm_inc * weight_sum_app */
+    u64 time_norm_inc;  /* (21) step of the base, a power of two */
+    u32 inc_log2;       /* log2 of it */
+    s32 inc_shift;      /* halvings of it so far, less doublings */
+    u64 rotations;      /* steps of the base so far, in either direction */
+    u64 turning;        /* 1 while the base and the offset are changed together: see sums_average_of_other */
+};
+
+/* round(log2 weight), nice -20 first: 2^weight_shift is within a factor 1.42 of the weight. */
+static const u8 nice_shift[NICE_LEVELS] = {
+    16, 16, 16, 15, 15, 15, 15, 14, 14, 14, 13, 13, 13, 12, 12, 12, 11, 11, 11, 10,
+    10, 10, 9,  9,  9,  8,  8,  8,  7,  7,  7,  6,  6,  6,  5,  5,  5,  5,  4,  4,
+};
+
+/* inv = round(2^fraction_bits / weight), equation (8). */
+static inline __attribute__((always_inline)) u32 inverse_of(u32 weight, u32 fraction_bits)
+{
+    return (u32)(((1ULL << fraction_bits) + weight / 2) / weight);
+}
+
+/* More halvings of the distance than 63 - log2(smallest time_sum_max) are never needed. */
+#define ROTATE_STEPS 24
+
+/* 2^k steps of the base up: (21), exact. */
+static inline __attribute__((always_inline)) void rotate_up(struct rfs_sums *s, u32 k)
+{
+    s->time_sum_off -= (s64)(s->time_sum_max << k);
+    s->time_norm_base += s->time_norm_inc << k;
+    s->rotations += 1ULL << k;
+}
+
+static inline __attribute__((always_inline)) void rotate_down(struct rfs_sums *s, u32 k)
+{
+    s->time_sum_off += (s64)(s->time_sum_max << k);
+    s->time_norm_base -= s->time_norm_inc << k;
+    s->rotations += 1ULL << k;
+}
+
+/*
+ * Brings time_sum_off back into O. One step is the rule; after a long time without a tick many are due, and then they are
+ * taken in powers of two.
+ */
+static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
+{
+    s64 max = (s64)s->time_sum_max;
+
+    if (s->time_sum_off >= 0 && s->time_sum_off < max)
+        return;
+    *(volatile u64 *)&s->turning = 1;
+    if (s->time_sum_off >= max) {
+        rotate_up(s, 0);
+        if (s->time_sum_off >= max) {
+            for (s32 k = ROTATE_STEPS - 1; k >= 0; k--) {
+                if (s->time_sum_off >> k >= max)
+                    rotate_up(s, (u32)k);
+            }
+        }
+    } else {
+        if (s->time_sum_off < -max) {
+            for (s32 k = ROTATE_STEPS - 1; k >= 0; k--) {
+                /* off < -(max << k): after 2^k steps it is still negative. */
+                if ((-s->time_sum_off - 1) >> k >= max)
+                    rotate_down(s, (u32)k);
+            }
+        }
+        rotate_down(s, 0);
+    }
+    *(volatile u64 *)&s->turning = 0;
+}
+
+/* A task joins: (22), (23), (24). `max_log2` is log2 of max_timesum. */
+static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u64 time_norm, u32 shift, u32 max_log2)
+{
+    if (!s->weight_sum_app) {
+        /* The first one is the average. The step is the largest power of two that N allows. */
+        s->time_norm_base = time_norm;
+        s->time_sum_off = 0;
+        s->inc_log2 = max_log2 - 1 - shift;
+        s->time_norm_inc = 1ULL << s->inc_log2;
+        s->inc_shift = 0;
+        s->weight_sum_app = 1ULL << shift;
+        s->time_sum_max = s->time_norm_inc << shift;
+        return;
+    }
+    s->weight_sum_app += 1ULL << shift;                                 /* (22) */
+    s->time_sum_max += s->time_norm_inc << shift;                       /* (23) */
+    s->time_sum_off += (s64)((time_norm - s->time_norm_base) << shift); /* (24) */
+    for (u32 i = 0; i < 64 && s->time_sum_max >> max_log2; i++) {
+        s->time_sum_max >>= 1;
+        s->time_norm_inc >>= 1;
+        s->inc_log2--;
+        s->inc_shift++;
+    }
+    sums_fix(s);
+}
+
+/*
+ * Tasks leave: (22) to (24) with minus. `weight` is their sum of 2^shift, `norm` their sum of time_norm * 2^shift modulo 2^64:
+ * as all sums wrap alike, base * weight is taken off in one go.
+ */
+static inline __attribute__((always_inline)) void sums_leave(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
+{
+    s->weight_sum_app -= weight;
+    s->time_sum_max -= weight << s->inc_log2;
+    s->time_sum_off -= (s64)(norm - s->time_norm_base * weight);
+    if (!s->weight_sum_app) {
+        s->time_sum_off = 0;
+        s->time_sum_max = 0;
+        s->time_norm_inc = 0;
+        return;
+    }
+    for (u32 i = 0; i < 64 && !(s->time_sum_max >> (max_log2 - 1)); i++) {
+        s->time_sum_max <<= 1;
+        s->time_norm_inc <<= 1;
+        s->inc_log2++;
+        s->inc_shift--;
+    }
+    sums_fix(s);
+}
+
+/* One task leaves. If it was alone, the base goes to its time: the average of an empty queue is where the last one left. */
+static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s, u64 time_norm, u32 shift,
+                                                              u32 max_log2)
+{
+    sums_leave(s, 1ULL << shift, time_norm << shift, max_log2);
+    if (!s->weight_sum_app)
+        s->time_norm_base = time_norm;
+}
+
+/* A task's normalised time moves by `norm` (running time * inv, equation (8)); the sum by the same * 2^shift, (17). */
+static inline __attribute__((always_inline)) void sums_advance(struct rfs_sums *s, s64 norm, u32 shift)
+{
+    s->time_sum_off += (s64)((u64)norm << shift);
+    sums_fix(s);
+}
+
+/* (20): the average, rounded down; of an empty queue, the time at which it became empty. */
+static inline __attribute__((always_inline)) u64 sums_average(const struct rfs_sums *s)
+{
+    if (!s->weight_sum_app)
+        return s->time_norm_base;
+    return s->time_norm_base + (u64)s->time_sum_off / s->weight_sum_app;
+}
+
+/* The average of another CPU's queue, whose owner may be at work: base and offset must be of the same moment. */
+static inline __attribute__((always_inline)) u64 sums_average_of_other(const struct rfs_sums *s)
+{
+    const volatile struct rfs_sums *shared = s;
+    u64 base = 0, average = 0;
+
+    for (u32 i = 0; i < 8; i++) {
+        u64 rotations = shared->rotations, weight = shared->weight_sum_app;
+        bool turning = shared->turning;
+
+        base = shared->time_norm_base;
+        average = base + (weight ? (u64)shared->time_sum_off / weight : 0);
+        if (!turning && !shared->turning && rotations == shared->rotations)
+            break;
+    }
+    return average;
+}
+
+#endif
