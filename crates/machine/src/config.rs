@@ -1,5 +1,7 @@
 //! The machine that is simulated: its CPUs, its clock, its costs, and what the trace keeps.
 
+use fairground_bpf::NullLoads;
+
 use crate::{CostModel, MachineError, Topology, abi};
 
 /// What the trace keeps beside the events that every trace has.
@@ -33,6 +35,9 @@ pub struct MachineConfig {
     pub max_tasks: u32,
     /// Instructions that one callback may execute; one more ejects the scheduler.
     pub fuel_per_call: u64,
+    /// What a load through a NULL pointer does in the scheduler's program. The kernel's JIT lets such a load of a kernel
+    /// object read 0; here it is an error unless that is asked for.
+    pub null_loads: NullLoads,
     /// Lines of the scheduler's own output (`bpf_printk`) that are kept; later ones are counted.
     pub max_log_lines: usize,
 }
@@ -50,6 +55,7 @@ impl MachineConfig {
             check: cfg!(debug_assertions),
             max_tasks: 131_072,
             fuel_per_call: 10_000_000,
+            null_loads: NullLoads::Trap,
             max_log_lines: 10_000,
         }
     }

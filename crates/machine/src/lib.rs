@@ -35,7 +35,7 @@ pub use cost::{CostError, CostModel, CostParameter};
 pub use counters::Counters;
 pub use error::MachineError;
 pub use exit::{Exit, ExitKind};
-pub use fairground_bpf::Engine;
+pub use fairground_bpf::{Engine, NullLoads};
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError};
 pub use settings::{Setting, SettingError};

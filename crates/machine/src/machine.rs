@@ -199,7 +199,7 @@ impl Machine {
             self.finished = true;
             return Err(error);
         }
-        if self.kernel.check && !self.finished {
+        if self.kernel.check && !self.finished && self.check_is_due() {
             self.check_state();
         }
         match self.kernel.violation.take() {

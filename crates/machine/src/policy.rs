@@ -14,7 +14,7 @@ use crate::{abi, kfuncs, settings};
 pub enum PolicyError {
     /// It could not be linked or compiled.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(Box<LoadError>),
     /// It defines no table of callbacks.
     #[error(
         "{file}: the object has no `struct sched_ext_ops` variable in section `.struct_ops` or `.struct_ops.link`{}; \
@@ -47,6 +47,12 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+impl From<LoadError> for PolicyError {
+    fn from(error: LoadError) -> PolicyError {
+        PolicyError::Load(Box::new(error))
+    }
 }
 
 fn other_types(types: &[String]) -> String {

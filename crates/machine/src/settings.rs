@@ -76,7 +76,10 @@ pub(crate) fn find<'a>(
     globals.iter().find(|g| g.name == name).ok_or_else(|| SettingError::Unknown {
         policy: policy.to_owned(),
         name: name.to_owned(),
-        nearest: nearest(name, globals.iter().filter(|g| settable(&g.ty)).map(|g| g.name.as_str())),
+        nearest: nearest(
+            name,
+            globals.iter().filter(|g| g.is_settable() && settable(&g.ty)).map(|g| g.name.as_str()),
+        ),
     })
 }
 
@@ -92,6 +95,10 @@ pub(crate) fn encode(global: &Global, value: &str) -> Result<Vec<u8>, SettingErr
         value: value.to_owned(),
         problem,
     };
+    if !global.is_settable() {
+        let problem = "it is a constant that the compiler has folded into the code; declare it `const volatile`";
+        return Err(wrong(problem.to_owned()));
+    }
     let size = global.size as usize;
     let number: i128 = match &global.ty {
         GlobalType::Bool => match switch(value) {
@@ -100,7 +107,7 @@ pub(crate) fn encode(global: &Global, value: &str) -> Result<Vec<u8>, SettingErr
         },
         GlobalType::Int { bits, signed } => {
             let number = parse_number(global, value).map_err(&wrong)?;
-            let (low, high) = range(u32::from(*bits), *signed);
+            let (low, high) = range(*bits, *signed);
             if number < low || number > high {
                 return Err(wrong(format!("out of range; it holds {low} to {high}")));
             }
@@ -238,6 +245,7 @@ mod tests {
             size: u64::from(bits / 8),
             ty: GlobalType::Int { bits, signed },
             read_only: true,
+            volatile: true,
             tags: vec![],
         }
     }

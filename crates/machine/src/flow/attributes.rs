@@ -10,7 +10,8 @@ use crate::kernel::{Op, Slot, write_mask};
 use crate::layout::offsets::task as field;
 
 impl Machine {
-    /// `set_user_nice` on the task that runs. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`.
+    /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits for a
+    /// CPU: `dequeue` if the scheduler owned it, `quiescent`, `set_weight`, `runnable`, `enqueue`.
     pub(crate) fn set_nice(&mut self, slot: Slot, nice: i8) -> Step {
         if self.kernel.task(slot).nice == nice {
             return Ok(());
@@ -45,15 +46,20 @@ impl Machine {
         mem.store_u32(task.addr + field::SCX_WEIGHT, abi::cgroup_weight(weight))
     }
 
-    /// Puts the running task back after a change: through the local queue, and on.
+    /// Puts a task back after a change: a running one through the local queue and on, another one by `ops.enqueue()`.
     fn restore(&mut self, slot: Slot) -> Step {
         let cpu = self.kernel.task(slot).cpu;
-        self.enqueue_task(slot, enq::RESTORE | enq::NOCLOCK, Sticky::Here)?;
-        self.set_next(cpu, slot)
+        let flags = enq::RESTORE | enq::NOCLOCK;
+        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+            self.enqueue_task(slot, flags, Sticky::Here)?;
+            return self.set_next(cpu, slot);
+        }
+        self.enqueue_task(slot, flags, Sticky::No)?;
+        self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
-    /// `sched_setaffinity` on the task that runs. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then,
-    /// when it may not stay where it is, those of [`Machine::leave_forbidden_cpu`].
+    /// `sched_setaffinity`. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then, when the task may
+    /// not stay where it is, those of [`Machine::leave_forbidden_cpu`].
     pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
         let mask = mask.and(&self.kernel.all_cpus);
         if mask.is_empty() {
@@ -69,10 +75,17 @@ impl Machine {
             }
             machine.restore(slot)
         })?;
-        let cpu = self.kernel.this_cpu;
         let ns = self.policy_ns(insns);
-        self.kernel.charge(cpu, ns);
-        if mask.test(cpu) { Ok(()) } else { self.leave_forbidden_cpu(cpu, slot) }
+        self.kernel.charge(self.kernel.this_cpu, ns);
+        let cpu = self.kernel.task(slot).cpu;
+        if mask.test(cpu) {
+            return Ok(());
+        }
+        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+            return self.leave_forbidden_cpu(cpu, slot);
+        }
+        let target = self.kernel.any_distribute(&mask).unwrap_or(cpu);
+        self.move_queued_task(slot, target)
     }
 
     /// Keeps a task's affinity, and writes it where programs see it.

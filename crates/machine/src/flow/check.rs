@@ -24,6 +24,12 @@ impl Machine {
         }
     }
 
+    /// The look at every task and CPU follows each step of a small machine, and every 256th of a large one.
+    pub(crate) fn check_is_due(&self) -> bool {
+        let size = self.kernel.tasks.len() + self.kernel.cpus.len();
+        size <= 64 || self.kernel.counters.steps.is_multiple_of(256)
+    }
+
     /// What must hold between steps, of every task and CPU.
     pub(crate) fn check_state(&mut self) {
         for index in 0..self.kernel.tasks.len() {

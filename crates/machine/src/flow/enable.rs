@@ -1,6 +1,6 @@
 //! Building the machine and loading the scheduler.
 
-use fairground_bpf::{InstanceConfig, NullLoads};
+use fairground_bpf::InstanceConfig;
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
@@ -34,7 +34,7 @@ impl Machine {
             cpus,
             fuel_per_call: config.fuel_per_call,
             task_capacity: capacity,
-            null_loads: NullLoads::Trap,
+            null_loads: config.null_loads,
             ..InstanceConfig::default()
         })?;
         for change in &first {

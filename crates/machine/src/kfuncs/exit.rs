@@ -16,7 +16,7 @@ const MAX_ARGS: u64 = 12;
 
 /// `bstr_format`: the message, or an error of the scheduler that says what is wrong with it.
 fn message(k: &mut Kernel, mem: &Memory, format: u64, data: u64, bytes: u64) -> Option<String> {
-    if bytes % 8 != 0 || bytes > MAX_ARGS * 8 || (bytes != 0 && data == 0) {
+    if !bytes.is_multiple_of(8) || bytes > MAX_ARGS * 8 || (bytes != 0 && data == 0) {
         k.error(format!("invalid data={data:#x} and data__sz={bytes}"));
         return None;
     }
