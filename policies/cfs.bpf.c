@@ -379,7 +379,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
         }
     }
     q->curr_pid = 0;
-    q->stopped_pid = (u32)p->pid;
+    q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
 
 /* The other half: a task goes to sleep, or out for an attribute change. */

@@ -69,7 +69,7 @@ struct rfs_queue {
     u32 curr_inv;
     u32 curr_shift;
     u32 picked;      /* dispatch chose the next task */
-    u32 stopped_pid; /* who ran last here */
+    u32 stopped_pid; /* has stopped to sleep, and is not yet off the books */
     /*
      * Tasks that other CPUs pulled: their sums of 2^shift and of time_norm * 2^shift since the start. A puller adds one to
      * `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off when both counts agree.
@@ -403,7 +403,7 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
     q->curr_pid = 0;
-    q->stopped_pid = (u32)p->pid;
+    q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
 
 /* A task goes to sleep, or out for an attribute change: off the sums. Its time stays with it. */

@@ -36,7 +36,7 @@ struct cfs_queue {
     u32 skip_pid;    /* yielded; 0: none */
     u32 sync_pid;    /* woken by this CPU's current task, which is about to sleep */
     u32 fork_pid;    /* new, and ahead of its parent by exchange: runs first */
-    u32 stopped_pid; /* who ran last here */
+    u32 stopped_pid; /* has stopped to sleep, and is not yet off the books */
     u32 picked;      /* dispatch chose: the next task to run need not be questioned */
 } __attribute__((aligned(64)));
 

@@ -104,14 +104,14 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
         return;
     }
     s->weight_sum_app += 1ULL << shift;                                 /* (22) */
-    s->time_sum_max += s->time_norm_inc << shift;                       /* (23) */
     s->time_sum_off += (s64)((time_norm - s->time_norm_base) << shift); /* (24) */
-    for (u32 i = 0; i < 64 && s->time_sum_max >> max_log2; i++) {
-        s->time_sum_max >>= 1;
+    /* N. The step is halved before (23) multiplies: a nice -20 task that joins a nice 19 one would overflow 64 bits. */
+    for (u32 i = 0; i < 64 && s->weight_sum_app >> (max_log2 - s->inc_log2); i++) {
         s->time_norm_inc >>= 1;
         s->inc_log2--;
         s->inc_shift++;
     }
+    s->time_sum_max = s->weight_sum_app << s->inc_log2; /* (23), by (21) */
     sums_fix(s);
 }
 
