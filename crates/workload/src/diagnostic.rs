@@ -48,18 +48,18 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
         let margin = if self.line == 0 { 1 } else { self.line.to_string().len() };
-        write!(f, "\n {:margin$}--> {}", "", self.file)?;
+        write!(f, "\n{:margin$}--> {}", "", self.file)?;
         if self.line > 0 {
             write!(f, ":{}:{}", self.line, self.column)?;
         }
         if let Some((line, carets)) = &self.excerpt {
-            write!(f, "\n {:margin$} |\n {} | {line}\n {:margin$} | {carets}", "", self.line, "")?;
+            write!(f, "\n{:margin$} |\n{} | {line}\n{:margin$} | {carets}", "", self.line, "")?;
         }
         for note in &self.notes {
-            write!(f, "\n {:margin$} = note: {note}", "")?;
+            write!(f, "\n{:margin$} = note: {note}", "")?;
         }
         if !self.help.is_empty() {
-            write!(f, "\n {:margin$} = help: {}", "", self.help)?;
+            write!(f, "\n{:margin$} = help: {}", "", self.help)?;
         }
         Ok(())
     }

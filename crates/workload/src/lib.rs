@@ -29,4 +29,5 @@ pub use model::{
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, parse};
 pub use replay::{ReplayBuilder, ReplayNotes};
+pub use units::{TextError, parse_time};
 pub use write::to_toml;

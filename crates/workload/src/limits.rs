@@ -28,3 +28,7 @@ pub const CHECK_STEPS_MAX: u64 = 200_000;
 pub const CHECK_TASKS_MAX: usize = 100_000;
 /// Problems that are shown; the rest is counted.
 pub const PROBLEMS_SHOWN_MAX: usize = 20;
+/// Workloads that one specification joins, and groups of one `mix`.
+pub const PARTS_MAX: usize = 256;
+/// Operations at which tasks wait that a cyclic wait is searched among; those beyond are left out.
+pub const CHECK_WAITS_MAX: usize = 500;

@@ -6,9 +6,11 @@ use crate::model::{CpuList, Duration};
 
 /// Why a text is not the value that it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TextError {
-    pub(crate) message: String,
-    pub(crate) help: String,
+pub struct TextError {
+    /// What is wrong.
+    pub message: String,
+    /// What to write.
+    pub help: String,
 }
 
 impl TextError {
@@ -22,7 +24,10 @@ const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us",
 const TIME_HELP: &str = "write a number and a unit: ns, us, ms or s, as in \"100us\" or \"1.5ms\"";
 
 /// `"100us"`, `"1.5ms"`: ns, exactly.
-pub(crate) fn parse_time(text: &str) -> Result<u64, TextError> {
+///
+/// # Errors
+/// A text without a unit, with digits below a ns, or above the longest time.
+pub fn parse_time(text: &str) -> Result<u64, TextError> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..split], text[split..].trim_start());
     if text.trim_start().starts_with('-') {

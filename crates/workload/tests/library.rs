@@ -90,6 +90,7 @@ fn bad_specifications() {
         "hogs:3,nise=3",
         "hogs:3:21",
         "hogs:3:1,nice=2",
+        "hogs:3:1:1",
         "hogs:3 + ",
         "sleepers:2,sleep=1 + hogs:2,cpus=a",
         "sleepers:2,sleep=0s",
@@ -106,6 +107,14 @@ fn bad_specifications() {
         Err(error) => format!("### {spec}\n{error}\n"),
     });
     insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_long_specification_is_refused_quickly() {
+    for spec in ["hogs:1+".repeat(20_000), format!("mix {}", "1:0:0:0 ".repeat(20_000))] {
+        let error = from_spec(&spec).expect_err("it is too long").to_string();
+        assert!(error.contains("PARTS_MAX"), "{error}");
+    }
 }
 
 proptest::proptest! {

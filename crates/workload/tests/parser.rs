@@ -94,7 +94,7 @@ fn cyclic_waits() {
         task("x", "{ fork = \"y\" }, \"wait\", { send = \"a\" }")
             + &task("y", "{ receive = \"a\" }"),
         // In the second turn only.
-        task("x", "{ loop = [{ send = \"a\" }, { receive = \"b\" }], times = 2 }")
+        task("x", "{ loop = [{ send = \"a\" }, { receive = \"b\" }], times = 3 }")
             + &task(
                 "y",
                 "{ receive = { queue = \"a\", count = 1 } }, { send = \"b\" }, { receive = { queue = \"a\", count = 2 } }, { send = \"b\" }",

@@ -78,6 +78,7 @@ fn what_is_missing_is_counted() {
     // The waker does not run; time goes back.
     replay.waking(5_500, 1, Some(1), 2);
     replay.fork(7_000, 1, 3).switch(8_000, 0, 0, false, false, 3);
+    replay.switch(9_000, 0, 3, true, false, 0);
     let (workload, notes) = finished(replay);
     assert!(notes.has_gaps());
     assert_eq!(notes.lost_events, 7);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::execution::{Execution, Task, Wait};
+use crate::limits::CHECK_WAITS_MAX;
 use crate::model::{Op, Program, Role, Workload};
 use crate::spans::{Finding, OpPath, Place};
 
@@ -13,7 +14,7 @@ const SPEAKERS_MAX: usize = 64;
 struct Waiting {
     at: OpPath,
     wait: Wait,
-    /// The tasks, as indices of the execution.
+    /// The tasks, as indices of the execution, ascending.
     tasks: Vec<usize>,
 }
 
@@ -44,7 +45,7 @@ fn waiting_sets(execution: &Execution<'_>) -> Vec<Waiting> {
             set.tasks.push(index);
         }
     }
-    sets.into_values().collect()
+    sets.into_values().take(CHECK_WAITS_MAX).collect()
 }
 
 /// The operation at which a task stands.
@@ -64,7 +65,9 @@ fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<He
     for (by, other) in sets.iter().enumerate() {
         if set.wait == Wait::Children {
             let child = |&index: &usize| {
-                execution.tasks[index].parent.is_some_and(|parent| set.tasks.contains(&parent))
+                execution.tasks[index]
+                    .parent
+                    .is_some_and(|parent| set.tasks.binary_search(&parent).is_ok())
             };
             if other.tasks.iter().any(child) {
                 helpers.push(Help { by, with: None });
@@ -209,7 +212,14 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
         let helper = self::who(workload, &sets[help.by]);
         let itself = if sets[help.by].tasks.len() > 1 { "wait themselves" } else { "waits itself" };
         let (place, note) = match &help.with {
-            Some(with) => (with.clone(), format!("{helper} would provide it here, but {itself}")),
+            Some(with) if with.task == sets[help.by].at.task => {
+                (with.clone(), format!("{helper} would provide it here, but {itself}"))
+            }
+            Some(with) => {
+                let other = &workload.tasks[with.task].name;
+                let note = format!("{helper} would let `{other}` provide it here, but {itself}");
+                (with.clone(), note)
+            }
             None => (sets[help.by].at.clone(), format!("{helper} would have to end, but {itself}")),
         };
         finding.notes.push((Place::Op(place), note));

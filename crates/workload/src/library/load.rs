@@ -2,7 +2,7 @@
 
 use super::spec::{Call, Piece};
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
-use crate::limits::{CPU_MAX, TIME_MAX_NS};
+use crate::limits::{CPU_MAX, PARTS_MAX, TIME_MAX_NS};
 use crate::model::{Duration, Op, Program, TaskSpec, Workload};
 use crate::units::time_text;
 
@@ -91,6 +91,16 @@ fn hogs(call: &mut Call<'_, '_>) -> Workload {
             call.problem(piece.span, "nice values are given twice".to_owned(), help);
         }
     }
+    let mut distinct = nices.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() < nices.len()
+        && let Some(piece) = whole
+    {
+        let help = "write each nice value once; N is the number of hogs of each".to_owned();
+        call.problem(piece.span, "a nice value comes twice".to_owned(), help);
+        nices = distinct;
+    }
     if nices.is_empty() {
         nices.push(0);
     }
@@ -99,7 +109,6 @@ fn hogs(call: &mut Call<'_, '_>) -> Workload {
     let mut tasks: Vec<TaskSpec> = Vec::with_capacity(nices.len());
     for nice in nices {
         let name = if several { format!("hog-nice{nice}") } else { "hog".to_owned() };
-        let name = super::free_name(tasks.iter().map(|task| &task.name), name);
         let mut hog = group(&name, count, vec![Op::RunForever]);
         hog.nice = nice;
         hog.cpus.clone_from(&cpus);
@@ -142,6 +151,11 @@ fn mix<'t>(call: &mut Call<'t, '_>) -> Workload {
     if words.is_empty() {
         let help = format!("write {}, as in `mix 8 2:0:0:0 1:5:0:0`", call.usage());
         call.problem(call.name.span.clone(), "the mix has no groups".to_owned(), help);
+    }
+    if let Some(word) = words.get(PARTS_MAX) {
+        let message = format!("more than PARTS_MAX, {PARTS_MAX}, groups in one mix");
+        call.problem(word.span.clone(), message, "use counts, or write a file".to_owned());
+        words.truncate(PARTS_MAX);
     }
     let mut tasks: Vec<TaskSpec> = Vec::with_capacity(words.len());
     for word in words {

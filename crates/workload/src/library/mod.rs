@@ -6,7 +6,7 @@ mod spec;
 
 use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
-use crate::limits::TASKS_MAX;
+use crate::limits::{NAME_CHARS_MAX, PARTS_MAX, TASKS_MAX};
 use crate::model::{Op, Program, Role, TaskSpec, Workload};
 use spec::{Call, Piece};
 
@@ -66,7 +66,13 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
     let mut problems = Vec::new();
     let mut parts = Vec::new();
     let mut durations: Vec<(u64, Piece<'_>)> = Vec::new();
-    for piece in Piece::whole(text).split(|c| c == '+') {
+    let pieces = Piece::whole(text).split(|c| c == '+');
+    if let Some(piece) = pieces.get(PARTS_MAX) {
+        let message = format!("more than PARTS_MAX, {PARTS_MAX}, workloads in one specification");
+        let help = "use counts, or write a file".to_owned();
+        return Err(WorkloadError::new(vec![source.diagnostic(piece.span.clone(), message, help)]));
+    }
+    for piece in pieces {
         let Some(mut call) = Call::read(&piece, ENTRIES, &source, &mut problems) else { continue };
         let mut workload = (call.entry.build)(&mut call);
         if let Some(value) = call.value("duration") {
@@ -98,8 +104,8 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
     for part in parts {
         join(&mut workload, part);
     }
-    workload.name =
-        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(64).collect();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    workload.name = words.chars().take(NAME_CHARS_MAX).collect();
     workload.duration_ns = durations.first().map_or(longest_ns, |&(ns, _)| ns);
     check(&workload)?;
     Ok(workload)

@@ -111,7 +111,8 @@ impl<'p, 's, 't, 'i> Section<'p, 's, 't, 'i> {
             match item.get_ref().as_table() {
                 Some(table) => tables.push((table, item.span())),
                 None => {
-                    let message = format!("`{key}` is a list of {}", kind_of(item.get_ref()));
+                    let message =
+                        format!("`{key}` is a list with {} in it", kind_of(item.get_ref()));
                     self.parser.problem(item.span(), message, format!("write `[[{key}]]`"));
                 }
             }

@@ -105,6 +105,10 @@ impl Parser<'_> {
         let name = top.name().unwrap_or_default();
         let description = top.text("description").map(|(text, _)| text.to_owned());
         let duration_ns = top.time("duration");
+        if let Some((0, span)) = &duration_ns {
+            let help = "write a time above 0, as in `duration = \"10s\"`";
+            top.parser.problem(span.clone(), "a `duration` of 0 is no run".into(), help);
+        }
         if top.value("duration").is_none() {
             top.missing("duration", "say how long the workload runs, as in `duration = \"10s\"`");
         }

@@ -57,28 +57,24 @@ impl ReplayNotes {
 impl fmt::Display for ReplayNotes {
     /// One line of what there is, and one for each thing that is not known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "replay: {} tasks, {} of CPU time; {} waits ended by another task, {} by an interrupt or \
-             from outside; {} forks, {} exits",
-            self.tasks,
-            time_text(self.run_ns),
-            self.messages,
-            self.sleeps,
-            self.forks,
-            self.exits
-        )?;
+        write!(f, "tasks: {}, CPU time: {}", self.tasks, time_text(self.run_ns))?;
+        write!(f, "; waits ended by another task: {}", self.messages)?;
+        write!(f, ", by an interrupt or from outside: {}", self.sleeps)?;
+        write!(f, "; forks: {}, exits: {}", self.forks, self.exits)?;
         let gaps = [
-            (self.blocked_at_end, "tasks were blocked when the recording ended"),
-            (self.missing_wakes, "wake-ups are missing: these tasks sleep until they ran"),
-            (self.wakers_not_running, "wake-ups by tasks that did not run became sleeps"),
-            (self.unmatched_switches, "switches do not follow from those before them"),
-            (self.unplaced_forks, "forks have no place in a parent: these tasks start at a time"),
-            (self.clock_jumps, "events lay before their predecessors"),
-            (self.lost_events, "events were lost by the recorder"),
+            ("blocked when the recording ended", self.blocked_at_end),
+            ("wake-ups that are missing; these tasks sleep until they ran", self.missing_wakes),
+            ("wake-ups by tasks that did not run; they became sleeps", self.wakers_not_running),
+            ("switches that do not follow from those before", self.unmatched_switches),
+            (
+                "forks without a place in a parent; the child starts at that time",
+                self.unplaced_forks,
+            ),
+            ("events that lay before their predecessors", self.clock_jumps),
+            ("events that the recorder lost", self.lost_events),
         ];
-        for (count, what) in gaps.into_iter().filter(|&(count, _)| count > 0) {
-            write!(f, "\n  {count} {what}")?;
+        for (what, count) in gaps.into_iter().filter(|&(_, count)| count > 0) {
+            write!(f, "\n  {what}: {count}")?;
         }
         Ok(())
     }

@@ -1,0 +1,62 @@
+//! The examples of docs/workloads.md are true.
+
+use fairground_workload::{from_spec, library, parse, to_toml};
+
+const PAGE: &str = include_str!("../../../docs/workloads.md");
+
+/// The fenced blocks of a language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    let parts = PAGE.split(fence.as_str()).skip(1);
+    parts.map(|part| part.split("```").next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn every_file_is_good() {
+    let files = blocks("toml");
+    assert_eq!(files.len(), 2);
+    for text in files {
+        let workload = parse("docs.toml", text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(parse("again.toml", &to_toml(&workload)), Ok(workload));
+    }
+}
+
+#[test]
+fn the_example_of_every_operation_has_them_all() {
+    let text = blocks("toml")[1];
+    let table = PAGE.split("| operation | meaning |").nth(1).unwrap_or_default();
+    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 17);
+    for row in rows {
+        let word = row.trim_start_matches(['|', ' ', '`', '{', '"']);
+        let word: String = word.chars().take_while(char::is_ascii_lowercase).collect();
+        let used = [format!("{{ {word} ="), format!("\"{word}\"")];
+        assert!(used.iter().any(|used| text.contains(used)), "`{word}` is not in the example");
+    }
+}
+
+#[test]
+fn every_specification_is_good() {
+    let table = PAGE.split("| specification | what it is |").nth(1).unwrap_or_default();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let specs: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    for spec in &specs {
+        assert!(from_spec(spec).is_ok(), "{spec}");
+    }
+    for entry in library::entries() {
+        assert!(specs.iter().any(|spec| spec.starts_with(entry.name)), "{}", entry.name);
+    }
+}
+
+#[test]
+fn the_messages_are_those_that_are_printed() {
+    let unknown_key = "format = 1\nname = \"hogs\"\nduration = \"1s\"\n\n[[task]]\nname = \"hog\"\n\
+                       cuont = 3\nprogram = [{ run = \"forever\" }]\n";
+    let cycle = "format = 1\nname = \"cycle\"\nduration = \"1s\"\n\n[[queue]]\nname = \"a\"\n\n\
+                 [[queue]]\nname = \"b\"\n\n[[task]]\nname = \"left\"\n\
+                 program = [{ receive = \"b\" }, { send = \"a\" }]\n\n[[task]]\nname = \"right\"\n\
+                 program = [{ receive = \"a\" }, { send = \"b\" }]\n";
+    let printed = [("hogs.toml", unknown_key), ("cycle.toml", cycle)]
+        .map(|(file, text)| format!("{}\n", parse(file, text).expect_err("it is bad on purpose")));
+    assert_eq!(blocks("text"), printed);
+}
