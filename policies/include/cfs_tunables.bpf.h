@@ -34,7 +34,7 @@ TUNABLE(u32, rule_scaling_cpus_max, 8, UNIT("CPUs"), SETS("4294967295", "4294967
         DOC("more CPUs than this count as this many in the factor (2.6.33)"));
 
 /* kernel/sched/features.h */
-TUNABLE(bool, FAIR_SLEEPERS, true, UNIT("bool"), SETS("1", "1", "1"),
+TUNABLE(bool, FAIR_SLEEPERS, true, UNIT("bool"), SETS("1", "1", "1"), ALIAS("NEW_FAIR_SLEEPERS"),
         DOC("a waking task is placed up to one latency left of min_vruntime (NEW_FAIR_SLEEPERS until 2.6.31)"));
 TUNABLE(bool, GENTLE_FAIR_SLEEPERS, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("halves the credit of FAIR_SLEEPERS"));
@@ -42,7 +42,7 @@ TUNABLE(bool, NORMALIZED_SLEEPER, false, UNIT("bool"), SETS("0", "1", "0"),
         DOC("the credit of FAIR_SLEEPERS is wall time, divided by the task's weight"));
 TUNABLE(bool, START_DEBIT, true, UNIT("bool"), SETS("1", "1", "1"),
         DOC("a new task starts one slice right of min_vruntime"));
-TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), SETS("1", "1", "1"),
+TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), SETS("1", "1", "1"), ALIAS("WAKEUP_PREEMPT"),
         DOC("a waking task may preempt the current one (WAKEUP_PREEMPT until 2.6.3x)"));
 TUNABLE(bool, TREE_AVG, false, UNIT("bool"), SETS("0", "0", "0"),
         DOC("places tasks in the middle between min_vruntime and the rightmost task (2.6.24)"));

@@ -46,11 +46,13 @@ enum { ENOMEM = 12 };
  * A global that tools list, explain and set, before and during a run: TUNABLE(u64, slice_ns, 4000000, UNIT("ns"),
  * DOC("length of a turn"), SET("short", "1000000")). It is a plain variable, so a change counts from the next decision on.
  * UNIT: ns, bool, log2, count, enum. SET: the value in a named parameter set; a variable without one keeps its default there.
+ * ALIAS: an earlier name by which it can be set too.
  */
 #define TAG(text)                                      __attribute__((btf_decl_tag(text)))
 #define UNIT(unit)                                     TAG("unit:" unit)
 #define DOC(text)                                      TAG("doc:" text)
 #define SET(set, value)                                TAG("set:" set "=" value)
+#define ALIAS(name)                                    TAG("alias:" name)
 #define TUNABLE_1(a)                                   a
 #define TUNABLE_2(a, ...)                              a TUNABLE_1(__VA_ARGS__)
 #define TUNABLE_3(a, ...)                              a TUNABLE_2(__VA_ARGS__)

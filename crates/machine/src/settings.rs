@@ -73,7 +73,8 @@ pub(crate) fn find<'a>(
     globals: &'a [Global],
     name: &str,
 ) -> Result<&'a Global, SettingError> {
-    globals.iter().find(|g| g.name == name).ok_or_else(|| SettingError::Unknown {
+    let exact = globals.iter().find(|g| g.name == name);
+    exact.or_else(|| renamed(globals, name)).ok_or_else(|| SettingError::Unknown {
         policy: policy.to_owned(),
         name: name.to_owned(),
         nearest: nearest(
@@ -81,6 +82,15 @@ pub(crate) fn find<'a>(
             globals.iter().filter(|g| g.is_settable() && settable(&g.ty)).map(|g| g.name.as_str()),
         ),
     })
+}
+
+/// A tunable by an earlier name (tag `alias:NAME`), or whatever the case of its letters.
+fn renamed<'a>(globals: &'a [Global], name: &str) -> Option<&'a Global> {
+    let called = |g: &Global| {
+        let aliases = g.tags.iter().filter_map(|tag| tag.strip_prefix("alias:"));
+        aliases.chain([g.name.as_str()]).any(|known| known.eq_ignore_ascii_case(name))
+    };
+    globals.iter().find(|g| g.is_settable() && called(g))
 }
 
 /// Whether a variable of this type is a tunable: a number, a switch or an enumeration.
@@ -277,6 +287,17 @@ mod tests {
         assert!(encode(&int("x", 8, true), "128").unwrap_err().to_string().contains("-128 to 127"));
         assert!(encode(&int("x", 64, false), "-1").is_err());
         assert_eq!(encode(&int("x", 64, false), "0xffff_ffff_ffff_ffff").unwrap(), [0xff; 8]);
+    }
+
+    #[test]
+    fn an_earlier_name_and_the_case_of_letters_do() {
+        let mut global = int("FAIR_SLEEPERS", 8, false);
+        global.tags.push("alias:NEW_FAIR_SLEEPERS".to_owned());
+        let globals = [global, int("latency_ns", 64, false)];
+        for name in ["FAIR_SLEEPERS", "NEW_FAIR_SLEEPERS", "fair_sleepers", "new_fair_sleepers"] {
+            assert_eq!(find("cfs", &globals, name).map(|g| g.name.as_str()), Ok("FAIR_SLEEPERS"), "{name}");
+        }
+        assert!(find("cfs", &globals, "OLD_FAIR_SLEEPERS").is_err());
     }
 
     #[test]
