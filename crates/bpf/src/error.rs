@@ -180,6 +180,16 @@ impl Fault {
         Self { place: Some(Place::Section { section: section.into(), offset }), cause }
     }
 
+    pub(crate) fn at_instruction(
+        function: &str,
+        section: &str,
+        slot: usize,
+        cause: LoadCause,
+    ) -> Self {
+        let (function, section) = (function.into(), section.into());
+        Self { place: Some(Place::Instruction { function, section, slot }), cause }
+    }
+
     pub(crate) fn at_symbol(name: &str, cause: LoadCause) -> Self {
         Self { place: Some(Place::Symbol(name.into())), cause }
     }

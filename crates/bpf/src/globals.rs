@@ -1,5 +1,14 @@
 //! The global variables of an object: a scheduler's tunables, switches and statistics, discovered through BTF.
 
+use std::collections::BTreeMap;
+
+use crate::MapKind;
+use crate::btf::{Btf, Kind, MAX_TYPE_DEPTH};
+use crate::error::Fault;
+use crate::object::ObjectMap;
+use crate::object::data::{self, Places};
+use crate::object::elf::Elf;
+
 /// One global variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Global {
@@ -63,4 +72,77 @@ pub enum GlobalType {
     },
     /// A structure, a union, a pointer, a floating-point number: bytes.
     Other,
+}
+
+/// Reads the global variables of a file, sorted by map and offset.
+pub(crate) fn read(
+    elf: &Elf<'_>,
+    btf: &Btf,
+    places: &Places<'_>,
+    maps: &[ObjectMap],
+) -> Result<Vec<Global>, Fault> {
+    let mut tags = tags_by_variable(btf);
+    let mut found = Vec::new();
+    for (section, map) in &places.data {
+        let read_only = maps[*map].def.kind == MapKind::Data { read_only: true };
+        for variable in data::variables(elf, btf, *section)? {
+            found.push(Global {
+                name: variable.name.to_owned(),
+                map: *map,
+                offset: variable.offset,
+                size: variable.size,
+                ty: type_of(btf, variable.of),
+                read_only,
+                volatile: is_volatile(btf, variable.of),
+                tags: tags.remove(&variable.id).unwrap_or_default(),
+            });
+        }
+    }
+    found.sort_by(|a, b| (a.map, a.offset, &a.name).cmp(&(b.map, b.offset, &b.name)));
+    Ok(found)
+}
+
+/// Texts of declaration tags of whole variables, in the order of the type information.
+fn tags_by_variable(btf: &Btf) -> BTreeMap<u32, Vec<String>> {
+    let mut tags: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for (_, ty) in btf.iter() {
+        if let Kind::DeclTag { of, component: -1 } = ty.kind {
+            tags.entry(of).or_default().push(ty.name.clone());
+        }
+    }
+    tags
+}
+
+/// Whether a variable, or the elements of an array, are `volatile`.
+fn is_volatile(btf: &Btf, mut id: u32) -> bool {
+    for _ in 0..MAX_TYPE_DEPTH {
+        id = match btf.get(id).kind {
+            Kind::Volatile(_) => return true,
+            Kind::Const(of) | Kind::Restrict(of) | Kind::TypeTag(of) | Kind::Typedef(of) => of,
+            Kind::Array { of, .. } => of,
+            _ => return false,
+        };
+    }
+    false
+}
+
+fn type_of(btf: &Btf, id: u32) -> GlobalType {
+    let ty = btf.get(btf.strip_all(id));
+    match &ty.kind {
+        Kind::Int { boolean: true, .. } => GlobalType::Bool,
+        Kind::Int { size, signed, .. } => GlobalType::Int { bits: size * 8, signed: *signed },
+        Kind::Enum { size, signed, values } => GlobalType::Enum {
+            name: ty.name.clone(),
+            bits: size * 8,
+            signed: *signed,
+            values: values.clone(),
+        },
+        // Type information refuses arrays that nest deeper than `MAX_TYPE_DEPTH`.
+        Kind::Array { of, count } => GlobalType::Array {
+            of: Box::new(type_of(btf, *of)),
+            element_size: btf.size_of(*of).unwrap_or(0),
+            count: u64::from(*count),
+        },
+        _ => GlobalType::Other,
+    }
 }

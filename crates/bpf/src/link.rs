@@ -1,6 +1,11 @@
 //! Linking: an [`Object`] and the kernel that it meets become a [`Linked`] program.
 
-use crate::{Linked, LoadCause, LoadError, Object, TargetTypes};
+use std::collections::BTreeMap;
+
+use crate::core_reloc::{self, Patched, essential_name};
+use crate::error::{Fault, LoadCause};
+use crate::object::{CodeFunction, Extern, ExternKind, Target};
+use crate::{Callee, Fixup, Function, Linked, LoadError, MapDef, Object, TargetTypes};
 
 /// What the kernel offers by name.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +18,15 @@ pub struct Symbols<'a> {
     pub ksyms: &'a [(&'a str, u64)],
 }
 
+/// The address that a program sees when it asks where a kernel function is. It can ask whether it is there
+/// (`bpf_ksym_exists`), and nothing else: no memory of an instance is there.
+const KFUNC_ADDRESS: u64 = 0xffff_ffff_8100_0000;
+/// Bytes between the addresses of two kernel functions.
+const KFUNC_STRIDE_BYTES: u64 = 16;
+
 /// Links an object: resolves CO-RE relocations against `types` and external symbols against `symbols`.
+///
+/// A kernel function is looked up by its whole name first and then, as libbpf does, without its `___flavour`.
 ///
 /// # Errors
 /// If the object needs a kernel function, variable or configuration value that is not there and not declared `__weak`,
@@ -21,9 +34,177 @@ pub struct Symbols<'a> {
 /// a [`Fixup::Poison`](crate::Fixup::Poison).
 pub fn link(
     object: &Object,
-    _types: &TargetTypes,
-    _symbols: &Symbols<'_>,
+    types: &TargetTypes,
+    symbols: &Symbols<'_>,
 ) -> Result<Linked, LoadError> {
-    let cause = LoadCause::Unsupported("linking".into());
-    Err(LoadError { file: object.name().into(), place: None, cause })
+    let mut linker =
+        Linker { object, types, symbols, kfuncs: Vec::new(), numbers: BTreeMap::new() };
+    linker.link().map_err(|fault| fault.in_file(object.name()))
+}
+
+struct Linker<'a> {
+    object: &'a Object,
+    types: &'a TargetTypes,
+    symbols: &'a Symbols<'a>,
+    kfuncs: Vec<String>,
+    numbers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Linker<'a> {
+    fn link(&mut self) -> Result<Linked, Fault> {
+        let maps = self.maps()?;
+        let mut functions = Vec::with_capacity(self.object.code.len());
+        for function in &self.object.code {
+            functions.push(self.function(function)?);
+        }
+        Ok(Linked { functions, maps, kfuncs: std::mem::take(&mut self.kfuncs) })
+    }
+
+    fn maps(&self) -> Result<Vec<MapDef>, Fault> {
+        let mut maps = Vec::with_capacity(self.object.maps.len());
+        for map in &self.object.maps {
+            if let Some(number) = map.unsupported {
+                let cause = LoadCause::Unsupported(format!("maps of type {number}"));
+                return Err(Fault::at_symbol(&map.def.name, cause));
+            }
+            maps.push(map.def.clone());
+        }
+        for symbol in &self.object.externs {
+            self.configure(symbol, &mut maps)?;
+        }
+        Ok(maps)
+    }
+
+    /// Writes a configuration value into the map `.kconfig`.
+    fn configure(&self, symbol: &Extern, maps: &mut [MapDef]) -> Result<(), Fault> {
+        let ExternKind::Config { map, offset, size } = symbol.kind else { return Ok(()) };
+        let fault = |cause| Err(Fault::at_symbol(&symbol.name, cause));
+        let Some(value) = lookup(self.symbols.kconfig, &symbol.name) else {
+            if symbol.weak {
+                return Ok(());
+            }
+            let (kind, name) = ("configuration value", symbol.name.clone());
+            return fault(LoadCause::UnknownExtern { kind, name });
+        };
+        let bytes = value.to_le_bytes();
+        let (kept, lost) = bytes.split_at(size as usize);
+        if lost.iter().any(|byte| *byte != 0) {
+            let text = format!("the value {value} in a variable of {size} bytes");
+            return fault(LoadCause::Unsupported(text));
+        }
+        maps[map].initial[offset as usize..(offset + size) as usize].copy_from_slice(kept);
+        Ok(())
+    }
+
+    fn function(&mut self, function: &'a CodeFunction) -> Result<Function, Fault> {
+        let mut linked = Function {
+            name: function.name.clone(),
+            section: function.section.clone(),
+            insns: function.insns.clone(),
+            fixups: BTreeMap::new(),
+        };
+        for (slot, target) in &function.targets {
+            let fixup = self.fixup(*target).map_err(|cause| function.fault(*slot, cause))?;
+            linked.fixups.insert(*slot, fixup);
+        }
+        for (slot, relocation) in &function.core {
+            let insn = linked.insns[*slot];
+            let patched = core_reloc::resolve(&self.object.btf, &self.types.btf, relocation)
+                .and_then(|outcome| core_reloc::patch(insn, outcome))
+                .map_err(|cause| function.fault(*slot, cause))?;
+            match patched {
+                Patched::Insn(insn) => linked.insns[*slot] = insn,
+                Patched::Fixup(fixup) => {
+                    linked.fixups.insert(*slot, fixup);
+                }
+            }
+        }
+        Ok(linked)
+    }
+
+    fn fixup(&mut self, target: Target) -> Result<Fixup, LoadCause> {
+        Ok(match target {
+            Target::Value(value) => Fixup::Value(value),
+            Target::Data { map, offset } => Fixup::Data { map, offset },
+            Target::Map(map) => Fixup::Map(map),
+            Target::Function(function) => Fixup::Function(function),
+            Target::CallHelper(number) => Fixup::Call(Callee::Helper(number)),
+            Target::CallFunction(function) => Fixup::Call(Callee::Function(function)),
+            Target::Extern(number) => Fixup::Value(self.address(number)?),
+            Target::CallExtern(number) => {
+                let symbol = &self.object.externs[number];
+                match self.kfunc(symbol)? {
+                    Some(kfunc) => Fixup::Call(Callee::Kfunc(kfunc)),
+                    None => Fixup::Poison(format!(
+                        "calls the kernel function `{}`, which this kernel does not have",
+                        symbol.name
+                    )),
+                }
+            }
+        })
+    }
+
+    /// The address of an external symbol; 0 if it is missing and may be.
+    fn address(&mut self, number: usize) -> Result<u64, LoadCause> {
+        let symbol = &self.object.externs[number];
+        if symbol.kind == ExternKind::Kfunc {
+            let kfunc = self.kfunc(symbol)?;
+            return Ok(kfunc.map_or(0, |index| KFUNC_ADDRESS + KFUNC_STRIDE_BYTES * index as u64));
+        }
+        match lookup(self.symbols.ksyms, &symbol.name) {
+            Some(address) => Ok(address),
+            None if symbol.weak => Ok(0),
+            None => {
+                let (kind, name) = ("kernel variable", symbol.name.clone());
+                Err(LoadCause::UnknownExtern { kind, name })
+            }
+        }
+    }
+
+    /// The number of a kernel function; `None` if it is missing and may be.
+    fn kfunc(&mut self, symbol: &Extern) -> Result<Option<usize>, LoadCause> {
+        let known = |name: &str| self.symbols.kfuncs.iter().copied().find(|known| *known == name);
+        match known(&symbol.name).or_else(|| known(essential_name(&symbol.name))) {
+            Some(name) => {
+                let next = self.kfuncs.len();
+                let number = *self.numbers.entry(name).or_insert(next);
+                if number == next {
+                    self.kfuncs.push(name.to_owned());
+                }
+                Ok(Some(number))
+            }
+            None if symbol.weak => Ok(None),
+            None => {
+                let nearest = nearest(essential_name(&symbol.name), self.symbols.kfuncs);
+                Err(LoadCause::UnknownKfunc { name: symbol.name.clone(), nearest })
+            }
+        }
+    }
+}
+
+fn lookup(known: &[(&str, u64)], name: &str) -> Option<u64> {
+    known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+/// The known name with the fewest edits, if a typing error explains the difference.
+fn nearest(name: &str, known: &[&str]) -> Option<String> {
+    const MAX_EDITS: usize = 3;
+    let distances = known.iter().map(|known| (edits(name, known), *known));
+    let (distance, nearest) = distances.min()?;
+    (distance <= MAX_EDITS).then(|| nearest.to_owned())
+}
+
+/// Insertions, deletions and replacements of bytes between two names (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }

@@ -1,5 +1,8 @@
 //! BTF, the type information of BPF objects (`Documentation/bpf/btf.rst` describes the format).
 
+pub(crate) mod ext;
+pub(crate) mod parse;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -35,10 +38,10 @@ pub(crate) enum Kind {
     Const(u32),
     Restrict(u32),
     TypeTag(u32),
-    Function { prototype: u32, external: bool },
+    Function { prototype: u32 },
     Prototype { returns: u32, parameters: Vec<u32> },
-    Variable { of: u32, external: bool },
-    Section { size: u32, variables: Vec<SectionVariable> },
+    Variable { of: u32 },
+    Section { variables: Vec<SectionVariable> },
     Float { size: u32 },
     DeclTag { of: u32, component: i32 },
 }
@@ -112,7 +115,7 @@ impl Btf {
         prefix: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a [u32])> + 'a {
         self.by_name
-            .range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded))
+            .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
             .take_while(move |(name, _)| name.starts_with(prefix))
             .map(|(name, ids)| (name.as_str(), ids.as_slice()))
     }
@@ -155,7 +158,7 @@ impl Btf {
                     id = *of;
                     continue;
                 }
-                Kind::Variable { of, .. } => {
+                Kind::Variable { of } => {
                     id = *of;
                     continue;
                 }

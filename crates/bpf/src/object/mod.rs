@@ -1,6 +1,22 @@
 //! What an object file says: functions, maps, global variables, struct_ops.
 
-use crate::{Global, LoadError, StructOps};
+mod code;
+pub(crate) mod data;
+pub(crate) mod elf;
+mod externs;
+pub(crate) mod limits;
+mod maps;
+
+use std::collections::BTreeMap;
+
+pub(crate) use code::{CodeFunction, LDDW, Target};
+pub(crate) use externs::{Extern, ExternKind};
+pub(crate) use maps::ObjectMap;
+
+use crate::btf::Btf;
+use crate::error::{Fault, LoadCause};
+use crate::{Global, LoadError, MapKind, StructOps};
+use elf::{Content, Elf, R_BPF_64_ABS32, R_BPF_64_NODYLD32, Section};
 
 /// A parsed object. It is linked against nothing yet: [`link`](crate::link()) does that.
 #[derive(Clone, Debug)]
@@ -10,6 +26,11 @@ pub struct Object {
     sections: Vec<SectionInfo>,
     struct_ops: Vec<StructOps>,
     globals: Vec<Global>,
+    license: Option<String>,
+    pub(crate) code: Vec<CodeFunction>,
+    pub(crate) maps: Vec<ObjectMap>,
+    pub(crate) externs: Vec<Extern>,
+    pub(crate) btf: Btf,
 }
 
 /// A function of an object, for people.
@@ -35,11 +56,12 @@ pub struct SectionInfo {
 impl Object {
     /// Reads an object. `name` stands in error messages: usually the file's path.
     ///
+    /// Instructions are taken as they are: [`Image::new`](crate::Image::new) checks each.
+    ///
     /// # Errors
     /// If the bytes are no little-endian 64-bit BPF ELF object with BTF, or contradict themselves.
-    pub fn parse(name: &str, _bytes: &[u8]) -> Result<Self, LoadError> {
-        let cause = crate::LoadCause::Unsupported("parsing".into());
-        Err(LoadError { file: name.into(), place: None, cause })
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, LoadError> {
+        parse(name, bytes).map_err(|fault| fault.in_file(name))
     }
 
     /// The name that was given to [`Object::parse`].
@@ -52,7 +74,7 @@ impl Object {
         &self.functions
     }
 
-    /// Sections with content, in the order of the file.
+    /// Sections with content, in the order of the file. Debugging information is left out.
     pub fn sections(&self) -> &[SectionInfo] {
         &self.sections
     }
@@ -71,4 +93,104 @@ impl Object {
     pub fn global(&self, name: &str) -> Option<&Global> {
         self.globals.iter().find(|global| global.name == name)
     }
+
+    /// The text of the `license` section.
+    pub fn license(&self) -> Option<&str> {
+        self.license.as_deref()
+    }
+
+    /// Enlarges a data section, as user space does before it loads the object: `.data.uei_dump` of a scheduler is one
+    /// byte long until somebody decides how much a dump may take. The new bytes are zero.
+    ///
+    /// # Errors
+    /// If there is no such data section, it would become smaller, or it would exceed 64 MiB.
+    pub fn enlarge_section(&mut self, section: &str, bytes: u64) -> Result<(), LoadError> {
+        self.enlarge(section, bytes).map_err(|fault| fault.in_file(&self.name))
+    }
+
+    fn enlarge(&mut self, section: &str, bytes: u64) -> Result<(), Fault> {
+        let fault = |cause| Fault::at_section(section, 0, cause);
+        let map = self.maps.iter_mut().map(|map| &mut map.def).find(|def| def.name == section);
+        let Some(def) = map.filter(|def| matches!(def.kind, MapKind::Data { .. })) else {
+            return Err(fault(LoadCause::Unsupported(
+                "the object has no such data section".into(),
+            )));
+        };
+        limits::check("bytes of a data section", bytes, limits::MAX_DATA_BYTES).map_err(fault)?;
+        if bytes < def.initial.len() as u64 {
+            let text = format!("shrinking it from {} to {bytes} bytes", def.initial.len());
+            return Err(fault(LoadCause::Unsupported(text)));
+        }
+        def.initial.resize(bytes as usize, 0);
+        def.value_size = bytes as u32;
+        Ok(())
+    }
 }
+
+fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
+    let elf = Elf::parse(bytes)?;
+    let section = elf.section(".BTF").ok_or(LoadCause::NoBtf)?;
+    let btf_bytes = relocated(section, &elf);
+    let (btf, strings) = crate::btf::parse::parse(&btf_bytes)?;
+    let core = match elf.section(".BTF.ext") {
+        Some(section) => crate::btf::ext::parse(section.data, strings)?,
+        None => Vec::new(),
+    };
+    let (mut maps, places) = data::read(&elf, &btf)?;
+    let externs = externs::read(&elf, &btf, &mut maps)?;
+    let index = code::FunctionIndex::new(&elf)?;
+    let places = data::Places { functions: &index, ..places };
+    let mut code = code::read(&elf, &index, &places, &externs)?;
+    code::attach_core_relocations(&mut code, &elf, core)?;
+    let struct_ops = crate::struct_ops::read(&elf, &btf, &places)?;
+    let globals = crate::globals::read(&elf, &btf, &places, &maps)?;
+    Ok(Object {
+        name: name.to_owned(),
+        functions: code.iter().map(CodeFunction::info).collect(),
+        sections: section_infos(&elf),
+        struct_ops,
+        globals,
+        license: elf.section("license").map(|section| text_of(section.data)),
+        code,
+        maps,
+        externs: externs.list,
+        btf,
+    })
+}
+
+/// The bytes of `.BTF` with its own relocations applied: where variables lie in their sections. A linked object
+/// (`bpftool gen object`) has none, and its offsets are right already.
+fn relocated(section: &Section<'_>, elf: &Elf<'_>) -> Vec<u8> {
+    let mut bytes = section.data.to_vec();
+    for relocation in &section.relocations {
+        let symbol = &elf.symbols[relocation.symbol];
+        let known = matches!(relocation.kind, R_BPF_64_ABS32 | R_BPF_64_NODYLD32);
+        let at = relocation.offset as usize;
+        let word = at.checked_add(4).and_then(|end| bytes.get_mut(at..end));
+        if let (true, Some(word), Some(_)) = (known, word, symbol.section) {
+            let addend = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            word.copy_from_slice(&addend.wrapping_add(symbol.value as u32).to_le_bytes());
+        }
+    }
+    bytes
+}
+
+fn section_infos(elf: &Elf<'_>) -> Vec<SectionInfo> {
+    let shown = |section: &&Section<'_>| {
+        section.content != Content::Other
+            && section.size > 0
+            && !section.name.starts_with(".debug")
+            && !section.name.starts_with(".llvm")
+    };
+    let info =
+        |section: &Section<'_>| SectionInfo { name: section.name.clone(), size: section.size };
+    elf.sections.iter().filter(shown).map(info).collect()
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// By ELF section index.
+pub(crate) type BySection<T> = BTreeMap<usize, T>;

@@ -1,0 +1,105 @@
+//! What an object expects of the kernel by name: functions, variables, configuration values.
+
+use std::collections::BTreeMap;
+
+use super::data::data_map;
+use super::elf::Elf;
+use super::limits;
+use super::maps::ObjectMap;
+use crate::btf::{Btf, Kind};
+use crate::error::{Fault, LoadCause};
+
+/// An external symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extern {
+    pub(crate) name: String,
+    /// It may be missing.
+    pub(crate) weak: bool,
+    pub(crate) kind: ExternKind,
+}
+
+/// What an external symbol is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExternKind {
+    Kfunc,
+    Variable,
+    /// A configuration value: `size` bytes at `offset` of the map `.kconfig`.
+    Config {
+        map: usize,
+        offset: u64,
+        size: u64,
+    },
+}
+
+/// All external symbols of an object.
+#[derive(Debug)]
+pub(crate) struct Externs {
+    pub(crate) list: Vec<Extern>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Externs {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+}
+
+/// Reads `.ksyms` and `.kconfig` of the type information, and appends the map `.kconfig` if it is needed.
+pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Result<Externs, Fault> {
+    let weak: BTreeMap<&str, bool> = elf
+        .symbols
+        .iter()
+        .filter(|symbol| symbol.section.is_none() && !symbol.name.is_empty())
+        .map(|symbol| (symbol.name.as_str(), symbol.weak))
+        .collect();
+    let mut list = Vec::new();
+    let config = maps.len();
+    let mut config_bytes = 0u64;
+    for (name, id, of_config) in entries(btf) {
+        // A symbol that no instruction uses is of no concern.
+        let Some(weak) = weak.get(name).copied() else { continue };
+        let kind = match btf.get(id).kind {
+            Kind::Variable { of } if of_config => {
+                let size = config_size(btf, name, of)?;
+                let offset = config_bytes.next_multiple_of(size.max(1));
+                config_bytes = offset + size;
+                limits::check("bytes of .kconfig", config_bytes, limits::MAX_DATA_BYTES)?;
+                ExternKind::Config { map: config, offset, size }
+            }
+            Kind::Variable { .. } => ExternKind::Variable,
+            _ => ExternKind::Kfunc,
+        };
+        list.push(Extern { name: name.to_owned(), weak, kind });
+    }
+    if config_bytes > 0 {
+        let initial = vec![0; config_bytes as usize];
+        maps.push(ObjectMap::supported(data_map(".kconfig", true, initial)));
+    }
+    let by_name = list.iter().enumerate().map(|(at, found)| (found.name.clone(), at)).collect();
+    Ok(Externs { list, by_name })
+}
+
+/// Name, type and whether it is of `.kconfig`, of each external symbol.
+fn entries(btf: &Btf) -> Vec<(&str, u32, bool)> {
+    let mut found = Vec::new();
+    for (section, of_config) in [(".ksyms", false), (".kconfig", true)] {
+        for id in btf.named(section) {
+            let Kind::Section { variables } = &btf.get(id).kind else { continue };
+            for entry in variables {
+                found.push((btf.get(entry.variable).name.as_str(), entry.variable, of_config));
+            }
+        }
+    }
+    found
+}
+
+/// Bytes of a configuration value. Only scalars are known: a number, `y`/`n`/`m`.
+fn config_size(btf: &Btf, name: &str, of: u32) -> Result<u64, Fault> {
+    match btf.size_of(of) {
+        Some(size @ (1 | 2 | 4 | 8)) => Ok(size),
+        _ => {
+            let text = "a configuration value that is neither a number nor a switch".into();
+            Err(Fault::at_symbol(name, LoadCause::Unsupported(text)))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Map definitions: the structures of section `.maps`, whose types say everything and whose bytes say nothing.
+
+use std::collections::BTreeMap;
+
+use super::data;
+use super::elf::Elf;
+use crate::btf::{Btf, Kind, Member};
+use crate::error::{Fault, LoadCause};
+use crate::{MapDef, MapKind};
+
+/// A map as the object declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectMap {
+    pub(crate) def: MapDef,
+    /// Its type by UAPI number, if no instance can hold such a map. That is an error only when it is linked.
+    pub(crate) unsupported: Option<u32>,
+}
+
+impl ObjectMap {
+    pub(crate) fn supported(def: MapDef) -> Self {
+        Self { def, unsupported: None }
+    }
+}
+
+/// Reads the maps of `.maps`, appends them to `found`, and returns their indices by offset in the section.
+pub(crate) fn read(
+    elf: &Elf<'_>,
+    btf: &Btf,
+    section: Option<usize>,
+    found: &mut Vec<ObjectMap>,
+) -> Result<BTreeMap<u64, usize>, Fault> {
+    let mut by_offset = BTreeMap::new();
+    if elf.section("maps").is_some_and(|section| section.size > 0) {
+        let cause = LoadCause::BadMap("section `maps` holds definitions without types".into());
+        return Err(Fault::at_section("maps", 0, cause));
+    }
+    let Some(section) = section else { return Ok(by_offset) };
+    for variable in data::variables(elf, btf, section)? {
+        let map = read_map(btf, variable.name, variable.of)
+            .map_err(|cause| Fault::at_symbol(variable.name, cause))?;
+        by_offset.insert(variable.offset, found.len());
+        found.push(map);
+    }
+    Ok(by_offset)
+}
+
+fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
+    let Kind::Composite { members, .. } = &btf.get(btf.strip_all(of)).kind else {
+        return Err(LoadCause::BadMap("it is no structure".into()));
+    };
+    let mut number = None;
+    let mut def = MapDef {
+        name: name.to_owned(),
+        kind: MapKind::Array,
+        key_size: 0,
+        value_size: 0,
+        max_entries: 0,
+        flags: 0,
+        initial: Vec::new(),
+    };
+    for member in members {
+        match member.name.as_str() {
+            "type" => number = Some(number_of(btf, member)?),
+            "max_entries" => def.max_entries = number_of(btf, member)?,
+            "map_flags" => def.flags = number_of(btf, member)?,
+            "key_size" => def.key_size = number_of(btf, member)?,
+            "value_size" => def.value_size = number_of(btf, member)?,
+            "key" => def.key_size = size_of(btf, member)?,
+            "value" => def.value_size = size_of(btf, member)?,
+            // `values` belongs to maps of maps, which are unsupported by their type; the rest places or names a map.
+            "values" | "numa_node" | "pinning" | "map_extra" => {}
+            other => return Err(LoadCause::BadMap(format!("the attribute `{other}` is unknown"))),
+        }
+    }
+    let number = number.ok_or_else(|| LoadCause::BadMap("it has no `type`".into()))?;
+    let Some(kind) = kind_of(number) else {
+        return Ok(ObjectMap { def, unsupported: Some(number) });
+    };
+    def.kind = kind;
+    check(&def)?;
+    Ok(ObjectMap::supported(def))
+}
+
+/// `__uint(name, n)` is a pointer to an array of n elements; `__ulong(name, n)` is an enumeration of one constant.
+fn number_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
+    let wrong = || LoadCause::BadMap(format!("`{}` is no __uint()", member.name));
+    let number = match &btf.get(btf.strip_qualifiers(member.of)).kind {
+        Kind::Pointer(to) => match btf.get(btf.strip_qualifiers(*to)).kind {
+            Kind::Array { count, .. } => Some(count),
+            _ => None,
+        },
+        Kind::Enum { values, .. } => {
+            values.first().and_then(|(_, value)| u32::try_from(*value).ok())
+        }
+        _ => None,
+    };
+    number.ok_or_else(wrong)
+}
+
+/// `__type(name, t)` is a pointer to t.
+fn size_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
+    let wrong = || LoadCause::BadMap(format!("`{}` is no __type() of a known size", member.name));
+    let Kind::Pointer(to) = btf.get(btf.strip_qualifiers(member.of)).kind else {
+        return Err(wrong());
+    };
+    btf.size_of(to).and_then(|size| u32::try_from(size).ok()).ok_or_else(wrong)
+}
+
+/// `enum bpf_map_type` of the UAPI.
+fn kind_of(number: u32) -> Option<MapKind> {
+    Some(match number {
+        1 => MapKind::Hash,
+        2 => MapKind::Array,
+        4 => MapKind::PerfEventArray,
+        5 => MapKind::PerCpuHash,
+        6 => MapKind::PerCpuArray,
+        9 => MapKind::LruHash,
+        22 => MapKind::Queue,
+        23 => MapKind::Stack,
+        27 => MapKind::RingBuf,
+        29 => MapKind::TaskStorage,
+        32 => MapKind::CgroupStorage,
+        33 => MapKind::Arena,
+        _ => return None,
+    })
+}
+
+/// What the kernel demands of each kind (`map_alloc_check` of each map type).
+fn check(def: &MapDef) -> Result<(), LoadCause> {
+    let (key, value, entries) = (def.key_size, def.value_size, def.max_entries);
+    let wrong = |text: &str| Err(LoadCause::BadMap(text.into()));
+    match def.kind {
+        MapKind::Array | MapKind::PerCpuArray if key != 4 => {
+            wrong("the key of an array has four bytes")
+        }
+        MapKind::TaskStorage | MapKind::CgroupStorage if key != 4 => {
+            wrong("the key of a local storage is an `int`")
+        }
+        MapKind::Hash | MapKind::PerCpuHash | MapKind::LruHash if key == 0 => {
+            wrong("a hash table needs a key")
+        }
+        MapKind::Queue | MapKind::Stack if key != 0 => wrong("a queue or stack has no key"),
+        MapKind::RingBuf if !entries.is_power_of_two() || entries % 4096 != 0 => {
+            wrong("the size of a ring buffer is a power of two and a multiple of a page")
+        }
+        MapKind::RingBuf | MapKind::Arena | MapKind::PerfEventArray => Ok(()),
+        MapKind::TaskStorage | MapKind::CgroupStorage if value > 0 => Ok(()),
+        _ if value == 0 => wrong("it needs a value"),
+        _ if entries == 0 => wrong("it needs `max_entries`"),
+        _ => Ok(()),
+    }
+}
