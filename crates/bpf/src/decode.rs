@@ -1,6 +1,6 @@
 //! From instruction slots to operations: everything malformed is refused here, so that the engines need not look again.
 
-use crate::error::{Fault, LoadCause, Place};
+use crate::error::{Fault, LoadCause};
 use crate::layout::{self, Layout};
 use crate::linked::{Callee, Fixup, Function, Insn, Linked};
 
@@ -174,8 +174,7 @@ pub(crate) fn decode(
 
 /// A fault at an instruction.
 pub(crate) fn fault(function: &Function, slot: usize, cause: LoadCause) -> Fault {
-    let (function, section) = (function.name.clone(), function.section.clone());
-    Fault { place: Some(Place::Instruction { function, section, slot }), cause }
+    Fault::at_instruction(&function.name, &function.section, slot, cause)
 }
 
 fn is_lddw(insn: &Insn) -> bool {

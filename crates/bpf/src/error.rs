@@ -8,7 +8,7 @@ pub struct LoadError {
     /// The name that was given to [`Object::parse`](crate::Object::parse): usually the file's path.
     pub file: String,
     /// Where in the file, as far as it is known.
-    pub place: Option<Place>,
+    pub place: Option<Box<Place>>,
     /// What is wrong.
     pub cause: LoadCause,
 }
@@ -171,13 +171,17 @@ impl fmt::Display for LoadError {
 /// [`link`](crate::link()) add the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Box<Place>>,
     pub(crate) cause: LoadCause,
 }
 
 impl Fault {
+    fn at(place: Place, cause: LoadCause) -> Self {
+        Self { place: Some(Box::new(place)), cause }
+    }
+
     pub(crate) fn at_section(section: &str, offset: u64, cause: LoadCause) -> Self {
-        Self { place: Some(Place::Section { section: section.into(), offset }), cause }
+        Self::at(Place::Section { section: section.into(), offset }, cause)
     }
 
     pub(crate) fn at_instruction(
@@ -187,11 +191,11 @@ impl Fault {
         cause: LoadCause,
     ) -> Self {
         let (function, section) = (function.into(), section.into());
-        Self { place: Some(Place::Instruction { function, section, slot }), cause }
+        Self::at(Place::Instruction { function, section, slot }, cause)
     }
 
     pub(crate) fn at_symbol(name: &str, cause: LoadCause) -> Self {
-        Self { place: Some(Place::Symbol(name.into())), cause }
+        Self::at(Place::Symbol(name.into()), cause)
     }
 
     pub(crate) fn in_file(self, file: &str) -> LoadError {

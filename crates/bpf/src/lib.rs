@@ -14,6 +14,7 @@
 //! This crate knows no scheduler and no machine: `H` is whatever its user hands to host functions.
 
 mod btf;
+mod core_reloc;
 mod decode;
 mod env;
 mod error;
