@@ -1,17 +1,18 @@
 //! The event stream of a CPU scheduler.
 //!
 //! The simulated machine, a kernel in a VM, the host kernel and an imported recording all produce the same
-//! [`Trace`]: a table of tasks and a sequence of [`Event`]s, kept in columns (30 bytes an event). Every metric
+//! [`Trace`]: a table of tasks and a sequence of [`Event`]s, kept in 32 bytes each. Every metric
 //! of the project is computed from it.
 //!
 //! This crate knows no other crate of the workspace.
 
-mod columns;
 mod event;
 mod loss;
+mod packed;
 mod task;
+mod trace;
 
-pub use columns::{Events, Trace};
 pub use event::{CallbackKind, Event, EventKind, Label, TaskState};
 pub use loss::Loss;
 pub use task::{TaskId, TaskInfo};
+pub use trace::{Events, Trace};

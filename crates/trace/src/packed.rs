@@ -1,0 +1,127 @@
+//! One event in 32 bytes.
+
+use crate::{CallbackKind, Event, EventKind, Label, TaskId, TaskState};
+
+/// An event as the trace keeps it: half a cache line, so that appending one touches one place in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Packed {
+    pub(crate) time_ns: u64,
+    pub(crate) cpu: u32,
+    insns: u32,
+    /// The variant in the low byte, a small operand (state, nice, callback or label) above it.
+    tag: u32,
+    a: u32,
+    b: u32,
+    c: u32,
+}
+
+const TAG_BITS: u32 = 8;
+
+/// Labels of marks share a word with the tag.
+pub(crate) const MARK_LABELS_MAX: u32 = 1 << (u32::BITS - TAG_BITS);
+
+const SWITCH: u32 = 0;
+const WAKING: u32 = 1;
+const WAKEUP: u32 = 2;
+const WAKEUP_NEW: u32 = 3;
+const MIGRATE: u32 = 4;
+const FORK: u32 = 5;
+const EXIT: u32 = 6;
+const NICE: u32 = 7;
+const TICK: u32 = 8;
+const CALLBACK: u32 = 9;
+const MARK: u32 = 10;
+const PARAM: u32 = 11;
+const LOST: u32 = 12;
+
+const STATES: [TaskState; 6] = [
+    TaskState::Runnable,
+    TaskState::Sleeping,
+    TaskState::Uninterruptible,
+    TaskState::Stopped,
+    TaskState::Dead,
+    TaskState::Parked,
+];
+
+impl Packed {
+    #[inline]
+    pub(crate) fn new(event: Event) -> Self {
+        let (tag, operand, a, b, c) = encode(event.kind);
+        Self {
+            time_ns: event.time_ns,
+            cpu: event.cpu,
+            insns: event.insns,
+            tag: tag | operand << TAG_BITS,
+            a,
+            b,
+            c,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn event(&self) -> Event {
+        Event { time_ns: self.time_ns, cpu: self.cpu, insns: self.insns, kind: self.kind() }
+    }
+
+    /// The record as four words, for the digest.
+    pub(crate) fn words(&self) -> [u64; 4] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [
+            self.time_ns,
+            pair(self.cpu, self.insns),
+            pair(self.tag, self.a),
+            pair(self.b, self.c),
+        ]
+    }
+
+    #[inline]
+    fn kind(&self) -> EventKind {
+        let task = TaskId(self.a);
+        let operand = self.tag >> TAG_BITS;
+        let value = u64::from(self.b) | u64::from(self.c) << 32;
+        match self.tag & ((1 << TAG_BITS) - 1) {
+            SWITCH => EventKind::Switch {
+                prev: task,
+                prev_state: STATES[operand as usize],
+                next: TaskId(self.b),
+            },
+            WAKING => EventKind::Waking { task, waker: TaskId(self.b), target_cpu: self.c },
+            WAKEUP => EventKind::Wakeup { task, target_cpu: self.b },
+            WAKEUP_NEW => EventKind::WakeupNew { task, target_cpu: self.b },
+            MIGRATE => EventKind::Migrate { task, from_cpu: self.b, to_cpu: self.c },
+            FORK => EventKind::Fork { parent: task, child: TaskId(self.b) },
+            EXIT => EventKind::Exit { task },
+            NICE => EventKind::Nice { task, nice: operand as u8 as i8 },
+            TICK => EventKind::Tick { task },
+            CALLBACK => EventKind::Callback { kind: CallbackKind::ALL[operand as usize], task },
+            MARK => EventKind::Mark { task, label: Label(operand), value },
+            PARAM => EventKind::Param { label: Label(self.a) },
+            _ => EventKind::Lost { count: value },
+        }
+    }
+}
+
+#[inline]
+fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
+    match kind {
+        EventKind::Switch { prev, prev_state, next } => {
+            (SWITCH, prev_state as u32, prev.0, next.0, 0)
+        }
+        EventKind::Waking { task, waker, target_cpu } => (WAKING, 0, task.0, waker.0, target_cpu),
+        EventKind::Wakeup { task, target_cpu } => (WAKEUP, 0, task.0, target_cpu, 0),
+        EventKind::WakeupNew { task, target_cpu } => (WAKEUP_NEW, 0, task.0, target_cpu, 0),
+        EventKind::Migrate { task, from_cpu, to_cpu } => (MIGRATE, 0, task.0, from_cpu, to_cpu),
+        EventKind::Fork { parent, child } => (FORK, 0, parent.0, child.0, 0),
+        EventKind::Exit { task } => (EXIT, 0, task.0, 0, 0),
+        EventKind::Nice { task, nice } => (NICE, u32::from(nice as u8), task.0, 0, 0),
+        EventKind::Tick { task } => (TICK, 0, task.0, 0, 0),
+        EventKind::Callback { kind, task } => (CALLBACK, kind as u32, task.0, 0, 0),
+        EventKind::Mark { task, label, value } => {
+            debug_assert!(label.0 < MARK_LABELS_MAX, "a mark's label is below {MARK_LABELS_MAX}");
+            (MARK, label.0, task.0, value as u32, (value >> 32) as u32)
+        }
+        EventKind::Param { label } => (PARAM, 0, label.0, 0, 0),
+        EventKind::Lost { count } => (LOST, 0, 0, count as u32, (count >> 32) as u32),
+    }
+}

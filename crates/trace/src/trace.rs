@@ -1,0 +1,225 @@
+//! The trace itself: tasks, labels, and the events.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::packed::Packed;
+use crate::{Event, Label, Loss, TaskId, TaskInfo};
+
+/// A recording: who there was, and what happened in order of time.
+///
+/// Events are appended with [`Trace::push`] and read back with [`Trace::events`]. Times never decrease (readers sort).
+/// Two traces are equal when everything in them is; [`Trace::digest`] says so in one number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// The number of CPUs; CPU numbers in events are below it.
+    pub cpus: u32,
+    /// The first instant of the window, ns. Before the first event where the recorder knows that it was on.
+    pub start_ns: u64,
+    /// The last instant of the window, ns.
+    pub end_ns: u64,
+    /// Whether [`Event::insns`] is measured.
+    pub counts_insns: bool,
+    /// What was lost or not understood on the way in.
+    pub loss: Loss,
+    tasks: Vec<TaskInfo>,
+    labels: Vec<String>,
+    label_numbers: HashMap<String, Label>,
+    events: Vec<Packed>,
+}
+
+impl Trace {
+    /// Bytes that one event takes in memory.
+    pub const BYTES_PER_EVENT: usize = size_of::<Packed>();
+
+    /// An empty trace of `cpus` CPUs; task 0 is the idle task.
+    pub fn new(cpus: u32) -> Self {
+        Self { cpus, tasks: vec![TaskInfo::new(0, "swapper")], ..Self::default() }
+    }
+
+    /// Makes room for `additional` more events, so that [`Trace::push`] need not.
+    pub fn reserve(&mut self, additional: usize) {
+        self.events.reserve(additional);
+    }
+
+    /// Adds a task and returns its number.
+    pub fn add_task(&mut self, info: TaskInfo) -> TaskId {
+        self.tasks.push(info);
+        TaskId((self.tasks.len() - 1) as u32)
+    }
+
+    /// All tasks; [`TaskId`] is the index.
+    pub fn tasks(&self) -> &[TaskInfo] {
+        &self.tasks
+    }
+
+    /// A task's entry, to correct.
+    ///
+    /// # Panics
+    /// When the task is not one of this trace.
+    pub fn task_mut(&mut self, task: TaskId) -> &mut TaskInfo {
+        &mut self.tasks[task.index()]
+    }
+
+    /// The number of a text in the label table, entering it if it is new.
+    pub fn intern(&mut self, text: &str) -> Label {
+        if let Some(label) = self.label_numbers.get(text) {
+            return *label;
+        }
+        let label = Label(self.labels.len() as u32);
+        self.labels.push(text.to_owned());
+        self.label_numbers.insert(text.to_owned(), label);
+        label
+    }
+
+    /// The text of a label.
+    ///
+    /// # Panics
+    /// When the label is not one of this trace.
+    pub fn label(&self, label: Label) -> &str {
+        &self.labels[label.0 as usize]
+    }
+
+    /// The texts of all labels; [`Label`] is the index.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// The number of events.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Whether there are no events.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Appends an event. Its time must not lie before the last one's.
+    #[inline]
+    pub fn push(&mut self, event: Event) {
+        debug_assert!(self.events.last().is_none_or(|last| last.time_ns <= event.time_ns));
+        self.events.push(Packed::new(event));
+    }
+
+    /// Forgets the events and keeps their memory, the tasks and the labels: for running again.
+    pub fn clear_events(&mut self) {
+        self.events.clear();
+    }
+
+    /// The event at an index.
+    pub fn get(&self, index: usize) -> Option<Event> {
+        self.events.get(index).map(Packed::event)
+    }
+
+    /// The events in order.
+    pub fn events(&self) -> Events<'_> {
+        Events { packed: self.events.iter() }
+    }
+
+    /// The indices of the events with `from_ns <= time_ns < to_ns`, found by bisection.
+    pub fn window(&self, from_ns: u64, to_ns: u64) -> Range<usize> {
+        let before = |limit: u64| self.events.partition_point(|e| e.time_ns < limit);
+        let from = before(from_ns);
+        from..before(to_ns).max(from)
+    }
+
+    /// The events at a range of indices ([`Trace::window`]); what lies beyond the end is left out.
+    pub fn events_in(&self, range: Range<usize>) -> Events<'_> {
+        let end = range.end.min(self.len());
+        Events { packed: self.events[range.start.min(end)..end].iter() }
+    }
+
+    /// A number that stands for the whole content — tasks, labels, window, events; not for what was lost on the way in.
+    /// The same on every machine and in every build; a difference in one bit of one event changes it.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::new();
+        digest.words(&[u64::from(self.cpus), self.start_ns, self.end_ns]);
+        digest.words(&[u64::from(self.counts_insns), self.tasks.len() as u64]);
+        for task in &self.tasks {
+            let nice = task.nice.map_or(u64::MAX, |nice| u64::from(nice as u8));
+            digest.words(&[u64::from(task.pid), nice]);
+            digest.text(&task.comm);
+            let ranges = task.allowed_cpus.as_deref();
+            digest.words(&[ranges.map_or(u64::MAX, |ranges| ranges.len() as u64)]);
+            for (first, last) in ranges.unwrap_or_default() {
+                digest.words(&[u64::from(*first), u64::from(*last)]);
+            }
+        }
+        digest.words(&[self.labels.len() as u64]);
+        for label in &self.labels {
+            digest.text(label);
+        }
+        digest.words(&[self.events.len() as u64]);
+        for event in &self.events {
+            digest.words(&event.words());
+        }
+        digest.finish()
+    }
+}
+
+/// The events of a trace in order.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    packed: std::slice::Iter<'a, Packed>,
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event> {
+        self.packed.next().map(Packed::event)
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<Event> {
+        self.packed.nth(n).map(Packed::event)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.packed.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Events<'_> {
+    fn next_back(&mut self) -> Option<Event> {
+        self.packed.next_back().map(Packed::event)
+    }
+}
+
+impl ExactSizeIterator for Events<'_> {}
+
+/// FNV-1a (Fowler, Noll, Vo) over 64-bit words instead of bytes, with a final mix so that every bit of the last word counts.
+struct Digest(u64);
+
+impl Digest {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+    fn new() -> Self {
+        Self(Self::OFFSET)
+    }
+
+    fn words(&mut self, words: &[u64]) {
+        for word in words {
+            let mixed = (self.0 ^ word).wrapping_mul(Self::PRIME);
+            // The multiplication carries upwards only: bring the high bits back down.
+            self.0 = mixed ^ mixed >> 29;
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.words(&[text.len() as u64]);
+        for chunk in text.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.words(&[u64::from_le_bytes(word)]);
+        }
+    }
+
+    fn finish(self) -> u64 {
+        let mixed = (self.0 ^ self.0 >> 32).wrapping_mul(Self::PRIME);
+        mixed ^ mixed >> 31
+    }
+}
