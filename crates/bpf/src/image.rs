@@ -13,6 +13,9 @@ use crate::layout::Layout;
 use crate::linked::{Callee, Fixup, Linked};
 use crate::{LoadError, Object, Symbols};
 
+/// Ticks per second where the environment has no `CONFIG_HZ`, as the kernel's default on x86-64.
+const DEFAULT_HZ: u64 = 250;
+
 /// What runs the instructions. Both count the same instructions and leave the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Engine {
@@ -49,6 +52,8 @@ pub struct Image<H> {
     pub(crate) kfuncs: Vec<HostCall<H>>,
     /// By helper number; sorted.
     pub(crate) helpers: Vec<(u32, HostCall<H>)>,
+    /// Ticks per second, for `bpf_jiffies64`.
+    pub(crate) hz: u64,
     pub(crate) code: Option<Code>,
 }
 
@@ -158,7 +163,9 @@ fn build<H: Host>(linked: Linked, env: &Env<H>, engine: Engine) -> Result<Image<
     }
     let kfuncs = resolve_kfuncs(&linked, env)?;
     let helpers = resolve_helpers(&linked, env)?;
-    let mut image = Image { linked, layout, programs, kfuncs, helpers, code: None };
+    let hz = env.kconfig.iter().find(|(name, _)| name == "CONFIG_HZ");
+    let hz = hz.map_or(DEFAULT_HZ, |(_, hz)| *hz);
+    let mut image = Image { linked, layout, programs, kfuncs, helpers, hz, code: None };
     if engine == Engine::Jit && jit::SUPPORTED {
         image.code = Some(jit::compile(&image).map_err(LoadCause::Engine)?);
     }

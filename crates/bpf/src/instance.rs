@@ -222,7 +222,7 @@ impl<H: Host> Instance<H> {
             let cpus = self.core.config.cpus;
             return Err(Trap::host(format!("CPU {} of {cpus}", block.context.cpu)));
         }
-        let fuel = self.core.config.fuel_per_call as i64;
+        let fuel = self.core.config.fuel_per_call.min(i64::MAX as u64) as i64;
         block.fuel = fuel;
         block.sp = STACK_TOP;
         block.host = (&raw mut *host).cast::<c_void>();

@@ -106,6 +106,11 @@ impl Memory {
         }
     }
 
+    /// Whether the program may load the byte at `addr`.
+    pub(crate) fn is_readable(&self, addr: u64) -> bool {
+        addr < GUEST_SIZE && self.perm(addr) >= Access::Read as u8
+    }
+
     /// The permission byte of the page of `addr`, an address below 4 GiB.
     fn perm(&self, addr: u64) -> u8 {
         // SAFETY: the table has an entry for each page of 32-bit addresses.
@@ -117,8 +122,9 @@ impl Memory {
     pub(crate) fn range(&self, addr: u64, bytes: u64, access: Access) -> Result<*mut u8, Trap> {
         let addr = u64::from(addr as u32);
         if bytes > 0 {
+            let end = addr.saturating_add(bytes);
             let mut at = addr;
-            while at < addr + bytes {
+            while at < end {
                 if at >= GUEST_SIZE || self.perm(at) < access as u8 {
                     return Err(self.refuse(at, 1, access));
                 }
@@ -175,7 +181,7 @@ impl Memory {
     pub fn read_str(&self, addr: u64, limit: usize) -> Result<String, Trap> {
         let mut bytes = Vec::new();
         while bytes.len() < limit {
-            match self.load_u8(addr + bytes.len() as u64)? {
+            match self.load_u8(addr.wrapping_add(bytes.len() as u64))? {
                 0 => break,
                 byte => bytes.push(byte),
             }

@@ -73,7 +73,7 @@ fn iter_num_new<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap
     };
     let (before, end) = if error == 0 { (start.wrapping_sub(1), end) } else { (0, 0) };
     call.memory().store_u32(it, before as u32)?;
-    call.memory().store_u32(it + 4, end as u32)?;
+    call.memory().store_u32(it.wrapping_add(4), end as u32)?;
     Ok(error as u64)
 }
 
@@ -82,7 +82,7 @@ fn iter_num_next<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Tra
     let it = args[0];
     let memory = call.memory();
     let next = (memory.load_u32(it)? as i32).wrapping_add(1);
-    if next >= memory.load_u32(it + 4)? as i32 {
+    if next >= memory.load_u32(it.wrapping_add(4))? as i32 {
         memory.store_u64(it, 0)?;
         return Ok(0);
     }

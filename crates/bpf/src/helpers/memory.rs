@@ -27,7 +27,7 @@ pub(super) fn probe_read_str<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Res
     for at in 0..size - 1 {
         match memory.load_u8(src.wrapping_add(at)) {
             Ok(0) => return Ok(at + 1),
-            Ok(byte) => memory.store_u8(dst + at, byte)?,
+            Ok(byte) => memory.store_u8(dst.wrapping_add(at), byte)?,
             Err(_) => {
                 memory.fill(dst, size, 0)?;
                 return Ok(EFAULT as u64);

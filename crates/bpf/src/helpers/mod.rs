@@ -87,6 +87,7 @@ pub(crate) fn builtin_helper<H: Host>(number: u32) -> Option<HelperFn<H>> {
         89 => maps::peek,
         93 => |call, _| lock(call),
         94 => |call, _| unlock(call),
+        118 => jiffies64,
         130 => maps::ringbuf_output,
         131 => maps::ringbuf_reserve,
         132 => maps::ringbuf_submit,
@@ -176,6 +177,12 @@ fn per_cpu<H: Host>(call: &mut Call<H>, addr: u64, cpu: u64) -> Result<u64, Trap
         )));
     }
     Ok(addr + cpu * layout.cpu_stride)
+}
+
+/// `bpf_jiffies64`: ticks of the configured HZ.
+fn jiffies64<H: Host>(call: &mut Call<H>, _args: [u64; 5]) -> Result<u64, Trap> {
+    let hz = u128::from(call.core().image.hz);
+    Ok((u128::from(call.context().now_ns) * hz / 1_000_000_000) as u64)
 }
 
 fn bpf_loop<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {

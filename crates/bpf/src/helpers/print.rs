@@ -57,7 +57,7 @@ pub(super) fn snprintf<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u6
     if size > 0 {
         let kept = text.len().min(size as usize - 1);
         memory.write(into, &text.as_bytes()[..kept])?;
-        memory.store_u8(into + kept as u64, 0)?;
+        memory.store_u8(into.wrapping_add(kept as u64), 0)?;
     }
     Ok(text.len() as u64 + 1)
 }

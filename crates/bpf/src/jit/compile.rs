@@ -12,7 +12,7 @@ use cranelift_module::{FuncId, Module, default_libcall_names};
 use super::entry;
 use super::liveness;
 use super::shims::Shims;
-use super::translate::{Source, faulting_slot, translate};
+use super::translate::{Source, UNREACHABLE, faulting_slot, translate};
 use crate::decode::Op;
 use crate::env::Host;
 use crate::image::Image;
@@ -154,10 +154,13 @@ fn function(
     let places = code.buffer.get_srclocs_sorted();
     let mut faults = Vec::new();
     for trap in code.buffer.traps() {
+        if trap.code == UNREACHABLE {
+            continue;
+        }
         let next = places.partition_point(|place| place.start <= trap.offset);
-        let near = next.checked_sub(1).map(|at| places[at].loc).filter(|loc| !loc.is_default());
-        let near = near.map(|loc| loc.bits() as usize);
-        if let Some(slot) = near.and_then(|near| faulting_slot(trap.code, near)) {
+        let near = places[..next].iter().rev().find(|place| !place.loc.is_default());
+        let near = near.map_or(0, |place| place.loc.bits() as usize);
+        if let Some(slot) = faulting_slot(source.programs[index], trap.code, near) {
             faults.push((trap.offset, slot));
         }
     }
@@ -206,6 +209,8 @@ unsafe fn landed<H>(vm: *mut Vm, code: &Code) -> Trap {
         ));
     };
     let program = &core.image.programs[function];
-    let store = matches!(program.ops[insn], Op::Store { .. } | Op::Atomic { .. });
+    // An inlined helper stores where it could load: what can be read faulted at a store.
+    let store = matches!(program.ops[insn], Op::Store { .. } | Op::Atomic { .. })
+        || core.memory.is_readable(addr);
     Trap::new(core.memory.fault_kind(addr, store)).at(&program.name, insn)
 }

@@ -4,7 +4,7 @@
 //! code own nothing, so that nothing is lost. A fault (a touch of an uncommitted page) takes the same way: the signal handler
 //! redirects the faulting thread to [`landing`].
 
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::cell::Cell;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
@@ -28,43 +28,47 @@ pub(super) struct Outcome {
 ///
 /// # Safety
 /// `code` is a compiled function's entry, `vm` its control block, and faults are caught.
-#[unsafe(naked)]
-pub(super) unsafe extern "sysv64" fn enter(
-    vm: *mut Vm,
-    code: *const u8,
-    args: *const [u64; 5],
-) -> Outcome {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov [rdi + {entry_sp}], rsp",
-        "push qword ptr [rdx + 32]",
-        "mov rax, rsi",
-        "mov rsi, [rdi + {sp}]",
-        "mov rcx, [rdx + 8]",
-        "mov r8, [rdx + 16]",
-        "mov r9, [rdx + 24]",
-        "mov rdx, [rdx]",
-        "call rax",
-        "add rsp, 8",
-        "xor edx, edx",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-        entry_sp = const offset_of!(Vm, entry_sp),
-        sp = const offset_of!(Vm, sp),
-    )
+#[inline(always)]
+pub(super) unsafe fn enter(vm: *mut Vm, code: *const u8, args: &[u64; 5]) -> Outcome {
+    let (value, trapped);
+    // SAFETY: by contract. The stack is aligned at the start of the block, and with four words more at the call. Generated
+    // code keeps the callee-saved registers, but `landing` leaves it in the middle: all of them are declared clobbered, but
+    // for rbx and rbp, which the block saves itself.
+    unsafe {
+        asm!(
+            "push rbp",
+            "push rbx",
+            "lea rax, [rip + 2f]",
+            "push rax",
+            "mov [rdi + {entry_sp}], rsp",
+            "push r10",
+            "call r11",
+            "xor edx, edx",
+            "add rsp, 16",
+            "2:",
+            "pop rbx",
+            "pop rbp",
+            entry_sp = const offset_of!(Vm, entry_sp),
+            inlateout("rdi") vm => _,
+            inlateout("rsi") (*vm).sp => _,
+            inlateout("rdx") args[0] => trapped,
+            inlateout("rcx") args[1] => _,
+            inlateout("r8") args[2] => _,
+            inlateout("r9") args[3] => _,
+            inlateout("r10") args[4] => _,
+            inlateout("r11") code => _,
+            lateout("rax") value,
+            lateout("r12") _,
+            lateout("r13") _,
+            lateout("r14") _,
+            lateout("r15") _,
+            clobber_abi("sysv64"),
+        );
+    }
+    Outcome { value, trapped }
 }
 
-/// Returns from the innermost [`enter`] with a trap.
+/// Continues behind the call of the innermost [`enter`], with a trap.
 ///
 /// # Safety
 /// Generated code of `vm` runs, and no frame between here and its entry owns anything.
@@ -73,12 +77,6 @@ pub(super) unsafe extern "sysv64" fn landing(vm: *mut Vm) -> ! {
     naked_asm!(
         "mov rsp, [rdi + {entry_sp}]",
         "mov edx, 1",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
         "ret",
         entry_sp = const offset_of!(Vm, entry_sp),
     )

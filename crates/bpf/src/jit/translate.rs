@@ -8,8 +8,8 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, MemFlagsData, Signature,
-    SourceLoc, TrapCode, Type, Value, types,
+    AbiParam, AliasRegion, AliasRegionData, Block, Endianness, Function, InstBuilder, MemFlagsData,
+    Signature, SourceLoc, TrapCode, Type, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -25,19 +25,28 @@ use crate::region::VM_TO_GUEST;
 use crate::vm::{FRAME_BYTES, STACK_LOW, Vm};
 
 /// Behind a call that does not return.
-const UNREACHABLE: TrapCode = TrapCode::unwrap_user(201);
+pub(super) const UNREACHABLE: TrapCode = TrapCode::unwrap_user(201);
 /// Trap codes that name instructions.
 const TRAP_CODES: usize = 200;
 
 /// The code of faults of the instruction at `slot`. Cranelift may fold a load into the instruction that uses its result, at
-/// that instruction's place; the code tells which of the instructions shortly before it was meant.
+/// that instruction's place; the code tells which of the instructions nearby was meant.
 fn trap_code(slot: usize) -> TrapCode {
     TrapCode::unwrap_user((slot % TRAP_CODES) as u8 + 1)
 }
 
-/// The instruction that a fault with `code` at the place of instruction `near` belongs to.
-pub(super) fn faulting_slot(code: TrapCode, near: usize) -> Option<usize> {
-    (0..TRAP_CODES.min(near + 1)).map(|back| near - back).find(|slot| trap_code(*slot) == code)
+/// The instruction that a fault with `code` near the place of instruction `near` belongs to.
+pub(super) fn faulting_slot(ops: &[Op], code: TrapCode, near: usize) -> Option<usize> {
+    let first = usize::from(code.as_raw().get() - 1);
+    // Codes above are Cranelift's own, of divisions, which translation guards.
+    let last = if first < TRAP_CODES { ops.len() } else { 0 };
+    (first..last)
+        .step_by(TRAP_CODES)
+        .filter(|slot| {
+            let op = &ops[*slot];
+            matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Call(_))
+        })
+        .min_by_key(|slot| slot.abs_diff(near))
 }
 
 /// A host call, without its type.
@@ -51,7 +60,7 @@ pub(super) struct HostTarget {
 pub(super) struct Source<'a> {
     pub(super) linked: &'a Linked,
     pub(super) layout: &'a Layout,
-    programs: Vec<&'a [Op]>,
+    pub(super) programs: Vec<&'a [Op]>,
     pub(super) arities: &'a [usize],
     pub(super) ids: &'a [FuncId],
     pub(super) shims: Shims,
@@ -538,6 +547,7 @@ impl Translator<'_, '_> {
 
     fn load(&mut self, bytes: u8, signed: bool, dst: u8, base: u8, off: i16) {
         let (place, off, flags) = self.place(base, off, bytes);
+        let flags = load_flags(flags);
         let loaded = self.b.ins().load(int(bytes), flags, place, off);
         let value = match (bytes, signed) {
             (8, _) => loaded,
@@ -557,7 +567,7 @@ impl Translator<'_, '_> {
     fn atomic(&mut self, bytes: u8, op: Rmw, fetch: bool, (base, off): (u8, i16), src: u8) {
         let (place, off, flags) = self.place(base, off, bytes);
         let ty = int(bytes);
-        let old = self.b.ins().load(ty, flags, place, off);
+        let old = self.b.ins().load(ty, load_flags(flags), place, off);
         let operand = self.get_width(src, bytes == 8);
         let new = match op {
             Rmw::Add => self.b.ins().iadd(old, operand),
@@ -577,6 +587,12 @@ impl Translator<'_, '_> {
             self.set(if op == Rmw::CmpXchg { 0 } else { src }, old);
         }
     }
+}
+
+/// Loads name their byte order and stores do not. Cranelift then does not see that a store puts back what a load of the same
+/// place found, and keeps the store: it must trap where the place is read-only.
+fn load_flags(flags: MemFlagsData) -> MemFlagsData {
+    flags.with_endianness(Endianness::Little)
 }
 
 fn int(bytes: u8) -> Type {

@@ -375,12 +375,17 @@ impl Maps {
         let Kind::Arena(arena) = &mut map.kind else {
             return Err(map.refuse("allocate pages in"));
         };
-        let pages = pages as usize;
-        let fits = |at: &usize| !arena.used[*at..*at + pages].contains(&true);
-        let last = arena.used.len().checked_sub(pages);
-        let Some(at) = last.filter(|_| pages > 0).and_then(|last| (0..=last).find(fits)) else {
+        if pages == 0 {
             return Ok(0);
-        };
+        }
+        let pages = pages as usize;
+        let mut run = 0;
+        let end = arena.used.iter().position(|used| {
+            run = if *used { 0 } else { run + 1 };
+            run == pages
+        });
+        let Some(end) = end else { return Ok(0) };
+        let at = end + 1 - pages;
         arena.used[at..at + pages].fill(true);
         Ok(arena.addr + at as u64 * crate::region::PAGE)
     }
