@@ -88,6 +88,17 @@ pub(crate) struct OpsTable {
 }
 
 impl OpsTable {
+    /// A table without callbacks.
+    #[cfg(test)]
+    pub(crate) fn empty() -> OpsTable {
+        OpsTable {
+            functions: [None; Op::COUNT],
+            flags: 0,
+            batch: abi::DISPATCH_BATCH_DFL,
+            timeout_ns: None,
+        }
+    }
+
     /// The function of a callback.
     #[inline]
     pub(crate) fn function(&self, op: Op) -> Option<usize> {

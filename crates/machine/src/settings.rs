@@ -295,7 +295,11 @@ mod tests {
         global.tags.push("alias:NEW_FAIR_SLEEPERS".to_owned());
         let globals = [global, int("latency_ns", 64, false)];
         for name in ["FAIR_SLEEPERS", "NEW_FAIR_SLEEPERS", "fair_sleepers", "new_fair_sleepers"] {
-            assert_eq!(find("cfs", &globals, name).map(|g| g.name.as_str()), Ok("FAIR_SLEEPERS"), "{name}");
+            assert_eq!(
+                find("cfs", &globals, name).map(|g| g.name.as_str()),
+                Ok("FAIR_SLEEPERS"),
+                "{name}"
+            );
         }
         assert!(find("cfs", &globals, "OLD_FAIR_SLEEPERS").is_err());
     }

@@ -14,6 +14,8 @@ mod enable;
 mod enqueue;
 mod fork;
 mod schedule;
+#[cfg(test)]
+mod tests;
 mod tick;
 mod timer;
 mod wakeup;

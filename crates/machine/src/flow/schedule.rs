@@ -88,7 +88,13 @@ impl Machine {
             task.set_slice(mem, abi::SLICE_DFL_NS)?;
             self.kernel.counters.slice_refills += 1;
         }
-        Ok(Pick::Task(Slot(number)))
+        let slot = Slot(number);
+        if self.kernel.check && !self.kernel.task(slot).allows(cpu) {
+            let what =
+                format!("{} would run on CPU {cpu}, off its affinity", self.kernel.describe(slot));
+            self.kernel.violate(what);
+        }
+        Ok(Pick::Task(slot))
     }
 
     /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes on.
@@ -235,11 +241,6 @@ impl Machine {
         if self.kernel.task(slot).queued {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);
-        }
-        if self.kernel.check && !self.kernel.task(slot).allows(cpu) {
-            let what =
-                format!("{} would run on CPU {cpu}, off its affinity", self.kernel.describe(slot));
-            self.kernel.violate(what);
         }
         let now = self.kernel.now_ns;
         let mem = self.program.memory();
