@@ -40,7 +40,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
 
 /// Runs every scheduler with every combination of settings and makes the document.
 pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, ExitCode), Failure> {
-    let config = machine_config(common.machine, TraceOptions { callbacks: false, ticks: true })?;
+    let config = machine_config(common.machine, common.sched.null_loads, TraceOptions { callbacks: false, ticks: true })?;
     let duration_ns = duration_ns(common.machine.duration.as_deref(), common.workload.duration_ns)?;
     let outcomes = run_all(cli, common, &config, duration_ns)?;
     let mut document = Document::new(common.title.clone());
@@ -74,7 +74,7 @@ fn run_all(
     let schedulers: Vec<_> = sched
         .sched
         .iter()
-        .map(|spec| Scheduler::load(spec, sched.engine, sched.null_loads))
+        .map(|spec| Scheduler::load(spec, sched.engine))
         .collect::<Result<_, _>>()?;
     let variants = variants(&sched.set)?;
     let later = at_settings(&sched.at)?;

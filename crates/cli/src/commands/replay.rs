@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_trace::{EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 
 use super::compare::{Common, compare_all};
@@ -16,7 +16,7 @@ use crate::present;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let recording = read_recording(&args.recording)?;
-    let (workload, notes) = workload_of(&recording.trace);
+    let (workload, notes) = workload_of(&recording.name, &recording.trace)?;
     if let Some(path) = &args.write_workload {
         write_workload(path, &workload)?;
         return Ok(ExitCode::SUCCESS);
@@ -39,7 +39,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     recorded.title = "The recording itself".to_owned();
     document.tables.insert(0, recorded);
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
-    document.notes.extend(notes.lines());
+    document.notes.extend(notes.to_string().lines().map(str::to_owned));
     present::print(&document, cli.format)?;
     Ok(code)
 }
@@ -53,8 +53,9 @@ fn write_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {
 }
 
 /// Hands the events of a recording to the builder, which knows no trace.
-fn workload_of(trace: &Trace) -> (Workload, ReplayNotes) {
-    let mut builder = ReplayBuilder::new(trace.cpus, trace.start_ns, trace.end_ns);
+fn workload_of(name: &str, trace: &Trace) -> Result<(Workload, ReplayNotes), Failure> {
+    let mut builder = ReplayBuilder::new(trace.cpus);
+    builder.name("replay").window(trace.start_ns, trace.end_ns);
     for (number, task) in trace.tasks().iter().enumerate().skip(1) {
         builder.task(number as u32, task.pid, &task.comm, task.nice.unwrap_or(0));
     }
@@ -64,18 +65,16 @@ fn workload_of(trace: &Trace) -> (Workload, ReplayNotes) {
             EventKind::Switch { prev, prev_state, next } => {
                 let dead = prev_state == TaskState::Dead;
                 let blocked = prev_state != TaskState::Runnable;
-                builder.switch(time_ns, cpu, known(prev), blocked, dead, known(next));
+                builder.switch(time_ns, cpu, prev.0, blocked, dead, next.0)
             }
-            EventKind::Waking { task, waker, .. } => builder.waking(time_ns, cpu, known(waker), task.0),
-            EventKind::Wakeup { task, .. } => builder.wakeup(time_ns, cpu, task.0),
-            EventKind::Fork { parent, child } => builder.fork(time_ns, known(parent), child.0),
+            EventKind::Waking { task, waker, .. } => {
+                builder.waking(time_ns, cpu, Some(waker.0), task.0)
+            }
+            EventKind::Fork { parent, child } => builder.fork(time_ns, parent.0, child.0),
             EventKind::Exit { task } => builder.exit(time_ns, task.0),
-            _ => {}
-        }
+            EventKind::Lost { count } => builder.lost(count),
+            _ => &mut builder,
+        };
     }
-    builder.finish()
-}
-
-fn known(task: TaskId) -> Option<u32> {
-    (!task.is_idle()).then_some(task.0)
+    builder.finish().map_err(|e| Failure::new(format_args!("{name}: {e}")))
 }

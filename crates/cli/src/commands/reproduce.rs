@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
-use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports};
+use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_analysis::metric::{self, Unit};
 use fairground_analysis::Options;
 use fairground_machine::TraceOptions;
@@ -12,7 +12,7 @@ use fairground_report::{Cell, Column, Document, Table};
 
 use super::run::duration_ns;
 use crate::args::{Cli, EngineArg, MachineArgs, NullLoadsArg, ReproduceArgs};
-use crate::experiment::{Experiment, Figures, Run};
+use crate::experiment::{Experiment, Figures, Run, UserTimeEntry};
 use crate::failure::{Failure, did_you_mean};
 use crate::input::{Scheduler, at_settings, find_workload, machine_config, one_variant};
 use crate::present;
@@ -35,7 +35,11 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let mut code = 0;
     for run in &runs {
         let outcome = run_one(cli, run, args.engine, &mut made)?;
-        let slices = SliceReports::of(&outcome.result.trace);
+        let user_time = match run.user_time {
+            UserTimeEntry::Exact => UserTime::Exact,
+            UserTimeEntry::Ticks => UserTime::Ticks { tick_ns: 1_000_000_000 / u64::from(run.hz) },
+        };
+        let slices = SliceReports::of(&outcome.result.trace, user_time);
         figures.insert(run.name.clone(), figures_of(&outcome, &slices));
         if run.reports {
             reports.extend(present::reports_table(&run.name, &slices));
@@ -54,7 +58,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
 fn run_one(cli: &Cli, run: &Run, engine: EngineArg, made: &mut Document) -> Result<Outcome, Failure> {
     let at_run = |e: Failure| Failure::new(format_args!("run `{}`: {e}", run.name));
     let workload = find_workload(&run.workload).map_err(at_run)?;
-    let scheduler = Scheduler::load(&run.sched, engine, NullLoadsArg::Error).map_err(at_run)?;
+    let scheduler = Scheduler::load(&run.sched, engine).map_err(at_run)?;
     let machine_args = MachineArgs {
         cpus: Some(run.cpus),
         topology: None,
@@ -64,7 +68,7 @@ fn run_one(cli: &Cli, run: &Run, engine: EngineArg, made: &mut Document) -> Resu
         cost: run.cost.clone(),
         duration: run.duration.clone(),
     };
-    let machine = machine_config(&machine_args, TraceOptions { callbacks: false, ticks: true }).map_err(at_run)?;
+    let machine = machine_config(&machine_args, NullLoadsArg::Error, TraceOptions { callbacks: false, ticks: true }).map_err(at_run)?;
     let mut settings = one_variant(&run.set).map_err(at_run)?.settings;
     settings.extend(at_settings(&run.at).map_err(at_run)?);
     let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns).map_err(at_run)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::Options;
-use fairground_analysis::slice_report::SliceReports;
+use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Document};
 use fairground_trace::Trace;
@@ -38,10 +38,10 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("`run` takes one scheduler").help("`fairground compare` runs several"));
     };
     let workload = find_workload(&args.workload)?;
-    let scheduler = Scheduler::load(spec, args.sched.engine, args.sched.null_loads)?;
+    let scheduler = Scheduler::load(spec, args.sched.engine)?;
     let mut settings = one_variant(&args.sched.set)?.settings;
     settings.extend(at_settings(&args.sched.at)?);
-    let machine = machine_config(&args.machine, TraceOptions { callbacks: args.callbacks, ticks: true })?;
+    let machine = machine_config(&args.machine, args.sched.null_loads, TraceOptions { callbacks: args.callbacks, ticks: true })?;
     let duration_ns = duration_ns(args.machine.duration.as_deref(), workload.duration_ns)?;
     let plan = Plan {
         label: spec.clone(),
@@ -73,7 +73,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.tables.push(present::machine_table(&outcome.analysis, show.all));
     document.tables.push(present::tasks_table(&outcome.analysis, show.per));
-    let reports = SliceReports::of(&outcome.result.trace);
+    let reports = SliceReports::of(&outcome.result.trace, UserTime::Exact);
     document.tables.extend(present::reports_table("Reports of the program", &reports));
     document.tables.extend(present::intervals_table(&outcome.analysis));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));

@@ -113,7 +113,7 @@ fn callbacks_table(object: &Object) -> Table {
         for field in &ops.fields {
             if let fairground_bpf::OpsValue::Function(index) = field.value {
                 let Some(function) = functions.get(index) else { continue };
-                table.push([Cell::text(&field.name), Cell::text(&function.name), Cell::count(function.insns as u64)]);
+                table.push([Cell::text(&field.name), Cell::text(&function.name), Cell::count(function.slots as u64)]);
             }
         }
     }

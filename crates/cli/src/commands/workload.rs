@@ -23,9 +23,17 @@ pub(super) fn workload(cli: &Cli, command: &WorkloadCommand) -> Result<ExitCode,
 fn list(cli: &Cli) -> Result<(), Failure> {
     let columns = [Column::text("workload"), Column::text("what_it_is"), Column::text("parameters")];
     let mut table = Table::new("workloads", "Workloads", columns);
-    for entry in library::list() {
-        table.push([Cell::text(entry.usage), Cell::text(entry.summary), Cell::text(entry.parameters)]);
+    for entry in library::entries() {
+        let form = if entry.arguments.is_empty() {
+            entry.name.to_owned()
+        } else {
+            format!("{}:{}", entry.name, entry.arguments)
+        };
+        let keys = entry.parameters.iter().chain(library::COMMON_PARAMETERS);
+        let keys: Vec<_> = keys.map(|p| format!("{}={} ({})", p.name, p.default, p.help)).collect();
+        table.push([Cell::text(form), Cell::text(entry.summary), Cell::text(keys.join("; "))]);
     }
+    table.note("Several are joined by `+`, as in `hogs:2,nice=5 + sleepers:3`.");
     let mut document = Document::default();
     document.tables.push(table);
     present::print(&document, cli.format)
@@ -38,7 +46,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     let workload = find_workload(&path)?;
     let mut text = format!("{path}: right\n");
     for line in describe(&workload) {
-        text += &format!("  {line}\n");
+        text += &format!("{line}\n");
     }
     present::write_stdout(&text)
 }

@@ -63,8 +63,21 @@ struct RunEntry {
     name: String,
     #[serde(default)]
     reports: bool,
+    #[serde(default)]
+    user_time: UserTimeEntry,
     #[serde(flatten)]
     settings: toml::Table,
+}
+
+/// How the kernel of that time counts the user time that a program is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum UserTimeEntry {
+    /// To the nanosecond.
+    #[default]
+    Exact,
+    /// By sampling at ticks.
+    Ticks,
 }
 
 /// One run, fully defaulted.
@@ -74,6 +87,8 @@ pub(crate) struct Run {
     pub(crate) name: String,
     /// Whether every report of the run is listed.
     pub(crate) reports: bool,
+    /// How user time is counted.
+    pub(crate) user_time: UserTimeEntry,
     /// The workload, as the command line takes it.
     pub(crate) workload: String,
     /// The scheduler, as the command line takes it.
@@ -223,6 +238,7 @@ impl Experiment {
         Ok(Run {
             name: entry.name.clone(),
             reports: entry.reports,
+            user_time: entry.user_time,
             workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
             sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
             cpus: own.cpus.or(base.cpus).ok_or_else(|| missing("cpus"))?,

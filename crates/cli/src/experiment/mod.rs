@@ -4,6 +4,6 @@ mod file;
 mod figures;
 mod verdict;
 
-pub(crate) use file::{Claim, Experiment, Given, Range, Run, Table};
+pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
 pub(crate) use figures::{Figures, Sample};
 pub(crate) use verdict::{Verdict, judge};

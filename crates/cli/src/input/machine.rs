@@ -1,8 +1,8 @@
 //! The machine that the flags describe.
 
-use fairground_machine::{CostModel, MachineConfig, Topology, TraceOptions};
+use fairground_machine::{CostModel, MachineConfig, NullLoads, Topology, TraceOptions};
 
-use crate::args::MachineArgs;
+use crate::args::{MachineArgs, NullLoadsArg};
 use crate::failure::Failure;
 
 /// CPUs when neither `--cpus` nor `--topology` is given.
@@ -11,7 +11,11 @@ const CPUS_DEFAULT: u32 = 2;
 const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 
 /// Builds the configuration.
-pub(crate) fn machine_config(args: &MachineArgs, trace: TraceOptions) -> Result<MachineConfig, Failure> {
+pub(crate) fn machine_config(
+    args: &MachineArgs,
+    null_loads: NullLoadsArg,
+    trace: TraceOptions,
+) -> Result<MachineConfig, Failure> {
     let mut config = MachineConfig::new(CPUS_DEFAULT);
     let form = match (&args.topology, args.cpus) {
         (Some(form), _) => Some(form.clone()),
@@ -29,6 +33,10 @@ pub(crate) fn machine_config(args: &MachineArgs, trace: TraceOptions) -> Result<
     config.seed = args.seed;
     config.cost = costs(&args.costs, &args.cost)?;
     config.trace = trace;
+    config.null_loads = match null_loads {
+        NullLoadsArg::Error => NullLoads::Trap,
+        NullLoadsArg::Zero => NullLoads::ReadZero,
+    };
     config.check = false;
     Ok(config)
 }

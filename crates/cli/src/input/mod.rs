@@ -7,8 +7,8 @@ mod settings;
 mod workload;
 
 pub(crate) use machine::machine_config;
-pub(crate) use recording::{Recording, read_recording};
-pub(crate) use scheduler::{Scheduler, Sets, find_object, parameter_sets};
+pub(crate) use recording::read_recording;
+pub(crate) use scheduler::{Scheduler, find_object, parameter_sets};
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
 pub(crate) use workload::find_workload;
 

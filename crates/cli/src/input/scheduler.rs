@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fairground_bpf::{NullLoads, Object};
+use fairground_bpf::Object;
 use fairground_machine::{Engine, Policy, Setting};
 
-use crate::args::{EngineArg, NullLoadsArg};
+use crate::args::EngineArg;
 use crate::failure::{Failure, did_you_mean};
 
 /// A scheduler, compiled and ready for any number of machines.
@@ -26,7 +26,7 @@ pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
 
 impl Scheduler {
     /// Loads `NAME`, `NAME@SET`, or a file (`@SET` works there too).
-    pub(crate) fn load(spec: &str, engine: EngineArg, null_loads: NullLoadsArg) -> Result<Self, Failure> {
+    pub(crate) fn load(spec: &str, engine: EngineArg) -> Result<Self, Failure> {
         let (name, set) = match spec.rsplit_once('@') {
             Some((name, set)) if !Path::new(spec).exists() => (name, Some(set)),
             _ => (spec, None),
@@ -44,11 +44,7 @@ impl Scheduler {
             EngineArg::Jit => Engine::Jit,
             EngineArg::Interpreter => Engine::Interpreter,
         };
-        let null_loads = match null_loads {
-            NullLoadsArg::Error => NullLoads::Trap,
-            NullLoadsArg::Zero => NullLoads::ReadZero,
-        };
-        let policy = Policy::load(&object, engine, null_loads).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
+        let policy = Policy::load(&object, engine).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
         Ok(Self { label: spec.to_owned(), policy, settings })
     }
 }

@@ -23,5 +23,5 @@ pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
         })?;
         return fairground_workload::parse(argument, &text).map_err(Failure::new);
     }
-    fairground_workload::library::build(argument).map_err(Failure::new)
+    fairground_workload::from_spec(argument).map_err(Failure::new)
 }

@@ -13,7 +13,7 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
     document.set("machine", "hz", Cell::count(config.hz.into()));
     document.set("machine", "seed", Cell::count(config.seed));
     document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
-    document.set("costs", "preset", Cell::text(config.cost.name()));
+    document.set("costs", "preset", Cell::text(config.cost.preset_name()));
     for parameter in config.cost.parameters() {
         document.set("costs", parameter.name, Cell::quantity(parameter.value as f64, 0, parameter.unit));
     }

@@ -1,0 +1,119 @@
+//! Bad input is answered with file, place, cause and remedy on stderr, and exit code 2. Nothing else is printed.
+
+mod support;
+
+use support::{Files, refusal, success};
+
+fn says(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "`{part}` is missing from:\n{said}");
+    }
+}
+
+#[test]
+fn an_unknown_key_in_a_workload() {
+    let files = Files::new();
+    let text = "format = 1\nname = \"w\"\nduration = \"1s\"\n\n[[task]]\nname = \"hog\"\ncuont = 2\nprogram = [{ run = \"forever\" }]\n";
+    let file = files.write("w.toml", text);
+    says(&refusal(&["run", &file]), &["w.toml:7:1", "cuont", "count"]);
+    says(&refusal(&["workload", "check", &file]), &["w.toml:7:1", "cuont", "count"]);
+}
+
+#[test]
+fn a_cyclic_wait() {
+    let files = Files::new();
+    let text = r#"format = 1
+name = "stuck"
+duration = "1s"
+
+[[queue]]
+name = "to-a"
+
+[[queue]]
+name = "to-b"
+
+[[task]]
+name = "a"
+program = [{ receive = "to-a" }, { send = "to-b" }]
+
+[[task]]
+name = "b"
+program = [{ receive = "to-b" }, { send = "to-a" }]
+"#;
+    let file = files.write("stuck.toml", text);
+    says(&refusal(&["run", &file]), &["stuck.toml:", "to-a", "to-b", "waits"]);
+}
+
+#[test]
+fn an_object_that_is_not_elf() {
+    let files = Files::new();
+    let file = files.write("mine.bpf.o", "#!/bin/sh\n");
+    says(&refusal(&["run", "hogs:2", "--sched", &file]), &["mine.bpf.o", "ELF"]);
+}
+
+const EMPTY_SCHEDULER: &str =
+    "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nSCX_OPS_DEFINE(ops, .name = \"empty\");\n";
+
+#[test]
+fn an_object_without_btf() {
+    let files = Files::new();
+    let file = files.compile("nobtf", EMPTY_SCHEDULER, &["-target", "bpfel", "-mcpu=v3", "-O2"]);
+    says(&refusal(&["run", "hogs:2", "--sched", &file]), &["nobtf.bpf.o", "BTF", "-g"]);
+}
+
+#[test]
+fn an_object_without_a_scheduler() {
+    let files = Files::new();
+    let source = "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nint counter = 3;\n";
+    let file = files.compile("noops", source, fairground_policies::CLANG_FLAGS);
+    says(&refusal(&["run", "hogs:2", "--sched", &file]), &["noops.bpf.o", "sched_ext_ops"]);
+}
+
+#[test]
+fn a_kernel_function_that_does_not_exist() {
+    let files = Files::new();
+    let source = r#"#include "scx.bpf.h"
+char _license[] SEC("license") = "GPL";
+extern void scx_bpf_make_coffee(s32 cpu) __ksym;
+void BPF_STRUCT_OPS(coffee_tick, struct task_struct *p)
+{
+    scx_bpf_make_coffee(0);
+}
+SCX_OPS_DEFINE(coffee_ops, .tick = (void *)coffee_tick, .name = "coffee");
+"#;
+    let file = files.compile("coffee", source, fairground_policies::CLANG_FLAGS);
+    says(&refusal(&["run", "hogs:2", "--sched", &file]), &["coffee.bpf.o", "scx_bpf_make_coffee"]);
+}
+
+#[test]
+fn an_unknown_tunable() {
+    let said = refusal(&["run", "hogs:2", "--sched", "cfs", "--set", "sched_latncy_ns=1ms"]);
+    says(&said, &["sched_latncy_ns", "did you mean `sched_latency_ns`"]);
+    let said = refusal(&["run", "hogs:2", "--sched", "cfs@7.1"]);
+    says(&said, &["7.1", "cfs@6.1", "cfs@2.6.24"]);
+    let said = refusal(&["run", "hogs:2", "--sched", "csf"]);
+    says(&said, &["csf", "did you mean `cfs`"]);
+}
+
+#[test]
+fn flags_that_make_no_sense() {
+    says(&refusal(&["run", "hogs:2", "--hz", "17"]), &["--hz 17", "250"]);
+    says(&refusal(&["run", "hogs:2", "--duration", "5"]), &["--duration", "unit"]);
+    says(&refusal(&["run", "hogs:2", "--costs", "modrn"]), &["modrn", "modern"]);
+    says(&refusal(&["run", "hgs:2"]), &["hgs", "hogs"]);
+    says(&refusal(&["run", "no/such/file.toml"]), &["no/such/file.toml"]);
+    says(&refusal(&["reproduce", "slice-2010"]), &["slice-2010", "slice-2009"]);
+}
+
+#[test]
+fn a_recording_cut_off_in_the_middle_is_analysed_as_far_as_it_goes() {
+    let files = Files::new();
+    let trace = files.path("whole.txt").display().to_string();
+    success(&["run", "sleepers:4", "--duration", "200ms", "--trace", &trace, "--format", "json"]);
+    let whole = std::fs::read(&trace).expect("the trace was written");
+    let cut = files.write("cut.txt", &whole[..whole.len() * 2 / 3 - 7]);
+    let printed = success(&["analyze", &cut]);
+    says(&printed, &["cut.txt", "ends in the middle", "switches"]);
+    let nothing = files.write("nothing.txt", "these are not\nscheduler events\n");
+    says(&refusal(&["analyze", &nothing]), &["nothing.txt", "perf sched"]);
+}
