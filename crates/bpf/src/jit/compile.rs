@@ -9,10 +9,11 @@ use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{ArenaMemoryProvider, JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, default_libcall_names};
 
+use super::access::{UNREACHABLE, faulting_slot};
 use super::entry;
 use super::liveness;
 use super::shims::Shims;
-use super::translate::{Source, UNREACHABLE, faulting_slot, translate};
+use super::translate::{Source, translate};
 use crate::decode::Op;
 use crate::env::Host;
 use crate::image::Image;

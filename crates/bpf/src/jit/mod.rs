@@ -1,11 +1,15 @@
 //! Machine code by Cranelift, on x86-64 Linux. Elsewhere the interpreter runs: traps need the processor's registers.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod access;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod alu;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod compile;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod entry;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod fuel;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod inline;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

@@ -8,8 +8,8 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, Block, Endianness, Function, InstBuilder, MemFlagsData,
-    Signature, SourceLoc, TrapCode, Type, Value, types,
+    AbiParam, AliasRegion, AliasRegionData, Block, Function, InstBuilder, Signature, SourceLoc,
+    Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
@@ -17,37 +17,12 @@ use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Module};
 
 use super::shims::{Raise, Shims};
-use crate::decode::{Cond, MAX_MAY_GOTO, Op, Rmw, Src};
+use crate::decode::{Cond, MAX_MAY_GOTO, Op, Src};
 use crate::image::{HostCall, Image};
 use crate::layout::{self, Layout};
 use crate::linked::{Callee, Linked};
 use crate::region::VM_TO_GUEST;
 use crate::vm::{FRAME_BYTES, STACK_LOW, Vm};
-
-/// Behind a call that does not return.
-pub(super) const UNREACHABLE: TrapCode = TrapCode::unwrap_user(201);
-/// Trap codes that name instructions.
-const TRAP_CODES: usize = 200;
-
-/// The code of faults of the instruction at `slot`. Cranelift may fold a load into the instruction that uses its result, at
-/// that instruction's place; the code tells which of the instructions nearby was meant.
-fn trap_code(slot: usize) -> TrapCode {
-    TrapCode::unwrap_user((slot % TRAP_CODES) as u8 + 1)
-}
-
-/// The instruction that a fault with `code` near the place of instruction `near` belongs to.
-pub(super) fn faulting_slot(ops: &[Op], code: TrapCode, near: usize) -> Option<usize> {
-    let first = usize::from(code.as_raw().get() - 1);
-    // Codes above are Cranelift's own, of divisions, which translation guards.
-    let last = if first < TRAP_CODES { ops.len() } else { 0 };
-    (first..last)
-        .step_by(TRAP_CODES)
-        .filter(|slot| {
-            let op = &ops[*slot];
-            matches!(op, Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Call(_))
-        })
-        .min_by_key(|slot| slot.abs_diff(near))
-}
 
 /// A host call, without its type.
 #[derive(Clone, Copy, Debug)]
@@ -99,23 +74,23 @@ impl<'a> Source<'a> {
 
 pub(super) struct Translator<'a, 'f> {
     pub(super) b: FunctionBuilder<'f>,
-    module: &'f mut JITModule,
+    pub(super) module: &'f mut JITModule,
     pub(super) source: &'a Source<'a>,
-    index: usize,
+    pub(super) index: usize,
     pub(super) vm: Value,
-    r10: Value,
+    pub(super) r10: Value,
     /// Native address of the frame's end: where r10 points.
-    frame: Value,
-    regs: [Variable; 10],
-    fuel: Variable,
-    may_goto: Option<Variable>,
+    pub(super) frame: Value,
+    pub(super) regs: [Variable; 10],
+    pub(super) fuel: Variable,
+    pub(super) may_goto: Option<Variable>,
     /// Instructions since the fuel variable was last lowered.
-    pending: i64,
-    blocks: BTreeMap<usize, Block>,
+    pub(super) pending: i64,
+    pub(super) blocks: BTreeMap<usize, Block>,
     /// Which registers hold a known map.
-    maps: [Option<usize>; 11],
-    guest_region: AliasRegion,
-    vm_region: AliasRegion,
+    pub(super) maps: [Option<usize>; 11],
+    pub(super) guest_region: AliasRegion,
+    pub(super) vm_region: AliasRegion,
     pub(super) pc: usize,
 }
 
@@ -408,199 +383,6 @@ impl Translator<'_, '_> {
         let call = self.b.ins().call_indirect(signature, address, args);
         let results = self.b.inst_results(call);
         (results[0], results[1])
-    }
-
-    // Traps and fuel.
-
-    /// Leaves with a trap at the current instruction; ends the block. The fuel must be flushed.
-    fn raise(&mut self, why: Raise) {
-        self.store_fuel();
-        let mut signature = Signature::new(CallConv::SystemV);
-        signature.params.extend([AbiParam::new(types::I64); 4]);
-        let signature = self.b.import_signature(signature);
-        let address = self.iconst(self.source.shims.raise as i64);
-        let (why, index, pc) = (why as i64, self.index as i64, self.pc as i64);
-        let args = [self.vm, self.iconst(why), self.iconst(index), self.iconst(pc)];
-        self.b.ins().call_indirect(signature, address, &args);
-        self.b.ins().trap(UNREACHABLE);
-    }
-
-    fn raise_if(&mut self, condition: Value, why: Raise) {
-        let (cold, on) = (self.b.create_block(), self.b.create_block());
-        self.b.set_cold_block(cold);
-        self.b.ins().brif(condition, cold, &[], on, &[]);
-        self.b.switch_to_block(cold);
-        self.raise(why);
-        self.b.switch_to_block(on);
-    }
-
-    /// Lowers the fuel variable by the instructions since the last time.
-    pub(super) fn flush(&mut self) {
-        if self.pending > 0 {
-            let fuel = self.b.use_var(self.fuel);
-            let fuel = self.b.ins().iadd_imm_s(fuel, -self.pending);
-            self.b.def_var(self.fuel, fuel);
-            self.pending = 0;
-        }
-    }
-
-    fn check_fuel(&mut self) {
-        let fuel = self.b.use_var(self.fuel);
-        let empty = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
-        self.raise_if(empty, Raise::OutOfFuel);
-    }
-
-    fn store_fuel(&mut self) {
-        let fuel = self.b.use_var(self.fuel);
-        self.store_vm(fuel, offset_of!(Vm, fuel));
-    }
-
-    fn reload_fuel(&mut self) {
-        let fuel = self.load_vm(types::I64, offset_of!(Vm, fuel));
-        self.b.def_var(self.fuel, fuel);
-    }
-
-    // Registers and memory.
-
-    pub(super) fn get(&mut self, number: u8) -> Value {
-        match self.regs.get(usize::from(number)) {
-            Some(variable) => self.b.use_var(*variable),
-            None => self.r10,
-        }
-    }
-
-    pub(super) fn get_width(&mut self, number: u8, wide: bool) -> Value {
-        let value = self.get(number);
-        if wide { value } else { self.b.ins().ireduce(types::I32, value) }
-    }
-
-    pub(super) fn set(&mut self, number: u8, value: Value) {
-        self.maps[usize::from(number)] = None;
-        if let Some(variable) = self.regs.get(usize::from(number)) {
-            self.b.def_var(*variable, value);
-        }
-    }
-
-    /// The map that a register is known to hold.
-    pub(super) fn map_in(&self, number: u8) -> Option<usize> {
-        self.maps[usize::from(number)]
-    }
-
-    pub(super) fn copy_map(&mut self, dst: u8, src: u8) {
-        self.maps[usize::from(dst)] = self.maps[usize::from(src)];
-    }
-
-    pub(super) fn operand(&mut self, src: Src, narrow: bool) -> Value {
-        match src {
-            Src::Reg(number) => self.get_width(number, !narrow),
-            Src::Imm(value) if narrow => {
-                self.b.ins().iconst(types::I32, i64::from(value as i32 as u32))
-            }
-            Src::Imm(value) => self.iconst(value),
-        }
-    }
-
-    pub(super) fn iconst(&mut self, value: i64) -> Value {
-        self.b.ins().iconst(types::I64, value)
-    }
-
-    fn vm_flags(&self) -> MemFlagsData {
-        MemFlagsData::trusted().with_alias_region(Some(self.vm_region))
-    }
-
-    /// Loads a field of the control block.
-    pub(super) fn load_vm(&mut self, ty: Type, offset: usize) -> Value {
-        let flags = self.vm_flags();
-        self.b.ins().load(ty, flags, self.vm, offset as i32)
-    }
-
-    fn store_vm(&mut self, value: Value, offset: usize) {
-        let flags = self.vm_flags();
-        self.b.ins().store(flags, value, self.vm, offset as i32);
-    }
-
-    /// Where an access goes: a native base, a constant offset, and what Cranelift may assume.
-    fn place(&mut self, base: u8, off: i16, bytes: u8) -> (Value, i32, MemFlagsData) {
-        let flags = self.guest_flags();
-        let off = i32::from(off);
-        if base == 10 && off >= -(FRAME_BYTES as i32) && off + i32::from(bytes) <= 0 {
-            return (self.frame, off, flags.with_notrap());
-        }
-        let address = self.get(base);
-        let (native, start) = self.native(address);
-        (native, start + off, flags)
-    }
-
-    /// The native address of a guest address, forced into the region, in two parts.
-    pub(super) fn native(&mut self, address: Value) -> (Value, i32) {
-        let low = self.b.ins().ireduce(types::I32, address);
-        let low = self.b.ins().uextend(types::I64, low);
-        (self.b.ins().iadd(self.vm, low), VM_TO_GUEST as i32)
-    }
-
-    /// Flags of an access that may fault.
-    pub(super) fn guest_flags(&self) -> MemFlagsData {
-        MemFlagsData::new()
-            .with_alias_region(Some(self.guest_region))
-            .with_trap_code(Some(trap_code(self.pc)))
-    }
-
-    fn load(&mut self, bytes: u8, signed: bool, dst: u8, base: u8, off: i16) {
-        let (place, off, flags) = self.place(base, off, bytes);
-        let flags = load_flags(flags);
-        let loaded = self.b.ins().load(int(bytes), flags, place, off);
-        let value = match (bytes, signed) {
-            (8, _) => loaded,
-            (_, false) => self.b.ins().uextend(types::I64, loaded),
-            (_, true) => self.b.ins().sextend(types::I64, loaded),
-        };
-        self.set(dst, value);
-    }
-
-    fn store(&mut self, bytes: u8, base: u8, off: i16, value: Value) {
-        let (place, off, flags) = self.place(base, off, bytes);
-        let value = if bytes == 8 { value } else { self.b.ins().ireduce(int(bytes), value) };
-        self.b.ins().store(flags, value, place, off);
-    }
-
-    /// One thread runs an instance: a plain load, operation and store are atomic enough.
-    fn atomic(&mut self, bytes: u8, op: Rmw, fetch: bool, (base, off): (u8, i16), src: u8) {
-        let (place, off, flags) = self.place(base, off, bytes);
-        let ty = int(bytes);
-        let old = self.b.ins().load(ty, load_flags(flags), place, off);
-        let operand = self.get_width(src, bytes == 8);
-        let new = match op {
-            Rmw::Add => self.b.ins().iadd(old, operand),
-            Rmw::Or => self.b.ins().bor(old, operand),
-            Rmw::And => self.b.ins().band(old, operand),
-            Rmw::Xor => self.b.ins().bxor(old, operand),
-            Rmw::Xchg => operand,
-            Rmw::CmpXchg => {
-                let expected = self.get_width(0, bytes == 8);
-                let equal = self.b.ins().icmp(IntCC::Equal, old, expected);
-                self.b.ins().select(equal, operand, old)
-            }
-        };
-        self.b.ins().store(flags, new, place, off);
-        if fetch {
-            let old = if bytes == 8 { old } else { self.b.ins().uextend(types::I64, old) };
-            self.set(if op == Rmw::CmpXchg { 0 } else { src }, old);
-        }
-    }
-}
-
-/// Loads name their byte order and stores do not. Cranelift then does not see that a store puts back what a load of the same
-/// place found, and keeps the store: it must trap where the place is read-only.
-fn load_flags(flags: MemFlagsData) -> MemFlagsData {
-    flags.with_endianness(Endianness::Little)
-}
-
-fn int(bytes: u8) -> Type {
-    match bytes {
-        1 => types::I8,
-        2 => types::I16,
-        4 => types::I32,
-        _ => types::I64,
     }
 }
 

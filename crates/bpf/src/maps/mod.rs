@@ -1,18 +1,22 @@
 //! Maps at run time: values lie in guest memory, the book-keeping lies with the host, out of the program's reach.
 
+mod arena;
+mod create;
 mod hash;
 mod queue;
 mod ring;
+mod storage;
 
 use std::fmt;
 
 use crate::instance::{InstanceConfig, InstanceError};
-use crate::layout::{Layout, Place, round8};
-use crate::linked::{Linked, MapDef, MapKind};
+use crate::layout::Layout;
+use crate::linked::Linked;
 use crate::memory::Memory;
 use crate::trap::Trap;
 use crate::vm::TaskView;
-use hash::{Hash, Shape};
+use arena::Arena;
+use hash::Hash;
 use queue::Queue;
 use ring::{Records, Ring};
 
@@ -55,12 +59,6 @@ enum Kind {
     Arena(Arena),
 }
 
-/// Pages of an arena in use.
-pub(crate) struct Arena {
-    addr: u64,
-    used: Vec<bool>,
-}
-
 impl fmt::Debug for Maps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.maps.iter().map(|map| &map.name)).finish()
@@ -85,7 +83,7 @@ impl Maps {
     ) -> Result<Maps, InstanceError> {
         let mut maps = Vec::with_capacity(linked.maps.len());
         for (def, place) in linked.maps.iter().zip(&layout.places) {
-            let kind = kind(def, *place, layout, memory, config)?;
+            let kind = create::kind(def, *place, layout, memory, config)?;
             let name = def.name.clone();
             maps.push(Map { name, value_size: def.value_size, max_entries: def.max_entries, kind });
         }
@@ -224,109 +222,6 @@ impl Maps {
         }
     }
 
-    /// `bpf_task_storage_get`: the value of task number `task`, created if `create`.
-    pub(crate) fn task_storage(
-        &mut self,
-        memory: &Memory,
-        index: usize,
-        task: usize,
-        create: bool,
-        initial: u64,
-    ) -> Result<u64, Trap> {
-        let map = self.map(index)?;
-        let bytes = u64::from(map.value_size);
-        let Kind::Tasks { values, slot, present } = &mut map.kind else {
-            return Err(map.refuse("look up a task in"));
-        };
-        let Some(here) = present.get_mut(task) else { return Ok(0) };
-        let at = *values + task as u64 * *slot;
-        if *here == 0 {
-            if !create {
-                return Ok(0);
-            }
-            memory.fill(at, *slot, 0)?;
-            if initial != 0 {
-                memory.copy(initial, at, bytes)?;
-            }
-            *here = 1;
-        }
-        Ok(at)
-    }
-
-    /// `bpf_task_storage_delete`: 0, or -ENOENT.
-    pub(crate) fn task_storage_delete(&mut self, index: usize, task: usize) -> Result<i64, Trap> {
-        let map = self.map(index)?;
-        let Kind::Tasks { present, .. } = &mut map.kind else {
-            return Err(map.refuse("delete a task from"));
-        };
-        let had = present.get_mut(task).is_some_and(|here| std::mem::take(here) == 1);
-        Ok(if had { 0 } else { ENOENT })
-    }
-
-    /// Drops a task from every task-storage map.
-    pub(crate) fn task_storage_free(&mut self, task: usize) {
-        for map in &mut self.maps {
-            if let Kind::Tasks { present, .. } = &mut map.kind
-                && let Some(here) = present.get_mut(task)
-            {
-                *here = 0;
-            }
-        }
-    }
-
-    /// `bpf_cgrp_storage_get`, by the cgroup's address.
-    pub(crate) fn cgroup_storage(
-        &mut self,
-        memory: &Memory,
-        index: usize,
-        cgroup: u64,
-        create: bool,
-        initial: u64,
-    ) -> Result<u64, Trap> {
-        let map = self.map(index)?;
-        let bytes = u64::from(map.value_size);
-        let Kind::Cgroups(hash) = &mut map.kind else {
-            return Err(map.refuse("look up a cgroup in"));
-        };
-        let key = cgroup.to_ne_bytes();
-        if let Some(at) = hash.lookup_bytes(memory, &key, 0)? {
-            return Ok(at);
-        }
-        if !create {
-            return Ok(0);
-        }
-        let Some(slot) = hash.insert_bytes(memory, &key)? else { return Ok(0) };
-        let at = hash.value(slot, 0);
-        if initial != 0 {
-            memory.copy(initial, at, bytes)?;
-        }
-        Ok(at)
-    }
-
-    /// `bpf_cgrp_storage_delete`: 0, or -ENOENT.
-    pub(crate) fn cgroup_storage_delete(
-        &mut self,
-        memory: &Memory,
-        index: usize,
-        cgroup: u64,
-    ) -> Result<i64, Trap> {
-        let map = self.map(index)?;
-        let Kind::Cgroups(hash) = &mut map.kind else {
-            return Err(map.refuse("delete a cgroup from"));
-        };
-        Ok(if hash.delete_bytes(memory, &cgroup.to_ne_bytes())? { 0 } else { ENOENT })
-    }
-
-    /// Drops a cgroup from every cgroup-storage map.
-    pub(crate) fn cgroup_storage_free(&mut self, memory: &Memory, cgroup: u64) {
-        for map in &mut self.maps {
-            if let Kind::Cgroups(hash) = &mut map.kind {
-                // Only a key of the wrong size is an error, and this one has 8 bytes by construction.
-                let _ = hash.delete_bytes(memory, &cgroup.to_ne_bytes());
-            }
-        }
-    }
-
     pub(crate) fn queue(&mut self, index: usize) -> Result<&mut Queue, Trap> {
         let map = self.map(index)?;
         let refusal = map.refuse("push to or pop from");
@@ -369,39 +264,6 @@ impl Maps {
         self.records.take()
     }
 
-    /// `bpf_arena_alloc_pages`: the first run of `pages` free pages, or 0.
-    pub(crate) fn arena_alloc(&mut self, index: usize, pages: u32) -> Result<u64, Trap> {
-        let map = self.map(index)?;
-        let Kind::Arena(arena) = &mut map.kind else {
-            return Err(map.refuse("allocate pages in"));
-        };
-        if pages == 0 {
-            return Ok(0);
-        }
-        let pages = pages as usize;
-        let mut run = 0;
-        let end = arena.used.iter().position(|used| {
-            run = if *used { 0 } else { run + 1 };
-            run == pages
-        });
-        let Some(end) = end else { return Ok(0) };
-        let at = end + 1 - pages;
-        arena.used[at..at + pages].fill(true);
-        Ok(arena.addr + at as u64 * crate::region::PAGE)
-    }
-
-    /// `bpf_arena_free_pages`.
-    pub(crate) fn arena_free(&mut self, index: usize, addr: u64, pages: u32) -> Result<(), Trap> {
-        let map = self.map(index)?;
-        let Kind::Arena(arena) = &mut map.kind else { return Err(map.refuse("free pages in")) };
-        let first =
-            (u64::from(addr as u32).wrapping_sub(arena.addr) / crate::region::PAGE) as usize;
-        for used in arena.used.iter_mut().skip(first).take(pages as usize) {
-            *used = false;
-        }
-        Ok(())
-    }
-
     /// Which element of a map of single values holds the byte at `addr`: its position, key and value.
     pub(crate) fn element_at(&mut self, index: usize, addr: u64) -> Option<(KeyAt, u64)> {
         let map = self.maps.get_mut(index)?;
@@ -434,57 +296,4 @@ impl Map {
             _ => TaskView { values: 0, present: std::ptr::null_mut() },
         }
     }
-}
-
-fn kind(
-    def: &MapDef,
-    place: Place,
-    layout: &Layout,
-    memory: &Memory,
-    config: &InstanceConfig,
-) -> Result<Kind, InstanceError> {
-    let value = round8(def.value_size);
-    let key = round8(def.key_size);
-    let (addr, slot) = match place {
-        Place::Fixed { addr, slot, .. } => (addr, slot),
-        Place::PerCpu { offset, slot, .. } => (layout.cpu_base + offset, slot),
-        Place::Dynamic => (0, 0),
-    };
-    let shape = |addr, slot, capacity| Shape {
-        addr,
-        slot,
-        key_bytes: def.key_size,
-        value_bytes: value,
-        capacity,
-        lru: def.kind == MapKind::LruHash,
-    };
-    Ok(match def.kind {
-        MapKind::Data { .. } | MapKind::Array => Kind::Array { addr, slot, cpu_stride: 0 },
-        MapKind::PerCpuArray => Kind::Array { addr, slot, cpu_stride: layout.cpu_stride },
-        MapKind::Hash | MapKind::LruHash => {
-            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
-        }
-        MapKind::PerCpuHash => {
-            let slot = key + value * u64::from(config.cpus);
-            let addr = memory.area(slot.saturating_mul(u64::from(def.max_entries)))?;
-            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
-        }
-        MapKind::CgroupStorage => {
-            let addr =
-                memory.area((8 + value).saturating_mul(u64::from(config.cgroup_capacity)))?;
-            let shape = shape(addr, 8 + value, config.cgroup_capacity);
-            Kind::Cgroups(Hash::new(Shape { key_bytes: 8, ..shape }))
-        }
-        MapKind::TaskStorage => {
-            let values = memory.area(value.saturating_mul(u64::from(config.task_capacity)))?;
-            Kind::Tasks { values, slot: value, present: vec![0; config.task_capacity as usize] }
-        }
-        MapKind::Queue | MapKind::Stack => {
-            let lifo = def.kind == MapKind::Stack;
-            Kind::Queue(Queue::new(addr, slot, def.value_size, def.max_entries, lifo))
-        }
-        MapKind::RingBuf => Kind::Ring(Ring::new(addr, u64::from(def.max_entries))),
-        MapKind::PerfEventArray => Kind::PerfEvents,
-        MapKind::Arena => Kind::Arena(Arena { addr, used: vec![false; def.max_entries as usize] }),
-    })
 }

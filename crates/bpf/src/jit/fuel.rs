@@ -1,0 +1,62 @@
+//! Fuel, and leaving with a trap.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
+use cranelift_codegen::isa::CallConv;
+
+use super::access::UNREACHABLE;
+use super::shims::Raise;
+use super::translate::Translator;
+use crate::vm::Vm;
+
+impl Translator<'_, '_> {
+    /// Leaves with a trap at the current instruction; ends the block. The fuel must be flushed.
+    pub(super) fn raise(&mut self, why: Raise) {
+        self.store_fuel();
+        let mut signature = Signature::new(CallConv::SystemV);
+        signature.params.extend([AbiParam::new(types::I64); 4]);
+        let signature = self.b.import_signature(signature);
+        let address = self.iconst(self.source.shims.raise as i64);
+        let (why, index, pc) = (why as i64, self.index as i64, self.pc as i64);
+        let args = [self.vm, self.iconst(why), self.iconst(index), self.iconst(pc)];
+        self.b.ins().call_indirect(signature, address, &args);
+        self.b.ins().trap(UNREACHABLE);
+    }
+
+    pub(super) fn raise_if(&mut self, condition: Value, why: Raise) {
+        let (cold, on) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(cold);
+        self.b.ins().brif(condition, cold, &[], on, &[]);
+        self.b.switch_to_block(cold);
+        self.raise(why);
+        self.b.switch_to_block(on);
+    }
+
+    /// Lowers the fuel variable by the instructions since the last time.
+    pub(super) fn flush(&mut self) {
+        if self.pending > 0 {
+            let fuel = self.b.use_var(self.fuel);
+            let fuel = self.b.ins().iadd_imm_s(fuel, -self.pending);
+            self.b.def_var(self.fuel, fuel);
+            self.pending = 0;
+        }
+    }
+
+    pub(super) fn check_fuel(&mut self) {
+        let fuel = self.b.use_var(self.fuel);
+        let empty = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, fuel, 0);
+        self.raise_if(empty, Raise::OutOfFuel);
+    }
+
+    pub(super) fn store_fuel(&mut self) {
+        let fuel = self.b.use_var(self.fuel);
+        self.store_vm(fuel, offset_of!(Vm, fuel));
+    }
+
+    pub(super) fn reload_fuel(&mut self) {
+        let fuel = self.load_vm(types::I64, offset_of!(Vm, fuel));
+        self.b.def_var(self.fuel, fuel);
+    }
+}

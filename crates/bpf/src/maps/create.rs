@@ -1,0 +1,64 @@
+//! The first state of each kind of map.
+
+use super::Kind;
+use super::arena::Arena;
+use super::hash::{Hash, Shape};
+use super::queue::Queue;
+use super::ring::Ring;
+use crate::instance::{InstanceConfig, InstanceError};
+use crate::layout::{Layout, Place, round8};
+use crate::linked::{MapDef, MapKind};
+use crate::memory::Memory;
+
+pub(super) fn kind(
+    def: &MapDef,
+    place: Place,
+    layout: &Layout,
+    memory: &Memory,
+    config: &InstanceConfig,
+) -> Result<Kind, InstanceError> {
+    let value = round8(def.value_size);
+    let key = round8(def.key_size);
+    let (addr, slot) = match place {
+        Place::Fixed { addr, slot, .. } => (addr, slot),
+        Place::PerCpu { offset, slot, .. } => (layout.cpu_base + offset, slot),
+        Place::Dynamic => (0, 0),
+    };
+    let shape = |addr, slot, capacity| Shape {
+        addr,
+        slot,
+        key_bytes: def.key_size,
+        value_bytes: value,
+        capacity,
+        lru: def.kind == MapKind::LruHash,
+    };
+    Ok(match def.kind {
+        MapKind::Data { .. } | MapKind::Array => Kind::Array { addr, slot, cpu_stride: 0 },
+        MapKind::PerCpuArray => Kind::Array { addr, slot, cpu_stride: layout.cpu_stride },
+        MapKind::Hash | MapKind::LruHash => {
+            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
+        }
+        MapKind::PerCpuHash => {
+            let slot = key + value * u64::from(config.cpus);
+            let addr = memory.area(slot.saturating_mul(u64::from(def.max_entries)))?;
+            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
+        }
+        MapKind::CgroupStorage => {
+            let addr =
+                memory.area((8 + value).saturating_mul(u64::from(config.cgroup_capacity)))?;
+            let shape = shape(addr, 8 + value, config.cgroup_capacity);
+            Kind::Cgroups(Hash::new(Shape { key_bytes: 8, ..shape }))
+        }
+        MapKind::TaskStorage => {
+            let values = memory.area(value.saturating_mul(u64::from(config.task_capacity)))?;
+            Kind::Tasks { values, slot: value, present: vec![0; config.task_capacity as usize] }
+        }
+        MapKind::Queue | MapKind::Stack => {
+            let lifo = def.kind == MapKind::Stack;
+            Kind::Queue(Queue::new(addr, slot, def.value_size, def.max_entries, lifo))
+        }
+        MapKind::RingBuf => Kind::Ring(Ring::new(addr, u64::from(def.max_entries))),
+        MapKind::PerfEventArray => Kind::PerfEvents,
+        MapKind::Arena => Kind::Arena(Arena { addr, used: vec![false; def.max_entries as usize] }),
+    })
+}

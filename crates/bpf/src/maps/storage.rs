@@ -1,0 +1,110 @@
+//! Storage that belongs to a task or a cgroup.
+
+use super::{ENOENT, Kind, Maps};
+use crate::memory::Memory;
+use crate::trap::Trap;
+
+impl Maps {
+    /// `bpf_task_storage_get`: the value of task number `task`, created if `create`.
+    pub(crate) fn task_storage(
+        &mut self,
+        memory: &Memory,
+        index: usize,
+        task: usize,
+        create: bool,
+        initial: u64,
+    ) -> Result<u64, Trap> {
+        let map = self.map(index)?;
+        let bytes = u64::from(map.value_size);
+        let Kind::Tasks { values, slot, present } = &mut map.kind else {
+            return Err(map.refuse("look up a task in"));
+        };
+        let Some(here) = present.get_mut(task) else { return Ok(0) };
+        let at = *values + task as u64 * *slot;
+        if *here == 0 {
+            if !create {
+                return Ok(0);
+            }
+            memory.fill(at, *slot, 0)?;
+            if initial != 0 {
+                memory.copy(initial, at, bytes)?;
+            }
+            *here = 1;
+        }
+        Ok(at)
+    }
+
+    /// `bpf_task_storage_delete`: 0, or -ENOENT.
+    pub(crate) fn task_storage_delete(&mut self, index: usize, task: usize) -> Result<i64, Trap> {
+        let map = self.map(index)?;
+        let Kind::Tasks { present, .. } = &mut map.kind else {
+            return Err(map.refuse("delete a task from"));
+        };
+        let had = present.get_mut(task).is_some_and(|here| std::mem::take(here) == 1);
+        Ok(if had { 0 } else { ENOENT })
+    }
+
+    /// Drops a task from every task-storage map.
+    pub(crate) fn task_storage_free(&mut self, task: usize) {
+        for map in &mut self.maps {
+            if let Kind::Tasks { present, .. } = &mut map.kind
+                && let Some(here) = present.get_mut(task)
+            {
+                *here = 0;
+            }
+        }
+    }
+
+    /// `bpf_cgrp_storage_get`, by the cgroup's address.
+    pub(crate) fn cgroup_storage(
+        &mut self,
+        memory: &Memory,
+        index: usize,
+        cgroup: u64,
+        create: bool,
+        initial: u64,
+    ) -> Result<u64, Trap> {
+        let map = self.map(index)?;
+        let bytes = u64::from(map.value_size);
+        let Kind::Cgroups(hash) = &mut map.kind else {
+            return Err(map.refuse("look up a cgroup in"));
+        };
+        let key = cgroup.to_ne_bytes();
+        if let Some(at) = hash.lookup_bytes(memory, &key, 0)? {
+            return Ok(at);
+        }
+        if !create {
+            return Ok(0);
+        }
+        let Some(slot) = hash.insert_bytes(memory, &key)? else { return Ok(0) };
+        let at = hash.value(slot, 0);
+        if initial != 0 {
+            memory.copy(initial, at, bytes)?;
+        }
+        Ok(at)
+    }
+
+    /// `bpf_cgrp_storage_delete`: 0, or -ENOENT.
+    pub(crate) fn cgroup_storage_delete(
+        &mut self,
+        memory: &Memory,
+        index: usize,
+        cgroup: u64,
+    ) -> Result<i64, Trap> {
+        let map = self.map(index)?;
+        let Kind::Cgroups(hash) = &mut map.kind else {
+            return Err(map.refuse("delete a cgroup from"));
+        };
+        Ok(if hash.delete_bytes(memory, &cgroup.to_ne_bytes())? { 0 } else { ENOENT })
+    }
+
+    /// Drops a cgroup from every cgroup-storage map.
+    pub(crate) fn cgroup_storage_free(&mut self, memory: &Memory, cgroup: u64) {
+        for map in &mut self.maps {
+            if let Kind::Cgroups(hash) = &mut map.kind {
+                // Only a key of the wrong size is an error, and this one has 8 bytes by construction.
+                let _ = hash.delete_bytes(memory, &cgroup.to_ne_bytes());
+            }
+        }
+    }
+}
