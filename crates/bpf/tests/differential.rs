@@ -348,7 +348,7 @@ fn observe(functions: &[Function], engine: Engine) -> Seen {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1500,
+        cases: 1000,
         max_shrink_iters: 2000,
         failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
         ..ProptestConfig::default()
