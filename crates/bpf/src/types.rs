@@ -1,6 +1,7 @@
 //! The types of the kernel that an object is linked against: what CO-RE relocations are resolved to.
 
-use crate::btf::{Btf, Kind, Member, Type};
+use crate::LoadError;
+use crate::btf::{Btf, Kind, Member, Type, parse};
 
 /// A type in a [`TargetTypes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +47,17 @@ impl TargetTypes {
     /// A kernel without types.
     pub fn new() -> Self {
         Self { btf: Btf::empty() }
+    }
+
+    /// The types of a real kernel: the bytes of its `/sys/kernel/btf/vmlinux`. `name` stands in error messages.
+    ///
+    /// # Errors
+    /// If the bytes are no type information, or contradict themselves.
+    pub fn from_btf(name: &str, bytes: &[u8]) -> Result<Self, LoadError> {
+        match parse::parse(bytes) {
+            Ok((btf, _)) => Ok(Self { btf }),
+            Err(fault) => Err(fault.in_file(name)),
+        }
     }
 
     fn add(&mut self, name: &str, kind: Kind) -> TypeRef {

@@ -1,0 +1,299 @@
+//! A compiled object is what its source says: callbacks, variables, maps, and what it wants of the kernel.
+
+mod compile;
+mod support;
+
+use std::sync::OnceLock;
+
+use compile::compile;
+use fairground_bpf::{
+    Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause, LoadError,
+    MapKind, Object, OpsValue, Place, Symbols, TargetTypes, Trap, TrapKind, link,
+};
+use support::Recorder;
+
+fn bytes() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| compile("loader", &[]))
+}
+
+fn object() -> Object {
+    Object::parse("loader.bpf.o", bytes()).expect("a good object")
+}
+
+const SYMBOLS: Symbols<'_> = Symbols {
+    kfuncs: &["present", "changed"],
+    kconfig: &[("CONFIG_HZ", 250), ("LINUX_KERNEL_VERSION", 0x06_0c_00)],
+    ksyms: &[("runqueues", 0x4000)],
+};
+
+fn env() -> Env<Recorder> {
+    let mut env = Env::new(TargetTypes::new());
+    env.kfuncs.push(("present", |_, _, args| Ok(args[0])));
+    env.kfuncs.push(("changed", |_, _, args| Ok(args[0] + 1)));
+    env.kconfig = SYMBOLS.kconfig.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+    env.ksyms = SYMBOLS.ksyms.iter().map(|(name, value)| ((*name).into(), *value)).collect();
+    env
+}
+
+fn run_in(object: &Object, env: &Env<Recorder>, function: &str) -> Result<u64, Trap> {
+    let image = Image::new(object, env, Engine::Interpreter).expect("it links");
+    let index = image.function(function).expect("the function is there");
+    let mut instance = image.instantiate(&InstanceConfig::default()).expect("memory");
+    instance.call_function(FuncRef(index), [0; 5], &mut Recorder::default())
+}
+
+fn run(function: &str) -> Result<u64, Trap> {
+    run_in(&object(), &env(), function)
+}
+
+fn global(name: &str) -> Global {
+    object().global(name).unwrap_or_else(|| panic!("no global {name}")).clone()
+}
+
+#[test]
+fn struct_ops_name_their_callbacks() {
+    let object = object();
+    let [ops] = object.struct_ops() else { panic!("{:?}", object.struct_ops()) };
+    assert_eq!((ops.name.as_str(), ops.type_name.as_str()), ("ops", "sched_ext_ops"));
+    let names: Vec<&str> = ops.fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(names, ["select_cpu", "enqueue", "flags", "level", "name", "table"], "no zeros");
+    for name in ["select_cpu", "enqueue"] {
+        let function = ops.function(name).expect("a callback");
+        assert_eq!(object.functions()[function].name, name);
+        assert_eq!(object.functions()[function].section, format!("struct_ops/{name}"));
+    }
+    assert_eq!(ops.field("dispatch"), None);
+    assert_eq!(ops.field("flags"), Some(&OpsValue::Int(5)));
+    assert_eq!(ops.field("level"), Some(&OpsValue::Int(-3i64 as u64)), "sign-extended");
+    assert_eq!(ops.field("name"), Some(&OpsValue::Text("demo".into())));
+    let slice = global("slice_ns");
+    let place = OpsValue::Data { map: slice.map, offset: slice.offset };
+    assert_eq!(ops.field("table"), Some(&place));
+    assert_eq!(object.license(), Some("GPL"));
+}
+
+#[test]
+fn functions_are_numbered_alike_before_and_after_linking() {
+    let object = object();
+    let linked = link(&object, &TargetTypes::new(), &SYMBOLS).expect("it links");
+    assert_eq!(object.functions().len(), linked.functions.len());
+    for (info, function) in object.functions().iter().zip(&linked.functions) {
+        assert_eq!((&info.name, &info.section), (&function.name, &function.section));
+        assert_eq!(info.slots, function.insns.len());
+    }
+    for name in ["local_part", "global_part", "callback"] {
+        let info = object.functions().iter().find(|info| info.name == name);
+        assert_eq!(info.map(|info| info.section.as_str()), Some(".text"), "{name}");
+    }
+}
+
+#[test]
+fn globals_have_the_types_of_the_source() {
+    use GlobalType::{Array, Bool, Enum, Int, Other};
+    let slice = global("slice_ns");
+    assert_eq!(slice.ty, Int { bits: 64, signed: false });
+    assert_eq!(slice.tags, ["unit=ns", "doc=longest run"]);
+    assert!(slice.read_only && slice.volatile && slice.is_settable());
+    assert_eq!(global("smt").ty, Bool);
+    let folded = global("folded");
+    assert!(folded.read_only && !folded.volatile && !folded.is_settable());
+    let values = |list: &[(&str, i64)]| list.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
+    assert_eq!(
+        global("policy").ty,
+        Enum {
+            name: "policy".into(),
+            bits: 32,
+            signed: false,
+            values: values(&[("FIFO", 0), ("BY_DEADLINE", 7)]),
+        }
+    );
+    assert_eq!(
+        global("sign").ty,
+        Enum {
+            name: "sign".into(),
+            bits: 32,
+            signed: true,
+            values: values(&[("MINUS", -1), ("PLUS", 1)]),
+        }
+    );
+    let row = Array { of: Box::new(Int { bits: 32, signed: true }), element_size: 4, count: 2 };
+    assert_eq!(global("offsets").ty, Array { of: Box::new(row), element_size: 8, count: 3 });
+    assert_eq!(global("structure").ty, Other);
+    assert_eq!(global("structure").size, 16);
+    assert!(!global("hidden").read_only, "static variables are found too");
+}
+
+#[test]
+fn first_contents_are_those_of_the_source() {
+    let object = object();
+    let linked = link(&object, &TargetTypes::new(), &SYMBOLS).expect("it links");
+    let content = |name: &str| {
+        let global = object.global(name).expect("a global");
+        let at = global.offset as usize;
+        linked.maps[global.map].initial[at..at + global.size as usize].to_vec()
+    };
+    assert_eq!(content("slice_ns"), 20_000_000u64.to_le_bytes());
+    assert_eq!(content("smt"), [1]);
+    assert_eq!(content("policy"), 7u32.to_le_bytes());
+    assert_eq!(content("zeroed"), [0; 8]);
+    assert_eq!(content("offsets")[..8], [0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0]);
+    for (name, read_only) in [(".rodata", true), (".data", false), (".bss", false)] {
+        let map = linked.maps.iter().find(|map| map.name == name).expect("a section");
+        assert_eq!(map.kind, MapKind::Data { read_only }, "{name}");
+        assert_eq!(map.value_size as usize, map.initial.len());
+    }
+}
+
+#[test]
+fn globals_do_not_overlap_and_lie_in_their_maps() {
+    let object = object();
+    let linked = link(&object, &TargetTypes::new(), &SYMBOLS).expect("it links");
+    for pair in object.globals().windows(2) {
+        let [before, after] = pair else { unreachable!("windows of two") };
+        let ordered = before.map < after.map || before.offset + before.size <= after.offset;
+        assert!(ordered, "{before:?} {after:?}");
+    }
+    for global in object.globals() {
+        assert!(global.offset + global.size <= u64::from(linked.maps[global.map].value_size));
+    }
+}
+
+#[test]
+fn maps_are_defined_by_their_types() {
+    let linked = link(&object(), &TargetTypes::new(), &SYMBOLS).expect("it links");
+    let map = |name: &str| linked.maps.iter().find(|map| map.name == name).expect("a map");
+    let tasks = map("tasks");
+    assert_eq!(tasks.kind, MapKind::TaskStorage);
+    assert_eq!((tasks.key_size, tasks.value_size, tasks.flags), (4, 16, 1));
+    let table = map("table");
+    assert_eq!(table.kind, MapKind::Hash);
+    assert_eq!((table.key_size, table.value_size, table.max_entries), (12, 16, 77));
+    let ring = map("ring");
+    assert_eq!((ring.kind, ring.max_entries), (MapKind::RingBuf, 8192));
+}
+
+#[test]
+fn programs_reach_their_maps() {
+    let object = object();
+    let linked = link(&object, &TargetTypes::new(), &SYMBOLS).expect("it links");
+    let enqueue = object.struct_ops()[0].function("enqueue").expect("a callback");
+    let maps: Vec<&str> = linked.functions[enqueue]
+        .fixups
+        .values()
+        .filter_map(|fixup| match fixup {
+            Fixup::Map(map) => Some(linked.maps[*map].name.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(maps, ["table", "tasks"]);
+}
+
+#[test]
+fn configuration_values_are_what_the_kernel_says() {
+    assert_eq!(run("hz"), Ok(250));
+    assert_eq!(run("version"), Ok(0x06_0c_00), "a missing weak value is 0");
+}
+
+#[test]
+fn kernel_variables_have_the_kernels_addresses() {
+    assert_eq!(run("variable"), Ok(0x4000), "a missing weak variable is at 0");
+}
+
+#[test]
+fn calls_reach_static_and_global_functions() {
+    assert_eq!(run("sums"), Ok(100 * 2 + 20_000_000 - 5));
+}
+
+#[test]
+fn callbacks_are_functions() {
+    let object = object();
+    let linked = link(&object, &TargetTypes::new(), &SYMBOLS).expect("it links");
+    let select = object.struct_ops()[0].function("select_cpu").expect("a callback");
+    let pointed: Vec<&str> = linked.functions[select]
+        .fixups
+        .values()
+        .filter_map(|fixup| match fixup {
+            Fixup::Function(index) => Some(linked.functions[*index].name.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pointed, ["callback"]);
+}
+
+#[test]
+fn a_flavoured_kernel_function_is_found_by_its_essential_name() {
+    assert_eq!(run("flavoured"), Ok(42));
+    let exact = Symbols { kfuncs: &["present", "changed", "changed___v2"], ..SYMBOLS };
+    let linked = link(&object(), &TargetTypes::new(), &exact).expect("it links");
+    assert!(linked.kfuncs.contains(&"changed___v2".to_owned()), "the whole name comes first");
+}
+
+#[test]
+fn a_missing_weak_function_can_be_asked_for() {
+    assert_eq!(run("asks_first"), Ok(17));
+    let mut richer = env();
+    richer.kfuncs.push(("absent", |_, _, args| Ok(args[0] + 1)));
+    assert_eq!(run_in(&object(), &richer, "asks_first"), Ok(2));
+    let trap = run("asks_not").expect_err("it is called all the same");
+    assert!(matches!(trap.kind(), TrapKind::Poison(text) if text.contains("`absent`")), "{trap}");
+}
+
+fn refusal(symbols: &Symbols<'_>) -> LoadError {
+    link(&object(), &TargetTypes::new(), symbols).expect_err("something is missing")
+}
+
+#[test]
+fn a_missing_function_is_named_with_the_place_of_the_call() {
+    let error = refusal(&Symbols { kfuncs: &["presend", "changed"], ..SYMBOLS });
+    let nearest = Some("presend".to_owned());
+    assert_eq!(error.cause, LoadCause::UnknownKfunc { name: "present".into(), nearest });
+    let Some(Place::Instruction { function, section, .. }) = error.place.as_deref() else {
+        panic!("{error:?}")
+    };
+    assert_eq!((function.as_str(), section.as_str()), ("enqueue", "struct_ops/enqueue"));
+    let text = error.to_string();
+    assert!(text.starts_with("loader.bpf.o: function enqueue"), "{text}");
+    assert!(text.contains("`present`") && text.contains("did you mean `presend`"), "{text}");
+    let error = refusal(&Symbols { kfuncs: &["changed"], ..SYMBOLS });
+    assert!(error.to_string().contains("__weak"), "{error}");
+}
+
+#[test]
+fn other_missing_symbols_are_named() {
+    let error = refusal(&Symbols { kconfig: &[], ..SYMBOLS });
+    assert!(error.to_string().contains("`LINUX_KERNEL_VERSION`"), "{error}");
+    let error = refusal(&Symbols { ksyms: &[], ..SYMBOLS });
+    assert!(error.to_string().contains("`runqueues`"), "{error}");
+    let too_wide = [("LINUX_KERNEL_VERSION", 1 << 40)];
+    let error = refusal(&Symbols { kconfig: &too_wide, ..SYMBOLS });
+    assert!(error.to_string().contains("variable of 4 bytes"), "{error}");
+}
+
+#[test]
+fn a_section_can_be_enlarged_but_not_shrunk() {
+    let mut object = object();
+    object.enlarge_section(".data.dump", 32_768).expect("room for a dump");
+    let linked = link(&object, &TargetTypes::new(), &SYMBOLS).expect("it links");
+    let map = linked.maps.iter().find(|map| map.name == ".data.dump").expect("the section");
+    assert_eq!((map.value_size, map.initial.len()), (32_768, 32_768));
+    let error = object.enlarge_section(".data.dump", 4).expect_err("it would shrink");
+    assert!(matches!(error.cause, LoadCause::Unsupported(_)), "{error}");
+    let error = object.enlarge_section(".data.dump", 1 << 40).expect_err("it is too large");
+    assert!(matches!(error.cause, LoadCause::Limit { .. }), "{error}");
+    assert!(object.enlarge_section(".nowhere", 4).is_err());
+}
+
+#[test]
+fn every_instruction_set_that_clang_writes_is_accepted_by_both_engines() {
+    for cpu in ["-mcpu=v1", "-mcpu=v2", "-mcpu=v3", "-mcpu=v4"] {
+        let object = Object::parse(cpu, &compile("loader", &[cpu])).expect("a good object");
+        for engine in [Engine::Interpreter, Engine::Jit] {
+            let image = Image::new(&object, &env(), engine).expect("it compiles");
+            let index = image.function("sums").expect("the function is there");
+            let mut instance = image.instantiate(&InstanceConfig::default()).expect("memory");
+            let sum = instance.call_function(FuncRef(index), [0; 5], &mut Recorder::default());
+            assert_eq!(sum, Ok(20_000_195), "{cpu} {engine:?}");
+        }
+    }
+}
