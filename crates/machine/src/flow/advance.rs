@@ -31,6 +31,9 @@ impl Machine {
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };
+        if need == Need::Exit {
+            self.mark_exiting(slot)?;
+        }
         for effect in &effects {
             self.apply(cpu, slot, *effect)?;
         }

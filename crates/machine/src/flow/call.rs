@@ -85,7 +85,12 @@ impl Machine {
     pub(crate) fn trapped(&mut self, what: &str, trap: &fairground_bpf::Trap) {
         self.broken = true;
         self.kernel.queues.end_all();
-        self.kernel.error(format!("{what}: {trap}"));
+        let text = format!("{what}: {trap}");
+        if self.kernel.exit.is_some() {
+            // Its time is over already, for another reason; this one is worth telling all the same.
+            self.kernel.print_line(&text);
+        }
+        self.kernel.error(text);
     }
 
     /// Runs a step on a CPU and returns how many instructions the scheduler executed in it.

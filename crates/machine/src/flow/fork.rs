@@ -174,14 +174,20 @@ impl Machine {
         Ok(())
     }
 
+    /// `exit_signals`: from here on the task is exiting; then it tells its parent.
+    pub(crate) fn mark_exiting(&mut self, slot: Slot) -> Step {
+        let task = self.kernel.task_mut(slot);
+        task.exiting = true;
+        let addr = task.addr;
+        self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
+    }
+
     /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,
     /// those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
         let task = self.kernel.task_mut(slot);
-        task.exiting = true;
         task.stage = Stage::Advance;
         let (id, actor, addr) = (task.id, task.actor, task.addr);
-        self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)?;
         self.kernel.emit(cpu, 0, EventKind::Exit { task: id });
         self.schedule(Some(TaskState::Dead))?;
         let insns = self.counted(|machine| {

@@ -51,7 +51,7 @@ impl Machine {
             let ns = self.policy_ns(insns);
             self.kernel.charge(cpu, ns);
         }
-        self.limit_passes(cpu);
+        self.limit_passes(cpu, prev.is_none() && next.is_none());
         self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
@@ -274,16 +274,18 @@ impl Machine {
         }
     }
 
-    /// A CPU that goes through scheduling passes without time passing is let run on only in steps of simulated time, so that
-    /// the watchdog sees it.
-    fn limit_passes(&mut self, cpu: u32) {
+    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the idle
+    /// task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
+    fn limit_passes(&mut self, cpu: u32, rests: bool) {
         const FREE_PASSES: u32 = 1_000;
         const STEP_NS: u64 = 1_000_000;
         let now = self.kernel.now_ns;
         let rq = self.kernel.rq(cpu);
-        if rq.pass_time_ns != now {
-            rq.pass_time_ns = now;
+        let since_ns = now.saturating_sub(rq.pass_time_ns);
+        rq.pass_time_ns = now;
+        if since_ns > 0 && !(rests && since_ns <= STEP_NS) {
             rq.passes_now = 0;
+            return;
         }
         rq.passes_now += 1;
         if rq.passes_now > FREE_PASSES {

@@ -26,7 +26,7 @@ pub(crate) struct Rq {
     pub(crate) deferred: Vec<Slot>,
     /// Where `cpumask_any_distribute` went last (`distribute_cpu_mask_prev`).
     pub(crate) distribute_prev: u32,
-    /// The instant of the last pass, and the passes at it.
+    /// The instant of the last pass, and the passes that led nowhere since.
     pub(crate) pass_time_ns: u64,
     pub(crate) passes_now: u32,
     /// Guest address of its `struct rq`.
@@ -52,7 +52,7 @@ impl Rq {
             signalled: false,
             deferred: Vec::new(),
             distribute_prev: 0,
-            pass_time_ns: u64::MAX,
+            pass_time_ns: 0,
             passes_now: 0,
             addr,
             idle_addr,

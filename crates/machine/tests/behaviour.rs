@@ -1,0 +1,303 @@
+//! What the machine does as a whole: queues, kicks, costs, settings, determinism.
+
+mod support;
+
+use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
+use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_workload::{Op, Role, Workload};
+use support::{MS, cpus, free_machine, object, policy, run, simulate, sleep, task, workload};
+
+/// CPU time per task between two times, from the switches.
+fn cpu_time(trace: &Trace, from_ns: u64, to_ns: u64) -> Vec<u64> {
+    let mut time = vec![0; trace.tasks().len()];
+    let mut running = vec![(TaskId::IDLE, 0); trace.cpus as usize];
+    let mut book = |(task, since): (TaskId, u64), now: u64| {
+        time[task.index()] += now.min(to_ns).saturating_sub(since.max(from_ns));
+    };
+    for event in trace.events() {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
+            let slot = &mut running[event.cpu as usize];
+            assert_eq!(slot.0, prev, "CPU {} at {}", event.cpu, event.time_ns);
+            book(*slot, event.time_ns);
+            *slot = (next, event.time_ns);
+        }
+    }
+    running.into_iter().for_each(|slot| book(slot, to_ns));
+    time
+}
+
+fn mixed() -> Workload {
+    let mut pinned = task("pinned", 2, vec![Op::Loop(None, vec![run(300_000), sleep(700_000)])]);
+    pinned.cpus = Some(cpus(1, 2));
+    let mut child = task("child", 2, vec![run(100_000)]);
+    child.start_ns = None;
+    let mut signalled = task("signalled", 2, vec![Op::RunForever]);
+    signalled.on_signal = vec![Op::Mark("answer".to_owned())];
+    workload(vec![
+        task("hog", 3, vec![Op::RunForever]),
+        pinned,
+        task("parent", 2, vec![Op::Loop(None, vec![sleep(2 * MS), Op::Fork(3), Op::WaitChildren])]),
+        child,
+        signalled,
+        task("boss", 1, vec![Op::Loop(None, vec![sleep(5 * MS), Op::Signal(Role::All(4))])]),
+        task("polite", 1, vec![Op::Loop(None, vec![run(50_000), Op::Yield])]),
+        task(
+            "mover",
+            1,
+            vec![Op::Loop(
+                None,
+                vec![
+                    run(400_000),
+                    Op::SetAffinity(cpus(0, 0)),
+                    run(400_000),
+                    Op::SetNice(3),
+                    Op::SetAffinity(cpus(1, 3)),
+                    Op::SetNice(0),
+                ],
+            )],
+        ),
+    ])
+}
+
+#[test]
+fn no_time_is_lost_and_nobody_runs_off_its_mask() {
+    for cost in ["zero", "modern", "icount8"] {
+        let mut config = free_machine(4);
+        config.cost = CostModel::preset(cost).expect("the preset exists");
+        let result = simulate(&config, &policy("probe"), &[], &mixed(), 200 * MS);
+        assert_eq!(result.exit.kind, ExitKind::Unregistered, "{cost}: {}", result.exit);
+        let total: u64 = cpu_time(&result.trace, 0, 200 * MS).iter().sum();
+        assert_eq!(total, 4 * 200 * MS, "{cost}");
+        let named = |task: TaskId| support::name(&result.trace, task).starts_with("pinned");
+        for event in result.trace.events() {
+            if let EventKind::Switch { next, .. } = event.kind {
+                assert!(!named(next) || (1..=2).contains(&event.cpu), "{cost}: CPU {}", event.cpu);
+            }
+        }
+        let counters = &result.counters;
+        assert!(counters.affinity_moves > 40 && counters.wakeups > 200, "{cost}: {counters:?}");
+    }
+}
+
+/// The global queue, which a scheduler without callbacks uses, hands pinned tasks to their CPUs only.
+#[test]
+fn the_global_queue_respects_affinity() {
+    let mut pinned = task("pinned", 3, vec![Op::Loop(None, vec![run(MS), sleep(MS / 2)])]);
+    pinned.cpus = Some(cpus(1, 1));
+    let w = workload(vec![pinned, task("hog", 2, vec![Op::RunForever])]);
+    let result = simulate(&free_machine(2), &policy("minimal"), &[], &w, 500 * MS);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
+    for event in result.trace.events() {
+        if let EventKind::Switch { next, .. } = event.kind {
+            assert!(!support::name(&result.trace, next).starts_with("pinned") || event.cpu == 1);
+        }
+    }
+}
+
+#[test]
+fn both_engines_and_every_repetition_give_the_same_bytes() {
+    let object = object("probe");
+    let run_with = |engine| {
+        let policy = Policy::load(&object, engine).unwrap_or_else(|e| panic!("{e}"));
+        let mut config = free_machine(4);
+        config.cost = CostModel::default();
+        simulate(&config, &policy, &[("preempt", "on")], &mixed(), 100 * MS)
+    };
+    let (a, b, c) = (run_with(Engine::Jit), run_with(Engine::Jit), run_with(Engine::Interpreter));
+    assert!(a.trace.len() > 5_000, "{}", a.trace.len());
+    for other in [b, c] {
+        assert!(a.trace.events().eq(other.trace.events()));
+        assert_eq!((&a.counters, &a.exit), (&other.counters, &other.exit));
+    }
+}
+
+#[test]
+fn a_run_in_pieces_is_the_same_run() {
+    let (config, policy, w) = (free_machine(4), policy("probe"), mixed());
+    let whole = simulate(&config, &policy, &[], &w, 50 * MS);
+    let mut machine = Machine::new(&config, &policy, &[], &w).unwrap();
+    for until in (0..=50 * MS).step_by(777_777) {
+        machine.run_until(until).unwrap();
+        assert_eq!(machine.now_ns(), until);
+    }
+    machine.run_until(50 * MS).unwrap();
+    let pieces = machine.finish().unwrap();
+    assert!(whole.trace.events().eq(pieces.trace.events()));
+}
+
+#[test]
+fn slices_end_at_ticks() {
+    let w = workload(vec![task("a", 1, vec![Op::RunForever]), task("b", 1, vec![Op::RunForever])]);
+    for (hz, slice_ns, turn_ns) in
+        [(1000, "3ms", 3 * MS), (250, "3ms", 4 * MS), (100, "3ms", 10 * MS)]
+    {
+        let mut config = free_machine(1);
+        config.hz = hz;
+        config.trace.callbacks = false;
+        let result = simulate(&config, &policy("probe"), &[("slice_ns", slice_ns)], &w, 400 * MS);
+        let switches: Vec<u64> = result
+            .trace
+            .events()
+            .filter(|e| matches!(e.kind, EventKind::Switch { .. }))
+            .map(|e| e.time_ns)
+            .collect();
+        assert!(switches.windows(2).all(|pair| pair[1] - pair[0] == turn_ns), "{hz}: {switches:?}");
+    }
+}
+
+#[test]
+fn costs_are_charged_to_the_cpu_where_they_happen() {
+    let w = workload(vec![task("a", 1, vec![Op::Loop(None, vec![run(100_000), sleep(900_000)])])]);
+    let mut config = free_machine(1);
+    config.cost.context_switch_ns = 1_000;
+    config.cost.timer_irq_ns = 200;
+    config.cost.wakeup_ns = 300;
+    config.cost.idle_exit_ns = 50;
+    let result = simulate(&config, &policy("probe"), &[], &w, 10 * MS);
+    let switches: Vec<(u64, bool)> = result
+        .trace
+        .events()
+        .filter_map(|e| match e.kind {
+            EventKind::Switch { next, .. } => Some((e.time_ns, next.is_idle())),
+            _ => None,
+        })
+        .collect();
+    // In at 0, out after the switch's cost and the burst; the next timer comes 900 us after that, and the switch after the
+    // idle state is left, the interrupt handled and the task woken.
+    assert_eq!(switches[..4], [(0, false), (101_000, true), (1_001_550, false), (1_102_550, true)]);
+}
+
+#[test]
+fn the_schedulers_instructions_cost_time() {
+    let w = workload(vec![task("a", 2, vec![Op::Loop(None, vec![run(100_000), sleep(400_000)])])]);
+    let mut config = free_machine(1);
+    config.cost.policy_insn_ps = 1_000_000;
+    let result = simulate(&config, &policy("probe"), &[], &w, 50 * MS);
+    let mut at = result.trace.events().filter(|e| matches!(e.kind, EventKind::Switch { .. }));
+    let first = at.next().expect("there are switches");
+    assert!(first.insns > 5, "{first:?}");
+    let second = at.next().expect("there are switches");
+    assert!(second.time_ns >= 100_000 + u64::from(first.insns) * 1_000, "{first:?} {second:?}");
+}
+
+#[test]
+fn a_kick_with_preempt_ends_the_slice_and_one_without_does_not() {
+    let w = workload(vec![
+        task("nap", 1, vec![sleep(MS / 2), Op::RunForever]),
+        task("hog", 1, vec![Op::RunForever]),
+    ]);
+    let config = free_machine(1);
+    let hog_left = |set: &[(&str, &str)]| {
+        let result = simulate(&config, &policy("probe"), set, &w, 10 * MS);
+        let left = result.trace.events().find(|e| match e.kind {
+            EventKind::Switch { prev, .. } => {
+                support::name(&result.trace, prev) == "hog" && e.time_ns >= MS / 2
+            }
+            _ => false,
+        });
+        left.expect("the hog is switched out").time_ns
+    };
+    let base = [("direct", "off"), ("slice_ns", "3ms")];
+    assert_eq!(hog_left(&base), 3 * MS);
+    assert_eq!(hog_left(&[&base[..], &[("kick_flags", "2")]].concat()), MS / 2);
+    assert_eq!(hog_left(&[&base[..], &[("kick_flags", "0x8000000000000000")]].concat()), 3 * MS);
+    assert_eq!(hog_left(&[&base[..], &[("kick_flags", "1")]].concat()), 3 * MS);
+    assert_eq!(
+        hog_left(&[&base[..], &[("to_local", "on"), ("enq_flags_more", "0x100000000")]].concat()),
+        MS / 2
+    );
+    assert_eq!(
+        hog_left(&[&base[..], &[("to_local", "on"), ("enq_flags_more", "16")]].concat()),
+        3 * MS
+    );
+}
+
+#[test]
+fn an_idle_kick_wakes_an_idle_cpu_after_the_interrupt() {
+    let mut pinned = task("nap", 1, vec![sleep(MS / 2), Op::RunForever]);
+    pinned.cpus = Some(cpus(0, 0));
+    let w = workload(vec![pinned, task("hog", 1, vec![Op::RunForever])]);
+    let mut config = free_machine(2);
+    config.cost.ipi_ns = 700;
+    config.cost.idle_exit_ns = 40;
+    let set = [("direct", "off"), ("kick_flags", "1"), ("kick_cpu", "1")];
+    let result = simulate(&config, &policy("probe"), &set, &w, 2 * MS);
+    // The nap is queued for CPU 0, where the hog runs; the kick has CPU 1 look into the shared queue, where it may not run.
+    let looked = result.trace.events().find(|e| e.cpu == 1);
+    let looked = looked.expect("CPU 1 does something");
+    assert_eq!(looked.time_ns, MS / 2 + 740, "{looked:?}");
+    assert_eq!(result.counters.ipis, 1);
+}
+
+#[test]
+fn settings_apply_at_the_start_and_during_the_run() {
+    let w = workload(vec![task("a", 1, vec![Op::RunForever]), task("b", 1, vec![Op::RunForever])]);
+    let settings = [Setting::initial("slice_ns", "2ms"), Setting::at(10 * MS, "slice_ns", "5ms")];
+    let mut machine = Machine::new(&free_machine(1), &policy("probe"), &settings, &w).unwrap();
+    machine.run_until(40 * MS).unwrap();
+    let result = machine.finish().unwrap();
+    let times: Vec<u64> = result
+        .trace
+        .events()
+        .filter(|e| matches!(e.kind, EventKind::Switch { .. }))
+        .map(|e| e.time_ns / MS)
+        .collect();
+    assert_eq!(times, [0, 2, 4, 6, 8, 10, 12, 17, 22, 27, 32, 37]);
+    assert!(result.trace.events().any(|e| e.time_ns == 10 * MS
+        && matches!(e.kind, EventKind::Param { label } if result.trace.label(label) == "slice_ns=5ms")));
+}
+
+#[test]
+fn what_cannot_be_set_or_simulated_is_refused() {
+    let (policy, w) = (policy("probe"), workload(vec![task("a", 1, vec![Op::RunForever])]));
+    let error = |config: &MachineConfig, setting: &[Setting], w: &Workload| {
+        Machine::new(config, &policy, setting, w).expect_err("it is refused").to_string()
+    };
+    let config = free_machine(2);
+    assert_eq!(
+        error(&config, &[Setting::initial("slize_ns", "1")], &w),
+        "the scheduler `probe` has no tunable `slize_ns`; did you mean `slice_ns`?"
+    );
+    assert!(
+        error(&config, &[Setting::initial("direct", "perhaps")], &w).contains("give `on` or `off`")
+    );
+    assert!(error(&config, &[Setting::initial("fault", "BOGUS")], &w).contains("`BOGUS_DSQ`"));
+    assert!(error(&free_machine(0), &[], &w).contains("0 CPUs"));
+    assert!(error(&free_machine(2000), &[], &w).contains("1 to 1024"));
+    let mut nowhere = task("a", 1, vec![Op::RunForever]);
+    nowhere.cpus = Some(cpus(5, 9));
+    assert!(error(&config, &[], &workload(vec![nowhere])).contains("does not have"));
+}
+
+#[test]
+fn objects_that_are_no_schedulers_are_refused() {
+    let error = Policy::load(&object("plain"), Engine::Jit).expect_err("no scheduler").to_string();
+    assert!(error.contains("no `struct sched_ext_ops`"), "{error}");
+    let error =
+        Policy::load(&object("unknown"), Engine::Jit).expect_err("an unknown kfunc").to_string();
+    assert!(error.contains("scx_bpf_make_coffee"), "{error}");
+}
+
+#[test]
+fn a_workload_that_takes_no_time_is_an_error_not_a_hang() {
+    let w = workload(vec![task("spin", 1, vec![Op::Loop(None, vec![Op::Mark("x".to_owned())])])]);
+    let mut machine = Machine::new(&free_machine(1), &policy("probe"), &[], &w).unwrap();
+    let error = machine.run_until(MS).expect_err("it never ends").to_string();
+    assert!(error.contains("takes no time"), "{error}");
+}
+
+#[test]
+fn tasks_come_and_go_without_end() {
+    let mut child = task("child", 20, vec![run(10_000)]);
+    child.start_ns = None;
+    let w = workload(vec![
+        task("parent", 1, vec![Op::Loop(Some(200), vec![Op::Fork(1), Op::WaitChildren])]),
+        child,
+    ]);
+    let mut config = free_machine(4);
+    config.max_tasks = 64;
+    config.trace.callbacks = false;
+    let result = simulate(&config, &policy("probe"), &[], &w, 1_000 * MS);
+    assert_eq!(result.trace.tasks().len(), 1 + 1 + 200 * 20);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
+}

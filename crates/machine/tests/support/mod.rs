@@ -1,0 +1,158 @@
+//! What the machine's tests share: fixtures compiled on the spot, workloads built by hand, traces as text.
+#![allow(dead_code)] // Each test program uses a part of it.
+
+use std::path::Path;
+use std::process::Command;
+
+use fairground_bpf::Object;
+use fairground_machine::{
+    CostModel, Engine, Machine, MachineConfig, Policy, RunResult, Setting, TraceOptions,
+};
+use fairground_trace::{Event, EventKind, TaskId, Trace};
+use fairground_workload::{CpuList, Duration, Op, Program, TaskSpec, Workload};
+
+/// One ms in ns.
+pub(crate) const MS: u64 = 1_000_000;
+
+/// Compiles a fixture and loads it.
+pub(crate) fn policy(name: &str) -> Policy {
+    Policy::load(&object(name), Engine::Jit).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Compiles a fixture.
+pub(crate) fn object(name: &str) -> Object {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = dir.join(format!("tests/fixtures/{name}.bpf.c"));
+    let binary = std::env::current_exe().expect("a test has a path");
+    let binary = binary.file_stem().expect("a test has a name").to_string_lossy().into_owned();
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{binary}-{name}-{:?}.o", std::thread::current().id()));
+    let clang = fairground_policies::find_clang().unwrap_or_else(|e| panic!("{e}"));
+    let done = Command::new(clang)
+        .args(fairground_policies::CLANG_FLAGS)
+        .arg("-I")
+        .arg(dir.join("../../policies/include"))
+        .arg("-I")
+        .arg(dir.join("tests/fixtures"))
+        .arg("-c")
+        .arg(&source)
+        .arg("-o")
+        .arg(&out)
+        .output()
+        .expect("clang runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let bytes = std::fs::read(&out).expect("clang wrote the object");
+    Object::parse(&format!("{name}.bpf.o"), &bytes).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A machine without costs, checked, whose trace holds callbacks.
+pub(crate) fn free_machine(cpus: u32) -> MachineConfig {
+    let mut config = MachineConfig::new(cpus);
+    config.cost = CostModel::preset("zero").expect("the preset exists");
+    config.trace = TraceOptions { callbacks: true, ticks: false };
+    config.check = true;
+    config
+}
+
+/// A group of tasks that starts at time 0.
+pub(crate) fn task(name: &str, count: u32, program: Program) -> TaskSpec {
+    TaskSpec {
+        name: name.to_owned(),
+        count,
+        nice: 0,
+        cpus: None,
+        start_ns: Some(0),
+        program,
+        on_signal: Vec::new(),
+    }
+}
+
+/// A workload of these groups.
+pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
+    Workload {
+        name: "test".to_owned(),
+        description: String::new(),
+        duration_ns: 1_000 * MS,
+        tasks,
+        pipes: Vec::new(),
+        queues: Vec::new(),
+        timers: Vec::new(),
+    }
+}
+
+/// `run ns`.
+pub(crate) fn run(ns: u64) -> Op {
+    Op::Run(Duration::Fixed(ns))
+}
+
+/// `sleep ns`.
+pub(crate) fn sleep(ns: u64) -> Op {
+    Op::Sleep(Duration::Fixed(ns))
+}
+
+/// CPUs `low` to `high`.
+pub(crate) fn cpus(low: u32, high: u32) -> CpuList {
+    CpuList(vec![(low, high)])
+}
+
+/// Runs to a time and takes the result.
+pub(crate) fn simulate(
+    config: &MachineConfig,
+    policy: &Policy,
+    settings: &[(&str, &str)],
+    workload: &Workload,
+    until_ns: u64,
+) -> RunResult {
+    let settings: Vec<Setting> = settings.iter().map(|(n, v)| Setting::initial(n, v)).collect();
+    let mut machine =
+        Machine::new(config, policy, &settings, workload).unwrap_or_else(|e| panic!("{e}"));
+    machine.run_until(until_ns).unwrap_or_else(|e| panic!("{e}"));
+    machine.finish().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A task's name.
+pub(crate) fn name(trace: &Trace, task: TaskId) -> &str {
+    if task.is_idle() { "idle" } else { &trace.tasks()[task.index()].comm }
+}
+
+/// The trace as lines: time in us, CPU, event. Times after `end_ns` are left out.
+pub(crate) fn lines(trace: &Trace, end_ns: u64) -> String {
+    let mut out = String::new();
+    for event in trace.events().take_while(|e| e.time_ns <= end_ns) {
+        out += &line(trace, &event);
+        out.push('\n');
+    }
+    out
+}
+
+fn line(trace: &Trace, event: &Event) -> String {
+    let n = |task| name(trace, task);
+    let what = match event.kind {
+        EventKind::Switch { prev, prev_state, next } => {
+            format!("switch {} ({prev_state:?}) -> {}", n(prev), n(next))
+        }
+        EventKind::Waking { task, waker, target_cpu } => {
+            format!("waking {} by {}, last on CPU {target_cpu}", n(task), n(waker))
+        }
+        EventKind::Wakeup { task, target_cpu } => {
+            format!("wakeup {} for CPU {target_cpu}", n(task))
+        }
+        EventKind::WakeupNew { task, target_cpu } => {
+            format!("new {} for CPU {target_cpu}", n(task))
+        }
+        EventKind::Migrate { task, from_cpu, to_cpu } => {
+            format!("migrate {} from CPU {from_cpu} to CPU {to_cpu}", n(task))
+        }
+        EventKind::Fork { parent, child } => format!("fork {} by {}", n(child), n(parent)),
+        EventKind::Exit { task } => format!("exit {}", n(task)),
+        EventKind::Nice { task, nice } => format!("nice {} {nice}", n(task)),
+        EventKind::Tick { task } => format!("tick {}", n(task)),
+        EventKind::Callback { kind, task } => format!("  {kind:?}({})", n(task)),
+        EventKind::Mark { task, label, value } => {
+            format!("mark {} {} {value}", n(task), trace.label(label))
+        }
+        EventKind::Param { label } => format!("param {}", trace.label(label)),
+        EventKind::Lost { count } => format!("lost {count}"),
+    };
+    format!("{:>9.3} [{}] {what}", event.time_ns as f64 / 1000.0, event.cpu)
+}
