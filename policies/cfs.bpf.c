@@ -235,25 +235,18 @@ static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
 
+#define PICK_LEFTMOST (~0u)
+
 /* pick_next_entity, in two parts: who (0: nobody waits), and getting it here. */
 static __always_inline u32 pick(struct cfs_queue *q, u32 cpu, bool prev_runs)
 {
-    struct candidate prev = {};
-
-    if (!q->next_pid && !q->last_pid && !q->skip_pid) {
-        if (!find_leftmost(&q->left, cpu))
-            return prev_runs ? q->curr_pid : 0;
-        if (prev_runs && time_diff(q->curr_vruntime, q->left.vtime) < 0)
-            return q->curr_pid;
-        return ~0u;
-    }
-    if (prev_runs) {
-        prev.pid = q->curr_pid;
-        prev.weight = q->curr_weight;
-        prev.inverse = q->curr_inverse;
-        prev.vruntime = q->curr_vruntime;
-    }
-    return pick_with_buddies(q, cpu, &prev);
+    if (q->next_pid || q->last_pid || q->skip_pid)
+        return pick_with_buddies(cpu, prev_runs);
+    if (!find_leftmost(&q->left, cpu))
+        return prev_runs ? q->curr_pid : 0;
+    if (prev_runs && time_diff(q->curr_vruntime, q->left.vtime) < 0)
+        return q->curr_pid;
+    return PICK_LEFTMOST;
 }
 
 /* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
@@ -272,7 +265,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     if (pid) {
-        bool moved = pid != ~0u && move_pid_to_local(cpu, pid);
+        bool moved = pid != PICK_LEFTMOST && move_pid_to_local(cpu, pid);
 
         forget_leftmost(&q->left);
         if (moved || scx_bpf_dsq_move_to_local(cpu)) {
@@ -434,8 +427,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init_task, struct task_struct *p, struct scx_in
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 {
-    for (u32 cpu = 0; cpu < MAX_CPUS; cpu++)
-        cpu_queues[cpu].min_vruntime = MIN_VRUNTIME_START;
+    u32 cpu;
+
+    for_range (cpu, MAX_CPUS)
+        queue_of(cpu)->min_vruntime = MIN_VRUNTIME_START;
     return create_cpu_queues();
 }
 

@@ -455,9 +455,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init_task, struct task_struct *p, struct scx_in
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
 {
-    for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
-        cpu_queues[cpu].sums.time_norm_base = time_norm_start;
-        cpu_queues[cpu].generation_base = time_norm_start;
+    u32 cpu;
+
+    for_range (cpu, MAX_CPUS) {
+        queue_of(cpu)->sums.time_norm_base = time_norm_start;
+        queue_of(cpu)->generation_base = time_norm_start;
     }
     for (u32 i = 0; i < NICE_LEVELS; i++)
         nice_inv[i] = inverse_of(nice_weight[i], fraction_bits);

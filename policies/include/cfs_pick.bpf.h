@@ -39,10 +39,13 @@ static __always_inline bool near_enough(const struct cfs_queue *q, const struct 
     return (u64)distance <= wakeup_granularity(q, c->weight, c->inverse, left->weight, left->inverse);
 }
 
-/* What a walk from the left has found. */
+/* What a walk from the left has found. In a map, not on the stack, for the verifier's sake: see struct pull_list. */
 struct buddies {
+    struct candidate prev; /* the current task, while it can go on and has not been considered */
     struct candidate left, second, next, last;
 };
+
+struct buddies cpu_buddies[MAX_CPUS];
 
 static __always_inline void consider(struct buddies *b, const struct cfs_queue *q, const struct candidate *c)
 {
@@ -56,43 +59,56 @@ static __always_inline void consider(struct buddies *b, const struct cfs_queue *
         b->last = *c;
 }
 
-/*
- * The pid to run next: of the current task (`prev`, if it wants to go on) or of a waiting one; 0 if there is none. An equal
- * vruntime is decided for the waiting task, as re-insertion puts the current one behind it.
- */
-static __noinline u32 pick_with_buddies(struct cfs_queue *q, u32 cpu, struct candidate *prev)
+/* Considers a waiting task, after the current one if that is further left. */
+static __always_inline void consider_waiting(struct buddies *b, const struct cfs_queue *q,
+                                             const struct task_struct *p)
 {
-    struct buddies b = {};
-    struct candidate c = {};
+    struct candidate c;
+
+    candidate_of(&c, p);
+    if (b->prev.pid && time_diff(b->prev.vruntime, c.vruntime) < 0) {
+        consider(b, q, &b->prev);
+        b->prev.pid = 0;
+    }
+    consider(b, q, &c);
+}
+
+/*
+ * The pid to run next: of the current task (if it wants to go on) or of a waiting one; 0 if there is none. An equal vruntime
+ * is decided for the waiting task, as re-insertion puts the current one behind it.
+ */
+static __noinline u32 pick_with_buddies(u32 cpu, bool prev_runs)
+{
+    struct cfs_queue *q = queue_of(cpu);
+    struct buddies *b = &cpu_buddies[cpu & (MAX_CPUS - 1)];
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
-    bool prev_open = prev->pid != 0;
-    u32 picked;
+    u32 picked, i;
 
+    b->left.pid = b->second.pid = b->next.pid = b->last.pid = 0;
+    b->prev.pid = prev_runs ? q->curr_pid : 0;
+    b->prev.weight = q->curr_weight;
+    b->prev.inverse = q->curr_inverse;
+    b->prev.vruntime = q->curr_vruntime;
     if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), 0)) {
-        for (u32 i = 0; i < BUDDY_SCAN_MAX; i++) {
+        for_range (i, BUDDY_SCAN_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
                 break;
-            candidate_of(&c, p);
-            if (prev_open && time_diff(prev->vruntime, c.vruntime) < 0) {
-                consider(&b, q, prev);
-                prev_open = false;
-            }
-            consider(&b, q, &c);
+            consider_waiting(b, q, p);
         }
     }
     bpf_iter_scx_dsq_destroy(&it);
-    if (prev_open)
-        consider(&b, q, prev);
+    if (b->prev.pid)
+        consider(b, q, &b->prev);
 
-    picked = b.left.pid;
-    if (b.second.pid && q->skip_pid == picked && near_enough(q, &b.second, &b.left))
-        picked = b.second.pid;
-    if (b.next.pid && near_enough(q, &b.next, &b.left))
-        picked = b.next.pid;
-    else if (b.last.pid && near_enough(q, &b.last, &b.left))
-        picked = b.last.pid;
+    picked = b->left.pid;
+    if (b->second.pid && q->skip_pid == picked && near_enough(q, &b->second, &b->left))
+        picked = b->second.pid;
+    if (b->next.pid && near_enough(q, &b->next, &b->left))
+        picked = b->next.pid;
+    else if (b->last.pid && near_enough(q, &b->last, &b->left))
+        picked = b->last.pid;
     return picked;
 }
 
@@ -102,9 +118,10 @@ static __noinline bool move_pid_to_local(u32 cpu, u32 pid)
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
     bool moved = false;
+    u32 i;
 
     if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), 0)) {
-        for (u32 i = 0; i < BUDDY_SCAN_MAX; i++) {
+        for_range (i, BUDDY_SCAN_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
                 break;

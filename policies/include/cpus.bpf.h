@@ -66,12 +66,14 @@ static __always_inline void mark_empty(u32 cpu)
 static __noinline s32 least_loaded_cpu(struct task_struct *p, s32 prev_cpu)
 {
     const cpumask_t *allowed = p->cpus_ptr;
-    u32 best = (u32)prev_cpu & (MAX_CPUS - 1), fewest = ~0u;
+    u32 best = (u32)prev_cpu & (MAX_CPUS - 1), fewest = ~0u, i;
 
     if (bpf_cpumask_test_cpu(best, allowed))
         fewest = nr_running[best];
-    for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
-        if (cpu >= nr_cpus || !fewest)
+    for_range (i, nr_cpus) {
+        u32 cpu = i & (MAX_CPUS - 1);
+
+        if (!fewest)
             break;
         if (nr_running[cpu] < fewest && bpf_cpumask_test_cpu(cpu, allowed)) {
             fewest = nr_running[cpu];
@@ -94,40 +96,56 @@ static __always_inline s32 select_cpu(struct task_struct *p, s32 prev_cpu, u64 w
     return cpu;
 }
 
-/* Candidates to pull from, as one look at the bitmap finds them. */
+/*
+ * Candidates to pull from, as one look at the bitmap finds them. In a map, not on the stack: the verifier follows what is on
+ * the stack value by value, through every path of the loop.
+ */
 struct pull_list {
     u32 count;
-    u32 longest; /* index of the one with the most tasks */
+    u32 longest; /* the CPU with the most tasks, */
+    u32 most;    /* and so many it has */
     u32 cpus[PULL_CANDIDATES];
 };
 
-/* Collects CPUs with waiting tasks, from this CPU's own word on, so that neighbours come first. */
-static __noinline void find_waiting(u32 cpu, struct pull_list *list)
+struct pull_list pull_lists[MAX_CPUS];
+
+static __always_inline void add_candidate(struct pull_list *list, u32 cpu)
 {
-    u32 most = 0;
+    u32 tasks = nr_running[cpu & (MAX_CPUS - 1)], slot = list->count;
+
+    /* A lone waiting task is about to run where it is. */
+    if (tasks < 2)
+        return;
+    list->cpus[slot & (PULL_CANDIDATES - 1)] = cpu;
+    list->count = slot + 1;
+    if (tasks > list->most) {
+        list->most = tasks;
+        list->longest = cpu;
+    }
+}
+
+/* Collects CPUs with waiting tasks, from this CPU's own word on, so that neighbours come first. */
+static __always_inline void find_waiting(u32 cpu, struct pull_list *list)
+{
+    u32 i, j;
 
     list->count = 0;
-    list->longest = 0;
-    for (u32 i = 0; i < WAITING_WORDS; i++) {
+    list->most = 0;
+    for_range (i, WAITING_WORDS) {
         u32 word = (cpu / 64 + i) & (WAITING_WORDS - 1);
         u64 bits = READ_ONCE(waiting_cpus[word]);
 
-        for (u32 j = 0; j < PULL_CANDIDATES && bits; j++) {
-            u32 found = (word * 64 + (u32)__builtin_ctzll(bits)) & (MAX_CPUS - 1);
-            u32 slot = list->count;
+        if (!bits)
+            continue;
+        for_range (j, PULL_CANDIDATES) {
+            u32 found;
 
+            if (!bits || list->count >= PULL_CANDIDATES)
+                break;
+            found = word * 64 + (u32)__builtin_ctzll(bits);
             bits &= bits - 1;
-            if (slot >= PULL_CANDIDATES)
-                return;
-            /* A lone waiting task is about to run where it is. */
-            if (found == cpu || nr_running[found] < 2)
-                continue;
-            list->cpus[slot] = found;
-            if (nr_running[found] > most) {
-                most = nr_running[found];
-                list->longest = slot;
-            }
-            list->count = slot + 1;
+            if (found != cpu)
+                add_candidate(list, found);
         }
     }
 }
@@ -138,19 +156,19 @@ static __noinline void find_waiting(u32 cpu, struct pull_list *list)
  */
 static __noinline s32 pull_task(u32 cpu)
 {
-    struct pull_list list = {};
-    u32 longest;
+    struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
+    u32 longest, i;
 
-    find_waiting(cpu, &list);
-    if (!list.count)
+    find_waiting(cpu, list);
+    if (!list->count)
         return -1;
-    longest = list.cpus[list.longest & (PULL_CANDIDATES - 1)];
+    longest = list->longest;
     if (scx_bpf_dsq_move_to_local(longest))
         return (s32)longest;
-    for (u32 i = 0; i < PULL_TRIES; i++) {
-        u32 other = list.cpus[i];
+    for_range (i, PULL_TRIES) {
+        u32 other = list->cpus[i & (PULL_CANDIDATES - 1)];
 
-        if (i >= list.count)
+        if (i >= list->count)
             break;
         if (other != longest && scx_bpf_dsq_move_to_local(other))
             return (s32)other;
@@ -174,15 +192,16 @@ static __always_inline void offer_to_idle_cpu(struct task_struct *p)
 static __always_inline s32 create_cpu_queues(void)
 {
     s32 err = 0;
+    u32 cpu;
 
     nr_cpus = scx_bpf_nr_cpu_ids();
     if (nr_cpus > MAX_CPUS)
         nr_cpus = MAX_CPUS;
     nr_cpus_log2 = 31 - (u32)__builtin_clz(nr_cpus | 1);
-    for (u32 cpu = 0; cpu < MAX_CPUS; cpu++) {
-        if (cpu >= nr_cpus || err)
-            break;
+    for_range (cpu, nr_cpus) {
         err = scx_bpf_create_dsq(cpu, -1);
+        if (err)
+            break;
     }
     return err;
 }

@@ -84,11 +84,21 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 u32 scx_bpf_nr_cpu_ids(void) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
-void bpf_rcu_read_lock(void) __ksym;
-void bpf_rcu_read_unlock(void) __ksym;
+int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
+int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
+void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) __ksym;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
+
+/*
+ * for_range(i, n) { ... }: i = 0 ... n - 1. The verifier looks at the body once, not n times, so what differs from turn to turn
+ * must be in memory or unknown to it anyway. Index with a mask. Leave by break or by return.
+ */
+#define for_range(i, n)                                                                                              \
+    for (struct bpf_iter_num range_of_##i __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),                \
+         *begun_##i = (bpf_iter_num_new(&range_of_##i, 0, (n)), (struct bpf_iter_num *)NULL);                        \
+         !begun_##i && range_next(&range_of_##i, &(i));)
 
 /* One function, several names or prototypes. */
 bool scx_bpf_dsq_insert___v2___packed(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
@@ -109,6 +119,16 @@ bool scx_bpf_dispatch_from_dsq___in612(struct bpf_iter_scx_dsq *it__iter, struct
 bool scx_bpf_task_set_slice___since619(struct task_struct *p, u64 slice) __ksym __weak;
 bool scx_bpf_task_set_dsq_vtime___since619(struct task_struct *p, u64 vtime) __ksym __weak;
 u64 scx_bpf_now___since614(void) __ksym __weak;
+
+static __always_inline bool range_next(struct bpf_iter_num *it, u32 *i)
+{
+    int *next = bpf_iter_num_next(it);
+
+    if (!next)
+        return false;
+    *i = (u32)*next;
+    return true;
+}
 
 /* Appends a task to a queue in order of arrival (or puts it at the head: SCX_ENQ_HEAD). */
 static __always_inline void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice_ns, u64 enq_flags)

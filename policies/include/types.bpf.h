@@ -85,6 +85,10 @@ struct bpf_iter_scx_dsq {
     u64 __opaque[6];
 };
 
+struct bpf_iter_num {
+    u64 __opaque[1];
+};
+
 struct scx_bpf_dsq_insert_vtime_args {
     u64 dsq_id;
     u64 slice;
