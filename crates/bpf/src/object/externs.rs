@@ -8,6 +8,7 @@ use super::limits;
 use super::maps::ObjectMap;
 use crate::btf::{Btf, Kind};
 use crate::error::{Fault, LoadCause};
+use crate::{Global, GlobalType, Object};
 
 /// An external symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,5 +102,26 @@ fn config_size(btf: &Btf, name: &str, of: u32) -> Result<u64, Fault> {
             let text = "a configuration value that is neither a number nor a switch".into();
             Err(Fault::at_symbol(name, LoadCause::Unsupported(text)))
         }
+    }
+}
+
+impl Object {
+    /// The configuration values (`__kconfig`) that the object reads, as globals: with
+    /// [`Instance::set_global`](crate::Instance::set_global) an instance gets values of its own.
+    pub fn configuration(&self) -> Vec<Global> {
+        let global = |found: &Extern| match found.kind {
+            ExternKind::Config { map, offset, size } => Some(Global {
+                name: found.name.clone(),
+                map,
+                offset,
+                size,
+                ty: GlobalType::Int { bits: (size * 8) as u32, signed: false },
+                read_only: true,
+                volatile: true,
+                tags: Vec::new(),
+            }),
+            _ => None,
+        };
+        self.externs.iter().filter_map(global).collect()
     }
 }

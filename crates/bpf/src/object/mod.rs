@@ -94,6 +94,16 @@ impl Object {
         self.globals.iter().find(|global| global.name == name)
     }
 
+    /// The value that a global variable has in the object, byte for byte; zeros where the object stores none (`.bss`).
+    pub fn initial(&self, global: &Global) -> Vec<u8> {
+        let content = self.maps.get(global.map).map_or(&[][..], |map| &map.def.initial);
+        let from = (global.offset as usize).min(content.len());
+        let mut bytes: Vec<u8> =
+            content[from..].iter().copied().take(global.size as usize).collect();
+        bytes.resize(global.size as usize, 0);
+        bytes
+    }
+
     /// The text of the `license` section.
     pub fn license(&self) -> Option<&str> {
         self.license.as_deref()
