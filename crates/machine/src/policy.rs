@@ -66,6 +66,8 @@ pub struct Policy {
     pub(crate) image: Arc<Image<Kernel>>,
     pub(crate) ops: OpsTable,
     pub(crate) globals: Vec<Global>,
+    /// Where the program reads `CONFIG_HZ`: the machine's, not the program's.
+    pub(crate) hz: Option<Global>,
 }
 
 impl fmt::Debug for Policy {
@@ -125,7 +127,8 @@ impl Policy {
             _ => ops.name.clone(),
         };
         let image = Image::new(object, &environment(), engine)?;
-        Ok(Policy { name, image, ops: table, globals: object.globals().to_vec() })
+        let hz = object.configuration().into_iter().find(|value| value.name == "CONFIG_HZ");
+        Ok(Policy { name, image, ops: table, globals: object.globals().to_vec(), hz })
     }
 
     /// The scheduler's name (`sched_ext_ops.name`).
@@ -158,6 +161,8 @@ pub(crate) fn environment() -> Env<Kernel> {
     env.kconfig = vec![
         ("LINUX_KERNEL_VERSION".to_owned(), 6 << 16 | 12 << 8),
         ("CONFIG_SMP".to_owned(), 1),
+        // Each machine writes its own.
+        ("CONFIG_HZ".to_owned(), 1000),
         ("CONFIG_NR_CPUS".to_owned(), u64::from(abi::MAX_CPUS)),
     ];
     env

@@ -301,3 +301,20 @@ fn tasks_come_and_go_without_end() {
     assert_eq!(result.trace.tasks().len(), 1 + 1 + 200 * 20);
     assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
 }
+
+#[test]
+fn a_program_learns_of_the_kernel_that_it_runs_on() {
+    let mut nice = task("nice", 1, vec![sleep(50 * MS), run(MS)]);
+    nice.nice = -5;
+    nice.cpus = Some(cpus(1, 1));
+    let policy = policy("config");
+    for hz in [100, 250] {
+        let mut config = free_machine(3);
+        config.hz = hz;
+        let result = simulate(&config, &policy, &[], &workload(vec![nice.clone()]), 100 * MS);
+        assert_eq!(result.log[0], format!("HZ {hz} version 60c00 CPUs 3"));
+        assert_eq!(result.log[1..3], ["nice pid 1000 prio 115", "weight 305 cpus 1 now 0"]);
+        assert_eq!(result.log[5], "weight 305 cpus 1 now 50000000");
+        assert_eq!(result.log[6], format!("jiffies {} on CPU 1", 50 * hz / 1000));
+    }
+}

@@ -143,10 +143,15 @@ impl Machine {
         mem.store_u64(kernel.root_task_group + cgroup::TG_CGROUP, kernel.root_cgroup)
     }
 
-    /// `CONFIG_HZ` is the machine's, not the program's: it is written into each instance.
+    /// `CONFIG_HZ` is the machine's, not the program's: each instance gets it anew.
     fn preset_hz(&mut self, config: &MachineConfig) -> Step {
-        let _ = config;
-        Ok(())
+        match &self.policy.hz {
+            Some(global) => {
+                let bytes = u64::from(config.hz).to_le_bytes();
+                self.program.set_global(global, &bytes[..(global.size as usize).min(8)])
+            }
+            None => Ok(()),
+        }
     }
 
     /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of the root cgroup.

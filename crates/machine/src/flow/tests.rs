@@ -16,6 +16,7 @@ fn core_only() -> Policy {
         image: image.expect("an empty program links"),
         ops: OpsTable::empty(),
         globals: Vec::new(),
+        hz: None,
     }
 }
 
