@@ -81,6 +81,35 @@ impl CallbackKind {
         CallbackKind::CpuRelease,
         CallbackKind::Other,
     ];
+
+    /// The member of `struct sched_ext_ops`, where there is one.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallbackKind::SelectCpu => "select_cpu",
+            CallbackKind::Enqueue => "enqueue",
+            CallbackKind::Dequeue => "dequeue",
+            CallbackKind::Dispatch => "dispatch",
+            CallbackKind::Tick => "tick",
+            CallbackKind::Runnable => "runnable",
+            CallbackKind::Running => "running",
+            CallbackKind::Stopping => "stopping",
+            CallbackKind::Quiescent => "quiescent",
+            CallbackKind::Yield => "yield",
+            CallbackKind::UpdateIdle => "update_idle",
+            CallbackKind::SetWeight => "set_weight",
+            CallbackKind::SetCpumask => "set_cpumask",
+            CallbackKind::InitTask => "init_task",
+            CallbackKind::ExitTask => "exit_task",
+            CallbackKind::Enable => "enable",
+            CallbackKind::Disable => "disable",
+            CallbackKind::Init => "init",
+            CallbackKind::Exit => "exit",
+            CallbackKind::Timer => "timer",
+            CallbackKind::CpuAcquire => "cpu_acquire",
+            CallbackKind::CpuRelease => "cpu_release",
+            CallbackKind::Other => "other",
+        }
+    }
 }
 
 /// What happened. Task and CPU numbers are those of the trace.

@@ -6,13 +6,18 @@
 //!
 //! This crate knows no other crate of the workspace.
 
+mod escape;
 mod event;
 mod loss;
 mod packed;
+mod readers;
 mod task;
 mod trace;
+mod writers;
 
 pub use event::{CallbackKind, Event, EventKind, Label, TaskState};
 pub use loss::Loss;
+pub use readers::{ReadError, read};
 pub use task::{TaskId, TaskInfo};
 pub use trace::{Events, Trace};
+pub use writers::{Precision, write_ftrace, write_ftrace_with};

@@ -7,11 +7,11 @@ pub struct Loss {
     pub lost_events: u64,
     /// Lines or records that could not be read.
     pub unreadable: u64,
-    /// Lines or records of a kind that the reader does not use.
+    /// Lines or records of a kind that the reader does not use, such as `sched_stat_runtime`. Nothing is missing for them.
     pub skipped: u64,
     /// Events whose time lay before the previous event of the same CPU.
     pub clock_jumps: u64,
-    /// Times that a pid was seen again after its exit, or with contradicting switches.
+    /// Times that a pid was seen again after its task had died: another task then.
     pub pid_reuses: u64,
     /// Switches whose `prev` was not the task that the CPU was known to run.
     pub broken_switches: u64,

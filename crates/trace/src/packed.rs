@@ -67,12 +67,7 @@ impl Packed {
     /// The record as four words, for the digest.
     pub(crate) fn words(&self) -> [u64; 4] {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        [
-            self.time_ns,
-            pair(self.cpu, self.insns),
-            pair(self.tag, self.a),
-            pair(self.b, self.c),
-        ]
+        [self.time_ns, pair(self.cpu, self.insns), pair(self.tag, self.a), pair(self.b, self.c)]
     }
 
     #[inline]

@@ -1,0 +1,217 @@
+//! From sorted records to a trace: which task a pid means at a moment, and what contradicts what.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::records::{Class, Name, Names, Record, What, Who};
+use crate::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+
+/// How an event touches a task: some ways only a living task is touched, so that a dead one's pid must be another's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Touch {
+    /// It is born.
+    Birth,
+    /// It is woken for the first time.
+    FirstWake,
+    /// It starts to run, or is woken.
+    Life,
+    /// Anything that a dying task may still meet.
+    Any,
+}
+
+/// What is known of a task while building.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    exited: bool,
+    dead: bool,
+    /// The header named it; its entry is not to be touched.
+    listed: bool,
+    /// A line told its class.
+    class_said: bool,
+    nice: Option<i8>,
+}
+
+/// Makes the events of a trace out of records in order of time.
+pub(super) struct Builder<'a> {
+    trace: Trace,
+    names: &'a Names,
+    known: Vec<Known>,
+    current: HashMap<u32, TaskId>,
+    /// Tasks of the header that were not met yet, by pid.
+    awaited: HashMap<u32, VecDeque<TaskId>>,
+    has_list: bool,
+    /// What each CPU runs, where a switch has told it.
+    running: HashMap<u32, TaskId>,
+}
+
+impl<'a> Builder<'a> {
+    /// `trace` holds what the header said, and no events. `listed` are the header's tasks in order.
+    pub(super) fn new(mut trace: Trace, listed: Vec<TaskInfo>, names: &'a Names) -> Self {
+        let mut awaited: HashMap<u32, VecDeque<TaskId>> = HashMap::new();
+        let mut known = vec![Known { listed: true, ..Known::default() }];
+        let has_list = !listed.is_empty();
+        for (i, info) in listed.into_iter().enumerate() {
+            let (pid, nice) = (info.pid, info.nice);
+            if i == 0 && pid == 0 {
+                *trace.task_mut(TaskId::IDLE) = info;
+                continue;
+            }
+            let id = trace.add_task(info);
+            known.push(Known { listed: true, class_said: true, nice, ..Known::default() });
+            awaited.entry(pid).or_default().push_back(id);
+        }
+        let current = HashMap::from([(0, TaskId::IDLE)]);
+        Self { trace, names, known, current, awaited, has_list, running: HashMap::new() }
+    }
+
+    pub(super) fn finish(self) -> Trace {
+        self.trace
+    }
+
+    /// Adds a record; none may lie before the one before it.
+    pub(super) fn push(&mut self, record: &Record) {
+        let cpu = record.cpu;
+        let kind = match record.what {
+            What::Switch { prev, prev_state, next } => {
+                self.switch(record, prev, prev_state, next);
+                return;
+            }
+            What::Waking { task, waker, target_cpu } => {
+                let waker = self.header_task(cpu, waker);
+                let task = self.meet(record, task, Touch::Life);
+                EventKind::Waking { task, waker, target_cpu }
+            }
+            What::Wakeup { task, target_cpu } => {
+                EventKind::Wakeup { task: self.meet(record, task, Touch::Life), target_cpu }
+            }
+            What::WakeupNew { task, target_cpu } => {
+                EventKind::WakeupNew { task: self.meet(record, task, Touch::FirstWake), target_cpu }
+            }
+            What::Migrate { task, from_cpu, to_cpu } => {
+                EventKind::Migrate { task: self.meet(record, task, Touch::Any), from_cpu, to_cpu }
+            }
+            What::Fork { parent, child } => {
+                let parent = self.meet(record, parent, Touch::Any);
+                EventKind::Fork { parent, child: self.meet(record, child, Touch::Birth) }
+            }
+            What::Exit { task } => {
+                let task = self.meet(record, task, Touch::Any);
+                self.known[task.index()].exited = true;
+                EventKind::Exit { task }
+            }
+            What::Nice { pid, nice } => {
+                let task = self.task(pid, None, Touch::Any);
+                self.known[task.index()].nice = Some(nice);
+                self.known[task.index()].class_said = true;
+                EventKind::Nice { task, nice }
+            }
+            What::Tick { running } => EventKind::Tick { task: self.header_task(cpu, running) },
+            What::Callback { kind, pid } => {
+                EventKind::Callback { kind, task: self.task(pid, None, Touch::Any) }
+            }
+            What::Mark { pid, label, value } => {
+                EventKind::Mark { task: self.task(pid, None, Touch::Any), label, value }
+            }
+            What::Param { label } => EventKind::Param { label },
+            What::Lost { count } => {
+                self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
+                self.running.remove(&cpu);
+                EventKind::Lost { count }
+            }
+        };
+        self.event(record, kind);
+    }
+
+    fn event(&mut self, record: &Record, kind: EventKind) {
+        self.trace.push(Event { time_ns: record.time_ns, cpu: record.cpu, insns: 0, kind });
+    }
+
+    fn switch(&mut self, record: &Record, prev: Who, prev_state: TaskState, next: Who) {
+        let prev = self.meet(record, prev, Touch::Any);
+        if self.running.get(&record.cpu).is_some_and(|running| *running != prev) {
+            self.trace.loss.broken_switches += 1;
+        }
+        if prev_state == TaskState::Dead && !prev.is_idle() {
+            self.known[prev.index()].dead = true;
+        }
+        let next = self.meet(record, next, Touch::Life);
+        self.running.insert(record.cpu, next);
+        self.event(record, EventKind::Switch { prev, prev_state, next });
+    }
+
+    /// The task of the first columns; where they do not say, the one that the CPU is known to run.
+    fn header_task(&mut self, cpu: u32, named: Option<(u32, Name)>) -> TaskId {
+        match named {
+            Some((pid, name)) => self.task(pid, Some(name), Touch::Any),
+            None => self.running.get(&cpu).copied().unwrap_or(TaskId::IDLE),
+        }
+    }
+
+    /// A task of the event's own fields, whose name and priority count.
+    fn meet(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
+        let id = self.task(who.pid, Some(who.name), touch);
+        if id.is_idle() {
+            return id;
+        }
+        let known = &mut self.known[id.index()];
+        if !known.listed {
+            let name = self.names.text(who.name);
+            let info = self.trace.task_mut(id);
+            if info.comm != name {
+                name.clone_into(&mut info.comm);
+            }
+        }
+        let Class::Nice(nice) = who.class else {
+            known.class_said |= who.class == Class::Other;
+            return id;
+        };
+        let changed = known.class_said && known.nice != Some(nice);
+        if !known.class_said {
+            self.trace.task_mut(id).nice = Some(nice);
+        }
+        known.class_said = true;
+        known.nice = Some(nice);
+        if changed {
+            self.event(record, EventKind::Nice { task: id, nice });
+        }
+        id
+    }
+
+    /// The task that a pid means now.
+    fn task(&mut self, pid: u32, name: Option<Name>, touch: Touch) -> TaskId {
+        if pid == 0 {
+            return TaskId::IDLE;
+        }
+        match self.current.get(&pid).copied() {
+            Some(id) if !self.is_another(pid, id, touch) => id,
+            Some(_) => {
+                self.trace.loss.pid_reuses += 1;
+                self.enter(pid, name)
+            }
+            None => self.enter(pid, name),
+        }
+    }
+
+    /// Whether a touch cannot be meant for the task that had the pid so far.
+    fn is_another(&self, pid: u32, id: TaskId, touch: Touch) -> bool {
+        let Known { exited, dead, .. } = self.known[id.index()];
+        let other = match touch {
+            Touch::Birth => true,
+            Touch::FirstWake => dead || exited,
+            Touch::Life => dead,
+            Touch::Any => false,
+        };
+        // A header that lists the tasks knows how many had this pid.
+        other && (!self.has_list || self.awaited.get(&pid).is_some_and(|rest| !rest.is_empty()))
+    }
+
+    fn enter(&mut self, pid: u32, name: Option<Name>) -> TaskId {
+        let listed = self.awaited.get_mut(&pid).and_then(VecDeque::pop_front);
+        let id = listed.unwrap_or_else(|| {
+            let comm = name.map_or("<...>", |name| self.names.text(name));
+            self.known.push(Known::default());
+            self.trace.add_task(TaskInfo::new(pid, comm))
+        });
+        self.current.insert(pid, id);
+        id
+    }
+}

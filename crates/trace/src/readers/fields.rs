@@ -1,0 +1,225 @@
+//! The fields of the events that are used, in the raw form that the kernel's format strings give and in the pretty form of
+//! libtraceevent's plugins (`bash:123 [120] S ==> swapper/0:0 [120]`).
+//!
+//! Names can hold blanks and `=`, so fields are taken from the right, where only numbers stand.
+
+use super::line::{CPUS_MAX, leading_number};
+use crate::{CallbackKind, TaskState};
+
+/// A name can hold the arrow of a switch; after this many the line is given up.
+const ARROWS_MAX: usize = 16;
+
+/// A task as a line names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named<'a> {
+    pub(super) pid: u32,
+    pub(super) comm: &'a str,
+    /// The kernel's priority; 100…139 are the nice values.
+    pub(super) prio: Option<i32>,
+}
+
+/// An event as its line says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said<'a> {
+    Switch {
+        prev: Named<'a>,
+        prev_state: TaskState,
+        next: Named<'a>,
+    },
+    Waking {
+        task: Named<'a>,
+        target_cpu: u32,
+    },
+    Wakeup {
+        task: Named<'a>,
+        target_cpu: u32,
+    },
+    WakeupNew {
+        task: Named<'a>,
+        target_cpu: u32,
+    },
+    Migrate {
+        task: Named<'a>,
+        from_cpu: u32,
+        to_cpu: u32,
+    },
+    Fork {
+        parent: Named<'a>,
+        child: Named<'a>,
+    },
+    Exit {
+        task: Named<'a>,
+    },
+    Nice {
+        pid: u32,
+        nice: i8,
+    },
+    Tick,
+    Callback {
+        kind: CallbackKind,
+        pid: u32,
+    },
+    Mark {
+        pid: u32,
+        label: &'a str,
+        value: u64,
+    },
+    Param {
+        label: &'a str,
+    },
+    /// Gives the preceding lost-events line its time.
+    LostHere,
+    Lost {
+        count: u64,
+    },
+    /// Of a kind that says nothing that is used.
+    Other,
+}
+
+/// Understands an event's fields; `None` when a known event has not its fields.
+pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<Said<'a>> {
+    Some(match event {
+        "sched_switch" => return switch(fields),
+        "sched_waking" => {
+            let (task, rest) = one_task(fields)?;
+            Said::Waking { task, target_cpu: target_cpu(rest)? }
+        }
+        "sched_wakeup" => {
+            let (task, rest) = one_task(fields)?;
+            if value(rest, "success=") == Some("0") {
+                return Some(Said::Other);
+            }
+            Said::Wakeup { task, target_cpu: target_cpu(rest)? }
+        }
+        "sched_wakeup_new" => {
+            let (task, rest) = one_task(fields)?;
+            Said::WakeupNew { task, target_cpu: target_cpu(rest)? }
+        }
+        "sched_migrate_task" => {
+            let (task, rest) = one_task(fields)?;
+            let from_cpu = cpu(value(rest, "orig_cpu=")?)?;
+            Said::Migrate { task, from_cpu, to_cpu: cpu(value(rest, "dest_cpu=")?)? }
+        }
+        "sched_process_fork" => return fork(fields),
+        "sched_process_exit" => Said::Exit { task: one_task(fields)?.0 },
+        "hrtimer_expire_entry" => tick(fields),
+        "tracing_mark_write" => return super::marks::parse(fields),
+        // trace-cmd calls the same event `print` and puts the function before the text.
+        "print" => {
+            let text = fields.strip_prefix("tracing_mark_write: ").unwrap_or(fields);
+            return super::marks::parse(text);
+        }
+        "PERF_RECORD_LOST" => {
+            let count = fields.rsplit(' ').find_map(|word| word.parse().ok())?;
+            Said::Lost { count }
+        }
+        _ => Said::Other,
+    })
+}
+
+/// The timer that is the scheduler's tick: `tick_sched_timer` up to 6.8, `tick_nohz_handler` after.
+fn tick<'a>(fields: &str) -> Said<'a> {
+    match value(fields, "function=") {
+        Some("tick_nohz_handler" | "tick_sched_timer") => Said::Tick,
+        _ => Said::Other,
+    }
+}
+
+fn switch(fields: &str) -> Option<Said<'_>> {
+    let raw = fields.strip_prefix("prev_comm=");
+    let arrow = if raw.is_some() { " ==> next_comm=" } else { " ==> " };
+    let text = raw.unwrap_or(fields);
+    for (at, _) in text.match_indices(arrow).take(ARROWS_MAX) {
+        let (left, right) = (&text[..at], &text[at + arrow.len()..]);
+        let sides = if raw.is_some() { raw_sides(left, right) } else { pretty_sides(left, right) };
+        if let Some((prev, state, next)) = sides {
+            return Some(Said::Switch { prev, prev_state: task_state(state)?, next });
+        }
+    }
+    None
+}
+
+type Sides<'a> = (Named<'a>, &'a str, Named<'a>);
+
+fn raw_sides<'a>(left: &'a str, right: &'a str) -> Option<Sides<'a>> {
+    let (left, state) = left.rsplit_once(" prev_state=")?;
+    let (left, prio) = left.rsplit_once(" prev_prio=")?;
+    let (comm, pid) = left.rsplit_once(" prev_pid=")?;
+    let prev = Named { pid: pid.parse().ok()?, comm, prio: Some(prio.parse().ok()?) };
+    let (right, prio) = right.rsplit_once(" next_prio=")?;
+    let (comm, pid) = right.rsplit_once(" next_pid=")?;
+    let prio = first_word(prio).parse().ok()?;
+    Some((prev, state, Named { pid: pid.parse().ok()?, comm, prio: Some(prio) }))
+}
+
+fn pretty_sides<'a>(left: &'a str, right: &'a str) -> Option<Sides<'a>> {
+    let (left, state) = left.rsplit_once(' ')?;
+    let (prev, rest) = pretty_task(left)?;
+    if !rest.is_empty() {
+        return None;
+    }
+    Some((prev, state, pretty_task(right)?.0))
+}
+
+/// `comm:pid [prio] rest`.
+fn pretty_task(text: &str) -> Option<(Named<'_>, &str)> {
+    let open = text.rfind(" [")?;
+    let (prio, rest) = text[open + 2..].split_once(']')?;
+    let (comm, pid) = text[..open].rsplit_once(':')?;
+    let task = Named { pid: pid.parse().ok()?, comm, prio: Some(prio.parse().ok()?) };
+    Some((task, rest.trim()))
+}
+
+/// `comm=… pid=… prio=… rest`, or the pretty form.
+fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
+    let Some(text) = fields.strip_prefix("comm=") else { return pretty_task(fields) };
+    let at = text.rfind(" pid=")?;
+    let rest = &text[at + 1..];
+    let prio = match value(rest, "prio=") {
+        Some(prio) => Some(prio.parse().ok()?),
+        None => None,
+    };
+    let pid = value(rest, "pid=")?.parse().ok()?;
+    Some((Named { pid, comm: &text[..at], prio }, rest))
+}
+
+fn fork(fields: &str) -> Option<Said<'_>> {
+    let text = fields.strip_prefix("comm=")?;
+    let (text, child_pid) = text.rsplit_once(" child_pid=")?;
+    let (text, child_comm) = text.rsplit_once(" child_comm=")?;
+    let (comm, pid) = text.rsplit_once(" pid=")?;
+    let named = |pid: &str, comm| Some(Named { pid: pid.parse().ok()?, comm, prio: None });
+    Some(Said::Fork { parent: named(pid, comm)?, child: named(first_word(child_pid), child_comm)? })
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or(text)
+}
+
+/// The value of `key` among words of the form `key=value`; the key is given with its `=`.
+pub(super) fn value<'a>(words: &'a str, key: &str) -> Option<&'a str> {
+    words.split(' ').find_map(|word| word.strip_prefix(key))
+}
+
+fn target_cpu(rest: &str) -> Option<u32> {
+    cpu(value(rest, "target_cpu=").or_else(|| value(rest, "CPU:"))?)
+}
+
+fn cpu(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|cpu| *cpu < CPUS_MAX)
+}
+
+/// The first letter decides: `R+` is a runnable task that was preempted in the kernel, `D|K` a killable sleep.
+fn task_state(text: &str) -> Option<TaskState> {
+    Some(match text.bytes().next()? {
+        b'R' => TaskState::Runnable,
+        b'S' => TaskState::Sleeping,
+        b'D' => TaskState::Uninterruptible,
+        b'T' | b't' => TaskState::Stopped,
+        b'X' | b'x' | b'Z' => TaskState::Dead,
+        b'A'..=b'W' | b'Y' | b'a'..=b'w' => TaskState::Parked,
+        // The kernel prints an unnamed state in hexadecimal.
+        b'0' if leading_number(text).is_some() => TaskState::Parked,
+        _ => return None,
+    })
+}

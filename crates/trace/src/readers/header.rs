@@ -1,0 +1,119 @@
+//! Lines that are no events: comments, what trace-cmd says before the events, lost-events lines, call chains.
+
+use super::fields::value;
+use super::line::{CPUS_MAX, leading_number};
+use crate::TaskInfo;
+use crate::escape::unescape;
+
+/// What a line that is no event says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Remark {
+    /// Nothing of use.
+    Nothing,
+    /// A line of another kind of record.
+    OtherRecord,
+    /// The number of CPUs.
+    Cpus(u32),
+    /// ftrace's count of the events that were overwritten before the recording begins, and of the CPUs.
+    Entries { overwritten: u64, cpus: Option<u32> },
+    /// Events of one CPU that were lost here.
+    Lost { cpu: u32, count: u64 },
+    /// Our own: the window, ns.
+    Window { start_ns: u64, end_ns: u64 },
+    /// Our own: a task, in the order of their numbers.
+    Task(TaskInfo),
+    /// Our own: a label, in the order of their numbers.
+    Label(String),
+}
+
+/// Recognises a line that is no event; `None` when it is to be parsed as one.
+pub(super) fn remark(text: &str) -> Option<Remark> {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Some(Remark::Nothing);
+    }
+    if let Some(comment) = trimmed.strip_prefix('#') {
+        let own = text.strip_prefix("# fairground: ").and_then(own_comment);
+        return Some(own.or_else(|| kernel_comment(comment)).unwrap_or(Remark::Nothing));
+    }
+    if let Some(rest) = trimmed.strip_prefix("CPU:") {
+        return Some(lost(rest).unwrap_or(Remark::OtherRecord));
+    }
+    if let Some(cpus) = trimmed.strip_prefix("cpus=") {
+        return Some(Remark::Cpus(cpu_count(cpus)?));
+    }
+    let preamble = trimmed.starts_with("version = ") || trimmed.starts_with("CPU ");
+    if preamble && !trimmed.contains('[') {
+        return Some(Remark::Nothing);
+    }
+    None
+}
+
+fn cpu_count(text: &str) -> Option<u32> {
+    text.trim().parse().ok().filter(|cpus| (1..=CPUS_MAX).contains(cpus))
+}
+
+/// `# entries-in-buffer/entries-written: 72/90   #P:2` (ftrace) and `# nrcpus online : 2` (perf).
+fn kernel_comment(comment: &str) -> Option<Remark> {
+    let comment = comment.trim();
+    if let Some(rest) = comment.strip_prefix("nrcpus online :") {
+        return Some(Remark::Cpus(cpu_count(rest)?));
+    }
+    let rest = comment.strip_prefix("entries-in-buffer/entries-written:")?;
+    let (kept, rest) = leading_number(rest.trim_start())?;
+    let (written, rest) = leading_number(rest.strip_prefix('/')?)?;
+    let cpus = rest.split_once("#P:").and_then(|(_, cpus)| cpu_count(cpus));
+    Some(Remark::Entries { overwritten: written.saturating_sub(kept), cpus })
+}
+
+/// `1 [LOST 35 EVENTS]` (the kernel), `1 [35 EVENTS DROPPED]` and `1 [EVENTS DROPPED]` (trace-cmd: at least one).
+fn lost(text: &str) -> Option<Remark> {
+    let (cpu, rest) = leading_number(text.trim_start())?;
+    let inside = rest.trim().strip_prefix('[')?.strip_suffix(']')?;
+    if !inside.contains("LOST") && !inside.contains("DROPPED") {
+        return None;
+    }
+    let cpu = u32::try_from(cpu).ok().filter(|cpu| *cpu < CPUS_MAX)?;
+    let count = inside.split(' ').find_map(|word| word.parse().ok()).unwrap_or(1);
+    Some(Remark::Lost { cpu, count })
+}
+
+/// The lines that [`crate::write_ftrace`] puts into the header, so that nothing is lost on the way.
+fn own_comment(text: &str) -> Option<Remark> {
+    let (kind, rest) = text.split_once(' ')?;
+    match kind {
+        "window" => {
+            let number = |key| value(rest, key)?.parse::<u64>().ok();
+            let (start_ns, end_ns) = (number("start_ns=")?, number("end_ns=")?);
+            (start_ns <= end_ns).then_some(Remark::Window { start_ns, end_ns })
+        }
+        "cpus" => Some(Remark::Cpus(cpu_count(rest)?)),
+        "label" => Some(Remark::Label(unescape(rest).into_owned())),
+        "task" => {
+            let (fixed, comm) = rest.split_once(" comm=")?;
+            let mut info = TaskInfo::new(value(fixed, "pid=")?.parse().ok()?, &unescape(comm));
+            info.nice = value(fixed, "nice=").and_then(|nice| nice.parse().ok());
+            info.allowed_cpus = value(fixed, "cpus=").and_then(cpu_ranges);
+            Some(Remark::Task(info))
+        }
+        _ => None,
+    }
+}
+
+/// `0-3,5` as inclusive ranges.
+fn cpu_ranges(text: &str) -> Option<Vec<(u32, u32)>> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some((first.parse().ok()?, last.parse().ok()?))
+    };
+    text.split(',').filter(|part| !part.is_empty()).map(range).collect()
+}
+
+/// Whether a line that is no event is one of the call chain under an event of perf: an address, then a symbol.
+pub(super) fn is_call_chain(text: &str) -> bool {
+    const ADDRESS_DIGITS_MIN: usize = 6;
+    let Some(word) = text.split_whitespace().next() else { return false };
+    text.starts_with(char::is_whitespace)
+        && word.len() >= ADDRESS_DIGITS_MIN
+        && word.bytes().all(|b| b.is_ascii_hexdigit())
+}

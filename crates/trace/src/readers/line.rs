@@ -1,0 +1,202 @@
+//! The common shape of a line: who ran, on which CPU, when, and which event with which fields.
+//!
+//! ```text
+//!            bash  9952 [001]  1462.462222565:       sched:sched_waking: comm=cat pid=18 …     perf script
+//!            bash  9952/9950 [001] 1462.462222: 1 sched:sched_waking: …                       with -F pid, period
+//!            bash-9952    [001] d..2.  1462.462222: sched_waking: comm=cat pid=18 …           ftrace
+//!            bash-9952    (   9950) [001] d..2.  1462.462222: sched_waking: …                 with record-tgid
+//! ```
+//!
+//! Names may hold anything, so the CPU in brackets is the anchor: the first `[digits]` with a pid before it and a time
+//! stamp after it.
+
+/// CPU numbers at or above this are damage, not CPUs (the kernel's own limit, `NR_CPUS`, is 8192).
+pub(super) const CPUS_MAX: u32 = 1 << 16;
+
+/// A name may hold brackets of its own; after this many the line is given up.
+const ANCHORS_MAX: usize = 64;
+
+const NS_PER_S: u64 = 1_000_000_000;
+const FRACTION_DIGITS_MAX: usize = 9;
+
+/// A line in its parts. What the event's fields mean is for [`super::fields`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// The task that the CPU was running; `None` where perf prints −1 (it had just been reaped).
+    pub(super) pid: Option<u32>,
+    pub(super) comm: &'a str,
+    pub(super) cpu: u32,
+    pub(super) time_ns: u64,
+    /// Without the `sched:` of perf.
+    pub(super) event: &'a str,
+    pub(super) fields: &'a str,
+}
+
+/// Takes a line apart, or says in words what it lacks.
+pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
+    let mut why = "no CPU in brackets";
+    for (open, _) in text.match_indices('[').take(ANCHORS_MAX) {
+        let Some((cpu, after)) = bracketed_number(&text[open..]) else { continue };
+        let Some((comm, pid)) = running_task(&text[..open]) else {
+            why = "no pid before the CPU";
+            continue;
+        };
+        let Some((time_ns, rest)) = stamp(after) else {
+            why = "no time stamp in seconds after the CPU";
+            continue;
+        };
+        if cpu >= CPUS_MAX {
+            return Err("a CPU number beyond every machine's");
+        }
+        let (event, fields) = event_and_fields(rest).ok_or("no event after the time stamp")?;
+        return Ok(Line { pid, comm, cpu, time_ns, event, fields });
+    }
+    Err(why)
+}
+
+/// `[001] rest` → 1 and the rest.
+fn bracketed_number(text: &str) -> Option<(u32, &str)> {
+    let inside = text.strip_prefix('[')?;
+    let (number, after) = leading_number(inside)?;
+    Some((u32::try_from(number).ok()?, after.strip_prefix(']')?))
+}
+
+/// The digits at the beginning as a number, and what follows.
+pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
+    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    Some((text[..end].parse().ok()?, &text[end..]))
+}
+
+/// What stands before the CPU: a name and a pid, in perf's or ftrace's manner.
+fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
+    let mut text = text.trim_end();
+    if let Some(inside) = text.strip_suffix(')') {
+        // ftrace with record-tgid; dashes where the group is not known.
+        let open = inside.rfind('(')?;
+        let group = inside[open + 1..].trim();
+        if group.is_empty() || !group.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+            return None;
+        }
+        text = text[..open].trim_end();
+    }
+    let digits_from = text.bytes().rposition(|b| !b.is_ascii_digit())? + 1;
+    let (before, digits) = text.split_at(digits_from);
+    let number = digits.parse::<u32>().ok()?;
+    if let Some(pid) = before.strip_suffix('/') {
+        // perf with both: pid/tid. The scheduler knows threads.
+        let comm = pid.trim_end_matches(|c: char| c.is_ascii_digit());
+        let separated = comm.len() < pid.len() && comm.ends_with(char::is_whitespace);
+        return separated.then_some((comm.trim(), Some(number)));
+    }
+    if let Some(comm) = before.strip_suffix('-') {
+        if digits == "1" && comm.ends_with(char::is_whitespace) {
+            let comm = comm.trim_end().trim_end_matches("-1/");
+            return Some((comm.trim(), None));
+        }
+        if digits == "1" && comm.ends_with("-1/") {
+            return Some((comm[..comm.len() - 3].trim(), None));
+        }
+        return Some((comm.trim_start(), Some(number)));
+    }
+    before.ends_with(char::is_whitespace).then_some((before.trim(), Some(number)))
+}
+
+/// An optional word of flags, then `seconds.fraction:`; gives nanoseconds and what follows.
+fn stamp(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start();
+    if let Some(found) = seconds(text) {
+        return Some(found);
+    }
+    let (_flags, rest) = text.split_once(char::is_whitespace)?;
+    seconds(rest.trim_start())
+}
+
+fn seconds(text: &str) -> Option<(u64, &str)> {
+    let (whole, rest) = leading_number(text)?;
+    let rest = rest.strip_prefix('.')?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || digits > FRACTION_DIGITS_MAX {
+        return None;
+    }
+    let fraction = rest[..digits].parse::<u64>().ok()?;
+    let scale = 10_u64.pow((FRACTION_DIGITS_MAX - digits) as u32);
+    let time_ns = whole.checked_mul(NS_PER_S)?.checked_add(fraction * scale)?;
+    Some((time_ns, rest[digits..].strip_prefix(':')?))
+}
+
+/// `1 sched:sched_switch: fields` → the event's bare name and its fields.
+fn event_and_fields(text: &str) -> Option<(&str, &str)> {
+    let mut text = text.trim_start();
+    if let Some((_period, rest)) = leading_number(text)
+        && rest.starts_with(' ')
+    {
+        text = rest.trim_start();
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let word = &text[..end];
+    if word.starts_with("PERF_RECORD_") {
+        return Some((word, &text[end..]));
+    }
+    let name = word.strip_suffix(':')?;
+    let bare = name.split_once(':').map_or(name, |(_, event)| event);
+    // One blank separates; further ones are padding, except in marks, where nobody pads.
+    let fields = text[end..].trim_start_matches(' ');
+    (!bare.is_empty()).then_some((bare, fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> (Option<u32>, &str, u32, u64, &str, &str) {
+        let l = parse(text).expect("the line is well formed");
+        (l.pid, l.comm, l.cpu, l.time_ns, l.event, l.fields)
+    }
+
+    #[test]
+    fn perf_lines_with_every_column() {
+        assert_eq!(
+            line("  perf 9952 [000]  1462.462216325: sched:sched_waking: comm=x pid=1"),
+            (Some(9952), "perf", 0, 1_462_462_216_325, "sched_waking", "comm=x pid=1")
+        );
+        assert_eq!(
+            line(" Web Content 12/9952 [017] d..2. 1.5:  1 sched:sched_switch:    a"),
+            (Some(9952), "Web Content", 17, 1_500_000_000, "sched_switch", "a")
+        );
+        assert_eq!(line(":-1 -1 [001] 1.5: sched:x: a"), (None, ":-1", 1, 1_500_000_000, "x", "a"));
+        assert_eq!(line(":-1 -1/-1 [001] 1.5: s:x: ").0, None);
+        assert_eq!(line("a 1 [001] 1.5: PERF_RECORD_LOST lost 7").4, "PERF_RECORD_LOST");
+    }
+
+    #[test]
+    fn ftrace_lines_with_every_column() {
+        assert_eq!(
+            line("    <idle>-0       [001] dNs5.  3275.965246: sched_wakeup: comm=sleep pid=2"),
+            (Some(0), "<idle>", 1, 3_275_965_246_000, "sched_wakeup", "comm=sleep pid=2")
+        );
+        assert_eq!(
+            line("my-task-1-77  (  26184) [000] ..... 3.000001: e: f"),
+            (Some(77), "my-task-1", 0, 3_000_001_000, "e", "f")
+        );
+        assert_eq!(line("<idle>-0 (-------) [000] 3.1: e:").0, Some(0));
+    }
+
+    #[test]
+    fn names_may_hold_brackets_and_numbers() {
+        assert_eq!(line("a [12] b-7 [003] .... 1.5: e: f").1, "a [12] b");
+        assert_eq!(line("a [12] 3 [003] 1.5: s:e: f").0, Some(3));
+    }
+
+    #[test]
+    fn a_lack_is_named() {
+        assert_eq!(parse("hello"), Err("no CPU in brackets"));
+        assert_eq!(parse("a-1 [000] x y: e: f"), Err("no time stamp in seconds after the CPU"));
+        assert_eq!(parse("[000] 1.5: e: f"), Err("no pid before the CPU"));
+        assert_eq!(parse("a-1 [99999] 1.5: e: f"), Err("a CPU number beyond every machine's"));
+        assert_eq!(
+            parse("a-1 [0] 99999999999999.5: e: f"),
+            Err("no time stamp in seconds after the CPU")
+        );
+        assert_eq!(parse("a-1 [0] 1.5: "), Err("no event after the time stamp"));
+    }
+}

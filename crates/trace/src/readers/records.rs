@@ -1,0 +1,139 @@
+//! What the lines said, compact, before it is sorted: names interned, tasks still as pids.
+
+use std::collections::HashMap;
+
+use super::fields::{Named, Said};
+use crate::{CallbackKind, Label, TaskState};
+
+/// A name's number in [`Names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Name(u32);
+
+/// The names of tasks, each kept once.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    texts: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32>,
+}
+
+impl Names {
+    pub(super) fn text(&self, name: Name) -> &str {
+        &self.texts[name.0 as usize]
+    }
+
+    pub(super) fn intern(&mut self, text: &str) -> Name {
+        if let Some(number) = self.numbers.get(text) {
+            return Name(*number);
+        }
+        let number = self.texts.len() as u32;
+        self.texts.push(text.into());
+        self.numbers.insert(text.into(), number);
+        Name(number)
+    }
+}
+
+/// What a line says of a task's class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Unsaid,
+    Nice(i8),
+    /// Real-time, deadline or stop.
+    Other,
+}
+
+impl Class {
+    /// From the kernel's priority: 100…139 are nice −20…19 (`NICE_TO_PRIO`).
+    fn of(prio: Option<i32>) -> Self {
+        match prio {
+            None => Self::Unsaid,
+            Some(prio @ 100..=139) => Self::Nice((prio - 120) as i8),
+            Some(_) => Self::Other,
+        }
+    }
+}
+
+/// A task as a line names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Who {
+    pub(super) pid: u32,
+    pub(super) name: Name,
+    pub(super) class: Class,
+}
+
+/// One event before its tasks are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) time_ns: u64,
+    pub(super) cpu: u32,
+    pub(super) what: What,
+}
+
+/// See [`Said`].
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    Switch { prev: Who, prev_state: TaskState, next: Who },
+    Waking { task: Who, waker: Option<(u32, Name)>, target_cpu: u32 },
+    Wakeup { task: Who, target_cpu: u32 },
+    WakeupNew { task: Who, target_cpu: u32 },
+    Migrate { task: Who, from_cpu: u32, to_cpu: u32 },
+    Fork { parent: Who, child: Who },
+    Exit { task: Who },
+    Nice { pid: u32, nice: i8 },
+    Tick { running: Option<(u32, Name)> },
+    Callback { kind: CallbackKind, pid: u32 },
+    Mark { pid: u32, label: Label, value: u64 },
+    Param { label: Label },
+    Lost { count: u64 },
+}
+
+/// Turns what a line said into a record. `running` is the task of the line's first columns; `label` interns a label.
+/// `None` for what makes no event.
+pub(super) fn record(
+    said: Said<'_>,
+    running: Option<(u32, &str)>,
+    names: &mut Names,
+    mut label: impl FnMut(&str) -> Label,
+) -> Option<What> {
+    let mut who = |named: Named<'_>| Who {
+        pid: named.pid,
+        name: names.intern(named.comm),
+        class: Class::of(named.prio),
+    };
+    Some(match said {
+        Said::Switch { prev, prev_state, next } => {
+            What::Switch { prev: who(prev), prev_state, next: who(next) }
+        }
+        Said::Waking { task, target_cpu } => {
+            let task = who(task);
+            let waker = running.map(|(pid, comm)| (pid, names.intern(comm)));
+            What::Waking { task, waker, target_cpu }
+        }
+        Said::Wakeup { task, target_cpu } => What::Wakeup { task: who(task), target_cpu },
+        Said::WakeupNew { task, target_cpu } => What::WakeupNew { task: who(task), target_cpu },
+        Said::Migrate { task, from_cpu, to_cpu } => {
+            What::Migrate { task: who(task), from_cpu, to_cpu }
+        }
+        Said::Fork { parent, child } => What::Fork { parent: who(parent), child: who(child) },
+        Said::Exit { task } => What::Exit { task: who(task) },
+        Said::Nice { pid, nice } => What::Nice { pid, nice },
+        Said::Tick => What::Tick { running: running.map(|(pid, comm)| (pid, names.intern(comm))) },
+        Said::Callback { kind, pid } => What::Callback { kind, pid },
+        Said::Mark { pid, label: text, value } => What::Mark { pid, label: label(text), value },
+        Said::Param { label: text } => What::Param { label: label(text) },
+        Said::Lost { count } => What::Lost { count },
+        Said::LostHere | Said::Other => return None,
+    })
+}
+
+impl What {
+    /// The highest CPU number in the operands.
+    pub(super) fn cpu_max(&self) -> u32 {
+        match *self {
+            Self::Waking { target_cpu, .. }
+            | Self::Wakeup { target_cpu, .. }
+            | Self::WakeupNew { target_cpu, .. } => target_cpu,
+            Self::Migrate { from_cpu, to_cpu, .. } => from_cpu.max(to_cpu),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The text of ftrace, as the kernel's `trace` file shows it; opens in Perfetto and in everything that reads ftrace text.
+//!
+//! Reading it back with [`crate::read`] gives the same trace, but for:
+//!
+//! * instructions ([`Event::insns`], [`Trace::counts_insns`]): the format has no place for them;
+//! * what was lost on the way in ([`Trace::loss`]): the reader counts what it meets itself;
+//! * with [`Precision::Micros`], the last three digits of each time stamp;
+//! * two living tasks with one pid: the lines name pids.
+//!
+//! What the kernel's events cannot say stands in marks (`tracing_mark_write`) and in comments of the header: the window,
+//! the tasks in order with nice value and allowed CPUs, the labels. In the lines of events, a name's control characters,
+//! `[` and `=` are shown as `?`; the header has the name itself.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::escape::escape;
+use crate::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+
+/// Digits of the time stamps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Six digits, as the kernel writes; times are rounded down.
+    Micros,
+    /// Nine digits: nothing is lost.
+    #[default]
+    Nanos,
+}
+
+/// Text is handed to the sink in pieces of about this size.
+const CHUNK_BYTES: usize = 64 << 10;
+
+const NS_PER_S: u64 = 1_000_000_000;
+const NS_PER_US: u64 = 1_000;
+
+/// What is printed as the priority of nice 0 (`DEFAULT_PRIO`).
+const PRIO_OF_NICE_0: i32 = 120;
+/// The lowest real-time priority: for a task that is not known to be of the normal class.
+const PRIO_OF_OTHERS: i32 = 99;
+
+/// Writes a trace as ftrace text with nanoseconds.
+///
+/// # Errors
+/// Those of the sink.
+pub fn write_ftrace(trace: &Trace, sink: impl Write) -> io::Result<()> {
+    write_ftrace_with(trace, Precision::Nanos, sink)
+}
+
+/// Writes a trace as ftrace text.
+///
+/// # Errors
+/// Those of the sink.
+pub fn write_ftrace_with(
+    trace: &Trace,
+    precision: Precision,
+    mut sink: impl Write,
+) -> io::Result<()> {
+    let mut text = Text::new(trace, precision);
+    text.header();
+    for event in trace.events() {
+        text.event(&event);
+        if text.out.len() >= CHUNK_BYTES {
+            sink.write_all(text.out.as_bytes())?;
+            text.out.clear();
+        }
+    }
+    sink.write_all(text.out.as_bytes())?;
+    sink.flush()
+}
+
+/// The text so far, and what the events so far say of tasks and CPUs. Writing to a `String` cannot fail, so the results
+/// of `write!` are dropped.
+struct Text<'a> {
+    trace: &'a Trace,
+    precision: Precision,
+    out: String,
+    names: Vec<String>,
+    nice: Vec<Option<i8>>,
+    running: Vec<TaskId>,
+}
+
+impl<'a> Text<'a> {
+    fn new(trace: &'a Trace, precision: Precision) -> Self {
+        let tasks = trace.tasks();
+        Self {
+            trace,
+            precision,
+            out: String::with_capacity(2 * CHUNK_BYTES),
+            names: tasks.iter().map(|task| plain_name(&task.comm)).collect(),
+            nice: tasks.iter().map(|task| task.nice).collect(),
+            running: Vec::new(),
+        }
+    }
+
+    fn header(&mut self) {
+        let Trace { cpus, start_ns, end_ns, .. } = self.trace;
+        let events = self.trace.len();
+        let out = &mut self.out;
+        let _ = write!(
+            out,
+            "# tracer: nop\n#\n# entries-in-buffer/entries-written: {events}/{events}   #P:{cpus}\n#\n"
+        );
+        let _ = writeln!(out, "# fairground: cpus {cpus}");
+        let _ = writeln!(out, "# fairground: window start_ns={start_ns} end_ns={end_ns}");
+        for task in self.trace.tasks() {
+            task_line(out, task);
+        }
+        for label in self.trace.labels() {
+            let _ = writeln!(out, "# fairground: label {}", escape(label));
+        }
+        out.push_str(
+            "#\n#           TASK-PID     CPU#  FLAGS  TIMESTAMP  FUNCTION\n#              | |         |     |       |         |\n",
+        );
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                self.columns(event, prev);
+                self.switch(event.cpu, prev, prev_state, next);
+            }
+            EventKind::Waking { task, waker, target_cpu } => {
+                self.columns(event, waker);
+                self.wake("sched_waking", task, target_cpu);
+            }
+            EventKind::Wakeup { task, target_cpu } => {
+                self.columns_of_running(event);
+                self.wake("sched_wakeup", task, target_cpu);
+            }
+            EventKind::WakeupNew { task, target_cpu } => {
+                self.columns_of_running(event);
+                self.wake("sched_wakeup_new", task, target_cpu);
+            }
+            EventKind::Migrate { task, from_cpu, to_cpu } => {
+                self.columns_of_running(event);
+                self.one_task("sched_migrate_task", task);
+                let _ = write!(self.out, " orig_cpu={from_cpu} dest_cpu={to_cpu}");
+            }
+            EventKind::Fork { parent, child } => {
+                self.columns(event, parent);
+                let (comm, pid) = (self.name(parent), self.pid(parent));
+                let (child_comm, child_pid) = (self.name(child), self.pid(child));
+                let fields =
+                    format!("comm={comm} pid={pid} child_comm={child_comm} child_pid={child_pid}");
+                let _ = write!(self.out, "sched_process_fork: {fields}");
+            }
+            EventKind::Exit { task } => {
+                self.columns(event, task);
+                self.one_task("sched_process_exit", task);
+            }
+            EventKind::Tick { task } => {
+                self.columns(event, task);
+                let now = event.time_ns;
+                let _ = write!(
+                    self.out,
+                    "hrtimer_expire_entry: hrtimer=0000000000000000 function=tick_nohz_handler now={now}"
+                );
+            }
+            kind => self.marked(event, kind),
+        }
+        self.out.push('\n');
+    }
+
+    /// Events that the kernel has no tracepoint for.
+    fn marked(&mut self, event: &Event, kind: EventKind) {
+        if let EventKind::Lost { count } = kind {
+            let _ = writeln!(self.out, "CPU:{} [LOST {count} EVENTS]", event.cpu);
+        }
+        self.columns_of_running(event);
+        self.out.push_str("tracing_mark_write: ");
+        let trace = self.trace;
+        let _ = match kind {
+            EventKind::Nice { task, nice } => {
+                if let Some(entry) = self.nice.get_mut(task.index()) {
+                    *entry = Some(nice);
+                }
+                let pid = self.pid(task);
+                write!(self.out, "fairground:nice pid={pid} nice={nice}")
+            }
+            EventKind::Callback { kind, task } => {
+                let pid = self.pid(task);
+                write!(self.out, "fairground:callback {} pid={pid}", kind.name())
+            }
+            EventKind::Mark { task, label, value } => {
+                let pid = self.pid(task);
+                write!(self.out, "C|{pid}|{}|{value}", escape(trace.label(label)))
+            }
+            EventKind::Param { label } => {
+                write!(self.out, "fairground:param {}", escape(trace.label(label)))
+            }
+            // Lost; the others have tracepoints.
+            _ => write!(self.out, "fairground:lost"),
+        };
+    }
+
+    fn columns_of_running(&mut self, event: &Event) {
+        let running = self.running.get(event.cpu as usize).copied().unwrap_or(TaskId::IDLE);
+        self.columns(event, running);
+    }
+
+    /// `comm-pid [cpu] flags time: `.
+    fn columns(&mut self, event: &Event, running: TaskId) {
+        let (pid, cpu) = (self.pid(running), event.cpu);
+        let name = if running.is_idle() { "<idle>" } else { &self.names[running.index()] };
+        let (seconds, rest) = (event.time_ns / NS_PER_S, event.time_ns % NS_PER_S);
+        let _ = write!(self.out, "{name:>16}-{pid:<7} [{cpu:03}] ..... ");
+        let _ = match self.precision {
+            Precision::Micros => write!(self.out, "{seconds:>5}.{:06}: ", rest / NS_PER_US),
+            Precision::Nanos => write!(self.out, "{seconds:>5}.{rest:09}: "),
+        };
+    }
+
+    fn switch(&mut self, cpu: u32, prev: TaskId, prev_state: TaskState, next: TaskId) {
+        let index = cpu as usize;
+        // A CPU beyond the trace's count is damage; it has no running task.
+        if index < self.trace.cpus as usize {
+            if self.running.len() <= index {
+                self.running.resize(index + 1, TaskId::IDLE);
+            }
+            self.running[index] = next;
+        }
+        self.out.push_str("sched_switch: prev_comm=");
+        self.name_on(prev, cpu);
+        let (pid, prio) = (self.pid(prev), self.prio(prev));
+        let state = state_letter(prev_state);
+        let _ =
+            write!(self.out, " prev_pid={pid} prev_prio={prio} prev_state={state} ==> next_comm=");
+        self.name_on(next, cpu);
+        let _ = write!(self.out, " next_pid={} next_prio={}", self.pid(next), self.prio(next));
+    }
+
+    /// A name; the idle task is called after its CPU.
+    fn name_on(&mut self, task: TaskId, cpu: u32) {
+        if task.is_idle() {
+            let _ = write!(self.out, "swapper/{cpu}");
+        } else {
+            self.out.push_str(&self.names[task.index()]);
+        }
+    }
+
+    fn wake(&mut self, event: &str, task: TaskId, target_cpu: u32) {
+        self.one_task(event, task);
+        let _ = write!(self.out, " target_cpu={target_cpu:03}");
+    }
+
+    fn one_task(&mut self, event: &str, task: TaskId) {
+        let (pid, prio) = (self.pid(task), self.prio(task));
+        let comm = &self.names[task.index()];
+        let _ = write!(self.out, "{event}: comm={comm} pid={pid} prio={prio}");
+    }
+
+    fn name(&self, task: TaskId) -> &str {
+        &self.names[task.index()]
+    }
+
+    fn pid(&self, task: TaskId) -> u32 {
+        self.trace.tasks()[task.index()].pid
+    }
+
+    fn prio(&self, task: TaskId) -> i32 {
+        if task.is_idle() {
+            return PRIO_OF_NICE_0;
+        }
+        self.nice[task.index()].map_or(PRIO_OF_OTHERS, |nice| PRIO_OF_NICE_0 + i32::from(nice))
+    }
+}
+
+fn plain_name(comm: &str) -> String {
+    comm.chars().map(|c| if c.is_control() || matches!(c, '[' | '=') { '?' } else { c }).collect()
+}
+
+fn task_line(out: &mut String, task: &TaskInfo) {
+    let _ = write!(out, "# fairground: task pid={}", task.pid);
+    if let Some(nice) = task.nice {
+        let _ = write!(out, " nice={nice}");
+    }
+    if let Some(ranges) = &task.allowed_cpus {
+        let ranges: Vec<_> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+        let _ = write!(out, " cpus={}", ranges.join(","));
+    }
+    let _ = writeln!(out, " comm={}", escape(&task.comm));
+}
+
+fn state_letter(state: TaskState) -> char {
+    match state {
+        TaskState::Runnable => 'R',
+        TaskState::Sleeping => 'S',
+        TaskState::Uninterruptible => 'D',
+        TaskState::Stopped => 'T',
+        TaskState::Dead => 'X',
+        TaskState::Parked => 'P',
+    }
+}
