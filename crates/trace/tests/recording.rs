@@ -1,0 +1,83 @@
+//! The recording of a real machine that the repository holds is read without loss, and says what perf says of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use fairground_trace::{EventKind, TaskId, Trace, read, write_ftrace};
+use flate2::read::MultiGzDecoder;
+
+fn recordings() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../experiments/recordings")
+}
+
+fn mixed() -> Trace {
+    let file = File::open(recordings().join("mixed-2cpu.perf-sched.txt.gz")).unwrap();
+    read("mixed-2cpu", BufReader::new(MultiGzDecoder::new(file))).unwrap()
+}
+
+#[test]
+fn the_recording_is_read_without_loss() {
+    let trace = mixed();
+    let loss = &trace.loss;
+    assert_eq!(
+        (loss.unreadable, loss.lost_events, loss.clock_jumps, loss.broken_switches),
+        (0, 0, 0, 0),
+        "{:?}",
+        loss.first
+    );
+    assert_eq!((loss.pid_reuses, loss.truncated, &loss.first), (0, false, &None));
+    // 19,316 lines; sched_stat_runtime is not used.
+    assert_eq!((trace.len() as u64, loss.skipped), (12_541, 6_775));
+    assert_eq!((trace.cpus, trace.start_ns, trace.end_ns), (2, 2_022_238_105_151, 2_022_736_149_516));
+}
+
+#[test]
+fn nice_values_come_from_priorities() {
+    let trace = mixed();
+    let nice = |comm: &str| trace.tasks().iter().find(|t| t.comm == comm).unwrap().nice;
+    assert_eq!(nice("md5sum"), Some(0));
+    assert_eq!(nice("sha256sum"), Some(5));
+    assert_eq!(nice("gzip"), Some(-5));
+    assert_eq!(nice("migration/0"), None);
+}
+
+/// Switches and run time of each task as `perf sched timehist` counts them (see the README beside the recording).
+#[test]
+fn switches_and_run_time_are_perfs() {
+    let trace = mixed();
+    let mut last_switch_ns = BTreeMap::new();
+    let mut ours: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for event in trace.events() {
+        let EventKind::Switch { prev, .. } = event.kind else { continue };
+        let since = last_switch_ns.insert(event.cpu, event.time_ns);
+        if prev != TaskId::IDLE {
+            let entry = ours.entry(trace.tasks()[prev.index()].pid).or_default();
+            entry.0 += 1;
+            entry.1 += since.map_or(0, |since| event.time_ns - since);
+        }
+    }
+    let figures = std::fs::read_to_string(recordings().join("mixed-2cpu.perf-figures.tsv")).unwrap();
+    let mut tasks = 0;
+    for row in figures.lines().skip(1) {
+        let row: Vec<&str> = row.split('\t').collect();
+        let (switches, run_ns) = ours[&row[0].parse::<u32>().unwrap()];
+        let (whole, fraction) = row[3].split_once('.').unwrap();
+        let perf_us = whole.parse::<u64>().unwrap() * 1000 + fraction.parse::<u64>().unwrap();
+        assert_eq!(switches.to_string(), row[2], "switches of {}", row[1]);
+        assert!((run_ns / 1000).abs_diff(perf_us) <= 1, "{}: {run_ns} ns, {perf_us} us", row[1]);
+        tasks += 1;
+    }
+    assert_eq!(tasks, ours.len());
+}
+
+#[test]
+fn the_recording_survives_ftrace_text() {
+    let trace = mixed();
+    let mut text = Vec::new();
+    write_ftrace(&trace, &mut text).unwrap();
+    let back = read("written", &text[..]).unwrap();
+    assert_eq!(back.loss, fairground_trace::Loss::default());
+    assert_eq!(back.digest(), trace.digest());
+}
