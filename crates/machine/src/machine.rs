@@ -248,14 +248,13 @@ impl Machine {
     ) -> Result<(Vec<Change>, Vec<Change>), MachineError> {
         let (mut first, mut later) = (Vec::new(), Vec::new());
         for setting in list {
-            let global = settings::find(policy.name(), &policy.globals, &setting.name)?;
+            let index = settings::find(policy.name(), &policy.globals, &setting.name)?;
+            let global = &policy.globals[index];
             let bytes = settings::encode(global, &setting.value)?;
             if setting.at_ns.is_some() && global.read_only {
                 return Err(crate::SettingError::Frozen { name: setting.name.clone() }.into());
             }
-            let index =
-                policy.globals.iter().position(|g| g.name == setting.name).unwrap_or_default();
-            let text = format!("{}={}", setting.name, setting.value);
+            let text = format!("{}={}", global.name, setting.value);
             let change = Change { at_ns: setting.at_ns.unwrap_or(0), global: index, bytes, text };
             if setting.at_ns.is_some() { later.push(change) } else { first.push(change) }
         }

@@ -67,13 +67,9 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
-/// Finds a tunable by name.
-pub(crate) fn find<'a>(
-    policy: &str,
-    globals: &'a [Global],
-    name: &str,
-) -> Result<&'a Global, SettingError> {
-    let exact = globals.iter().find(|g| g.name == name);
+/// Finds a tunable by name: its index.
+pub(crate) fn find(policy: &str, globals: &[Global], name: &str) -> Result<usize, SettingError> {
+    let exact = globals.iter().position(|g| g.name == name);
     exact.or_else(|| renamed(globals, name)).ok_or_else(|| SettingError::Unknown {
         policy: policy.to_owned(),
         name: name.to_owned(),
@@ -85,12 +81,12 @@ pub(crate) fn find<'a>(
 }
 
 /// A tunable by an earlier name (tag `alias:NAME`), or whatever the case of its letters.
-fn renamed<'a>(globals: &'a [Global], name: &str) -> Option<&'a Global> {
+fn renamed(globals: &[Global], name: &str) -> Option<usize> {
     let called = |g: &Global| {
         let aliases = g.tags.iter().filter_map(|tag| tag.strip_prefix("alias:"));
         aliases.chain([g.name.as_str()]).any(|known| known.eq_ignore_ascii_case(name))
     };
-    globals.iter().find(|g| g.is_settable() && called(g))
+    globals.iter().position(|g| g.is_settable() && called(g))
 }
 
 /// Whether a variable of this type is a tunable: a number, a switch or an enumeration.
