@@ -12,14 +12,18 @@ fn recordings() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../experiments/recordings")
 }
 
-fn mixed() -> Trace {
-    let file = File::open(recordings().join("mixed-2cpu.perf-sched.txt.gz")).unwrap();
-    read("mixed-2cpu", BufReader::new(MultiGzDecoder::new(file))).unwrap()
+fn recording(name: &str) -> Trace {
+    let file = File::open(recordings().join(format!("{name}.perf-sched.txt.gz"))).unwrap();
+    read(name, BufReader::new(MultiGzDecoder::new(file))).unwrap()
+}
+
+fn whole() -> Trace {
+    recording("mixed-2cpu-whole")
 }
 
 #[test]
 fn the_recording_is_read_without_loss() {
-    let trace = mixed();
+    let trace = whole();
     let loss = &trace.loss;
     assert_eq!(
         (loss.unreadable, loss.lost_events, loss.clock_jumps, loss.broken_switches),
@@ -30,12 +34,23 @@ fn the_recording_is_read_without_loss() {
     assert_eq!((loss.pid_reuses, loss.truncated, &loss.first), (0, false, &None));
     // 19,316 lines; sched_stat_runtime is not used.
     assert_eq!((trace.len() as u64, loss.skipped), (12_541, 6_775));
-    assert_eq!((trace.cpus, trace.start_ns, trace.end_ns), (2, 2_022_238_105_151, 2_022_736_149_516));
+    assert_eq!(
+        (trace.cpus, trace.start_ns, trace.end_ns),
+        (2, 2_022_238_105_151, 2_022_736_149_516)
+    );
+}
+
+#[test]
+fn missing_switches_are_counted() {
+    let trace = recording("mixed-2cpu");
+    // The number of "context switch bugs" that `perf sched latency` finds.
+    assert_eq!(trace.loss.broken_switches, 8);
+    assert_eq!((trace.loss.unreadable, trace.loss.clock_jumps, trace.len()), (0, 0, 10_657));
 }
 
 #[test]
 fn nice_values_come_from_priorities() {
-    let trace = mixed();
+    let trace = whole();
     let nice = |comm: &str| trace.tasks().iter().find(|t| t.comm == comm).unwrap().nice;
     assert_eq!(nice("md5sum"), Some(0));
     assert_eq!(nice("sha256sum"), Some(5));
@@ -46,7 +61,7 @@ fn nice_values_come_from_priorities() {
 /// Switches and run time of each task as `perf sched timehist` counts them (see the README beside the recording).
 #[test]
 fn switches_and_run_time_are_perfs() {
-    let trace = mixed();
+    let trace = whole();
     let mut last_switch_ns = BTreeMap::new();
     let mut ours: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for event in trace.events() {
@@ -58,7 +73,8 @@ fn switches_and_run_time_are_perfs() {
             entry.1 += since.map_or(0, |since| event.time_ns - since);
         }
     }
-    let figures = std::fs::read_to_string(recordings().join("mixed-2cpu.perf-figures.tsv")).unwrap();
+    let figures =
+        std::fs::read_to_string(recordings().join("mixed-2cpu-whole.perf-figures.tsv")).unwrap();
     let mut tasks = 0;
     for row in figures.lines().skip(1) {
         let row: Vec<&str> = row.split('\t').collect();
@@ -74,7 +90,7 @@ fn switches_and_run_time_are_perfs() {
 
 #[test]
 fn the_recording_survives_ftrace_text() {
-    let trace = mixed();
+    let trace = whole();
     let mut text = Vec::new();
     write_ftrace(&trace, &mut text).unwrap();
     let back = read("written", &text[..]).unwrap();

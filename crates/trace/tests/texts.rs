@@ -66,8 +66,13 @@ fn clocks_jump_and_lines_are_cut() {
 #[test]
 fn nothing_to_read() {
     let mut out = String::new();
-    for text in ["", "\n\n# tracer: nop\n", "root:x:0:0:root:/root:/bin/bash\n", "PERFILE2\0\0",
-        "app 7 [000] 1.5: cycles: 400\n"] {
+    for text in [
+        "",
+        "\n\n# tracer: nop\n",
+        "root:x:0:0:root:/root:/bin/bash\n",
+        "PERFILE2\0\0",
+        "app 7 [000] 1.5: cycles: 400\n",
+    ] {
         writeln!(out, "{text:?}\n{}", show(text)).unwrap();
     }
     insta::assert_snapshot!(out);

@@ -28,22 +28,22 @@ pub(super) enum Remark {
 
 /// Recognises a line that is no event; `None` when it is to be parsed as one.
 pub(super) fn remark(text: &str) -> Option<Remark> {
-    let trimmed = text.trim();
-    if trimmed.is_empty() {
+    if text.trim().is_empty() {
         return Some(Remark::Nothing);
     }
-    if let Some(comment) = trimmed.strip_prefix('#') {
+    // Names are padded to 16 columns, so that a line of an event begins with a blank, whatever its task is called.
+    if let Some(comment) = text.strip_prefix('#') {
         let own = text.strip_prefix("# fairground: ").and_then(own_comment);
         return Some(own.or_else(|| kernel_comment(comment)).unwrap_or(Remark::Nothing));
     }
-    if let Some(rest) = trimmed.strip_prefix("CPU:") {
+    if let Some(rest) = text.strip_prefix("CPU:") {
         return Some(lost(rest).unwrap_or(Remark::OtherRecord));
     }
-    if let Some(cpus) = trimmed.strip_prefix("cpus=") {
+    if let Some(cpus) = text.strip_prefix("cpus=") {
         return Some(Remark::Cpus(cpu_count(cpus)?));
     }
-    let preamble = trimmed.starts_with("version = ") || trimmed.starts_with("CPU ");
-    if preamble && !trimmed.contains('[') {
+    let preamble = text.starts_with("version = ") || text.starts_with("CPU ");
+    if preamble && !text.contains('[') {
         return Some(Remark::Nothing);
     }
     None
