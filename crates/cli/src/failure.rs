@@ -49,7 +49,10 @@ impl fmt::Display for Failure {
 }
 
 /// The nearest of `candidates` to a mistyped `name`, as a remedy.
-pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn did_you_mean<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     const SIMILAR_ENOUGH: f64 = 0.6;
     candidates
         .map(|c| (strsim::jaro_winkler(&name.to_lowercase(), &c.to_lowercase()), c))

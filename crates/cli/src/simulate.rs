@@ -58,7 +58,8 @@ impl Plan<'_> {
         settings.extend(self.settings.iter().cloned());
         let failed = |e| Failure::new(format_args!("{}: {e}", self.scheduler.label));
         let mut machine =
-            Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload).map_err(failed)?;
+            Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload)
+                .map_err(failed)?;
         let mut now_ns = 0;
         while now_ns < self.duration_ns && machine.exit().is_none() {
             now_ns = (now_ns + CHUNK_NS).min(self.duration_ns);
@@ -67,7 +68,13 @@ impl Plan<'_> {
         }
         let result = machine.finish().map_err(failed)?;
         let analysis = Analysis::of(&result.trace, &self.options);
-        Ok(Outcome { label: self.label, scheduler: self.scheduler.label.clone(), settings, result, analysis })
+        Ok(Outcome {
+            label: self.label,
+            scheduler: self.scheduler.label.clone(),
+            settings,
+            result,
+            analysis,
+        })
     }
 }
 

@@ -51,8 +51,7 @@ fn an_object_that_is_not_elf() {
     says(&refusal(&["run", "hogs:2", "--sched", &file]), &["mine.bpf.o", "ELF"]);
 }
 
-const EMPTY_SCHEDULER: &str =
-    "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nSCX_OPS_DEFINE(ops, .name = \"empty\");\n";
+const EMPTY_SCHEDULER: &str = "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nSCX_OPS_DEFINE(ops, .name = \"empty\");\n";
 
 #[test]
 fn an_object_without_btf() {
@@ -64,7 +63,8 @@ fn an_object_without_btf() {
 #[test]
 fn an_object_without_a_scheduler() {
     let files = Files::new();
-    let source = "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nint counter = 3;\n";
+    let source =
+        "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nint counter = 3;\n";
     let file = files.compile("noops", source, fairground_policies::CLANG_FLAGS);
     says(&refusal(&["run", "hogs:2", "--sched", &file]), &["noops.bpf.o", "sched_ext_ops"]);
 }

@@ -12,7 +12,8 @@ use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     let recording = read_recording(&args.recording)?;
-    let interval_ns = args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
+    let interval_ns =
+        args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
     let analysis = Analysis::of(&recording.trace, &Options { interval_ns, ..Options::default() });
     let mut document = Document::new(recording.name.clone());
     document.set("recording", "events", Cell::count(recording.trace.len() as u64));

@@ -40,7 +40,11 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
 
 /// Runs every scheduler with every combination of settings and makes the document.
 pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, ExitCode), Failure> {
-    let config = machine_config(common.machine, common.sched.null_loads, TraceOptions { callbacks: false, ticks: true })?;
+    let config = machine_config(
+        common.machine,
+        common.sched.null_loads,
+        TraceOptions { callbacks: false, ticks: true },
+    )?;
     let duration_ns = duration_ns(common.machine.duration.as_deref(), common.workload.duration_ns)?;
     let outcomes = run_all(cli, common, &config, duration_ns)?;
     let mut document = Document::new(common.title.clone());
@@ -49,7 +53,9 @@ pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, E
     let mut code = 0;
     for outcome in &outcomes {
         present::describe_run(&mut document, outcome);
-        document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
+        document
+            .notes
+            .extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
         code = code.max(outcome.exit_code());
     }
     let columns: Vec<_> = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis)).collect();
@@ -99,5 +105,9 @@ fn run_all(
 }
 
 fn label(scheduler: &Scheduler, variant: &Variant) -> String {
-    if variant.label.is_empty() { scheduler.label.clone() } else { format!("{} {}", scheduler.label, variant.label) }
+    if variant.label.is_empty() {
+        scheduler.label.clone()
+    } else {
+        format!("{} {}", scheduler.label, variant.label)
+    }
 }

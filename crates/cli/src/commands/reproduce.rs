@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
-use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
-use fairground_analysis::metric::{self, Unit};
 use fairground_analysis::Options;
+use fairground_analysis::metric::{self, Unit};
+use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Column, Document, Table};
 
@@ -20,7 +20,8 @@ use crate::progress::Progress;
 use crate::simulate::{Outcome, Plan};
 
 /// The experiments that come with fairground.
-const BUILT_IN: &[(&str, &str)] = &[("slice-2009", include_str!("../../../../experiments/slice-2009.toml"))];
+const BUILT_IN: &[(&str, &str)] =
+    &[("slice-2009", include_str!("../../../../experiments/slice-2009.toml"))];
 
 pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     let Some(name) = &args.experiment else {
@@ -47,7 +48,8 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         code = code.max(outcome.exit_code());
     }
     let (mut document, holds) = present::experiment_document(&experiment, &figures);
-    let claims = document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
+    let claims =
+        document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
     document.tables.splice(claims..claims, reports);
     document.sections.extend(made.sections);
     document.notes.extend(made.notes);
@@ -55,7 +57,12 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }
 
-fn run_one(cli: &Cli, run: &Run, engine: EngineArg, made: &mut Document) -> Result<Outcome, Failure> {
+fn run_one(
+    cli: &Cli,
+    run: &Run,
+    engine: EngineArg,
+    made: &mut Document,
+) -> Result<Outcome, Failure> {
     let at_run = |e: Failure| Failure::new(format_args!("run `{}`: {e}", run.name));
     let workload = find_workload(&run.workload).map_err(at_run)?;
     let scheduler = Scheduler::load(&run.sched, engine).map_err(at_run)?;
@@ -68,7 +75,12 @@ fn run_one(cli: &Cli, run: &Run, engine: EngineArg, made: &mut Document) -> Resu
         cost: run.cost.clone(),
         duration: run.duration.clone(),
     };
-    let machine = machine_config(&machine_args, NullLoadsArg::Error, TraceOptions { callbacks: false, ticks: true }).map_err(at_run)?;
+    let machine = machine_config(
+        &machine_args,
+        NullLoadsArg::Error,
+        TraceOptions { callbacks: false, ticks: true },
+    )
+    .map_err(at_run)?;
     let mut settings = one_variant(&run.set).map_err(at_run)?.settings;
     settings.extend(at_settings(&run.at).map_err(at_run)?);
     let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns).map_err(at_run)?;
@@ -99,9 +111,11 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     let mut figures = Figures::default();
     for metric in SLICE_PROGRAM {
         let settled = slices.reports.iter().filter(|r| !r.start_up);
-        let values: Vec<f64> =
-            settled.filter_map(|r| (metric.read)(r)).map(|v| in_ms(v.as_f64(), metric.unit)).collect();
-        figures.insert(&format!("slice.{}", metric.key()), &values);
+        let values: Vec<f64> = settled
+            .filter_map(|r| (metric.read)(r))
+            .map(|v| in_ms(v.as_f64(), metric.unit))
+            .collect();
+        figures.insert(&format!("report.{}", metric.key()), &values);
     }
     for metric in metric::MACHINE {
         if let Some(value) = (metric.read)(&outcome.analysis) {
@@ -111,7 +125,10 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     for group in &outcome.analysis.groups {
         for metric in metric::GROUP {
             if let Some(value) = (metric.read)(&group.figures) {
-                figures.insert(&format!("{}.{}", group.name, metric.key()), &[in_ms(value.as_f64(), metric.unit)]);
+                figures.insert(
+                    &format!("{}.{}", group.name, metric.key()),
+                    &[in_ms(value.as_f64(), metric.unit)],
+                );
             }
         }
     }
@@ -141,7 +158,11 @@ fn list(cli: &Cli) -> Result<ExitCode, Failure> {
     let mut table = Table::new("experiments", "Experiments", columns);
     for (name, text) in BUILT_IN {
         let experiment = Experiment::parse(name, text)?;
-        table.push([Cell::text(*name), Cell::text(&experiment.title), Cell::text(&experiment.source)]);
+        table.push([
+            Cell::text(*name),
+            Cell::text(&experiment.title),
+            Cell::text(&experiment.source),
+        ]);
     }
     let mut document = Document::default();
     document.tables.push(table);

@@ -13,7 +13,9 @@ use fairground_trace::Trace;
 
 use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::failure::Failure;
-use crate::input::{Scheduler, at_settings, find_workload, machine_config, one_variant, parse_time};
+use crate::input::{
+    Scheduler, at_settings, find_workload, machine_config, one_variant, parse_time,
+};
 use crate::present;
 use crate::progress::Progress;
 use crate::simulate::{Outcome, Plan};
@@ -35,13 +37,19 @@ pub(crate) fn duration_ns(flag: Option<&str>, default_ns: u64) -> Result<u64, Fa
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     let [spec] = args.sched.sched.as_slice() else {
-        return Err(Failure::new("`run` takes one scheduler").help("`fairground compare` runs several"));
+        return Err(
+            Failure::new("`run` takes one scheduler").help("`fairground compare` runs several")
+        );
     };
     let workload = find_workload(&args.workload)?;
     let scheduler = Scheduler::load(spec, args.sched.engine)?;
     let mut settings = one_variant(&args.sched.set)?.settings;
     settings.extend(at_settings(&args.sched.at)?);
-    let machine = machine_config(&args.machine, args.sched.null_loads, TraceOptions { callbacks: args.callbacks, ticks: true })?;
+    let machine = machine_config(
+        &args.machine,
+        args.sched.null_loads,
+        TraceOptions { callbacks: args.callbacks, ticks: true },
+    )?;
     let duration_ns = duration_ns(args.machine.duration.as_deref(), workload.duration_ns)?;
     let plan = Plan {
         label: spec.clone(),

@@ -60,7 +60,8 @@ fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
 
 /// Variables that say what they are are tunables; the rest is the scheduler's own state.
 fn is_tunable(global: &Global) -> bool {
-    !tag(global, "doc:").is_empty() || (global.read_only && !matches!(global.ty, GlobalType::Other | GlobalType::Array { .. }))
+    !tag(global, "doc:").is_empty()
+        || (global.read_only && !matches!(global.ty, GlobalType::Other | GlobalType::Array { .. }))
 }
 
 fn tunables_table(object: &Object) -> Table {
@@ -71,7 +72,11 @@ fn tunables_table(object: &Object) -> Table {
     let mut table = Table::new("tunables", "Tunables and features (--set NAME=VALUE)", columns);
     for global in object.globals().iter().filter(|g| is_tunable(g)) {
         let unit = if global.ty == GlobalType::Bool { "switch" } else { tag(global, "unit:") };
-        let mut row = vec![Cell::text(&global.name), Cell::text(value_text(global, &object.initial(global))), Cell::text(unit)];
+        let mut row = vec![
+            Cell::text(&global.name),
+            Cell::text(value_text(global, &object.initial(global))),
+            Cell::text(unit),
+        ];
         for values in sets.values() {
             let value = values.iter().find(|(name, _)| *name == global.name);
             row.push(value.map_or(Cell::text("="), |(_, value)| Cell::text(value)));
@@ -106,14 +111,19 @@ fn value_text(global: &Global, bytes: &[u8]) -> String {
 }
 
 fn callbacks_table(object: &Object) -> Table {
-    let columns = [Column::text("callback"), Column::text("function"), Column::number("instructions")];
+    let columns =
+        [Column::text("callback"), Column::text("function"), Column::number("instructions")];
     let mut table = Table::new("callbacks", "Callbacks", columns);
     let functions = object.functions();
     for ops in object.struct_ops() {
         for field in &ops.fields {
             if let fairground_bpf::OpsValue::Function(index) = field.value {
                 let Some(function) = functions.get(index) else { continue };
-                table.push([Cell::text(&field.name), Cell::text(&function.name), Cell::count(function.slots as u64)]);
+                table.push([
+                    Cell::text(&field.name),
+                    Cell::text(&function.name),
+                    Cell::count(function.slots as u64),
+                ]);
             }
         }
     }
@@ -133,7 +143,9 @@ fn sections_table(object: &Object) -> Table {
 fn build(source: &Path, output: Option<&Path>) -> Result<(), Failure> {
     let name = source.display().to_string();
     let Some(stem) = name.strip_suffix(".bpf.c") else {
-        return Err(Failure::new(format_args!("{name}: the source of a scheduler is called NAME.bpf.c")));
+        return Err(Failure::new(format_args!(
+            "{name}: the source of a scheduler is called NAME.bpf.c"
+        )));
     };
     let output = output.map_or_else(|| PathBuf::from(format!("{stem}.bpf.o")), Path::to_owned);
     let headers = std::env::temp_dir().join(format!("fairground-headers-{}", std::process::id()));
@@ -165,5 +177,8 @@ fn compile(source: &Path, output: &Path, headers: &Path) -> Result<(), Failure> 
     if status.success() {
         return Ok(());
     }
-    Err(Failure::new(format_args!("{}: clang did not compile it; its messages stand above", source.display())))
+    Err(Failure::new(format_args!(
+        "{}: clang did not compile it; its messages stand above",
+        source.display()
+    )))
 }

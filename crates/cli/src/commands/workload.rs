@@ -14,14 +14,17 @@ use crate::present;
 pub(super) fn workload(cli: &Cli, command: &WorkloadCommand) -> Result<ExitCode, Failure> {
     match command {
         WorkloadCommand::List => list(cli)?,
-        WorkloadCommand::Show { workload } => present::write_stdout(&to_toml(&find_workload(workload)?))?,
+        WorkloadCommand::Show { workload } => {
+            present::write_stdout(&to_toml(&find_workload(workload)?))?
+        }
         WorkloadCommand::Check { file } => check(file)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn list(cli: &Cli) -> Result<(), Failure> {
-    let columns = [Column::text("workload"), Column::text("what_it_is"), Column::text("parameters")];
+    let columns =
+        [Column::text("workload"), Column::text("what_it_is"), Column::text("parameters")];
     let mut table = Table::new("workloads", "Workloads", columns);
     for entry in library::entries() {
         let form = if entry.arguments.is_empty() {

@@ -53,11 +53,6 @@ impl Figures {
     pub(crate) fn get(&self, metric: &str) -> Option<&Sample> {
         self.0.get(metric)
     }
-
-    /// The metrics that there are.
-    pub(crate) fn metrics(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
 }
 
 impl From<&Given> for Figures {

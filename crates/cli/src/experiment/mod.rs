@@ -1,9 +1,9 @@
 //! Experiments are files: a published result, the runs that repeat it, and published beside measured.
 
-mod file;
 mod figures;
+mod file;
 mod verdict;
 
-pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
 pub(crate) use figures::{Figures, Sample};
+pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
 pub(crate) use verdict::{Verdict, judge};

@@ -23,7 +23,8 @@ pub(crate) fn machine_config(
         (None, None) => None,
     };
     if let Some(form) = form {
-        config.topology = form.parse::<Topology>().map_err(|e| Failure::new(format_args!("--topology: {e}")))?;
+        config.topology =
+            form.parse::<Topology>().map_err(|e| Failure::new(format_args!("--topology: {e}")))?;
     }
     if !HZ_CHOICES.contains(&args.hz) {
         return Err(Failure::new(format_args!("--hz {}: no kernel ticks so", args.hz))
@@ -42,9 +43,12 @@ pub(crate) fn machine_config(
 }
 
 fn costs(preset: &str, changes: &[String]) -> Result<CostModel, Failure> {
-    let mut costs = CostModel::preset(preset).map_err(|e| Failure::new(format_args!("--costs: {e}")))?;
+    let mut costs =
+        CostModel::preset(preset).map_err(|e| Failure::new(format_args!("--costs: {e}")))?;
     for change in changes {
-        let bad = || Failure::new(format_args!("--cost: `{change}` is not NAME=VALUE, VALUE a whole number"));
+        let bad = || {
+            Failure::new(format_args!("--cost: `{change}` is not NAME=VALUE, VALUE a whole number"))
+        };
         let (name, value) = change.split_once('=').ok_or_else(bad)?;
         let value = value.parse().map_err(|_| bad())?;
         costs.set(name, value).map_err(|e| Failure::new(format_args!("--cost: {e}")))?;

@@ -29,7 +29,8 @@ pub(crate) fn read_recording(argument: &str) -> Result<Recording, Failure> {
         let file = fs::File::open(argument).map_err(|e| Failure::io(argument, &e))?;
         (argument.to_owned(), read_all(argument, file)?)
     };
-    let (text, cut) = if bytes.starts_with(&GZIP_MAGIC) { inflate(&name, &bytes)? } else { (bytes, false) };
+    let (text, cut) =
+        if bytes.starts_with(&GZIP_MAGIC) { inflate(&name, &bytes)? } else { (bytes, false) };
     let mut trace = fairground_trace::read(&name, &text[..]).map_err(Failure::new)?;
     trace.loss.truncated |= cut;
     Ok(Recording { name, trace })

@@ -44,7 +44,8 @@ impl Scheduler {
             EngineArg::Jit => Engine::Jit,
             EngineArg::Interpreter => Engine::Interpreter,
         };
-        let policy = Policy::load(&object, engine).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
+        let policy =
+            Policy::load(&object, engine).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
         Ok(Self { label: spec.to_owned(), policy, settings })
     }
 }
@@ -58,7 +59,9 @@ pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
     if !name.contains('/') && !name.ends_with(".o") && !Path::new(name).is_file() {
         let names = fairground_policies::all().iter().map(|p| p.name);
         let help = match did_you_mean(name, names) {
-            Some(near) => format!("did you mean `{near}`? `fairground sched list` names them; a file is given as ./{name}"),
+            Some(near) => format!(
+                "did you mean `{near}`? `fairground sched list` names them; a file is given as ./{name}"
+            ),
             None => format!("`fairground sched list` names them; a file is given as ./{name}"),
         };
         return Err(Failure::new(format_args!("there is no scheduler `{name}`")).help(help));
@@ -73,7 +76,9 @@ pub(crate) fn parameter_sets(object: &Object) -> Sets {
     for global in object.globals() {
         for tag in &global.tags {
             if let Some((set, value)) = tag.strip_prefix("set:").and_then(|t| t.split_once('=')) {
-                sets.entry(set.to_owned()).or_default().push((global.name.clone(), value.to_owned()));
+                sets.entry(set.to_owned())
+                    .or_default()
+                    .push((global.name.clone(), value.to_owned()));
             }
         }
     }
@@ -83,5 +88,9 @@ pub(crate) fn parameter_sets(object: &Object) -> Sets {
 fn unknown_set(name: &str, set: &str, sets: &Sets) -> Failure {
     let known: Vec<_> = sets.keys().map(|k| format!("`{name}@{k}`")).collect();
     let failure = Failure::new(format_args!("{name} has no parameter set `{set}`"));
-    if known.is_empty() { failure.help("it has none at all") } else { failure.help(format_args!("there are {}", known.join(", "))) }
+    if known.is_empty() {
+        failure.help("it has none at all")
+    } else {
+        failure.help(format_args!("there are {}", known.join(", ")))
+    }
 }

@@ -33,8 +33,10 @@ pub(crate) fn variants(set: &[String]) -> Result<Vec<Variant>, Failure> {
             }
         }
         if next.len() > VARIANTS_MAX {
-            return Err(Failure::new(format_args!("--set asks for more than {VARIANTS_MAX} combinations"))
-                .help("give fewer values, or compare in several calls"));
+            return Err(Failure::new(format_args!(
+                "--set asks for more than {VARIANTS_MAX} combinations"
+            ))
+            .help("give fewer values, or compare in several calls"));
         }
         all = next;
     }
@@ -67,16 +69,23 @@ pub(crate) fn one_variant(set: &[String]) -> Result<Variant, Failure> {
 pub(crate) fn at_settings(at: &[String]) -> Result<Vec<Setting>, Failure> {
     at.iter()
         .map(|text| {
-            let (time, setting) = text.split_once(':').ok_or_else(|| not_a_setting("--at", text))?;
-            let (name, value) = setting.split_once('=').ok_or_else(|| not_a_setting("--at", text))?;
+            let (time, setting) =
+                text.split_once(':').ok_or_else(|| not_a_setting("--at", text))?;
+            let (name, value) =
+                setting.split_once('=').ok_or_else(|| not_a_setting("--at", text))?;
             Ok(Setting::at(parse_time("--at", time)?, name, value))
         })
         .collect()
 }
 
 fn not_a_setting(flag: &str, text: &str) -> Failure {
-    let form = if flag == "--at" { "TIME:NAME=VALUE, as in 5s:NEW_FAIR_SLEEPERS=off" } else { "NAME=VALUE" };
-    Failure::new(format_args!("{flag}: `{text}` is not a setting")).help(format_args!("write {form}"))
+    let form = if flag == "--at" {
+        "TIME:NAME=VALUE, as in 5s:NEW_FAIR_SLEEPERS=off"
+    } else {
+        "NAME=VALUE"
+    };
+    Failure::new(format_args!("{flag}: `{text}` is not a setting"))
+        .help(format_args!("write {form}"))
 }
 
 #[cfg(test)]
@@ -86,7 +95,8 @@ mod tests {
     #[test]
     fn values_multiply_and_only_varied_names_are_shown() {
         let set = ["a=1".to_owned(), "b=on,off".to_owned(), "c=2,3".to_owned()];
-        let labels: Vec<_> = variants(&set).expect("settings").into_iter().map(|v| v.label).collect();
+        let labels: Vec<_> =
+            variants(&set).expect("settings").into_iter().map(|v| v.label).collect();
         assert_eq!(labels, ["b=on c=2", "b=on c=3", "b=off c=2", "b=off c=3"]);
         assert!(one_variant(&set).is_err());
         assert_eq!(one_variant(&set[..1]).expect("one").settings, [Setting::initial("a", "1")]);

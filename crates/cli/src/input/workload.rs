@@ -18,8 +18,10 @@ pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
         let bytes = fs::read(argument).map_err(|e| Failure::io(argument, &e))?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            Failure::new(format_args!("{argument}: byte {at} is not UTF-8, so this is no workload file"))
-                .help("a workload is a TOML file: docs/workloads.md")
+            Failure::new(format_args!(
+                "{argument}: byte {at} is not UTF-8, so this is no workload file"
+            ))
+            .help("a workload is a TOML file: docs/workloads.md")
         })?;
         return fairground_workload::parse(argument, &text).map_err(Failure::new);
     }

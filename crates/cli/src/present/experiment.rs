@@ -7,7 +7,10 @@ use fairground_report::{Cell, Column, Document, Table};
 use crate::experiment::{Experiment, Figures, Sample, Verdict, judge};
 
 /// The document, and whether every claim holds.
-pub(crate) fn experiment_document(experiment: &Experiment, figures: &BTreeMap<String, Figures>) -> (Document, bool) {
+pub(crate) fn experiment_document(
+    experiment: &Experiment,
+    figures: &BTreeMap<String, Figures>,
+) -> (Document, bool) {
     let mut document = Document::new(format!("{}: {}", experiment.name, experiment.title));
     document.set("source", "published", Cell::text(&experiment.source));
     for given in &experiment.given {
@@ -41,10 +44,17 @@ fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Fig
 fn sample_cell(sample: &Sample, decimals: u8) -> Cell {
     let places = usize::from(decimals);
     let (low, high) = (format!("{:.places$}", sample.low), format!("{:.places$}", sample.high));
-    if low == high { Cell::float(sample.mean, decimals) } else { Cell::text(format!("{low}–{high}")) }
+    if low == high {
+        Cell::float(sample.mean, decimals)
+    } else {
+        Cell::text(format!("{low}–{high}"))
+    }
 }
 
-fn claims_table(experiment: &Experiment, figures: &BTreeMap<String, Figures>) -> (Option<Table>, bool) {
+fn claims_table(
+    experiment: &Experiment,
+    figures: &BTreeMap<String, Figures>,
+) -> (Option<Table>, bool) {
     if experiment.claims.is_empty() {
         return (None, true);
     }

@@ -35,5 +35,7 @@ pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> 
 pub(crate) fn write_stdout(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let line_end = if text.ends_with('\n') { "" } else { "\n" };
-    write!(out, "{text}{line_end}").and_then(|()| out.flush()).map_err(|e| Failure::io("<stdout>", &e))
+    write!(out, "{text}{line_end}")
+        .and_then(|()| out.flush())
+        .map_err(|e| Failure::io("<stdout>", &e))
 }

@@ -15,7 +15,11 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
     document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
     document.set("costs", "preset", Cell::text(config.cost.preset_name()));
     for parameter in config.cost.parameters() {
-        document.set("costs", parameter.name, Cell::quantity(parameter.value as f64, 0, parameter.unit));
+        document.set(
+            "costs",
+            parameter.name,
+            Cell::quantity(parameter.value as f64, 0, parameter.unit),
+        );
     }
 }
 
@@ -53,15 +57,23 @@ pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<St
         (loss.pid_reuses, "pids were reused"),
         (irregularities.broken_switches, "switches left a task that was not known to run"),
         (irregularities.doubly_running, "switches started a task that ran elsewhere"),
-        (irregularities.missed_wakeups, "switches started a task that was asleep: its wake-up is missing"),
+        (
+            irregularities.missed_wakeups,
+            "switches started a task that was asleep: its wake-up is missing",
+        ),
         (irregularities.out_of_range, "events name an unknown CPU or task"),
         (irregularities.after_exit, "events came after their task's end"),
         (irregularities.assumed_nice, "tasks have no known nice value; the fair share takes 0"),
     ];
-    let mut notes: Vec<String> =
-        counted.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{label}: {n} {what}")).collect();
+    let mut notes: Vec<String> = counted
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{label}: {n} {what}"))
+        .collect();
     if loss.truncated {
-        notes.push(format!("{label}: the recording ends in the middle of an event; what came before is analysed"));
+        notes.push(format!(
+            "{label}: the recording ends in the middle of an event; what came before is analysed"
+        ));
     }
     if let Some(first) = &loss.first {
         notes.push(format!("{label}: the first problem: {first}"));

@@ -31,7 +31,8 @@ pub(crate) fn shows_machine(key: &str, all: bool) -> bool {
 
 /// Metrics of the whole machine, one a row.
 pub(crate) fn machine_table(analysis: &Analysis, all: bool) -> Table {
-    let mut table = Table::new("machine", "Machine", [Column::text("metric"), Column::mixed("value")]);
+    let mut table =
+        Table::new("machine", "Machine", [Column::text("metric"), Column::mixed("value")]);
     for metric in metric::MACHINE.iter().filter(|m| shows_machine(&m.key(), all)) {
         table.push([Cell::text(metric.key()), cell((metric.read)(analysis), metric.unit)]);
     }

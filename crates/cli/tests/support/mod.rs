@@ -12,7 +12,11 @@ pub(crate) fn fairground(arguments: &[&str]) -> Output {
 
 /// The output of any build of the binary.
 pub(crate) fn run(binary: &Path, arguments: &[&str]) -> Output {
-    Command::new(binary).args(arguments).env_remove("FAIRGROUND_SEED").output().expect("the binary starts")
+    Command::new(binary)
+        .args(arguments)
+        .env_remove("FAIRGROUND_SEED")
+        .output()
+        .expect("the binary starts")
 }
 
 /// What the program said on stderr, for a run that must end with the exit code for errors.
