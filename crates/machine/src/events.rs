@@ -75,12 +75,17 @@ pub(crate) struct EventQueue {
     places: Vec<u32>,
     cpus: u32,
     armings: u64,
+    /// The event at the top of the heap has been taken out, and nothing has taken its place yet. Its entry still stands there:
+    /// it comes before every other one, so that no other moves above it. Most often the next step is to arm an event, which
+    /// then takes the top and moves down: one move through the heap instead of two.
+    hole: bool,
 }
 
 impl EventQueue {
     /// An empty queue for a machine of `cpus` CPUs (at most 2^20) and, to begin with, `tasks` tasks.
     pub(crate) fn new(cpus: u32, tasks: u32) -> EventQueue {
-        let mut queue = EventQueue { heap: Vec::new(), places: Vec::new(), cpus, armings: 0 };
+        let mut queue =
+            EventQueue { heap: Vec::new(), places: Vec::new(), cpus, armings: 0, hole: false };
         let slots = queue.index(Slot::Task(tasks));
         queue.places.resize(slots, UNARMED);
         queue.heap.reserve(slots.min(1 << 16));
@@ -135,7 +140,15 @@ impl EventQueue {
             "a run of 2^40 armings is too long for one event queue"
         );
         let entry = Entry { time_ns, sequence_slot: self.armings << SLOT_BITS | index as u64 };
+        if self.hole && self.places[index] != UNARMED && entry.key() < self.heap[0].key() {
+            // Armed for a time before the last event's, which the hole's entry could not stand above.
+            self.fill_hole();
+        }
         match self.places[index] {
+            UNARMED if self.hole => {
+                self.hole = false;
+                self.sift_down(0, entry);
+            }
             UNARMED => {
                 self.heap.push(entry);
                 self.sift_up(self.heap.len() - 1, entry);
@@ -168,33 +181,41 @@ impl EventQueue {
     }
 
     /// The time of the next event.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn next_time(&self) -> Option<u64> {
-        self.heap.first().map(|entry| entry.time_ns)
+        self.heap.iter().skip(usize::from(self.hole)).map(|entry| entry.time_ns).min()
     }
 
     /// Takes the next event out.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn pop(&mut self) -> Option<(u64, Slot)> {
-        let first = *self.heap.first()?;
-        self.remove(0);
-        self.places[first.slot()] = UNARMED;
-        Some((first.time_ns, self.named(first.slot())))
+        self.pop_until(u64::MAX)
     }
 
     /// Takes the next event out unless it comes after `until_ns`.
     #[inline]
     pub(crate) fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Slot)> {
-        if self.next_time()? > until_ns {
+        self.fill_hole();
+        let first = *self.heap.first()?;
+        if first.time_ns > until_ns {
             return None;
         }
-        self.pop()
+        self.hole = true;
+        self.places[first.slot()] = UNARMED;
+        Some((first.time_ns, self.named(first.slot())))
     }
 
     /// The number of armed slots.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - usize::from(self.hole)
+    }
+
+    #[inline]
+    fn fill_hole(&mut self) {
+        if std::mem::take(&mut self.hole) {
+            self.remove(0);
+        }
     }
 
     fn remove(&mut self, place: usize) {

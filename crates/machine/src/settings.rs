@@ -292,7 +292,7 @@ mod tests {
         let globals = [global, int("latency_ns", 64, false)];
         for name in ["FAIR_SLEEPERS", "NEW_FAIR_SLEEPERS", "fair_sleepers", "new_fair_sleepers"] {
             assert_eq!(
-                find("cfs", &globals, name).map(|g| g.name.as_str()),
+                find("cfs", &globals, name).map(|at| globals[at].name.as_str()),
                 Ok("FAIR_SLEEPERS"),
                 "{name}"
             );

@@ -72,10 +72,12 @@ impl Kernel {
 
     /// `kick_cpus_irq_workfn`: carries out the kicks, in the order of CPU numbers; first those of busy CPUs, then those that
     /// only an idle CPU gets.
+    #[inline]
     pub(crate) fn flush_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
-        if self.kicks.is_empty() {
-            return Ok(());
-        }
+        if self.kicks.is_empty() { Ok(()) } else { self.send_kicks(mem) }
+    }
+
+    fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
         let mut cpus = std::mem::take(&mut self.kicks.cpus);
         cpus.sort_unstable();
         for cpu in &cpus {
