@@ -4,6 +4,17 @@
 //! [`Trace`]: a table of tasks and a sequence of [`Event`]s, kept in 32 bytes each. Every metric
 //! of the project is computed from it.
 //!
+//! [`read`] takes the text of perf, ftrace and trace-cmd, [`write_ftrace`] gives ftrace text:
+//!
+//! ```
+//! let text = "  cat-7 [000] d..2. 1.000002: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 \
+//!             prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n";
+//! let trace = fairground_trace::read("example", text.as_bytes())?;
+//! assert_eq!((trace.len(), trace.tasks()[1].nice), (1, Some(0)));
+//! assert!(trace.loss == fairground_trace::Loss::default());
+//! # Ok::<(), fairground_trace::ReadError>(())
+//! ```
+//!
 //! This crate knows no other crate of the workspace.
 
 mod escape;
