@@ -1,0 +1,11 @@
+//! Any bytes as a recording: what can be read is a trace, and what is lost is counted.
+#![no_main]
+
+use fairground_trace::read;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Err(error) = read("fuzz", bytes) {
+        assert!(!error.to_string().is_empty());
+    }
+});

@@ -1,0 +1,12 @@
+//! Any text as a workload: what is accepted is written down again, and that is accepted too and means the same.
+#![no_main]
+
+use fairground_workload::{parse, to_toml};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(workload) = parse("fuzz", text) {
+        let written = to_toml(&workload);
+        assert_eq!(parse("written", &written).as_ref(), Ok(&workload), "{written}");
+    }
+});
