@@ -13,7 +13,7 @@ use std::time::Instant;
 use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, TraceOptions};
 use fairground_trace::Trace;
-use fairground_workload::{Workload, library};
+use fairground_workload::{Workload, from_spec};
 
 /// CPU counts of the table.
 const CPUS: [u32; 4] = [2, 8, 64, 256];
@@ -66,7 +66,7 @@ fn load(name: &str) -> Policy {
 
 /// The load of `busy` CPUs on a machine of `cpus`.
 fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
-    let workload = library::build(&(load.spec)(busy)).unwrap_or_else(|e| panic!("{e}"));
+    let workload = from_spec(&(load.spec)(busy)).unwrap_or_else(|e| panic!("{e}"));
     let length_ns = EVENTS * 1_000_000_000 / (load.rate * u64::from(busy));
     let mut rates = Vec::new();
     let mut events = 0;

@@ -177,7 +177,7 @@ pub(crate) struct RunArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
-    /// Write the events as ftrace text (opens in Perfetto and KernelShark); `-` is stdout
+    /// Write the events as ftrace text (opens in Perfetto); `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Also record each callback of the scheduler

@@ -136,3 +136,17 @@ proptest::proptest! {
         let _ = from_spec(&parts.concat());
     }
 }
+
+#[test]
+fn slice_with_workers_pinned_signals_and_awaits_them_all() {
+    let workload = from_spec("slice:16,workers=7/9").unwrap_or_else(|error| panic!("{error}"));
+    let workers: Vec<_> = workload.tasks.iter().filter(|t| t.name.starts_with("worker")).collect();
+    let placed: Vec<_> = workers.iter().map(|t| (t.count, t.cpus.clone().map(|c| c.0))).collect();
+    assert_eq!(placed, [(7, Some(vec![(0, 0)])), (9, Some(vec![(1, 1)]))]);
+    let shown = shown("slice:16,workers=7/9");
+    for line in ["signal = \"worker-0\"", "signal = \"worker-1\"", "count = 16 }"] {
+        assert!(shown.contains(line), "`{line}` is missing from:\n{shown}");
+    }
+    assert!(from_spec("slice:16,workers=7/8").is_err());
+    assert!(from_spec("slice:16,workers=all").is_err());
+}

@@ -37,6 +37,11 @@ pub(super) const SLICE: Entry = Entry {
             default: "0",
             help: "the CPU that shared sleepers are pinned to; implies sleepers=shared",
         },
+        Parameter {
+            name: "workers",
+            default: "free",
+            help: "where they run: free, or how many are pinned to each CPU, as in 7/9",
+        },
     ],
     build,
 };
@@ -57,30 +62,52 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
         let help = "write a time above 0, as in `sleep=1ms`".to_owned();
         call.problem(call.name.span.clone(), "a sleep of 0 is no sleep".to_owned(), help);
     }
-    let mut worker = group("worker", count, vec![Op::RunForever]);
-    worker.start_ns = None;
-    worker.on_signal = vec![Op::Mark("answer".to_owned()), Op::Send(0)];
+    let workers = workers(call, count);
     let sleepers = sleepers(call, count.div_ceil(8), run_ns, sleep_ns);
 
-    // The groups: 0 the parent, 1 the workers, from 2 on the sleepers.
-    let mut program = vec![Op::Fork(1)];
-    program.extend((0..sleepers.len()).map(|index| Op::Fork(2 + index)));
-    program.push(Op::Loop(
-        None,
-        vec![
-            Op::Sleep(Duration::Fixed(report_ns)),
-            Op::Signal(Role::All(1)),
-            Op::Receive(0, count),
-            Op::Mark("report".to_owned()),
-        ],
-    ));
-    let mut tasks = vec![group("slice", 1, program), worker];
+    // The groups: 0 the parent, then the workers, then the sleepers.
+    let mut program: Vec<Op> = (1..=workers.len() + sleepers.len()).map(Op::Fork).collect();
+    let mut round = vec![Op::Sleep(Duration::Fixed(report_ns))];
+    round.extend((1..=workers.len()).map(|index| Op::Signal(Role::All(index))));
+    round.extend([Op::Receive(0, count), Op::Mark("report".to_owned())]);
+    program.push(Op::Loop(None, round));
+    let mut tasks = vec![group("slice", 1, program)];
+    tasks.extend(workers);
     tasks.extend(sleepers);
     let description = "the time-slice program of 2009-05-28: hogs that report, and sleepers";
     let mut workload = independent(description.to_owned(), tasks);
     workload.queues.push(Queue { name: "answers".to_owned(), capacity: None, initial: 0 });
     workload.duration_ns = 20_000_000_000;
     workload
+}
+
+/// The hogs: one group, or one for each CPU that some are pinned to.
+fn workers(call: &mut Call<'_, '_>, count: u32) -> Vec<TaskSpec> {
+    let worker = |name: &str, count: u32, cpu: Option<u32>| {
+        let mut worker = group(name, count, vec![Op::RunForever]);
+        worker.start_ns = None;
+        worker.on_signal = vec![Op::Mark("answer".to_owned()), Op::Send(0)];
+        worker.cpus = cpu.map(|cpu| CpuList(vec![(cpu, cpu)]));
+        worker
+    };
+    let free = vec![worker("worker", count, None)];
+    let Some(piece) = call.value("workers").filter(|piece| piece.text != "free") else {
+        return free;
+    };
+    let shares: Option<Vec<u32>> = piece.text.split('/').map(|n| n.parse().ok()).collect();
+    let shares = shares.filter(|shares| {
+        let sum: u64 = shares.iter().map(|n| u64::from(*n)).sum();
+        sum == u64::from(count) && shares.len() as u64 <= u64::from(CPU_MAX) + 1
+    });
+    let Some(shares) = shares else {
+        let message = format!("`workers={}` does not place {count} workers", piece.text);
+        let help =
+            "write free, or one number for each CPU that add up to them, as in 7/9".to_owned();
+        call.problem(piece.span, message, help);
+        return free;
+    };
+    let pinned = (0..).zip(shares).filter(|(_, n)| *n > 0);
+    pinned.map(|(cpu, n)| worker(&format!("worker-{cpu}"), n, Some(cpu))).collect()
 }
 
 /// (N+7)/8 sleepers: one group, or one each when each has a CPU of its own.
