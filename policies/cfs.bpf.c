@@ -353,7 +353,10 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
         scx_bpf_task_set_slice(p, 0);
 }
 
-/* put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. */
+/*
+ * put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. When another was picked before, that one is in
+ * no queue and not yet current: min_vruntime must not be taken from the rest. dispatch has just updated it.
+ */
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
     u32 cpu = task_cpu(p);
@@ -361,7 +364,9 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 
     if (q->curr_pid != (u32)p->pid)
         return;
-    update_curr(q, cpu, p);
+    charge_curr(q, p);
+    if (!q->picked)
+        update_min_vruntime(q, cpu);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (ADAPTIVE_GRAN) {
         struct cfs_task *t = task_of(p);

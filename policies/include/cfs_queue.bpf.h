@@ -129,10 +129,10 @@ static __always_inline void update_min_vruntime(struct cfs_queue *q, u32 cpu)
 }
 
 /*
- * update_curr where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield). What was
- * charged ahead by the clock is taken back, so in the end exactly sum_exec_runtime is charged.
+ * Charges the current task where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield).
+ * What was charged ahead by the clock is taken back, so in the end exactly sum_exec_runtime is charged.
  */
-static __always_inline void update_curr(struct cfs_queue *q, u32 cpu, struct task_struct *p)
+static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct *p)
 {
     u64 sum_exec = p->se.sum_exec_runtime;
     s64 delta_ns = (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns);
@@ -144,6 +144,11 @@ static __always_inline void update_curr(struct cfs_queue *q, u32 cpu, struct tas
     q->curr_sum_exec = sum_exec;
     q->curr_ahead_ns = 0;
     q->curr_clock_ns = scx_bpf_now();
+}
+
+static __always_inline void update_curr(struct cfs_queue *q, u32 cpu, struct task_struct *p)
+{
+    charge_curr(q, p);
     update_min_vruntime(q, cpu);
 }
 

@@ -1,0 +1,45 @@
+//! Looking into a machine between two steps: for tests, and for tools that draw a scheduler's own state.
+
+use fairground_trace::TaskId;
+
+use crate::Machine;
+use crate::layout::offsets::task as field;
+
+/// What `task_struct` says of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskView {
+    /// The CPU of its run queue (`task_cpu`).
+    pub cpu: u32,
+    /// `p->scx.dsq_vtime`: the key that the scheduler gave it.
+    pub dsq_vtime: u64,
+    /// `p->scx.slice`, ns.
+    pub slice_ns: u64,
+    /// `p->se.sum_exec_runtime`, ns: of a running task, as of the last booking (tick, switch).
+    pub sum_exec_ns: u64,
+    /// It runs or waits for a CPU.
+    pub runnable: bool,
+}
+
+impl Machine {
+    /// The bytes of a global variable of the scheduler, numbers little-endian; `None` if it has none of that name.
+    pub fn variable(&self, name: &str) -> Option<Vec<u8>> {
+        let global = self.policy.globals.iter().find(|g| g.name == name)?;
+        self.program.global(global).ok()
+    }
+
+    /// A task's state now; `None` if it does not exist (any more).
+    pub fn task(&self, id: TaskId) -> Option<TaskView> {
+        let (index, task) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;
+        if self.kernel.free_slots.iter().any(|slot| slot.index() == index) {
+            return None;
+        }
+        let mem = self.program.memory();
+        Some(TaskView {
+            cpu: task.cpu,
+            dsq_vtime: task.vtime(mem).ok()?,
+            slice_ns: task.slice(mem).ok()?,
+            sum_exec_ns: mem.load_u64(task.addr + field::SUM_EXEC).ok()?,
+            runnable: task.queued,
+        })
+    }
+}

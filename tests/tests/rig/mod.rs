@@ -1,0 +1,248 @@
+//! A test bench for the laws of the schedulers: a machine whose kernel work takes no time, run in small steps, with a look at
+//! the scheduler's own state between them.
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    unreachable_pub,
+    reason = "a part of each test program"
+)]
+#![allow(dead_code, reason = "each test program uses its part of the bench")]
+
+use std::collections::BTreeMap;
+
+use fairground_bpf::Object;
+use fairground_machine::{
+    CostModel, Engine, Machine, MachineConfig, Policy, Setting, TaskView, TraceOptions,
+};
+use fairground_trace::{Event, EventKind, TaskId, TaskState};
+use fairground_workload::Workload;
+
+/// One millisecond, ns.
+pub const MS: u64 = 1_000_000;
+/// One microsecond, ns.
+pub const US: u64 = 1_000;
+
+/// Load weights, nice −20 first (`sched_prio_to_weight`).
+pub const WEIGHTS: [u64; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
+    70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+/// The load weight of a nice value.
+pub fn weight(nice: i8) -> u64 {
+    WEIGHTS[(i32::from(nice) + 20) as usize]
+}
+
+/// A machine to be.
+pub struct Bench {
+    scheduler: &'static str,
+    set: Option<&'static str>,
+    settings: Vec<Setting>,
+    config: MachineConfig,
+}
+
+/// A scheduler, with a parameter set behind an `@` if one is meant: `cfs@2.6.24`.
+pub fn bench(scheduler: &'static str) -> Bench {
+    let (scheduler, set) = match scheduler.split_once('@') {
+        Some((name, set)) => (name, Some(set)),
+        None => (scheduler, None),
+    };
+    let mut config = MachineConfig::new(1);
+    config.cost = CostModel::preset("zero").expect("a preset of that name");
+    config.check = true;
+    config.trace = TraceOptions { callbacks: false, ticks: true };
+    Bench { scheduler, set, settings: Vec::new(), config }
+}
+
+impl Bench {
+    pub fn cpus(mut self, cpus: u32) -> Bench {
+        self.config.topology = fairground_machine::Topology::flat(cpus);
+        self
+    }
+
+    pub fn hz(mut self, hz: u32) -> Bench {
+        self.config.hz = hz;
+        self
+    }
+
+    /// Keeps every callback in the trace.
+    pub fn callbacks(mut self) -> Bench {
+        self.config.trace.callbacks = true;
+        self
+    }
+
+    pub fn set(mut self, name: &str, value: impl ToString) -> Bench {
+        self.settings.push(Setting::initial(name, &value.to_string()));
+        self
+    }
+
+    pub fn at(mut self, at_ns: u64, name: &str, value: impl ToString) -> Bench {
+        self.settings.push(Setting::at(at_ns, name, &value.to_string()));
+        self
+    }
+
+    /// Runs a workload given in the library's notation.
+    pub fn run(self, workload: &str) -> Run {
+        self.run_workload(&self::workload(workload))
+    }
+
+    /// Runs a workload given as TOML.
+    pub fn run_toml(self, text: &str) -> Run {
+        let workload = fairground_workload::parse("test", text).unwrap_or_else(|e| panic!("{e:?}"));
+        self.run_workload(&workload)
+    }
+
+    pub fn run_workload(self, workload: &Workload) -> Run {
+        let builtin = fairground_policies::get(self.scheduler).expect("a scheduler of this house");
+        let object = Object::parse(self.scheduler, builtin.object).expect("it parses");
+        let mut settings = Vec::new();
+        if let Some(set) = self.set {
+            settings = parameter_set(&object, set);
+            assert!(!settings.is_empty(), "{} has no set {set}", self.scheduler);
+        }
+        settings.extend(self.settings);
+        let policy = Policy::load(&object, Engine::Jit).expect("it loads");
+        let machine = Machine::new(&self.config, &policy, &settings, workload).expect("a machine");
+        Run { machine, step_ns: 50 * US }
+    }
+}
+
+fn parameter_set(object: &Object, set: &str) -> Vec<Setting> {
+    let prefix = format!("set:{set}=");
+    let values = object.globals().iter().flat_map(|global| {
+        let values = global.tags.iter().filter_map(|tag| tag.strip_prefix(&prefix));
+        values.map(|value| Setting::initial(&global.name, value))
+    });
+    values.collect()
+}
+
+/// A machine under way.
+pub struct Run {
+    pub machine: Machine,
+    /// How often [`Run::watch`] looks, ns.
+    pub step_ns: u64,
+}
+
+impl Run {
+    /// Runs until a time; the scheduler must still be in charge then.
+    pub fn until(&mut self, time_ns: u64) -> &mut Run {
+        self.machine.run_until(time_ns).unwrap_or_else(|e| panic!("{e}"));
+        if let Some(exit) = self.machine.exit() {
+            panic!("the scheduler was thrown out: {exit:?}");
+        }
+        self
+    }
+
+    /// Runs until a time, and calls `look` every `step_ns`.
+    pub fn watch(&mut self, until_ns: u64, mut look: impl FnMut(&mut Run)) -> &mut Run {
+        let mut now_ns = self.machine.now_ns();
+        while now_ns < until_ns {
+            now_ns = (now_ns + self.step_ns).min(until_ns);
+            self.until(now_ns);
+            look(self);
+        }
+        self
+    }
+
+    /// An unsigned field of a CPU's `cpu_queues` entry: `at` bytes from its start, `size` bytes long.
+    pub fn queue_field(&self, cpu: usize, at: usize, size: usize) -> u64 {
+        let bytes = self.machine.variable("cpu_queues").expect("the scheduler has cpu_queues");
+        let stride = bytes.len() / 1024;
+        let field = &bytes[cpu * stride + at..][..size];
+        field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+
+    pub fn queue_u64(&self, cpu: usize, word: usize) -> u64 {
+        self.queue_field(cpu, word * 8, 8)
+    }
+
+    /// Every task, by number, with name and nice value.
+    pub fn tasks(&self) -> Vec<(TaskId, String, i8)> {
+        let infos = self.machine.trace().tasks().iter().enumerate().skip(1);
+        infos
+            .map(|(n, info)| (TaskId(n as u32), info.comm.clone(), info.nice.unwrap_or(0)))
+            .collect()
+    }
+
+    /// The tasks whose name starts so.
+    pub fn named(&self, prefix: &str) -> Vec<TaskId> {
+        self.tasks()
+            .into_iter()
+            .filter(|(_, comm, _)| comm.starts_with(prefix))
+            .map(|(id, ..)| id)
+            .collect()
+    }
+
+    pub fn task(&self, id: TaskId) -> TaskView {
+        self.machine.task(id).unwrap_or_else(|| panic!("task {id:?} exists"))
+    }
+
+    pub fn events(&self) -> Vec<Event> {
+        self.machine.trace().events().collect()
+    }
+
+    /// Every stretch of time that a task ran without leaving the CPU: task, start, end, how it left.
+    pub fn slices(&self) -> Vec<Slice> {
+        let mut open: BTreeMap<u16, (TaskId, u64)> = BTreeMap::new();
+        let mut slices = Vec::new();
+        for event in self.events() {
+            let EventKind::Switch { prev, prev_state, next } = event.kind else { continue };
+            let cpu = event.cpu as u16;
+            if let Some((task, start_ns)) = open.insert(cpu, (next, event.time_ns)) {
+                assert_eq!(task, prev, "the trace is consistent");
+                if !task.is_idle() {
+                    slices.push(Slice { task, start_ns, end_ns: event.time_ns, state: prev_state });
+                }
+            }
+        }
+        slices
+    }
+
+    /// CPU time of each task between two times, ns.
+    pub fn cpu_time(&self, from_ns: u64, to_ns: u64) -> BTreeMap<TaskId, u64> {
+        let mut time: BTreeMap<TaskId, u64> = BTreeMap::new();
+        let mut open: BTreeMap<u16, (TaskId, u64)> = BTreeMap::new();
+        let mut add = |task: TaskId, start: u64, end: u64| {
+            let (start, end) = (start.max(from_ns), end.min(to_ns));
+            if !task.is_idle() && start < end {
+                *time.entry(task).or_default() += end - start;
+            }
+        };
+        for event in self.events() {
+            let EventKind::Switch { next, .. } = event.kind else { continue };
+            if let Some((task, start)) = open.insert(event.cpu as u16, (next, event.time_ns)) {
+                add(task, start, event.time_ns);
+            }
+        }
+        for (task, start) in open.into_values() {
+            add(task, start, self.machine.now_ns());
+        }
+        time
+    }
+}
+
+/// One stay on a CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    pub task: TaskId,
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub state: TaskState,
+}
+
+impl Slice {
+    pub fn ran_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+/// `a - b` of two times that wrap.
+pub fn diff(a: u64, b: u64) -> i64 {
+    a.wrapping_sub(b) as i64
+}
+
+/// A workload in the library's notation.
+pub fn workload(spec: &str) -> Workload {
+    fairground_workload::from_spec(spec).unwrap_or_else(|e| panic!("{spec}: {e:?}"))
+}
