@@ -52,7 +52,7 @@ impl Machine {
         let flags = enq::RESTORE | enq::NOCLOCK;
         if self.kernel.cpus[cpu as usize].curr == Some(slot) {
             self.enqueue_task(slot, flags, Sticky::Here)?;
-            return self.set_next(cpu, slot);
+            return self.set_next(slot);
         }
         self.enqueue_task(slot, flags, Sticky::No)?;
         self.kernel.run_deferred(self.program.memory(), cpu)

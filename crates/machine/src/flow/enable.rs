@@ -229,6 +229,7 @@ fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMa
         cpus: Vec::with_capacity(cpus as usize),
         tasks: Vec::new(),
         free_slots: Vec::new(),
+        slots_by_birth: Vec::new(),
         slab,
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),

@@ -6,11 +6,9 @@ use super::{Machine, Step};
 use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{Op, OpsState, ScxState, Slot, Stage, Task};
+use crate::kernel::{FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{self, init_task_args, task as field};
 
-/// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
-const FIRST_PID: u32 = 1000;
 /// `PF_EXITING` in `p->flags`.
 const PF_EXITING: u32 = 4;
 
@@ -58,7 +56,8 @@ impl Machine {
         let slot = Slot(index as u32);
         let place = self.kernel.cpus.len() as u64 + index as u64;
         let addr = self.kernel.slab + place * offsets::TASK_STRIDE;
-        let pid = FIRST_PID + self.kernel.trace.tasks().len() as u32 - 1;
+        let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
+        self.kernel.slots_by_birth.push(slot);
         let nice = self.nices[self.actors.spec(actor)];
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
         info.nice = Some(nice);

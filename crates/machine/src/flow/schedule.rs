@@ -171,7 +171,7 @@ impl Machine {
             }
         };
         match next {
-            Some(slot) => self.set_next(cpu, slot)?,
+            Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
         let now = self.kernel.now_ns;
@@ -203,7 +203,7 @@ impl Machine {
             _ => None,
         };
         match next {
-            Some(slot) => self.set_next(cpu, slot)?,
+            Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
         self.kernel.rq(cpu).need_resched = false;
@@ -237,7 +237,7 @@ impl Machine {
     }
 
     /// `set_next_task_scx`: this task runs now. Callback: `running`.
-    pub(crate) fn set_next(&mut self, cpu: u32, slot: Slot) -> Step {
+    pub(crate) fn set_next(&mut self, slot: Slot) -> Step {
         if self.kernel.task(slot).queued {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);

@@ -44,6 +44,9 @@ pub(crate) mod agenda {
     pub(crate) const START: u32 = 3;
 }
 
+/// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
+pub(crate) const FIRST_PID: u32 = 1000;
+
 /// Whom a direct dispatch may name (`direct_dispatch_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectDispatch {
@@ -72,6 +75,8 @@ pub(crate) struct Kernel {
     pub(crate) cpus: Vec<Rq>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) free_slots: Vec<Slot>,
+    /// The place that each task has or had, by its pid less [`FIRST_PID`].
+    pub(crate) slots_by_birth: Vec<Slot>,
     /// Guest address of the slab; the first `cpus` places are the idle tasks.
     pub(crate) slab: u64,
     pub(crate) idle: IdleCpus,
@@ -158,6 +163,24 @@ impl Kernel {
             && index * offsets::TASK_STRIDE == distance
             && self.tasks[index as usize].scx_state != ScxState::None;
         alive.then_some(Slot(index as u32))
+    }
+
+    /// The CPU whose idle task lies at a guest address.
+    #[inline]
+    pub(crate) fn idle_task_at(&self, addr: u64) -> Option<u32> {
+        let distance = addr.wrapping_sub(self.slab);
+        let index = distance / offsets::TASK_STRIDE;
+        let there = index < self.cpus.len() as u64 && index * offsets::TASK_STRIDE == distance;
+        there.then_some(index as u32)
+    }
+
+    /// The living task of a pid.
+    pub(crate) fn slot_of_pid(&self, pid: u32) -> Option<Slot> {
+        let number = pid.checked_sub(FIRST_PID)?;
+        let slot = *self.slots_by_birth.get(number as usize)?;
+        let task = self.task(slot);
+        let lives = task.pid == pid && task.scx_state != ScxState::None && !task.exiting;
+        lives.then_some(slot)
     }
 
     /// A task that a program names: an error of the scheduler, and a trap, when there is none at that address.

@@ -3,7 +3,7 @@
 use fairground_bpf::{Memory, Trap};
 
 use super::{Kfunc, int};
-use crate::kernel::{Kernel, ScxState};
+use crate::kernel::Kernel;
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_task_running", running),
@@ -37,8 +37,8 @@ fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
 
 /// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
 fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    if let Some(idle) = k.cpus.iter().position(|rq| rq.idle_addr == task) {
-        return Ok(idle as u64);
+    if let Some(cpu) = k.idle_task_at(task) {
+        return Ok(u64::from(cpu));
     }
     let slot = k.need_task(task, "scx_bpf_task_cpu")?;
     Ok(u64::from(k.task(slot).cpu))
@@ -93,12 +93,8 @@ fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
 /// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task that a
 /// program may see lives for as long as the callback.
 fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
-    let pid = pid as u32;
-    let found = k
-        .tasks
-        .iter()
-        .find(|task| task.pid == pid && task.scx_state != ScxState::None && !task.exiting);
-    Ok(found.map_or(0, |task| task.addr))
+    let slot = k.slot_of_pid(pid as u32);
+    Ok(slot.map_or(0, |slot| k.task(slot).addr))
 }
 
 fn same(_: &mut Kernel, _: &Memory, [object, ..]: [u64; 5]) -> Ret {
