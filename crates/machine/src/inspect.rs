@@ -27,6 +27,18 @@ impl Machine {
         self.program.global(global).ok()
     }
 
+    /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such place.
+    pub fn variable_field(&self, name: &str, offset: u64, bytes: u64) -> Option<u64> {
+        let global = self.policy.globals.iter().find(|g| g.name == name)?;
+        let end = offset.checked_add(bytes)?;
+        if !(1..=8).contains(&bytes) || end > global.size {
+            return None;
+        }
+        let addr = self.program.global_address(global).ok()? + offset;
+        let field = self.program.memory().read_vec(addr, bytes as usize).ok()?;
+        Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
         let (index, task) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;

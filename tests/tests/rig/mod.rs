@@ -104,7 +104,9 @@ impl Bench {
         settings.extend(self.settings);
         let policy = Policy::load(&object, Engine::Jit).expect("it loads");
         let machine = Machine::new(&self.config, &policy, &settings, workload).expect("a machine");
-        Run { machine, step_ns: 50 * US }
+        // One entry per CPU that a scheduler has room for.
+        let queue_stride = machine.variable("cpu_queues").map_or(0, |bytes| bytes.len() / 1024);
+        Run { machine, step_ns: 50 * US, queue_stride }
     }
 }
 
@@ -122,6 +124,7 @@ pub struct Run {
     pub machine: Machine,
     /// How often [`Run::watch`] looks, ns.
     pub step_ns: u64,
+    queue_stride: usize,
 }
 
 impl Run {
@@ -147,10 +150,12 @@ impl Run {
 
     /// An unsigned field of a CPU's `cpu_queues` entry: `at` bytes from its start, `size` bytes long.
     pub fn queue_field(&self, cpu: usize, at: usize, size: usize) -> u64 {
-        let bytes = self.machine.variable("cpu_queues").expect("the scheduler has cpu_queues");
-        let stride = bytes.len() / 1024;
-        let field = &bytes[cpu * stride + at..][..size];
-        field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+        let field = self.machine.variable_field(
+            "cpu_queues",
+            (cpu * self.queue_stride + at) as u64,
+            size as u64,
+        );
+        field.expect("the scheduler has cpu_queues")
     }
 
     pub fn queue_u64(&self, cpu: usize, word: usize) -> u64 {
