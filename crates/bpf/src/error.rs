@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::{Object, SourceLine};
+
 /// An object that could not be parsed, linked or compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct LoadError {
@@ -31,6 +33,8 @@ pub enum Place {
         section: String,
         /// Slot of the instruction, counted from the function's start.
         slot: usize,
+        /// The line of the source, if the object knows.
+        source: Option<SourceLine>,
     },
     /// A map, a variable or another symbol.
     Symbol(String),
@@ -40,8 +44,12 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Section { section, offset } => write!(f, "section {section}, byte {offset:#x}"),
-            Self::Instruction { function, section, slot } => {
-                write!(f, "function {function} (section {section}), instruction {slot}")
+            Self::Instruction { function, section, slot, source } => {
+                write!(f, "function {function} (section {section}), instruction {slot}")?;
+                match source {
+                    Some(line) => write!(f, " ({line})"),
+                    None => Ok(()),
+                }
             }
             Self::Symbol(name) => write!(f, "symbol {name}"),
         }
@@ -157,6 +165,17 @@ impl LoadCause {
     }
 }
 
+impl LoadError {
+    /// Adds the line of the source that `object` knows for the place.
+    #[must_use]
+    pub fn with_source(mut self, object: &Object) -> Self {
+        if let Some(Place::Instruction { function, slot, source, .. }) = self.place.as_deref_mut() {
+            *source = object.source_line(function, *slot).cloned();
+        }
+        self
+    }
+}
+
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file)?;
@@ -191,7 +210,7 @@ impl Fault {
         cause: LoadCause,
     ) -> Self {
         let (function, section) = (function.into(), section.into());
-        Self::at(Place::Instruction { function, section, slot }, cause)
+        Self::at(Place::Instruction { function, section, slot, source: None }, cause)
     }
 
     pub(crate) fn at_symbol(name: &str, cause: LoadCause) -> Self {

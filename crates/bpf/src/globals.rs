@@ -8,6 +8,7 @@ use crate::error::Fault;
 use crate::object::ObjectMap;
 use crate::object::data::{self, Places};
 use crate::object::elf::Elf;
+use crate::object::limits;
 
 /// One global variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,9 +84,17 @@ pub(crate) fn read(
 ) -> Result<Vec<Global>, Fault> {
     let mut tags = tags_by_variable(btf);
     let mut found = Vec::new();
+    let mut constants = 0;
     for (section, map) in &places.data {
         let read_only = maps[*map].def.kind == MapKind::Data { read_only: true };
         for variable in data::variables(elf, btf, *section)? {
+            limits::check("global variables", found.len() as u64 + 1, limits::MAX_GLOBALS)?;
+            constants += constants_of(btf, variable.of);
+            limits::check(
+                "constants of global variables",
+                constants,
+                limits::MAX_GLOBAL_CONSTANTS,
+            )?;
             found.push(Global {
                 name: variable.name.to_owned(),
                 map: *map,
@@ -124,6 +133,14 @@ fn is_volatile(btf: &Btf, mut id: u32) -> bool {
         };
     }
     false
+}
+
+/// Constants of the enumeration that a variable is, or is an array of.
+fn constants_of(btf: &Btf, id: u32) -> u64 {
+    match &btf.get(btf.strip_arrays(id)).kind {
+        Kind::Enum { values, .. } => values.len() as u64,
+        _ => 0,
+    }
 }
 
 fn type_of(btf: &Btf, id: u32) -> GlobalType {

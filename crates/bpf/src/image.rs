@@ -82,6 +82,7 @@ impl<H: Host> Image<H> {
         let symbols = Symbols { kfuncs: &kfuncs, kconfig: &kconfig, ksyms: &ksyms };
         let linked = crate::link(object, &env.types, &symbols)?;
         Image::from_linked(object.name(), linked, env, engine)
+            .map_err(|error| error.with_source(object))
     }
 
     /// Checks and compiles what a loader linked. `name` is the file that errors speak of.

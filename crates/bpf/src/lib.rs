@@ -46,7 +46,7 @@ pub use instance::{Instance, InstanceConfig, InstanceError, MAX_CPUS, MapsRef, N
 pub use link::{Symbols, link};
 pub use linked::{Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};
 pub use memory::Memory;
-pub use object::{FunctionInfo, Object, SectionInfo};
+pub use object::{FunctionInfo, Object, SectionInfo, SourceLine};
 pub use struct_ops::{OpsField, OpsValue, StructOps};
 pub use trap::{Trap, TrapKind, TrapPlace};
 pub use types::{Field, TargetTypes, TypeRef};

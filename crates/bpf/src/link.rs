@@ -37,17 +37,17 @@ pub fn link(
     types: &TargetTypes,
     symbols: &Symbols<'_>,
 ) -> Result<Linked, LoadError> {
-    let mut linker =
-        Linker { object, types, symbols, kfuncs: Vec::new(), numbers: BTreeMap::new() };
-    linker.link().map_err(|fault| fault.in_file(object.name()))
+    let core = core_reloc::Resolver::new(&object.btf, &types.btf);
+    let mut linker = Linker { object, symbols, kfuncs: Vec::new(), numbers: BTreeMap::new(), core };
+    linker.link().map_err(|fault| fault.in_file(object.name()).with_source(object))
 }
 
 struct Linker<'a> {
     object: &'a Object,
-    types: &'a TargetTypes,
     symbols: &'a Symbols<'a>,
     kfuncs: Vec<String>,
     numbers: BTreeMap<&'a str, usize>,
+    core: core_reloc::Resolver<'a>,
 }
 
 impl<'a> Linker<'a> {
@@ -109,7 +109,9 @@ impl<'a> Linker<'a> {
         }
         for (slot, relocation) in &function.core {
             let insn = linked.insns[*slot];
-            let patched = core_reloc::resolve(&self.object.btf, &self.types.btf, relocation)
+            let patched = self
+                .core
+                .resolve(relocation)
                 .and_then(|outcome| core_reloc::patch(insn, outcome))
                 .map_err(|cause| function.fault(*slot, cause))?;
             match patched {

@@ -7,6 +7,7 @@ use crate::core_reloc::essential_name;
 use crate::error::{Fault, LoadCause};
 use crate::object::data::{self, Address, PlacedVariable, Places};
 use crate::object::elf::{Elf, R_BPF_64_ABS64, Section};
+use crate::object::limits;
 
 /// One variable of `.struct_ops` or `.struct_ops.link`: for a scheduler, its `struct sched_ext_ops`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +75,7 @@ pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, places: &Places<'_>) -> Result<Vec<
         let Some(section) = elf.section_index(name) else { continue };
         let pointers = read_pointers(elf, places, section)?;
         for variable in data::variables(elf, btf, section)? {
+            limits::check("struct_ops variables", found.len() as u64 + 1, limits::MAX_STRUCT_OPS)?;
             let reader = Reader { data: elf.sections[section].data, btf, pointers: &pointers };
             let ops =
                 reader.read(&variable).map_err(|cause| Fault::at_symbol(variable.name, cause))?;
@@ -133,6 +135,10 @@ impl Reader<'_> {
         let Kind::Composite { union: false, members, .. } = &ty.kind else {
             return Err(LoadCause::BadBtf("a struct_ops variable is no structure".into()));
         };
+        let count = members.len() as u64;
+        limits::check("members of a struct_ops variable", count, limits::MAX_STRUCT_OPS_MEMBERS)?;
+        let bytes = variable.size;
+        limits::check("bytes of a struct_ops variable", bytes, limits::MAX_STRUCT_OPS_BYTES)?;
         let mut fields = Vec::new();
         for member in members {
             if let Some(value) = self.member(variable, member)? {

@@ -248,9 +248,12 @@ fn a_missing_function_is_named_with_the_place_of_the_call() {
     let error = refusal(&Symbols { kfuncs: &["presend", "changed"], ..SYMBOLS });
     let nearest = Some("presend".to_owned());
     assert_eq!(error.cause, LoadCause::UnknownKfunc { name: "present".into(), nearest });
-    let Some(Place::Instruction { function, section, .. }) = error.place.as_deref() else {
+    let Some(Place::Instruction { function, section, source, .. }) = error.place.as_deref() else {
         panic!("{error:?}")
     };
+    let source = source.as_ref().expect("clang keeps the lines");
+    assert!(source.file.ends_with("loader.bpf.c") && source.line > 0, "{source}");
+    assert_eq!(source.text, "value->sum += present(context[0]);");
     assert_eq!((function.as_str(), section.as_str()), ("enqueue", "struct_ops/enqueue"));
     let text = error.to_string();
     assert!(text.starts_with("loader.bpf.o: function enqueue"), "{text}");

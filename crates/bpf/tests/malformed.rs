@@ -295,7 +295,7 @@ fn damaged_type_information() {
     expect(object, "ends in the middle");
     let mut object = Handmade::new();
     object.types.extend_from_slice(&[0xff; 12]);
-    expect(object, "name lies outside of the strings");
+    expect(object, "a name lies outside of the strings");
 }
 
 #[test]
@@ -446,4 +446,20 @@ fn two_sections_of_one_name() {
     object.section(".data", SectionKind::Data, &[1; 8]);
     object.section(".data", SectionKind::Data, &[1; 8]);
     expect(object, "two sections of this name");
+}
+
+#[test]
+fn names_without_end() {
+    let mut object = Handmade::new();
+    object.ty(&"x".repeat(5000), 8, 0, 0, &[]);
+    expect(object, "bytes of a name: 4097 exceeds the limit of 4096");
+    // One long name, named again and again: the file is small, what it says is not.
+    let mut object = Handmade::new();
+    let name = object.string(&"x".repeat(4000));
+    for _ in 0..20_000 {
+        for word in [name, 8 << 24, 0] {
+            object.types.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+    expect(object, "bytes of all names");
 }

@@ -130,6 +130,16 @@ impl Btf {
         self.strip(id, true)
     }
 
+    /// The type of the elements of an array of arrays; for another type, itself without qualifiers and typedefs.
+    pub(crate) fn strip_arrays(&self, id: u32) -> u32 {
+        let mut id = self.strip_all(id);
+        for _ in 0..MAX_TYPE_DEPTH {
+            let Kind::Array { of, .. } = self.get(id).kind else { break };
+            id = self.strip_all(of);
+        }
+        id
+    }
+
     fn strip(&self, mut id: u32, typedefs: bool) -> u32 {
         for _ in 0..MAX_TYPE_DEPTH {
             id = match self.get(id).kind {

@@ -2,7 +2,7 @@
 
 use super::{Btf, Kind, MAX_TYPE_DEPTH, Member, SectionVariable, Type};
 use crate::error::{Fault, LoadCause};
-use crate::object::limits;
+use crate::object::limits::{self, MAX_TEXT_BYTES, TextBudget};
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 24;
@@ -43,20 +43,33 @@ impl<'d> Reader<'d> {
     }
 
     pub(crate) fn fault(&self, text: impl Into<String>) -> Fault {
-        let offset = (self.base + self.at) as u64;
-        Fault::at_section(self.section, offset, LoadCause::BadBtf(text.into()))
+        self.at(LoadCause::BadBtf(text.into()))
+    }
+
+    pub(crate) fn at(&self, cause: LoadCause) -> Fault {
+        Fault::at_section(self.section, (self.base + self.at) as u64, cause)
     }
 }
 
 /// The string table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Strings<'d>(&'d [u8]);
+#[derive(Debug)]
+pub(crate) struct Strings<'d> {
+    bytes: &'d [u8],
+    budget: TextBudget,
+}
 
 impl<'d> Strings<'d> {
-    pub(crate) fn get(self, offset: u32) -> Option<&'d str> {
-        let rest = self.0.get(offset as usize..)?;
-        let end = rest.iter().position(|byte| *byte == 0)?;
-        std::str::from_utf8(&rest[..end]).ok()
+    /// The text at an offset.
+    pub(crate) fn get(&self, offset: u32) -> Result<&'d str, LoadCause> {
+        let bad = || LoadCause::BadBtf("a name lies outside of the strings, or is no text".into());
+        let rest = self.bytes.get(offset as usize..).ok_or_else(bad)?;
+        let window = &rest[..rest.len().min(MAX_TEXT_BYTES + 1)];
+        let Some(end) = window.iter().position(|byte| *byte == 0) else {
+            self.budget.take(window.len())?;
+            return Err(bad());
+        };
+        self.budget.take(end)?;
+        std::str::from_utf8(&rest[..end]).map_err(|_| bad())
     }
 }
 
@@ -100,23 +113,21 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Btf, Strings<'_>), Fault> {
     let (string_offset, string_length) = (reader.u32()?, reader.u32()?);
     let (types, base) = part(".BTF", bytes, header, type_offset, type_length)?;
     let (strings, _) = part(".BTF", bytes, header, string_offset, string_length)?;
-    let strings = Strings(strings);
+    let strings = Strings { bytes: strings, budget: TextBudget::new() };
     let mut reader = Reader::new(".BTF", types, base);
     let mut btf = Btf::empty();
     while !reader.is_at_end() {
         limits::check("types", u64::from(btf.len()), limits::MAX_TYPES)?;
-        let ty = read_type(&mut reader, strings)?;
+        let ty = read_type(&mut reader, &strings)?;
         btf.push(ty);
     }
     check(&btf)?;
     Ok((btf, strings))
 }
 
-fn read_type(reader: &mut Reader<'_>, strings: Strings<'_>) -> Result<Type, Fault> {
+fn read_type(reader: &mut Reader<'_>, strings: &Strings<'_>) -> Result<Type, Fault> {
     let (name_offset, info, word) = (reader.u32()?, reader.u32()?, reader.u32()?);
-    let Some(name) = strings.get(name_offset) else {
-        return Err(reader.fault("a type's name lies outside of the strings"));
-    };
+    let name = strings.get(name_offset).map_err(|cause| reader.at(cause))?;
     let count = (info & 0xffff) as usize;
     let flag = info & KIND_FLAG != 0;
     let kind = match info >> 24 & 0x1f {
@@ -168,17 +179,14 @@ fn read_int(reader: &mut Reader<'_>, size: u32) -> Result<Kind, Fault> {
     Ok(Kind::Int { size, bits: encoding & 0xff, signed: flags & 1 != 0, boolean: flags & 4 != 0 })
 }
 
-fn read_name(reader: &mut Reader<'_>, strings: Strings<'_>) -> Result<String, Fault> {
+fn read_name(reader: &mut Reader<'_>, strings: &Strings<'_>) -> Result<String, Fault> {
     let offset = reader.u32()?;
-    match strings.get(offset) {
-        Some(name) => Ok(name.to_owned()),
-        None => Err(reader.fault("a name lies outside of the strings")),
-    }
+    strings.get(offset).map(str::to_owned).map_err(|cause| reader.at(cause))
 }
 
 fn read_members(
     reader: &mut Reader<'_>,
-    strings: Strings<'_>,
+    strings: &Strings<'_>,
     count: usize,
     bit_fields: bool,
 ) -> Result<Vec<Member>, Fault> {
@@ -195,7 +203,7 @@ fn read_members(
 
 fn read_enum(
     reader: &mut Reader<'_>,
-    strings: Strings<'_>,
+    strings: &Strings<'_>,
     count: usize,
     signed: bool,
     size: u32,
@@ -213,7 +221,7 @@ fn read_enum(
 
 fn read_enum64(
     reader: &mut Reader<'_>,
-    strings: Strings<'_>,
+    strings: &Strings<'_>,
     count: usize,
     signed: bool,
     size: u32,

@@ -1,10 +1,14 @@
 //! When a type of the kernel passes for a type of the object.
 
+use std::cell::Cell;
+
 use super::{essential_name, same_kind};
 use crate::btf::{Btf, Kind, Member};
 
 /// How deep two types are compared: libbpf's limit.
 const MAX_COMPARE_DEPTH: u32 = 32;
+/// Steps of one comparison: the largest structure of a kernel takes some thousands.
+const MAX_COMPARISONS: u32 = 1 << 20;
 
 /// Whether a field may stand for another: structures pass for structures of any name, integers for integers of any size.
 pub(super) fn fields(local: &Btf, mut a: u32, target: &Btf, mut b: u32) -> bool {
@@ -32,115 +36,129 @@ pub(super) fn fields(local: &Btf, mut a: u32, target: &Btf, mut b: u32) -> bool 
 
 /// Whether a type exists: the same kind under the same name, pointers and functions compared all the way.
 pub(super) fn types(local: &Btf, a: u32, target: &Btf, b: u32) -> bool {
-    types_at(local, a, target, b, 0)
-}
-
-fn types_at(local: &Btf, a: u32, target: &Btf, b: u32, depth: u32) -> bool {
-    if depth > MAX_COMPARE_DEPTH {
-        return false;
-    }
-    let (a, b) = (local.strip_all(a), target.strip_all(b));
-    let (ours, theirs) = (&local.get(a).kind, &target.get(b).kind);
-    if !same_kind(ours, theirs) {
-        return false;
-    }
-    match (ours, theirs) {
-        (Kind::Pointer(ours), Kind::Pointer(theirs))
-        | (Kind::Array { of: ours, .. }, Kind::Array { of: theirs, .. }) => {
-            types_at(local, *ours, target, *theirs, depth + 1)
-        }
-        (
-            Kind::Prototype { returns: ours, parameters: our_parameters },
-            Kind::Prototype { returns: theirs, parameters: their_parameters },
-        ) => {
-            our_parameters.len() == their_parameters.len()
-                && types_at(local, *ours, target, *theirs, depth + 1)
-                && our_parameters
-                    .iter()
-                    .zip(their_parameters)
-                    .all(|(ours, theirs)| types_at(local, *ours, target, *theirs, depth + 1))
-        }
-        (
-            Kind::Void
-            | Kind::Int { .. }
-            | Kind::Composite { .. }
-            | Kind::Enum { .. }
-            | Kind::Forward,
-            _,
-        ) => true,
-        _ => false,
-    }
+    Comparison::new(local, target).types(a, b, 0)
 }
 
 /// Whether a type matches: every member and constant of the object's type is in the kernel's, with a matching type.
 pub(super) fn matches(local: &Btf, a: u32, target: &Btf, b: u32) -> bool {
-    matches_at(local, a, target, b, false, 0)
+    Comparison::new(local, target).matches(a, b, false, 0)
 }
 
-fn matches_at(local: &Btf, a: u32, target: &Btf, b: u32, behind_pointer: bool, depth: u32) -> bool {
-    if depth > MAX_COMPARE_DEPTH {
-        return false;
+/// A comparison of two types, with an end: types that are not compared to the end are different.
+struct Comparison<'a> {
+    local: &'a Btf,
+    target: &'a Btf,
+    left: Cell<u32>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(local: &'a Btf, target: &'a Btf) -> Self {
+        Self { local, target, left: Cell::new(MAX_COMPARISONS) }
     }
-    let (a, b) = (local.strip_all(a), target.strip_all(b));
-    let (ours, theirs) = (local.get(a), target.get(b));
-    let named_alike = essential_name(&ours.name) == essential_name(&theirs.name);
-    if !named_alike {
-        return false;
+
+    /// Whether another step is too many.
+    fn is_at_end(&self, depth: u32) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left == 0 || depth > MAX_COMPARE_DEPTH
     }
-    match (&ours.kind, &theirs.kind) {
-        (Kind::Void, Kind::Void) | (Kind::Forward, Kind::Forward) => true,
-        (Kind::Enum { values: ours, .. }, Kind::Enum { values: theirs, .. }) => {
-            ours.iter().all(|(name, _)| {
-                let wanted = essential_name(name);
-                theirs.iter().any(|(name, _)| essential_name(name) == wanted)
-            })
+
+    fn types(&self, a: u32, b: u32, depth: u32) -> bool {
+        if self.is_at_end(depth) {
+            return false;
         }
-        (
-            Kind::Composite { union: our_union, members: ours, .. },
-            Kind::Composite { union: their_union, members: theirs, .. },
-        ) => {
-            our_union == their_union
-                && (behind_pointer
-                    || ours.iter().all(|member| has(local, member, target, theirs, depth)))
+        let (a, b) = (self.local.strip_all(a), self.target.strip_all(b));
+        let (ours, theirs) = (&self.local.get(a).kind, &self.target.get(b).kind);
+        if !same_kind(ours, theirs) {
+            return false;
         }
-        // A structure that one side only declares is a match behind a pointer.
-        (Kind::Forward, Kind::Composite { .. }) | (Kind::Composite { .. }, Kind::Forward) => {
-            behind_pointer
+        match (ours, theirs) {
+            (Kind::Pointer(ours), Kind::Pointer(theirs))
+            | (Kind::Array { of: ours, .. }, Kind::Array { of: theirs, .. }) => {
+                self.types(*ours, *theirs, depth + 1)
+            }
+            (Kind::Prototype { .. }, Kind::Prototype { .. }) => {
+                prototypes(ours, theirs, |ours, theirs| self.types(ours, theirs, depth + 1))
+            }
+            (
+                Kind::Void
+                | Kind::Int { .. }
+                | Kind::Composite { .. }
+                | Kind::Enum { .. }
+                | Kind::Forward,
+                _,
+            ) => true,
+            _ => false,
         }
-        (
-            Kind::Int { size: ours, signed: our_sign, .. },
-            Kind::Int { size: theirs, signed: their_sign, .. },
-        ) => ours == theirs && our_sign == their_sign,
-        (Kind::Pointer(ours), Kind::Pointer(theirs)) => {
-            matches_at(local, *ours, target, *theirs, true, depth + 1)
+    }
+
+    fn matches(&self, a: u32, b: u32, behind_pointer: bool, depth: u32) -> bool {
+        if self.is_at_end(depth) {
+            return false;
         }
-        (
-            Kind::Array { of: ours, count: our_count },
-            Kind::Array { of: theirs, count: their_count },
-        ) => {
-            our_count == their_count
-                && matches_at(local, *ours, target, *theirs, behind_pointer, depth + 1)
+        let (a, b) = (self.local.strip_all(a), self.target.strip_all(b));
+        let (ours, theirs) = (self.local.get(a), self.target.get(b));
+        if essential_name(&ours.name) != essential_name(&theirs.name) {
+            return false;
         }
-        (
-            Kind::Prototype { returns: ours, parameters: our_parameters },
-            Kind::Prototype { returns: theirs, parameters: their_parameters },
-        ) => {
-            let all = || {
-                our_parameters.iter().zip(their_parameters).all(|(ours, theirs)| {
-                    matches_at(local, *ours, target, *theirs, behind_pointer, depth + 1)
-                })
-            };
-            our_parameters.len() == their_parameters.len()
-                && all()
-                && matches_at(local, *ours, target, *theirs, behind_pointer, depth + 1)
+        let inner = |ours, theirs| self.matches(ours, theirs, behind_pointer, depth + 1);
+        match (&ours.kind, &theirs.kind) {
+            (Kind::Void, Kind::Void) | (Kind::Forward, Kind::Forward) => true,
+            (Kind::Enum { values: ours, .. }, Kind::Enum { values: theirs, .. }) => {
+                self.has_constants(ours, theirs)
+            }
+            (
+                Kind::Composite { union: our_union, members: ours, .. },
+                Kind::Composite { union: their_union, members: theirs, .. },
+            ) => {
+                our_union == their_union
+                    && (behind_pointer || ours.iter().all(|member| self.has(member, theirs, depth)))
+            }
+            // A structure that one side only declares is a match behind a pointer.
+            (Kind::Forward, Kind::Composite { .. }) | (Kind::Composite { .. }, Kind::Forward) => {
+                behind_pointer
+            }
+            (
+                Kind::Int { size: ours, signed: our_sign, .. },
+                Kind::Int { size: theirs, signed: their_sign, .. },
+            ) => ours == theirs && our_sign == their_sign,
+            (Kind::Pointer(ours), Kind::Pointer(theirs)) => {
+                self.matches(*ours, *theirs, true, depth + 1)
+            }
+            (
+                Kind::Array { of: ours, count: our_count },
+                Kind::Array { of: theirs, count: their_count },
+            ) => our_count == their_count && inner(*ours, *theirs),
+            (ours, theirs) => prototypes(ours, theirs, inner),
         }
-        _ => false,
+    }
+
+    fn has(&self, member: &Member, theirs: &[Member], depth: u32) -> bool {
+        theirs.iter().any(|candidate| {
+            !self.is_at_end(depth)
+                && candidate.name == member.name
+                && self.matches(member.of, candidate.of, false, depth + 1)
+        })
+    }
+
+    fn has_constants(&self, ours: &[(String, i64)], theirs: &[(String, i64)]) -> bool {
+        ours.iter().all(|(name, _)| {
+            let wanted = essential_name(name);
+            theirs.iter().any(|(name, _)| !self.is_at_end(0) && essential_name(name) == wanted)
+        })
     }
 }
 
-fn has(local: &Btf, member: &Member, target: &Btf, theirs: &[Member], depth: u32) -> bool {
-    theirs.iter().any(|candidate| {
-        candidate.name == member.name
-            && matches_at(local, member.of, target, candidate.of, false, depth + 1)
-    })
+/// Whether two types are prototypes of functions whose parts are alike.
+fn prototypes(ours: &Kind, theirs: &Kind, alike: impl Fn(u32, u32) -> bool) -> bool {
+    let (
+        Kind::Prototype { returns: ours, parameters: our_parameters },
+        Kind::Prototype { returns: theirs, parameters: their_parameters },
+    ) = (ours, theirs)
+    else {
+        return false;
+    };
+    our_parameters.len() == their_parameters.len()
+        && alike(*ours, *theirs)
+        && our_parameters.iter().zip(their_parameters).all(|(ours, theirs)| alike(*ours, *theirs))
 }

@@ -9,6 +9,9 @@ mod patch;
 mod spec;
 mod value;
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use crate::btf::ext::CoreRelocation;
 use crate::btf::{Btf, Kind};
 use crate::error::LoadCause;
@@ -82,31 +85,35 @@ impl Question {
     }
 }
 
-/// Resolves one relocation.
-///
-/// # Errors
-/// If the relocation does not fit the object's own types, or several types of the kernel fit and disagree.
-pub(crate) fn resolve(
-    local: &Btf,
-    target: &Btf,
-    relocation: &CoreRelocation,
-) -> Result<Outcome, LoadCause> {
-    let question = Question::new(relocation.kind)?;
-    let spec = Spec::of_object(local, question, relocation)?;
-    if question == Question::TypeIdLocal {
-        return Ok(Outcome::Value { value: u64::from(relocation.root), size: None });
+/// Resolves the relocations of one object.
+pub(crate) struct Resolver<'a> {
+    local: &'a Btf,
+    target: &'a Btf,
+    /// Types of the kernel that a type of the object may mean.
+    candidates: BTreeMap<u32, Rc<[u32]>>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(local: &'a Btf, target: &'a Btf) -> Self {
+        Self { local, target, candidates: BTreeMap::new() }
     }
-    let local_type = local.get(relocation.root);
-    if local_type.name.is_empty() {
-        return Err(LoadCause::BadRelocation("CO-RE: its type has no name".into()));
-    }
-    let essential = essential_name(&local_type.name);
-    let mut agreed: Option<Outcome> = None;
-    for (name, ids) in target.names_from(essential) {
-        if essential_name(name) != essential {
-            continue;
+
+    /// Resolves one relocation.
+    ///
+    /// # Errors
+    /// If the relocation does not fit the object's own types, or several types of the kernel fit and disagree.
+    pub(crate) fn resolve(&mut self, relocation: &CoreRelocation) -> Result<Outcome, LoadCause> {
+        let (local, target) = (self.local, self.target);
+        let question = Question::new(relocation.kind)?;
+        let spec = Spec::of_object(local, question, relocation)?;
+        if question == Question::TypeIdLocal {
+            return Ok(Outcome::Value { value: u64::from(relocation.root), size: None });
         }
-        for id in ids.iter().filter(|id| same_kind(&target.get(**id).kind, &local_type.kind)) {
+        if local.get(relocation.root).name.is_empty() {
+            return Err(LoadCause::BadRelocation("CO-RE: its type has no name".into()));
+        }
+        let mut agreed: Option<Outcome> = None;
+        for id in self.candidates(relocation.root).iter() {
             let Some(found) = spec.in_kernel(local, target, *id, question)? else { continue };
             let outcome = value::calculate(local, target, question, &spec, Some(&found))?;
             match &agreed {
@@ -114,10 +121,23 @@ pub(crate) fn resolve(
                 _ => agreed = Some(outcome),
             }
         }
+        match agreed {
+            Some(outcome) => Ok(outcome),
+            None => value::calculate(local, target, question, &spec, None),
+        }
     }
-    match agreed {
-        Some(outcome) => Ok(outcome),
-        None => value::calculate(local, target, question, &spec, None),
+
+    fn candidates(&mut self, root: u32) -> Rc<[u32]> {
+        let (local, target) = (self.local.get(root), self.target);
+        let known = self.candidates.entry(root).or_insert_with(|| {
+            let essential = essential_name(&local.name);
+            let named = target.names_from(essential);
+            let ids = named.filter(|(name, _)| essential_name(name) == essential);
+            ids.flat_map(|(_, ids)| ids.iter().copied())
+                .filter(|id| same_kind(&target.get(*id).kind, &local.kind))
+                .collect()
+        });
+        Rc::clone(known)
     }
 }
 

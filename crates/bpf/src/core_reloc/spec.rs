@@ -5,6 +5,9 @@ use crate::btf::ext::CoreRelocation;
 use crate::btf::{Btf, Kind, MAX_TYPE_DEPTH, Member};
 use crate::error::LoadCause;
 
+/// Bytes of an access in a message; a poisoned instruction keeps its message.
+const MAX_DESCRIPTION_BYTES: usize = 200;
+
 /// One step of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
@@ -206,6 +209,11 @@ impl Spec {
                 text.push_str(&step.name);
             } else if at > 0 || step.index > 0 {
                 text.push_str(&format!("[{}]", step.index));
+            }
+            if text.len() > MAX_DESCRIPTION_BYTES {
+                text.truncate(text.floor_char_boundary(MAX_DESCRIPTION_BYTES));
+                text.push('…');
+                break;
             }
         }
         text

@@ -143,7 +143,7 @@ fn width(
     theirs: &Extent,
     describe: impl Fn() -> String,
 ) -> Option<Result<u32, String>> {
-    let (our_type, their_type) = (element(local, ours.of), element(target, theirs.of));
+    let (our_type, their_type) = (local.strip_arrays(ours.of), target.strip_arrays(theirs.of));
     let our_size = local.size_of(our_type)?;
     let their_size = target.size_of(their_type)?;
     if our_size == their_size {
@@ -162,13 +162,4 @@ fn width(
             describe()
         )),
     })
-}
-
-fn element(btf: &Btf, id: u32) -> u32 {
-    let mut id = btf.strip_all(id);
-    // Type information refuses arrays that nest deeper than `MAX_TYPE_DEPTH`.
-    while let Kind::Array { of, .. } = btf.get(id).kind {
-        id = btf.strip_all(of);
-    }
-    id
 }

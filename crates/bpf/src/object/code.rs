@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::annotations::SourceLine;
 use super::data::{Address, Places};
 use super::elf::{Content, Elf, R_BPF_64_32, R_BPF_64_64, Relocation, Symbol};
 use super::externs::{ExternKind, Externs};
 use super::{BySection, FunctionInfo, limits};
 use crate::Insn;
-use crate::btf::ext::{CoreRelocation, OfSection};
+use crate::btf::ext::CoreRelocation;
 use crate::error::{Fault, LoadCause};
 
 /// Bytes of an instruction slot.
-const SLOT_BYTES: u64 = 8;
+pub(super) const SLOT_BYTES: u64 = 8;
 /// `lddw`, the one instruction of two slots.
 pub(crate) const LDDW: u8 = 0x18;
 /// `call`.
@@ -46,15 +47,17 @@ pub(crate) struct CodeFunction {
     pub(crate) targets: BTreeMap<usize, Target>,
     /// By slot.
     pub(crate) core: BTreeMap<usize, CoreRelocation>,
-    place: Extent,
+    /// Where instructions come from, by the first slot of each line.
+    pub(super) lines: BTreeMap<usize, SourceLine>,
+    pub(super) place: Extent,
 }
 
 /// Where a function lies.
 #[derive(Clone, Copy, Debug)]
-struct Extent {
-    section: usize,
-    start: u64,
-    bytes: u64,
+pub(super) struct Extent {
+    pub(super) section: usize,
+    pub(super) start: u64,
+    pub(super) bytes: u64,
 }
 
 impl CodeFunction {
@@ -65,6 +68,11 @@ impl CodeFunction {
 
     pub(crate) fn fault(&self, slot: usize, cause: LoadCause) -> Fault {
         Fault::at_instruction(&self.name, &self.section, slot, cause)
+    }
+
+    /// The source of an instruction.
+    pub(crate) fn line(&self, slot: usize) -> Option<&SourceLine> {
+        self.lines.range(..=slot).next_back().map(|(_, line)| line)
     }
 }
 
@@ -155,6 +163,7 @@ pub(crate) fn read(
             insns: bytes.chunks_exact(8).map(read_insn).collect(),
             targets: BTreeMap::new(),
             core: BTreeMap::new(),
+            lines: BTreeMap::new(),
             place: *extent,
         };
         let resolver =
@@ -337,44 +346,4 @@ fn expect_kind(relocation: &Relocation, kind: u32) -> Result<(), LoadCause> {
     }
     let text = format!("type {} where type {kind} belongs", relocation.kind);
     Err(LoadCause::BadRelocation(text))
-}
-
-/// Gives each CO-RE relocation to its function. One for code that belongs to no function is dropped: a linker leaves them
-/// behind where it replaced a weak function.
-pub(crate) fn attach_core_relocations(
-    functions: &mut [CodeFunction],
-    elf: &Elf<'_>,
-    core: OfSection<CoreRelocation>,
-) -> Result<(), Fault> {
-    for (name, relocations) in core {
-        let Some(section) = elf.section_index(&name) else { continue };
-        for relocation in relocations {
-            let at = u64::from(relocation.offset);
-            let wrong = |text: &str| {
-                Fault::at_section(&name, at, LoadCause::BadRelocation(format!("CO-RE: {text}")))
-            };
-            if at >= elf.sections[section].size || !at.is_multiple_of(SLOT_BYTES) {
-                return Err(wrong("it is for no instruction of the section"));
-            }
-            let behind = functions
-                .partition_point(|known| (known.place.section, known.place.start) <= (section, at));
-            let Some(function) = behind.checked_sub(1).map(|before| &mut functions[before]) else {
-                continue;
-            };
-            if function.place.section != section
-                || at >= function.place.start + function.place.bytes
-            {
-                continue;
-            }
-            let slot = ((at - function.place.start) / SLOT_BYTES) as usize;
-            let plain = matches!(function.targets.get(&slot), None | Some(Target::Value(_)));
-            if !plain {
-                return Err(wrong("the instruction has another symbol already"));
-            }
-            if function.core.insert(slot, relocation).is_some() {
-                return Err(wrong("there are two for one instruction"));
-            }
-        }
-    }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use object::elf;
 use object::read::SectionIndex;
 use object::read::elf::{FileHeader, Rel, SectionHeader, SectionTable, Sym, SymbolTable};
 
-use super::limits;
+use super::limits::{self, TextBudget};
 use crate::error::{Fault, LoadCause};
 
 type Header = elf::FileHeader64<LE>;
@@ -87,11 +87,12 @@ impl<'d> Elf<'d> {
         let header = Header::parse(bytes).map_err(damaged("the ELF header"))?;
         let table = header.sections(LE, bytes).map_err(damaged("the section table"))?;
         limits::check("sections", table.len() as u64, limits::MAX_SECTIONS)?;
+        let texts = TextBudget::new();
         let mut sections = Vec::with_capacity(table.len());
         for section in table.iter() {
-            sections.push(read_section(section, &table, bytes)?);
+            sections.push(read_section(section, &table, bytes, &texts)?);
         }
-        let (symbols, symbol_table) = read_symbols(&table, bytes, sections.len())?;
+        let (symbols, symbol_table) = read_symbols(&table, bytes, sections.len(), &texts)?;
         for (index, section) in table.enumerate() {
             read_relocations(section, index, symbol_table, &mut sections, symbols.len(), bytes)?;
         }
@@ -159,16 +160,19 @@ fn check_identity(bytes: &[u8]) -> Result<(), LoadCause> {
     if big_endian { Err(LoadCause::BigEndian) } else { Ok(()) }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+fn text(bytes: &[u8], budget: &TextBudget) -> Result<String, LoadCause> {
+    budget.take(bytes.len())?;
+    Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
 fn read_section<'d>(
     header: &elf::SectionHeader64<LE>,
     table: &SectionTable<'d, Header>,
     bytes: &'d [u8],
+    texts: &TextBudget,
 ) -> Result<Section<'d>, Fault> {
-    let name = text(table.section_name(LE, header).map_err(damaged("a section's name"))?);
+    let name = table.section_name(LE, header).map_err(damaged("a section's name"))?;
+    let name = text(name, texts)?;
     let kind = header.sh_type(LE);
     let content = match kind {
         elf::SHT_PROGBITS if header.sh_flags(LE).0 & elf::SHF_EXECINSTR.0 != 0 => Content::Code,
@@ -189,12 +193,14 @@ fn read_symbols(
     table: &SectionTable<'_, Header>,
     bytes: &[u8],
     sections: usize,
+    texts: &TextBudget,
 ) -> Result<(Vec<Symbol>, SectionIndex), Fault> {
     let symbols = table.symbols(LE, bytes, elf::SHT_SYMTAB).map_err(damaged("the symbol table"))?;
     limits::check("symbols", symbols.len() as u64, limits::MAX_SYMBOLS)?;
     let mut read = Vec::with_capacity(symbols.len());
     for (index, symbol) in symbols.enumerate() {
-        let name = text(symbol.name(LE, symbols.strings()).map_err(damaged("a symbol's name"))?);
+        let name = symbol.name(LE, symbols.strings()).map_err(damaged("a symbol's name"))?;
+        let name = text(name, texts)?;
         read.push(read_symbol(symbol, index, &symbols, name, sections)?);
     }
     Ok((read, symbols.section()))

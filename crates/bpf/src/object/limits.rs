@@ -1,4 +1,9 @@
 //! How large an object may be. A real scheduler stays below a tenth of each limit.
+//!
+//! Sizes alone do not bound the work: a small file can name one long text a million times. So what is made of the file has
+//! limits too.
+
+use std::cell::Cell;
 
 use crate::error::LoadCause;
 
@@ -20,6 +25,42 @@ pub(crate) const MAX_MAPS: u64 = 1 << 10;
 pub(crate) const MAX_TYPES: u64 = 1 << 20;
 /// Bytes of all data sections in memory.
 pub(crate) const MAX_DATA_TOTAL_BYTES: u64 = 256 << 20;
+
+/// Bytes of one name or source line.
+pub(crate) const MAX_TEXT_BYTES: usize = 4096;
+/// Bytes of all names and source lines, each counted as often as it is named.
+pub(crate) const MAX_TEXT_TOTAL_BYTES: u64 = 64 << 20;
+/// Global variables.
+pub(crate) const MAX_GLOBALS: u64 = 1 << 16;
+/// Constants of the enumerations of global variables, counted for each variable.
+pub(crate) const MAX_GLOBAL_CONSTANTS: u64 = 1 << 20;
+/// Variables of struct_ops sections.
+pub(crate) const MAX_STRUCT_OPS: u64 = 16;
+/// Members of a struct_ops variable.
+pub(crate) const MAX_STRUCT_OPS_MEMBERS: u64 = 1 << 10;
+/// Bytes of a struct_ops variable.
+pub(crate) const MAX_STRUCT_OPS_BYTES: u64 = 1 << 14;
+
+/// What may still be read of texts.
+#[derive(Debug)]
+pub(crate) struct TextBudget(Cell<u64>);
+
+impl TextBudget {
+    pub(crate) const fn new() -> Self {
+        Self(Cell::new(MAX_TEXT_TOTAL_BYTES))
+    }
+
+    /// Takes a text of some bytes from the budget.
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), LoadCause> {
+        check("bytes of a name", bytes as u64, MAX_TEXT_BYTES as u64)?;
+        // An empty text costs something too.
+        let left = self.0.get().checked_sub(1 + bytes as u64);
+        let limit = MAX_TEXT_TOTAL_BYTES;
+        let what = "bytes of all names";
+        self.0.set(left.ok_or(LoadCause::Limit { what, value: limit + 1, limit })?);
+        Ok(())
+    }
+}
 
 /// Refuses a value above a limit.
 pub(crate) fn check(what: &'static str, value: u64, limit: u64) -> Result<(), LoadCause> {

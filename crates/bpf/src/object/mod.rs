@@ -1,5 +1,6 @@
 //! What an object file says: functions, maps, global variables, struct_ops.
 
+mod annotations;
 mod code;
 pub(crate) mod data;
 pub(crate) mod elf;
@@ -9,11 +10,13 @@ mod maps;
 
 use std::collections::BTreeMap;
 
+pub use annotations::SourceLine;
 pub(crate) use code::{CodeFunction, LDDW, Target};
 pub(crate) use externs::{Extern, ExternKind};
 pub(crate) use maps::ObjectMap;
 
 use crate::btf::Btf;
+use crate::btf::ext::Extension;
 use crate::error::{Fault, LoadCause};
 use crate::{Global, LoadError, MapKind, StructOps};
 use elf::{Content, Elf, R_BPF_64_ABS32, R_BPF_64_NODYLD32, Section};
@@ -104,6 +107,12 @@ impl Object {
         bytes
     }
 
+    /// The line of the source that an instruction slot comes from: of a [`Trap`](crate::Trap)'s place, say. `None` if there
+    /// is no such function, or the object was compiled without that information.
+    pub fn source_line(&self, function: &str, slot: usize) -> Option<&SourceLine> {
+        self.code.iter().find(|code| code.name == function)?.line(slot)
+    }
+
     /// The text of the `license` section.
     pub fn license(&self) -> Option<&str> {
         self.license.as_deref()
@@ -142,16 +151,17 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
     let section = elf.section(".BTF").ok_or(LoadCause::NoBtf)?;
     let btf_bytes = relocated(section, &elf);
     let (btf, strings) = crate::btf::parse::parse(&btf_bytes)?;
-    let core = match elf.section(".BTF.ext") {
-        Some(section) => crate::btf::ext::parse(section.data, strings)?,
-        None => Vec::new(),
+    let extension = match elf.section(".BTF.ext") {
+        Some(section) => crate::btf::ext::parse(section.data, &strings)?,
+        None => Extension::default(),
     };
     let (mut maps, places) = data::read(&elf, &btf)?;
     let externs = externs::read(&elf, &btf, &mut maps)?;
     let index = code::FunctionIndex::new(&elf)?;
     let places = data::Places { functions: &index, ..places };
     let mut code = code::read(&elf, &index, &places, &externs)?;
-    code::attach_core_relocations(&mut code, &elf, core)?;
+    annotations::attach_core_relocations(&mut code, &elf, extension.core)?;
+    annotations::attach_lines(&mut code, &elf, extension.lines);
     let struct_ops = crate::struct_ops::read(&elf, &btf, &places)?;
     let globals = crate::globals::read(&elf, &btf, &places, &maps)?;
     Ok(Object {
