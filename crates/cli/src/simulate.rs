@@ -2,6 +2,7 @@
 
 use fairground_analysis::{Analysis, Options};
 use fairground_machine::{ExitKind, Machine, MachineConfig, RunResult, Setting};
+use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
 use crate::failure::Failure;
@@ -25,6 +26,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) duration_ns: u64,
     /// How to measure.
     pub(crate) options: Options,
+    /// What a task is called in the result, from its name in the workload.
+    pub(crate) rename: fn(&str) -> &str,
 }
 
 /// A finished run.
@@ -66,7 +69,11 @@ impl Plan<'_> {
             machine.run_until(now_ns).map_err(failed)?;
             progress.advance(1);
         }
-        let result = machine.finish().map_err(failed)?;
+        let mut result = machine.finish().map_err(failed)?;
+        for number in 0..result.trace.tasks().len() {
+            let task = result.trace.task_mut(TaskId(number as u32));
+            task.comm = (self.rename)(&task.comm).to_owned();
+        }
         let analysis = Analysis::of(&result.trace, &self.options);
         Ok(Outcome {
             label: self.label,

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use fairground_analysis::Analysis;
 use fairground_machine::{MachineConfig, TraceOptions};
 use fairground_report::{Cell, Document};
 use fairground_workload::Workload;
@@ -22,6 +23,10 @@ pub(super) struct Common<'a> {
     pub(super) sched: &'a SchedArgs,
     pub(super) machine: &'a MachineArgs,
     pub(super) show: &'a ShowArgs,
+    /// A recording to stand in the first column.
+    pub(super) recorded: Option<&'a Analysis>,
+    /// What a task is called in the result, from its name in the workload.
+    pub(super) rename: fn(&str) -> &str,
 }
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -32,6 +37,8 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
         sched: &args.sched,
         machine: &args.machine,
         show: &args.show,
+        recorded: None,
+        rename: |name| name,
     };
     let (document, code) = compare_all(cli, &common)?;
     present::print(&document, cli.format)?;
@@ -58,7 +65,8 @@ pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, E
             .extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
         code = code.max(outcome.exit_code());
     }
-    let columns: Vec<_> = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis)).collect();
+    let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
+    let columns: Vec<_> = common.recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
     document.tables.push(present::comparison_table(&columns, common.show.all));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
         let mut table = present::intervals_table(&outcome.analysis);
@@ -97,6 +105,7 @@ fn run_all(
                 machine: config.clone(),
                 duration_ns,
                 options: simulated_options(common.show)?,
+                rename: common.rename,
             });
         }
     }

@@ -25,23 +25,31 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     if machine.cpus.is_none() && machine.topology.is_none() {
         machine.cpus = Some(recording.trace.cpus);
     }
+    // A recorded sleep already contains the slack of the machine that was recorded.
+    machine.cost.insert(0, "timer_slack_ns=0".to_owned());
+    let original = Analysis::of(&recording.trace, &Options::default());
     let common = Common {
         title: format!("replay of {}", recording.name),
         workload: &workload,
         sched: &args.sched,
         machine: &machine,
         show: &args.show,
+        recorded: Some(&original),
+        rename: without_pid,
     };
     let (mut document, code) = compare_all(cli, &common)?;
-    let original = Analysis::of(&recording.trace, &Options::default());
-    let mut recorded = present::machine_table(&original, args.show.all);
-    recorded.id = "recorded".to_owned();
-    recorded.title = "The recording itself".to_owned();
-    document.tables.insert(0, recorded);
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     present::print(&document, cli.format)?;
     Ok(code)
+}
+
+/// The recorded name of a task: in the workload its pid stands behind it, so that names are unique.
+fn without_pid(name: &str) -> &str {
+    match name.rsplit_once('-') {
+        Some((comm, pid)) if !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()) => comm,
+        _ => name,
+    }
 }
 
 fn write_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {

@@ -20,8 +20,10 @@ use crate::progress::Progress;
 use crate::simulate::{Outcome, Plan};
 
 /// The experiments that come with fairground.
-const BUILT_IN: &[(&str, &str)] =
-    &[("slice-2009", include_str!("../../../../experiments/slice-2009.toml"))];
+const BUILT_IN: &[(&str, &str)] = &[
+    ("slice-2009", include_str!("../../../../experiments/slice-2009.toml")),
+    ("slice-6.1", include_str!("../../../../experiments/slice-6.1.toml")),
+];
 
 pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     let Some(name) = &args.experiment else {
@@ -95,6 +97,7 @@ fn run_one(
         machine,
         duration_ns,
         options: Options::simulated(),
+        rename: |name| name,
     };
     let progress = Progress::new(cli.quiet, plan.steps());
     let outcome = plan.run(&progress)?;

@@ -59,6 +59,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         machine: machine.clone(),
         duration_ns,
         options: simulated_options(&args.show)?,
+        rename: |name| name,
     };
     let progress = Progress::new(cli.quiet, plan.steps());
     let outcome = plan.run(&progress)?;

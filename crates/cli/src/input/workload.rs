@@ -7,9 +7,10 @@ use fairground_workload::Workload;
 
 use crate::failure::Failure;
 
-/// Whether an argument means a file: it names a directory, ends in `.toml`, or is there.
+/// Whether an argument means a file: it begins like a path, ends in `.toml`, or is there.
 fn is_file(argument: &str) -> bool {
-    argument.contains('/') || argument.ends_with(".toml") || Path::new(argument).is_file()
+    let path = ["/", "./", "../"].iter().any(|start| argument.starts_with(start));
+    path || argument.ends_with(".toml") || Path::new(argument).is_file()
 }
 
 /// Reads, parses and checks.

@@ -4,7 +4,7 @@ use super::spec::{Call, Piece};
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
 use crate::limits::{CPU_MAX, PARTS_MAX, TIME_MAX_NS};
 use crate::model::{Duration, Op, Program, TaskSpec, Workload};
-use crate::units::time_text;
+use crate::units::duration_text;
 
 const CPUS: Parameter =
     Parameter { name: "cpus", default: "any", help: "the CPUs on which they may run, as in 0-3" };
@@ -27,7 +27,11 @@ pub(super) const SLEEPERS: Entry = Entry {
     arguments: "N",
     summary: "N tasks that run and sleep in turn",
     parameters: &[
-        Parameter { name: "run", default: "100us", help: "CPU time between two sleeps; 0s: none" },
+        Parameter {
+            name: "run",
+            default: "100us",
+            help: "CPU time between two sleeps, fixed or from..to; 0s: none",
+        },
         Parameter { name: "sleep", default: "400us", help: "length of each sleep" },
         Parameter { name: "nice", default: "0", help: "their nice value, -20 to 19" },
         CPUS,
@@ -54,12 +58,12 @@ pub(super) const BENCH_LOAD: Entry = Entry {
 };
 
 /// Endless loop of a run and a sleep, or what is left of it when one is 0.
-fn run_and_sleep(run_ns: u64, sleep_ns: u64) -> Program {
-    let (run, sleep) = (Op::Run(Duration::Fixed(run_ns)), Op::Sleep(Duration::Fixed(sleep_ns)));
-    match (run_ns, sleep_ns) {
-        (_, 0) => vec![Op::RunForever],
-        (0, _) => vec![Op::Loop(None, vec![sleep])],
-        _ => vec![Op::Loop(None, vec![run, sleep])],
+fn run_and_sleep(run: Duration, sleep: Duration) -> Program {
+    const NONE: Duration = Duration::Fixed(0);
+    match (run, sleep) {
+        (_, NONE) => vec![Op::RunForever],
+        (NONE, _) => vec![Op::Loop(None, vec![Op::Sleep(sleep)])],
+        _ => vec![Op::Loop(None, vec![Op::Run(run), Op::Sleep(sleep)])],
     }
 }
 
@@ -119,19 +123,19 @@ fn hogs(call: &mut Call<'_, '_>) -> Workload {
 
 fn sleepers(call: &mut Call<'_, '_>) -> Workload {
     let count = call.count("the number of sleepers", COUNT_MAX);
-    let run_ns = call.time("run", 100_000);
-    let sleep_ns = call.time("sleep", 400_000);
-    if sleep_ns == 0
+    let run = call.duration("run", 100_000);
+    let sleep = call.duration("sleep", 400_000);
+    if sleep == Duration::Fixed(0)
         && let Some(piece) = call.value("sleep")
     {
         let help = "write a time above 0, or use `hogs`".to_owned();
         call.problem(piece.span, "a sleeper must sleep".to_owned(), help);
     }
-    let mut sleeper = group("sleeper", count, run_and_sleep(run_ns, sleep_ns));
+    let mut sleeper = group("sleeper", count, run_and_sleep(run, sleep));
     sleeper.nice = nice(call);
     sleeper.cpus = call.cpus("cpus");
     let description =
-        format!("tasks that run {} and sleep {}", time_text(run_ns), time_text(sleep_ns));
+        format!("tasks that run {} and sleep {}", duration_text(run), duration_text(sleep));
     independent(description, vec![sleeper])
 }
 
@@ -187,7 +191,11 @@ fn mix_group(call: &mut Call<'_, '_>, word: &Piece<'_>) -> Option<TaskSpec> {
     let name = if nice == 0 { kind.to_owned() } else { format!("{kind}-nice{nice}") };
     let ns = |us: i64| u64::try_from(us).unwrap_or(0) * 1_000;
     let count = u32::try_from(count).unwrap_or(1);
-    let mut task = group(&name, count, run_and_sleep(ns(run_us), ns(sleep_us)));
+    let mut task = group(
+        &name,
+        count,
+        run_and_sleep(Duration::Fixed(ns(run_us)), Duration::Fixed(ns(sleep_us))),
+    );
     task.nice = nice;
     Some(task)
 }
@@ -200,7 +208,11 @@ fn bench_load(call: &mut Call<'_, '_>) -> Workload {
     let cpus = u32::try_from(cpus).unwrap_or(1);
     let task = match call.arguments.as_ref().map(|piece| piece.text) {
         Some("hogs") => group("hog", 2 * cpus, vec![Op::RunForever]),
-        Some("sleepers") => group("sleeper", 4 * cpus, run_and_sleep(100_000, 400_000)),
+        Some("sleepers") => group(
+            "sleeper",
+            4 * cpus,
+            run_and_sleep(Duration::Fixed(100_000), Duration::Fixed(400_000)),
+        ),
         other => {
             let span = call.arguments.as_ref().unwrap_or(&call.name).span.clone();
             let message = match other {

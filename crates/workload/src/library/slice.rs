@@ -25,7 +25,7 @@ pub(super) const SLICE: Entry = Entry {
         Parameter {
             name: "sleeper_run",
             default: "2us",
-            help: "CPU time of a sleeper in each round; 0s: none",
+            help: "CPU time of a sleeper in each round, fixed or from..to; 0s: none",
         },
         Parameter {
             name: "sleepers",
@@ -57,13 +57,13 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
     let count = call.count("the number of workers", COUNT_MAX / 2);
     let report_ns = call.time("report", 1_000_000_000);
     let sleep_ns = call.time("sleep", 1_000_000);
-    let run_ns = call.time("sleeper_run", SLEEPER_RUN_NS);
+    let run = call.duration("sleeper_run", SLEEPER_RUN_NS);
     if sleep_ns == 0 || report_ns == 0 {
         let help = "write a time above 0, as in `sleep=1ms`".to_owned();
         call.problem(call.name.span.clone(), "a sleep of 0 is no sleep".to_owned(), help);
     }
     let workers = workers(call, count);
-    let sleepers = sleepers(call, count.div_ceil(8), run_ns, sleep_ns);
+    let sleepers = sleepers(call, count.div_ceil(8), run, sleep_ns);
 
     // The groups: 0 the parent, then the workers, then the sleepers.
     let mut program: Vec<Op> = (1..=workers.len() + sleepers.len()).map(Op::Fork).collect();
@@ -111,10 +111,10 @@ fn workers(call: &mut Call<'_, '_>, count: u32) -> Vec<TaskSpec> {
 }
 
 /// (N+7)/8 sleepers: one group, or one each when each has a CPU of its own.
-fn sleepers(call: &mut Call<'_, '_>, count: u32, run_ns: u64, sleep_ns: u64) -> Vec<TaskSpec> {
+fn sleepers(call: &mut Call<'_, '_>, count: u32, run: Duration, sleep_ns: u64) -> Vec<TaskSpec> {
     let mut body = vec![Op::Sleep(Duration::Fixed(sleep_ns))];
-    if run_ns > 0 {
-        body.push(Op::Run(Duration::Fixed(run_ns)));
+    if run != Duration::Fixed(0) {
+        body.push(Op::Run(run));
     }
     let sleeper = |name: &str, count: u32, cpu: Option<u32>| {
         let mut sleeper = group(name, count, vec![Op::Loop(None, body.clone())]);

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::{COMMON_PARAMETERS, Entry};
 use crate::diagnostic::{Diagnostic, Source, suggestion};
 use crate::limits::TIME_MAX_NS;
-use crate::model::CpuList;
-use crate::units::{TextError, parse_cpus, parse_time};
+use crate::model::{CpuList, Duration};
+use crate::units::{TextError, parse_cpus, parse_duration, parse_time};
 
 /// A part of the specification and where it stands.
 #[derive(Clone, Debug)]
@@ -171,6 +171,11 @@ impl<'t, 's> Call<'t, 's> {
     /// A length of time by its key, ns.
     pub(super) fn time(&mut self, key: &'static str, default_ns: u64) -> u64 {
         self.converted(key, parse_time).unwrap_or(default_ns).min(TIME_MAX_NS)
+    }
+
+    /// A length of time or a range of lengths by its key.
+    pub(super) fn duration(&mut self, key: &'static str, default_ns: u64) -> Duration {
+        self.converted(key, parse_duration).unwrap_or(Duration::Fixed(default_ns))
     }
 
     pub(super) fn cpus(&mut self, key: &'static str) -> Option<CpuList> {
