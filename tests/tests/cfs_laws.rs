@@ -69,14 +69,14 @@ fn law_02_min_vruntime_is_monotone_and_not_past_the_current() {
         let mut last = [min_vruntime(&run, 0), min_vruntime(&run, 1)];
         let mut seen = 0;
         run.watch(800 * MS, |run| {
-            for cpu in 0..2 {
+            for (cpu, last) in last.iter_mut().enumerate() {
                 let min = min_vruntime(run, cpu);
                 assert!(
-                    diff(min, last[cpu]) >= 0,
+                    diff(min, *last) >= 0,
                     "{set}: min_vruntime went back at {} ns",
                     run.machine.now_ns()
                 );
-                last[cpu] = min;
+                *last = min;
                 if let Some((_, vruntime)) = current(run, cpu).filter(|(pid, _)| pids.contains(pid))
                 {
                     seen += 1;
@@ -228,7 +228,7 @@ fn law_07_a_short_sleep_changes_nothing() {
                 pulled += 1;
             }
         });
-        assert_eq!(seen > 300, true, "{set}: {seen} wake-ups seen");
+        assert!(seen > 300, "{set}: {seen} wake-ups seen");
         assert!(kept > 100, "{set}: {kept} of {seen} short sleeps, {pulled} long ones");
     }
 }
@@ -243,7 +243,7 @@ fn preemptions(wakeup_granularity_ns: u64) -> usize {
     let hog = run.named("hog");
     let tick_ns = 10 * MS;
     let slices = run.slices();
-    let off_tick = |at_ns: u64| at_ns % tick_ns != 0;
+    let off_tick = |at_ns: u64| !at_ns.is_multiple_of(tick_ns);
     slices
         .iter()
         .filter(|s| hog.contains(&s.task) && s.state == TaskState::Runnable && off_tick(s.end_ns))

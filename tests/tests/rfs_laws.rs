@@ -324,7 +324,7 @@ fn law_13_no_division_on_the_way_of_the_tick() {
     }
     let wakes = opcodes(object, "struct_ops/rfs_runnable");
     assert!(
-        wakes.iter().any(|o| divides(o)),
+        wakes.iter().any(divides),
         "a placement needs the average: the test can see a division"
     );
 }
