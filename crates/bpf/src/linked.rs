@@ -103,7 +103,7 @@ pub struct MapDef {
     pub max_entries: u32,
     /// The UAPI's `map_flags`.
     pub flags: u32,
-    /// The first content of a data section; empty elsewhere.
+    /// The first content of a data section, or of an arena's first pages; empty elsewhere.
     pub initial: Vec<u8>,
 }
 

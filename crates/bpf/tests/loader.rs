@@ -300,3 +300,13 @@ fn every_instruction_set_that_clang_writes_is_accepted_by_both_engines() {
         }
     }
 }
+
+#[test]
+fn variables_of_an_arena_are_its_first_pages() {
+    let object = Object::parse("arena.bpf.o", &compile("arena", &[])).expect("a good object");
+    assert_eq!(run_in(&object, &env(), "sum"), Ok(5 + 18));
+    assert_eq!(run_in(&object, &env(), "pages"), Ok(6), "the variables' page is taken");
+    assert_eq!(run_in(&object, &env(), "too_many"), Ok(0));
+    let second = object.global("second").expect("a variable");
+    assert_eq!((second.size, second.read_only), (24, false));
+}

@@ -9,6 +9,7 @@ use crate::instance::{InstanceConfig, InstanceError};
 use crate::layout::{Layout, Place, round8};
 use crate::linked::{MapDef, MapKind};
 use crate::memory::Memory;
+use crate::region::PAGE;
 
 pub(super) fn kind(
     def: &MapDef,
@@ -59,6 +60,11 @@ pub(super) fn kind(
         }
         MapKind::RingBuf => Kind::Ring(Ring::new(addr, u64::from(def.max_entries))),
         MapKind::PerfEventArray => Kind::PerfEvents,
-        MapKind::Arena => Kind::Arena(Arena { addr, used: vec![false; def.max_entries as usize] }),
+        MapKind::Arena => {
+            // The object's own variables stand first, as libbpf places them.
+            let own = (def.initial.len() as u64).div_ceil(PAGE);
+            let used = (0..u64::from(def.max_entries)).map(|page| page < own).collect();
+            Kind::Arena(Arena { addr, used })
+        }
     })
 }

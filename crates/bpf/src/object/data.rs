@@ -13,6 +13,9 @@ use crate::{MapDef, MapKind};
 /// Globals of the arena: clang puts variables of address space 1 here.
 const ARENA_SECTION: &str = ".addr_space.1";
 
+/// `max_entries` of an arena counts pages.
+const ARENA_PAGE_BYTES: u64 = 4096;
+
 /// What the sections of a file became.
 #[derive(Debug)]
 pub(crate) struct Places<'a> {
@@ -136,7 +139,14 @@ fn read_arena(
         let cause = LoadCause::BadMap("variables of an arena, but no arena map".into());
         return Err(Fault::at_section(&section.name, 0, cause));
     };
-    maps[arena].def.initial = section.bytes_in_memory()?;
+    let def = &mut maps[arena].def;
+    let pages = section.size.div_ceil(ARENA_PAGE_BYTES);
+    if pages > u64::from(def.max_entries) {
+        let (needs, has) = (pages, def.max_entries);
+        let text = format!("its variables need {needs} pages, `max_entries` says {has}");
+        return Err(Fault::at_symbol(&def.name, LoadCause::BadMap(text)));
+    }
+    def.initial = section.bytes_in_memory()?;
     data.insert(index, arena);
     Ok(())
 }
