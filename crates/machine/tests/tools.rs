@@ -1,0 +1,65 @@
+//! Kfuncs at work in a program: iteration, moves, timers, masks, the last task of a CPU.
+
+mod support;
+
+use fairground_machine::ExitKind;
+use fairground_workload::Op;
+use support::{MS, free_machine, lines, policy, simulate, task, workload};
+
+fn hogs(n: u32) -> fairground_workload::Workload {
+    workload(vec![task("hog", n, vec![Op::RunForever])])
+}
+
+#[test]
+fn iteration_goes_both_ways_and_moves_what_it_meets() {
+    let policy = policy("tools");
+    let log = |reverse| {
+        let set = [("reverse", reverse)];
+        let result = simulate(&free_machine(1), &policy, &set, &hogs(4), 30 * MS);
+        assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
+        result.log
+    };
+    // The first hog runs at once. The others wait, younger ones before older ones.
+    let said = |log: &[String]| -> Vec<String> {
+        log.iter().filter(|l| l.starts_with("meets") || l.starts_with("head")).cloned().collect()
+    };
+    assert_eq!(log("off")[0], "queues 0 0 -17");
+    let forward =
+        ["head 1000", "meets 1000", "head 1003", "meets 1003", "meets 1002", "meets 1001"];
+    assert_eq!(said(&log("off")), forward);
+    let backward =
+        ["head 1000", "meets 1000", "head 1003", "meets 1001", "meets 1002", "meets 1003"];
+    assert_eq!(said(&log("on")), backward);
+}
+
+#[test]
+fn a_timer_fires_on_its_cpu_at_its_time() {
+    let result = simulate(&free_machine(3), &policy("tools"), &[], &hogs(2), 30 * MS);
+    let timers: Vec<&String> = result.log.iter().filter(|l| l.starts_with("timer")).collect();
+    assert_eq!(
+        timers,
+        [
+            "timer at 700000: 0 waiting, 1 CPUs idle",
+            "timer at 1400000: 0 waiting, 1 CPUs idle",
+            "timer at 2100000: 0 waiting, 1 CPUs idle"
+        ]
+    );
+}
+
+#[test]
+fn the_last_task_of_a_cpu_is_passed_to_enqueue() {
+    let result = simulate(&free_machine(1), &policy("last"), &[], &hogs(1), 10 * MS);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
+    assert_eq!(result.log, ["last at 3000000", "last at 6000000", "last at 9000000"]);
+    insta::assert_snapshot!(lines(&result.trace, 4 * MS));
+}
+
+/// A scheduler that asked for the last task and does not dispatch it leaves the CPU idle, and the task stalls.
+#[test]
+fn a_last_task_that_is_not_dispatched_waits() {
+    let mut config = free_machine(1);
+    config.watchdog_ns = 100 * MS;
+    let result = simulate(&config, &policy("last"), &[("keep", "off")], &hogs(1), 1_000 * MS);
+    assert_eq!(result.exit.kind, ExitKind::ErrorStall);
+    assert_eq!(result.exit.message, "hog[1000] failed to run for 0.147s");
+}
