@@ -43,7 +43,10 @@ fn main() {
     if names.is_empty() {
         names = ["fifo", "cfs", "rfs"].map(str::to_owned).to_vec();
     }
-    println!("{:<8} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10}", "sched", "load", "of", "CPUs", "events", "best M/s", "median M/s");
+    println!(
+        "{:<8} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10}",
+        "sched", "load", "of", "CPUs", "events", "best M/s", "median M/s"
+    );
     for name in &names {
         let policy = load(name);
         for load in &LOADS {
@@ -77,7 +80,10 @@ fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
     }
     rates.sort_by(f64::total_cmp);
     let (best, median) = (rates[REPETITIONS - 1], rates[REPETITIONS / 2]);
-    println!("{name:<8} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2}", load.name);
+    println!(
+        "{name:<8} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2}",
+        load.name
+    );
 }
 
 /// Events, and the wall time of the run alone: set-up and analysis are not counted.
@@ -87,7 +93,8 @@ fn run(policy: &Policy, workload: &Workload, cpus: u32, length_ns: u64) -> (u64,
     config.check = false;
     config.cost = CostModel::preset("modern").unwrap_or_else(|e| panic!("{e}"));
     config.trace = TraceOptions { callbacks: false, ticks: false };
-    let mut machine = Machine::new(&config, policy, &[], workload).unwrap_or_else(|e| panic!("{e}"));
+    let mut machine =
+        Machine::new(&config, policy, &[], workload).unwrap_or_else(|e| panic!("{e}"));
     let start = Instant::now();
     machine.run_until(length_ns).unwrap_or_else(|e| panic!("{e}"));
     let seconds = start.elapsed().as_secs_f64();

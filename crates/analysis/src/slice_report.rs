@@ -116,6 +116,12 @@ impl SliceReport {
         ratio(0.001 * self.run_us() as f64, self.nivcsw() as f64)
     }
 
+    /// What the program means to print, ms: the mean over the workers of their slices, without truncation.
+    pub fn worker_mean_slice_ms(&self) -> Option<f64> {
+        let slice_ms = |a: &Answer| 0.001 * a.run_us as f64 / a.nivcsw.max(1) as f64;
+        ratio(self.answers.iter().map(slice_ms).sum(), self.answers.len() as f64)
+    }
+
     /// CPU time of a worker per second of wall time, µs: the program's `utime` without the stretched interval.
     pub fn utime_us_per_s(&self) -> Option<f64> {
         ratio(self.program_utime_us()? * 1e9, self.period_ns as f64)
@@ -173,6 +179,7 @@ pub fn summarize<'a>(reports: impl IntoIterator<Item = &'a SliceReport>) -> Opti
 /// The metrics of a report.
 pub const SLICE_PROGRAM: &[Metric<SliceReport>] = &[
     program_metric("program_slice", Unit::Ms, |r| r.program_slice_ms().map(Value::Float)),
+    program_metric("worker_mean_slice", Unit::Ms, |r| r.worker_mean_slice_ms().map(Value::Float)),
     program_metric("true_mean_slice", Unit::Ms, |r| r.true_slice_ms().map(Value::Float)),
     program_metric("program_utime", Unit::Us, |r| r.program_utime_us().map(Value::Float)),
     program_metric("report_period", Unit::Ms, |r| Some(Value::Float(r.period_ns as f64 / 1e6))),

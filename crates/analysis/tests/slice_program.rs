@@ -60,6 +60,7 @@ fn each_addition_truncates_in_the_way_of_the_c_program() {
     let workers = vec![(1_900, 1), (2_900, 1), (999, 1)];
     let reports = SliceReports::of(&recording(&[workers], None), UserTime::Exact);
     assert_eq!(reports.reports[0].program_slice_ms(), Some(1.0));
+    assert_eq!(reports.reports[0].worker_mean_slice_ms(), Some((1.9 + 2.9 + 0.999) / 3.0));
 }
 
 #[test]

@@ -53,9 +53,10 @@ pub(crate) fn did_you_mean<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    const SIMILAR_ENOUGH: f64 = 0.6;
+    const SIMILAR_ENOUGH: f64 = 0.5;
+    let similarity = strsim::normalized_damerau_levenshtein;
     candidates
-        .map(|c| (strsim::jaro_winkler(&name.to_lowercase(), &c.to_lowercase()), c))
+        .map(|c| (similarity(&name.to_lowercase(), &c.to_lowercase()), c))
         .filter(|(score, _)| *score > SIMILAR_ENOUGH)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, c)| c)

@@ -66,7 +66,8 @@ pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, E
         code = code.max(outcome.exit_code());
     }
     let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
-    let columns: Vec<_> = common.recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
+    let columns: Vec<_> =
+        common.recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
     document.tables.push(present::comparison_table(&columns, common.show.all));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
         let mut table = present::intervals_table(&outcome.analysis);

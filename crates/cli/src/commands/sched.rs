@@ -102,7 +102,7 @@ fn value_text(global: &Global, bytes: &[u8]) -> String {
             .find(|(_, value)| *value as u64 == number)
             .map_or(number.to_string(), |(name, _)| name.clone()),
         GlobalType::Int { bits, signed: true } if (1..64).contains(bits) => {
-            let shift = 64 - u32::from(*bits);
+            let shift = 64 - *bits;
             (((number << shift) as i64) >> shift).to_string()
         }
         GlobalType::Int { signed: true, .. } => (number as i64).to_string(),

@@ -1,5 +1,7 @@
 //! What the tests of the binary have in common.
 
+#![allow(dead_code)] // Each test file uses a part of it.
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
