@@ -3,8 +3,8 @@
 mod support;
 
 use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
-use fairground_trace::{EventKind, TaskId, Trace};
-use fairground_workload::{Op, Role, Workload};
+use fairground_trace::{CallbackKind, EventKind, TaskId, Trace};
+use fairground_workload::{Op, Pipe, Role, Workload};
 use support::{MS, cpus, free_machine, object, policy, run, simulate, sleep, task, workload};
 
 /// CPU time per task between two times, from the switches.
@@ -317,4 +317,28 @@ fn a_program_learns_of_the_kernel_that_it_runs_on() {
         assert_eq!(result.log[5], "weight 305 cpus 1 now 50000000");
         assert_eq!(result.log[6], format!("jiffies {} on CPU 1", 50 * hz / 1000));
     }
+}
+
+/// The client wakes the server and then calls for sleep, which it reaches 10 us later: by then the server has answered.
+#[test]
+fn a_wake_up_before_the_task_sleeps_is_not_lost() {
+    let on = |name, cpu, body| {
+        let mut spec = task(name, 1, vec![Op::Loop(None, body)]);
+        spec.cpus = Some(cpus(cpu, cpu));
+        spec
+    };
+    let mut w = workload(vec![
+        on("server", 0, vec![Op::PipeRead(0, 1), Op::PipeWrite(1, 1)]),
+        on("client", 1, vec![Op::PipeWrite(0, 1), Op::PipeRead(1, 1), run(1_000)]),
+    ]);
+    w.pipes = vec![
+        Pipe { name: "request".to_owned(), capacity: 4096 },
+        Pipe { name: "answer".to_owned(), capacity: 4096 },
+    ];
+    let mut config = free_machine(2);
+    config.cost.wakeup_ns = 10_000;
+    let result = simulate(&config, &policy("probe"), &[], &w, 10 * MS);
+    let spared = result.counters.wakeups - result.counters.callbacks(CallbackKind::Runnable);
+    assert!(spared > 300, "woken before they slept: {spared}");
+    assert!(result.counters.wakeups > 500, "{}", result.counters.wakeups);
 }
