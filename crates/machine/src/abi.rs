@@ -1,5 +1,5 @@
 //! Numbers of the sched_ext interface, as `include/linux/sched/ext.h`, `kernel/sched/ext.c` and `kernel/sched/sched.h` of
-//! Linux 6.12 define them. The same table feeds the simulated kernel's BTF ([`crate::layout`]).
+//! Linux 6.12 define them. The same table feeds the simulated kernel's BTF.
 
 /// `SCX_SLICE_DFL`: the slice of a task whose slice nobody set, ns.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
