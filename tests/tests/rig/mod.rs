@@ -8,6 +8,9 @@
 )]
 #![allow(dead_code, reason = "each test program uses its part of the bench")]
 
+pub mod callbacks;
+pub mod rfs;
+
 use std::collections::BTreeMap;
 
 use fairground_bpf::Object;

@@ -1,0 +1,325 @@
+//! A scheduler without a machine: the test plays the kernel of one CPU and calls the callbacks of the compiled object itself,
+//! in the order of `kernel/sched/ext.c`. So it can do what no workload does at will: stop a waiting task, or look at the
+//! scheduler's state after each single operation.
+
+use std::sync::Arc;
+
+use fairground_bpf::{
+    Engine, Env, Field, FuncRef, Global, Host, HostFn, Image, Instance, InstanceConfig, Memory,
+    Object, StructOps, TargetTypes, Trap,
+};
+
+use super::diff;
+
+/// Offsets in this kernel's `task_struct`; others than the machine's.
+const SLICE: u64 = 0;
+const DSQ_VTIME: u64 = 8;
+const SUM_EXEC: u64 = 32;
+const PID: u64 = 40;
+const STATIC_PRIO: u64 = 48;
+const NR_CPUS_ALLOWED: u64 = 56;
+const TASK_BYTES: u64 = 128;
+const MAX_TASKS: u32 = 256;
+
+/// `SCX_SLICE_INF`.
+const SLICE_INF: u64 = u64::MAX;
+/// `SCX_ENQ_WAKEUP`, and `SCX_DEQ_SLEEP`.
+const BY_WAKEUP: u64 = 1;
+const BY_SLEEP: u64 = 1;
+/// `SCX_DSQ_ITER_REV`.
+const FROM_THE_END: u64 = 1 << 16;
+
+/// The guest address of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Task(u64);
+
+/// What kfuncs see: a clock and one queue.
+#[derive(Debug, Default)]
+pub struct OneCpu {
+    now_ns: u64,
+    waiting: Vec<u64>,
+    next: Option<u64>,
+    kicks: u32,
+    iter: Option<u64>,
+}
+
+impl OneCpu {
+    /// The waiting task with the smallest (or largest) key, the first in order of arrival among equals.
+    fn end_of_queue(&self, mem: &Memory, last: bool) -> Result<Option<u64>, Trap> {
+        let mut best: Option<(u64, u64)> = None;
+        for &task in &self.waiting {
+            let key = mem.load_u64(task + DSQ_VTIME)?;
+            let ahead = |(_, other): (u64, u64)| {
+                if last { diff(key, other) >= 0 } else { diff(key, other) < 0 }
+            };
+            if best.is_none_or(ahead) {
+                best = Some((task, key));
+            }
+        }
+        Ok(best.map(|(task, _)| task))
+    }
+}
+
+impl Host for OneCpu {
+    fn random_u32(&mut self) -> u32 {
+        panic!("the schedulers of this house do not throw dice")
+    }
+
+    fn print(&mut self, line: &str) {
+        panic!("an unexpected line: {line}")
+    }
+
+    fn timer_start(&mut self, _: u64, _: FuncRef, _: [u64; 5], _: u64, _: u64) -> i64 {
+        panic!("the schedulers of this house have no timers")
+    }
+
+    fn timer_cancel(&mut self, _: u64) -> i64 {
+        panic!("the schedulers of this house have no timers")
+    }
+}
+
+type Kfunc = (&'static str, HostFn<OneCpu>);
+
+const KFUNCS: [Kfunc; 14] = [
+    ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
+    ("scx_bpf_task_cpu", |_, _, _| Ok(0)),
+    ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
+    ("scx_bpf_create_dsq", |_, _, _| Ok(0)),
+    ("scx_bpf_kick_cpu", |k, _, _| {
+        k.kicks += 1;
+        Ok(0)
+    }),
+    ("scx_bpf_dsq_insert", |_, _, _| Err(Trap::host("no task goes to the local queue here"))),
+    ("scx_bpf_dsq_insert_vtime", |k, mem, [task, _, slice_ns, vtime, _]| {
+        mem.store_u64(task + DSQ_VTIME, vtime)?;
+        mem.store_u64(task + SLICE, slice_ns)?;
+        k.waiting.push(task);
+        Ok(0)
+    }),
+    ("scx_bpf_dsq_move_to_local", |k, mem, _| {
+        k.next = k.end_of_queue(mem, false)?;
+        k.waiting.retain(|task| Some(*task) != k.next);
+        Ok(u64::from(k.next.is_some()))
+    }),
+    ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
+    ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
+    ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
+    ("bpf_iter_scx_dsq_new", |k, mem, [_, _, flags, ..]| {
+        k.iter = k.end_of_queue(mem, flags & FROM_THE_END != 0)?;
+        Ok(0)
+    }),
+    // One step is all that a look at an end needs; a second one finds nothing.
+    ("bpf_iter_scx_dsq_next", |k, _, _| Ok(k.iter.take().unwrap_or(0))),
+    ("bpf_iter_scx_dsq_destroy", |_, _, _| Ok(0)),
+];
+
+fn types() -> TargetTypes {
+    let mut t = TargetTypes::new();
+    let (u32, s32) = (t.unsigned("unsigned int", 4), t.signed("int", 4));
+    let u64 = t.unsigned("unsigned long long", 8);
+    let boolean = t.boolean();
+    let long = t.unsigned("unsigned long", 8);
+    let bits = t.array(long, 16);
+    let cpumask = t.structure("cpumask", 128, &[Field::at("bits", 0, bits)]);
+    let cpumask = t.typedef("cpumask_t", cpumask);
+    let cpumask = t.pointer(cpumask);
+    let se = t.structure("sched_entity", 8, &[Field::at("sum_exec_runtime", 0, u64)]);
+    let scx = [("slice", 0, u64), ("dsq_vtime", 8, u64), ("weight", 16, u32), ("flags", 20, u32)];
+    let scx = t.structure("sched_ext_entity", 32, &scx.map(|(n, at, ty)| Field::at(n, at, ty)));
+    let task = [
+        ("scx", 0, scx),
+        ("se", SUM_EXEC as u32, se),
+        ("pid", PID as u32, s32),
+        ("flags", 44, u32),
+        ("static_prio", STATIC_PRIO as u32, s32),
+        ("policy", 52, u32),
+        ("nr_cpus_allowed", NR_CPUS_ALLOWED as u32, s32),
+        ("cpus_ptr", 64, cpumask),
+    ];
+    let task = task.map(|(name, at, ty)| Field::at(name, at, ty));
+    t.structure("task_struct", TASK_BYTES as u32, &task);
+    t.structure("scx_init_task_args", 8, &[Field::at("fork", 0, boolean)]);
+    t
+}
+
+/// A loaded scheduler of this house, to be instantiated any number of times.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub image: Arc<Image<OneCpu>>,
+    globals: Vec<Global>,
+    ops: StructOps,
+}
+
+pub fn load(scheduler: &str) -> Loaded {
+    let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let object = Object::parse(scheduler, builtin.object).expect("it parses");
+    let mut env = Env::new(types());
+    env.kfuncs = KFUNCS.to_vec();
+    let image = Image::new(&object, &env, Engine::Jit).unwrap_or_else(|e| panic!("{e}"));
+    Loaded { image, globals: object.globals().to_vec(), ops: object.struct_ops()[0].clone() }
+}
+
+/// A scheduler in charge of one CPU.
+#[derive(Debug)]
+pub struct Callbacks {
+    program: Instance<OneCpu>,
+    loaded: Loaded,
+    cpu: OneCpu,
+    slab: u64,
+    tasks: u64,
+    current: Option<Task>,
+}
+
+impl Callbacks {
+    /// Sets variables to numbers and calls `init`.
+    pub fn new(loaded: &Loaded, settings: &[(&str, u64)]) -> Callbacks {
+        let config = InstanceConfig { task_capacity: MAX_TASKS, ..InstanceConfig::default() };
+        let mut program = loaded.image.instantiate(&config).expect("memory");
+        let slab = program.task_slab(TASK_BYTES, MAX_TASKS).expect("memory");
+        let loaded = loaded.clone();
+        let cpu = OneCpu::default();
+        let mut one = Callbacks { program, loaded, cpu, slab, tasks: 0, current: None };
+        for (name, value) in settings {
+            let global = one.global(name).clone();
+            let bytes = &value.to_le_bytes()[..global.size as usize];
+            one.program.set_global(&global, bytes).expect("it has that size");
+        }
+        assert_eq!(one.call("init", &[]) as i32, 0, "init succeeds");
+        one
+    }
+
+    fn global(&self, name: &str) -> &Global {
+        let global = self.loaded.globals.iter().find(|g| g.name == name);
+        global.unwrap_or_else(|| panic!("the scheduler has no variable {name}"))
+    }
+
+    fn call(&mut self, callback: &str, args: &[u64]) -> u64 {
+        let function = self.loaded.ops.function(callback).expect("the scheduler has it");
+        let context = self.program.context();
+        (context.cpu, context.now_ns) = (0, self.cpu.now_ns);
+        let result = self.program.call(function, args, &mut self.cpu);
+        result.unwrap_or_else(|trap| panic!("{callback}: {trap}"))
+    }
+
+    /// A 64-bit word within a variable.
+    pub fn word(&self, name: &str, word: usize) -> u64 {
+        let at = self.program.global_address(self.global(name)).expect("it is of this object");
+        self.program.memory().load_u64(at + word as u64 * 8).expect("within the variable")
+    }
+
+    /// Overwrites it: to see that a check notices.
+    pub fn set_word(&mut self, name: &str, word: usize, value: u64) {
+        let at = self.program.global_address(self.global(name)).expect("it is of this object");
+        self.program.memory().store_u64(at + word as u64 * 8, value).expect("a variable");
+    }
+
+    fn load(&self, task: Task, offset: u64) -> u64 {
+        self.program.memory().load_u64(task.0 + offset).expect("a task")
+    }
+
+    fn store(&self, task: Task, offset: u64, value: u64) {
+        self.program.memory().store_u64(task.0 + offset, value).expect("a task");
+    }
+
+    fn store_u32(&self, task: Task, offset: u64, value: u32) {
+        self.program.memory().store_u32(task.0 + offset, value).expect("a task");
+    }
+
+    pub fn dsq_vtime(&self, task: Task) -> u64 {
+        self.load(task, DSQ_VTIME)
+    }
+
+    pub fn set_dsq_vtime(&mut self, task: Task, vtime: u64) {
+        self.store(task, DSQ_VTIME, vtime);
+    }
+
+    pub fn set_nice(&mut self, task: Task, nice: i8) {
+        self.store_u32(task, STATIC_PRIO, (120 + i32::from(nice)) as u32);
+    }
+
+    pub fn current(&self) -> Option<Task> {
+        self.current
+    }
+
+    /// Calls that asked this CPU to decide anew.
+    pub fn kicks(&self) -> u32 {
+        self.cpu.kicks
+    }
+
+    /// A task that has not run yet: `init_task`. It is asleep.
+    pub fn task(&mut self, nice: i8) -> Task {
+        let task = Task(self.slab + self.tasks * TASK_BYTES);
+        self.tasks += 1;
+        self.store_u32(task, PID, self.tasks as u32);
+        self.store_u32(task, NR_CPUS_ALLOWED, 1);
+        self.set_nice(task, nice);
+        let args = self.program.alloc(8, 8).expect("memory");
+        assert_eq!(self.call("init_task", &[task.0, args]) as i32, 0, "init_task succeeds");
+        task
+    }
+
+    fn join(&mut self, task: Task, flags: u64) {
+        self.call("runnable", &[task.0, flags]);
+        self.call("enqueue", &[task.0, flags]);
+    }
+
+    /// A new task becomes runnable, or one comes back after an attribute change.
+    pub fn restore(&mut self, task: Task) {
+        self.join(task, 0);
+    }
+
+    pub fn wake(&mut self, task: Task) {
+        self.join(task, BY_WAKEUP);
+    }
+
+    /// A waiting task leaves.
+    pub fn take_out(&mut self, task: Task) {
+        assert!(self.cpu.waiting.contains(&task.0), "it waits");
+        self.cpu.waiting.retain(|waiting| *waiting != task.0);
+        self.call("quiescent", &[task.0, BY_SLEEP]);
+    }
+
+    /// The current task leaves its CPU for the queue.
+    pub fn put_back(&mut self) {
+        if let Some(task) = self.current.take() {
+            self.call("stopping", &[task.0, 1]);
+            self.call("enqueue", &[task.0, 0]);
+        }
+    }
+
+    /// The current task goes to sleep.
+    pub fn sleep(&mut self) {
+        let task = self.current.take().expect("a task runs");
+        self.call("stopping", &[task.0, 0]);
+        self.call("quiescent", &[task.0, BY_SLEEP]);
+    }
+
+    /// The CPU decides: who runs now?
+    pub fn schedule(&mut self) -> Option<Task> {
+        self.cpu.next = None;
+        self.call("dispatch", &[0, self.current.map_or(0, |task| task.0)]);
+        if let Some(next) = self.cpu.next.take() {
+            self.put_back();
+            self.current = Some(Task(next));
+            self.call("running", &[next]);
+        }
+        self.current
+    }
+
+    /// Time passes; the current task, if any, runs.
+    pub fn pass(&mut self, ns: u64) {
+        self.cpu.now_ns += ns;
+        if let Some(task) = self.current {
+            // Earlier than the kernel, which does so before tick, dispatch and stopping: nothing reads it in between.
+            self.store(task, SUM_EXEC, self.load(task, SUM_EXEC) + ns);
+        }
+    }
+
+    /// A tick; whether the current task's turn is over.
+    pub fn tick(&mut self) -> bool {
+        let task = self.current.expect("a task runs");
+        self.store(task, SLICE, SLICE_INF);
+        self.call("tick", &[task.0]);
+        self.load(task, SLICE) == 0
+    }
+}
