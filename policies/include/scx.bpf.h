@@ -16,6 +16,7 @@
 
 /* Values that have not changed since 6.12 (include/linux/sched/ext.h, kernel/sched/ext.c). */
 #define SCX_SLICE_INF       (~0ULL)
+#define SCX_DSQ_GLOBAL      ((1ULL << 63) | 1)
 #define SCX_DSQ_LOCAL       ((1ULL << 63) | 2)
 #define SCX_DSQ_LOCAL_ON    ((1ULL << 63) | (1ULL << 62))
 #define SCX_ENQ_WAKEUP      1ULL

@@ -8,13 +8,13 @@ mod run;
 mod sched;
 mod workload;
 
-use std::io;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
+use crate::present;
 
 /// Does what was asked for.
 pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
@@ -27,7 +27,10 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Sched(command) => sched::sched(cli, command),
         Command::Workload(command) => workload::workload(cli, command),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut io::stdout());
+            // By way of memory: clap_complete panics when the reader of a pipe goes away.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut script);
+            present::write_stdout(&String::from_utf8_lossy(&script))?;
             Ok(ExitCode::SUCCESS)
         }
     }
