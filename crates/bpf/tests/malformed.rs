@@ -463,3 +463,20 @@ fn names_without_end() {
     }
     expect(object, "bytes of all names");
 }
+
+/// What a fuzzer once found: each ended in a panic and must end in an answer.
+#[test]
+fn crashers_of_the_past_get_an_answer() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crashers");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder is in the repository") {
+        let path = entry.expect("it can be read").path();
+        let bytes = std::fs::read(&path).expect("it can be read");
+        // Whether it is refused does not matter: some are sound objects with an odd part.
+        if let Ok(object) = fairground_bpf::Object::parse(&path.display().to_string(), &bytes) {
+            assert!(object.functions().iter().all(|function| !function.section.is_empty()));
+        }
+        seen += 1;
+    }
+    assert!(seen > 0, "no crasher was read");
+}

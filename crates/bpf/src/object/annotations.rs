@@ -32,9 +32,9 @@ fn function_at(
         .partition_point(|known| (known.place.section, known.place.start) <= (section, at));
     let function = functions.get_mut(behind.checked_sub(1)?)?;
     let place = &function.place;
-    let inside = place.section == section && at < place.start + place.bytes;
-    let slot = (at - place.start) / SLOT_BYTES;
-    inside.then_some((function, slot as usize))
+    // The last function that does not begin behind the byte may lie in an earlier section, anywhere in it.
+    let offset = at.checked_sub(place.start).filter(|_| place.section == section)?;
+    (offset < place.bytes).then_some((function, (offset / SLOT_BYTES) as usize))
 }
 
 /// Gives each CO-RE relocation to its function. One for code that belongs to no function is dropped: a linker leaves them
