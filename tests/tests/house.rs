@@ -222,7 +222,9 @@ fn versions_replace_each_other() {
             for word in words {
                 // `___v2` with three underscores is the kernel's: another version of one of its functions.
                 let flavour = word.contains("___");
-                if !flavour && ["_v2", "_enhanced", "_final"].iter().any(|s| word.ends_with(s)) {
+                if !flavour
+                    && ["_v2", "_enhanced", "_final", "_old"].iter().any(|s| word.ends_with(s))
+                {
                     broken.push(format!("{name}:{line_number}: `{word}`"));
                 }
             }

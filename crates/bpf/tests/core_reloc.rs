@@ -121,8 +121,8 @@ fn a_pointer_leads_on() {
 
 #[test]
 fn a_flavour_means_the_kernels_type() {
-    assert_eq!(read("load_old", &[(32, &12u64.to_le_bytes())]), Ok(12));
-    assert_eq!(ask(kernel(), "exists_old"), Ok(1));
+    assert_eq!(read("load_earlier", &[(32, &12u64.to_le_bytes())]), Ok(12));
+    assert_eq!(ask(kernel(), "exists_earlier"), Ok(1));
 }
 
 #[test]
