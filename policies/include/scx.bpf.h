@@ -48,12 +48,18 @@ enum { ENOMEM = 12 };
  * DOC("length of a turn"), SET("short", "1000000")). It is a plain variable, so a change counts from the next decision on.
  * UNIT: ns, bool, log2, count, enum. SET: the value in a named parameter set; a variable without one keeps its default there.
  * ALIAS: an earlier name by which it can be set too.
+ *
+ * TOPOLOGY marks an array that whoever loads the object fills before init() runs, one element for each CPU, numbers counted
+ * from 0 over the whole machine: `u32 topology_core[MAX_CPUS] TOPOLOGY("core");` and so "llc", "node", "socket". CPUs with
+ * equal numbers share the core (SMT threads), the last-level cache, the NUMA node, the socket. No kfunc tells that. All
+ * elements are 0 where nobody filled it.
  */
 #define TAG(text)                                      __attribute__((btf_decl_tag(text)))
 #define UNIT(unit)                                     TAG("unit:" unit)
 #define DOC(text)                                      TAG("doc:" text)
 #define SET(set, value)                                TAG("set:" set "=" value)
 #define ALIAS(name)                                    TAG("alias:" name)
+#define TOPOLOGY(level)                                TAG("topology:" level)
 #define TUNABLE_1(a)                                   a
 #define TUNABLE_2(a, ...)                              a TUNABLE_1(__VA_ARGS__)
 #define TUNABLE_3(a, ...)                              a TUNABLE_2(__VA_ARGS__)

@@ -7,6 +7,7 @@ use fairground_bpf::{Engine, Env, Global, Image, LoadError, Object, OpsValue, St
 
 use crate::kernel::{Kernel, Op};
 use crate::layout::{OPS_CALLBACKS, kernel_types};
+use crate::topology::{self, globals::TopologyArray};
 use crate::{abi, kfuncs, settings};
 
 /// Why an object is no scheduler for this machine.
@@ -34,6 +35,16 @@ pub enum PolicyError {
         file: String,
         /// The variables.
         names: Vec<String>,
+    },
+    /// A variable that asks for the machine's topology cannot take it.
+    #[error("{file}: global variable `{variable}`: {problem}")]
+    Topology {
+        /// The object.
+        file: String,
+        /// The variable.
+        variable: String,
+        /// What is wrong with it, and what would be right.
+        problem: String,
     },
     /// A member of the table is out of range.
     #[error("{file}: `{member}` of the `sched_ext_ops` is {value}; {problem}")]
@@ -68,6 +79,8 @@ pub struct Policy {
     pub(crate) globals: Vec<Global>,
     /// Where the program reads `CONFIG_HZ`: the machine's, not the program's.
     pub(crate) hz: Option<Global>,
+    /// Arrays that each machine fills with its topology.
+    pub(crate) topology: Vec<TopologyArray>,
 }
 
 impl fmt::Debug for Policy {
@@ -128,7 +141,9 @@ impl Policy {
         };
         let image = Image::new(object, &environment(), engine)?;
         let hz = object.configuration().into_iter().find(|value| value.name == "CONFIG_HZ");
-        Ok(Policy { name, image, ops: table, globals: object.globals().to_vec(), hz })
+        let globals = object.globals().to_vec();
+        let topology = topology::globals::find(object.name(), &globals)?;
+        Ok(Policy { name, image, ops: table, globals, hz, topology })
     }
 
     /// The scheduler's name (`sched_ext_ops.name`).

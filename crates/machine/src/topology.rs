@@ -1,5 +1,8 @@
 //! How the CPUs of a machine hang together: threads of a core, cores of a cache, caches of a node.
 
+pub(crate) mod globals;
+mod places;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,8 +22,8 @@ pub struct CpuPlace {
     pub socket: u32,
 }
 
-/// The CPUs of a machine. Threads of a core have adjacent numbers, as in a virtual machine (firmware on real x86 machines
-/// often numbers the second threads after all first ones).
+/// The CPUs of a machine. In the short form threads of a core have adjacent numbers, as in a virtual machine (firmware on real
+/// x86 machines often numbers the second threads after all first ones: [`Topology::from_places`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     cpus: u32,
@@ -35,7 +38,7 @@ pub struct Topology {
 /// Why a text names no topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` names no topology: {problem}; give a number of CPUs (`8`) or sockets x cores x threads (`2x4x2`), 1 to {} CPUs in all",
+    "`{text}` names no topology: {problem}; give a number of CPUs (`8`) or sockets x cores x threads (`2x4x2`; `8x1x1,nodes=1` puts all sockets in one node), 1 to {} CPUs in all",
     abi::MAX_CPUS
 )]
 pub struct TopologyError {
@@ -155,6 +158,11 @@ impl FromStr for Topology {
             }
             part.parse().map_err(|_| wrong(format!("{part} is too large")))
         };
+        if let Some((sockets, nodes)) = text.split_once(",nodes=") {
+            let topology: Topology =
+                sockets.parse().map_err(|e: TopologyError| wrong(e.problem))?;
+            return topology.with_nodes(number(nodes)?).map_err(|e| wrong(e.problem));
+        }
         let parts: Vec<&str> = text.split('x').collect();
         let topology = match parts[..] {
             [cpus] => match number(cpus)? {

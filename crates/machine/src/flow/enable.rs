@@ -93,6 +93,7 @@ impl Machine {
         machine.intern_labels()?;
         machine.write_fixtures().map_err(MachineError::Memory)?;
         machine.preset_hz(config).map_err(MachineError::Memory)?;
+        machine.preset_topology(config)?;
         Ok(machine)
     }
 
@@ -152,6 +153,17 @@ impl Machine {
             }
             None => Ok(()),
         }
+    }
+
+    /// Who shares a core, a cache, a node and a socket, for the program that asks for it.
+    fn preset_topology(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
+        for array in &self.policy.topology {
+            let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
+            self.program
+                .set_global(&self.policy.globals[array.global], &bytes)
+                .map_err(MachineError::Memory)?;
+        }
+        Ok(())
     }
 
     /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of the root cgroup.

@@ -21,6 +21,11 @@ pub(crate) fn policy(name: &str) -> Policy {
 
 /// Compiles a fixture.
 pub(crate) fn object(name: &str) -> Object {
+    object_with(name, &[])
+}
+
+/// Compiles a fixture with macros defined (`-DNAME=VALUE`).
+pub(crate) fn object_with(name: &str, defines: &[&str]) -> Object {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = dir.join(format!("tests/fixtures/{name}.bpf.c"));
     let binary = std::env::current_exe().expect("a test has a path");
@@ -34,6 +39,7 @@ pub(crate) fn object(name: &str) -> Object {
         .arg(dir.join("../../policies/include"))
         .arg("-I")
         .arg(dir.join("tests/fixtures"))
+        .args(defines)
         .arg("-c")
         .arg(&source)
         .arg("-o")
