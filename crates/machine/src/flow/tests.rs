@@ -17,6 +17,7 @@ fn core_only() -> Policy {
         ops: OpsTable::empty(),
         globals: Vec::new(),
         hz: None,
+        topology: Vec::new(),
     }
 }
 

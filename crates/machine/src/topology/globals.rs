@@ -11,8 +11,10 @@ use crate::PolicyError;
 /// What starts the text of a tag.
 const PREFIX: &str = "topology:";
 
-/// The levels by the name in the tag, and the number of a CPU's place.
-const LEVELS: [(&str, fn(&CpuPlace) -> u32); 4] = [
+/// The name of a level in the tag, and the number of a place in it.
+type Level = (&'static str, fn(&CpuPlace) -> u32);
+
+const LEVELS: [Level; 4] = [
     ("core", |place| place.core),
     ("llc", |place| place.llc),
     ("node", |place| place.node),
