@@ -24,6 +24,7 @@
 #define SCX_ENQ_PREEMPT     (1ULL << 32)
 #define SCX_ENQ_REENQ       (1ULL << 40)
 #define SCX_DEQ_SLEEP       1ULL
+#define SCX_TASK_QUEUED     1U
 #define SCX_WAKE_FORK       4ULL
 #define SCX_WAKE_SYNC       16ULL
 #define SCX_KICK_IDLE       1ULL

@@ -244,6 +244,14 @@ impl<H: Host> Instance<H> {
         self.insns
     }
 
+    /// Divisions and remainders among [`Instance::insns`]: the instructions that cost a processor tens of cycles. Both engines
+    /// count the same.
+    #[inline]
+    pub fn divisions(&self) -> u64 {
+        // SAFETY: the control block lives as long as the instance.
+        unsafe { (*self.vm).divisions }
+    }
+
     /// Guest memory.
     #[inline]
     pub fn memory(&self) -> &Memory {

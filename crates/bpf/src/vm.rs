@@ -32,6 +32,8 @@ pub(crate) struct Vm {
     pub(crate) entry_sp: u64,
     /// Instructions that the call may still execute; negative is out of fuel.
     pub(crate) fuel: i64,
+    /// Divisions and remainders executed since the instance was made.
+    pub(crate) divisions: u64,
     /// Guest stack pointer (r10) of the next function that a helper calls back.
     pub(crate) sp: u64,
     /// Set by the host before a call.

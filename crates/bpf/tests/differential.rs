@@ -314,6 +314,7 @@ fn maps() -> Vec<MapDef> {
 struct Seen {
     result: Result<u64, (TrapKind, String, Option<usize>)>,
     insns: Option<u64>,
+    divisions: Option<u64>,
     memory: Vec<Vec<u8>>,
     host: Recorder,
 }
@@ -327,6 +328,7 @@ fn observe(functions: &[Function], engine: Engine) -> Seen {
     instance.context().now_ns = 123_456_789_012;
     let result = instance.call(0, &[3, 1 << 40], &mut host);
     let insns = result.is_ok().then(|| instance.insns());
+    let divisions = result.is_ok().then(|| instance.divisions());
     let mut memory = Vec::new();
     for (index, map) in maps().iter().enumerate() {
         for key in 0..6u32 {
@@ -343,7 +345,7 @@ fn observe(functions: &[Function], engine: Engine) -> Seen {
         let store = matches!(trap.kind(), TrapKind::NullStore { .. } | TrapKind::WildStore { .. });
         (trap.kind().clone(), place.function.clone(), (!store).then_some(place.insn))
     });
-    Seen { result, insns, memory, host }
+    Seen { result, insns, divisions, memory, host }
 }
 
 proptest! {

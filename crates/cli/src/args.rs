@@ -71,7 +71,7 @@ pub(crate) enum Command {
 /// The scheduler's side.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SchedArgs {
-    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), or an object file (`./mine.bpf.o`). Several with commas
+    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), or its source (`./mine.bpf.c`). Several with commas
     #[arg(long, value_delimiter = ',', default_value = "cfs")]
     pub(crate) sched: Vec<String>,
 
@@ -235,8 +235,11 @@ pub(crate) enum SchedCommand {
     List,
     /// A scheduler's tunables, features, parameter sets and size
     Show {
-        /// A name or an object file
+        /// A name, an object file or a source
         sched: String,
+        /// Also count what its program executes on a context switch, a wake-up and a tick
+        #[arg(long)]
+        cost: bool,
     },
     /// Compile a scheduler written in BPF C to an object file
     Build {

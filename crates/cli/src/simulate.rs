@@ -6,7 +6,7 @@ use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
 use crate::failure::Failure;
-use crate::input::Scheduler;
+use crate::input::{Scheduler, Sizes};
 use crate::progress::Progress;
 
 /// What to run.
@@ -39,6 +39,8 @@ pub(crate) struct Outcome {
     pub(crate) scheduler: String,
     /// Every setting, those of the parameter set included, in order.
     pub(crate) settings: Vec<Setting>,
+    /// How large the scheduler's object is.
+    pub(crate) sizes: Sizes,
     /// The trace, and how the scheduler's time in charge ended.
     pub(crate) result: RunResult,
     /// The figures.
@@ -78,6 +80,7 @@ impl Plan<'_> {
         Ok(Outcome {
             label: self.label,
             scheduler: self.scheduler.label.clone(),
+            sizes: self.scheduler.sizes,
             settings,
             result,
             analysis,

@@ -2,6 +2,39 @@
 
 use fairground_trace::CallbackKind;
 
+/// A path through the kernel on which a scheduler's program is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// A switch between different tasks, the idle task included: from leaving the one to choosing the other.
+    Switch,
+    /// A pass of `__schedule` after which the same task goes on.
+    Repick,
+    /// A wake-up: choosing the CPU, and enqueueing.
+    Wakeup,
+    /// A timer tick.
+    Tick,
+}
+
+impl Path {
+    /// Every path, in the order of their numbers.
+    pub const ALL: [Path; 4] = [Path::Switch, Path::Repick, Path::Wakeup, Path::Tick];
+}
+
+/// What the scheduler's program executed on one path, over a whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCost {
+    /// How often the path was taken.
+    pub times: u64,
+    /// Instructions, all times together.
+    pub insns: u64,
+    /// The most instructions of one time.
+    pub insns_max: u64,
+    /// Divisions and remainders among them, all times together.
+    pub divisions: u64,
+    /// The most of one time.
+    pub divisions_max: u64,
+}
+
 /// Counts of one run. Each is a count of what the simulated kernel did, not an estimate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -28,6 +61,7 @@ pub struct Counters {
     /// Steps of the simulation (queue entries handled).
     pub steps: u64,
     callbacks: [u64; CallbackKind::ALL.len()],
+    paths: [PathCost; Path::ALL.len()],
 }
 
 impl Counters {
@@ -36,7 +70,22 @@ impl Counters {
         self.callbacks[kind as usize]
     }
 
+    /// What the scheduler's program cost on a path.
+    pub fn path(&self, path: Path) -> PathCost {
+        self.paths[path as usize]
+    }
+
     pub(crate) fn count_callback(&mut self, kind: CallbackKind) {
         self.callbacks[kind as usize] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn count_path(&mut self, path: Path, insns: u64, divisions: u64) {
+        let cost = &mut self.paths[path as usize];
+        cost.times += 1;
+        cost.insns += insns;
+        cost.insns_max = cost.insns_max.max(insns);
+        cost.divisions += divisions;
+        cost.divisions_max = cost.divisions_max.max(divisions);
     }
 }

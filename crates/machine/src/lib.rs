@@ -33,7 +33,7 @@ mod topology;
 
 pub use config::{MachineConfig, TraceOptions};
 pub use cost::{CostError, CostModel, CostParameter};
-pub use counters::Counters;
+pub use counters::{Counters, Path, PathCost};
 pub use error::MachineError;
 pub use exit::{Exit, ExitKind};
 pub use fairground_bpf::{Engine, NullLoads};

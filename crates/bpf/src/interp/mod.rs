@@ -2,7 +2,7 @@
 
 mod alu;
 
-use crate::decode::{MAX_MAY_GOTO, Op, Rmw, Src};
+use crate::decode::{Alu, MAX_MAY_GOTO, Op, Rmw, Src};
 use crate::env::Host;
 use crate::exec::{self, Call};
 use crate::image::Image;
@@ -106,6 +106,11 @@ impl<H: Host> Frame<'_, H> {
                 return Err(Trap::new(TrapKind::Poison(self.image.poison(self.function, pc))));
             }
             Op::Tail => unreachable!("decoding refused every way into a second slot"),
+            Op::Alu { op: Alu::Div | Alu::SDiv | Alu::Mod | Alu::SMod, .. } => {
+                // SAFETY: by the contract of `run`.
+                unsafe { (*self.vm).divisions += 1 };
+                alu::apply(op, &mut self.r);
+            }
             Op::Alu { .. }
             | Op::Neg { .. }
             | Op::MovSx { .. }

@@ -1,10 +1,13 @@
 //! Arithmetic.
 
+use std::mem::offset_of;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::translate::Translator;
 use crate::decode::{Alu, Op, Src};
+use crate::vm::Vm;
 
 impl Translator<'_, '_> {
     /// Translates an operation on registers alone.
@@ -78,6 +81,7 @@ impl Translator<'_, '_> {
 
     /// Division by zero gives 0, the remainder of it the dividend; the most negative number divided by -1 is itself.
     fn divide(&mut self, op: Alu, left: Value, right: Value, src: Src) -> Value {
+        self.count_division();
         let signed = matches!(op, Alu::SDiv | Alu::SMod);
         let quotient = matches!(op, Alu::Div | Alu::SDiv);
         let ty = self.b.func.dfg.value_type(left);
@@ -111,6 +115,13 @@ impl Translator<'_, '_> {
             if quotient { self.b.ins().sdiv(left, safe) } else { self.b.ins().srem(left, safe) };
         let value = self.b.ins().select(none, of_zero, value);
         self.b.ins().select(minus, negated, value)
+    }
+
+    fn count_division(&mut self) {
+        let at = offset_of!(Vm, divisions);
+        let counted = self.load_vm(types::I64, at);
+        let counted = self.b.ins().iadd_imm_s(counted, 1);
+        self.store_vm(counted, at);
     }
 
     fn divide_unsigned(&mut self, quotient: bool, left: Value, right: Value) -> Value {

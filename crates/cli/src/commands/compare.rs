@@ -69,6 +69,7 @@ pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, E
     let columns: Vec<_> =
         common.recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
     document.tables.push(present::comparison_table(&columns, common.show.all));
+    document.tables.push(present::policy_table(&outcomes));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
         let mut table = present::intervals_table(&outcome.analysis);
         if let Some(table) = &mut table {

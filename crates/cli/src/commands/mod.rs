@@ -2,6 +2,7 @@
 
 mod analyze;
 mod compare;
+mod policy_cost;
 mod replay;
 mod reproduce;
 mod run;

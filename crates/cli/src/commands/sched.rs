@@ -1,21 +1,22 @@
 //! `sched list|show|build`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 
 use fairground_bpf::{Global, GlobalType, Object};
 use fairground_report::{Cell, Column, Document, Table};
 
-use crate::args::{Cli, SchedCommand};
+use super::policy_cost::cost_table;
+use crate::args::{Cli, EngineArg, SchedCommand};
 use crate::failure::Failure;
-use crate::input::{find_object, parameter_sets};
+use crate::input::{Scheduler, compile_scheduler, find_object, parameter_sets, split_set};
 use crate::present;
 
 pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failure> {
     match command {
         SchedCommand::List => list(cli)?,
-        SchedCommand::Show { sched } => show(cli, sched)?,
+        SchedCommand::Show { sched, cost } => show(cli, sched, *cost)?,
         SchedCommand::Build { source, output } => build(source, output.as_deref())?,
     }
     Ok(ExitCode::SUCCESS)
@@ -44,12 +45,18 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     present::print(&document, cli.format)
 }
 
-fn show(cli: &Cli, name: &str) -> Result<(), Failure> {
+fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
+    // Loading checks the parameter set, if one is named; what is shown of the object is the same for all.
+    let scheduler = Scheduler::load(spec, EngineArg::Jit)?;
+    let (name, _) = split_set(spec);
     let object = find_object(name)?;
     let mut document = Document::new(name);
     document.tables.push(tunables_table(&object));
     document.tables.push(callbacks_table(&object));
     document.tables.push(sections_table(&object));
+    if cost {
+        document.tables.push(cost_table(&scheduler)?);
+    }
     present::print(&document, cli.format)
 }
 
@@ -139,46 +146,14 @@ fn sections_table(object: &Object) -> Table {
     table
 }
 
-/// Compiles with the headers that fairground's own schedulers use.
+/// Compiles a source to an object file, and checks that it loads as an object.
 fn build(source: &Path, output: Option<&Path>) -> Result<(), Failure> {
-    let name = source.display().to_string();
-    let Some(stem) = name.strip_suffix(".bpf.c") else {
-        return Err(Failure::new(format_args!(
-            "{name}: the source of a scheduler is called NAME.bpf.c"
-        )));
+    let output = match output {
+        Some(output) => output.to_owned(),
+        None => source.with_extension("o"),
     };
-    let output = output.map_or_else(|| PathBuf::from(format!("{stem}.bpf.o")), Path::to_owned);
-    let headers = std::env::temp_dir().join(format!("fairground-headers-{}", std::process::id()));
-    let result = compile(source, &output, &headers);
-    // Left-over headers in the temporary directory harm nobody: a failure to remove them is not the user's.
-    let _ = fs::remove_dir_all(&headers);
-    result?;
+    compile_scheduler(source, &output)?;
     let bytes = fs::read(&output).map_err(|e| Failure::io(output.display(), &e))?;
     Object::parse(&output.display().to_string(), &bytes).map_err(Failure::new)?;
     present::write_stdout(&format!("{}\n", output.display()))
-}
-
-fn compile(source: &Path, output: &Path, headers: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(headers).map_err(|e| Failure::io(headers.display(), &e))?;
-    for (name, text) in fairground_policies::HEADERS {
-        fs::write(headers.join(name), text).map_err(|e| Failure::io(name, &e))?;
-    }
-    let clang = fairground_policies::find_clang().map_err(Failure::new)?;
-    let status = Command::new(&clang)
-        .args(fairground_policies::CLANG_FLAGS)
-        .arg("-I")
-        .arg(headers)
-        .arg("-c")
-        .arg(source)
-        .arg("-o")
-        .arg(output)
-        .status()
-        .map_err(|e| Failure::io(&clang, &e))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Failure::new(format_args!(
-        "{}: clang did not compile it; its messages stand above",
-        source.display()
-    )))
 }

@@ -1,14 +1,16 @@
 //! From what was typed to checked values. After this nobody asks "was it set?".
 
+mod build;
 mod machine;
 mod recording;
 mod scheduler;
 mod settings;
 mod workload;
 
+pub(crate) use build::compile_scheduler;
 pub(crate) use machine::machine_config;
 pub(crate) use recording::read_recording;
-pub(crate) use scheduler::{Scheduler, find_object, parameter_sets};
+pub(crate) use scheduler::{Scheduler, Sizes, find_object, parameter_sets, split_set};
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
 pub(crate) use workload::find_workload;
 

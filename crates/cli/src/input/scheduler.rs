@@ -7,6 +7,7 @@ use std::path::Path;
 use fairground_bpf::Object;
 use fairground_machine::{Engine, Policy, Setting};
 
+use super::build::{SOURCE_END, object_of_source};
 use crate::args::EngineArg;
 use crate::failure::{Failure, did_you_mean};
 
@@ -17,9 +18,33 @@ pub(crate) struct Scheduler {
     pub(crate) label: String,
     /// The compiled policy.
     pub(crate) policy: Policy,
+    /// How large its object is.
+    pub(crate) sizes: Sizes,
     /// What its parameter set sets.
     pub(crate) settings: Vec<Setting>,
 }
+
+/// How large an object is, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Instructions of all functions.
+    pub(crate) code_bytes: u64,
+    /// Every other section but the type information: constants, variables, map definitions, the callback table.
+    pub(crate) data_bytes: u64,
+}
+
+impl Sizes {
+    fn of(object: &Object) -> Sizes {
+        let code_bytes = object.functions().iter().map(|f| f.slots as u64 * BYTES_PER_SLOT).sum();
+        let is_code = |section: &str| object.functions().iter().any(|f| f.section == section);
+        let is_btf = |section: &str| section.starts_with(".BTF");
+        let data = object.sections().iter().filter(|s| !is_code(&s.name) && !is_btf(&s.name));
+        Sizes { code_bytes, data_bytes: data.map(|section| section.size).sum() }
+    }
+}
+
+/// The size of a BPF instruction slot.
+const BYTES_PER_SLOT: u64 = 8;
 
 /// Parameter sets by name: what each sets, in the order of the object's variables.
 pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
@@ -27,10 +52,7 @@ pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
 impl Scheduler {
     /// Loads `NAME`, `NAME@SET`, or a file (`@SET` works there too).
     pub(crate) fn load(spec: &str, engine: EngineArg) -> Result<Self, Failure> {
-        let (name, set) = match spec.rsplit_once('@') {
-            Some((name, set)) if !Path::new(spec).exists() => (name, Some(set)),
-            _ => (spec, None),
-        };
+        let (name, set) = split_set(spec);
         let object = find_object(name)?;
         let settings = match set {
             None => Vec::new(),
@@ -46,17 +68,26 @@ impl Scheduler {
         };
         let policy =
             Policy::load(&object, engine).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
-        Ok(Self { label: spec.to_owned(), policy, settings })
+        Ok(Self { label: spec.to_owned(), policy, sizes: Sizes::of(&object), settings })
     }
 }
 
-/// The object of a scheduler: one that comes with fairground, or a file.
+/// `NAME@SET` in its parts; a file may have an `@` in its name.
+pub(crate) fn split_set(spec: &str) -> (&str, Option<&str>) {
+    match spec.rsplit_once('@') {
+        Some((name, set)) if !Path::new(spec).exists() => (name, Some(set)),
+        _ => (spec, None),
+    }
+}
+
+/// The object of a scheduler: one that comes with fairground, an object file, or a source that is compiled now.
 pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
     if let Some(policy) = fairground_policies::get(name) {
         let file = format!("{name}.bpf.o");
         return Object::parse(&file, policy.object).map_err(Failure::new);
     }
-    if !name.contains('/') && !name.ends_with(".o") && !Path::new(name).is_file() {
+    let is_file_name = name.contains('/') || name.ends_with(".o") || name.ends_with(SOURCE_END);
+    if !is_file_name && !Path::new(name).is_file() {
         let names = fairground_policies::all().iter().map(|p| p.name);
         let help = match did_you_mean(name, names) {
             Some(near) => format!(
@@ -65,6 +96,9 @@ pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
             None => format!("`fairground sched list` names them; a file is given as ./{name}"),
         };
         return Err(Failure::new(format_args!("there is no scheduler `{name}`")).help(help));
+    }
+    if name.ends_with(SOURCE_END) {
+        return object_of_source(name);
     }
     let bytes = fs::read(name).map_err(|e| Failure::io(name, &e))?;
     Object::parse(name, &bytes).map_err(Failure::new)

@@ -4,6 +4,7 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
+use crate::Path;
 use crate::abi::{self, deq, enq};
 use crate::cpuset::CpuMask;
 use crate::kernel::{Op, Slot, write_mask};
@@ -105,7 +106,7 @@ impl Machine {
     /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running` of the
     /// next. The stopper itself takes no time and is not in the trace.
     fn leave_forbidden_cpu(&mut self, cpu: u32, slot: Slot) -> Step {
-        let before = self.program.insns();
+        let meter = self.meter();
         self.kernel.counters.affinity_moves += 1;
         self.put_prev(cpu, slot, false)?;
         let mem = self.program.memory();
@@ -117,7 +118,7 @@ impl Machine {
         let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;
         let next = self.pick_after_stop(cpu)?;
-        let insns = self.program.insns() - before;
+        let insns = self.book(Path::Switch, meter);
         let prev = self.kernel.task(slot).id;
         let next = next.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
         self.kernel.emit(

@@ -3,7 +3,15 @@
 use fairground_trace::{EventKind, TaskId};
 
 use super::{Machine, Step};
+use crate::Path;
 use crate::kernel::{Op, Slot};
+
+/// The program's counts at the start of a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    insns: u64,
+    divisions: u64,
+}
 
 impl Machine {
     /// `SCX_HAS_OP`: whether the scheduler has a callback, and is in charge.
@@ -91,6 +99,21 @@ impl Machine {
             self.kernel.print_line(&text);
         }
         self.kernel.error(text);
+    }
+
+    /// Begins to measure what the scheduler's program executes.
+    #[inline]
+    pub(crate) fn meter(&self) -> Meter {
+        Meter { insns: self.program.insns(), divisions: self.program.divisions() }
+    }
+
+    /// Instructions since `meter`, booked on a path.
+    #[inline]
+    pub(crate) fn book(&mut self, path: Path, meter: Meter) -> u64 {
+        let insns = self.program.insns() - meter.insns;
+        let divisions = self.program.divisions() - meter.divisions;
+        self.kernel.counters.count_path(path, insns, divisions);
+        insns
     }
 
     /// Runs a step on a CPU and returns how many instructions the scheduler executed in it.

@@ -3,6 +3,7 @@
 use fairground_trace::{EventKind, TaskInfo, TaskState};
 
 use super::{Machine, Step};
+use crate::Path;
 use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
@@ -17,7 +18,7 @@ impl Machine {
     /// `select_cpu` (with `SCX_WAKE_FORK`), `runnable`, `enqueue`.
     pub(crate) fn fork(&mut self, parent: Option<Slot>, actor: ActorId) -> Step {
         let this = self.kernel.this_cpu;
-        let before = self.program.insns();
+        let meter = self.meter();
         let slot = self.new_task(parent, actor)?;
         if !self.init_task(slot)? {
             return Ok(());
@@ -38,7 +39,7 @@ impl Machine {
         }
         self.mark_runnable(slot)?;
         self.activate_woken(slot, enq::INITIAL | enq::NOCLOCK)?;
-        let insns = self.program.insns() - before;
+        let insns = self.book(Path::Wakeup, meter);
         self.kernel.counters.wakeups += 1;
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;

@@ -2,8 +2,10 @@
 
 use fairground_trace::{EventKind, TaskId, TaskState};
 
+use super::call::Meter;
 use super::enqueue::Sticky;
 use super::{Machine, Step};
+use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::kernel::{Op, Slot};
 use crate::layout::offsets;
@@ -25,7 +27,7 @@ impl Machine {
     /// is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
-        let before = self.program.insns();
+        let meter = self.meter();
         let prev = self.kernel.cpus[cpu as usize].curr;
         let mut prev_state = TaskState::Runnable;
         if let (Some(slot), Some(state)) = (prev, blocks) {
@@ -40,14 +42,14 @@ impl Machine {
         };
         // Requests that came up during the pass are met by it (`clear_tsk_need_resched`).
         if next != prev {
-            let again = self.switch(cpu, prev, prev_state, next, before)?;
+            let again = self.switch(cpu, prev, prev_state, next, meter)?;
             self.kernel.rq(cpu).need_resched = again;
         } else {
             self.kernel.rq(cpu).need_resched = false;
             if next.is_none() {
                 self.refresh_idle(cpu);
             }
-            let insns = self.program.insns() - before;
+            let insns = self.book(Path::Repick, meter);
             let ns = self.policy_ns(insns);
             self.kernel.charge(cpu, ns);
         }
@@ -161,7 +163,7 @@ impl Machine {
         prev: Option<Slot>,
         prev_state: TaskState,
         next: Option<Slot>,
-        before: u64,
+        meter: Meter,
     ) -> Step<bool> {
         let again = match prev {
             Some(slot) => self.put_prev(cpu, slot, next.is_none())?,
@@ -175,7 +177,7 @@ impl Machine {
             None => self.update_idle(cpu, true),
         }
         let now = self.kernel.now_ns;
-        let insns = self.program.insns() - before;
+        let insns = self.book(Path::Switch, meter);
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, prev, prev_state)?;
         if let Some(slot) = prev {

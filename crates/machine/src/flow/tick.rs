@@ -3,6 +3,7 @@
 use fairground_trace::EventKind;
 
 use super::{Machine, Step};
+use crate::Path;
 use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, agenda};
 
@@ -39,9 +40,9 @@ impl Machine {
         let Some(slot) = self.kernel.cpus[cpu as usize].curr else { return Ok(()) };
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
-        let before = self.program.insns();
+        let meter = self.meter();
         self.call_task(Op::Tick, slot);
-        let insns = self.program.insns() - before;
+        let insns = self.book(Path::Tick, meter);
         if self.kernel.trace_options.ticks {
             let task = self.kernel.task(slot).id;
             self.kernel.emit(cpu, insns, EventKind::Tick { task });

@@ -3,6 +3,7 @@
 use fairground_trace::{EventKind, TaskState};
 
 use super::{Machine, Step};
+use crate::Path;
 use crate::abi::{self, dsq, wake};
 use crate::kernel::{DirectDispatch, Op, Slot};
 use crate::layout::offsets;
@@ -23,14 +24,14 @@ impl Machine {
         let waker = self.kernel.current(this);
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
         self.kernel.counters.wakeups += 1;
-        let before = self.program.insns();
+        let meter = self.meter();
         let flags = wake::TTWU | if sync { wake::SYNC } else { 0 };
         let (cpu, selected) = self.select_task_rq(slot, prev_cpu, flags)?;
         let mem = self.program.memory();
         self.kernel.set_task_cpu(mem, slot, cpu)?;
         self.mark_runnable(slot)?;
         self.activate_woken(slot, Self::wakeup_flags(selected, cpu != prev_cpu))?;
-        let insns = self.program.insns() - before;
+        let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);

@@ -1,0 +1,87 @@
+//! `sched show --cost`: what a scheduler's program executes on each path of the kernel, counted over reference loads.
+
+use fairground_machine::{CostModel, Machine, MachineConfig, Path, Topology};
+use fairground_report::{Cell, Column, Table};
+
+use crate::failure::Failure;
+use crate::input::{Scheduler, find_workload};
+use crate::present::path_name;
+
+/// One reference load. Nothing random is in it, so a figure is the same at every repetition.
+struct Load {
+    name: &'static str,
+    workload: &'static str,
+    cpus: u32,
+}
+
+/// From the shortest queue to a long one, with wake-ups that preempt and such that do not, and on more than one CPU.
+const LOADS: [Load; 5] = [
+    Load { name: "2 hogs, 1 CPU", workload: "hogs:2", cpus: 1 },
+    Load { name: "200 hogs, 1 CPU", workload: "hogs:200", cpus: 1 },
+    Load { name: "hogs of five nice values, 1 CPU", workload: "hogs:1:-20:-10:0:10:19", cpus: 1 },
+    Load { name: "4 × (100 µs run, 400 µs sleep), 1 CPU", workload: "sleepers:4", cpus: 1 },
+    Load { name: "slice:16, 2 CPUs", workload: "slice:16", cpus: 2 },
+];
+
+/// The length of each, ns: thousands of ticks.
+const DURATION_NS: u64 = 2_000_000_000;
+/// Ticks a second.
+const HZ: u32 = 1000;
+
+/// The table of a scheduler.
+pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
+    let columns = [
+        Column::text("load"),
+        Column::text("path"),
+        Column::number("times"),
+        Column::number_in("mean", "insns"),
+        Column::number_in("most", "insns"),
+        Column::number_in("mean", "divisions"),
+        Column::number_in("most", "divisions"),
+    ];
+    let title = format!("What {} executes, counted", scheduler.label);
+    let mut table = Table::new("policy_cost", title, columns);
+    for load in &LOADS {
+        let counters = run(scheduler, load)?;
+        for path in Path::ALL {
+            let cost = counters.path(path);
+            let mean = |sum: u64| match cost.times {
+                0 => Cell::NotMeasured,
+                times => Cell::float(sum as f64 / times as f64, 1),
+            };
+            let most =
+                |most: u64| if cost.times == 0 { Cell::NotMeasured } else { Cell::count(most) };
+            table.push([
+                Cell::text(load.name),
+                Cell::text(path_name(path)),
+                Cell::count(cost.times),
+                mean(cost.insns),
+                most(cost.insns_max),
+                mean(cost.divisions),
+                most(cost.divisions_max),
+            ]);
+        }
+    }
+    table.note(format!(
+        "BPF instructions of the scheduler's own program, {} s of simulated time at {HZ} ticks a second for each load; a call into the kernel counts as one.",
+        DURATION_NS / 1_000_000_000
+    ));
+    Ok(table)
+}
+
+fn run(scheduler: &Scheduler, load: &Load) -> Result<fairground_machine::Counters, Failure> {
+    let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{}: {e}", scheduler.label));
+    let workload = find_workload(load.workload)?;
+    let mut config = MachineConfig::new(load.cpus);
+    config.topology = Topology::flat(load.cpus);
+    config.hz = HZ;
+    config.cost = CostModel::preset("zero").map_err(|e| failed(&e))?;
+    let mut machine = Machine::new(&config, &scheduler.policy, &scheduler.settings, &workload)
+        .map_err(|e| failed(&e))?;
+    machine.run_until(DURATION_NS).map_err(|e| failed(&e))?;
+    if let Some(exit) = machine.exit() {
+        return Err(failed(&format_args!("{}: the scheduler was ejected: {exit}", load.name)));
+    }
+    let result = machine.finish().map_err(|e| failed(&e))?;
+    Ok(result.counters)
+}

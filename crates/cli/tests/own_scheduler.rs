@@ -1,0 +1,59 @@
+//! A user's own scheduler, as docs/own-scheduler.md shows it: one source file in a folder of his.
+
+mod support;
+
+use support::{Files, refusal, success};
+
+/// The source in the page.
+fn source() -> &'static str {
+    let page = include_str!("../../../docs/own-scheduler.md");
+    let (_, rest) = page.split_once("```c\n").expect("the page has a source");
+    rest.split_once("```").expect("which ends").0
+}
+
+/// The percentages of a metric of a group, in each column of a comparison as text.
+fn percentages(text: &str, group: &str, metric: &str) -> Vec<f64> {
+    let is_row = |line: &&str| line.split_whitespace().take(2).eq([group, metric]);
+    let line = text.lines().find(is_row);
+    let line = line.unwrap_or_else(|| panic!("no {metric} of {group} in:\n{text}"));
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+#[test]
+fn one_file_is_enough() {
+    assert!(source().lines().count() < 100, "{} lines", source().lines().count());
+    let files = Files::new();
+    let his = files.write("his.bpf.c", source());
+    let both = format!("{his},fifo");
+    let text = success(&["compare", "hogs:1:0:5", "--cpus", "1", "--sched", &both, "--quiet"]);
+    // CPU shares at nice 0 and nice 5: by weight under the one, equal under the other.
+    let share = |group| percentages(&text, group, "cpu_share");
+    let (first, second) = (share("hog-nice0"), share("hog-nice5"));
+    assert!((first[0] - 75.0).abs() < 1.0 && (second[0] - 25.0).abs() < 1.0, "{text}");
+    assert!((first[1] - 50.0).abs() < 1.0 && (second[1] - 50.0).abs() < 1.0, "{text}");
+    let shown = success(&["sched", "show", "--cost", &his, "--format", "markdown"]);
+    let table = "| slice\\_ns | 5000000 | ns |";
+    assert!(shown.contains(table) && shown.contains("| context switch |"), "{shown}");
+}
+
+#[test]
+fn what_does_not_compile_is_said() {
+    let files = Files::new();
+    let broken = files.write("broken.bpf.c", source().replace("queue_vtime;", "queue_vtime"));
+    let said = refusal(&["run", "hogs:2", "--sched", &broken]);
+    for part in ["broken.bpf.c:", "expected ';'", "did not compile"] {
+        assert!(said.contains(part), "`{part}` is missing from:\n{said}");
+    }
+    let missing = refusal(&["run", "hogs:2", "--sched", "./nowhere/his.bpf.c"]);
+    assert!(missing.contains("his.bpf.c") && missing.contains("No such file"), "{missing}");
+}
+
+#[test]
+fn a_built_object_stays() {
+    let files = Files::new();
+    let his = files.write("his.bpf.c", source());
+    let printed = success(&["sched", "build", &his]);
+    let object = files.path("his.bpf.o");
+    assert_eq!(printed.trim(), object.display().to_string());
+    success(&["run", "hogs:2", "--duration", "100ms", "--sched", &object.display().to_string()]);
+}
