@@ -117,7 +117,7 @@ pub(crate) struct MachineArgs {
     #[arg(long, conflicts_with = "topology")]
     pub(crate) cpus: Option<u32>,
 
-    /// Sockets × cores × threads, as in `2x4x2`
+    /// Sockets × cores × threads (`2x4x2`), on so many NUMA nodes (`8x1x1,nodes=1`), or a topology file (`./laptop.toml`)
     #[arg(long)]
     pub(crate) topology: Option<String>,
 

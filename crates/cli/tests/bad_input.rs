@@ -117,3 +117,22 @@ fn a_recording_cut_off_in_the_middle_is_analysed_as_far_as_it_goes() {
     let nothing = files.write("nothing.txt", "these are not\nscheduler events\n");
     says(&refusal(&["analyze", &nothing]), &["nothing.txt", "perf sched"]);
 }
+
+#[test]
+fn an_unknown_key_in_a_topology_file() {
+    let files = Files::new();
+    let text = "format = 1\n[[socket]]\ncount = 2\ncoers = 4\n";
+    let file = files.write("box.toml", text);
+    let said = refusal(&["run", "hogs:2", "--topology", &file]);
+    says(&said, &["box.toml", "line 4", "coers", "`cores`", "docs/formats.md"]);
+    let said = refusal(&["run", "hogs:2", "--topology", "2x4"]);
+    says(&said, &["`2x4` names no topology", "NAME.toml"]);
+}
+
+#[test]
+fn a_topology_file_is_the_machine() {
+    let files = Files::new();
+    let file = files.write("box.toml", "format = 1\n[[socket]]\ncount = 4\nnode = 0\n");
+    let said = success(&["run", "hogs:8", "--topology", &file, "--duration", "100ms"]);
+    says(&said, &["box.toml", "hog"]);
+}

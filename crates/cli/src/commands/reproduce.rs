@@ -14,7 +14,9 @@ use super::run::duration_ns;
 use crate::args::{Cli, EngineArg, MachineArgs, NullLoadsArg, ReproduceArgs};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry};
 use crate::failure::{Failure, did_you_mean};
-use crate::input::{Scheduler, at_settings, find_workload, machine_config, one_variant};
+use crate::input::{
+    Scheduler, at_settings, find_workload, machine_config, one_variant, topology_value,
+};
 use crate::present;
 use crate::progress::Progress;
 use crate::simulate::{Outcome, Plan};
@@ -69,7 +71,7 @@ fn run_one(
     let workload = find_workload(&run.workload).map_err(at_run)?;
     let scheduler = Scheduler::load(&run.sched, engine).map_err(at_run)?;
     let machine_args = MachineArgs {
-        cpus: Some(run.cpus),
+        cpus: run.cpus,
         topology: None,
         hz: run.hz,
         seed: run.seed,
@@ -77,12 +79,15 @@ fn run_one(
         cost: run.cost.clone(),
         duration: run.duration.clone(),
     };
-    let machine = machine_config(
+    let mut machine = machine_config(
         &machine_args,
         NullLoadsArg::Error,
         TraceOptions { callbacks: false, ticks: true },
     )
     .map_err(at_run)?;
+    if let Some(topology) = &run.topology {
+        machine.topology = topology_value("topology", topology).map_err(at_run)?;
+    }
     let mut settings = one_variant(&run.set).map_err(at_run)?.settings;
     settings.extend(at_settings(&run.at).map_err(at_run)?);
     let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns).map_err(at_run)?;

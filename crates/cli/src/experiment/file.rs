@@ -46,6 +46,7 @@ struct Settings {
     workload: Option<String>,
     sched: Option<String>,
     cpus: Option<u32>,
+    topology: Option<toml::Value>,
     hz: Option<u32>,
     seed: Option<u64>,
     costs: Option<String>,
@@ -93,8 +94,10 @@ pub(crate) struct Run {
     pub(crate) workload: String,
     /// The scheduler, as the command line takes it.
     pub(crate) sched: String,
-    /// CPUs.
-    pub(crate) cpus: u32,
+    /// CPUs, where no topology is stated.
+    pub(crate) cpus: Option<u32>,
+    /// The topology: a text as the command line takes it, or a table as in a topology file.
+    pub(crate) topology: Option<toml::Value>,
     /// Ticks a second.
     pub(crate) hz: u32,
     /// Seed.
@@ -231,6 +234,21 @@ impl Experiment {
             Failure::new(format_args!("{}: run `{}` has no `{key}`", self.name, entry.name))
                 .help("state it in the run or in [defaults]")
         };
+        // The run's own statement counts, in whichever of the two ways it is made.
+        let (cpus, topology) = match (own.cpus, own.topology) {
+            (None, None) => (base.cpus, base.topology.clone()),
+            own => own,
+        };
+        if topology.is_none() && cpus.is_none() {
+            return Err(missing("cpus"));
+        }
+        if topology.is_some() && cpus.is_some() {
+            return Err(Failure::new(format_args!(
+                "{}: run `{}` has both `cpus` and `topology`",
+                self.name, entry.name
+            ))
+            .help("state one of the two"));
+        }
         let mut set = base.set.clone();
         set.extend(own.set);
         let mut cost = base.cost.clone();
@@ -241,7 +259,8 @@ impl Experiment {
             user_time: entry.user_time,
             workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
             sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
-            cpus: own.cpus.or(base.cpus).ok_or_else(|| missing("cpus"))?,
+            cpus,
+            topology,
             hz: own.hz.or(base.hz).ok_or_else(|| missing("hz"))?,
             seed: own.seed.or(base.seed).unwrap_or(1),
             costs: own.costs.or(base.costs.clone()).ok_or_else(|| missing("costs"))?,

@@ -5,6 +5,8 @@ use fairground_machine::{CostModel, MachineConfig, NullLoads, Topology, TraceOpt
 use crate::args::{MachineArgs, NullLoadsArg};
 use crate::failure::Failure;
 
+use super::topology::find_topology;
+
 /// CPUs when neither `--cpus` nor `--topology` is given.
 const CPUS_DEFAULT: u32 = 2;
 /// What kernels are built with (`CONFIG_HZ`).
@@ -17,14 +19,13 @@ pub(crate) fn machine_config(
     trace: TraceOptions,
 ) -> Result<MachineConfig, Failure> {
     let mut config = MachineConfig::new(CPUS_DEFAULT);
-    let form = match (&args.topology, args.cpus) {
-        (Some(form), _) => Some(form.clone()),
-        (None, Some(cpus)) => Some(cpus.to_string()),
-        (None, None) => None,
-    };
-    if let Some(form) = form {
-        config.topology =
-            form.parse::<Topology>().map_err(|e| Failure::new(format_args!("--topology: {e}")))?;
+    match (&args.topology, args.cpus) {
+        (Some(form), _) => config.topology = find_topology(form)?,
+        (None, Some(cpus)) => {
+            let parsed = cpus.to_string().parse::<Topology>();
+            config.topology = parsed.map_err(|e| Failure::new(format_args!("--cpus: {e}")))?;
+        }
+        (None, None) => {}
     }
     if !HZ_CHOICES.contains(&args.hz) {
         return Err(Failure::new(format_args!("--hz {}: no kernel ticks so", args.hz))

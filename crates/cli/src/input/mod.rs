@@ -5,6 +5,7 @@ mod machine;
 mod recording;
 mod scheduler;
 mod settings;
+mod topology;
 mod workload;
 
 pub(crate) use build::compile_scheduler;
@@ -12,6 +13,7 @@ pub(crate) use machine::machine_config;
 pub(crate) use recording::read_recording;
 pub(crate) use scheduler::{Scheduler, Sizes, find_object, parameter_sets, split_set};
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
+pub(crate) use topology::topology_value;
 pub(crate) use workload::find_workload;
 
 use crate::failure::Failure;
