@@ -134,5 +134,5 @@ fn a_topology_file_is_the_machine() {
     let files = Files::new();
     let file = files.write("box.toml", "format = 1\n[[socket]]\ncount = 4\nnode = 0\n");
     let said = success(&["run", "hogs:8", "--topology", &file, "--duration", "100ms"]);
-    says(&said, &["box.toml", "hog"]);
+    says(&said, &["box.toml: 4 CPUs, 4 cores, 4 last-level caches, 1 nodes, 4 sockets"]);
 }

@@ -127,8 +127,14 @@ fn build(place: &str, shape: &Shape) -> Result<Topology, Failure> {
     if shape.numbering == Numbering::X86 {
         threads.sort_by_key(|(thread, _)| *thread);
     }
-    let places = threads.into_iter().map(|(_, place)| place).collect();
-    Topology::from_places(places, place).map_err(|e| wrong(e.problem))
+    let places: Vec<CpuPlace> = threads.into_iter().map(|(_, place)| place).collect();
+    let nodes = places.iter().map(|p| p.node + 1).max().unwrap_or(0);
+    let CpuPlace { core: cores, llc: caches, socket: sockets, .. } = builder.next;
+    let text = format!(
+        "{place}: {} CPUs, {cores} cores, {caches} last-level caches, {nodes} nodes, {sockets} sockets",
+        places.len()
+    );
+    Topology::from_places(places, &text).map_err(|e| wrong(e.problem))
 }
 
 /// A number of places.
