@@ -10,7 +10,7 @@
 //!   [`CpuMetrics::unknown_ns`]), and a figure that cannot be had is `None`, never zero.
 //! * Quantiles are exact: every sample is kept ([`Samples`]), and the number of samples and of censored ones is beside them.
 //! * A metric has one definition. Its page is `docs/metrics/NAME.md`, where NAME is that of [`metric::MACHINE`],
-//!   [`metric::GROUP`] or [`metric::SLICE_PROGRAM`].
+//!   [`metric::GROUP`], [`metric::SLICE_PROGRAM`] or [`metric::RING_PROGRAM`].
 //!
 //! ```
 //! use fairground_analysis::{Analysis, Options};
@@ -43,6 +43,7 @@ mod machine_metrics;
 pub mod metric;
 mod options;
 pub mod perf_sched;
+pub mod ring;
 mod samples;
 mod scan;
 mod series;

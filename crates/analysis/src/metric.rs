@@ -5,6 +5,7 @@
 
 use crate::{Analysis, Figures, Samples};
 
+pub use crate::ring::RING_PROGRAM;
 pub use crate::slice_report::SLICE_PROGRAM;
 
 /// In what a value is measured.

@@ -1,6 +1,6 @@
 //! Every public metric has its definition page, and every page a metric.
 
-use fairground_analysis::metric::{GROUP, MACHINE, SLICE_PROGRAM};
+use fairground_analysis::metric::{GROUP, MACHINE, RING_PROGRAM, SLICE_PROGRAM};
 use std::collections::BTreeSet;
 
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics/");
@@ -9,7 +9,8 @@ fn metrics() -> BTreeSet<String> {
     let machine = MACHINE.iter().map(|metric| metric.name);
     let group = GROUP.iter().map(|metric| metric.name);
     let slice = SLICE_PROGRAM.iter().map(|metric| metric.name);
-    machine.chain(group).chain(slice).map(str::to_owned).collect()
+    let ring = RING_PROGRAM.iter().map(|metric| metric.name);
+    machine.chain(group).chain(slice).chain(ring).map(str::to_owned).collect()
 }
 
 fn page(name: &str) -> String {

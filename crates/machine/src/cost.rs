@@ -28,6 +28,12 @@ pub struct CostModel {
     pub cache_refill_ns: u64,
     /// Picoseconds per instruction of the scheduler's program.
     pub policy_insn_ps: u64,
+    /// The cache that each CPU has for itself, bytes. With 0 every line that a task touches is fetched anew.
+    pub cache_bytes: u64,
+    /// Reading a line of 64 bytes that the CPU's cache holds, with the work on it, picoseconds.
+    pub line_hit_ps: u64,
+    /// Reading one that it does not hold, picoseconds.
+    pub line_miss_ps: u64,
     /// How much later than asked for a normal task's sleep may end: its timer is set for the end of this interval.
     pub timer_slack_ns: u64,
     preset: usize,
@@ -72,9 +78,7 @@ pub enum CostError {
         nearest: &'static str,
     },
     /// The value is too large to be the cost of one step.
-    #[error(
-        "{name}={value}: one step of the kernel cannot cost more than {MAX_COST} {unit} (give a smaller number)"
-    )]
+    #[error("{name}={value}: at most {MAX_COST} {unit} are possible (give a smaller number)")]
     TooLarge {
         /// The parameter.
         name: &'static str,
@@ -85,10 +89,10 @@ pub enum CostError {
     },
 }
 
-/// The largest value of a parameter: a second in ns.
+/// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 14] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -99,6 +103,9 @@ const NAMES: [&str; 11] = [
     "migration_ns",
     "cache_refill_ns",
     "policy_insn_ps",
+    "cache_bytes",
+    "line_hit_ps",
+    "line_miss_ps",
     "timer_slack_ns",
 ];
 
@@ -118,6 +125,7 @@ const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF 
 const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
 const WAKEUP_8: &str =
     "derived: 524 - 143 instructions x 8 ns, one-way pipe hand-over less the switch on 2.6.22";
+const LINE_8: &str = "assumed: 16 words added up, 3 instructions each, x 8 ns";
 const SYSCALL_8: &str = "derived: half of the self-pipe of 2.6.22 (one write and one read, 9354.7 ns), 585 instructions";
 
 const ICOUNT8: [(u64, &str); NAMES.len()] = [
@@ -131,6 +139,9 @@ const ICOUNT8: [(u64, &str); NAMES.len()] = [
     (1_200, "assumed: 150 instructions x 8 ns"),
     (0, NO_CACHE),
     (8_000, PER_INSN),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
     (0, SLACK_NONE),
 ];
 
@@ -154,6 +165,9 @@ const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
     (1_200, "assumed: 150 instructions x 8 ns"),
     (0, NO_CACHE),
     (0, "measured switches contain CFS's own instructions"),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
     (50_000, SLACK_50_US),
 ];
 
@@ -175,6 +189,9 @@ const PRESETS: [Preset; 4] = [
             (300, "assumed"),
             (0, "not modelled: tasks have no footprint unless this is set"),
             (333, "assumed: one instruction per cycle at 3 GHz"),
+            (1 << 20, "assumed: a second-level cache of 1 MiB"),
+            (4_000, "assumed: 16 words added up, 4 in a nanosecond"),
+            (20_000, "assumed: from the cache of the socket"),
             (50_000, SLACK_50_US),
         ],
     },
@@ -238,6 +255,9 @@ impl CostModel {
             migration_ns: 0,
             cache_refill_ns: 0,
             policy_insn_ps: 0,
+            cache_bytes: 0,
+            line_hit_ps: 0,
+            line_miss_ps: 0,
             timer_slack_ns: 0,
             preset: index,
         };
@@ -260,6 +280,9 @@ impl CostModel {
             &mut self.migration_ns,
             &mut self.cache_refill_ns,
             &mut self.policy_insn_ps,
+            &mut self.cache_bytes,
+            &mut self.line_hit_ps,
+            &mut self.line_miss_ps,
             &mut self.timer_slack_ns,
         ]
     }
@@ -321,7 +344,11 @@ impl Default for CostModel {
 }
 
 fn unit(name: &str) -> &'static str {
-    if name.ends_with("_ps") { "ps" } else { "ns" }
+    match name.rsplit_once('_') {
+        Some((_, "ps")) => "ps",
+        Some((_, "bytes")) => "bytes",
+        _ => "ns",
+    }
 }
 
 /// The known name with the fewest edits (Levenshtein).

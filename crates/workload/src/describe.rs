@@ -75,6 +75,7 @@ fn op_words(workload: &Workload, op: &Op) -> String {
     match op {
         Op::Run(duration) => format!("run {}", time(duration)),
         Op::RunForever => "run for ever".to_owned(),
+        Op::Touch(bytes) => format!("touch {}", counted(*bytes, "byte")),
         Op::Sleep(duration) => format!("sleep {}", time(duration)),
         Op::TimerWait(timer) => {
             let timer = &workload.timers[*timer];

@@ -43,6 +43,9 @@ pub enum Role {
 pub enum Op {
     /// Compute for this long (CPU time at the speed of an undisturbed CPU).
     Run(Duration),
+    /// Read so many bytes of the task's own memory, once through. What that takes depends on how much of them the CPU's cache
+    /// still holds.
+    Touch(u64),
     /// Compute for ever: only a signal or the end of the run interrupts it.
     RunForever,
     /// Sleep for this long, counted from the operation. The machine adds its timer slack.

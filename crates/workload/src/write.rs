@@ -129,6 +129,7 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
     match op {
         Op::Run(duration) => write!(out, "{{ run = \"{}\" }}", duration_text(*duration)),
         Op::RunForever => write!(out, "{{ run = \"forever\" }}"),
+        Op::Touch(bytes) => write!(out, "{{ touch = {bytes} }}"),
         Op::Sleep(duration) => write!(out, "{{ sleep = \"{}\" }}", duration_text(*duration)),
         Op::TimerWait(timer) => {
             write!(out, "{{ timer = {} }}", quoted(&workload.timers[*timer].name))

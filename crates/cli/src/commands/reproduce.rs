@@ -5,7 +5,8 @@ use std::fs;
 use std::process::ExitCode;
 
 use fairground_analysis::Options;
-use fairground_analysis::metric::{self, Unit};
+use fairground_analysis::metric::{self, Unit, Value};
+use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Column, Document, Table};
@@ -124,6 +125,12 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             .map(|v| in_ms(v.as_f64(), metric.unit))
             .collect();
         figures.insert(&format!("report.{}", metric.key()), &values);
+    }
+    if let Some(ring) = RingReport::of(&outcome.result.trace) {
+        for metric in RING_PROGRAM {
+            let value = (metric.read)(&ring).map(Value::as_f64);
+            figures.insert(&format!("report.{}", metric.key()), value.as_slice());
+        }
     }
     for metric in metric::MACHINE {
         if let Some(value) = (metric.read)(&outcome.analysis) {

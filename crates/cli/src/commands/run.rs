@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::Options;
+use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Document};
@@ -84,6 +85,8 @@ fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.tables.push(present::tasks_table(&outcome.analysis, show.per));
     let reports = SliceReports::of(&outcome.result.trace, UserTime::Exact);
     document.tables.extend(present::reports_table("Reports of the program", &reports));
+    let ring = RingReport::of(&outcome.result.trace);
+    document.tables.extend(ring.as_ref().map(present::ring_table));
     document.tables.extend(present::intervals_table(&outcome.analysis));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
 }

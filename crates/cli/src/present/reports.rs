@@ -1,9 +1,10 @@
-//! The reports of the `slice` program, as it would have printed them and as they were.
+//! What programs that measure would have printed, and what was so.
 
+use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::SliceReports;
 use fairground_report::{Cell, Column, Table, TimeUnit};
 
-use super::values::mean_duration;
+use super::values::{cell, mean_duration};
 
 /// One row for each report; `None` when the workload reports nothing.
 pub(crate) fn reports_table(title: &str, reports: &SliceReports) -> Option<Table> {
@@ -41,4 +42,18 @@ pub(crate) fn reports_table(title: &str, reports: &SliceReports) -> Option<Table
          utime: per worker and report",
     );
     Some(table)
+}
+
+/// The figures of a ring of processes.
+pub(crate) fn ring_table(report: &RingReport) -> Table {
+    let columns = [Column::text("figure"), Column::mixed("value")];
+    let title = format!("A ring of {} processes (lat_ctx)", report.members);
+    let mut table = Table::new("ring", title, columns);
+    for metric in RING_PROGRAM {
+        table.push([Cell::text(metric.key()), cell((metric.read)(report), metric.unit)]);
+    }
+    table.note(
+        "ring_switch: the time of a round less that of the passes without switches, per process",
+    );
+    table
 }

@@ -13,6 +13,10 @@ pub(super) const NO_CODE: u32 = u32::MAX;
 pub(super) enum Step {
     Run(Duration),
     RunForever,
+    /// Memory, once through.
+    Touch {
+        bytes: u64,
+    },
     Sleep(Duration),
     /// `reg` holds the expiry that was waited for last, 0 before the first.
     TimerWait {
@@ -199,6 +203,7 @@ impl Compiler<'_> {
     fn step(&mut self, spec: &TaskSpec, op: &Op) -> Result<Step, ActorError> {
         Ok(match op {
             Op::Run(length) => Step::Run(*length),
+            Op::Touch(bytes) => Step::Touch { bytes: *bytes },
             Op::RunForever => Step::RunForever,
             Op::Sleep(length) => Step::Sleep(*length),
             Op::TimerWait(timer) => {

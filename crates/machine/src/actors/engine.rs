@@ -374,6 +374,10 @@ impl Actors {
                 frame.phase = Phase::Computing;
                 Some(Need::Cpu { ns })
             }
+            Step::Touch { bytes } => {
+                frame.phase = Phase::Computing;
+                Some(Need::Touch { bytes })
+            }
             Step::RunForever => {
                 frame.phase = Phase::Computing;
                 Some(Need::CpuForever)

@@ -7,6 +7,7 @@
 //!   operations until it needs CPU time or has to wait, and says which: the [`Need`]. What it did to others on the way stands
 //!   in the list of [`Effect`]s, in order.
 //! * [`Need::Cpu`]: the machine lets it compute for so long, in as many pieces as scheduling makes of it, then advances it.
+//! * [`Need::Touch`]: the same, for as long as the caches make it.
 //! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine wakes it,
 //!   and advances it when it runs again. Whichever comes first counts; a later one finds the task awake and is ignored.
 //! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine takes it out of its
@@ -38,6 +39,11 @@ pub enum Need {
     Cpu {
         /// For so long, ns of CPU time; not 0.
         ns: u64,
+    },
+    /// Read so much of its own memory, once through; the machine knows how long that takes.
+    Touch {
+        /// Bytes, not 0.
+        bytes: u64,
     },
     /// Compute until a signal comes.
     CpuForever,

@@ -25,6 +25,10 @@ impl Machine {
         };
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
+            Need::Touch { bytes } => {
+                let task = self.kernel.task(slot).id;
+                Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))
+            }
             Need::CpuForever => Stage::Compute(u64::MAX),
             Need::Block => Stage::Block(TaskState::Sleeping, None),
             Need::SleepUntil { at_ns } => Stage::Block(TaskState::Sleeping, Some(at_ns)),

@@ -11,7 +11,7 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq, Timers, agenda, write_mask,
+    Caches, DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{self, cgroup, init_task_args, rq as rq_field, task as field};
 use crate::machine::Start;
@@ -238,6 +238,7 @@ fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMa
         tick_ns: config.tick_ns(),
         cost: config.cost.clone(),
         topology: config.topology.clone(),
+        caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),
         tasks: Vec::new(),
         free_slots: Vec::new(),

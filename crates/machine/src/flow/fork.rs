@@ -199,6 +199,7 @@ impl Machine {
         self.program.task_storage_free(addr);
         let ran = std::mem::take(&mut self.kernel.task_mut(slot).sum_exec_ns);
         self.kernel.reaped_exec_ns += ran;
+        self.kernel.caches.forget(id);
         self.kernel.free_slots.push(slot);
         self.unbind_actor(actor);
         Ok(())

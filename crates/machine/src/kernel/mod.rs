@@ -3,6 +3,7 @@
 //! Steps that do call callbacks are methods of [`crate::Machine`], in `flow/`.
 
 mod account;
+mod caches;
 mod dispatch;
 mod idle;
 mod kick;
@@ -24,6 +25,7 @@ use crate::layout::offsets;
 use crate::prng::Prng;
 use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
 
+pub(crate) use caches::Caches;
 pub(crate) use dispatch::DispatchEntry;
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
@@ -72,6 +74,7 @@ pub(crate) struct Kernel {
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     pub(crate) topology: Topology,
+    pub(crate) caches: Caches,
     pub(crate) cpus: Vec<Rq>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) free_slots: Vec<Slot>,

@@ -293,9 +293,12 @@ impl<'w> Execution<'w> {
                 rest: None,
             }),
             Op::Exit => self.end(task),
-            Op::WaitChildren | Op::Yield | Op::SetNice(_) | Op::SetAffinity(_) | Op::Mark(_) => {
-                self.advance(task);
-            }
+            Op::WaitChildren
+            | Op::Yield
+            | Op::SetNice(_)
+            | Op::SetAffinity(_)
+            | Op::Touch(_)
+            | Op::Mark(_) => self.advance(task),
         }
     }
 

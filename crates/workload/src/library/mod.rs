@@ -1,6 +1,7 @@
 //! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
 
 mod load;
+mod ring;
 mod slice;
 mod spec;
 
@@ -44,7 +45,8 @@ pub struct Entry {
 pub const COMMON_PARAMETERS: &[Parameter] =
     &[Parameter { name: "duration", default: "10s", help: "how long the workload runs" }];
 
-const ENTRIES: &[Entry] = &[load::BENCH_LOAD, load::HOGS, load::MIX, slice::SLICE, load::SLEEPERS];
+const ENTRIES: &[Entry] =
+    &[load::BENCH_LOAD, load::HOGS, load::MIX, ring::LAT_CTX, slice::SLICE, load::SLEEPERS];
 
 /// All workloads of the library, by name.
 pub fn entries() -> &'static [Entry] {

@@ -13,9 +13,9 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 13] = [
-    "run", "sleep", "timer", "write", "read", "send", "receive", "signal", "fork", "nice", "cpus",
-    "mark", "loop",
+const TABLE_WORDS: [&str; 14] = [
+    "run", "touch", "sleep", "timer", "write", "read", "send", "receive", "signal", "fork", "nice",
+    "cpus", "mark", "loop",
 ];
 /// Operations that are a bare text.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
@@ -158,6 +158,7 @@ impl Parser<'_> {
         Some(match word {
             "run" if value.get_ref().as_str() == Some("forever") => Op::RunForever,
             "run" => Op::Run(self.converted_of(word, value, parse_duration)?),
+            "touch" => Op::Touch(self.amount_of(word, value, 1..=AMOUNT_MAX)?),
             "sleep" => Op::Sleep(self.converted_of(word, value, parse_duration)?),
             "timer" => Op::TimerWait(self.reference(word, value)?),
             "write" => {
@@ -266,6 +267,7 @@ impl Parser<'_> {
 fn example(word: &str) -> &'static str {
     match word {
         "run" | "sleep" => "\"1ms\"",
+        "touch" => "65536",
         "timer" => "\"tick\"",
         "write" | "read" => "{ pipe = \"data\", bytes = 64 }",
         "send" => "\"answers\"",

@@ -102,6 +102,7 @@ impl Toy {
         let need = self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects)?;
         self.states[id] = match need {
             Need::Cpu { ns } => State::Computing(Some(ns)),
+            Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
             Need::Block => State::Blocked(None),
             Need::SleepUntil { at_ns } => State::Blocked(Some(at_ns)),

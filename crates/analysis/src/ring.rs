@@ -1,0 +1,142 @@
+//! The figures of lmbench's `lat_ctx` (L. McVoy, C. Staelin), from the marks of a ring of processes that pass a token round.
+//!
+//! The parent marks each pass of the token. Passes that it made alone through all pipes are the overhead; a round of all
+//! members costs that much and as many switches as there are members. As lmbench does, the middle of many passes counts, so
+//! that a tick in one of them does not.
+
+use crate::metric::{Metric, Unit, Value};
+use fairground_trace::{EventKind, Trace};
+
+/// What the label of a pass without switches starts with; the number of members follows.
+pub const OVERHEAD: &str = "lat_ctx overhead/";
+/// What the label of a round starts with; the number of members follows.
+pub const ROUND: &str = "lat_ctx round/";
+
+/// What a ring measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RingReport {
+    /// Processes in the ring.
+    pub members: u64,
+    /// The middle time of a pass through all pipes by one process, ns.
+    pub overhead_ns: u64,
+    /// The middle time of a round, ns.
+    pub round_ns: u64,
+    /// Rounds that were measured.
+    pub rounds: u64,
+    /// Switches between the first and the last mark of a round, on all CPUs.
+    pub switches: u64,
+}
+
+/// The metrics of a ring.
+pub const RING_PROGRAM: &[Metric<RingReport>] = &[
+    ring_metric("ring_switch", Unit::Us, |r| Some(Value::Float(r.switch_us()))),
+    ring_metric("ring_round", Unit::Us, |r| Some(Value::Float(r.round_ns as f64 / 1e3))),
+    ring_metric("ring_overhead", Unit::Us, |r| Some(Value::Float(r.overhead_ns as f64 / 1e3))),
+    ring_metric("ring_switches", Unit::Count, |r| {
+        Some(Value::Float(r.switches as f64 / r.rounds as f64))
+    }),
+];
+
+const fn ring_metric(
+    name: &'static str,
+    unit: Unit,
+    read: fn(&RingReport) -> Option<Value>,
+) -> Metric<RingReport> {
+    Metric { name, figure: "", unit, read }
+}
+
+impl RingReport {
+    /// lmbench's result: the time of a switch, µs. Not positive when a round took no longer than the pass alone.
+    pub fn switch_us(&self) -> f64 {
+        (self.round_ns as f64 - self.overhead_ns as f64) / self.members as f64 / 1e3
+    }
+
+    /// Finds a ring in a trace; `None` when there is none, or it has not gone round twice. Of several rings the first counts.
+    pub fn of(trace: &Trace) -> Option<RingReport> {
+        let members_of = |label: &String, start| label.strip_prefix(start)?.parse::<u64>().ok();
+        let members = trace.labels().iter().find_map(|label| members_of(label, ROUND))?;
+        let (overhead_label, round_label) =
+            (format!("{OVERHEAD}{members}"), format!("{ROUND}{members}"));
+        let (mut alone, mut rounds) = (Passes::default(), Passes::default());
+        let (mut switches, mut switches_at_last) = (0, 0);
+        for event in trace.events() {
+            match event.kind {
+                EventKind::Switch { .. } if rounds.last_ns.is_some() => switches += 1,
+                EventKind::Mark { label, .. } if trace.label(label) == overhead_label => {
+                    alone.mark(event.time_ns);
+                }
+                EventKind::Mark { label, .. } if trace.label(label) == round_label => {
+                    rounds.mark(event.time_ns);
+                    switches_at_last = switches;
+                }
+                _ => {}
+            }
+        }
+        Some(RingReport {
+            members,
+            overhead_ns: alone.middle()?,
+            round_ns: rounds.middle()?,
+            rounds: rounds.times_ns.len() as u64,
+            switches: switches_at_last,
+        })
+        .filter(|report| report.members > 0)
+    }
+}
+
+/// Times between marks.
+#[derive(Default)]
+struct Passes {
+    last_ns: Option<u64>,
+    times_ns: Vec<u64>,
+}
+
+impl Passes {
+    fn mark(&mut self, time_ns: u64) {
+        if let Some(last_ns) = self.last_ns.replace(time_ns) {
+            self.times_ns.push(time_ns.saturating_sub(last_ns));
+        }
+    }
+
+    /// The median; the lower one of two.
+    fn middle(&mut self) -> Option<u64> {
+        self.times_ns.sort_unstable();
+        let middle = self.times_ns.len().checked_sub(1)? / 2;
+        self.times_ns.get(middle).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairground_trace::{Event, TaskId, TaskInfo, TaskState};
+
+    #[test]
+    fn a_switch_is_what_a_round_takes_beyond_the_pass_alone() {
+        let mut trace = Trace::new(1);
+        let (parent, child) =
+            (trace.add_task(TaskInfo::new(1, "p")), trace.add_task(TaskInfo::new(2, "c")));
+        let (overhead, round) =
+            (trace.intern("lat_ctx overhead/2"), trace.intern("lat_ctx round/2"));
+        let mut now = 0;
+        let mut push = |trace: &mut Trace, after_ns, kind| {
+            now += after_ns;
+            trace.push(Event { time_ns: now, cpu: 0, insns: 0, kind });
+        };
+        let mark = |label, value| EventKind::Mark { task: parent, label, value };
+        let switch = |prev, next| EventKind::Switch { prev, prev_state: TaskState::Sleeping, next };
+        push(&mut trace, 0, switch(TaskId::IDLE, parent));
+        for (value, ns) in [5, 400, 9_000, 400, 400].into_iter().enumerate() {
+            push(&mut trace, ns, mark(overhead, value as u64));
+        }
+        for (value, ns) in [50, 1_700, 1_600, 7_000, 1_600, 1_600].into_iter().enumerate() {
+            push(&mut trace, ns / 2, switch(parent, child));
+            push(&mut trace, ns / 2, switch(child, parent));
+            push(&mut trace, 0, mark(round, value as u64));
+        }
+        let report = RingReport::of(&trace).expect("a ring");
+        assert_eq!((report.members, report.overhead_ns, report.round_ns), (2, 400, 1_600));
+        assert_eq!((report.rounds, report.switches), (5, 10));
+        assert!((report.switch_us() - 0.6).abs() < 1e-9);
+        assert_eq!(RingReport::of(&Trace::new(1)), None);
+    }
+}
