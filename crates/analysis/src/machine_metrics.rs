@@ -60,6 +60,8 @@ pub struct MachineMetrics {
     /// Jain's fairness index over run time / fluid service of all tasks that were runnable; 1 is exactly fair, 1/n is all to
     /// one of n.
     pub jain_index: Option<f64>,
+    /// Lines that the scheduler's program printed.
+    pub prints: u64,
     /// How often each callback of the scheduler ran, when the recorder was asked for it.
     pub callbacks: Vec<(CallbackKind, u64)>,
 }

@@ -190,7 +190,7 @@ impl<'t> Scan<'t> {
                 | EventKind::Tick { task: t }
                 | EventKind::Mark { task: t, .. }
                 | EventKind::Callback { task: t, .. } => task(t),
-                EventKind::Param { .. } | EventKind::Lost { .. } => true,
+                EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Lost { .. } => true,
             }
     }
 
@@ -221,6 +221,7 @@ impl<'t> Scan<'t> {
                 self.callbacks[kind as usize] += u64::from(self.counting);
             }
             EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
+            EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
             EventKind::Mark { .. } => {}
         }

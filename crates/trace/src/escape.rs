@@ -23,6 +23,14 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// [`escape`], and a blank at the start too: readers skip blanks before a text.
+pub(crate) fn escape_start(text: &str) -> Cow<'_, str> {
+    match text.strip_prefix(' ') {
+        Some(rest) => Cow::Owned(format!("%20{}", escape(rest))),
+        None => escape(text),
+    }
+}
+
 /// Undoes [`escape`]; a percent sign that begins no valid sequence stands for itself.
 pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
@@ -55,6 +63,11 @@ mod tests {
         for text in ["", "plain", "50%", "%41", "a\nb\tc\u{7f}\u{85}", "ä%ö\0"] {
             let escaped = escape(text);
             assert!(!escaped.contains(char::is_control), "{escaped:?}");
+            assert_eq!(unescape(&escaped), text);
+        }
+        for text in ["", " ", "  a", "\ta", "a"] {
+            let escaped = escape_start(text);
+            assert!(!escaped.starts_with(' '), "{escaped:?}");
             assert_eq!(unescape(&escaped), text);
         }
         assert_eq!(unescape("100% of %zz and %4"), "100% of %zz and %4");

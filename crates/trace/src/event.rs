@@ -2,7 +2,8 @@
 
 use crate::TaskId;
 
-/// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark or of a parameter change.
+/// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark, of a parameter change
+/// or of a printed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(pub u32);
 
@@ -141,6 +142,8 @@ pub enum EventKind {
     Mark { task: TaskId, label: Label, value: u64 },
     /// A tunable of the scheduler changed; the label reads `name=value`.
     Param { label: Label },
+    /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.
+    Print { label: Label },
     /// The recorder lost `count` events of the event's CPU about here.
     Lost { count: u64 },
 }

@@ -11,6 +11,9 @@ pub struct Loss {
     pub skipped: u64,
     /// Events whose time lay before the previous event of the same CPU.
     pub clock_jumps: u64,
+    /// Lines that the scheduler's program printed and that were left out: more different ones than
+    /// [`Trace::PRINT_LABELS_MAX`](crate::Trace::PRINT_LABELS_MAX).
+    pub prints: u64,
     /// Times that a pid was seen again after its task had died: another task then.
     pub pid_reuses: u64,
     /// Switches whose `prev` was not the task that the CPU was known to run.

@@ -34,6 +34,7 @@ const CALLBACK: u32 = 9;
 const MARK: u32 = 10;
 const PARAM: u32 = 11;
 const LOST: u32 = 12;
+const PRINT: u32 = 13;
 
 const STATES: [TaskState; 6] = [
     TaskState::Runnable,
@@ -92,6 +93,7 @@ impl Packed {
             CALLBACK => EventKind::Callback { kind: CallbackKind::ALL[operand as usize], task },
             MARK => EventKind::Mark { task, label: Label(operand), value },
             PARAM => EventKind::Param { label: Label(self.a) },
+            PRINT => EventKind::Print { label: Label(self.a) },
             _ => EventKind::Lost { count: value },
         }
     }
@@ -117,6 +119,7 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
             (MARK, label.0, task.0, value as u32, (value >> 32) as u32)
         }
         EventKind::Param { label } => (PARAM, 0, label.0, 0, 0),
+        EventKind::Print { label } => (PRINT, 0, label.0, 0, 0),
         EventKind::Lost { count } => (LOST, 0, 0, count as u32, (count >> 32) as u32),
     }
 }

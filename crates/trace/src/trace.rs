@@ -32,6 +32,9 @@ impl Trace {
     /// Bytes that one event takes in memory.
     pub const BYTES_PER_EVENT: usize = size_of::<Packed>();
 
+    /// No new text of a printed line enters a label table of this length. A program may print a different text each time.
+    pub const PRINT_LABELS_MAX: usize = 1 << 18;
+
     /// An empty trace of `cpus` CPUs; task 0 is the idle task.
     pub fn new(cpus: u32) -> Self {
         Self { cpus, tasks: vec![TaskInfo::new(0, "swapper")], ..Self::default() }
@@ -70,6 +73,16 @@ impl Trace {
         self.labels.push(text.to_owned());
         self.label_numbers.insert(text.to_owned(), label);
         label
+    }
+
+    /// The number of a printed line's text, like [`Trace::intern`]; `None`, and counted in [`Loss::prints`], when it is new and the
+    /// label table is full.
+    pub fn intern_print(&mut self, text: &str) -> Option<Label> {
+        if self.labels.len() >= Self::PRINT_LABELS_MAX && !self.label_numbers.contains_key(text) {
+            self.loss.prints += 1;
+            return None;
+        }
+        Some(self.intern(text))
     }
 
     /// The text of a label.

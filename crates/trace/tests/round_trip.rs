@@ -67,6 +67,7 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
             value
         }),
         label().prop_map(|label| EventKind::Param { label }),
+        label().prop_map(|label| EventKind::Print { label }),
         (0..1000_u64).prop_map(|count| EventKind::Lost { count }),
     ]
 }
@@ -202,6 +203,7 @@ fn the_text() {
     });
     let answers = trace.intern("100% of\nall|answers");
     let param = trace.intern("slice_ns=3000000");
+    let printed = trace.intern("busiest 3: load 2048 [1024] = 50%\tfuzz: 32 ");
     let idle = TaskId::IDLE;
     let kinds = [
         EventKind::Switch { prev: idle, prev_state: TaskState::Runnable, next: hog },
@@ -215,6 +217,7 @@ fn the_text() {
         EventKind::Nice { task: hog, nice: -3 },
         EventKind::Mark { task: hog, label: answers, value: u64::MAX },
         EventKind::Param { label: param },
+        EventKind::Print { label: printed },
         EventKind::Lost { count: 9 },
         EventKind::Exit { task: hog },
         EventKind::Switch { prev: hog, prev_state: TaskState::Dead, next: child },

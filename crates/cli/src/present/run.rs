@@ -6,6 +6,9 @@ use fairground_report::{Cell, Document};
 
 use crate::simulate::Outcome;
 
+/// Lines that a scheduler printed, of which the first ones are shown.
+const PRINTED_LINES_SHOWN: usize = 20;
+
 /// The machine: CPUs, clock, seed, costs.
 pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, duration_ns: u64) {
     document.set("machine", "fairground", Cell::text(env!("CARGO_PKG_VERSION")));
@@ -42,8 +45,15 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             exit.time_ns / 1_000_000
         ));
     }
-    for line in &outcome.result.log {
+    let printed = outcome.analysis.machine.prints;
+    for line in outcome.result.log.iter().take(PRINTED_LINES_SHOWN) {
         document.notes.push(format!("{}: it printed: {line}", outcome.label));
+    }
+    if printed > PRINTED_LINES_SHOWN as u64 {
+        document.notes.push(format!(
+            "{}: it printed {printed} lines in all; `run --trace FILE` writes them with the other events",
+            outcome.label
+        ));
     }
 }
 
@@ -53,6 +63,7 @@ pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<St
     let counted = [
         (loss.lost_events, "events were lost by the recorder"),
         (loss.unreadable, "lines could not be read"),
+        (loss.prints, "printed lines were left out: there were too many different ones"),
         (loss.clock_jumps.max(irregularities.clock_jumps), "events lay before an earlier one"),
         (loss.pid_reuses, "pids were reused"),
         (irregularities.broken_switches, "switches left a task that was not known to run"),

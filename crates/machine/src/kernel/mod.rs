@@ -261,7 +261,11 @@ impl Kernel {
         self.trace.push(fairground_trace::Event { time_ns: self.now_ns, cpu, insns, kind });
     }
 
+    /// The program printed a line: for the log and for the trace, each of which has its limit.
     pub(crate) fn print_line(&mut self, line: &str) {
+        if let Some(label) = self.trace.intern_print(line) {
+            self.emit(self.this_cpu, 0, EventKind::Print { label });
+        }
         if self.log.len() < self.max_log_lines {
             self.log.push(line.to_owned());
         } else {

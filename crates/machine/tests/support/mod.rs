@@ -158,6 +158,7 @@ fn line(trace: &Trace, event: &Event) -> String {
             format!("mark {} {} {value}", n(task), trace.label(label))
         }
         EventKind::Param { label } => format!("param {}", trace.label(label)),
+        EventKind::Print { label } => format!("print {}", trace.label(label)),
         EventKind::Lost { count } => format!("lost {count}"),
     };
     format!("{:>9.3} [{}] {what}", event.time_ns as f64 / 1000.0, event.cpu)

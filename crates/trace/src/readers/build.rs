@@ -112,6 +112,7 @@ impl<'a> Builder<'a> {
                 EventKind::Mark { task: self.task(pid, None, Touch::Any), label, value }
             }
             What::Param { label } => EventKind::Param { label },
+            What::Print { label } => EventKind::Print { label },
             What::Lost { count } => {
                 self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
                 self.running.remove(&cpu);

@@ -67,6 +67,9 @@ pub(super) enum Said<'a> {
     Param {
         label: &'a str,
     },
+    Print {
+        label: &'a str,
+    },
     /// Gives the preceding lost-events line its time.
     LostHere,
     Lost {
@@ -109,6 +112,7 @@ pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<Said<'a>> {
             let text = fields.strip_prefix("tracing_mark_write: ").unwrap_or(fields);
             return super::marks::parse(text);
         }
+        "bpf_trace_printk" => Said::Print { label: fields },
         "PERF_RECORD_LOST" => {
             let count = fields.rsplit(' ').find_map(|word| word.parse().ok())?;
             Said::Lost { count }

@@ -155,6 +155,9 @@ impl Reader {
             return self.unreadable(&format!("{} without its fields", line.event), text);
         };
         self.stamp(line.cpu, line.time_ns);
+        if let Said::Print { label } = said {
+            return self.print(line.cpu, line.time_ns, label);
+        }
         let running = line.pid.map(|pid| (pid, line.comm));
         let trace = &mut self.trace;
         let intern = |text: &str| trace.intern(&unescape(text));
@@ -162,6 +165,18 @@ impl Reader {
             Some(what) => self.record(line.cpu, line.time_ns, what),
             None if said == Said::LostHere => {}
             None => self.trace.loss.skipped += 1,
+        }
+    }
+
+    /// A line that a scheduler's program printed. Only our own writer escapes.
+    fn print(&mut self, cpu: u32, time_ns: u64, text: &str) {
+        let plain = if self.window.is_some() { unescape(text) } else { text.into() };
+        match self.trace.intern_print(&plain) {
+            Some(label) => self.record(cpu, time_ns, What::Print { label }),
+            None => {
+                let line = self.lines;
+                self.first(|| format!("line {line}: too many different printed lines"));
+            }
         }
     }
 

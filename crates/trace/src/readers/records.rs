@@ -83,6 +83,7 @@ pub(super) enum What {
     Callback { kind: CallbackKind, pid: u32 },
     Mark { pid: u32, label: Label, value: u64 },
     Param { label: Label },
+    Print { label: Label },
     Lost { count: u64 },
 }
 
@@ -121,7 +122,8 @@ pub(super) fn record(
         Said::Mark { pid, label: text, value } => What::Mark { pid, label: label(text), value },
         Said::Param { label: text } => What::Param { label: label(text) },
         Said::Lost { count } => What::Lost { count },
-        Said::LostHere | Said::Other => return None,
+        // A printed line may find no room: the reader enters it itself.
+        Said::Print { .. } | Said::LostHere | Said::Other => return None,
     })
 }
 

@@ -14,7 +14,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::escape::escape;
+use crate::escape::{escape, escape_start};
 use crate::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// Digits of the time stamps.
@@ -155,6 +155,11 @@ impl<'a> Text<'a> {
                     self.out,
                     "hrtimer_expire_entry: hrtimer=0000000000000000 function=tick_nohz_handler now={now}"
                 );
+            }
+            EventKind::Print { label } => {
+                self.columns_of_running(event);
+                let text = self.trace.label(label);
+                let _ = write!(self.out, "bpf_trace_printk: {}", escape_start(text));
             }
             kind => self.marked(event, kind),
         }
