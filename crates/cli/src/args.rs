@@ -110,6 +110,17 @@ pub(crate) enum NullLoadsArg {
     Zero,
 }
 
+/// What ends a sleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TimersArg {
+    /// A high-resolution timer: at its time
+    #[default]
+    Hrtimer,
+    /// The tick: at the tick after its length, rounded up to ticks, has passed
+    Jiffies,
+}
+
 /// The machine's side.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
@@ -124,6 +135,10 @@ pub(crate) struct MachineArgs {
     /// Ticks a second: 100, 250, 300 or 1000
     #[arg(long, default_value_t = 250)]
     pub(crate) hz: u32,
+
+    /// What ends a sleep: a timer of its own, or a tick, as on x86-64 up to Linux 2.6.23
+    #[arg(long, value_enum, default_value_t = TimersArg::Hrtimer)]
+    pub(crate) timers: TimersArg,
 
     /// Seed of every random draw
     #[arg(long, default_value_t = 1, env = "FAIRGROUND_SEED")]

@@ -13,6 +13,17 @@ pub struct TraceOptions {
     pub ticks: bool,
 }
 
+/// What ends a task's sleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SleepTimers {
+    /// A timer of its own, to the nanosecond (high-resolution timers, and the timer slack of the cost model).
+    #[default]
+    Hrtimer,
+    /// The tick, as on machines without high-resolution timers (x86-64 up to Linux 2.6.23): a sleep ends at a tick, one tick
+    /// later than its length rounded up to ticks (`schedule_timeout`, `timespec_to_jiffies`).
+    Jiffies,
+}
+
 /// A machine to simulate. Two machines with equal configurations, policies, settings and workloads give the same bytes.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
@@ -20,6 +31,8 @@ pub struct MachineConfig {
     pub topology: Topology,
     /// Timer ticks per second, 1…10,000: the kernel's `CONFIG_HZ` (100, 250, 300 or 1000).
     pub hz: u32,
+    /// What ends a task's sleep.
+    pub timers: SleepTimers,
     /// Seed of every random number: those that tasks draw and those that the scheduler asks for.
     pub seed: u64,
     /// What each step of the kernel costs.
@@ -48,6 +61,7 @@ impl MachineConfig {
         MachineConfig {
             topology: Topology::flat(cpus),
             hz: 1000,
+            timers: SleepTimers::default(),
             seed: 1,
             cost: CostModel::default(),
             watchdog_ns: abi::WATCHDOG_MAX_NS,

@@ -31,7 +31,7 @@ mod prng;
 mod settings;
 mod topology;
 
-pub use config::{MachineConfig, TraceOptions};
+pub use config::{MachineConfig, SleepTimers, TraceOptions};
 pub use cost::{CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use error::MachineError;

@@ -9,7 +9,7 @@ use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
 use crate::kernel::{Kernel, Slot, agenda};
 use crate::settings;
-use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting};
+use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
 
 /// What a run left behind.
 #[derive(Clone, Debug)]
@@ -59,6 +59,9 @@ pub struct Machine {
     pub(crate) changes: Vec<Change>,
     pub(crate) carry_ps: u64,
     pub(crate) tick_armed: bool,
+    /// When the tick comes next, ns, while it is armed.
+    pub(crate) tick_due_ns: u64,
+    pub(crate) timers: SleepTimers,
     pub(crate) watchdog_ns: u64,
     pub(crate) init_task_args: u64,
     pub(crate) exit_task_args: u64,

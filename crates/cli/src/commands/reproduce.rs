@@ -12,7 +12,7 @@ use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Column, Document, Table};
 
 use super::run::duration_ns;
-use crate::args::{Cli, EngineArg, MachineArgs, NullLoadsArg, ReproduceArgs};
+use crate::args::{Cli, EngineArg, MachineArgs, NullLoadsArg, ReproduceArgs, TimersArg};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry};
 use crate::failure::{Failure, did_you_mean};
 use crate::input::{
@@ -75,6 +75,7 @@ fn run_one(
         cpus: run.cpus,
         topology: None,
         hz: run.hz,
+        timers: run.timers,
         seed: run.seed,
         costs: run.costs.clone(),
         cost: run.cost.clone(),
@@ -111,6 +112,9 @@ fn run_one(
     present::describe_run(made, &outcome);
     made.set(&section, "workload", Cell::text(&run.workload));
     made.set(&section, "hz", Cell::count(run.hz.into()));
+    if run.timers == TimersArg::Jiffies {
+        made.set(&section, "timers", Cell::text("jiffies"));
+    }
     made.set(&section, "costs", Cell::text(&run.costs));
     Ok(outcome)
 }

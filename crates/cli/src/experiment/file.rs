@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::args::TimersArg;
 use crate::failure::Failure;
 
 /// The only version of the format so far.
@@ -48,6 +49,7 @@ struct Settings {
     cpus: Option<u32>,
     topology: Option<toml::Value>,
     hz: Option<u32>,
+    timers: Option<TimersArg>,
     seed: Option<u64>,
     costs: Option<String>,
     #[serde(default)]
@@ -100,6 +102,8 @@ pub(crate) struct Run {
     pub(crate) topology: Option<toml::Value>,
     /// Ticks a second.
     pub(crate) hz: u32,
+    /// What ends a sleep.
+    pub(crate) timers: TimersArg,
     /// Seed.
     pub(crate) seed: u64,
     /// Preset of costs.
@@ -262,6 +266,7 @@ impl Experiment {
             cpus,
             topology,
             hz: own.hz.or(base.hz).ok_or_else(|| missing("hz"))?,
+            timers: own.timers.or(base.timers).unwrap_or_default(),
             seed: own.seed.or(base.seed).unwrap_or(1),
             costs: own.costs.or(base.costs.clone()).ok_or_else(|| missing("costs"))?,
             cost: cost.into_iter().map(|(name, value)| format!("{name}={value}")).collect(),

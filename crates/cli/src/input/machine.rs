@@ -1,8 +1,10 @@
 //! The machine that the flags describe.
 
-use fairground_machine::{CostModel, MachineConfig, NullLoads, Topology, TraceOptions};
+use fairground_machine::{
+    CostModel, MachineConfig, NullLoads, SleepTimers, Topology, TraceOptions,
+};
 
-use crate::args::{MachineArgs, NullLoadsArg};
+use crate::args::{MachineArgs, NullLoadsArg, TimersArg};
 use crate::failure::Failure;
 
 use super::topology::find_topology;
@@ -32,6 +34,10 @@ pub(crate) fn machine_config(
             .help("give 100, 250, 300 or 1000"));
     }
     config.hz = args.hz;
+    config.timers = match args.timers {
+        TimersArg::Hrtimer => SleepTimers::Hrtimer,
+        TimersArg::Jiffies => SleepTimers::Jiffies,
+    };
     config.seed = args.seed;
     config.cost = costs(&args.costs, &args.cost)?;
     config.trace = trace;

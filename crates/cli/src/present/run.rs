@@ -1,7 +1,7 @@
 //! What a result says about how it was made.
 
 use fairground_analysis::Irregularities;
-use fairground_machine::MachineConfig;
+use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
 
 use crate::simulate::Outcome;
@@ -14,6 +14,11 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
     document.set("machine", "fairground", Cell::text(env!("CARGO_PKG_VERSION")));
     document.set("machine", "topology", Cell::text(config.topology.to_string()));
     document.set("machine", "hz", Cell::count(config.hz.into()));
+    let timers = match config.timers {
+        SleepTimers::Hrtimer => "hrtimer",
+        SleepTimers::Jiffies => "jiffies",
+    };
+    document.set("machine", "timers", Cell::text(timers));
     document.set("machine", "seed", Cell::count(config.seed));
     document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
     document.set("costs", "preset", Cell::text(config.cost.preset_name()));

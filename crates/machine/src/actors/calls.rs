@@ -16,7 +16,7 @@ impl Actors {
             return self.finish(id);
         }
         actor.frame().phase = Phase::Asleep;
-        Some(Need::SleepUntil { at_ns })
+        Some(Need::SleepUntil { at_ns, absolute: false })
     }
 
     #[inline]
@@ -45,7 +45,7 @@ impl Actors {
             return None;
         }
         frame.phase = Phase::Waiting;
-        Some(Need::SleepUntil { at_ns: frame.progress })
+        Some(Need::SleepUntil { at_ns: frame.progress, absolute: true })
     }
 
     /// Lets the actor wait in a list, unless a signal has it look again later.

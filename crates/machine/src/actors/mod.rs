@@ -53,6 +53,8 @@ pub enum Need {
     SleepUntil {
         /// Until this time, ns; the machine adds its timer slack. May have passed already.
         at_ns: u64,
+        /// The time is that of a timer which expires again and again, not the end of a length that begins now.
+        absolute: bool,
     },
     /// Give the CPU away once, staying runnable.
     Yield,

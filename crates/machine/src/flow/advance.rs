@@ -31,7 +31,9 @@ impl Machine {
             }
             Need::CpuForever => Stage::Compute(u64::MAX),
             Need::Block => Stage::Block(TaskState::Sleeping, None),
-            Need::SleepUntil { at_ns } => Stage::Block(TaskState::Sleeping, Some(at_ns)),
+            Need::SleepUntil { at_ns, absolute } => {
+                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
+            }
             Need::Yield => Stage::Yield,
             Need::Exit => Stage::Exit,
         };

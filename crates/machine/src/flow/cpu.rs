@@ -3,6 +3,7 @@
 use fairground_trace::TaskState;
 
 use super::{Machine, Step};
+use crate::SleepTimers;
 use crate::kernel::{Op, Slot, Stage};
 
 impl Machine {
@@ -97,7 +98,11 @@ impl Machine {
             return Ok(());
         }
         if let Some(at) = until_ns {
-            let at = at.saturating_add(self.kernel.cost.timer_slack_ns);
+            let slack_ns = match self.timers {
+                SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
+                SleepTimers::Jiffies => 0,
+            };
+            let at = at.saturating_add(slack_ns);
             if at <= self.kernel.now_ns {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());

@@ -82,6 +82,8 @@ impl Machine {
             changes,
             carry_ps: 0,
             tick_armed: false,
+            tick_due_ns: 0,
+            timers: config.timers,
             watchdog_ns: timeout.min(config.watchdog_ns),
             init_task_args,
             exit_task_args,

@@ -16,7 +16,8 @@ impl Machine {
         }
         let period = self.kernel.tick_ns;
         self.tick_armed = true;
-        self.kernel.events.arm(EventSlot::Machine(agenda::TICK), (now_ns / period + 1) * period);
+        self.tick_due_ns = (now_ns / period + 1) * period;
+        self.kernel.events.arm(EventSlot::Machine(agenda::TICK), self.tick_due_ns);
     }
 
     /// The tick: all busy CPUs in the order of their numbers. Idle CPUs have stopped theirs (NO_HZ idle).

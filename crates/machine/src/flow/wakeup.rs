@@ -3,10 +3,10 @@
 use fairground_trace::{EventKind, TaskState};
 
 use super::{Machine, Step};
-use crate::Path;
 use crate::abi::{self, dsq, wake};
 use crate::kernel::{DirectDispatch, Op, Slot};
 use crate::layout::offsets;
+use crate::{Path, SleepTimers};
 
 impl Machine {
     /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and is
@@ -109,12 +109,42 @@ impl Machine {
         Ok((cpu, true))
     }
 
-    /// The timer of a sleeping task: an interrupt on the CPU where the task went to sleep.
+    /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
+    ///
+    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the present
+    /// tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the expiry.
+    pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
+        let (now, tick) = (self.kernel.now_ns, self.kernel.tick_ns);
+        if self.timers == SleepTimers::Hrtimer || at_ns <= now {
+            return at_ns;
+        }
+        let ticks = if absolute {
+            at_ns.div_ceil(tick)
+        } else {
+            (now / tick).saturating_add((at_ns - now).div_ceil(tick)).saturating_add(1)
+        };
+        ticks.saturating_mul(tick)
+    }
+
+    /// The timer of a sleeping task: an interrupt on the CPU where the task went to sleep. Without high-resolution timers it is
+    /// that CPU's tick, which an idle CPU has then too, and which first does what ticks do (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
+        let by_tick = self.timers == SleepTimers::Jiffies;
+        let now = self.kernel.now_ns;
+        if by_tick && self.tick_armed && self.tick_due_ns == now {
+            self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
+            return Ok(());
+        }
         let cpu = self.kernel.task(slot).cpu;
         self.on_cpu(cpu, |machine| {
+            let cost = &machine.kernel.cost;
+            let ns = match (by_tick, machine.kernel.cpus[cpu as usize].is_idle()) {
+                (false, _) => cost.timer_irq_ns,
+                (true, true) => cost.tick_ns,
+                // The tick is paid for already.
+                (true, false) => 0,
+            };
             machine.wake_from_idle(cpu);
-            let ns = machine.kernel.cost.timer_irq_ns;
             machine.kernel.charge(cpu, ns);
             machine.wake_up(slot, false)?;
             Ok(())

@@ -105,7 +105,7 @@ impl Toy {
             Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
             Need::Block => State::Blocked(None),
-            Need::SleepUntil { at_ns } => State::Blocked(Some(at_ns)),
+            Need::SleepUntil { at_ns, .. } => State::Blocked(Some(at_ns)),
             Need::Yield => State::Due,
             Need::Exit => State::Gone,
         };

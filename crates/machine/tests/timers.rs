@@ -1,0 +1,86 @@
+//! Sleeps that end at ticks: machines without high-resolution timers.
+
+mod support;
+
+use fairground_machine::{MachineConfig, SleepTimers};
+use fairground_trace::{EventKind, Trace};
+use fairground_workload::{Op, Workload};
+use support::{MS, cpus, free_machine, name, policy, run, simulate, sleep, task, workload};
+
+const US: u64 = 1_000;
+
+fn machine(cpus: u32, hz: u32) -> MachineConfig {
+    MachineConfig { timers: SleepTimers::Jiffies, hz, ..free_machine(cpus) }
+}
+
+/// When a task was woken, µs, and where.
+fn wakings(trace: &Trace, who: &str) -> Vec<(u64, u32)> {
+    let events = trace.events().filter_map(|event| match event.kind {
+        EventKind::Waking { task, .. } if name(trace, task) == who => {
+            Some((event.time_ns / US, event.cpu))
+        }
+        _ => None,
+    });
+    events.collect()
+}
+
+fn simulated(config: &MachineConfig, workload: &Workload, until_ns: u64) -> Trace {
+    simulate(config, &policy("minimal"), &[], workload, until_ns).trace
+}
+
+/// `schedule_timeout`: jiffies + the length in jiffies, rounded up, + 1.
+#[test]
+fn a_sleep_takes_its_length_in_ticks_and_one_more() {
+    for (hz, length_ns, end_us) in [
+        (1000, 900 * US, 2_000),
+        (1000, MS, 2_000),
+        (1000, MS + 1, 3_000),
+        (250, 900 * US, 8_000),
+        (250, 4 * MS, 8_000),
+        (250, 4 * MS + 1, 12_000),
+        (100, 15 * MS, 30_000),
+    ] {
+        let sleeper = task("sleeper", 1, vec![run(100 * US), sleep(length_ns)]);
+        let trace = simulated(&machine(1, hz), &workload(vec![sleeper]), 100 * MS);
+        assert_eq!(wakings(&trace, "sleeper"), [(end_us, 0)], "{length_ns} ns at {hz} Hz");
+    }
+}
+
+/// A sleeper that goes to sleep again at once wakes every second tick; with high-resolution timers, at its time.
+#[test]
+fn a_sleep_of_900_us_takes_two_ticks() {
+    let sleeper = || {
+        let program = vec![Op::Loop(None, vec![sleep(900 * US), run(10 * US)])];
+        workload(vec![task("sleeper", 1, program)])
+    };
+    let trace = simulated(&machine(1, 1000), &sleeper(), 7 * MS);
+    assert_eq!(wakings(&trace, "sleeper"), [(2_000, 0), (4_000, 0), (6_000, 0)]);
+    let trace = simulated(&free_machine(1), &sleeper(), 2 * MS);
+    assert_eq!(wakings(&trace, "sleeper"), [(900, 0), (1_810, 0)]);
+}
+
+/// The tick of the CPU that armed the timer wakes the task, after what the tick does itself; on an idle CPU too.
+#[test]
+fn the_tick_of_the_sleeper_s_cpu_wakes_it() {
+    let mut hog = task("hog", 1, vec![Op::RunForever]);
+    hog.cpus = Some(cpus(0, 0));
+    let mut busy = task("busy", 1, vec![sleep(MS)]);
+    busy.cpus = Some(cpus(0, 0));
+    let mut idle = task("idle", 1, vec![sleep(MS)]);
+    idle.cpus = Some(cpus(1, 1));
+    let mut config = machine(2, 1000);
+    config.trace.ticks = true;
+    let trace = simulated(&config, &workload(vec![busy, idle, hog]), 5 * MS);
+    assert_eq!(wakings(&trace, "busy"), [(2_000, 0)]);
+    assert_eq!(wakings(&trace, "idle"), [(2_000, 1)]);
+    let at_2_ms: Vec<&str> = trace
+        .events()
+        .filter(|event| event.time_ns == 2 * MS)
+        .filter_map(|event| match event.kind {
+            EventKind::Tick { .. } => Some("tick"),
+            EventKind::Waking { .. } => Some("waking"),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(at_2_ms, ["tick", "waking", "waking"]);
+}
