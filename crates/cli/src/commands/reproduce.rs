@@ -8,7 +8,7 @@ use fairground_analysis::Options;
 use fairground_analysis::metric::{self, Unit, Value};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
-use fairground_machine::TraceOptions;
+use fairground_machine::{Path, TraceOptions};
 use fairground_report::{Cell, Column, Document, Table};
 
 use super::run::duration_ns;
@@ -22,11 +22,8 @@ use crate::present;
 use crate::progress::Progress;
 use crate::simulate::{Outcome, Plan};
 
-/// The experiments that come with fairground.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("slice-2009", include_str!("../../../../experiments/slice-2009.toml")),
-    ("slice-6.1", include_str!("../../../../experiments/slice-6.1.toml")),
-];
+// `BUILT_IN`: name and text of each experiment that comes with fairground.
+include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     let Some(name) = &args.experiment else {
@@ -136,6 +133,15 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             figures.insert(&format!("report.{}", metric.key()), value.as_slice());
         }
     }
+    for path in Path::ALL {
+        let cost = outcome.result.counters.path(path);
+        let mean = |sum: u64| (cost.times > 0).then(|| sum as f64 / cost.times as f64);
+        let name = format!("{path:?}").to_lowercase();
+        figures.insert(&format!("path.{name}.instructions"), mean(cost.insns).as_slice());
+        figures.insert(&format!("path.{name}.divisions"), mean(cost.divisions).as_slice());
+    }
+    figures.insert("object.code", &[outcome.sizes.code_bytes as f64]);
+    figures.insert("object.data", &[outcome.sizes.data_bytes as f64]);
     for metric in metric::MACHINE {
         if let Some(value) = (metric.read)(&outcome.analysis) {
             figures.insert(&format!("run.{}", metric.key()), &[in_ms(value.as_f64(), metric.unit)]);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use super::sweep::{Matrix, Point, Published, Sweep};
 use crate::args::TimersArg;
 use crate::failure::Failure;
 
@@ -28,8 +29,20 @@ pub(crate) struct Experiment {
     #[serde(default)]
     defaults: Settings,
     /// The runs.
-    #[serde(rename = "run")]
+    #[serde(default, rename = "run")]
     runs: Vec<RunEntry>,
+    /// The points at which sweeps run.
+    #[serde(default, rename = "point")]
+    pub(crate) points: Vec<Point>,
+    /// Runs at every point.
+    #[serde(default, rename = "sweep")]
+    sweeps: Vec<Sweep>,
+    /// Figures from elsewhere at every point.
+    #[serde(default, rename = "published")]
+    published: Vec<Published>,
+    /// Tables with a row for each point.
+    #[serde(default, rename = "matrix")]
+    pub(crate) matrices: Vec<Matrix>,
     /// Figures from elsewhere: published, or of a real kernel.
     #[serde(default, rename = "given")]
     pub(crate) given: Vec<Given>,
@@ -62,7 +75,7 @@ struct Settings {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct RunEntry {
+pub(super) struct RunEntry {
     name: String,
     #[serde(default)]
     reports: bool,
@@ -70,6 +83,13 @@ struct RunEntry {
     user_time: UserTimeEntry,
     #[serde(flatten)]
     settings: toml::Table,
+}
+
+impl RunEntry {
+    /// A run of a sweep.
+    pub(super) fn new(name: String, settings: toml::Table) -> RunEntry {
+        RunEntry { name, reports: false, user_time: UserTimeEntry::Exact, settings }
+    }
 }
 
 /// How the kernel of that time counts the user time that a program is told.
@@ -185,7 +205,7 @@ pub(crate) struct Row {
     pub(crate) decimals: u8,
 }
 
-fn two() -> u8 {
+pub(super) fn two() -> u8 {
     2
 }
 
@@ -210,7 +230,7 @@ pub(crate) struct Claim {
 impl Experiment {
     /// Reads a file's text.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, Failure> {
-        let experiment: Self = toml::from_str(text).map_err(|e| {
+        let mut experiment: Self = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{file}: {}", e.to_string().trim_end()))
                 .help("docs/experiments.md lists the keys of an experiment")
         })?;
@@ -220,8 +240,20 @@ impl Experiment {
                 experiment.format
             )));
         }
+        let swept = experiment.sweeps.iter().flat_map(|sweep| sweep.runs(&experiment.points));
+        let (runs, given): (Vec<_>, Vec<_>) =
+            (swept.collect(), experiment.published.iter().flat_map(Published::given).collect());
+        experiment.runs.extend(runs);
+        experiment.given.extend(given);
         experiment.check(file)?;
         Ok(experiment)
+    }
+
+    /// Where the given and the published figures stand: name and source.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
+        let given = self.given.iter().map(|g| (g.name.as_str(), g.source.as_str()));
+        let published = self.published.iter().map(|p| (p.name.as_str(), p.source.as_str()));
+        published.chain(given.filter(|(_, source)| !source.is_empty()))
     }
 
     /// The runs, with the defaults filled in.
@@ -276,11 +308,38 @@ impl Experiment {
         })
     }
 
+    /// Every column of a matrix is a sweep or published, and every published figure belongs to a point.
+    fn check_matrices(&self, file: &str) -> Result<(), Failure> {
+        let names = || {
+            let published = self.published.iter().map(|p| p.name.as_str());
+            self.sweeps.iter().map(|s| s.name.as_str()).chain(published)
+        };
+        let columns = self.matrices.iter().flat_map(|m| &m.columns);
+        let unknown = columns.filter(|name| !names().any(|known| known == name.as_str()));
+        let points = self.published.iter().flat_map(|p| p.values.keys());
+        let nowhere = points.filter(|name| !self.points.iter().any(|p| p.name == **name));
+        if let Some(name) = unknown.into_iter().next() {
+            let near = crate::failure::did_you_mean(name, names()).unwrap_or("one of its sweeps");
+            return Err(Failure::new(format_args!(
+                "{file}: no sweep or published figures `{name}`"
+            ))
+            .help(format_args!("did you mean `{near}`?")));
+        }
+        if let Some(name) = nowhere.into_iter().next() {
+            let points = self.points.iter().map(|p| p.name.as_str());
+            let near = crate::failure::did_you_mean(name, points).unwrap_or("one of its points");
+            return Err(Failure::new(format_args!("{file}: no point `{name}`"))
+                .help(format_args!("did you mean `{near}`?")));
+        }
+        Ok(())
+    }
+
     /// Every name that a table or a claim uses must exist.
     fn check(&self, file: &str) -> Result<(), Failure> {
         let known = |name: &str| {
             self.runs.iter().any(|r| r.name == name) || self.given.iter().any(|g| g.name == name)
         };
+        self.check_matrices(file)?;
         let columns = self.tables.iter().flat_map(|t| t.columns.iter());
         let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
         for name in columns.chain(claims) {

@@ -2,8 +2,10 @@
 
 mod figures;
 mod file;
+mod sweep;
 mod verdict;
 
 pub(crate) use figures::{Figures, Sample};
 pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
+pub(crate) use sweep::{Matrix, Point, at_point};
 pub(crate) use verdict::{Verdict, judge};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairground_report::{Cell, Column, Document, Table};
 
-use crate::experiment::{Experiment, Figures, Sample, Verdict, judge};
+use crate::experiment::{Experiment, Figures, Matrix, Point, Sample, Verdict, at_point, judge};
 
 /// The document, and whether every claim holds.
 pub(crate) fn experiment_document(
@@ -13,11 +13,14 @@ pub(crate) fn experiment_document(
 ) -> (Document, bool) {
     let mut document = Document::new(format!("{}: {}", experiment.name, experiment.title));
     document.set("source", "published", Cell::text(&experiment.source));
-    for given in &experiment.given {
-        document.set("source", given.name.as_str(), Cell::text(&given.source));
+    for (name, source) in experiment.sources() {
+        document.set("source", name, Cell::text(source));
     }
     for table in &experiment.tables {
         document.tables.push(figure_table(table, figures));
+    }
+    for matrix in &experiment.matrices {
+        document.tables.push(matrix_table(matrix, &experiment.points, figures));
     }
     let (claims, holds) = claims_table(experiment, figures);
     document.tables.extend(claims);
@@ -38,6 +41,23 @@ fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Fig
         result.push(cells);
     }
     result
+}
+
+/// A metric with a row for each point.
+fn matrix_table(matrix: &Matrix, points: &[Point], figures: &BTreeMap<String, Figures>) -> Table {
+    let mut columns = vec![Column::text("")];
+    columns.extend(matrix.columns.iter().map(Column::mixed));
+    let mut table = Table::new("matrix", matrix.title.as_str(), columns);
+    for point in points {
+        let mut cells = vec![Cell::text(&point.name)];
+        for column in &matrix.columns {
+            let found = figures.get(&at_point(column, &point.name));
+            let sample = found.and_then(|f| f.get(&matrix.metric));
+            cells.push(sample.map_or(Cell::NotMeasured, |s| sample_cell(s, matrix.decimals)));
+        }
+        table.push(cells);
+    }
+    table
 }
 
 /// One value, or the smallest and the largest.

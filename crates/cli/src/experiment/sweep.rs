@@ -1,0 +1,84 @@
+//! Sweeps: the same runs at several points, and matrices with a row for each point.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::file::{Given, Range, RunEntry};
+
+/// One point of the sweeps: a workload with a name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Point {
+    /// As it stands in a matrix.
+    pub(crate) name: String,
+    /// As the command line takes it.
+    pub(crate) workload: String,
+}
+
+/// A run at every point, called `NAME POINT`.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Sweep {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    settings: toml::Table,
+}
+
+/// Figures from elsewhere for one metric, point by point.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Published {
+    /// Its name as the column of a matrix.
+    pub(crate) name: String,
+    /// Where the figures stand.
+    pub(super) source: String,
+    /// The metric's key.
+    metric: String,
+    /// Point → value or range.
+    pub(crate) values: BTreeMap<String, Range>,
+}
+
+/// A table of one metric: points down, sweeps and published figures across.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Matrix {
+    /// Its title.
+    pub(crate) title: String,
+    /// The metric's key.
+    pub(crate) metric: String,
+    /// Names of sweeps and of published figures.
+    pub(crate) columns: Vec<String>,
+    /// Decimals.
+    #[serde(default = "super::file::two")]
+    pub(crate) decimals: u8,
+}
+
+/// What a run or a given figure at a point is called.
+pub(crate) fn at_point(name: &str, point: &str) -> String {
+    format!("{name} {point}")
+}
+
+impl Sweep {
+    /// Its runs.
+    pub(super) fn runs(&self, points: &[Point]) -> Vec<RunEntry> {
+        let run = |point: &Point| {
+            let mut settings = self.settings.clone();
+            let workload = toml::Value::String(point.workload.clone());
+            settings.insert("workload".to_owned(), workload);
+            RunEntry::new(at_point(&self.name, &point.name), settings)
+        };
+        points.iter().map(run).collect()
+    }
+}
+
+impl Published {
+    /// Its figures, a column for each point; their source is told once, for all of them.
+    pub(super) fn given(&self) -> Vec<Given> {
+        let given = |(point, value): (&String, &Range)| Given {
+            name: at_point(&self.name, point),
+            source: String::new(),
+            values: BTreeMap::from([(self.metric.clone(), *value)]),
+        };
+        self.values.iter().map(given).collect()
+    }
+}
