@@ -89,7 +89,7 @@ fn what_is_not_there_is_said() {
             assert!(said.contains(part), "`{part}` is missing from:\n{said}");
         }
     };
-    says("\"there\", \"here\"", "\"there\", \"hier\"", &["`hier`", "did you mean `here`?"]);
+    says("\"there\", \"here\"", "\"there\", \"hier\"", &["`hier`", "`here`"]);
     says("{ \"2p\" =", "{ \"3p\" =", &["no point `3p`", "did you mean"]);
     says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean"]);
     says("sched = \"fifo\"", "sched = \"fifo\"\nspeed = 3", &["speed", "sched"]);

@@ -227,6 +227,16 @@ pub(crate) struct Claim {
     pub(crate) known_gap: Option<String>,
 }
 
+/// The known name that is most like a wrong one, or all of them.
+fn near_or_all<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
+    match crate::failure::did_you_mean(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            format!("there are {}", known.map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 impl Experiment {
     /// Reads a file's text.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, Failure> {
@@ -327,9 +337,8 @@ impl Experiment {
         }
         if let Some(name) = nowhere.into_iter().next() {
             let points = self.points.iter().map(|p| p.name.as_str());
-            let near = crate::failure::did_you_mean(name, points).unwrap_or("one of its points");
             return Err(Failure::new(format_args!("{file}: no point `{name}`"))
-                .help(format_args!("did you mean `{near}`?")));
+                .help(near_or_all(name, points)));
         }
         Ok(())
     }
@@ -346,9 +355,8 @@ impl Experiment {
             if !known(name) {
                 let names = self.runs.iter().map(|r| r.name.as_str());
                 let names = names.chain(self.given.iter().map(|g| g.name.as_str()));
-                let near = crate::failure::did_you_mean(name, names).unwrap_or("one of its runs");
                 return Err(Failure::new(format_args!("{file}: no run or given figures `{name}`"))
-                    .help(format_args!("did you mean `{near}`?")));
+                    .help(near_or_all(name, names)));
             }
         }
         self.runs().map(drop)
