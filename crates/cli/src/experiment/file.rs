@@ -329,11 +329,10 @@ impl Experiment {
         let points = self.published.iter().flat_map(|p| p.values.keys());
         let nowhere = points.filter(|name| !self.points.iter().any(|p| p.name == **name));
         if let Some(name) = unknown.into_iter().next() {
-            let near = crate::failure::did_you_mean(name, names()).unwrap_or("one of its sweeps");
             return Err(Failure::new(format_args!(
                 "{file}: no sweep or published figures `{name}`"
             ))
-            .help(format_args!("did you mean `{near}`?")));
+            .help(near_or_all(name, names())));
         }
         if let Some(name) = nowhere.into_iter().next() {
             let points = self.points.iter().map(|p| p.name.as_str());
