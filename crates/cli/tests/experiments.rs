@@ -90,8 +90,12 @@ fn what_is_not_there_is_said() {
         }
     };
     says("\"there\", \"here\"", "\"there\", \"hier\"", &["`hier`", "`here`"]);
-    says("{ \"2p\" =", "{ \"3p\" =", &["no point `3p`", "did you mean"]);
-    says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean"]);
+    says("{ \"2p\" =", "{ \"3p\" =", &["no point `3p`", "`2p`"]);
+    says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean `here 4p`?"]);
     says("sched = \"fifo\"", "sched = \"fifo\"\nspeed = 3", &["speed", "sched"]);
-    says("workload = \"lat_ctx:4\"", "workload = \"lat_ctx:4\"\nsize = 2", &["size", "point"]);
+    says(
+        "workload = \"lat_ctx:4\"",
+        "workload = \"lat_ctx:4\"\nsize = 2",
+        &["line 20", "size", "workload"],
+    );
 }
