@@ -67,6 +67,7 @@ struct sched_ext_entity {
 
 struct task_struct {
     s32 pid;
+    s32 tgid;
     u32 flags;       /* PF_* */
     s32 static_prio; /* 120 + nice */
     u32 policy;      /* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE, ... */

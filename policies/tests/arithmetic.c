@@ -5,6 +5,7 @@
  */
 #include "weights.bpf.h"
 #include "rfs_sums.bpf.h"
+#include "cfs2623_math.bpf.h"
 
 int printf(const char *format, ...);
 int scanf(const char *format, ...);
@@ -32,6 +33,19 @@ int main(void)
             break;
         case 'm':
             printf("%llu\n", mul_shift_right(a, (u32)b, (u32)c));
+            break;
+        case 'w': /* first table's entry of nice a - 20 */
+            printf("%u %u\n", first_weight[a], first_inverse[a]);
+            break;
+        case 'd': /* a ns * weight b / load c, to the nearest and, as before -rc3, below */
+            printf("%llu %llu\n", calc_delta_mine(a, b, inverse_of_load(c, true), true),
+                   calc_delta_mine(a, b, inverse_of_load(c, false), false));
+            break;
+        case 'k': /* key distance of wait_runtime a (two's complement) at index b, and as -rc1 had it; granularity */
+            printf("%lld %lld %lld %lld\n", key_distance((s64)a, nice_weight[b], nice_inverse[b], false),
+                   key_distance((s64)a, nice_weight[b], nice_inverse[b], true),
+                   niced_granularity(c, nice_weight[b], nice_inverse[b], true),
+                   niced_granularity(c, nice_weight[b], nice_inverse[b], false));
             break;
         case '+': /* time_norm a, shift b, log2 of the bound c */
             sums_add(&sums, a, (u32)b, (u32)c);

@@ -125,6 +125,65 @@ fn wide_multiplication_matches_128_bit() {
     }
 }
 
+/// cfs_2_6_23 law 1: wmult * weight is within a weight of 2^32, in the first tables as in the later ones.
+#[test]
+fn cfs2623_law_01_inverses_belong_to_weights() {
+    for operation in ['t', 'w'] {
+        let rows = run(&script(&(0..40).map(|n| (operation, n, 16, 0)).collect::<Vec<_>>()));
+        assert_eq!(rows[20][..2], [1024, 1 << 22]);
+        for (n, row) in rows.iter().enumerate() {
+            assert!(
+                (row[0] * row[1] - (1 << 32)).abs() < row[0],
+                "{operation}, entry {n}: {row:?}"
+            );
+        }
+    }
+}
+
+/// cfs_2_6_23 law 2: scaling by a weight over itself gives the time back, within 1 ns, what the 16-bit shift of large products
+/// loses (2^15 / w ns), and the error of a 32-bit inverse (w / 2^33 of the time; for nice 0 none).
+#[test]
+fn cfs2623_law_02_scaling_is_exact_within_its_rounding() {
+    let lengths: [u64; 8] =
+        [0, 1, 999, (1 << 22) - 1, 1 << 22, 4_999_999, 999_999_937, 20_000_000_000];
+    let cases: Vec<_> = (0..40).flat_map(|n| lengths.map(|d| (d, WEIGHTS[n]))).collect();
+    let operations: Vec<_> = cases.iter().map(|(d, w)| ('d', i128::from(*d), *w, *w)).collect();
+    for ((d, w), row) in cases.iter().zip(run(&script(&operations))) {
+        let (d, w) = (i128::from(*d), i128::from(*w));
+        let bound = 1 + (1 << 15) / w + ((d * w) >> 33) + 1;
+        assert!((row[0] - d).abs() <= bound, "{d} ns of weight {w}: {}", row[0]);
+        assert!(
+            row[1] <= d && d - row[1] <= 2 * bound,
+            "{d} ns of weight {w}, cut off: {}",
+            row[1]
+        );
+        if w == 1024 {
+            assert!((row[0] - d).abs() <= 32, "{d} ns of nice 0: {}", row[0]);
+            assert!(d >= 1 << 22 || row[0] == d, "{d} ns of nice 0: exact below 2^22");
+        }
+    }
+}
+
+/// The tree key: wait_runtime * 1024 / weight, for debts and credits alike, but for -rc1; and granularities by weight.
+#[test]
+fn cfs2623_keys_and_granularities_by_weight() {
+    let owed: [i128; 4] = [-20_000_000, -1, 1, 20_000_000];
+    let cases: Vec<_> = (0..40).flat_map(|n| owed.map(|ns| (ns, n))).collect();
+    let gran = 4_000_000;
+    let operations: Vec<_> = cases.iter().map(|(ns, n)| ('k', *ns, *n, gran)).collect();
+    for ((ns, n), row) in cases.iter().zip(run(&script(&operations))) {
+        let weight = i128::from(WEIGHTS[*n as usize]);
+        let close = |value: i128, exact: i128| (value - exact).abs() <= 1 + (exact.abs() >> 15);
+        assert!(close(row[0], ns * 1024 / weight), "{ns} ns at entry {n}: {row:?}");
+        let first = if *ns > 0 { ns * weight / 1024 } else { ns * 1024 / weight };
+        assert!(close(row[1], first), "rc1, {ns} ns at entry {n}: {row:?}");
+        let gran = i128::from(gran);
+        let (light, heavy) = (gran * weight / 1024, gran * 1024 / weight);
+        assert!(close(row[2], light.min(heavy)), "entry {n}: {row:?}");
+        assert!(close(row[3], light.min(gran)), "rc1, entry {n}: {row:?}");
+    }
+}
+
 /// rfs law 1: inv = floor((2^S + w/2) / w) and shift = round(log2 w) for all 40 nice values, and how far their product is from 1.
 #[test]
 fn rfs_law_01_inverse_and_shift() {

@@ -293,6 +293,15 @@ impl<H: Host> Instance<H> {
         Ok(base)
     }
 
+    /// The guest address of what task-storage map `map` (by name) holds for the task at `addr`; `None` if it holds nothing, or
+    /// there is no such map.
+    pub fn task_storage(&self, map: &str, addr: u64) -> Option<u64> {
+        let map = self.core.image.map(map)?;
+        // SAFETY: the control block lives as long as the instance; no program runs now.
+        let task = unsafe { (*self.vm).task_number(addr) }?;
+        self.core.maps.task_value(map, task)
+    }
+
     /// Forgets what task storage holds for the task at `addr`: it exits.
     pub fn task_storage_free(&mut self, addr: u64) {
         // SAFETY: the control block lives as long as the instance; no program runs now.

@@ -39,6 +39,14 @@ impl Machine {
         Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
+    /// A 64-bit word of what the scheduler keeps for a task in a task-storage map, `word` words from its start; `None` if the
+    /// task, the map or the place does not exist.
+    pub fn task_storage(&self, map: &str, id: TaskId, word: usize) -> Option<u64> {
+        let task = self.kernel.tasks.iter().find(|t| t.id == id)?;
+        let at = self.program.task_storage(map, task.addr)?;
+        self.program.memory().load_u64(at.checked_add(word as u64 * 8)?).ok()
+    }
+
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
         let (index, task) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;

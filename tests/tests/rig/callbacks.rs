@@ -18,6 +18,7 @@ const SUM_EXEC: u64 = 32;
 const PID: u64 = 40;
 const STATIC_PRIO: u64 = 48;
 const NR_CPUS_ALLOWED: u64 = 56;
+const TGID: u64 = 60;
 const TASK_BYTES: u64 = 128;
 const MAX_TASKS: u32 = 256;
 
@@ -134,6 +135,7 @@ fn types() -> TargetTypes {
         ("static_prio", STATIC_PRIO as u32, s32),
         ("policy", 52, u32),
         ("nr_cpus_allowed", NR_CPUS_ALLOWED as u32, s32),
+        ("tgid", TGID as u32, s32),
         ("cpus_ptr", 64, cpumask),
     ];
     let task = task.map(|(name, at, ty)| Field::at(name, at, ty));
@@ -213,6 +215,12 @@ impl Callbacks {
         self.program.memory().store_u64(at + word as u64 * 8, value).expect("a variable");
     }
 
+    /// A word of what the scheduler keeps for a task in its map `task_ctx`.
+    pub fn storage(&self, task: Task, word: usize) -> u64 {
+        let at = self.program.task_storage("task_ctx", task.0).expect("init_task made it");
+        self.program.memory().load_u64(at + word as u64 * 8).expect("within the value")
+    }
+
     fn load(&self, task: Task, offset: u64) -> u64 {
         self.program.memory().load_u64(task.0 + offset).expect("a task")
     }
@@ -237,6 +245,10 @@ impl Callbacks {
         self.store_u32(task, STATIC_PRIO, (120 + i32::from(nice)) as u32);
     }
 
+    pub fn nice(&self, task: Task) -> i8 {
+        (self.load(task, STATIC_PRIO) as u32 as i32 - 120) as i8
+    }
+
     pub fn current(&self) -> Option<Task> {
         self.current
     }
@@ -251,6 +263,7 @@ impl Callbacks {
         let task = Task(self.slab + self.tasks * TASK_BYTES);
         self.tasks += 1;
         self.store_u32(task, PID, self.tasks as u32);
+        self.store_u32(task, TGID, self.tasks as u32);
         self.store_u32(task, NR_CPUS_ALLOWED, 1);
         self.set_nice(task, nice);
         let args = self.program.alloc(8, 8).expect("memory");
@@ -304,6 +317,17 @@ impl Callbacks {
             self.call("running", &[next]);
         }
         self.current
+    }
+
+    /// `sched_yield` by the current task; `schedule` is to follow.
+    pub fn yield_now(&mut self) {
+        let task = self.current.expect("a task runs");
+        self.call("yield", &[task.0, 0]);
+    }
+
+    /// The tasks in the queue, in the order of their arrival.
+    pub fn waiting(&self) -> Vec<Task> {
+        self.cpu.waiting.iter().map(|task| Task(*task)).collect()
     }
 
     /// Time passes; the current task, if any, runs.

@@ -9,6 +9,7 @@
 #![allow(dead_code, reason = "each test program uses its part of the bench")]
 
 pub mod callbacks;
+pub mod cfs2623;
 pub mod rfs;
 
 use std::collections::BTreeMap;

@@ -34,6 +34,14 @@ impl Maps {
         Ok(at)
     }
 
+    /// The value of task number `task`, if there is one.
+    pub(crate) fn task_value(&self, index: usize, task: usize) -> Option<u64> {
+        let Kind::Tasks { values, slot, present } = &self.maps.get(index)?.kind else {
+            return None;
+        };
+        (*present.get(task)? == 1).then(|| *values + task as u64 * *slot)
+    }
+
     /// `bpf_task_storage_delete`: 0, or -ENOENT.
     pub(crate) fn task_storage_delete(&mut self, index: usize, task: usize) -> Result<i64, Trap> {
         let map = self.map(index)?;
