@@ -33,7 +33,11 @@
 #define SCX_OPS_ENQ_LAST    (1ULL << 1)
 #define SCX_OPS_ENQ_EXITING (1ULL << 2)
 
-#define PF_EXITING 0x4
+#define PF_EXITING           0x4
+#define PF_KTHREAD           0x200000
+#define TASK_UNINTERRUPTIBLE 0x2
+#define TASK_DEAD            0x80
+#define TASK_NOLOAD          0x400
 enum { SCHED_NORMAL = 0, SCHED_BATCH = 3, SCHED_IDLE = 5 };
 enum { ENOMEM = 12 };
 

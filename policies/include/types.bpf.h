@@ -67,12 +67,15 @@ struct sched_ext_entity {
 
 struct task_struct {
     s32 pid;
-    s32 tgid;
+    s32 tgid;        /* that of its first thread: the process */
     u32 flags;       /* PF_* */
+    u32 __state;     /* TASK_*: how it sleeps; 0 when it can run */
+    s32 on_cpu;      /* it runs */
     s32 static_prio; /* 120 + nice */
     u32 policy;      /* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE, ... */
     s32 nr_cpus_allowed;
     const cpumask_t *cpus_ptr;
+    struct task_struct *real_parent;
     struct sched_entity se;
     struct sched_ext_entity scx;
     char comm[16];

@@ -32,6 +32,13 @@ pub trait Host {
 
     /// `bpf_timer_cancel`: 1 if the timer was armed, 0 if not, or a negative errno.
     fn timer_cancel(&mut self, timer: u64) -> i64;
+
+    /// `bpf_per_cpu_ptr`, `bpf_this_cpu_ptr` of a variable of the kernel: where the copy of `cpu` lies in guest memory. `symbol`
+    /// is the value that [`Env::ksyms`] gives the variable. `None`: it is no per-CPU variable.
+    fn per_cpu_variable(&mut self, symbol: u64, cpu: u32) -> Option<u64> {
+        let _ = (symbol, cpu);
+        None
+    }
 }
 
 /// The simulated kernel that an object is linked against.

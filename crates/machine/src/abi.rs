@@ -11,6 +11,10 @@ pub const DISPATCH_BATCH_DFL: u32 = 32;
 pub const DISPATCH_BATCH_MAX: u32 = 4096;
 /// `SCX_DSP_MAX_LOOPS`: rounds of `ops.dispatch()` within one scheduling pass.
 pub const DISPATCH_MAX_LOOPS: u32 = 32;
+/// What a program is given as the address of the per-CPU variable `__preempt_count`: above all guest memory.
+pub const PREEMPT_COUNT_SYMBOL: u64 = 0xffff_ffff_8200_0000;
+/// `HARDIRQ_OFFSET` (`include/linux/preempt.h`): what one hardware interrupt adds to `preempt_count`.
+pub const HARDIRQ_OFFSET: u32 = 0x1_0000;
 /// `SCX_WATCHDOG_MAX_TIMEOUT`: the longest time that a runnable task may wait, ns.
 pub const WATCHDOG_MAX_NS: u64 = 30_000_000_000;
 /// `SCX_EXIT_MSG_LEN`: bytes of an exit message, with its final NUL.

@@ -47,6 +47,19 @@ impl Machine {
         self.program.memory().load_u64(at.checked_add(word as u64 * 8)?).ok()
     }
 
+    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler into a state that a workload does not reach.
+    /// False: there is no such place.
+    pub fn set_task_storage(&mut self, map: &str, id: TaskId, offset: u64, bytes: &[u8]) -> bool {
+        let image = self.program.image();
+        let Some(number) = image.map(map) else { return false };
+        let Some(task) = self.kernel.tasks.iter().find(|t| t.id == id) else { return false };
+        let size = image.linked().maps.get(number).map_or(0, |map| u64::from(map.value_size));
+        let end = offset.checked_add(bytes.len() as u64);
+        let Some(addr) = self.program.task_storage(map, task.addr) else { return false };
+        end.is_some_and(|end| end <= size)
+            && self.program.memory().write(addr + offset, bytes).is_ok()
+    }
+
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
         let (index, task) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;

@@ -173,6 +173,7 @@ pub(crate) fn environment() -> Env<Kernel> {
     let mut env = Env::new(kernel_types());
     env.kfuncs = kfuncs::table();
     env.helpers = kfuncs::helpers();
+    env.ksyms = vec![("__preempt_count".to_owned(), abi::PREEMPT_COUNT_SYMBOL)];
     env.kconfig = vec![
         ("LINUX_KERNEL_VERSION".to_owned(), 6 << 16 | 12 << 8),
         ("CONFIG_SMP".to_owned(), 1),

@@ -10,6 +10,7 @@
 
 pub mod callbacks;
 pub mod cfs2623;
+pub mod o1;
 pub mod rfs;
 
 use std::collections::BTreeMap;

@@ -172,9 +172,12 @@ fn per_cpu<H: Host>(call: &mut Call<H>, addr: u64, cpu: u64) -> Result<u64, Trap
         return Ok(0);
     }
     if addr.wrapping_sub(layout.cpu_base) >= layout.cpu_stride {
-        return Err(Trap::helper(format!(
-            "{addr:#x} is not a per-CPU variable of this object; those of the kernel are the environment's"
-        )));
+        let of_kernel = call.host().1.per_cpu_variable(addr, cpu as u32);
+        return of_kernel.ok_or_else(|| {
+            Trap::helper(format!(
+                "{addr:#x} is no per-CPU variable, neither of this object nor of the kernel"
+            ))
+        });
     }
     Ok(addr + cpu * layout.cpu_stride)
 }

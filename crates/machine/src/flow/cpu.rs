@@ -3,8 +3,8 @@
 use fairground_trace::TaskState;
 
 use super::{Machine, Step};
-use crate::SleepTimers;
 use crate::kernel::{Op, Slot, Stage};
+use crate::{SleepTimers, abi};
 
 impl Machine {
     /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
@@ -15,6 +15,16 @@ impl Machine {
         self.kernel.settle(cpu);
         step(self)?;
         self.go_on(cpu)
+    }
+
+    /// Does something as a hardware interrupt on the executing CPU: programs see it in the CPU's `__preempt_count`.
+    #[inline]
+    pub(crate) fn in_interrupt<T>(&mut self, step: impl FnOnce(&mut Self) -> Step<T>) -> Step<T> {
+        let count = self.kernel.preempt_counts + 4 * u64::from(self.kernel.this_cpu);
+        self.program.memory().store_u32(count, abi::HARDIRQ_OFFSET)?;
+        let result = step(self);
+        self.program.memory().store_u32(count, 0)?;
+        result
     }
 
     /// The CPU's own event: a burst is over, or kernel work is.

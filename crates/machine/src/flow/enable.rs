@@ -1,6 +1,6 @@
 //! Building the machine and loading the scheduler.
 
-use fairground_bpf::InstanceConfig;
+use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
@@ -48,17 +48,13 @@ impl Machine {
         actors.set_limit(config.max_tasks);
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
         let exit_task_args = program.alloc(8, 8)?;
-        let masks = GuestMasks {
-            possible: program.alloc(offsets::CPUMASK_SIZE, 8)?,
-            idle_cpu: program.alloc(offsets::CPUMASK_SIZE, 8)?,
-            idle_smt: program.alloc(offsets::CPUMASK_SIZE, 8)?,
-            none: program.alloc(offsets::CPUMASK_SIZE, 8)?,
-        };
+        let masks = guest_masks(&program)?;
         let rqs = program.alloc(rq_field::SIZE * u64::from(cpus), 64)?;
         let root_cgroup = program.alloc(cgroup::SIZE + cgroup::KN_SIZE, 8)?;
         let root_task_group = program.alloc(cgroup::TG_SIZE, 8)?;
         let mut kernel = new_kernel(config, policy, slab, masks);
         (kernel.root_cgroup, kernel.root_task_group) = (root_cgroup, root_task_group);
+        kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         for cpu in 0..cpus {
             let local = kernel.queues.create();
             let addr = rqs + rq_field::SIZE * u64::from(cpu);
@@ -210,6 +206,16 @@ impl Machine {
     }
 }
 
+/// Room for the cpumasks that programs see.
+fn guest_masks(program: &Instance<Kernel>) -> Result<GuestMasks, MachineError> {
+    Ok(GuestMasks {
+        possible: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+        idle_cpu: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+        idle_smt: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+        none: program.alloc(offsets::CPUMASK_SIZE, 8)?,
+    })
+}
+
 fn workload_error(error: crate::actors::ActorError) -> MachineError {
     MachineError::Workload(error.to_string())
 }
@@ -276,5 +282,6 @@ fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMa
         owned_masks: std::collections::BTreeMap::new(),
         root_cgroup: 0,
         root_task_group: 0,
+        preempt_counts: 0,
     }
 }

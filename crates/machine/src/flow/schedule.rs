@@ -62,11 +62,12 @@ impl Machine {
         let dead = state == TaskState::Dead;
         self.kernel.task_mut(slot).state = state;
         let flags = deq::SLEEP | deq::NOCLOCK | if dead { deq::SPECIAL } else { 0 };
-        self.dequeue_task(slot, flags)?;
-        let mem = self.program.memory();
         let addr = self.kernel.task(slot).addr;
-        mem.store_u32(addr + offsets::task::STATE, if dead { 0x80 } else { 1 })?;
-        mem.store_u32(addr + offsets::task::ON_RQ, 0)
+        // The task itself has set it, before it called.
+        let bits = if dead { 0x80 } else { 1 };
+        self.program.memory().store_u32(addr + offsets::task::STATE, bits)?;
+        self.dequeue_task(slot, flags)?;
+        self.program.memory().store_u32(addr + offsets::task::ON_RQ, 0)
     }
 
     /// `balance_one` and `pick_task_scx`.

@@ -17,8 +17,9 @@ impl Machine {
             machine.set_context();
             machine.kernel.kf_mask = crate::kernel::kf::UNLOCKED;
             let before = machine.program.insns();
-            let result =
-                machine.program.call_function(timer.callback, timer.args, &mut machine.kernel);
+            let result = machine.in_interrupt(|machine| {
+                machine.program.call_function(timer.callback, timer.args, &mut machine.kernel)
+            });
             machine.kernel.idle_shown = false;
             let insns = machine.program.insns() - before;
             machine.kernel.counters.count_callback(CallbackKind::Timer);

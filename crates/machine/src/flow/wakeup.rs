@@ -146,7 +146,7 @@ impl Machine {
             };
             machine.wake_from_idle(cpu);
             machine.kernel.charge(cpu, ns);
-            machine.wake_up(slot, false)?;
+            machine.in_interrupt(|machine| machine.wake_up(slot, false))?;
             Ok(())
         })
     }

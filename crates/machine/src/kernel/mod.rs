@@ -125,6 +125,8 @@ pub(crate) struct Kernel {
     pub(crate) root_cgroup: u64,
     /// Guest address of the root task group.
     pub(crate) root_task_group: u64,
+    /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
+    pub(crate) preempt_counts: u64,
 }
 
 /// Where the kernel's own cpumasks lie in guest memory.
@@ -296,5 +298,9 @@ impl Host for Kernel {
 
     fn timer_cancel(&mut self, timer: u64) -> i64 {
         i64::from(self.cancel_timer(timer))
+    }
+
+    fn per_cpu_variable(&mut self, symbol: u64, cpu: u32) -> Option<u64> {
+        (symbol == abi::PREEMPT_COUNT_SYMBOL).then(|| self.preempt_counts + 4 * u64::from(cpu))
     }
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The interactivity estimator of `o1`: sleep_avg, the bonus that it earns, time slices, and what a sleep is worth.
+ *
+ * sleep_avg is a balance of at most one second: sleep fills it, run time drains it, and the fuller it is the slower it
+ * drains. A tenth of a second is one bonus point, five points are neutral. The constants are those of kernel/sched.c in
+ * 2.6.22, where they hang on HZ: a "jiffy" is a tick, and slices are whole jiffies. At HZ 1000, 250 and 100 a slice at
+ * nice 0 is 100, 25 and 10 jiffies, always 100 ms; the smallest one is 5, 1 and 1, that is 5, 4 and 10 ms.
+ */
+#ifndef FAIRGROUND_O1_ESTIMATOR_BPF_H
+#define FAIRGROUND_O1_ESTIMATOR_BPF_H
+
+#include "cpus.bpf.h"
+
+/* Priorities: 100 for nice -20 to 139 for nice 19; the smaller the better. 0 to 99 are those of real-time tasks. */
+#define MAX_RT_PRIO   100
+#define MAX_PRIO      140
+#define NICE_0_PRIO   120
+#define MAX_BONUS     10
+#define NEUTRAL_BONUS (MAX_BONUS / 2)
+#define MS_PER_SECOND 1000
+
+TUNABLE(s32, INTERACTIVE_DELTA, 2, UNIT("bonus points"),
+        DOC("bonus above neutral that rates a task of nice 0 interactive; nice shifts it by -5 to +4"));
+TUNABLE(u32, CHILD_PENALTY, 95, UNIT("percent"), DOC("part of its bonus that a new task starts with"));
+TUNABLE(u32, PARENT_PENALTY, 100, UNIT("percent"), DOC("part of its bonus that a task keeps when it forks"));
+TUNABLE(u32, EXIT_WEIGHT, 3, UNIT("count"),
+        DOC("a child that ends with the lower sleep_avg takes its parent's down: parent : child = this : 1"));
+TUNABLE(u32, ON_RUNQUEUE_WEIGHT, 30, UNIT("percent"),
+        DOC("part of the wait for a CPU that counts as sleep after a wake-up by another task; by an interrupt: all"));
+
+/* The kernel's own HZ. 0 where the loader found no configuration: then it is measured (o1.bpf.c, measure_hz). */
+extern unsigned int CONFIG_HZ __kconfig __weak;
+
+#define HZ_FALLBACK 250
+
+/* What follows from HZ. Times are in ticks where they do not end in _ns. */
+struct o1_times {
+    u64 tick_ns;
+    u64 bonus_ns;         /* sleep_avg per bonus point: a tenth of max_sleep_avg */
+    u64 max_sleep_avg_ns; /* one second */
+    u32 hz;
+    u32 def_timeslice;
+    u32 min_timeslice;
+    u32 granularity;
+};
+
+struct o1_times o1_times;
+
+/* How a task slept before the wake-up that is under way; NORMAL once it has run. */
+enum sleep_type { SLEEP_NORMAL, SLEEP_NONINTERACTIVE, SLEEP_INTERACTIVE, SLEEP_INTERRUPTED };
+
+/* What `o1` keeps per task. Times in ns of the monotonic clock. */
+struct o1_task {
+    u64 key;           /* place in its array: see task_key() */
+    u64 sleep_avg_ns;  /* 0 to one second */
+    u64 timestamp_ns;  /* when it came onto or left a CPU, or woke up */
+    u64 last_ran_ns;   /* when it came onto or left a CPU */
+    u32 time_slice;    /* ticks left */
+    u32 prio;          /* dynamic: static_prio less the bonus */
+    u32 static_prio;   /* 120 + nice, as it was last looked at */
+    u32 policy;        /* likewise */
+    u32 sleep_type;    /* enum sleep_type */
+    u32 cpu;           /* whose queue counts it */
+    u32 weight;        /* for balancing, 128 at nice 0 */
+    u8 array;          /* 0 or 1: which of the two arrays of that CPU it is in */
+    bool is_new;       /* has not been woken for the first time */
+    bool has_parent;   /* forked by a task, which shared its slice with it */
+    bool first_slice;  /* still in the slice that its parent gave it */
+    bool checks;       /* on its way into the queue: preempt the current task if better */
+    bool reschedules;  /* likewise: preempt it in any case */
+    bool fork_expired; /* gave its last tick to a child: its slice is over */
+};
+
+static void set_times(u32 hz)
+{
+    struct o1_times *x = &o1_times;
+
+    x->hz = hz;
+    x->tick_ns = 1000000000 / hz;
+    x->def_timeslice = 100 * hz / MS_PER_SECOND;
+    x->min_timeslice = 5 * hz / MS_PER_SECOND;
+    x->granularity = 10 * hz / MS_PER_SECOND;
+    if (!x->def_timeslice)
+        x->def_timeslice = 1;
+    if (!x->min_timeslice)
+        x->min_timeslice = 1;
+    if (!x->granularity)
+        x->granularity = 1;
+    x->bonus_ns = x->tick_ns * x->def_timeslice;
+    x->max_sleep_avg_ns = x->bonus_ns * MAX_BONUS;
+}
+
+/* SCHED_IDLE came with 2.6.23: here such a task is one of nice 19. */
+static __always_inline u32 static_prio_of(const struct task_struct *p)
+{
+    u32 prio = (u32)p->static_prio;
+
+    return p->policy == SCHED_IDLE || prio < MAX_RT_PRIO || prio >= MAX_PRIO ? MAX_PRIO - 1 : prio;
+}
+
+/* SCALE_PRIO: 5 ms less per nice level from 100 ms at nice 0 on, 20 ms more per level above it. */
+static __always_inline u32 task_timeslice(u32 static_prio)
+{
+    u32 base = o1_times.def_timeslice * (static_prio < NICE_0_PRIO ? 4 : 1);
+    u32 slice = base * (MAX_PRIO - static_prio) / 20;
+
+    return slice > o1_times.min_timeslice ? slice : o1_times.min_timeslice;
+}
+
+/* A task's weight in balancing: 128 for a slice of 100 ms. */
+static __always_inline u32 slice_weight(u32 static_prio)
+{
+    return task_timeslice(static_prio) * 128 / o1_times.def_timeslice;
+}
+
+/* CURRENT_BONUS: 0 to 10. */
+static __always_inline u32 current_bonus(const struct o1_task *t)
+{
+    return (u32)(t->sleep_avg_ns / o1_times.bonus_ns);
+}
+
+static __always_inline u32 effective_prio(const struct o1_task *t)
+{
+    u32 prio = t->static_prio + NEUTRAL_BONUS - current_bonus(t);
+
+    if (prio < MAX_RT_PRIO)
+        return MAX_RT_PRIO;
+    return prio < MAX_PRIO ? prio : MAX_PRIO - 1;
+}
+
+/* DELTA: -3 at nice -20, 2 at nice 0, 6 at nice 19, which no bonus reaches. */
+static __always_inline s32 interactive_delta(u32 static_prio)
+{
+    return (s32)((static_prio - MAX_RT_PRIO) / 4) - NEUTRAL_BONUS + INTERACTIVE_DELTA;
+}
+
+/* TASK_INTERACTIVE, by the prio that it has. */
+static __always_inline bool is_interactive(const struct o1_task *t)
+{
+    return (s32)t->prio <= (s32)t->static_prio - interactive_delta(t->static_prio);
+}
+
+/* INTERACTIVE_SLEEP: up to here a long sleep lifts a task at once; a tick more would be the bonus after "interactive". */
+static __always_inline u64 interactive_sleep_ns(u32 static_prio)
+{
+    s32 points = NEUTRAL_BONUS + interactive_delta(static_prio) + 1;
+
+    return points > 0 ? (u32)points * o1_times.bonus_ns - o1_times.tick_ns : 0;
+}
+
+/* recalc_task_prio: `slept_ns` of sleep, or of waiting that counts as sleep. Sets sleep_avg, sleep_type and prio. */
+static __noinline void account_sleep(struct o1_task *t, u64 slept_ns, bool is_user)
+{
+    u64 ceiling_ns = interactive_sleep_ns(t->static_prio);
+
+    if (t->policy == SCHED_BATCH)
+        slept_ns = 0;
+    if (slept_ns) {
+        if (is_user && slept_ns > ceiling_ns && t->sleep_avg_ns < ceiling_ns) {
+            t->sleep_avg_ns = ceiling_ns;
+            t->sleep_type = SLEEP_NONINTERACTIVE;
+        } else {
+            if (is_user && t->sleep_type == SLEEP_NONINTERACTIVE) {
+                if (t->sleep_avg_ns >= ceiling_ns) {
+                    slept_ns = 0;
+                } else if (t->sleep_avg_ns + slept_ns >= ceiling_ns) {
+                    t->sleep_avg_ns = ceiling_ns;
+                    slept_ns = 0;
+                }
+            }
+            t->sleep_avg_ns += slept_ns;
+        }
+        if (t->sleep_avg_ns > o1_times.max_sleep_avg_ns)
+            t->sleep_avg_ns = o1_times.max_sleep_avg_ns;
+    }
+    t->prio = effective_prio(t);
+}
+
+/* The loss in schedule(): run time since the task came onto the CPU, divided by its bonus. */
+static __always_inline void account_run(struct o1_task *t, u64 now_ns)
+{
+    u64 ran_ns = now_ns - t->timestamp_ns;
+    u32 bonus = current_bonus(t);
+
+    if ((s64)ran_ns < 0)
+        ran_ns = 0;
+    else if (ran_ns > o1_times.max_sleep_avg_ns)
+        ran_ns = o1_times.max_sleep_avg_ns;
+    if (bonus > 1)
+        ran_ns /= bonus;
+    t->sleep_avg_ns = t->sleep_avg_ns > ran_ns ? t->sleep_avg_ns - ran_ns : 0;
+    t->timestamp_ns = now_ns;
+    t->last_ran_ns = now_ns;
+}
+
+/* schedule(), at the first pick after a wake-up: the wait for the CPU counts too. True: the task's prio changed. */
+static __always_inline bool account_wait(struct o1_task *t, u64 now_ns, bool is_user)
+{
+    u64 waited_ns = now_ns - t->timestamp_ns;
+    u32 before = t->prio;
+
+    if (t->sleep_type != SLEEP_INTERACTIVE && t->sleep_type != SLEEP_INTERRUPTED)
+        return false;
+    if ((s64)waited_ns < 0)
+        waited_ns = 0;
+    /* In 128ths, as the kernel does. */
+    if (t->sleep_type == SLEEP_INTERACTIVE)
+        waited_ns = waited_ns * (ON_RUNQUEUE_WEIGHT * 128 / 100) / 128;
+    account_sleep(t, waited_ns, is_user);
+    return t->prio != before;
+}
+
+/* A fork rounds both sides down to whole bonus points (wake_up_new_task). */
+static __always_inline u64 penalised(const struct o1_task *t, u32 percent)
+{
+    u64 sleep_avg_ns = current_bonus(t) * percent / 100 * o1_times.bonus_ns;
+
+    return sleep_avg_ns < o1_times.max_sleep_avg_ns ? sleep_avg_ns : o1_times.max_sleep_avg_ns;
+}
+
+#endif

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * o1: the O(1) scheduler with its interactivity estimator, Linux 2.6.22, the last before CFS.
+ *
+ * Rule: per CPU two arrays of FIFO lists, one list per priority. The head of the best list of the active array runs, until it
+ * has used up its time slice (100 ms at nice 0) and goes to the expired array; when the active one is empty the two swap. A
+ * task's priority is 120 + nice less a bonus of -5 to +5, which sleeping earns and running costs (o1_estimator.bpf.h). Tasks
+ * with a high bonus are rated interactive: they stay in the active array when their slice ends, and take turns in small
+ * pieces. A waking task preempts when its priority is better than that of the current one.
+ *
+ * Example (HZ 1000, one CPU): hogs A, B at nice 0 have bonus 0, priority 125 and take turns of 100 ms. S sleeps 9 ms of 10:
+ * after 0.7 s of it its bonus is 7, priority 118: it preempts at each wake-up, and is interactive. When S starts to compute,
+ * it loses a seventh of its run time, then a sixth ...: it keeps the CPU for 2.9 s in all until it falls below bonus 7, and
+ * only after its slice ends then do A and B run again, unless 3 s have passed since one of them expired (a second a task).
+ *
+ * Where it fails: many tasks that sleep a little all become interactive, and the few that are in front keep the CPU
+ * (experiment massive-intr). The time from nice to nice is not a constant ratio: 420 : 100 from -1 to 0, 10 : 5 from 18 to
+ * 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50, 50, 100 %.
+ *
+ * Follows kernel/sched.c of 2.6.22: schedule, scheduler_tick, task_running_tick, try_to_wake_up, recalc_task_prio, sched_fork,
+ * wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. A wake-up counts as one by an interrupt by the kernel's own
+ * preempt_count where that can be read, else when the CPU of the waker is idle. Not modelled: real-time tasks (other classes
+ * run them), sched_exec, sleep times that wrap on 32 bits; vfork children stand before their parent, which waits for them.
+ */
+#include "o1_arrays.bpf.h"
+#include "interrupt.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+TUNABLE(
+    bool, rule_sync_sleep_noninteractive, true, UNIT("bool"),
+    DOC("a sleep that a synchronous wake-up ends was one at a pipe (2.6.22 marks those): it earns no full bonus"));
+
+/* Slices are in ticks of the right length; until then in those of HZ_FALLBACK. */
+bool hz_is_known;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct o1_task);
+} task_ctx SEC(".maps");
+
+static __always_inline struct o1_task *task_of(struct task_struct *p)
+{
+    return bpf_task_storage_get(&task_ctx, p, 0, 0);
+}
+
+static __always_inline bool is_user(const struct task_struct *p)
+{
+    return !(p->flags & PF_KTHREAD);
+}
+
+/* The task comes under another CPU's care: it keeps the kind of array, and stands at the tail of its list. */
+static __always_inline void rehome(struct o1_task *t, u32 cpu)
+{
+    struct o1_queue *to = queue_of(cpu);
+    bool expired = t->array != queue_of(t->cpu)->active;
+
+    count_running(t->cpu, -1);
+    count_running(cpu, 1);
+    t->cpu = cpu;
+    join_array(to, t, expired ? !to->active : to->active);
+}
+
+s32 BPF_STRUCT_OPS(o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+    bool is_idle = false;
+    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+
+    if (wake_flags & SCX_WAKE_SYNC)
+        queue_of(this_cpu())->sync_pid = (u32)p->pid;
+    if (is_idle)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    return cpu;
+}
+
+/* try_to_wake_up */
+static __always_inline void wake_up(struct task_struct *p, struct o1_task *t, u32 cpu, u64 now_ns)
+{
+    struct o1_queue *here = queue_of(this_cpu());
+    bool sync = here->sync_pid == (u32)p->pid;
+    u64 slept_ns = now_ns - t->timestamp_ns;
+
+    here->sync_pid = 0;
+    if (sync && rule_sync_sleep_noninteractive)
+        t->sleep_type = SLEEP_NONINTERACTIVE;
+    account_sleep(t, (s64)slept_ns < 0 ? 0 : slept_ns, is_user(p));
+    if (t->sleep_type == SLEEP_NORMAL)
+        t->sleep_type = in_interrupt(!here->curr_pid) ? SLEEP_INTERRUPTED : SLEEP_INTERACTIVE;
+    t->timestamp_ns = now_ns;
+    activate(queue_of(cpu), t);
+    t->checks = !sync || cpu != this_cpu();
+}
+
+/* wake_up_new_task. A thread goes to the tail of its list, the child of a fork right before its parent, and runs first. */
+static __noinline void wake_up_new(struct task_struct *p, struct o1_task *t, u32 cpu)
+{
+    struct task_struct *parent = bpf_get_current_task_btf();
+    struct o1_task *of_parent = t->has_parent ? task_of(parent) : NULL;
+    struct o1_queue *q = queue_of(cpu);
+
+    t->sleep_avg_ns = penalised(t, CHILD_PENALTY);
+    t->prio = effective_prio(t);
+    t->sleep_type = SLEEP_NORMAL;
+    if (of_parent && cpu == of_parent->cpu && of_parent->fork_expired) {
+        of_parent->fork_expired = false;
+        expire(q, of_parent);
+    }
+    if (of_parent && cpu == this_cpu() && of_parent->cpu == cpu && p->tgid != parent->tgid) {
+        t->prio = of_parent->prio;
+        t->array = of_parent->array;
+        t->key = of_parent->key;
+        of_parent->key++;
+        t->reschedules = true;
+    } else {
+        activate(q, t);
+        t->checks = cpu != this_cpu() || !of_parent;
+    }
+    if (of_parent)
+        of_parent->sleep_avg_ns = penalised(of_parent, PARENT_PENALTY);
+}
+
+/* set_user_nice, __setscheduler: `p` comes back after a change of its attributes. */
+static __always_inline void renice(struct task_struct *p, struct o1_task *t, u32 cpu)
+{
+    u32 before = t->prio, policy = p->policy, prio = static_prio_of(p);
+
+    if (prio == t->static_prio && policy == t->policy)
+        return;
+    t->static_prio = prio;
+    t->weight = slice_weight(prio);
+    if (policy == SCHED_BATCH)
+        t->sleep_avg_ns = 0;
+    t->prio = effective_prio(t);
+    if (policy == t->policy) {
+        join_array(queue_of(cpu), t, t->array);
+    } else {
+        t->policy = policy;
+        activate(queue_of(cpu), t);
+    }
+    if (t->prio < before || (t->prio > before && p->on_cpu))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
+void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
+{
+    struct o1_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+
+    if (!t)
+        return;
+    count_running(cpu, 1);
+    if (t->cpu != cpu) {
+        t->array = (u8)queue_of(cpu)->active;
+        t->cpu = cpu;
+    }
+    if (t->is_new)
+        wake_up_new(p, t, cpu);
+    else if (enq_flags & SCX_ENQ_WAKEUP)
+        wake_up(p, t, cpu, scx_bpf_now());
+    else
+        renice(p, t, cpu);
+    t->is_new = false;
+}
+
+/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    struct o1_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct o1_queue *q = queue_of(cpu);
+
+    if (!t) {
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        return;
+    }
+    if (t->cpu != cpu)
+        rehome(t, cpu);
+    scx_bpf_dsq_insert_vtime(p, array_id(cpu, t->array), SCX_SLICE_INF, t->key, enq_flags & ~SCX_ENQ_PREEMPT);
+    mark_waiting(cpu);
+    if (t->reschedules || (t->checks && q->curr_pid && t->prio < q->curr_prio))
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    if (!t->reschedules && !t->checks)
+        offer_to_idle_cpu(p);
+    t->reschedules = false;
+    t->checks = false;
+}
+
+/* The current task stays. */
+static __always_inline void keep(struct task_struct *prev, struct o1_task *t)
+{
+    account_run(t, scx_bpf_now());
+    scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+}
+
+static __always_inline bool take(struct o1_queue *q, u32 cpu)
+{
+    if (!scx_bpf_dsq_move_to_local(array_id(cpu, q->active)))
+        return false;
+    q->picked = true;
+    return true;
+}
+
+/* A CPU without work takes a waiting task of another one; expired ones first, which are the coldest. */
+static __noinline void pull(u32 cpu)
+{
+    struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
+    u32 i;
+
+    find_waiting(cpu, list);
+    for_range (i, PULL_TRIES) {
+        u32 other = i ? list->cpus[i & (PULL_CANDIDATES - 1)] : list->longest;
+
+        if (i >= list->count)
+            break;
+        if (scx_bpf_dsq_move_to_local(array_id(other, !queue_of(other)->active)) ||
+            scx_bpf_dsq_move_to_local(array_id(other, queue_of(other)->active)))
+            break;
+    }
+}
+
+/* schedule(): this CPU decides anew. If `prev` can go on and its slice is not 0 afterwards, it does. */
+void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
+{
+    u32 cpu = (u32)this & (MAX_CPUS - 1);
+    struct o1_queue *q = queue_of(cpu);
+    struct o1_task *t = NULL;
+    u64 key = 0;
+
+    if (prev && q->curr_pid && q->curr_pid == (u32)prev->pid)
+        t = task_of(prev);
+    if (t && t->fork_expired) {
+        t->fork_expired = false;
+        expire(q, t);
+    }
+    if ((!t || t->array != q->active) && !scx_bpf_dsq_nr_queued(array_id(cpu, q->active)) &&
+        (t || scx_bpf_dsq_nr_queued(array_id(cpu, !q->active))))
+        swap_arrays(q);
+    if (t && t->array == q->active && (!first_key(array_id(cpu, q->active), &key) || (s64)(t->key - key) < 0)) {
+        keep(prev, t);
+        return;
+    }
+    if (take(q, cpu))
+        return;
+    if (t) {
+        keep(prev, t);
+        return;
+    }
+    q->expired_timestamp = 0;
+    mark_empty(cpu);
+    if (pull_task(cpu) < 0)
+        pull(cpu);
+}
+
+/* A task comes onto a CPU. */
+void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
+{
+    struct o1_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct o1_queue *q = queue_of(cpu);
+    u64 now_ns = scx_bpf_now(), key = 0;
+
+    if (!t)
+        return;
+    if (t->cpu != cpu)
+        rehome(t, cpu);
+    /* It came past dispatch: to an idle CPU, pulled, or back after a real-time task. */
+    if (!q->picked && t->array != q->active && !scx_bpf_dsq_nr_queued(array_id(cpu, q->active)))
+        swap_arrays(q);
+    if (account_wait(t, now_ns, is_user(p)))
+        t->key = tail_key(q, t->prio);
+    t->sleep_type = SLEEP_NORMAL;
+    t->timestamp_ns = now_ns;
+    t->last_ran_ns = now_ns;
+    t->reschedules = false;
+    t->checks = false;
+    q->curr_pid = (u32)p->pid;
+    q->curr_prio = t->prio;
+    if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio)
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    q->picked = false;
+}
+
+/* Without a configuration to read HZ from: ticks per second over the first whole second, the nearest that kernels have. */
+static __noinline void measure_hz(u64 now_ns)
+{
+    static u64 start_ns, start_jiffies;
+    u64 hz;
+
+    if (!start_ns) {
+        start_ns = now_ns;
+        start_jiffies = bpf_jiffies64();
+        return;
+    }
+    if (now_ns - start_ns < 1000000000)
+        return;
+    hz = (bpf_jiffies64() - start_jiffies) * 1000000000 / (now_ns - start_ns);
+    hz_is_known = true;
+    set_times(hz < 175 ? 100 : hz < 275 ? 250 : hz < 650 ? 300 : 1000);
+}
+
+/* scheduler_tick, task_running_tick: slices and turns end here only. */
+void BPF_STRUCT_OPS(o1_tick, struct task_struct *p)
+{
+    u32 cpu = this_cpu();
+    struct o1_queue *q = queue_of(cpu);
+    struct o1_task *t = task_of(p);
+
+    if (!hz_is_known)
+        measure_hz(scx_bpf_now());
+    if (!t || q->curr_pid != (u32)p->pid)
+        return;
+    if (t->array != q->active) {
+        scx_bpf_task_set_slice(p, 0);
+        return;
+    }
+    if (t->time_slice <= 1) {
+        expire(q, t);
+        scx_bpf_task_set_slice(p, 0);
+        return;
+    }
+    t->time_slice--;
+    if (turn_ends(q, t)) {
+        t->key = tail_key(q, t->prio);
+        scx_bpf_task_set_slice(p, 0);
+    }
+}
+
+/* A task leaves its CPU. */
+void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
+{
+    struct o1_task *t = task_of(p);
+    struct o1_queue *q = queue_of(task_cpu(p));
+
+    if (!t || q->curr_pid != (u32)p->pid)
+        return;
+    account_run(t, scx_bpf_now());
+    q->curr_pid = 0;
+}
+
+/* sched_exit: a child that dies in its first slice gives back what is left of it; one that slept little costs bonus. */
+static __always_inline void leave_to_parent(struct task_struct *p, struct o1_task *t)
+{
+    struct task_struct *parent = p->real_parent;
+    struct o1_task *of_parent = parent ? task_of(parent) : NULL;
+    u32 most = task_timeslice(t->static_prio), weight = EXIT_WEIGHT;
+
+    if (!of_parent)
+        return;
+    if (t->first_slice && t->cpu == of_parent->cpu) {
+        of_parent->time_slice += t->time_slice;
+        if (of_parent->time_slice > most)
+            of_parent->time_slice = most;
+    }
+    if (t->sleep_avg_ns < of_parent->sleep_avg_ns)
+        of_parent->sleep_avg_ns = of_parent->sleep_avg_ns / (weight + 1) * weight + t->sleep_avg_ns / (weight + 1);
+}
+
+/* A task goes to sleep or ends, or goes out for an attribute change. */
+void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
+{
+    struct o1_task *t = task_of(p);
+    u32 state = p->__state;
+
+    if (!t)
+        return;
+    count_running(t->cpu, -1);
+    if (!(deq_flags & SCX_DEQ_SLEEP))
+        return;
+    if (state & TASK_DEAD)
+        leave_to_parent(p, t);
+    else if ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD))
+        t->sleep_type = SLEEP_NONINTERACTIVE;
+}
+
+/* sys_sched_yield: behind everybody, into the expired array. */
+bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
+{
+    struct o1_task *t = task_of(from);
+    struct o1_queue *q = queue_of(task_cpu(from));
+
+    if (!t || q->curr_pid != (u32)from->pid)
+        return false;
+    join_array(q, t, !q->active);
+    scx_bpf_task_set_slice(from, 0);
+    return false;
+}
+
+/* A new task: what it has of its own. */
+s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+    struct o1_task *t = bpf_task_storage_get(&task_ctx, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+    if (!t)
+        return -ENOMEM;
+    t->static_prio = static_prio_of(p);
+    t->policy = p->policy;
+    t->weight = slice_weight(t->static_prio);
+    t->prio = effective_prio(t);
+    t->time_slice = task_timeslice(t->static_prio);
+    t->timestamp_ns = scx_bpf_now();
+    t->is_new = args->fork;
+    t->has_parent = args->fork;
+    return 0;
+}
+
+/*
+ * sched_fork: the child takes half of the parent's slice, which is what makes forking no way to get more. What has process 0
+ * for a parent was started from outside the machine, and takes nothing.
+ */
+void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
+{
+    struct task_struct *from = p->real_parent, *parent = bpf_get_current_task_btf();
+    struct o1_task *t = task_of(p), *of_parent;
+
+    if (!t || !t->has_parent || !t->is_new)
+        return;
+    of_parent = from && from->pid ? task_of(parent) : NULL;
+    t->has_parent = of_parent != NULL;
+    if (!of_parent)
+        return;
+    t->sleep_avg_ns = of_parent->sleep_avg_ns;
+    t->first_slice = true;
+    t->time_slice = (of_parent->time_slice + 1) / 2;
+    of_parent->time_slice /= 2;
+    if (!of_parent->time_slice) {
+        of_parent->time_slice = 1;
+        of_parent->fork_expired = true;
+        scx_bpf_kick_cpu((s32)this_cpu(), SCX_KICK_PREEMPT);
+    }
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
+{
+    s32 err = create_cpu_queues();
+    u32 cpu;
+
+    hz_is_known = CONFIG_HZ != 0;
+    set_times(hz_is_known ? CONFIG_HZ : HZ_FALLBACK);
+    for_range (cpu, nr_cpus) {
+        if (err)
+            break;
+        queue_of(cpu)->best_expired_prio = MAX_PRIO;
+        err = scx_bpf_create_dsq(array_id(cpu, 1), -1);
+    }
+    return err;
+}
+
+SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .runnable = (void *)o1_runnable,
+               .enqueue = (void *)o1_enqueue, .dispatch = (void *)o1_dispatch, .running = (void *)o1_running,
+               .tick = (void *)o1_tick, .stopping = (void *)o1_stopping, .quiescent = (void *)o1_quiescent,
+               .yield = (void *)o1_yield, .init_task = (void *)o1_init_task, .enable = (void *)o1_enable,
+               .init = (void *)o1_init, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "o1");

@@ -1,0 +1,87 @@
+//! The rules of `o1` that its numbered laws leave open: batch tasks, yield, renice.
+
+mod rig;
+
+use fairground_trace::{TaskId, TaskState};
+use rig::o1::{self, Member, set};
+use rig::{MS, Run, bench};
+
+/// Turns of a task that another one ended: start and end.
+fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
+    let own = |s: &&rig::Slice| s.task == task && s.state == TaskState::Runnable;
+    run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
+}
+
+/// SCHED_BATCH. The machine's tasks have no policy, so the scheduler's record of one is changed.
+#[test]
+fn a_batch_task_earns_nothing_and_waits_in_the_expired_array() {
+    let mut run = bench("o1").hz(1000).run("hogs:2 + sleepers:1,run=50us,sleep=20350us");
+    run.until(210 * MS);
+    let (hogs, sleeper) = (run.named("hog"), run.named("sleeper")[0]);
+    set(&mut run, sleeper, Member::Policy, 3);
+    set(&mut run, sleeper, Member::SleepAvg, 0);
+    let mut waits = 0;
+    run.watch(3_000 * MS, |run| {
+        let task = o1::task(run, sleeper);
+        assert_eq!(task.sleep_avg_ns, 0);
+        if run.task(sleeper).runnable && o1::current(run, 0) != Some(sleeper) {
+            waits += 1;
+        }
+    });
+    assert!(waits > 1_000, "it waits for the hogs' slices");
+    for hog in hogs {
+        let turns = turns(&run, hog);
+        let off_tick = turns.iter().filter(|(_, end)| *end > 300 * MS && end % MS != 0);
+        assert_eq!(off_tick.count(), 0, "it preempts nobody");
+    }
+}
+
+/// sched_yield goes behind everybody, into the expired array, and keeps the slice.
+#[test]
+fn a_yield_goes_to_the_expired_array() {
+    let workload = r#"
+        format = 1
+        name = "yield"
+        duration = "10s"
+        [[task]]
+        name = "polite"
+        nice = -5
+        program = [{ loop = [{ run = "1500us" }, "yield"] }]
+        [[task]]
+        name = "hog"
+        count = 2
+        program = [{ run = "forever" }]
+        "#;
+    let mut run = bench("o1").hz(1000).run_toml(workload);
+    run.until(10_000 * MS);
+    let polite = run.named("polite")[0];
+    let turns = turns(&run, polite);
+    assert!(turns.len() > 20);
+    for pair in turns.windows(2) {
+        assert_eq!(pair[0].1 - pair[0].0, 1_500_000, "until it yields");
+        let others = pair[1].0 - pair[0].1;
+        assert!(others.abs_diff(200 * MS) <= MS, "both hogs use up their slices: {others} ns");
+    }
+}
+
+/// set_user_nice, with a new slice from the next expiry on.
+#[test]
+fn a_renice_counts_at_once_for_the_priority() {
+    let workload = r#"
+        format = 1
+        name = "renice"
+        duration = "10s"
+        [[task]]
+        name = "hog"
+        count = 2
+        program = [{ run = "30300us" }, { nice = 10 }, { run = "forever" }]
+        "#;
+    let mut run = bench("o1").hz(1000).run_toml(workload);
+    run.until(30_300_000 - 1);
+    let first = o1::current(&run, 0).expect("a hog runs");
+    run.until(30_400_000);
+    let reniced = o1::task(&run, first);
+    assert_eq!((reniced.static_prio, reniced.prio, reniced.weight), (130, 135, 64));
+    assert_ne!(o1::current(&run, 0), Some(first), "the other one is better now");
+    assert_eq!(reniced.time_slice, 70, "what is left of the old slice");
+}
