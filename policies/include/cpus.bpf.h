@@ -20,6 +20,11 @@
 u64 waiting_cpus[WAITING_WORDS];
 /* Tasks that can run, the running one included, per CPU. */
 u32 nr_running[MAX_CPUS];
+/* The sum of their balance weights. */
+u64 cpu_weight[MAX_CPUS];
+/* Bit c: CPU c has nothing that can run; two tasks or more. Hints: right but for a moment while two CPUs change one count. */
+u64 idle_cpus[WAITING_WORDS];
+u64 overloaded_cpus[WAITING_WORDS];
 /* CPUs that the kernel may ever have. */
 u32 nr_cpus;
 /* floor(log2(nr_cpus)) */
@@ -38,6 +43,46 @@ static __always_inline u32 task_cpu(const struct task_struct *p)
 static __always_inline void count_running(u32 cpu, s32 change)
 {
     __sync_fetch_and_add(&nr_running[cpu & (MAX_CPUS - 1)], change);
+}
+
+static __always_inline void set_cpu_bit(u64 *words, u32 cpu)
+{
+    u64 *word = &words[(cpu & (MAX_CPUS - 1)) / 64];
+
+    if (!(READ_ONCE(*word) & 1ULL << (cpu & 63)))
+        __sync_fetch_and_or(word, 1ULL << (cpu & 63));
+}
+
+static __always_inline void clear_cpu_bit(u64 *words, u32 cpu)
+{
+    u64 *word = &words[(cpu & (MAX_CPUS - 1)) / 64];
+
+    if (READ_ONCE(*word) & 1ULL << (cpu & 63))
+        __sync_fetch_and_and(word, ~(1ULL << (cpu & 63)));
+}
+
+/* A task of this weight becomes able to run on a CPU. */
+static __always_inline void join_cpu(u32 cpu, u64 weight)
+{
+    u32 before = __sync_fetch_and_add(&nr_running[cpu & (MAX_CPUS - 1)], 1);
+
+    __sync_fetch_and_add(&cpu_weight[cpu & (MAX_CPUS - 1)], weight);
+    if (before == 0)
+        clear_cpu_bit(idle_cpus, cpu);
+    else if (before == 1)
+        set_cpu_bit(overloaded_cpus, cpu);
+}
+
+/* It leaves the books of the CPU: it sleeps, ends, or was moved. The same weight as when it joined. */
+static __always_inline void leave_cpu(u32 cpu, u64 weight)
+{
+    u32 before = __sync_fetch_and_sub(&nr_running[cpu & (MAX_CPUS - 1)], 1);
+
+    __sync_fetch_and_sub(&cpu_weight[cpu & (MAX_CPUS - 1)], weight);
+    if (before == 1)
+        set_cpu_bit(idle_cpus, cpu);
+    else if (before == 2)
+        clear_cpu_bit(overloaded_cpus, cpu);
 }
 
 static __always_inline void mark_waiting(u32 cpu)
@@ -154,7 +199,7 @@ static __always_inline void find_waiting(u32 cpu, struct pull_list *list)
  * Pulls one task for an idle CPU: from the longest queue, else from others. Pinned tasks stay: the kernel moves only what may
  * run here. Returns the CPU that lost a task, or -1.
  */
-static __noinline s32 pull_task(u32 cpu)
+static __attribute__((unused)) __noinline s32 pull_task(u32 cpu)
 {
     struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
     u32 longest, i;
@@ -188,18 +233,34 @@ static __always_inline void offer_to_idle_cpu(struct task_struct *p)
         scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/* Queues per CPU; a scheduler that needs more defines it before its first include. */
+#ifndef BALANCE_QUEUES
+#define BALANCE_QUEUES 1
+#endif
+
+/* The id of a CPU's queue number `index`. Number 0 has the CPU's own number. */
+static __always_inline u64 queue_id(u32 cpu, u32 index)
+{
+    return (cpu & (MAX_CPUS - 1)) | (u64)index * MAX_CPUS;
+}
+
 /* Makes the queues. Returns 0 or an error of the kernel. */
 static __always_inline s32 create_cpu_queues(void)
 {
+    u32 cpu, index;
     s32 err = 0;
-    u32 cpu;
 
     nr_cpus = scx_bpf_nr_cpu_ids();
     if (nr_cpus > MAX_CPUS)
         nr_cpus = MAX_CPUS;
     nr_cpus_log2 = 31 - (u32)__builtin_clz(nr_cpus | 1);
     for_range (cpu, nr_cpus) {
-        err = scx_bpf_create_dsq(cpu, -1);
+        set_cpu_bit(idle_cpus, cpu);
+        for_range (index, BALANCE_QUEUES) {
+            err = scx_bpf_create_dsq(queue_id(cpu, index), -1);
+            if (err)
+                break;
+        }
         if (err)
             break;
     }

@@ -128,6 +128,12 @@ bool scx_bpf_dsq_move___since613(struct bpf_iter_scx_dsq *it__iter, struct task_
                                  u64 enq_flags) __ksym __weak;
 bool scx_bpf_dispatch_from_dsq___in612(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
                                        u64 enq_flags) __ksym __weak;
+bool scx_bpf_dsq_move_vtime___since613(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+                                       u64 enq_flags) __ksym __weak;
+bool scx_bpf_dispatch_vtime_from_dsq___in612(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+                                             u64 enq_flags) __ksym __weak;
+void scx_bpf_dsq_move_set_vtime___since613(struct bpf_iter_scx_dsq *it__iter, u64 vtime) __ksym __weak;
+void scx_bpf_dispatch_from_dsq_set_vtime___in612(struct bpf_iter_scx_dsq *it__iter, u64 vtime) __ksym __weak;
 bool scx_bpf_task_set_slice___since619(struct task_struct *p, u64 slice) __ksym __weak;
 bool scx_bpf_task_set_dsq_vtime___since619(struct task_struct *p, u64 vtime) __ksym __weak;
 u64 scx_bpf_now___since614(void) __ksym __weak;
@@ -187,6 +193,21 @@ static __always_inline bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct
         return scx_bpf_dsq_move___since613(it, p, dsq_id, enq_flags);
     if (bpf_ksym_exists(scx_bpf_dispatch_from_dsq___in612))
         return scx_bpf_dispatch_from_dsq___in612(it, p, dsq_id, enq_flags);
+    return false;
+}
+
+/* The same into a queue ordered by vtime, where it gets the key `vtime`. */
+static __always_inline bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
+                                                   u64 vtime, u64 enq_flags)
+{
+    if (bpf_ksym_exists(scx_bpf_dsq_move_vtime___since613)) {
+        scx_bpf_dsq_move_set_vtime___since613(it, vtime);
+        return scx_bpf_dsq_move_vtime___since613(it, p, dsq_id, enq_flags);
+    }
+    if (bpf_ksym_exists(scx_bpf_dispatch_vtime_from_dsq___in612)) {
+        scx_bpf_dispatch_from_dsq_set_vtime___in612(it, vtime);
+        return scx_bpf_dispatch_vtime_from_dsq___in612(it, p, dsq_id, enq_flags);
+    }
     return false;
 }
 

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The load balancer of Linux 2.6.22 to 2.6.27 for a scheduler with queues per CPU (kernel/sched.c: rebalance_domains,
+ * load_balance, load_balance_newidle, active_load_balance, try_to_wake_up, sched_balance_self).
+ *
+ * Rule: every CPU, from time to time, looks for itself through its domains (domains.bpf.h), the smallest first: it finds the
+ * busiest group (balance_group.bpf.h) and takes tasks from that group's busiest CPU (balance_move.bpf.h). A CPU with work
+ * does so every balance_interval * busy_factor ms (64 to 256 on most levels), an idle one every balance_interval (1 to 4).
+ * The interval doubles each time nothing was to do, and is the shortest again after an imbalance. A CPU that runs out of
+ * work looks at once. Who wakes up and who is new is placed by balance_place.bpf.h.
+ *
+ * The kernel balances in a softirq. A sched_ext program moves tasks between queues only in dispatch, so the tick looks and
+ * dispatch moves. An idle CPU has no tick: the tick of a CPU with two tasks wakes an idle one that is due, and that one then
+ * balances in its dispatch. When no CPU has two tasks, nothing is looked at.
+ *
+ * What a scheduler does, in whole (a scheduler with one queue ordered by time of arrival on each CPU):
+ *
+ *     #define BALANCE_RELEASE 2_6_24                       // which release's rules: see balance_tunables.bpf.h
+ *     #include "cpus.bpf.h"                                // before it: #define BALANCE_QUEUES n, if more than 1
+ *
+ *     static __always_inline u64 balance_weight(struct task_struct *p)
+ *     {                                                    // the task's load; the same as at its join_cpu
+ *         return nice_weight[nice_index(p->static_prio)];
+ *     }
+ *     static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+ *     {                                                    // the queue to take from first (turn 0), next (1) ...
+ *         return queue_id(cpu, turn);
+ *     }
+ *     static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
+ *     {                                                    // move it though it is too heavy: it would be the best there
+ *         return false;
+ *     }
+ *     static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
+ *     {                                                    // for "cache-hot"; 0: never hot, ~0ULL: hot in any case
+ *         return p->se.exec_start;
+ *     }
+ *     static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
+ *     {                                                    // queue and key that it gets on `to`; changes nothing
+ *         *vtime = p->scx.dsq_vtime;
+ *         return queue_id(to, 0);
+ *     }
+ *     static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
+ *     {                                                    // it has been moved: books, own records
+ *         struct my_task *t = task_of(p);                  // scx_bpf_task_cpu(p) is still `from` until it is picked
+ *
+ *         leave_cpu(from, balance_weight(p));
+ *         join_cpu(to, balance_weight(p));
+ *         if (t)
+ *             t->cpu = to;
+ *     }
+ *     #include "balance.bpf.h"
+ *
+ *     init:        err = create_cpu_queues(); if (!err) err = balance_init();
+ *     select_cpu:  cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
+ *                  if (is_idle) scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, ...);
+ *     runnable:    t->cpu = scx_bpf_task_cpu(p); join_cpu(t->cpu, weight);
+ *     quiescent:   leave_cpu(t->cpu, weight);
+ *     enqueue:     cpu = scx_bpf_task_cpu(p);
+ *                  if (neither a wake-up nor new) cpu = balance_active_push(p, cpu);
+ *                  if (t->cpu != cpu) balance_moved(p, t->cpu, cpu);
+ *                  insert into queue_id(cpu, 0); mark_waiting(cpu);
+ *     tick:        if (balance_tick(cpu)) scx_bpf_task_set_slice(p, 0);      // dispatch runs, and moves
+ *     dispatch:    balance_run(cpu);                                         // first
+ *                  pick from own queues; if there is nothing: if (newidle_balance(cpu)) pick again;
+ *     running:     if (t->cpu != scx_bpf_task_cpu(p)) the books follow       // a remote CPU's move_to_local
+ *
+ * A turn that ends only because balance_tick said so is not over: when nothing better came, let the task go on with its
+ * slice as it was.
+ *
+ * `--set trace_balance=on` prints one line for each look: which rule acted, and with which loads.
+ *
+ * Not modelled: power-saving modes; SD_SERIALIZE (one CPU at a time balances between nodes); pushing the only task of a CPU
+ * away from a busy sibling (a scheduler cannot take it off); execve, at which the kernel places a task anew: sched_ext
+ * reports none, so a new task is placed as at execve right away.
+ */
+#ifndef FAIRGROUND_BALANCE_BPF_H
+#define FAIRGROUND_BALANCE_BPF_H
+
+#include "balance_place.bpf.h"
+#include "balance_look.bpf.h"
+
+/* Balances of one pass at most: each level once, and again for each CPU whose tasks are all pinned. */
+#define BALANCE_ROUNDS_MAX 64
+
+/* What the outcome of a balance means for the next ones. True: look at the same level again, without the busiest CPU. */
+static __always_inline bool note_outcome(u32 cpu, u32 moved)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u32 level = b->level, busiest = b->scan.busiest_cpu & (MAX_CPUS - 1);
+    struct balance_domain *d = &b->domains[level & (DOMAIN_LEVELS - 1)];
+    bool active = false;
+
+    if (moved) {
+        d->nr_failed = 0;
+        b->idle = NOT_IDLE;
+    } else if (b->all_pinned) {
+        b->left_out[busiest / 64] |= 1ULL << (busiest & 63);
+        b->left_out_count++;
+        return true;
+    } else if (++d->nr_failed > params_of(level)->cache_nice_tries + 2) {
+        d->nr_failed = params_of(level)->cache_nice_tries + 1;
+        active = !balance_of(busiest)->push_to;
+        if (active) {
+            balance_of(busiest)->push_to = cpu + 1;
+            scx_bpf_kick_cpu((s32)busiest, SCX_KICK_PREEMPT);
+        }
+        if (trace_balance)
+            bpf_printk("balance active: cpu %d level %d busiest %d", cpu, level, busiest);
+    }
+    if (!active)
+        d->interval_ms = interval_limit_ms(cpu, level, false);
+    else if (d->interval_ms < interval_limit_ms(cpu, level, true))
+        d->interval_ms *= 2;
+    return false;
+}
+
+/* Moves what the look has found, and goes on with it. */
+static __noinline void carry_out(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u32 i, moved;
+
+    for_range (i, BALANCE_ROUNDS_MAX) {
+        u32 level = b->level, busiest = b->scan.busiest_cpu & (MAX_CPUS - 1);
+
+        if (!b->pending)
+            break;
+        moved = 0;
+        b->all_pinned = false;
+        if (nr_running[busiest] > 1)
+            moved = move_tasks(busiest, cpu, b->scan.imbalance, level);
+        if (trace_balance && moved)
+            bpf_printk("balance moved: cpu %d level %d from %d tasks %d", cpu, level, busiest, moved);
+        if (note_outcome(cpu, moved)) {
+            b->pending = find_work(cpu, level, b->idle);
+            if (b->pending)
+                continue;
+            note_balanced(cpu, level);
+        }
+        b->level++;
+        look_through_domains(cpu);
+    }
+    b->pending = false;
+}
+
+/*
+ * At the start of ops.dispatch: carries out what the tick found, what an idle CPU was woken for, and what another CPU asked
+ * this one to push. Tasks that it moved here are in this CPU's queues.
+ */
+static __always_inline void balance_run(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+
+    if (b->push_to)
+        push_one(cpu);
+    if (b->kicked) {
+        b->kicked = false;
+        if (!nr_running[cpu & (MAX_CPUS - 1)]) {
+            b->idle_pass = true;
+            decay_idle_load(cpu);
+            begin_balance(cpu, IDLE);
+        }
+    }
+    if (b->pending)
+        carry_out(cpu);
+}
+
+/* The levels of load_balance_newidle. Returns how many tasks came. */
+static __noinline u32 newidle_levels(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u32 level, round, moved = 0;
+
+    for_range (level, DOMAIN_LEVELS) {
+        bool again = true;
+
+        if (!(params_of(level)->flags & BALANCE_NEWIDLE) || !has_domain(cpu, level))
+            continue;
+        begin_level(b);
+        for_range (round, BALANCE_ROUNDS_MAX) {
+            u32 busiest;
+
+            if (!again)
+                break;
+            again = false;
+            if (!find_work(cpu, level, NEWLY_IDLE)) {
+                b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed = 0;
+                break;
+            }
+            busiest = b->scan.busiest_cpu & (MAX_CPUS - 1);
+            b->all_pinned = false;
+            if (nr_running[busiest] > 1)
+                moved = move_tasks(busiest, cpu, b->scan.imbalance, level);
+            if (moved) {
+                b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed = 0;
+            } else if (b->all_pinned) {
+                b->left_out[busiest / 64] |= 1ULL << (busiest & 63);
+                b->left_out_count++;
+                again = true;
+            }
+        }
+        if (moved) {
+            if (trace_balance)
+                bpf_printk("balance newidle: cpu %d level %d from %d tasks %d", cpu, level,
+                           b->scan.busiest_cpu & (MAX_CPUS - 1), moved);
+            break;
+        }
+    }
+    return moved;
+}
+
+/* In ops.dispatch when nothing is left to run: looks at once. True: something is now in this CPU's queues. */
+static __always_inline bool newidle_balance(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    bool woken = b->idle_pass;
+    u32 moved = 0;
+
+    b->idle_pass = false;
+    if (nr_cpus < 2 || woken)
+        return false;
+    if (anybody_overloaded())
+        moved = newidle_levels(cpu);
+    /* It will be idle: the time of the next look may have been set for a busy CPU. */
+    set_next_balance(cpu, !moved);
+    return moved;
+}
+
+/*
+ * In ops.enqueue for a task that is put back after its turn: the CPU whose queue it goes to, which is another one when active
+ * balancing pushes it.
+ */
+static __always_inline u32 balance_active_push(struct task_struct *p, u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u32 to;
+
+    if (likely(!b->push_to))
+        return cpu;
+    to = (b->push_to - 1) & (MAX_CPUS - 1);
+    b->push_to = 0;
+    if (nr_running[cpu & (MAX_CPUS - 1)] < 2 || !bpf_cpumask_test_cpu(to, p->cpus_ptr))
+        return cpu;
+    if (trace_balance)
+        bpf_printk("balance pushed: cpu %d level -1 to %d", cpu, to);
+    scx_bpf_kick_cpu((s32)to, SCX_KICK_IDLE);
+    return to;
+}
+
+/* In ops.init, after create_cpu_queues(). */
+static __always_inline s32 balance_init(void)
+{
+    u32 cpu, level;
+
+    make_domains();
+    for_range (cpu, nr_cpus) {
+        struct balance_cpu *b = balance_of(cpu);
+
+        b->load_jiffy = bpf_jiffies64();
+        b->next_idle = cpu;
+        for_range (level, DOMAIN_LEVELS) {
+            b->domains[level & (DOMAIN_LEVELS - 1)].interval_ms = 1;
+            b->domains[level & (DOMAIN_LEVELS - 1)].last_balance_ns = scx_bpf_now();
+        }
+        set_next_balance(cpu, false);
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who is the busiest, and how much to take: find_busiest_group and find_busiest_queue.
+ *
+ * A CPU asks for itself. It takes from the group with the highest load that has more tasks than power, when that one is
+ * imbalance_pct above its own group and its own group is below the average:
+ *
+ *     imbalance = min(max - avg, max - lpt, avg - this)        lpt: mean load of a task of the busiest group
+ *
+ * Example, 10 tasks of nice 0 on 8 CPUs of one domain: loads 2048 twice and 1024 six times, average 1280. A CPU with one
+ * task finds min(768, 1024, 256) = 256: a quarter of a task. Whether that moves one is the small-imbalance rule, and the
+ * whole matter of the patch of July 2007: see rule_small_imbalance, sched_load_scale_fuzz and docs/balancing.md.
+ */
+#ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
+#define FAIRGROUND_BALANCE_GROUP_BPF_H
+
+#include "balance_load.bpf.h"
+
+/* What decided. The first of them find nothing to do. */
+enum balance_verdict {
+    NOT_OURS,   /* another CPU of the group balances at this level and above */
+    NO_BUSIEST, /* no group has more tasks than power */
+    NOT_BUSIER, /* the own group has at least the load of the busiest, or of the average, or is within imbalance_pct */
+    ONE_TASK,   /* the busiest group's load is that of one of its tasks */
+    SMALL_NO_GAIN,    /* small imbalance, and moving a task gains no throughput: balanced */
+    NO_QUEUE,         /* no CPU of the group has a task to spare */
+    NORMAL,           /* the imbalance is large enough */
+    SMALL_DIFFERENCE, /* small, but the loads differ by a task or two: one task */
+    SMALL_GAIN,       /* small, but moving one task gains throughput */
+    SMALL_KEPT,       /* small, no gain, and the imbalance is moved all the same (2.6.23) */
+    BALANCE_VERDICTS,
+};
+
+#define FINDS(verdict) ((verdict) >= NORMAL)
+
+#define SAY_BALANCE(verdict, text)                                                                                   \
+    case verdict:                                                                                                    \
+        bpf_printk("balance " text ": cpu %d level %d busiest %d imbalance %d max %d this %d avg %d lpt %d", cpu,    \
+                   level, (s32)s->busiest_cpu, (u32)s->imbalance, (u32)s->max_load, (u32)s->this_load,               \
+                   (u32)s->avg_load, (u32)s->lpt);                                                                   \
+        break
+
+/* One line for the trace. */
+static __noinline void say_verdict(u32 cpu, u32 level)
+{
+    struct group_scan *s = &balance_of(cpu)->scan;
+
+    switch (s->rule) {
+        SAY_BALANCE(NO_BUSIEST, "nobody");
+        SAY_BALANCE(NOT_BUSIER, "even");
+        SAY_BALANCE(ONE_TASK, "one-task");
+        SAY_BALANCE(SMALL_NO_GAIN, "small-no-gain");
+        SAY_BALANCE(NO_QUEUE, "no-queue");
+        SAY_BALANCE(NORMAL, "normal");
+        SAY_BALANCE(SMALL_DIFFERENCE, "small-difference");
+        SAY_BALANCE(SMALL_GAIN, "small-gain");
+        SAY_BALANCE(SMALL_KEPT, "small-kept");
+    }
+}
+
+static __always_inline u64 least(u64 a, u64 b)
+{
+    return a < b ? a : b;
+}
+
+/* Adds a CPU to the sums of the group under way. */
+static __always_inline void add_cpu(struct group_scan *s, u32 cpu, u32 other, bool local, u32 idx)
+{
+    u64 load = local ? target_load(other, idx) : source_load(other, idx);
+    u64 weight = cpu_weight[other & (MAX_CPUS - 1)];
+    u32 nr = nr_running[other & (MAX_CPUS - 1)];
+
+    if (local) {
+        if (!nr && s->balance_cpu == ~0u)
+            s->balance_cpu = other;
+    } else {
+        if (load > s->max_cpu_load)
+            s->max_cpu_load = load;
+        if (load < s->min_cpu_load)
+            s->min_cpu_load = load;
+    }
+    if (nr && other != cpu)
+        s->sibling_busy = true;
+    s->sum_load += load;
+    s->sum_weight += weight;
+    s->sum_nr += nr;
+    if (rule_group_imb == GROUP_IMB_TWO_TASKS)
+        s->sum_per_task += nr > 1 ? weight / nr : weight;
+}
+
+/* Whether the CPUs of a group differ so much that it counts as overloaded whatever its number of tasks. */
+static __always_inline bool group_imbalanced(const struct group_scan *s, u32 cpus)
+{
+    u64 difference = s->max_cpu_load - s->min_cpu_load;
+
+    if (cpus < 2 || s->max_cpu_load < s->min_cpu_load)
+        return false;
+    if (rule_group_imb == GROUP_IMB_SCALE)
+        return difference > BALANCE_SCALE;
+    return rule_group_imb == GROUP_IMB_TWO_TASKS && difference > 2 * (s->sum_per_task / cpus);
+}
+
+/* The last CPU of a group has been added. */
+static __always_inline void close_group(struct group_scan *s, u32 level, u32 place, bool local)
+{
+    const struct unit *group = unit_at(level, place);
+    u64 power = group_power(level, place), load = s->sum_load;
+
+    s->total_load += load;
+    s->total_power += power;
+    if (power != BALANCE_SCALE)
+        load = load * BALANCE_SCALE / (power ?: 1);
+    if (local) {
+        s->this_load = load;
+        s->this_nr = s->sum_nr;
+        s->this_weight = s->sum_weight;
+        s->this_power = power;
+        if (s->balance_cpu == ~0u)
+            s->balance_cpu = cpu_at(group->first);
+    } else if (load > s->max_load) {
+        bool imbalanced = group_imbalanced(s, group->end - group->first);
+
+        if (s->sum_nr > power / BALANCE_SCALE || imbalanced) {
+            s->max_load = load;
+            s->busiest_nr = s->sum_nr;
+            s->busiest_weight = s->sum_weight;
+            s->busiest_power = power;
+            s->busiest_first = group->first;
+            s->busiest_end = group->end;
+            s->busiest_imb = imbalanced;
+            s->found = true;
+        }
+    }
+    s->sum_load = s->sum_weight = s->sum_nr = s->sum_per_task = s->max_cpu_load = 0;
+    s->min_cpu_load = ~0ULL;
+}
+
+/* Walks the groups of a CPU's domain. */
+static __noinline void scan_groups(u32 cpu, u32 level, u32 idx)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    struct group_scan *s = &b->scan;
+    const struct unit *own = unit_at(level, place_of(cpu)), *span = unit_at(level + 1, place_of(cpu));
+    u32 i, first = span->first;
+
+    __builtin_memset(s, 0, sizeof(*s));
+    s->min_cpu_load = ~0ULL;
+    s->balance_cpu = s->busiest_cpu = ~0u;
+    for_range (i, span->end - first) {
+        u32 place = first + i, other = cpu_at(place);
+        bool local = place >= own->first && place < own->end;
+
+        if (!is_left_out(b, other))
+            add_cpu(s, cpu, other, local, idx);
+        if (place + 1 == unit_at(level, place)->end)
+            close_group(s, level, place, local);
+    }
+}
+
+/* The second thought: is the imbalance so small that moving a task only swaps the roles? */
+static __always_inline bool is_small(u64 imbalance, u64 lpt)
+{
+    switch (rule_small_imbalance) {
+    case SMALL_HALF_LPT_FUZZ:
+        return imbalance + sched_load_scale_fuzz < lpt / 2;
+    case SMALL_LPT_FUZZ:
+        return imbalance + sched_load_scale_fuzz < lpt;
+    default:
+        return imbalance < lpt;
+    }
+}
+
+/* Throughput of both groups, in loads that fit their power, before and after one task has moved. */
+static __always_inline bool move_gains(const struct group_scan *s, u64 this_lpt)
+{
+    u64 now = s->busiest_power * least(s->lpt, s->max_load) + s->this_power * least(this_lpt, s->this_load);
+    u64 off = s->lpt * BALANCE_SCALE / (s->busiest_power ?: 1);
+    u64 onto = least(s->max_load * s->busiest_power, s->lpt * BALANCE_SCALE) / (s->this_power ?: 1);
+    u64 moved = s->this_power * least(this_lpt, s->this_load + onto);
+
+    if (s->max_load > off)
+        moved += s->busiest_power * least(s->lpt, s->max_load - off);
+    return moved / BALANCE_SCALE > now / BALANCE_SCALE;
+}
+
+static __always_inline u32 small_imbalance(struct group_scan *s)
+{
+    u64 tasks = 2, this_lpt = BALANCE_SCALE, extra;
+
+    if (s->this_nr) {
+        this_lpt = s->this_weight / s->this_nr;
+        if (s->lpt > this_lpt)
+            tasks = 1;
+    }
+    extra = rule_difference_tasks ? rule_difference_tasks * s->lpt : sched_load_scale_fuzz;
+    if (s->max_load - s->this_load + extra >= s->lpt * tasks) {
+        s->imbalance = s->lpt;
+        return SMALL_DIFFERENCE;
+    }
+    if (move_gains(s, this_lpt)) {
+        s->imbalance = s->lpt;
+        return SMALL_GAIN;
+    }
+    return rule_small_no_gain_moves ? SMALL_KEPT : SMALL_NO_GAIN;
+}
+
+/* The arithmetic of find_busiest_group, from the sums. Sets avg_load, lpt and imbalance. */
+static __noinline u32 weigh_groups(u32 cpu, u32 level)
+{
+    struct group_scan *s = &balance_of(cpu)->scan;
+    u64 off, onto;
+
+    if (!s->found || !s->busiest_nr)
+        return NO_BUSIEST;
+    s->avg_load = BALANCE_SCALE * s->total_load / (s->total_power ?: 1);
+    s->lpt = s->busiest_weight / s->busiest_nr;
+    if (s->busiest_imb)
+        s->lpt = least(s->lpt, s->avg_load);
+    if (s->this_load >= s->max_load || s->this_load >= s->avg_load ||
+        100 * s->max_load <= params_of(level)->imbalance_pct * s->this_load)
+        return NOT_BUSIER;
+    if (s->max_load <= s->lpt)
+        return ONE_TASK;
+    if (s->max_load < s->avg_load)
+        return small_imbalance(s);
+    off = least(s->max_load - s->avg_load, s->max_load - s->lpt) * s->busiest_power;
+    onto = (s->avg_load - s->this_load) * s->this_power;
+    s->imbalance = least(off, onto) / BALANCE_SCALE;
+    return is_small(s->imbalance, s->lpt) ? small_imbalance(s) : NORMAL;
+}
+
+/* find_busiest_queue: the CPU of the busiest group with the highest load, unless it runs its only task. */
+static __noinline u32 find_busiest_queue(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    struct group_scan *s = &b->scan;
+    u32 i, busiest = ~0u, first = s->busiest_first;
+    u64 max_load = 0;
+
+    for_range (i, s->busiest_end - first) {
+        u32 other = cpu_at(first + i);
+        u64 load = cpu_weight[other];
+
+        if (is_left_out(b, other) || (nr_running[other] == 1 && load > s->imbalance))
+            continue;
+        if (load > max_load) {
+            max_load = load;
+            busiest = other;
+        }
+    }
+    return busiest;
+}
+
+/* Looks for work in one domain of a CPU. What decided is in scan.rule, from whom and how much in the rest of scan. */
+static __noinline bool find_work(u32 cpu, u32 level, u32 idle)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    struct group_scan *s = &b->scan;
+    const struct domain_params *params = params_of(level);
+    u32 idx = idle == NOT_IDLE ? params->busy_idx : idle == NEWLY_IDLE ? params->newidle_idx : params->idle_idx;
+
+    scan_groups(cpu, level, idx);
+    if (idle != NEWLY_IDLE && s->balance_cpu != cpu) {
+        s->rule = NOT_OURS;
+        return false;
+    }
+    s->rule = weigh_groups(cpu, level);
+    if (FINDS(s->rule)) {
+        s->busiest_cpu = find_busiest_queue(cpu);
+        if (s->busiest_cpu == ~0u)
+            s->rule = NO_QUEUE;
+    }
+    if (trace_balance)
+        say_verdict(cpu, level);
+    return FINDS(s->rule);
+}
+
+#endif

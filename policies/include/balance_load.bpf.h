@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The loads that the balancer compares: what a CPU has now, and slow averages of it (cpu_load[], update_cpu_load).
+ *
+ * Each tick: cpu_load[i] = (cpu_load[i] * (2^i - 1) + now) / 2^i. Index 0 of a domain's table means the load now, index k
+ * the average cpu_load[k-1]. What might be pulled is guessed low (source_load: the smaller of both), the place that it
+ * would come to is guessed high (target_load: the larger), so that a load that comes and goes moves nothing. Example: a
+ * CPU gets its second task of weight 1024: cpu_load[1] is 1024, then 1536, 1792 ... for the next ticks; seen from others
+ * at index 2 it has so much, though it has 2048.
+ *
+ * Three averages are kept: no table has a larger index than 3. An idle CPU has no ticks here; what they would have done
+ * is made up for when its averages are next read or written.
+ */
+#ifndef FAIRGROUND_BALANCE_LOAD_BPF_H
+#define FAIRGROUND_BALANCE_LOAD_BPF_H
+
+#include "domains.bpf.h"
+
+#define LOAD_AVERAGES 3
+/* After so many idle ticks nothing is left of an average: (3/4)^64 of it is 10^-8. */
+#define IDLE_TICKS_MAX 64
+
+enum idle_type { NOT_IDLE, IDLE, NEWLY_IDLE };
+
+struct balance_domain {
+    u64 last_balance_ns;
+    u32 interval_ms;
+    u32 nr_failed; /* nr_balance_failed: balances in a row that found an imbalance and moved nothing */
+};
+
+/* What one walk over the groups of a domain has found; loads are relative to the power of the group. */
+struct group_scan {
+    u64 total_load, total_power;
+    u64 this_load, this_weight, this_nr, this_power;
+    u64 max_load, busiest_weight, busiest_nr, busiest_power;
+    u64 sum_load, sum_weight, sum_nr; /* of the group under way */
+    u64 sum_per_task, max_cpu_load, min_cpu_load;
+    u64 avg_load, lpt, imbalance; /* the result */
+    u32 busiest_first, busiest_end;
+    u32 balance_cpu; /* of the own group: the CPU that may balance */
+    u32 found, busiest_imb, rule, busiest_cpu, sibling_busy;
+};
+
+/* One for each CPU; others write push_to and kicked only. */
+struct balance_cpu {
+    u64 cpu_load[LOAD_AVERAGES];
+    u64 load_jiffy; /* cpu_load is as of this tick */
+    u64 next_balance_ns;
+    struct balance_domain domains[DOMAIN_LEVELS];
+    struct group_scan scan;
+    u64 left_out[WAITING_WORDS]; /* CPUs all of whose tasks proved to be pinned, for this balance */
+    enum idle_type idle;
+    u32 level;
+    u32 pending;    /* a balance that found work waits for dispatch: it moves */
+    u32 all_pinned; /* nothing in this balance could be moved because of affinity */
+    u32 left_out_count;
+    u32 kicked;    /* an idle CPU was woken to balance */
+    u32 idle_pass; /* it has done so in this pass */
+    u32 push_to;   /* active balancing: CPU + 1 that wants one of this CPU's tasks; 0: none */
+    u32 next_idle; /* where the search for an idle CPU to wake goes on */
+} __attribute__((aligned(64)));
+
+struct balance_cpu balance_cpus[MAX_CPUS];
+
+static __always_inline struct balance_cpu *balance_of(u32 cpu)
+{
+    return &balance_cpus[cpu & (MAX_CPUS - 1)];
+}
+
+/* What is fed into the averages; a scheduler may define another measure (PRECISE_CPU_LOAD of 2.6.23). */
+#ifndef cpu_load_input
+#define cpu_load_input(cpu) (cpu_weight[(cpu) & (MAX_CPUS - 1)])
+#endif
+
+/* The averages after a tick with this load. */
+static __always_inline void average_load(struct balance_cpu *b, u64 load)
+{
+    u64 one, two;
+
+    b->cpu_load[0] = load;
+    one = load;
+    two = load;
+    if (rule_load_rounds_up && load > b->cpu_load[1])
+        one += 1;
+    if (rule_load_rounds_up && load > b->cpu_load[2])
+        two += 3;
+    b->cpu_load[1] = (b->cpu_load[1] + one) >> 1;
+    b->cpu_load[2] = (b->cpu_load[2] * 3 + two) >> 2;
+}
+
+/* The ticks that an idle CPU has not had. */
+static __noinline void average_idle_ticks(u32 cpu, u64 ticks)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u32 i;
+
+    if (ticks >= IDLE_TICKS_MAX) {
+        b->cpu_load[0] = b->cpu_load[1] = b->cpu_load[2] = 0;
+        return;
+    }
+    for_range (i, ticks)
+        average_load(b, 0);
+}
+
+/* update_cpu_load: at each tick of a busy CPU. */
+static __always_inline void update_cpu_load(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u64 jiffy = bpf_jiffies64(), missed = jiffy - b->load_jiffy;
+
+    if (missed > 1)
+        average_idle_ticks(cpu, missed - 1);
+    b->load_jiffy = jiffy;
+    average_load(b, cpu_load_input(cpu));
+}
+
+/* An idle CPU's averages decay as if it had ticks. */
+static __always_inline void decay_idle_load(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u64 jiffy = bpf_jiffies64();
+
+    if (!nr_running[cpu & (MAX_CPUS - 1)] && jiffy != b->load_jiffy) {
+        average_idle_ticks(cpu, jiffy - b->load_jiffy);
+        b->load_jiffy = jiffy;
+    }
+}
+
+static __always_inline u64 average_at(u32 cpu, u32 idx)
+{
+    return balance_of(cpu)->cpu_load[idx - 1 < LOAD_AVERAGES ? idx - 1 : 0];
+}
+
+/* A low guess of the load of a CPU from which something might be taken. */
+static __always_inline u64 source_load(u32 cpu, u32 idx)
+{
+    u64 load = cpu_weight[cpu & (MAX_CPUS - 1)], average;
+
+    if (!idx)
+        return load;
+    average = average_at(cpu, idx);
+    return average < load ? average : load;
+}
+
+/* A high guess of the load of a CPU to which something might be brought. */
+static __always_inline u64 target_load(u32 cpu, u32 idx)
+{
+    u64 load = cpu_weight[cpu & (MAX_CPUS - 1)], average;
+
+    if (!idx)
+        return load;
+    average = average_at(cpu, idx);
+    return average > load ? average : load;
+}
+
+static __always_inline bool is_left_out(struct balance_cpu *b, u32 cpu)
+{
+    return b->left_out_count && b->left_out[(cpu & (MAX_CPUS - 1)) / 64] >> (cpu & 63) & 1;
+}
+
+/* Whether any CPU has two tasks: else there is nothing to move anywhere. */
+static __always_inline bool anybody_overloaded(void)
+{
+    bool any = false;
+    u32 i;
+
+    for_range (i, nr_cpus / 64 + 1) {
+        if (READ_ONCE(overloaded_cpus[i & (WAITING_WORDS - 1)])) {
+            any = true;
+            break;
+        }
+    }
+    return any;
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Taking tasks from another CPU: move_tasks and balance_tasks, can_migrate_task, and active balancing.
+ *
+ * The waiting tasks of the busiest CPU are looked at in the order of its queue, sched_nr_migrate + 1 of them at most. One
+ * is passed over when
+ *     it is too heavy:     weight / 2 > what is left to move + FUZZ (2.6.22: weight > what is left), unless the scheduler
+ *                          prefers it (balance_prefers: it would be the best on this CPU);
+ *     it may not run here: when that goes for all, the balance is repeated without that CPU;
+ *     it is cache-hot:     it ran less than sched_migration_cost_ns ago, and balancing has not failed cache_nice_tries
+ *                          times before.
+ * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false, so a
+ * task moves; 256 - 1024 is negative, so one is enough. A task of nice -5 (3121) stays: 1560 > 768.
+ */
+#ifndef FAIRGROUND_BALANCE_MOVE_BPF_H
+#define FAIRGROUND_BALANCE_MOVE_BPF_H
+
+#include "balance_group.bpf.h"
+
+/* The waiting tasks that one balance looks at, at most, whatever sched_nr_migrate says. */
+#define MOVE_LOOK_MAX 4096
+
+/* task_hot: whether a waiting task probably still has its data in the cache of the CPU that it ran on. */
+static __always_inline bool task_hot(struct task_struct *p)
+{
+    u64 last_ran_ns;
+
+    if (!rule_hot)
+        return false;
+    last_ran_ns = balance_last_ran_ns(p);
+    if (last_ran_ns == ~0ULL)
+        return true;
+    return last_ran_ns && (s64)(scx_bpf_now() - last_ran_ns) < (s64)sched_migration_cost_ns;
+}
+
+/* Whether a task's weight forbids to move it for this much imbalance. */
+static __always_inline bool too_heavy(u64 weight, u64 left)
+{
+    if (rule_skip == SKIP_WEIGHT)
+        return weight > left;
+    return weight / 2 > left + sched_load_scale_fuzz;
+}
+
+/* One task of the iteration: moves it if it may be. `left`: load still to move, or ~0 for any. True: moved. */
+static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 from, u32 to, u64 left,
+                                      u32 level)
+{
+    struct balance_cpu *b = balance_of(to);
+    u64 queue, vtime = 0;
+
+    if (left != ~0ULL && too_heavy(balance_weight(p), left) && !balance_prefers(p, to))
+        return false;
+    if (!bpf_cpumask_test_cpu(to, p->cpus_ptr))
+        return false;
+    b->all_pinned = false;
+    if (b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed <= params_of(level)->cache_nice_tries && task_hot(p))
+        return false;
+    queue = balance_target(p, from, to, &vtime);
+    if (!scx_bpf_dsq_move_vtime(it, p, queue, vtime, 0))
+        return false;
+    balance_moved(p, from, to);
+    mark_waiting(to);
+    return true;
+}
+
+/*
+ * Moves waiting tasks of `from` to the queues of `to`, until `load` of weight has been moved (~0: one task, whatever its
+ * weight). Returns how many. Only in dispatch.
+ */
+static __noinline u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
+{
+    u32 i, turn, looked = 0, moved = 0;
+    s64 left = load == ~0ULL ? 1 : (s64)load;
+    bool done = !load;
+
+    balance_of(to)->all_pinned = !done;
+    for_range (turn, BALANCE_QUEUES) {
+        struct bpf_iter_scx_dsq it;
+
+        if (!bpf_iter_scx_dsq_new(&it, balance_queue(from, turn), 0)) {
+            for_range (i, MOVE_LOOK_MAX) {
+                struct task_struct *p = done ? NULL : bpf_iter_scx_dsq_next(&it);
+                u64 weight;
+
+                if (!p || looked > sched_nr_migrate)
+                    break;
+                looked++;
+                weight = balance_weight(p);
+                if (!move_task(&it, p, from, to, load == ~0ULL ? load : (u64)left, level))
+                    continue;
+                moved++;
+                left -= (s64)weight;
+                done = left <= 0;
+            }
+        }
+        bpf_iter_scx_dsq_destroy(&it);
+    }
+    if (!looked)
+        balance_of(to)->all_pinned = false;
+    return moved;
+}
+
+/*
+ * Active balancing, on the busiest CPU: another CPU has failed to take anything so often that this one pushes a task to it,
+ * hot or not. In the kernel the migration thread does that, so the current task can be pushed too: here it is when no
+ * waiting one could and it is put back after its turn (balance_active_push).
+ */
+static __noinline void push_one(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    u32 to = (b->push_to - 1) & (MAX_CPUS - 1), level, i, shared = 0;
+
+    if (nr_running[cpu & (MAX_CPUS - 1)] < 2) {
+        b->push_to = 0;
+        return;
+    }
+    for_range (i, DOMAIN_LEVELS) {
+        const struct unit *span = unit_at(i + 1, place_of(to));
+
+        level = i;
+        shared = i;
+        if (place_of(cpu) >= span->first && place_of(cpu) < span->end)
+            break;
+    }
+    level = shared;
+    if (move_tasks(cpu, to, ~0ULL, level)) {
+        b->push_to = 0;
+        if (trace_balance)
+            bpf_printk("balance pushed: cpu %d level %d to %d", cpu, level, to);
+        scx_bpf_kick_cpu((s32)to, SCX_KICK_IDLE);
+    }
+}
+
+#endif

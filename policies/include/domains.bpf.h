@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sched domains: what the balancer knows of the machine. Linux 2.6.22 to 2.6.27 (kernel/sched.c, include/linux/topology.h).
+ *
+ * A machine is nested units: CPU < core (SMT threads) < last-level cache < node < machine. A domain of a level has one unit
+ * as its span and the units of the next smaller kind as its groups:
+ *
+ *     level         span                groups               in the kernel
+ *     DOMAIN_SMT    core                its threads          SIBLING
+ *     DOMAIN_MC     last-level cache    its cores            MC
+ *     DOMAIN_CPU    node                its caches           CPU, "package"
+ *     DOMAIN_NODE   machine             its nodes            NODE
+ *
+ * A level whose span is a single group does nothing and is left out. Example: 2 sockets of 4 cores of 2 threads, a node
+ * each: CPU 5 has SMT {4,5}, MC {0...7} with 4 groups, and NODE {0...15} with 2 groups; DOMAIN_CPU would have one group.
+ *
+ * CPUs are put in an order in which each unit is a stretch without gaps. So a unit is two numbers, a group is walked by
+ * counting, and no bitmaps are needed. All arrays are made once, in init().
+ *
+ * Power of a group (cpu_power): BALANCE_SCALE, whatever it holds: threads and the cores of a cache share something, and a
+ * group shall take one task while other groups are idle (init_sched_groups_power). A node has one BALANCE_SCALE per cache.
+ */
+#ifndef FAIRGROUND_DOMAINS_BPF_H
+#define FAIRGROUND_DOMAINS_BPF_H
+
+#include "balance_tunables.bpf.h"
+#include "cpus.bpf.h"
+
+/* Filled by whoever loads the object. All zero: a machine of single CPUs that share one cache. */
+u32 topology_core[MAX_CPUS] TOPOLOGY("core");
+u32 topology_llc[MAX_CPUS] TOPOLOGY("llc");
+u32 topology_node[MAX_CPUS] TOPOLOGY("node");
+
+enum domain_level { DOMAIN_SMT, DOMAIN_MC, DOMAIN_CPU, DOMAIN_NODE, DOMAIN_LEVELS };
+/* Kinds of unit: 0 is a CPU, level + 1 the span of that level. */
+#define UNIT_KINDS (DOMAIN_LEVELS + 1)
+
+enum domain_flag {
+    BALANCE_NEWIDLE = 1, /* a CPU that runs out of work looks here */
+    BALANCE_EXEC = 2,    /* a task that starts a program looks here */
+    WAKE_AFFINE_TO = 4,  /* a task may wake up at the waker's CPU */
+    WAKE_BALANCE = 8,    /* ... if that one is less loaded */
+    WAKE_IDLE = 16,      /* a task may wake up at an idle CPU */
+    INTERVAL_BY_SPAN = 32,
+};
+
+struct domain_params {
+    u32 min_interval_ms;
+    u32 max_interval_ms;
+    u32 busy_factor;
+    u32 imbalance_pct;
+    u32 cache_nice_tries;
+    u32 busy_idx, idle_idx, newidle_idx, wake_idx, forkexec_idx;
+    u32 flags;
+};
+
+#define USUAL (BALANCE_NEWIDLE | BALANCE_EXEC | WAKE_AFFINE_TO)
+#define NEW   (USUAL | INTERVAL_BY_SPAN)
+/* [release][level], as SD_SIBLING_INIT, SD_MC_INIT, SD_CPU_INIT and SD_NODE_INIT of x86-64 give them. */
+static const struct domain_params domain_table[4][DOMAIN_LEVELS] = {
+    [DOMAINS_2_6_22] = {{1, 2, 64, 110, 0, 0, 0, 1, 0, 0, USUAL | WAKE_IDLE},
+                        {1, 4, 64, 125, 1, 2, 1, 2, 1, 1, USUAL},
+                        {1, 4, 64, 125, 1, 2, 1, 2, 1, 1, USUAL | WAKE_IDLE},
+                        {8, 32, 32, 125, 2, 3, 2, 0, 1, 1, BALANCE_EXEC | WAKE_BALANCE}},
+    [DOMAINS_2_6_23] = {{1, 2, 64, 110, 0, 0, 0, 0, 0, 0, USUAL | WAKE_IDLE},
+                        {1, 4, 64, 125, 1, 2, 0, 0, 1, 1, USUAL | WAKE_IDLE},
+                        {1, 4, 64, 125, 1, 2, 0, 0, 1, 1, USUAL | WAKE_IDLE},
+                        {8, 32, 32, 125, 2, 3, 2, 0, 1, 1, BALANCE_EXEC | WAKE_BALANCE}},
+    [DOMAINS_2_6_24] = {{1, 2, 64, 110, 0, 0, 0, 0, 0, 0, USUAL | WAKE_IDLE},
+                        {1, 4, 64, 125, 1, 2, 0, 0, 1, 1, USUAL | WAKE_IDLE},
+                        {1, 4, 64, 125, 1, 2, 1, 2, 1, 1, USUAL},
+                        {8, 32, 32, 125, 2, 3, 2, 0, 1, 1, BALANCE_EXEC | WAKE_BALANCE}},
+    [DOMAINS_6_1] = {{1, 2, 16, 110, 0, 0, 0, 0, 0, 0, NEW},
+                     {1, 2, 16, 117, 1, 0, 0, 0, 0, 0, NEW},
+                     {1, 2, 16, 117, 1, 0, 0, 0, 0, 0, NEW},
+                     {1, 2, 16, 117, 2, 0, 0, 0, 0, 0, NEW}},
+};
+#undef USUAL
+#undef NEW
+
+/* CPUs from first to end - 1 in cpu_order. */
+struct unit {
+    u16 first;
+    u16 end;
+};
+
+u16 cpu_order[MAX_CPUS];
+u16 cpu_place[MAX_CPUS]; /* where a CPU is in cpu_order */
+struct unit units[UNIT_KINDS * MAX_CPUS];
+
+static __always_inline u32 cpu_at(u32 place)
+{
+    return cpu_order[place & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+}
+
+static __always_inline u32 place_of(u32 cpu)
+{
+    return cpu_place[cpu & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+}
+
+/* The unit of a kind (0 ... DOMAIN_LEVELS) that holds a place. */
+static __always_inline struct unit *unit_at(u32 kind, u32 place)
+{
+    u32 index = kind * MAX_CPUS + (place & (MAX_CPUS - 1));
+
+    return &units[index < UNIT_KINDS * MAX_CPUS ? index : 0];
+}
+
+static __always_inline const struct domain_params *params_of(u32 level)
+{
+    return &domain_table[rule_domains & 3][level & (DOMAIN_LEVELS - 1)];
+}
+
+/* Whether a CPU has a domain of this level: its span is more than one group. */
+static __always_inline bool has_domain(u32 cpu, u32 level)
+{
+    u32 place = place_of(cpu);
+    const struct unit *span = unit_at(level + 1, place), *group = unit_at(level, place);
+
+    return span->first != group->first || span->end != group->end;
+}
+
+/* cpu_power of the group that holds a place in the domains of a level. */
+static __always_inline u64 group_power(u32 level, u32 place)
+{
+    const struct unit *group = unit_at(level, place);
+    u64 power = 0;
+    u32 at, i;
+
+    if (rule_domains == DOMAINS_6_1)
+        return (u64)(group->end - group->first) * BALANCE_SCALE;
+    if (level != DOMAIN_NODE)
+        return BALANCE_SCALE;
+    at = group->first;
+    for_range (i, MAX_CPUS) {
+        if (at >= group->end)
+            break;
+        power += BALANCE_SCALE;
+        at = unit_at(DOMAIN_CPU, at)->end;
+    }
+    return power;
+}
+
+/* Scratch of the sort: how many CPUs have each number, then where the next of them goes. */
+u16 sort_start[MAX_CPUS + 1];
+u16 sort_from[MAX_CPUS];
+
+/* One pass of a radix sort of cpu_order: stable, by the numbers in `key`. */
+static __noinline void sort_cpus(u32 key_kind)
+{
+    u32 i, sum = 0;
+
+    for_range (i, MAX_CPUS)
+        sort_start[i & (MAX_CPUS - 1)] = 0;
+    for_range (i, nr_cpus) {
+        u32 cpu = cpu_at(i);
+        u32 key = key_kind == 0 ? topology_core[cpu] : key_kind == 1 ? topology_llc[cpu] : topology_node[cpu];
+
+        sort_from[i & (MAX_CPUS - 1)] = (u16)cpu;
+        sort_start[key & (MAX_CPUS - 1)]++;
+    }
+    for_range (i, MAX_CPUS) {
+        u16 *start = &sort_start[i & (MAX_CPUS - 1)];
+        u16 count = *start;
+
+        *start = (u16)sum;
+        sum += count;
+    }
+    for_range (i, nr_cpus) {
+        u32 cpu = sort_from[i & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+        u32 key = key_kind == 0 ? topology_core[cpu] : key_kind == 1 ? topology_llc[cpu] : topology_node[cpu];
+        u16 *start = &sort_start[key & (MAX_CPUS - 1)];
+
+        cpu_order[*start & (MAX_CPUS - 1)] = (u16)cpu;
+        *start += 1;
+    }
+}
+
+/* The largest kind of unit that two CPUs do not share, + 1: they share units of this kind and larger ones. */
+static __always_inline u32 shared_kind(u32 a, u32 b, bool flat)
+{
+    if (topology_node[a] != topology_node[b])
+        return DOMAIN_NODE + 1;
+    if (topology_llc[a] != topology_llc[b])
+        return DOMAIN_CPU + 1;
+    if (flat || topology_core[a] != topology_core[b])
+        return DOMAIN_MC + 1;
+    return DOMAIN_SMT + 1;
+}
+
+/* Puts the CPUs in order and finds the units. `flat`: nobody told the topology. */
+static __noinline void find_units(bool flat)
+{
+    u32 i, kind;
+
+    for_range (i, nr_cpus) {
+        u32 place = i & (MAX_CPUS - 1), cpu = cpu_at(place);
+        u32 shared = place ? shared_kind(cpu_at(place - 1), cpu, flat) : UNIT_KINDS;
+
+        cpu_place[cpu] = (u16)place;
+        for_range (kind, UNIT_KINDS)
+            unit_at(kind, place)->first = kind >= shared ? unit_at(kind, place - 1)->first : (u16)place;
+    }
+    for_range (i, nr_cpus) {
+        u32 place = (nr_cpus - 1 - i) & (MAX_CPUS - 1);
+
+        for_range (kind, UNIT_KINDS) {
+            struct unit *unit = unit_at(kind, place), *next = unit_at(kind, place + 1);
+            bool last = place + 1 >= nr_cpus || next->first != unit->first;
+
+            unit->end = last ? (u16)(place + 1) : next->end;
+        }
+    }
+}
+
+/* Makes the domains from the topology. In init, after create_cpu_queues(). */
+static __always_inline void make_domains(void)
+{
+    bool flat = nr_cpus > 1;
+    u32 i;
+
+    for_range (i, nr_cpus) {
+        cpu_order[i & (MAX_CPUS - 1)] = (u16)i;
+        if (topology_core[i & (MAX_CPUS - 1)] != topology_core[0])
+            flat = false;
+    }
+    if (!flat)
+        sort_cpus(0);
+    sort_cpus(1);
+    sort_cpus(2);
+    find_units(flat);
+}
+
+#endif
