@@ -12,6 +12,7 @@ pub mod callbacks;
 pub mod cfs2623;
 pub mod o1;
 pub mod rfs;
+pub mod sd;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The epochs of Staircase Deadline: a CPU's two arrays, its tasks' levels and quotas, minor and major rotations.
+ *
+ * An array is one dispatch queue, ordered by level and by arrival. The one with the parity of `rotation` is active, the other
+ * one holds who has used up the epoch. Which epoch a task is in is its own `rotation`: that of its CPU, or one more if it has
+ * expired; anything else means that it has not been seen in this epoch.
+ */
+#ifndef FAIRGROUND_SD_QUEUE_BPF_H
+#define FAIRGROUND_SD_QUEUE_BPF_H
+
+#include "sd_levels.bpf.h"
+#include "scaling.bpf.h"
+
+#define SETS(sd, rsdl) SET("sd", sd) SET("rsdl", rsdl)
+
+enum staircase { STAIRCASE_DEADLINE, STAIRCASE_ROTATING };
+
+/* Fixed while the scheduler runs: every level that is kept follows from it. */
+TUNABLE(
+    const volatile enum staircase, rule_staircase, STAIRCASE_DEADLINE, UNIT("enum"),
+    SETS("STAIRCASE_DEADLINE", "STAIRCASE_ROTATING"),
+    DOC("levels of a nice value: a matrix of slots (Staircase Deadline), or its own level and all worse ones, with "
+        "a quota per level (the rotating staircase)"));
+TUNABLE(u64, rr_interval_ns, 8000000, UNIT("ns"), ALIAS("rr_interval"), SETS("8000000", "6000000"),
+        DOC("quota: run time on each level; times the factor. As remembered, not verified"));
+TUNABLE(enum tunable_scaling, tunable_scaling, SCALING_LOG, UNIT("enum"), SETS("SCALING_LOG", "SCALING_LOG"),
+        DOC("factor on rr_interval: none 1, log 1 + log2(CPUs), linear CPUs"));
+TUNABLE(bool, rule_half_quota, false, UNIT("bool"), SETS("0", "1"),
+        DOC("nice 1 to 19 have half the quota. As remembered, not verified"));
+TUNABLE(u32, rule_quota_growth, 0, UNIT("16ths"), SETS("0", "16"),
+        DOC("below nice -6 the quota grows by so many 16ths for each step. That it grows is remembered, how is not"));
+TUNABLE(bool, rule_carry_overrun, false, UNIT("bool"), SETS("0", "0"),
+        DOC("what a task ran beyond its quota, up to the next tick, counts on its next level"));
+TUNABLE(bool, rule_fork_shares_quota, true, UNIT("bool"), SETS("1", "1"),
+        DOC("a child starts on its parent's level with half of what is left there. As remembered, not verified"));
+
+struct sd_queue {
+    u64 rotation; /* number of the epoch: how often the arrays were swapped */
+    u64 sequence; /* insertions so far */
+    u64 curr_rotation;
+    u64 curr_sum_exec; /* sum_exec_runtime when it was last charged, ns */
+    s64 curr_slice_ns; /* what the current task has left on its level; below 0: it is over */
+    u32 curr_pid;      /* 0: none */
+    u32 curr_level;
+    u32 picked;     /* dispatch chose the next task */
+    u32 prio_level; /* rotating: the best level that can still be used in this epoch; else 0 */
+    u64 minor_rotations;
+    s64 prio_quota[2][SD_LEVELS]; /* rotating: per array and level, quotas handed out less run time, ns */
+} __attribute__((aligned(64)));
+
+/* Per task, beside p->scx.dsq_vtime, which is its key: see level_key(). */
+struct sd_task {
+    u64 rotation;
+    u64 allowed;  /* levels that its nice value may use */
+    s64 slice_ns; /* left on its level; of the running task see curr_slice_ns */
+    u32 level;
+    u32 nice_index;
+    u32 cpu; /* whose epochs `rotation` counts, and which counts it as running */
+    u32 is_new;
+};
+
+struct sd_queue cpu_queues[MAX_CPUS];
+/* Allowed levels of each nice value, nice -20 first. */
+u64 nice_levels[NICE_LEVELS];
+
+static __always_inline struct sd_queue *queue_of(u32 cpu)
+{
+    return &cpu_queues[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline bool is_rotating(void)
+{
+    return rule_staircase == STAIRCASE_ROTATING;
+}
+
+/* The level's quota in the array of that epoch. */
+static __always_inline s64 *level_quota(struct sd_queue *q, u64 rotation, u32 level)
+{
+    return &q->prio_quota[rotation & 1][level < SD_LEVELS ? level : SD_LEVELS - 1];
+}
+
+/* Run time on one level, ns. */
+static __always_inline s64 quota_ns(u32 nice_index)
+{
+    u64 quota = rr_interval_ns * scaling_factor(tunable_scaling, ~0u);
+
+    if (nice_index > 20 && rule_half_quota)
+        quota >>= 1;
+    else if (nice_index < 14)
+        quota += quota * rule_quota_growth * (14 - nice_index) >> 4;
+    return (s64)quota;
+}
+
+/* A fresh quota for the level that the task is on now. */
+static __always_inline void grant(struct sd_queue *q, struct sd_task *t)
+{
+    s64 quota = quota_ns(t->nice_index), overrun = rule_carry_overrun && t->slice_ns < 0 ? t->slice_ns : 0;
+
+    /* At most a quota: a task that ran long without a tick still gets a turn. */
+    t->slice_ns = overrun > -quota ? quota + overrun : 1;
+    if (is_rotating())
+        *level_quota(q, t->rotation, t->level) += quota;
+}
+
+/* To the first level of the next epoch. */
+static __always_inline void expire(struct sd_queue *q, struct sd_task *t)
+{
+    t->rotation = q->rotation + 1;
+    t->level = next_level(t->allowed, 0);
+    grant(q, t);
+}
+
+/* To the next level of this epoch from `from` on; when there is none, to the next epoch. */
+static __always_inline void descend(struct sd_queue *q, struct sd_task *t, u32 from)
+{
+    u32 level = next_level(t->allowed, from > q->prio_level ? from : q->prio_level);
+
+    if (level == NO_LEVEL) {
+        expire(q, t);
+        return;
+    }
+    t->rotation = q->rotation;
+    t->level = level;
+    grant(q, t);
+}
+
+/* Whether a task can go on where it is: it has run time left there, and so has the level. */
+static __always_inline bool keeps_level(struct sd_queue *q, const struct sd_task *t)
+{
+    if (t->slice_ns <= 0 || !(t->allowed >> (t->level & 63) & 1))
+        return false;
+    if (t->rotation != q->rotation || !is_rotating())
+        return true;
+    return t->level >= q->prio_level && *level_quota(q, t->rotation, t->level) > 0;
+}
+
+/* Where a task goes that becomes able to run, or whose turn on its level is over. */
+static __always_inline void find_level(struct sd_queue *q, struct sd_task *t)
+{
+    bool seen = t->rotation == q->rotation, expired = t->rotation == q->rotation + 1;
+
+    if ((seen || expired) && keeps_level(q, t))
+        return;
+    if (expired)
+        expire(q, t);
+    else
+        descend(q, t, seen ? t->level + 1 : 0);
+}
+
+/* The key that puts it behind all others of its level. */
+static __always_inline u64 last_key(struct sd_queue *q, const struct sd_task *t)
+{
+    return level_key(t->level, ++q->sequence);
+}
+
+/* Major rotation: nobody is left in this epoch. The other array becomes the active one. */
+static __always_inline void rotate_arrays(struct sd_queue *q)
+{
+    q->rotation++;
+    q->prio_level = 0;
+    if (is_rotating())
+        __builtin_memset(q->prio_quota[(q->rotation + 1) & 1], 0, sizeof(q->prio_quota[0]));
+}
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * sd: Con Kolivas's Staircase Deadline of 2007, and its predecessor, the rotating staircase (set rsdl).
+ *
+ * Rule: time goes in epochs of 40 levels. A nice value may use s = 20 - nice of them, spread evenly. A task runs for its
+ * quota, rr_interval, on its first level, then waits at the end of its next level, and so down the staircase; after its last
+ * one it is expired and waits for the next epoch. The task on the best level runs; within a level in order of arrival. When
+ * all are expired the next epoch begins. Nobody's sleep is measured: who slept is still up on the level where hogs were
+ * long ago, with what is left of his quota, and preempts whoever is on a worse one.
+ *
+ * Example (one CPU, rr_interval 8 ms): A nice 0 has 20 levels, 1, 3, 5 ... 39; B nice 10 has 10, 3, 7, 11 ... 39. A runs 8 ms on
+ * level 1; on level 3 A and B run 8 ms each, A on 5, both on 7. After 20 * 8 + 10 * 8 = 240 ms both are expired: A has had
+ * two thirds. S sleeps 10 ms and runs 1 ms: eight times it runs at once on level 1, eight times on level 3 ...
+ *
+ * Where it fails: who has just expired waits for all others' epochs: 20 * 8 = 160 ms for one of nice 0, and as much again for each
+ * other. nice 19 has one turn an epoch. Levels that hogs have left are free for sleepers: a task that sleeps until it is
+ * alone with its quota gets its share in the best places. Turns end at ticks: what is run beyond the quota is a gift.
+ *
+ * Rotating staircase: a nice value has its own level and all worse ones. Each level has a quota too, the sum of those handed
+ * out there; when it is used up, all who are still on the level go down with it (minor rotation), so that how long anybody
+ * waits does not depend on sleepers that come back to it. Nice 1 to 19 have half the quota, below nice -6 it grows.
+ *
+ * Follows the documentation of RSDL 0.2x and SD 0.3x/0.4x for 2.6.21 (March to May 2007) as far as it is kept; the patches are
+ * not. Our choices: the dithering of the levels (it gives the documented rows of nice -20, 0, 10, 15, 19), the numbers marked
+ * "as remembered", fork, yield (to the end of the own level), SCHED_BATCH (as many slots, but the last ones), and over a
+ * migration level and rest stay, expired stays expired. Not modelled: the later `interactive` switch, SCHED_ISO.
+ */
+#include "sd_queue.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+/* The second queue of each CPU. */
+#ifndef BALANCE_QUEUES
+static __always_inline u64 queue_id(u32 cpu, u32 index)
+{
+    return (cpu & (MAX_CPUS - 1)) | (u64)index * MAX_CPUS;
+}
+#endif
+
+/* What one decision pushes down at most; the rest goes at the next one. */
+#define PUSHED_MAX 1024
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct sd_task);
+} task_ctx SEC(".maps");
+
+static __always_inline struct sd_task *task_of(struct task_struct *p)
+{
+    return bpf_task_storage_get(&task_ctx, p, 0, 0);
+}
+
+/* The dispatch queue of an epoch. */
+static __always_inline u64 array_id(u32 cpu, u64 rotation)
+{
+    return queue_id(cpu, (u32)rotation & 1);
+}
+
+/* Charges the current task, where the kernel has just brought sum_exec_runtime up to date. */
+static __always_inline void charge(struct sd_queue *q, struct task_struct *p)
+{
+    s64 ran_ns = (s64)(p->se.sum_exec_runtime - q->curr_sum_exec);
+
+    q->curr_sum_exec = p->se.sum_exec_runtime;
+    q->curr_slice_ns -= ran_ns;
+    if (is_rotating())
+        *level_quota(q, q->curr_rotation, q->curr_level) -= ran_ns;
+}
+
+/* What its nice value allows. */
+static __always_inline void read_nice(struct task_struct *p, struct sd_task *t)
+{
+    t->nice_index = nice_index(p->static_prio);
+    t->allowed = nice_levels[t->nice_index % NICE_LEVELS];
+    if (p->policy == SCHED_BATCH)
+        t->allowed = last_levels(slot_count(t->nice_index));
+}
+
+/* Each CPU counts its own epochs: seen stays seen, expired stays expired. */
+static __always_inline void migrate(struct sd_task *t, u32 cpu)
+{
+    t->rotation += queue_of(cpu)->rotation - READ_ONCE(queue_of(t->cpu)->rotation);
+    t->cpu = cpu;
+}
+
+s32 BPF_STRUCT_OPS(sd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+    bool is_idle = false;
+    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+
+    if (is_idle)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    return cpu;
+}
+
+/* A new task: beside its parent, if it stays on that CPU, with half of what the parent has left; else it comes as a stranger. */
+static __always_inline void place_new(struct sd_queue *q, struct sd_task *t, u32 cpu)
+{
+    t->cpu = cpu;
+    t->slice_ns = 0;
+    t->rotation = q->rotation - 1;
+    if (rule_fork_shares_quota && this_cpu() == cpu && q->curr_pid && q->curr_rotation == q->rotation) {
+        t->rotation = q->rotation;
+        t->level = q->curr_level;
+        t->slice_ns = q->curr_slice_ns >> 1;
+        q->curr_slice_ns -= t->slice_ns;
+    }
+}
+
+/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
+void BPF_STRUCT_OPS(sd_runnable, struct task_struct *p, u64 enq_flags)
+{
+    struct sd_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct sd_queue *q = queue_of(cpu);
+
+    if (!t)
+        return;
+    read_nice(p, t);
+    if (t->is_new)
+        place_new(q, t, cpu);
+    else if (t->cpu != cpu)
+        migrate(t, cpu);
+    find_level(q, t);
+    scx_bpf_task_set_dsq_vtime(p, last_key(q, t));
+    count_running(cpu, 1);
+}
+
+/* The task runs or waits on a CPU that does not count it yet: it was pulled, or had to leave the other one. */
+static __noinline u64 change_cpu(struct sd_task *t, u32 cpu)
+{
+    struct sd_queue *q = queue_of(cpu);
+
+    count_running(t->cpu, -1);
+    migrate(t, cpu);
+    count_running(cpu, 1);
+    find_level(q, t);
+    return last_key(q, t);
+}
+
+/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    struct sd_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct sd_queue *q = queue_of(cpu);
+    u64 key = p->scx.dsq_vtime;
+    bool joins;
+
+    if (!t) {
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        return;
+    }
+    if (t->cpu != cpu)
+        key = change_cpu(t, cpu);
+    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    t->is_new = false;
+    scx_bpf_dsq_insert_vtime(p, array_id(cpu, t->rotation), SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
+    mark_waiting(cpu);
+    if (!joins)
+        offer_to_idle_cpu(p);
+    else if (q->curr_pid && t->rotation == q->rotation && t->level < q->curr_level)
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/* First key of an array. False: nobody waits there. */
+static __always_inline bool first_key(u64 array, u64 *key)
+{
+    struct bpf_iter_scx_dsq it;
+    struct task_struct *p;
+    bool found = false;
+
+    if (!bpf_iter_scx_dsq_new(&it, array, 0)) {
+        p = bpf_iter_scx_dsq_next(&it);
+        if (p) {
+            *key = p->scx.dsq_vtime;
+            found = true;
+        }
+    }
+    bpf_iter_scx_dsq_destroy(&it);
+    return found;
+}
+
+/* Pushes the first one of the active array down if its level was used up by a minor rotation. False: it was not. */
+static __always_inline bool push_first_down(struct sd_queue *q, u32 cpu)
+{
+    struct bpf_iter_scx_dsq it;
+    struct task_struct *p;
+    struct sd_task *t;
+    bool pushed = false;
+
+    if (!bpf_iter_scx_dsq_new(&it, array_id(cpu, q->rotation), 0)) {
+        p = bpf_iter_scx_dsq_next(&it);
+        if (p && level_of_key(p->scx.dsq_vtime) < q->prio_level) {
+            t = task_of(p);
+            if (t) {
+                find_level(q, t);
+                pushed = scx_bpf_dsq_move_vtime(&it, p, array_id(cpu, t->rotation), last_key(q, t), 0);
+            }
+        }
+    }
+    bpf_iter_scx_dsq_destroy(&it);
+    return pushed;
+}
+
+/* The rest of a minor rotation: whoever waits on the levels above prio_level goes down, in order. */
+static __noinline void push_down(struct sd_queue *q, u32 cpu)
+{
+    u32 i;
+
+    for_range (i, PUSHED_MAX) {
+        if (!push_first_down(q, cpu))
+            break;
+    }
+}
+
+/* The first one of an epoch, the current task included if it goes on. True: there is one. */
+static __always_inline bool pick_from(struct sd_queue *q, u32 cpu, u64 rotation, struct task_struct *prev)
+{
+    u64 array = array_id(cpu, rotation), first = 0;
+    bool stays = prev && q->curr_rotation == rotation;
+
+    if (!(stays && (!first_key(array, &first) || time_diff(prev->scx.dsq_vtime, first) < 0)) &&
+        scx_bpf_dsq_move_to_local(array)) {
+        q->picked = true;
+        return true;
+    }
+    if (stays)
+        scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+    return stays;
+}
+
+/* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
+void BPF_STRUCT_OPS(sd_dispatch, s32 this, struct task_struct *prev)
+{
+    u32 cpu = (u32)this & (MAX_CPUS - 1);
+    struct sd_queue *q = queue_of(cpu);
+    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+
+    if (prev_runs)
+        charge(q, prev);
+    if (q->prio_level)
+        push_down(q, cpu);
+    if (pick_from(q, cpu, q->rotation, prev_runs ? prev : NULL))
+        return;
+    if (pick_from(q, cpu, q->rotation + 1, prev_runs ? prev : NULL)) {
+        rotate_arrays(q);
+        return;
+    }
+    mark_empty(cpu);
+    pull_task(cpu);
+}
+
+/* A task comes onto a CPU. */
+void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
+{
+    struct sd_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct sd_queue *q = queue_of(cpu);
+    u64 first = 0;
+
+    if (!t)
+        return;
+    if (t->cpu != cpu)
+        scx_bpf_task_set_dsq_vtime(p, change_cpu(t, cpu));
+    t->is_new = false;
+    /* It came onto an idle CPU, where nobody of the old epoch is left. */
+    if (t->rotation == q->rotation + 1)
+        rotate_arrays(q);
+    t->rotation = q->rotation;
+    q->curr_pid = (u32)p->pid;
+    q->curr_level = t->level;
+    q->curr_rotation = t->rotation;
+    q->curr_slice_ns = t->slice_ns;
+    q->curr_sum_exec = p->se.sum_exec_runtime;
+    /* It came past dispatch (idle CPU, or back after a real-time task) and somebody better came meanwhile. */
+    if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
+        level_of_key(first) < q->curr_level)
+        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    q->picked = false;
+}
+
+/* The current task goes down when its quota, or that of its level, is used up. */
+void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
+{
+    struct sd_queue *q = queue_of(this_cpu());
+    struct sd_task *t;
+
+    if (q->curr_pid != (u32)p->pid)
+        return;
+    charge(q, p);
+    if (is_rotating() && *level_quota(q, q->curr_rotation, q->curr_level) <= 0 && q->prio_level <= q->curr_level) {
+        q->prio_level = q->curr_level + 1;
+        q->minor_rotations++;
+    } else if (q->curr_slice_ns > 0) {
+        return;
+    }
+    t = task_of(p);
+    if (!t)
+        return;
+    t->slice_ns = q->curr_slice_ns;
+    find_level(q, t);
+    scx_bpf_task_set_dsq_vtime(p, last_key(q, t));
+    q->curr_slice_ns = t->slice_ns;
+    q->curr_level = t->level;
+    q->curr_rotation = t->rotation;
+    scx_bpf_task_set_slice(p, 0);
+}
+
+/* A task leaves its CPU. */
+void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
+{
+    struct sd_queue *q = queue_of(task_cpu(p));
+    struct sd_task *t = task_of(p);
+
+    if (!t || q->curr_pid != (u32)p->pid)
+        return;
+    charge(q, p);
+    t->slice_ns = q->curr_slice_ns;
+    q->curr_pid = 0;
+}
+
+/* A task goes to sleep, or out for an attribute change. Level, rest and epoch stay with it. */
+void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
+{
+    struct sd_task *t = task_of(p);
+
+    if (t)
+        count_running(t->cpu, -1);
+}
+
+/* To the end of the own level. */
+bool BPF_STRUCT_OPS(sd_yield, struct task_struct *from, struct task_struct *to)
+{
+    struct sd_queue *q = queue_of(task_cpu(from));
+    struct sd_task *t = task_of(from);
+
+    if (!t || q->curr_pid != (u32)from->pid)
+        return false;
+    scx_bpf_task_set_dsq_vtime(from, last_key(q, t));
+    scx_bpf_task_set_slice(from, 0);
+    return false;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+    struct sd_task *t = bpf_task_storage_get(&task_ctx, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+    if (!t)
+        return -ENOMEM;
+    t->is_new = true;
+    return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
+{
+    s32 err;
+    u32 cpu;
+
+    for (u32 i = 0; i < NICE_LEVELS; i++)
+        nice_levels[i] = is_rotating() ? last_levels(slot_count(i)) : dithered_levels(slot_count(i));
+    err = create_cpu_queues();
+    for_range (cpu, nr_cpus) {
+        if (err)
+            break;
+        err = scx_bpf_create_dsq(queue_id(cpu, 1), -1);
+    }
+    return err;
+}
+
+SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .runnable = (void *)sd_runnable,
+               .enqueue = (void *)sd_enqueue, .dispatch = (void *)sd_dispatch, .running = (void *)sd_running,
+               .tick = (void *)sd_tick, .stopping = (void *)sd_stopping, .quiescent = (void *)sd_quiescent,
+               .yield = (void *)sd_yield, .init_task = (void *)sd_init_task, .init = (void *)sd_init,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "sd");
