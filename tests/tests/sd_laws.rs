@@ -74,7 +74,7 @@ fn law_01_an_epoch_gives_each_task_its_slots_times_the_quota() {
                     got.abs_diff(due) <= slots(nice) * tick_ns,
                     "{mix} at {hz} Hz, nice {nice}: {got} ns in an epoch, {due} due"
                 );
-                if QUOTA_NS % tick_ns == 0 && !mix.contains("sleepers") {
+                if QUOTA_NS.is_multiple_of(tick_ns) && !mix.contains("sleepers") {
                     assert_eq!(got, due, "{mix}: ticks fall on the quota");
                 }
             }
