@@ -23,19 +23,15 @@
  * Follows the documentation of RSDL 0.2x and SD 0.3x/0.4x for 2.6.21 (March to May 2007) as far as it is kept; the patches are
  * not. Our choices: the dithering of the levels (it gives the documented rows of nice -20, 0, 10, 15, 19), the numbers marked
  * "as remembered", fork, yield (to the end of the own level), SCHED_BATCH (as many slots, but the last ones), and over a
- * migration level and rest stay, expired stays expired. Not modelled: the later `interactive` switch, SCHED_ISO.
+ * migration level and rest stay, expired stays expired. Between CPUs the load balancer of 2.6.22, where a task weighs its
+ * slots times its quota. Not modelled: the later `interactive` switch, SCHED_ISO.
  */
+#define BALANCE_QUEUES  2
+#define BALANCE_RELEASE 2_6_22
+#define BALANCE_SCALE   128
 #include "sd_queue.bpf.h"
 
 char _license[] SEC("license") = "GPL";
-
-/* The second queue of each CPU. */
-#ifndef BALANCE_QUEUES
-static __always_inline u64 queue_id(u32 cpu, u32 index)
-{
-    return (cpu & (MAX_CPUS - 1)) | (u64)index * MAX_CPUS;
-}
-#endif
 
 /* What one decision pushes down at most; the rest goes at the next one. */
 #define PUSHED_MAX 1024
@@ -76,19 +72,73 @@ static __always_inline void read_nice(struct task_struct *p, struct sd_task *t)
     t->allowed = nice_levels[t->nice_index % NICE_LEVELS];
     if (p->policy == SCHED_BATCH)
         t->allowed = last_levels(slot_count(t->nice_index));
+    t->load = nice_load[t->nice_index % NICE_LEVELS];
 }
 
-/* Each CPU counts its own epochs: seen stays seen, expired stays expired. */
-static __always_inline void migrate(struct sd_task *t, u32 cpu)
+/* The epoch of CPU `to` that corresponds to the task's: each CPU counts its own. Seen stays seen, expired stays expired. */
+static __always_inline u64 rotation_on(const struct sd_task *t, u32 to)
 {
-    t->rotation += queue_of(cpu)->rotation - READ_ONCE(queue_of(t->cpu)->rotation);
-    t->cpu = cpu;
+    return t->rotation + READ_ONCE(queue_of(to)->rotation) - READ_ONCE(queue_of(t->cpu)->rotation);
 }
+
+/* What a task weighs for the load balancer: its run time in an epoch. */
+static __always_inline u64 balance_weight(struct task_struct *p)
+{
+    return nice_load[nice_index(p->static_prio)];
+}
+
+/* Those who have expired are taken first: their caches are coldest. */
+static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+{
+    return array_id(cpu, queue_of(cpu)->rotation + 1 - turn);
+}
+
+/* A task that would be the best one there moves, however heavy it is. */
+static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
+{
+    struct sd_queue *q = queue_of(to);
+
+    return level_of_key(p->scx.dsq_vtime) < (q->curr_pid ? q->curr_level : SD_LEVELS);
+}
+
+static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
+{
+    struct sd_task *t = task_of(p);
+
+    return t ? t->last_ran_ns : 0;
+}
+
+/* To the end of its level in the same array. */
+static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
+{
+    struct sd_task *t = task_of(p);
+
+    *vtime = level_key(level_of_key(p->scx.dsq_vtime), queue_of(to)->sequence + 1);
+    return array_id(to, t ? rotation_on(t, to) : queue_of(to)->rotation);
+}
+
+/* The books follow a task to another CPU. What it has left there counts for the level there. */
+static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
+{
+    struct sd_task *t = task_of(p);
+
+    if (!t)
+        return;
+    leave_cpu(from, t->load);
+    join_cpu(to, t->load);
+    t->rotation = rotation_on(t, to);
+    t->cpu = to;
+    queue_of(to)->sequence++;
+    if (is_rotating() && t->slice_ns > 0)
+        *level_quota(queue_of(to), t->rotation, t->level) += t->slice_ns;
+}
+
+#include "balance.bpf.h"
 
 s32 BPF_STRUCT_OPS(sd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
@@ -98,7 +148,6 @@ s32 BPF_STRUCT_OPS(sd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
 /* A new task: beside its parent, if it stays on that CPU, with half of what the parent has left; else it comes as a stranger. */
 static __always_inline void place_new(struct sd_queue *q, struct sd_task *t, u32 cpu)
 {
-    t->cpu = cpu;
     t->slice_ns = 0;
     t->rotation = q->rotation - 1;
     if (rule_fork_shares_quota && this_cpu() == cpu && q->curr_pid && q->curr_rotation == q->rotation) {
@@ -121,23 +170,12 @@ void BPF_STRUCT_OPS(sd_runnable, struct task_struct *p, u64 enq_flags)
     read_nice(p, t);
     if (t->is_new)
         place_new(q, t, cpu);
-    else if (t->cpu != cpu)
-        migrate(t, cpu);
+    else
+        t->rotation = rotation_on(t, cpu);
+    t->cpu = cpu;
     find_level(q, t);
     scx_bpf_task_set_dsq_vtime(p, last_key(q, t));
-    count_running(cpu, 1);
-}
-
-/* The task runs or waits on a CPU that does not count it yet: it was pulled, or had to leave the other one. */
-static __noinline u64 change_cpu(struct sd_task *t, u32 cpu)
-{
-    struct sd_queue *q = queue_of(cpu);
-
-    count_running(t->cpu, -1);
-    migrate(t, cpu);
-    count_running(cpu, 1);
-    find_level(q, t);
-    return last_key(q, t);
+    join_cpu(cpu, t->load);
 }
 
 /* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
@@ -145,20 +183,25 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct sd_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct sd_queue *q = queue_of(cpu);
     u64 key = p->scx.dsq_vtime;
+    struct sd_queue *q;
     bool joins;
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
-    if (t->cpu != cpu)
-        key = change_cpu(t, cpu);
     joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    if (!joins)
+        cpu = balance_active_push(p, cpu);
+    if (t->cpu != cpu) {
+        balance_moved(p, t->cpu, cpu);
+        key = last_key(queue_of(cpu), t);
+    }
     t->is_new = false;
     scx_bpf_dsq_insert_vtime(p, array_id(cpu, t->rotation), SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
+    q = queue_of(cpu);
     if (!joins)
         offer_to_idle_cpu(p);
     else if (q->curr_pid && t->rotation == q->rotation && t->level < q->curr_level)
@@ -232,6 +275,17 @@ static __always_inline bool pick_from(struct sd_queue *q, u32 cpu, u64 rotation,
     return stays;
 }
 
+/* The first one of this epoch, else of the next, which then begins. */
+static __always_inline bool pick(struct sd_queue *q, u32 cpu, struct task_struct *prev)
+{
+    if (pick_from(q, cpu, q->rotation, prev))
+        return true;
+    if (!pick_from(q, cpu, q->rotation + 1, prev))
+        return false;
+    rotate_arrays(q);
+    return true;
+}
+
 /* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
 void BPF_STRUCT_OPS(sd_dispatch, s32 this, struct task_struct *prev)
 {
@@ -241,16 +295,14 @@ void BPF_STRUCT_OPS(sd_dispatch, s32 this, struct task_struct *prev)
 
     if (prev_runs)
         charge(q, prev);
+    balance_run(cpu);
     if (q->prio_level)
         push_down(q, cpu);
-    if (pick_from(q, cpu, q->rotation, prev_runs ? prev : NULL))
+    if (pick(q, cpu, prev_runs ? prev : NULL))
         return;
-    if (pick_from(q, cpu, q->rotation + 1, prev_runs ? prev : NULL)) {
-        rotate_arrays(q);
-        return;
-    }
     mark_empty(cpu);
-    pull_task(cpu);
+    if (newidle_balance(cpu))
+        pick(q, cpu, NULL);
 }
 
 /* A task comes onto a CPU. */
@@ -263,8 +315,10 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
 
     if (!t)
         return;
-    if (t->cpu != cpu)
-        scx_bpf_task_set_dsq_vtime(p, change_cpu(t, cpu));
+    if (t->cpu != cpu) {
+        balance_moved(p, t->cpu, cpu);
+        scx_bpf_task_set_dsq_vtime(p, last_key(q, t));
+    }
     t->is_new = false;
     /* It came onto an idle CPU, where nobody of the old epoch is left. */
     if (t->rotation == q->rotation + 1)
@@ -285,9 +339,12 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
 /* The current task goes down when its quota, or that of its level, is used up. */
 void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 {
-    struct sd_queue *q = queue_of(this_cpu());
+    u32 cpu = this_cpu();
+    struct sd_queue *q = queue_of(cpu);
     struct sd_task *t;
 
+    if (balance_tick(cpu))
+        scx_bpf_task_set_slice(p, 0);
     if (q->curr_pid != (u32)p->pid)
         return;
     charge(q, p);
@@ -319,6 +376,7 @@ void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
         return;
     charge(q, p);
     t->slice_ns = q->curr_slice_ns;
+    t->last_ran_ns = scx_bpf_now();
     q->curr_pid = 0;
 }
 
@@ -328,7 +386,7 @@ void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
     struct sd_task *t = task_of(p);
 
     if (t)
-        count_running(t->cpu, -1);
+        leave_cpu(t->cpu, t->load);
 }
 
 /* To the end of the own level. */
@@ -356,18 +414,15 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init_task, struct task_struct *p, struct scx_ini
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
 {
-    s32 err;
-    u32 cpu;
+    s32 err = create_cpu_queues();
 
+    if (err)
+        return err;
     for (u32 i = 0; i < NICE_LEVELS; i++)
         nice_levels[i] = is_rotating() ? last_levels(slot_count(i)) : dithered_levels(slot_count(i));
-    err = create_cpu_queues();
-    for_range (cpu, nr_cpus) {
-        if (err)
-            break;
-        err = scx_bpf_create_dsq(queue_id(cpu, 1), -1);
-    }
-    return err;
+    for (u32 i = 0; i < NICE_LEVELS; i++)
+        nice_load[i] = slot_count(i) * (u64)quota_ns(i) * BALANCE_SCALE / (slot_count(20) * (u64)quota_ns(20));
+    return balance_init();
 }
 
 SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .runnable = (void *)sd_runnable,

@@ -54,6 +54,8 @@ struct sd_task {
     u64 rotation;
     u64 allowed;  /* levels that its nice value may use */
     s64 slice_ns; /* left on its level; of the running task see curr_slice_ns */
+    u64 load;     /* with which its CPU counts it */
+    u64 last_ran_ns;
     u32 level;
     u32 nice_index;
     u32 cpu; /* whose epochs `rotation` counts, and which counts it as running */
@@ -63,6 +65,8 @@ struct sd_task {
 struct sd_queue cpu_queues[MAX_CPUS];
 /* Allowed levels of each nice value, nice -20 first. */
 u64 nice_levels[NICE_LEVELS];
+/* Load of each nice value for the load balancer: BALANCE_SCALE at nice 0. */
+u64 nice_load[NICE_LEVELS];
 
 static __always_inline struct sd_queue *queue_of(u32 cpu)
 {
