@@ -152,6 +152,14 @@ pub(crate) struct MachineArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) cost: Vec<String>,
 
+    /// Check the simulator's invariants after each event: a run that breaks one ends with an error
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// With `--check`: no CPU may rest for so long while a task that may run there waits
+    #[arg(long, value_name = "TIME", requires = "check")]
+    pub(crate) idle_bound: Option<String>,
+
     /// How long to run, in simulated time; the workload's own length by default
     #[arg(long)]
     pub(crate) duration: Option<String>,

@@ -41,9 +41,12 @@ pub struct MachineConfig {
     pub watchdog_ns: u64,
     /// What the trace keeps.
     pub trace: TraceOptions,
-    /// Check the simulator's invariants after every step. A violation is a bug of the simulator and ends the run with
-    /// [`MachineError::Invariant`].
+    /// Check the invariants ([`crate::Invariant`]) after every step: of the tasks and CPUs that it touched, and in turn of all.
+    /// The first one that does not hold ends the run with [`MachineError::Invariant`]. The run itself is the same.
     pub check: bool,
+    /// With [`MachineConfig::check`]: the longest time, ns, that a CPU may rest while a task that may run there waits, when the
+    /// scheduler promises one. `None`: no promise.
+    pub idle_bound_ns: Option<u64>,
     /// Tasks that may exist at the same time.
     pub max_tasks: u32,
     /// Instructions that one callback may execute; one more ejects the scheduler.
@@ -67,6 +70,7 @@ impl MachineConfig {
             watchdog_ns: abi::WATCHDOG_MAX_NS,
             trace: TraceOptions::default(),
             check: cfg!(debug_assertions),
+            idle_bound_ns: None,
             max_tasks: 131_072,
             fuel_per_call: 10_000_000,
             null_loads: NullLoads::Trap,

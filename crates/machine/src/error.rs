@@ -2,7 +2,7 @@
 
 use fairground_bpf::{InstanceError, Trap};
 
-use crate::SettingError;
+use crate::{Invariant, SettingError, Violation};
 
 /// Why a machine cannot be built, or why a run ended before its time. A scheduler that misbehaves is no error of this kind:
 /// it is ejected, and the run's [`crate::Exit`] says why.
@@ -23,12 +23,16 @@ pub enum MachineError {
     /// The memory of the program could not be read or written where the machine keeps its own data.
     #[error("the simulated kernel's own data: {0}")]
     Memory(Trap),
-    /// A check of the simulator's own rules failed: please report it with the command line.
-    #[error("the simulator broke its own rule at {time_ns} ns: {what}")]
-    Invariant {
-        /// When, ns.
-        time_ns: u64,
-        /// Which rule, and how.
-        what: String,
-    },
+    /// An invariant did not hold, seen because [`crate::MachineConfig::check`] was set. But for
+    /// [`crate::Invariant::WorkConservation`], which is the scheduler's to keep, it is a fault of the simulator.
+    #[error("{problem}{0}", problem = breach(.0))]
+    Invariant(Box<Violation>),
+}
+
+/// Whose rule was broken.
+fn breach(violation: &Violation) -> &'static str {
+    match violation.invariant {
+        Invariant::WorkConservation => "the scheduler does not keep its promise ",
+        _ => "the simulator broke its own rule (please report it with the command line) ",
+    }
 }

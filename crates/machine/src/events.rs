@@ -174,7 +174,6 @@ impl EventQueue {
     }
 
     /// When the slot's event happens; `None`: it is not armed.
-    #[cfg(test)]
     pub(crate) fn armed(&self, slot: Slot) -> Option<u64> {
         let place = *self.places.get(self.index(slot))?;
         (place != UNARMED).then(|| self.heap[place as usize].time_ns)

@@ -12,6 +12,7 @@
 
 pub mod abi;
 pub mod actors;
+mod check;
 mod config;
 mod cost;
 mod counters;
@@ -31,6 +32,7 @@ mod prng;
 mod settings;
 mod topology;
 
+pub use check::{Invariant, Violation};
 pub use config::{MachineConfig, SleepTimers, TraceOptions};
 pub use cost::{CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};

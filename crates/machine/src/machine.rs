@@ -62,6 +62,8 @@ pub struct Machine {
     /// When the tick comes next, ns, while it is armed.
     pub(crate) tick_due_ns: u64,
     pub(crate) timers: SleepTimers,
+    /// The promise of work conservation, if there is one.
+    pub(crate) idle_bound_ns: Option<u64>,
     pub(crate) watchdog_ns: u64,
     pub(crate) init_task_args: u64,
     pub(crate) exit_task_args: u64,
@@ -202,13 +204,13 @@ impl Machine {
             self.finished = true;
             return Err(error);
         }
-        if self.kernel.check && !self.finished && self.check_is_due() {
-            self.check_state();
+        if self.kernel.check && !self.finished {
+            self.check_step();
         }
         match self.kernel.violation.take() {
-            Some(what) => {
+            Some(violation) => {
                 self.finished = true;
-                Err(MachineError::Invariant { time_ns: self.kernel.now_ns, what })
+                Err(MachineError::Invariant(Box::new(violation)))
             }
             None => Ok(()),
         }

@@ -74,6 +74,8 @@ fn run_one(
         hz: run.hz,
         timers: run.timers,
         seed: run.seed,
+        check: false,
+        idle_bound: None,
         costs: run.costs.clone(),
         cost: run.cost.clone(),
         duration: run.duration.clone(),

@@ -7,6 +7,7 @@ use fairground_machine::{
 use crate::args::{MachineArgs, NullLoadsArg, TimersArg};
 use crate::failure::Failure;
 
+use super::parse_time;
 use super::topology::find_topology;
 
 /// CPUs when neither `--cpus` nor `--topology` is given.
@@ -45,7 +46,9 @@ pub(crate) fn machine_config(
         NullLoadsArg::Error => NullLoads::Trap,
         NullLoadsArg::Zero => NullLoads::ReadZero,
     };
-    config.check = false;
+    config.check = args.check;
+    config.idle_bound_ns =
+        args.idle_bound.as_deref().map(|text| parse_time("--idle-bound", text)).transpose()?;
     Ok(config)
 }
 

@@ -17,6 +17,7 @@
 //! A system call costs [`crate::CostModel::syscall_ns`] of CPU time first and has its effect at the end of that time.
 
 mod calls;
+mod check;
 mod compile;
 mod engine;
 mod members;

@@ -40,7 +40,7 @@ pub(super) struct Shared {
 pub(super) struct ListId(u32);
 
 /// Where an actor waits: its links within a list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitLink {
     list: u32,
     prev: u32,

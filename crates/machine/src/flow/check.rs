@@ -1,7 +1,14 @@
-//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set.
+//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set: after each step what it touched, and now and
+//! then everything.
 
 use super::Machine;
+use crate::check::{Invariant, Whereabouts};
 use crate::kernel::{Op, OpsState, Phase, ScxState, Slot};
+use fairground_trace::{TaskId, TaskState};
+
+/// At least so many steps lie between two looks at everything; more on a machine with more tasks and CPUs, so that the cost of
+/// a step does not grow with them.
+const STEPS_BETWEEN_FULL_LOOKS: u32 = 64;
 
 impl Machine {
     /// The order of callbacks for one task: `runnable`, any number of `running` and `stopping` in turn, `quiescent`
@@ -19,50 +26,77 @@ impl Machine {
         };
         let found = std::mem::replace(&mut task.phase, then);
         if found != needs {
-            let task = self.kernel.describe(slot);
-            self.kernel.violate(format!("ops.{op:?} for {task} in phase {found:?}"));
+            let what = format!("ops.{op:?} in phase {found:?}");
+            self.kernel.violate(Invariant::CallbackOrder, Some(slot), what);
         }
     }
 
-    /// The look at every task and CPU follows each step of a small machine, and every 256th of a large one.
-    pub(crate) fn check_is_due(&self) -> bool {
-        let size = self.kernel.tasks.len() + self.kernel.cpus.len();
-        size <= 64 || self.kernel.counters.steps.is_multiple_of(256)
+    /// What must hold between two steps: of the tasks and CPUs that the last one touched, and in turn of all.
+    pub(crate) fn check_step(&mut self) {
+        self.audit_trace();
+        let mut cpus = std::mem::take(&mut self.kernel.checker.cpus);
+        cpus.push(self.kernel.this_cpu);
+        while let Some(number) = self.kernel.checker.take_touched() {
+            self.check_task(Slot(number), &mut cpus);
+        }
+        for cpu in cpus.drain(..) {
+            self.check_cpu(cpu);
+        }
+        self.kernel.checker.cpus = cpus;
+        if self.kernel.checker.until_full == 0 {
+            let size = self.kernel.tasks.len() + self.kernel.cpus.len();
+            self.kernel.checker.until_full = (size as u32).max(STEPS_BETWEEN_FULL_LOOKS);
+            self.check_everything();
+        }
+        self.kernel.checker.until_full -= 1;
+        if let Some(bound_ns) = self.idle_bound_ns {
+            self.check_idle(bound_ns);
+        }
     }
 
-    /// What must hold between steps, of every task and CPU.
-    pub(crate) fn check_state(&mut self) {
-        for index in 0..self.kernel.tasks.len() {
-            if let Some(what) = self.wrong_with_task(Slot(index as u32)) {
-                let task = self.kernel.describe(Slot(index as u32));
-                self.kernel.violate(format!("{task} {what}"));
+    fn audit_trace(&mut self) {
+        let kernel = &mut self.kernel;
+        // Whoever empties the trace between two steps loses the story: the audit cannot go on.
+        if kernel.trace.len() < kernel.checker.audited {
+            return;
+        }
+        for event in kernel.trace.events_in(kernel.checker.audited..usize::MAX) {
+            if let Err(finding) = kernel.checker.audit.event(&event) {
+                return kernel.found(finding);
             }
+        }
+        kernel.checker.audited = kernel.trace.len();
+    }
+
+    fn check_everything(&mut self) {
+        let mut cpus = Vec::new();
+        for index in 0..self.kernel.tasks.len() {
+            self.kernel.checker.touch(index as u32);
+            self.check_life(Slot(index as u32));
+        }
+        while let Some(number) = self.kernel.checker.take_touched() {
+            self.check_task(Slot(number), &mut cpus);
         }
         for cpu in 0..self.kernel.nr_cpus() {
-            let rq = &self.kernel.cpus[cpu as usize];
-            let idle = rq.is_idle();
-            if idle == self.kernel.busy.test(cpu) {
-                self.kernel.violate(format!("CPU {cpu} is wrong in the set of busy CPUs"));
-            }
-            let on_rq = |t: &&crate::kernel::Task| {
-                t.scx_state == ScxState::Enabled && t.queued && t.cpu == cpu
-            };
-            let runnable = self.kernel.tasks.iter().filter(on_rq).count() as u32;
-            if runnable != self.kernel.cpus[cpu as usize].nr_running {
-                self.kernel.violate(format!("CPU {cpu} counts its runnable tasks wrong"));
-            }
-            if idle && !self.kernel.queues.is_empty(self.kernel.cpus[cpu as usize].local) {
-                let rq = &self.kernel.cpus[cpu as usize];
-                if !rq.need_resched {
-                    self.kernel.violate(format!(
-                        "CPU {cpu} rests while its local queue holds a task: lost wake-up"
-                    ));
-                }
-            }
+            self.check_cpu(cpu);
+            self.check_cpu_time(cpu);
         }
     }
 
-    fn wrong_with_task(&self, slot: Slot) -> Option<&'static str> {
+    /// Looks at a task, and names the CPUs whose counts it is in now or was in before.
+    fn check_task(&mut self, slot: Slot, cpus: &mut Vec<u32>) {
+        if let Some((invariant, what)) = self.wrong_with_task(slot) {
+            self.kernel.violate(invariant, Some(slot), what.to_owned());
+        }
+        let task = self.kernel.task(slot);
+        let runnable = task.scx_state == ScxState::Enabled && task.queued;
+        let cpu = task.cpu;
+        let before = self.kernel.checker.count(slot.0, runnable.then_some(cpu));
+        cpus.push(cpu);
+        cpus.extend(before.filter(|before| *before != cpu));
+    }
+
+    fn wrong_with_task(&self, slot: Slot) -> Option<(Invariant, &'static str)> {
         let task = self.kernel.task(slot);
         if task.scx_state != ScxState::Enabled {
             return None;
@@ -70,39 +104,135 @@ impl Machine {
         let queue = self.kernel.queues.queue_of(slot.0);
         let runs = self.kernel.cpus[task.cpu as usize].curr == Some(slot);
         let owned = task.ops_state == OpsState::Queued;
+        if runs && !task.allows(task.cpu) {
+            return Some((Invariant::Affinity, "it runs on a CPU that it may not run on"));
+        }
         if !task.queued {
-            return (queue.is_some() || owned || runs).then_some("sleeps and is queued or runs");
+            if queue.is_some() || owned || runs {
+                return Some((Invariant::TwoPlaces, "it sleeps, and is queued or runs"));
+            }
+            return self.why_it_sleeps_for_ever(slot).map(|why| (Invariant::LostWakeup, why));
         }
         let places = u32::from(queue.is_some())
             + u32::from(runs)
             + u32::from(owned)
             + u32::from(task.ddsp.is_some());
         match places {
-            0 => Some("is runnable and nowhere: lost"),
+            0 => Some((Invariant::TaskLost, "it is runnable and nowhere")),
             1 => None,
-            _ => Some("is in two places"),
+            _ => Some((Invariant::TwoPlaces, "it is in two places")),
         }
     }
 
-    /// At the end: every ns of every CPU was a task's or the idle task's.
-    pub(crate) fn check_time(&mut self) {
-        let window = self.kernel.now_ns;
-        let mut on_cpus = 0;
-        for cpu in 0..self.kernel.nr_cpus() {
-            let rq = &self.kernel.cpus[cpu as usize];
-            on_cpus += rq.exec_ns;
-            if rq.exec_ns + rq.idle_ns != window {
-                let (exec, idle) = (rq.exec_ns, rq.idle_ns);
-                self.kernel.violate(format!(
-                    "CPU {cpu}: {exec} ns of tasks and {idle} ns idle are not {window} ns"
-                ));
-            }
+    fn why_it_sleeps_for_ever(&self, slot: Slot) -> Option<&'static str> {
+        let task = self.kernel.task(slot);
+        if task.state != TaskState::Sleeping {
+            return None;
         }
+        let armed = self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some();
+        self.actors.why_it_waits_in_vain(task.actor, armed)
+    }
+
+    fn check_cpu(&mut self, cpu: u32) {
+        let rq = &self.kernel.cpus[cpu as usize];
+        let (idle, counted) = (rq.is_idle(), rq.nr_running);
+        if idle && !rq.need_resched && !self.kernel.queues.is_empty(rq.local) {
+            let what = "it rests while its local queue holds a task".to_owned();
+            self.kernel.violate_cpu(Invariant::LostWakeup, cpu, what);
+        }
+        if idle == self.kernel.busy.test(cpu) {
+            let what = "it is wrong in the set of busy CPUs".to_owned();
+            self.kernel.violate_cpu(Invariant::Count, cpu, what);
+        }
+        let runnable = self.kernel.checker.runnable(cpu);
+        if runnable != counted {
+            let what = format!("it counts {counted} runnable tasks, and has {runnable}");
+            self.kernel.violate_cpu(Invariant::Count, cpu, what);
+        }
+    }
+
+    /// Run + idle = time so far.
+    fn check_cpu_time(&mut self, cpu: u32) {
+        let now = self.kernel.now_ns;
+        let rq = &self.kernel.cpus[cpu as usize];
+        let (exec, idle) = match rq.curr {
+            Some(slot) => {
+                let since_ns = self.kernel.task(slot).exec_start_ns;
+                (rq.exec_ns + (now - since_ns), rq.idle_ns)
+            }
+            None => (rq.exec_ns, rq.idle_ns + (now - rq.idle_since_ns)),
+        };
+        if exec + idle != now {
+            let what = format!("{exec} ns of tasks and {idle} ns idle are not {now} ns");
+            self.kernel.violate_cpu(Invariant::CpuTime, cpu, what);
+        }
+    }
+
+    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's.
+    fn check_life(&mut self, slot: Slot) {
+        let now = self.kernel.now_ns;
+        let task = self.kernel.task(slot);
+        if task.scx_state != ScxState::Enabled {
+            return;
+        }
+        let runs = self.kernel.cpus[task.cpu as usize].curr == Some(slot);
+        let booked_ns = task.sum_exec_ns + if runs { now - task.exec_start_ns } else { 0 };
+        let life = self.kernel.checker.audit.life(task.id);
+        let (told_ns, missing_ns) = (life.run_ns(now), life.missing_ns(now));
+        if told_ns != booked_ns || missing_ns != 0 {
+            let what = format!(
+                "it ran {booked_ns} ns by the kernel's books and {told_ns} ns by the trace; {missing_ns} ns of its life are missing"
+            );
+            self.kernel.violate(Invariant::TaskTime, Some(slot), what);
+        }
+    }
+
+    /// At the end: every ns of every CPU was a task's or the idle task's, and no task's time got lost.
+    pub(crate) fn check_time(&mut self) {
+        self.audit_trace();
+        self.check_everything();
+        let on_cpus: u64 = self.kernel.cpus.iter().map(|rq| rq.exec_ns).sum();
         let of_tasks: u64 = self.kernel.tasks.iter().map(|t| t.sum_exec_ns).sum::<u64>()
             + self.kernel.reaped_exec_ns;
         if on_cpus != of_tasks {
-            self.kernel
-                .violate(format!("tasks ran {of_tasks} ns, CPUs were busy for {on_cpus} ns"));
+            let what = format!("tasks ran {of_tasks} ns, CPUs were busy for {on_cpus} ns");
+            self.kernel.violate(Invariant::CpuTime, None, what);
+        }
+    }
+
+    /// Work conservation: whether a CPU rests and a task that may run there waits, both for longer than the bound. Looked at
+    /// four times in each bound, so that a breach is seen a quarter of the bound late at most.
+    fn check_idle(&mut self, bound_ns: u64) {
+        let now = self.kernel.now_ns;
+        if now < self.kernel.checker.next_idle_look_ns {
+            return;
+        }
+        self.kernel.checker.next_idle_look_ns = now + (bound_ns / 4).max(1);
+        let audit = &self.kernel.checker.audit;
+        let resting: Vec<u32> = (0..self.kernel.nr_cpus())
+            .filter(|cpu| {
+                let on = audit.cpus[*cpu as usize];
+                on.task == TaskId::IDLE && now - on.since_ns > bound_ns
+            })
+            .collect();
+        if resting.is_empty() {
+            return;
+        }
+        let breach = (0..self.kernel.tasks.len()).find_map(|index| {
+            let slot = Slot(index as u32);
+            let task = self.kernel.task(slot);
+            let life = audit.life(task.id);
+            let waits = task.scx_state == ScxState::Enabled
+                && life.place == Whereabouts::Waiting
+                && now - life.since_ns > bound_ns;
+            let cpu = resting.iter().copied().find(|cpu| waits && task.allows(*cpu))?;
+            Some((slot, cpu, now - life.since_ns, now - audit.cpus[cpu as usize].since_ns))
+        });
+        if let Some((slot, cpu, waited_ns, rested_ns)) = breach {
+            let what = format!(
+                "CPU {cpu} has rested for {rested_ns} ns while the task, which may run there, has waited for {waited_ns} ns; the bound is {bound_ns} ns"
+            );
+            self.kernel.violate(Invariant::WorkConservation, Some(slot), what);
         }
     }
 }

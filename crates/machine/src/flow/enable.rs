@@ -7,6 +7,7 @@ use fairground_workload::Workload;
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
+use crate::check::Checker;
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
@@ -80,6 +81,7 @@ impl Machine {
             tick_armed: false,
             tick_due_ns: 0,
             timers: config.timers,
+            idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: timeout.min(config.watchdog_ns),
             init_task_args,
             exit_task_args,
@@ -276,6 +278,7 @@ fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMa
         counters: Counters::default(),
         reaped_exec_ns: 0,
         check: config.check,
+        checker: if config.check { Checker::new(cpus) } else { Checker::default() },
         violation: None,
         masks,
         idle_shown: false,

@@ -7,6 +7,7 @@ use super::enqueue::Sticky;
 use super::{Machine, Step};
 use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
+use crate::check::Invariant;
 use crate::kernel::{Op, Slot};
 use crate::layout::offsets;
 
@@ -93,9 +94,8 @@ impl Machine {
         }
         let slot = Slot(number);
         if self.kernel.check && !self.kernel.task(slot).allows(cpu) {
-            let what =
-                format!("{} would run on CPU {cpu}, off its affinity", self.kernel.describe(slot));
-            self.kernel.violate(what);
+            let what = format!("it would run on CPU {cpu}, where it may not");
+            self.kernel.violate(Invariant::Affinity, Some(slot), what);
         }
         Ok(Pick::Task(slot))
     }

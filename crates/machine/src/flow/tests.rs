@@ -1,5 +1,7 @@
 //! The core alone: a scheduler without any callback.
 
+mod faults;
+
 use fairground_bpf::{Engine, Image, Linked};
 use fairground_trace::{EventKind, Trace};
 use fairground_workload::{CpuList, Duration, Op, Program, Role, TaskSpec, Workload};

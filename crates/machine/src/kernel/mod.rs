@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use fairground_bpf::{FuncRef, Host, Trap};
 use fairground_trace::{EventKind, TaskId, Trace};
 
+use crate::check::{Checker, Violation};
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::{DispatchQueues, Dsq};
 use crate::events::EventQueue;
@@ -113,8 +114,9 @@ pub(crate) struct Kernel {
     /// CPU time of tasks that are gone, ns.
     pub(crate) reaped_exec_ns: u64,
     pub(crate) check: bool,
-    /// The first rule of its own that the simulator was seen to break.
-    pub(crate) violation: Option<String>,
+    pub(crate) checker: Checker,
+    /// The first rule that was seen to be broken.
+    pub(crate) violation: Option<Violation>,
     /// Guest addresses of cpumasks that the kernel shows: possible (and online) CPUs, idle CPUs, idle cores, none.
     pub(crate) masks: GuestMasks,
     /// The running callback has asked for the idle masks.
@@ -151,6 +153,9 @@ impl Kernel {
 
     #[inline]
     pub(crate) fn task_mut(&mut self, slot: Slot) -> &mut Task {
+        if self.check {
+            self.checker.touch(slot.0);
+        }
         &mut self.tasks[slot.index()]
     }
 

@@ -4,6 +4,7 @@ use fairground_bpf::{Memory, Trap};
 
 use super::{DsqRef, Kernel, Slot};
 use crate::abi::{dsq as dsq_id, enq};
+use crate::check::{Finding, Invariant, Violation};
 use crate::dsq::{Dsq, DsqError};
 
 impl Kernel {
@@ -25,6 +26,7 @@ impl Kernel {
         slot: Slot,
         mut enq_flags: u64,
     ) -> Result<(), Trap> {
+        self.touch(slot);
         let dsq = self.dsq_of(target);
         let id = match target {
             DsqRef::User(_, id) => id,
@@ -36,8 +38,8 @@ impl Kernel {
             enq_flags &= !enq::DSQ_PRIQ;
         }
         if self.check && self.queues.queue_of(slot.0).is_some() {
-            let task = self.describe(slot);
-            self.violate(format!("{task} is in a dispatch queue and goes into another"));
+            let what = "it is in a dispatch queue and goes into another".to_owned();
+            self.violate(Invariant::TwoPlaces, Some(slot), what);
         }
         let placed = if enq_flags & enq::DSQ_PRIQ != 0 {
             let vtime = self.task(slot).vtime(mem)?;
@@ -58,6 +60,7 @@ impl Kernel {
 
     /// `dispatch_dequeue`: takes a task off its queue, or off the list of those on their way to another CPU's local queue.
     pub(crate) fn dispatch_dequeue(&mut self, slot: Slot) {
+        self.touch(slot);
         if self.queues.remove(slot.0).is_none() && self.task(slot).ddsp.is_some() {
             let cpu = self.task(slot).cpu;
             self.rq(cpu).deferred.retain(|other| *other != slot);
@@ -98,6 +101,7 @@ impl Kernel {
         enq_flags: u64,
         cpu: u32,
     ) -> Result<(), Trap> {
+        self.touch(slot);
         let local = self.cpus[cpu as usize].local;
         let placed = if enq_flags & (enq::HEAD | enq::PREEMPT) != 0 {
             self.queues.push_front(local, slot.0)
@@ -142,9 +146,40 @@ impl Kernel {
         }
     }
 
-    /// Notes that the simulator broke one of its own rules; the run ends with it.
+    /// A step touched a task in a way that [`Kernel::task_mut`] does not see.
+    #[inline]
+    fn touch(&mut self, slot: Slot) {
+        if self.check {
+            self.checker.touch(slot.0);
+        }
+    }
+
+    /// Notes that a rule was broken, by a task or in general; the run ends with the first one.
     #[cold]
-    pub(crate) fn violate(&mut self, what: String) {
-        self.violation.get_or_insert(what);
+    pub(crate) fn violate(&mut self, invariant: Invariant, slot: Option<Slot>, what: String) {
+        let cpu = slot.map(|slot| self.task(slot).cpu);
+        let task = slot.map(|slot| self.describe(slot));
+        let time_ns = self.now_ns;
+        self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
+    }
+
+    /// Notes that a rule was broken on a CPU.
+    #[cold]
+    pub(crate) fn violate_cpu(&mut self, invariant: Invariant, cpu: u32, what: String) {
+        let time_ns = self.now_ns;
+        let violation = Violation { time_ns, invariant, cpu: Some(cpu), task: None, what };
+        self.violation.get_or_insert(violation);
+    }
+
+    /// Notes what the audit of the trace found.
+    #[cold]
+    pub(crate) fn found(&mut self, finding: Finding) {
+        let Finding { invariant, cpu, task, what } = finding;
+        let task = task.filter(|task| !task.is_idle()).map(|task| {
+            let info = &self.trace.tasks()[task.index()];
+            format!("{}[{}]", info.comm, info.pid)
+        });
+        let time_ns = self.now_ns;
+        self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
     }
 }

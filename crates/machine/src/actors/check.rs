@@ -1,0 +1,30 @@
+//! Whether a sleeping actor will be woken.
+
+use super::compile::Step;
+use super::engine::{Actors, Phase};
+use super::{ActorId, sync};
+
+impl Actors {
+    /// Why nobody will ever wake an actor that sleeps; `None` when somebody will, as far as can be seen from here. `armed`: its
+    /// timer is set.
+    pub(crate) fn why_it_waits_in_vain(&self, actor: ActorId, armed: bool) -> Option<&'static str> {
+        let actor = &self.actors[actor.0 as usize];
+        if actor.takes_signal() {
+            return Some("it sleeps, and a signal waits for it");
+        }
+        let frame = &actor.frames[actor.level];
+        let timed = match (frame.phase, &self.code.steps[frame.pc as usize]) {
+            (Phase::Asleep, _) | (Phase::Waiting, Step::TimerWait { .. }) => true,
+            (Phase::Waiting, Step::WaitChildren) => {
+                return (actor.children == 0).then_some("it waits for children, and has none");
+            }
+            (Phase::Waiting, _) => false,
+            _ => return Some("it sleeps, and its program does not"),
+        };
+        if timed {
+            return (!armed).then_some("it sleeps, and its timer is not set");
+        }
+        (actor.wait == sync::WaitLink::FREE)
+            .then_some("it waits for somebody, and is in nobody's list")
+    }
+}

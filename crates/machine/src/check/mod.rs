@@ -1,0 +1,164 @@
+//! What must hold at every instant of a run, and the records that a check of it needs.
+//!
+//! With [`crate::MachineConfig::check`], each step of the machine is followed by a look at the tasks and CPUs that it touched
+//! (`flow/check.rs`), and now and then by a look at all of them. The records here are kept apart from the machine's own: the
+//! [`Audit`] knows only the trace, the counts of runnable tasks are made anew.
+
+mod audit;
+
+use std::fmt;
+
+#[cfg(test)]
+pub(crate) use audit::OnCpu;
+pub(crate) use audit::{Audit, Whereabouts};
+
+/// A rule that a run keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Invariant {
+    /// A runnable task runs, is in a dispatch queue, is the scheduler's, or is on its way to one of these.
+    TaskLost,
+    /// No task is in two of these places, or runs twice; one that sleeps is in none.
+    TwoPlaces,
+    /// A task that sleeps waits for a timer that is armed or for somebody who will wake it; a CPU does not rest while its
+    /// local queue holds a task.
+    LostWakeup,
+    /// A task runs only on CPUs that it may run on.
+    Affinity,
+    /// Each run queue counts its runnable tasks right, and the machine its busy CPUs.
+    Count,
+    /// Callbacks come in the documented order.
+    CallbackOrder,
+    /// The trace tells one story: who leaves a CPU ran there, who starts to run waited, who is woken slept.
+    Story,
+    /// Every ns of a CPU is a task's or the idle task's.
+    CpuTime,
+    /// Every ns of a task's life is spent running, waiting or sleeping, and it ran as long as the kernel booked.
+    TaskTime,
+    /// No CPU rests for longer than the promised bound while a task that may run there waits.
+    WorkConservation,
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Invariant::TaskLost => "no task is lost",
+            Invariant::TwoPlaces => "no task is in two places",
+            Invariant::LostWakeup => "no wake-up is lost",
+            Invariant::Affinity => "affinity is respected",
+            Invariant::Count => "run queues count right",
+            Invariant::CallbackOrder => "callbacks come in order",
+            Invariant::Story => "the trace is consistent",
+            Invariant::CpuTime => "the time of a CPU is conserved",
+            Invariant::TaskTime => "the time of a task is conserved",
+            Invariant::WorkConservation => "work is conserved",
+        })
+    }
+}
+
+/// An [`Invariant`] that did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When it was seen, ns.
+    pub time_ns: u64,
+    /// Which.
+    pub invariant: Invariant,
+    /// The CPU that it is about, if it is about one.
+    pub cpu: Option<u32>,
+    /// The task that it is about, if it is about one, as `name[pid]`.
+    pub task: Option<String>,
+    /// What was found.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {} ns", self.time_ns)?;
+        if let Some(cpu) = self.cpu {
+            write!(f, ", CPU {cpu}")?;
+        }
+        if let Some(task) = &self.task {
+            write!(f, ", task {task}")?;
+        }
+        write!(f, ": {} (invariant: {})", self.what, self.invariant)
+    }
+}
+
+/// What an audit finds, before names and times are put to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) invariant: Invariant,
+    pub(crate) cpu: Option<u32>,
+    /// Number of the task in the trace.
+    pub(crate) task: Option<fairground_trace::TaskId>,
+    pub(crate) what: String,
+}
+
+/// Not runnable on any run queue.
+const NOWHERE: u32 = u32::MAX;
+
+/// The checker's records.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    /// Tasks, by slot, that the step touched.
+    touched: Vec<u32>,
+    is_touched: Vec<bool>,
+    /// By slot: the run queue that the task was last seen runnable on.
+    runnable_on: Vec<u32>,
+    /// By CPU: how many tasks were.
+    runnable: Vec<u32>,
+    /// Room for the CPUs of a step.
+    pub(crate) cpus: Vec<u32>,
+    pub(crate) audit: Audit,
+    /// Events of the trace that the audit has seen.
+    pub(crate) audited: usize,
+    /// Steps until the next look at everything.
+    pub(crate) until_full: u32,
+    /// When idle CPUs and waiting tasks are compared next, ns.
+    pub(crate) next_idle_look_ns: u64,
+}
+
+impl Checker {
+    /// For a machine of so many CPUs.
+    pub(crate) fn new(cpus: u32) -> Checker {
+        Checker { runnable: vec![0; cpus as usize], audit: Audit::new(cpus), ..Checker::default() }
+    }
+
+    /// A step touched a task.
+    #[inline]
+    pub(crate) fn touch(&mut self, slot: u32) {
+        let index = slot as usize;
+        if index >= self.is_touched.len() {
+            self.is_touched.resize((index + 1).next_power_of_two(), false);
+            self.runnable_on.resize(self.is_touched.len(), NOWHERE);
+        }
+        if !self.is_touched[index] {
+            self.is_touched[index] = true;
+            self.touched.push(slot);
+        }
+    }
+
+    /// Takes one of the touched tasks.
+    pub(crate) fn take_touched(&mut self) -> Option<u32> {
+        let slot = self.touched.pop()?;
+        self.is_touched[slot as usize] = false;
+        Some(slot)
+    }
+
+    /// A task is runnable on a run queue now, or on none; returns the one that it was on before.
+    pub(crate) fn count(&mut self, slot: u32, cpu: Option<u32>) -> Option<u32> {
+        let now = cpu.unwrap_or(NOWHERE);
+        let before = std::mem::replace(&mut self.runnable_on[slot as usize], now);
+        if before != NOWHERE {
+            self.runnable[before as usize] -= 1;
+        }
+        if now != NOWHERE {
+            self.runnable[now as usize] += 1;
+        }
+        (before != NOWHERE).then_some(before)
+    }
+
+    /// Runnable tasks of a run queue.
+    pub(crate) fn runnable(&self, cpu: u32) -> u32 {
+        self.runnable[cpu as usize]
+    }
+}
