@@ -17,59 +17,23 @@
  * end at ticks only. Queue-scaled vruntime (2.6.27) is unfair when tasks come and go.
  *
  * Follows kernel/sched_fair.c of 2.6.24 and 2.6.27 and kernel/sched/fair.c of 6.1 to 6.5: update_curr, update_min_vruntime,
- * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair. Not modelled:
- * task groups, HRTICK, the load balancer (an idle CPU pulls, nothing more), wake-affine placement. ADAPTIVE_GRAN counts a
- * wake-up by a timer as one by the task that it interrupts. LAST_BUDDY follows 2.6.32 and later in all sets.
+ * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair. The load
+ * balancer is balance.bpf.h; set 6.1 has its newest rules (2.6.27) with the domains of 6.1, as the real one works on decaying
+ * averages of utilisation. Not modelled: task groups, HRTICK. ADAPTIVE_GRAN counts a wake-up by a timer as one by the task
+ * that it interrupts. LAST_BUDDY follows 2.6.32 and later in all sets.
  */
+#define BALANCE_RELEASE 6_1
+#define BALANCE_SETS(t)                                                                                              \
+    BALANCE_SET("2.6.24", t, 2_6_24) BALANCE_SET("2.6.27-sle11", t, 2_6_27) BALANCE_SET("6.1", t, 6_1)
 #include "cfs_pick.bpf.h"
+#include "cfs_task.bpf.h"
 
 char _license[] SEC("license") = "GPL";
-
-/* What `cfs` keeps per task beside p->scx.dsq_vtime, which is the vruntime (of the running task: at the last tick). */
-struct cfs_task {
-    u32 cpu; /* whose queue counts it, and relative to whose min_vruntime its vruntime is meant */
-    u32 weight;
-    u32 inverse;
-    u32 is_new; /* not yet placed */
-    u64 avg_wakeup_ns;
-    u64 last_wakeup_ns;
-};
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct cfs_task);
-} task_ctx SEC(".maps");
-
-static __always_inline struct cfs_task *task_of(struct task_struct *p)
-{
-    return bpf_task_storage_get(&task_ctx, p, 0, 0);
-}
-
-static __always_inline void account_enqueue(struct cfs_queue *q, struct cfs_task *t, u32 cpu)
-{
-    t->cpu = cpu;
-    __sync_fetch_and_add(&q->load, (u64)t->weight);
-    count_running(cpu, 1);
-}
-
-static __always_inline void account_dequeue(struct cfs_task *t)
-{
-    __sync_fetch_and_add(&queue_of(t->cpu)->load, -(u64)t->weight);
-    count_running(t->cpu, -1);
-}
-
-/* Queues have unrelated clocks: over a migration vruntime - min_vruntime stays (set_task_cpu, migrate_task_rq_fair). */
-static __always_inline u64 migrated_vruntime(u64 vruntime, u32 from, u32 to)
-{
-    return vruntime + READ_ONCE(queue_of(to)->min_vruntime) - READ_ONCE(queue_of(from)->min_vruntime);
-}
 
 s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
@@ -200,27 +164,27 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct cfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct cfs_queue *q = queue_of(cpu);
     u64 vruntime = p->scx.dsq_vtime;
+    struct cfs_queue *q;
     bool joins;
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
+    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    if (!joins)
+        cpu = balance_active_push(p, cpu);
+    q = queue_of(cpu);
     if (t->cpu != cpu) {
         vruntime = migrated_vruntime(vruntime, t->cpu, cpu);
-        account_dequeue(t);
-        account_enqueue(q, t, cpu);
+        balance_moved(p, t->cpu, cpu);
     }
-    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
     note_inserted(&q->left, vruntime);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
-    if (!joins) {
-        offer_to_idle_cpu(p);
+    if (!joins)
         return;
-    }
     if (q->curr_pid && (wakeup_preempts(q, cpu, p, t) || (t->is_new && rule_fork_reschedules)))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     t->is_new = false;
@@ -233,6 +197,20 @@ static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
         q->curr_slice_exec = q->curr_sum_exec;
     clear_buddies(q, q->curr_pid);
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+}
+
+/*
+ * The turn was ended for the balancer alone. The current task goes on with its slice as it was, unless it is as far right of
+ * the leftmost as lets a task that wakes up preempt it (pull_task checks a task that it has moved in the same way).
+ */
+static __always_inline bool goes_on(struct cfs_queue *q, u32 cpu)
+{
+    if (!q->balance_only)
+        return false;
+    q->balance_only = false;
+    return !find_leftmost(&q->left, cpu) ||
+           time_diff(q->curr_vruntime, q->left.vtime) <=
+               (s64)wakeup_granularity(q, q->curr_weight, q->curr_inverse, q->curr_weight, q->curr_inverse);
 }
 
 #define PICK_LEFTMOST (~0u)
@@ -255,10 +233,14 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     u32 cpu = (u32)this & (MAX_CPUS - 1), pid;
     struct cfs_queue *q = queue_of(cpu);
     bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
-    s32 victim;
 
     if (prev_runs)
         update_curr(q, cpu, prev);
+    balance_run(cpu);
+    if (prev_runs && goes_on(q, cpu)) {
+        scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+        return;
+    }
     pid = pick(q, cpu, prev_runs);
     if (pid && prev_runs && pid == q->curr_pid) {
         keep(q, prev);
@@ -279,9 +261,10 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     }
     mark_empty(cpu);
     forget_leftmost(&q->left);
-    victim = pull_task(cpu);
-    if (victim >= 0)
-        forget_leftmost(&queue_of((u32)victim)->left);
+    if (newidle_balance(cpu)) {
+        q->picked = scx_bpf_dsq_move_to_local(cpu);
+        forget_leftmost(&q->left);
+    }
 }
 
 /* set_next_entity: a task comes onto a CPU. */
@@ -329,6 +312,9 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
     struct cfs_queue *q = queue_of(cpu);
     u64 ideal_ns, ran_ns, latency_ns;
 
+    q->balance_only = balance_tick(cpu);
+    if (q->balance_only)
+        scx_bpf_task_set_slice(p, 0);
     if (q->curr_pid != (u32)p->pid)
         return;
     update_curr(q, cpu, p);
@@ -344,13 +330,16 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
     }
     if (ran_ns > ideal_ns) {
         clear_buddies(q, q->curr_pid);
+        q->balance_only = false;
         scx_bpf_task_set_slice(p, 0);
         return;
     }
     if (!rule_tick_checks_vruntime || ran_ns < sched_min_granularity_ns * tunable_factor())
         return;
-    if (find_leftmost(&q->left, cpu) && time_diff(q->curr_vruntime, q->left.vtime) > (s64)ideal_ns)
+    if (find_leftmost(&q->left, cpu) && time_diff(q->curr_vruntime, q->left.vtime) > (s64)ideal_ns) {
+        q->balance_only = false;
         scx_bpf_task_set_slice(p, 0);
+    }
 }
 
 /*
@@ -432,11 +421,13 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init_task, struct task_struct *p, struct scx_in
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
 {
+    s32 err;
     u32 cpu;
 
     for_range (cpu, MAX_CPUS)
         queue_of(cpu)->min_vruntime = MIN_VRUNTIME_START;
-    return create_cpu_queues();
+    err = create_cpu_queues();
+    return err ?: balance_init();
 }
 
 SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .runnable = (void *)cfs_runnable,

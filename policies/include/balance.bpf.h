@@ -255,12 +255,14 @@ static __always_inline s32 balance_init(void)
     make_domains();
     for_range (cpu, nr_cpus) {
         struct balance_cpu *b = balance_of(cpu);
+        /* CPUs come up one after the other, so that they do not balance in step. */
+        u64 phase_ns = (cpu * 23 & 63) * NS_PER_MS;
 
         b->load_jiffy = bpf_jiffies64();
         b->next_idle = cpu;
         for_range (level, DOMAIN_LEVELS) {
             b->domains[level & (DOMAIN_LEVELS - 1)].interval_ms = 1;
-            b->domains[level & (DOMAIN_LEVELS - 1)].last_balance_ns = scx_bpf_now();
+            b->domains[level & (DOMAIN_LEVELS - 1)].last_balance_ns = scx_bpf_now() - phase_ns;
         }
         set_next_balance(cpu, false);
     }

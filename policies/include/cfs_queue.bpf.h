@@ -31,13 +31,14 @@ struct cfs_queue {
     u32 curr_weight;
     u32 curr_inverse;
     u32 curr_policy;
-    u32 next_pid;    /* buddies: woken last, */
-    u32 last_pid;    /* preempted by a wake-up, */
-    u32 skip_pid;    /* yielded; 0: none */
-    u32 sync_pid;    /* woken by this CPU's current task, which is about to sleep */
-    u32 fork_pid;    /* new, and ahead of its parent by exchange: runs first */
-    u32 stopped_pid; /* has stopped to sleep, and is not yet off the books */
-    u32 picked;      /* dispatch chose: the next task to run need not be questioned */
+    u32 next_pid;     /* buddies: woken last, */
+    u32 last_pid;     /* preempted by a wake-up, */
+    u32 skip_pid;     /* yielded; 0: none */
+    u32 sync_pid;     /* woken by this CPU's current task, which is about to sleep */
+    u32 fork_pid;     /* new, and ahead of its parent by exchange: runs first */
+    u32 stopped_pid;  /* has stopped to sleep, and is not yet off the books */
+    u32 picked;       /* dispatch chose: the next task to run need not be questioned */
+    u32 balance_only; /* the tick ended the turn for the balancer alone */
 } __attribute__((aligned(64)));
 
 struct cfs_queue cpu_queues[MAX_CPUS];
