@@ -135,19 +135,19 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
     s->min_cpu_load = ~0ULL;
 }
 
-/* Walks the groups of a CPU's domain. */
+/* Walks the groups of a CPU's domain, from its own one on, round about: among equals the next one counts as busiest. */
 static __noinline void scan_groups(u32 cpu, u32 level, u32 idx)
 {
     struct balance_cpu *b = balance_of(cpu);
     struct group_scan *s = &b->scan;
     const struct unit *own = unit_at(level, place_of(cpu)), *span = unit_at(level + 1, place_of(cpu));
-    u32 i, first = span->first;
+    u32 i, cpus = span->end - span->first;
 
     __builtin_memset(s, 0, sizeof(*s));
     s->min_cpu_load = ~0ULL;
     s->balance_cpu = s->busiest_cpu = ~0u;
-    for_range (i, span->end - first) {
-        u32 place = first + i, other = cpu_at(place);
+    for_range (i, cpus) {
+        u32 ahead = own->first + i, place = ahead < span->end ? ahead : ahead - cpus, other = cpu_at(place);
         bool local = place >= own->first && place < own->end;
 
         if (!is_left_out(b, other))

@@ -135,26 +135,16 @@ static __noinline bool find_idlest_group(struct task_struct *p, u32 cpu, u32 lev
     struct idlest_scan *s = &idlest_scans[this_cpu()];
     const struct domain_params *params = params_of(level);
     const struct unit *own = unit_at(level, place_of(cpu)), *span = unit_at(level + 1, place_of(cpu));
-    u32 i, length = span->end - span->first, offset = place_of(cpu) - span->first, place;
+    u32 i, cpus = span->end - span->first, length = cpus < FORK_LOOK_MAX ? cpus : FORK_LOOK_MAX;
     u64 percent = 100 + (params->imbalance_pct - 100) / 2;
     bool allowed = false;
 
     __builtin_memset(s, 0, sizeof(*s));
     s->min_load = ~0ULL;
-    if (length > FORK_LOOK_MAX) {
-        length = FORK_LOOK_MAX;
-    } else {
-        offset = 0;
-    }
     for_range (i, length) {
-        bool local;
-        u32 other;
+        u32 ahead = own->first + i, place = ahead < span->end ? ahead : ahead - cpus, other = cpu_at(place);
+        bool local = place >= own->first && place < own->end;
 
-        place = span->first + offset + i;
-        if (place >= span->end)
-            place -= span->end - span->first;
-        other = cpu_at(place);
-        local = place >= own->first && place < own->end;
         s->sum_load += local ? source_load(other, params->forkexec_idx) : target_load(other, params->forkexec_idx);
         allowed |= bpf_cpumask_test_cpu(other, p->cpus_ptr);
         if (place + 1 == unit_at(level, place)->end) {

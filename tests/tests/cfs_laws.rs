@@ -327,7 +327,8 @@ fn law_12_a_migration_keeps_the_distance_to_min_vruntime() {
     let mut last: Vec<_> = hogs.iter().map(|h| run.task(*h)).collect();
     // The CPU in whose queue a task is. The kernel's record of it follows only when the task is picked.
     let home = |run: &Run, hog| {
-        run.machine.task_storage("task_ctx", hog, 0).expect("the scheduler keeps it") as u32 as usize
+        run.machine.task_storage("task_ctx", hog, 0).expect("the scheduler keeps it") as u32
+            as usize
     };
     let mut homes: Vec<_> = hogs.iter().map(|h| home(&run, *h)).collect();
     let mut moves = 0;
