@@ -4,6 +4,7 @@ mod load;
 mod ring;
 mod slice;
 mod spec;
+mod yield_pair;
 
 use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
@@ -45,8 +46,15 @@ pub struct Entry {
 pub const COMMON_PARAMETERS: &[Parameter] =
     &[Parameter { name: "duration", default: "10s", help: "how long the workload runs" }];
 
-const ENTRIES: &[Entry] =
-    &[load::BENCH_LOAD, load::HOGS, load::MIX, ring::LAT_CTX, slice::SLICE, load::SLEEPERS];
+const ENTRIES: &[Entry] = &[
+    load::BENCH_LOAD,
+    load::HOGS,
+    load::MIX,
+    ring::LAT_CTX,
+    slice::SLICE,
+    load::SLEEPERS,
+    yield_pair::YIELD_PAIR,
+];
 
 /// All workloads of the library, by name.
 pub fn entries() -> &'static [Entry] {

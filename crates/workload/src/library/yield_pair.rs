@@ -1,0 +1,47 @@
+//! Tasks that do nothing but give way: `yieldpair`.
+//!
+//! Two processes on one CPU call `sched_yield` in turn, for ever. Nothing blocks and nothing is woken, so a round is one
+//! system call and, if the scheduler really lets the other go first, one switch. The same with one task says what the call
+//! costs when there is nobody to give way to; the difference is the price of the decision and the switch.
+
+use super::spec::Call;
+use super::{Entry, Parameter, group, independent};
+use crate::limits::CPU_MAX;
+use crate::model::{CpuList, Op, Workload};
+
+/// Tasks at most.
+const TASKS_MAX: i64 = 1_024;
+
+/// The pair.
+pub(super) const YIELD_PAIR: Entry = Entry {
+    name: "yieldpair",
+    arguments: "[N]",
+    summary: "2 tasks (or N) on one CPU that call sched_yield for ever",
+    parameters: &[Parameter {
+        name: "cpu",
+        default: "0",
+        help: "the CPU that they are pinned to, or any",
+    }],
+    build,
+};
+
+fn build(call: &mut Call<'_, '_>) -> Workload {
+    let count = match call.arguments.clone() {
+        Some(piece) => call.number("the number of tasks", &piece, 1, TASKS_MAX),
+        None => 2,
+    };
+    let count = u32::try_from(count).unwrap_or(2);
+    let mut task = group("yielder", count, vec![Op::Loop(None, vec![Op::Yield])]);
+    let cpu = match call.value("cpu") {
+        Some(piece) if piece.text == "any" => None,
+        Some(piece) => Some(call.number("the CPU", &piece, 0, i64::from(CPU_MAX))),
+        None => Some(0),
+    };
+    task.cpus = cpu.map(|cpu| {
+        let cpu = u32::try_from(cpu).unwrap_or(0);
+        CpuList(vec![(cpu, cpu)])
+    });
+    let mut workload = independent("tasks that call sched_yield for ever".to_owned(), vec![task]);
+    workload.duration_ns = 1_000_000_000;
+    workload
+}
