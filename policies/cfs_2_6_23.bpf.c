@@ -20,86 +20,17 @@
  * Between ticks the current task's key is old. A fork bomb of processes that run first each time delays the others.
  *
  * Follows kernel/sched_fair.c and kernel/sched.c from 2.6.23-rc1 to 2.6.23: update_curr, update_stats_enqueue, enqueue_sleeper,
- * entity_tick, check_preempt_curr_fair, task_new_fair, yield_task_fair, set_task_cpu. Not modelled: task groups (2.6.23 could
+ * entity_tick, check_preempt_curr_fair, task_new_fair, yield_task_fair, set_task_cpu; balancing by balance.bpf.h. Not modelled: task groups (2.6.23 could
  * not configure them), real-time load. A new thread is told from a new process by its thread group.
  */
-#include "cfs2623_queue.bpf.h"
+#include "cfs2623_moves.bpf.h"
 
 char _license[] SEC("license") = "GPL";
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct cfs2623_task);
-} task_ctx SEC(".maps");
-
-static __always_inline struct cfs2623_task *task_of(struct task_struct *p)
-{
-    return bpf_task_storage_get(&task_ctx, p, 0, 0);
-}
-
-static __always_inline void account_enqueue(struct cfs2623_queue *q, struct cfs2623_task *t, u32 cpu)
-{
-    t->cpu = cpu;
-    __sync_fetch_and_add(&q->load, (u64)t->weight);
-    count_running(cpu, 1);
-}
-
-static __always_inline void account_dequeue(struct cfs2623_task *t)
-{
-    __sync_fetch_and_add(&queue_of(t->cpu)->load, -(u64)t->weight);
-    count_running(t->cpu, -1);
-}
-
-/* set_load_weight: another weight forgives all debts. */
-static __always_inline void read_weight(struct cfs2623_task *t, const struct task_struct *p)
-{
-    u32 index = nice_index(p->static_prio), weight, inverse;
-
-    if (p->policy == SCHED_IDLE) {
-        weight = IDLE_POLICY_WEIGHT;
-        inverse = IDLE_POLICY_INVERSE;
-    } else if (rule_first_weights) {
-        weight = first_weight[index];
-        inverse = first_inverse[index];
-    } else {
-        weight = nice_weight[index];
-        inverse = nice_inverse[index];
-    }
-    if (t->weight != weight) {
-        t->weight = weight;
-        t->inverse = inverse;
-        t->wait_runtime = 0;
-    }
-}
-
-/* Fair clocks are unrelated: over a migration what was waited stays earned, and a time keeps its distance (set_task_cpu). */
-static __always_inline s64 earned_before_move(const struct cfs2623_task *t)
-{
-    s64 limit_ns = runtime_limit(), wait_runtime;
-
-    wait_runtime = t->wait_runtime + (s64)waited(t, fair_clock_of_other(queue_of(t->cpu)));
-    return wait_runtime > limit_ns ? limit_ns : wait_runtime;
-}
-
-/* The task waits or runs on a CPU whose books do not have it yet. Returns its key there. */
-static __noinline u64 migrate(struct cfs2623_task *t, u32 cpu)
-{
-    struct cfs2623_queue *q = queue_of(cpu);
-
-    t->wait_runtime = earned_before_move(t);
-    account_dequeue(t);
-    update_curr_by_clock(q);
-    wait_start(q, t);
-    account_enqueue(q, t, cpu);
-    return key_of(q->fair_clock, t->wait_runtime, t->weight, t->inverse);
-}
 
 s32 BPF_STRUCT_OPS(cfs2623_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
@@ -142,16 +73,17 @@ void BPF_STRUCT_OPS(cfs2623_runnable, struct task_struct *p, u64 enq_flags)
     read_weight(t, p);
     if (t->cpu != cpu && t->sleep_start_fair)
         t->sleep_start_fair += q->fair_clock - READ_ONCE(queue_of(t->cpu)->fair_clock);
-    update_curr_by_clock(q);
+    update_curr_by_clock(q, cpu);
     if (t->is_new) {
         key = place_new(q, cpu, p, t);
     } else {
         if (enq_flags & SCX_ENQ_WAKEUP)
-            end_sleep(q, t, p->policy, READ_ONCE(q->load));
+            end_sleep(q, t, p->policy, cpu_weight[cpu], balance_of(cpu)->cpu_load[2]);
         wait_start(q, t);
         key = key_of(q->fair_clock, t->wait_runtime, t->weight, t->inverse);
     }
-    account_enqueue(q, t, cpu);
+    t->cpu = cpu;
+    join_cpu(cpu, t->weight);
     scx_bpf_task_set_dsq_vtime(p, key);
 }
 
@@ -177,7 +109,7 @@ void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct cfs2623_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct cfs2623_queue *q = queue_of(cpu);
+    struct cfs2623_queue *q;
     u64 key = p->scx.dsq_vtime;
     bool sync, joins;
 
@@ -185,21 +117,24 @@ void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
+    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    if (!joins)
+        cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
         key = migrate(t, cpu);
-    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    q = queue_of(cpu);
     note_inserted(&q->left, key);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, key, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
-    if (!joins) {
-        offer_to_idle_cpu(p);
+    if (!joins)
         return;
-    }
     t->is_new = false;
     sync = q->sync_pid == (u32)p->pid;
     q->sync_pid = 0;
-    if (q->curr_pid && !sync && preempts(q, cpu, key, wakeup_granularity(p->policy)))
+    if (q->curr_pid && !sync && preempts(q, cpu, key, wakeup_granularity(p->policy))) {
+        q->balances = false;
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    }
 }
 
 /* The current task is picked again: a new turn. */
@@ -209,32 +144,50 @@ static __always_inline void keep(struct cfs2623_queue *q, struct task_struct *pr
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
 
+/* Moves the first waiting task to this CPU, if there is one. */
+static __always_inline bool pick_waiting(struct cfs2623_queue *q, u32 cpu)
+{
+    forget_leftmost(&q->left);
+    q->picked = scx_bpf_dsq_move_to_local(cpu);
+    return q->picked;
+}
+
+/* The turn was interrupted for balancing alone. Nothing came that preempts the current task: it goes on as if never asked. */
+static __always_inline bool goes_on(struct cfs2623_queue *q, u32 cpu)
+{
+    bool only_balances = q->balances;
+
+    q->balances = false;
+    return only_balances && !(q->pulled && preempts(q, cpu, q->pulled_key, wakeup_granularity(SCHED_NORMAL)));
+}
+
 /* This CPU decides anew: the smallest key. An equal one is decided for the waiting task, as a re-insertion would. */
 void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct cfs2623_queue *q = queue_of(cpu);
     bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
-    s32 victim;
 
     if (prev_runs)
-        update_curr(q, prev);
-    if (find_leftmost(&q->left, cpu) && !(prev_runs && time_diff(q->curr_key, q->left.vtime) < 0)) {
-        forget_leftmost(&q->left);
-        if (scx_bpf_dsq_move_to_local(cpu)) {
-            q->picked = true;
-            return;
-        }
+        update_curr(q, cpu, prev);
+    q->pulled = false;
+    balance_run(cpu);
+    if (prev_runs && goes_on(q, cpu)) {
+        scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+        return;
     }
+    if (find_leftmost(&q->left, cpu) && !(prev_runs && time_diff(q->curr_key, q->left.vtime) < 0) &&
+        pick_waiting(q, cpu))
+        return;
     if (prev_runs) {
         keep(q, prev);
         return;
     }
     mark_empty(cpu);
     forget_leftmost(&q->left);
-    victim = pull_task(cpu);
-    if (victim >= 0)
-        forget_leftmost(&queue_of((u32)victim)->left);
+    if (newidle_balance(cpu) && pick_waiting(q, cpu))
+        return;
+    q->curr_prio = IDLE_PRIO;
 }
 
 /* set_next_entity: a task comes onto a CPU, and its wait ends. */
@@ -254,6 +207,7 @@ void BPF_STRUCT_OPS(cfs2623_running, struct task_struct *p)
     t->is_new = false;
     wait_end(q, t);
     q->curr_pid = (u32)p->pid;
+    q->curr_prio = p->static_prio;
     q->curr_key = key;
     q->curr_wait_runtime = t->wait_runtime;
     q->curr_weight = t->weight;
@@ -274,16 +228,18 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
     struct cfs2623_queue *q = queue_of(cpu);
+    bool balances, turn_over;
 
     if (q->curr_pid != (u32)p->pid)
         return;
-    update_curr(q, p);
+    update_curr(q, cpu, p);
     refresh_curr_key(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
-    if (SLEEPER_AVG)
-        q->load_avg = (q->load_avg * 3 + q->load) >> 2;
-    if (nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
-        preempts(q, cpu, q->left.vtime, granularity(nr_running[cpu])))
+    balances = balance_tick(cpu);
+    turn_over = nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
+                preempts(q, cpu, q->left.vtime, granularity(nr_running[cpu]));
+    q->balances = balances && !turn_over;
+    if (balances || turn_over)
         scx_bpf_task_set_slice(p, 0);
 }
 
@@ -291,11 +247,12 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs2623_stopping, struct task_struct *p, bool runnable)
 {
     struct cfs2623_task *t = task_of(p);
-    struct cfs2623_queue *q = queue_of(task_cpu(p));
+    u32 cpu = task_cpu(p);
+    struct cfs2623_queue *q = queue_of(cpu);
 
     if (!t || q->curr_pid != (u32)p->pid)
         return;
-    update_curr(q, p);
+    update_curr(q, cpu, p);
     t->wait_runtime = q->curr_wait_runtime;
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     q->curr_pid = 0;
@@ -311,19 +268,21 @@ void BPF_STRUCT_OPS(cfs2623_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct cfs2623_task *t = task_of(p);
     struct cfs2623_queue *q;
+    u32 cpu;
 
     if (!t)
         return;
-    q = queue_of(t->cpu);
+    cpu = t->cpu;
+    q = queue_of(cpu);
     if (q->stopped_pid != (u32)p->pid) {
-        update_curr_by_clock(q);
+        update_curr_by_clock(q, cpu);
         wait_end(q, t);
         forget_leftmost(&q->left);
     }
     q->stopped_pid = 0;
     if (deq_flags & SCX_DEQ_SLEEP)
         t->sleep_start_fair = q->fair_clock;
-    account_dequeue(t);
+    leave_cpu(cpu, t->weight);
 }
 
 /* yield_task_fair: the caller gets a new key, with sched_compat_yield behind everybody else's. */
@@ -335,7 +294,7 @@ bool BPF_STRUCT_OPS(cfs2623_yield, struct task_struct *from, struct task_struct 
 
     if (q->curr_pid != (u32)from->pid || nr_running[cpu] < 2)
         return false;
-    update_curr(q, from);
+    update_curr(q, cpu, from);
     if (!sched_compat_yield)
         refresh_curr_key(q);
     else if (peek_vtime(cpu, SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_key) >= 0)
@@ -356,11 +315,15 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs2623_init_task, struct task_struct *p, struct sc
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(cfs2623_init)
 {
+    s32 err;
     u32 cpu;
 
-    for_range (cpu, MAX_CPUS)
+    for_range (cpu, MAX_CPUS) {
         queue_of(cpu)->fair_clock = FAIR_CLOCK_START;
-    return create_cpu_queues();
+        queue_of(cpu)->curr_prio = IDLE_PRIO;
+    }
+    err = create_cpu_queues();
+    return err ?: balance_init();
 }
 
 SCX_OPS_DEFINE(cfs2623_ops, .select_cpu = (void *)cfs2623_select_cpu, .runnable = (void *)cfs2623_runnable,

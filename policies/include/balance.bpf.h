@@ -125,6 +125,18 @@ static __noinline void carry_out(u32 cpu)
 
         if (!b->pending)
             break;
+        if (b->seen_moves != READ_ONCE(balance_moves)) {
+            /* Others have moved tasks since this CPU looked, in the same tick even: in the kernel look and move are one. */
+            b->seen_moves = READ_ONCE(balance_moves);
+            b->pending = find_work(cpu, level, b->idle);
+            if (!b->pending) {
+                note_balanced(cpu, level);
+                b->level++;
+                look_through_domains(cpu);
+                continue;
+            }
+            busiest = b->scan.busiest_cpu & (MAX_CPUS - 1);
+        }
         moved = 0;
         b->all_pinned = false;
         if (nr_running[busiest] > 1)

@@ -46,6 +46,7 @@ struct balance_cpu {
     u64 cpu_load[LOAD_AVERAGES];
     u64 load_jiffy; /* cpu_load is as of this tick */
     u64 next_balance_ns;
+    u64 seen_moves; /* balance_moves when it looked */
     struct balance_domain domains[DOMAIN_LEVELS];
     struct group_scan scan;
     u64 left_out[WAITING_WORDS]; /* CPUs all of whose tasks proved to be pinned, for this balance */
@@ -61,6 +62,8 @@ struct balance_cpu {
 } __attribute__((aligned(64)));
 
 struct balance_cpu balance_cpus[MAX_CPUS];
+/* Tasks that balancing has moved, on all CPUs, since the start. */
+u64 balance_moves;
 
 static __always_inline struct balance_cpu *balance_of(u32 cpu)
 {

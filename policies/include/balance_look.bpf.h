@@ -87,6 +87,7 @@ static __noinline bool look_through_domains(u32 cpu)
     bool found = false;
     u32 i;
 
+    b->seen_moves = READ_ONCE(balance_moves);
     for_range (i, DOMAIN_LEVELS) {
         u32 level = b->level;
         struct balance_domain *d = &b->domains[level & (DOMAIN_LEVELS - 1)];

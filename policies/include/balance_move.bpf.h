@@ -59,6 +59,7 @@ static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_s
     if (!scx_bpf_dsq_move_vtime(it, p, queue, vtime, 0))
         return false;
     balance_moved(p, from, to);
+    __sync_fetch_and_add(&balance_moves, 1);
     mark_waiting(to);
     return true;
 }

@@ -16,6 +16,8 @@
 #define FAIR_CLOCK_START 1
 /* sched_init_granularity: no scaled time is longer. */
 #define SCALED_TIME_MAX_NS 100000000ULL
+/* Worse than that of any task: MAX_PRIO. */
+#define IDLE_PRIO 140
 
 struct cfs2623_queue {
     u64 fair_clock;    /* time that a nice-0 task would have been given, had it been here always, ns */
@@ -36,10 +38,13 @@ struct cfs2623_queue {
     u32 stopped_pid;      /* has stopped to sleep, and is not yet off the books */
     u32 picked;           /* dispatch chose: the next task to run need not be questioned */
     struct leftmost left; /* smallest key of the waiting tasks */
-    u64 load;             /* sum of the weights of tasks that can run, the current one included; atomic */
     u64 inverse_load;     /* the load that `inverse` belongs to */
     u64 inverse;
-    u64 load_avg; /* cpu_load[2] */
+    u64 seen_fair_clock, seen_exec_clock, seen_ns; /* PRECISE_CPU_LOAD: at the last tick */
+    u64 pulled_key;                                /* smallest key of tasks that balancing brought, */
+    u32 pulled;                                    /* if any since the tick that asked for it */
+    u32 balances;                                  /* that tick ended the turn only so that dispatch balances */
+    s32 curr_prio;                                 /* static_prio; of an idle CPU IDLE_PRIO */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is the key. wait_runtime is the queue's while the task runs. */
@@ -184,9 +189,9 @@ static __always_inline void refresh_inverse(struct cfs2623_queue *q, u64 load)
 }
 
 /* __update_curr: the current task ran for delta_ns. It was entitled to its share of that, and the clock of all goes on. */
-static __always_inline void charge_curr(struct cfs2623_queue *q, u64 delta_ns)
+static __always_inline void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 {
-    u64 load = READ_ONCE(q->load), fair_ns, mine_ns;
+    u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_ns, mine_ns;
 
     q->exec_clock += delta_ns;
     if (unlikely(!load))
@@ -204,21 +209,21 @@ static __always_inline void charge_curr(struct cfs2623_queue *q, u64 delta_ns)
  * update_curr where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield). If more was
  * charged by the clock than the task has run, the rest waits for the next time: nothing is ever taken back.
  */
-static __always_inline void update_curr(struct cfs2623_queue *q, const struct task_struct *p)
+static __always_inline void update_curr(struct cfs2623_queue *q, u32 cpu, const struct task_struct *p)
 {
     u64 sum_exec = p->se.sum_exec_runtime;
     s64 delta_ns = (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns);
 
     if (delta_ns < 0 || (u64)delta_ns <= sched_stat_granularity_ns)
         return;
-    charge_curr(q, (u64)delta_ns);
+    charge_curr(q, cpu, (u64)delta_ns);
     q->curr_sum_exec = sum_exec;
     q->curr_ahead_ns = 0;
     q->curr_clock_ns = scx_bpf_now();
 }
 
 /* update_curr from elsewhere: a wake-up sees what the current task has used up to now by the clock. */
-static __always_inline void update_curr_by_clock(struct cfs2623_queue *q)
+static __always_inline void update_curr_by_clock(struct cfs2623_queue *q, u32 cpu)
 {
     s64 delta_ns;
 
@@ -227,20 +232,44 @@ static __always_inline void update_curr_by_clock(struct cfs2623_queue *q)
     delta_ns = (s64)(scx_bpf_now() - q->curr_clock_ns - q->curr_ahead_ns);
     if (delta_ns < 0 || (u64)delta_ns <= sched_stat_granularity_ns)
         return;
-    charge_curr(q, (u64)delta_ns);
+    charge_curr(q, cpu, (u64)delta_ns);
     q->curr_ahead_ns += (u64)delta_ns;
 }
 
 /* Another CPU's fair clock as it would be after update_curr, without its lock and without a change. */
-static __always_inline u64 fair_clock_of_other(const struct cfs2623_queue *q)
+static __always_inline u64 fair_clock_of_other(u32 cpu)
 {
-    u64 load = READ_ONCE(q->load), fair_clock = READ_ONCE(q->fair_clock);
+    const struct cfs2623_queue *q = queue_of(cpu);
+    u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_clock = READ_ONCE(q->fair_clock);
     s64 delta_ns = (s64)(scx_bpf_now() - READ_ONCE(q->curr_clock_ns) - READ_ONCE(q->curr_ahead_ns));
 
     if (!READ_ONCE(q->curr_pid) || !load || delta_ns <= 0)
         return fair_clock;
     return fair_clock +
            calc_delta_mine((u64)delta_ns, NICE_0_WEIGHT, inverse_of_load(load, rule_rounds), rule_rounds);
+}
+
+/*
+ * PRECISE_CPU_LOAD, at a tick after update_curr: the load that explains how far the fair clock came for the time that ran,
+ * times the part of the tick that was not idle. With a constant load W it gives W, nearly.
+ */
+static __always_inline u64 precise_load(u32 cpu)
+{
+    struct cfs2623_queue *q = queue_of(cpu);
+    u64 now_ns = scx_bpf_now(), tick_ns = ticks_ns(1), interval_ns = now_ns - q->seen_ns;
+    u64 fair_ns = q->fair_clock - q->seen_fair_clock + 1, exec_ns = q->exec_clock - q->seen_exec_clock + 1;
+
+    q->seen_ns = now_ns;
+    q->seen_fair_clock = q->fair_clock;
+    q->seen_exec_clock = q->exec_clock;
+    if (!PRECISE_CPU_LOAD)
+        return cpu_weight[cpu & (MAX_CPUS - 1)];
+    /* After idleness: the idle ticks that the kernel would have had are made up for by the balancer. */
+    if (interval_ns < tick_ns || interval_ns > 2 * tick_ns)
+        interval_ns = tick_ns;
+    if (exec_ns > interval_ns)
+        exec_ns = interval_ns;
+    return NICE_0_WEIGHT * exec_ns / fair_ns * exec_ns / interval_ns;
 }
 
 /* Wall ns that the current task has run since it was picked. */
@@ -304,8 +333,9 @@ static __always_inline void wait_end(struct cfs2623_queue *q, struct cfs2623_tas
     t->wait_runtime = add_wait_runtime(q, t->wait_runtime, (s64)calc_weighted(fair_ns, t->weight));
 }
 
-/* enqueue_sleeper: as if it had waited while it slept. `load` is without the task. */
-static __always_inline void end_sleep(struct cfs2623_queue *q, struct cfs2623_task *t, u32 policy, u64 load)
+/* enqueue_sleeper: as if it had waited while it slept. `load` is without the task, load_avg is cpu_load[2]. */
+static __always_inline void end_sleep(struct cfs2623_queue *q, struct cfs2623_task *t, u32 policy, u64 load,
+                                      u64 load_avg)
 {
     s64 before_ns = t->wait_runtime;
     u64 fair_ns;
@@ -323,7 +353,7 @@ static __always_inline void end_sleep(struct cfs2623_queue *q, struct cfs2623_ta
         return;
     if (SLEEPER_AVG) {
         if (SLEEPER_LOAD_AVG)
-            load = q->load_avg;
+            load = load_avg;
         fair_ns = fair_ns * load / (load + t->weight);
     }
     t->wait_runtime = add_wait_runtime(q, before_ns, (s64)calc_weighted(fair_ns, t->weight));

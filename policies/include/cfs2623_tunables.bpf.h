@@ -9,6 +9,12 @@
 #ifndef FAIRGROUND_CFS2623_TUNABLES_BPF_H
 #define FAIRGROUND_CFS2623_TUNABLES_BPF_H
 
+/* The balancer of 2.6.23: -rc6 has had the release's rules, commit 7fd0d2dde92. */
+#define BALANCE_RELEASE 2_6_23
+#define BALANCE_SETS(t)                                                                                              \
+    BALANCE_SET("2.6.23-rc1", t, 2_6_23_RC1)                                                                         \
+    BALANCE_SET("2.6.23-rc3", t, 2_6_23_RC2) BALANCE_SET("2.6.23-rc6", t, 2_6_23) BALANCE_SET("2.6.23", t, 2_6_23)
+
 #include "scaling.bpf.h"
 
 #define SETS(rc1, rc3, rc6, release)                                                                                 \

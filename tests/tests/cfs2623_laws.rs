@@ -289,3 +289,31 @@ fn law_13_the_times_grow_with_the_number_of_cpus() {
         assert!((ideal_ns..=ideal_ns + 1.1e6).contains(&mean_ns), "{cpus} CPUs: {mean_ns} ns");
     }
 }
+
+/// Shares of equal hogs in % of a CPU, sorted, over 12 s after a start-up.
+fn shares(set: &'static str, hogs: usize, cpus: u32) -> Vec<f64> {
+    let mut run = bench(set).cpus(cpus).hz(1000).run(&format!("hogs:{hogs}"));
+    run.until(14_000 * MS);
+    let time = run.cpu_time(2_000 * MS, 14_000 * MS);
+    let mut shares: Vec<f64> = time.values().map(|ns| *ns as f64 / 12e9 * 100.0).collect();
+    shares.sort_by(f64::total_cmp);
+    assert_eq!(shares.len(), hogs);
+    let sum: f64 = shares.iter().sum();
+    assert!((sum - f64::from(cpus) * 100.0).abs() < 0.1, "{set}: no CPU is idle: {shares:?}");
+    shares
+}
+
+#[test]
+fn law_14_ten_hogs_on_eight_cpus_freeze_in_rc1_and_rotate_later() {
+    let frozen = shares("cfs_2_6_23@2.6.23-rc1", 10, 8);
+    assert!(frozen[..4].iter().all(|s| (49.0..51.0).contains(s)), "{frozen:?}");
+    assert!(frozen[4..].iter().all(|s| *s > 99.0), "{frozen:?}");
+    for set in ["cfs_2_6_23@2.6.23-rc3", "cfs_2_6_23@2.6.23-rc6", "cfs_2_6_23@2.6.23"] {
+        let moving = shares(set, 10, 8);
+        assert!(moving.iter().all(|s| (70.0..=90.0).contains(s)), "{set}: {moving:?}");
+    }
+    for set in ["cfs_2_6_23@2.6.23-rc1", "cfs_2_6_23@2.6.23-rc3", "cfs_2_6_23@2.6.23"] {
+        let three = shares(set, 3, 2);
+        assert!(three.iter().all(|s| (60.0..=73.0).contains(s)), "{set}: {three:?}");
+    }
+}

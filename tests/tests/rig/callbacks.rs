@@ -81,7 +81,7 @@ impl Host for OneCpu {
 
 type Kfunc = (&'static str, HostFn<OneCpu>);
 
-const KFUNCS: [Kfunc; 14] = [
+const KFUNCS: [Kfunc; 15] = [
     ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
     ("scx_bpf_task_cpu", |_, _, _| Ok(0)),
     ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
@@ -104,6 +104,7 @@ const KFUNCS: [Kfunc; 14] = [
     }),
     ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
+    ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
     ("bpf_iter_scx_dsq_new", |k, mem, [_, _, flags, ..]| {
         k.iter = k.end_of_queue(mem, flags & FROM_THE_END != 0)?;

@@ -7,10 +7,12 @@
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
 use crate::limits::CPU_MAX;
-use crate::model::{CpuList, Op, Workload};
+use crate::model::{CpuList, Duration, Op, Workload};
 
 /// Tasks at most.
 const TASKS_MAX: i64 = 1_024;
+/// CPU time of a turn of the loop around the call, ns: a few instructions. The call itself is the machine's to price.
+const LOOP_NS: u64 = 10;
 
 /// The pair.
 pub(super) const YIELD_PAIR: Entry = Entry {
@@ -31,7 +33,8 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
         None => 2,
     };
     let count = u32::try_from(count).unwrap_or(2);
-    let mut task = group("yielder", count, vec![Op::Loop(None, vec![Op::Yield])]);
+    let body = vec![Op::Run(Duration::Fixed(LOOP_NS)), Op::Yield];
+    let mut task = group("yielder", count, vec![Op::Loop(None, body)]);
     let cpu = match call.value("cpu") {
         Some(piece) if piece.text == "any" => None,
         Some(piece) => Some(call.number("the CPU", &piece, 0, i64::from(CPU_MAX))),
