@@ -20,217 +20,58 @@
  * granularity in wall time for all tasks, scaled like CFS's by the number of CPUs; queues per CPU; over a migration the
  * distance to the average stays.
  */
-#include "rfs_sums.bpf.h"
-#include "leftmost.bpf.h"
-#include "scaling.bpf.h"
+#define BALANCE_RELEASE 2_6_23_RC2
+#include "rfs_queue.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
-#define SETS(literal, accurate) SET("literal", literal) SET("accurate", accurate)
-
-/* Fixed while the scheduler runs: every time that is kept is in these units. */
-TUNABLE(const volatile u32, fraction_bits, 24, UNIT("bits"), SETS("16", "24"),
-        DOC("S: fraction bits of the inverse weights; 16 as announced, 24 exact for negative nice"));
-TUNABLE(const volatile u32, max_timesum_log2, 54, UNIT("log2"), SETS("46", "54"),
-        DOC("log2 of MAX_TIMESUM, the bound of time_sum_max; 40 to 60"));
-TUNABLE(const volatile u64, time_norm_start, 0, UNIT("normalised time"),
-        DOC("normalised time at which every queue starts; near 2^64 to see that wrapping changes nothing"));
-
-TUNABLE(u64, granularity_ns, 4000000, UNIT("ns"),
-        DOC("G: the current task goes on until it is this far ahead of the first waiting one; times the factor"));
-TUNABLE(u64, wakeup_granularity_ns, 1000000, UNIT("ns"),
-        DOC("Gw: a waking task preempts when the current one is this far ahead of it; times the factor"));
-TUNABLE(u64, bonus_ns, 10000000, UNIT("ns"),
-        DOC("BONUS: a waking task is placed at most this far behind the average"));
-TUNABLE(enum tunable_scaling, tunable_scaling, SCALING_LOG, UNIT("enum"),
-        DOC("factor on both granularities: none 1, log 1 + log2(CPUs), linear CPUs"));
-TUNABLE(bool, GRAN_BY_WEIGHT, false, UNIT("bool"),
-        DOC("granularities are distances of normalised time: light tasks run shorter turns, heavy ones longer"));
-TUNABLE(bool, BONUS_BY_WEIGHT, false, UNIT("bool"),
-        DOC("BONUS is wall time of the waking task, not of a nice-0 task"));
-TUNABLE(bool, START_DEBIT, false, UNIT("bool"), DOC("a new task starts half a granularity behind the others"));
-TUNABLE(bool, CHILD_RUNS_FIRST, false, UNIT("bool"), DOC("after fork the child gets the smaller time of the two"));
-TUNABLE(bool, YIELD_TO_END, false, UNIT("bool"), DOC("sched_yield goes behind the last waiting task"));
-TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), DOC("a waking task may preempt the current one"));
-
-/* The base has moved so far that comparisons with a time kept from before may be wrong by wrapping: equation (9). */
-#define GENERATION_NORM (1ULL << 62)
-
-struct rfs_queue {
-    struct rfs_sums sums;
-    u64 generation;      /* counts moves of the base by GENERATION_NORM, */
-    u64 generation_base; /* the last of which ended here */
-    u64 curr_time_norm;
-    u64 curr_sum_exec; /* the current task's sum_exec_runtime when it was last read, ns */
-    u64 curr_clock_ns; /* the clock when it was last read */
-    u64 curr_ahead_ns; /* charged by the clock since then */
-    struct leftmost left;
-    u32 curr_pid; /* 0: none */
-    u32 curr_inv;
-    u32 curr_shift;
-    u32 picked;      /* dispatch chose the next task */
-    u32 stopped_pid; /* has stopped to sleep, and is not yet off the books */
-    /*
-     * Tasks that other CPUs pulled: their sums of 2^shift and of time_norm * 2^shift since the start. A puller adds one to
-     * `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off when both counts agree.
-     */
-    u64 pulls, pulled, pulled_weight, pulled_norm;
-    u64 seen_pulled, seen_weight, seen_norm;
-} __attribute__((aligned(64)));
-
-/* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
-struct rfs_task {
-    u32 cpu; /* in whose sums it is, or was last */
-    u32 inv;
-    u32 weight_shift;
-    u32 is_new;
-    u64 generation; /* of that queue when it went to sleep */
-};
-
-struct rfs_queue cpu_queues[MAX_CPUS];
-/* inv of each nice level for this fraction_bits, nice -20 first. */
-u32 nice_inv[NICE_LEVELS];
-
-struct {
-    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, int);
-    __type(value, struct rfs_task);
-} task_ctx SEC(".maps");
-
-static __always_inline struct rfs_task *task_of(struct task_struct *p)
+/* What a task weighs for the load balancer. */
+static __always_inline u64 balance_weight(struct task_struct *p)
 {
-    return bpf_task_storage_get(&task_ctx, p, 0, 0);
+    return nice_weight[nice_index(p->static_prio)];
 }
 
-static __always_inline struct rfs_queue *queue_of(u32 cpu)
+static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
-    return &cpu_queues[cpu & (MAX_CPUS - 1)];
+    return queue_id(cpu, 0);
 }
 
-static __always_inline u64 tunable_factor(void)
+static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
 {
-    return scaling_factor(tunable_scaling, ~0u);
+    return false;
 }
 
-/* A granularity of the current task as a distance of normalised time. */
-static __always_inline s64 gran_norm(u64 gran_ns, u32 inv)
+static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
 {
-    return (s64)(gran_ns * tunable_factor() * (GRAN_BY_WEIGHT ? nice_inv[20] : inv));
+    struct rfs_task *t = task_of(p);
+
+    return t ? t->last_ran_ns : 0;
 }
 
-/* Section 8: the base only moves on, but for the bonus of a task that wakes up into an empty queue. */
-static __always_inline void count_generations(struct rfs_queue *q)
+static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
 {
-    if (time_diff(q->sums.time_norm_base, q->generation_base) >= (s64)GENERATION_NORM) {
-        q->generation++;
-        q->generation_base += GENERATION_NORM;
-    }
+    *vtime = migrated_norm(p->scx.dsq_vtime, from, to);
+    return queue_id(to, 0);
 }
 
-/* Takes off the sums what other CPUs have pulled meanwhile. */
-static __always_inline void settle_pulled(struct rfs_queue *q)
+/* On the CPU that takes or that gives: its own sums at once, the other's by message. */
+static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
 {
-    u64 pulled = READ_ONCE(q->pulled), weight, norm;
+    struct rfs_task *t = task_of(p);
 
-    if (likely(pulled == q->seen_pulled))
+    if (!t)
         return;
-    weight = READ_ONCE(q->pulled_weight);
-    norm = READ_ONCE(q->pulled_norm);
-    if (__sync_fetch_and_add(&q->pulls, 0) != pulled)
-        return; /* one is at it: next time */
-    sums_leave(&q->sums, weight - q->seen_weight, norm - q->seen_norm, max_timesum_log2);
-    q->seen_pulled = pulled;
-    q->seen_weight = weight;
-    q->seen_norm = norm;
+    migrate(t, to, this_cpu(), t->time_norm, p->scx.dsq_vtime);
+    note_inserted(&queue_of(to)->left, p->scx.dsq_vtime);
+    forget_leftmost(&queue_of(from)->left);
 }
 
-/* account(t, d) of the current task: (8) for the task, (17) for the sum. No division. */
-static __always_inline void account(struct rfs_queue *q, s64 delta_ns)
-{
-    s64 norm = delta_ns * (s64)(u64)q->curr_inv;
-
-    q->curr_time_norm += (u64)norm;
-    settle_pulled(q);
-    sums_advance(&q->sums, norm, q->curr_shift);
-    count_generations(q);
-}
-
-/* Where the kernel has just brought sum_exec_runtime up to date: in the end exactly that is charged. */
-static __always_inline void account_exec(struct rfs_queue *q, struct task_struct *p)
-{
-    u64 sum_exec = p->se.sum_exec_runtime;
-
-    account(q, (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns));
-    q->curr_sum_exec = sum_exec;
-    q->curr_ahead_ns = 0;
-    q->curr_clock_ns = scx_bpf_now();
-}
-
-/* From elsewhere, by the clock. */
-static __always_inline void account_clock(struct rfs_queue *q)
-{
-    s64 delta_ns;
-
-    if (!q->curr_pid) {
-        settle_pulled(q);
-        return;
-    }
-    delta_ns = (s64)(scx_bpf_now() - q->curr_clock_ns - q->curr_ahead_ns);
-    if (delta_ns > 0) {
-        account(q, delta_ns);
-        q->curr_ahead_ns += (u64)delta_ns;
-    }
-}
-
-static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
-{
-    bool empty = !q->sums.weight_sum_app;
-
-    t->cpu = cpu;
-    sums_add(&q->sums, time_norm, t->weight_shift, max_timesum_log2);
-    if (empty && time_diff(q->sums.time_norm_base, q->generation_base) < 0)
-        q->generation_base = q->sums.time_norm_base;
-    count_running(cpu, 1);
-}
-
-/* Takes a task off the sums of the queue that counts it: directly on the own CPU (`here`), by message on another. */
-static __always_inline void leave(struct rfs_task *t, u32 here, u64 time_norm)
-{
-    struct rfs_queue *q = queue_of(t->cpu);
-
-    count_running(t->cpu, -1);
-    if (t->cpu == here) {
-        settle_pulled(q);
-        sums_remove(&q->sums, time_norm, t->weight_shift, max_timesum_log2);
-        return;
-    }
-    __sync_fetch_and_add(&q->pulls, 1);
-    __sync_fetch_and_add(&q->pulled_weight, 1ULL << t->weight_shift);
-    __sync_fetch_and_add(&q->pulled_norm, time_norm << t->weight_shift);
-    __sync_fetch_and_add(&q->pulled, 1);
-}
-
-/* Queues have unrelated times: over a migration the distance to the average stays. */
-static __always_inline u64 migrated_norm(u64 time_norm, u32 from, u32 to)
-{
-    return time_norm + sums_average(&queue_of(to)->sums) - sums_average_of_other(&queue_of(from)->sums);
-}
-
-/* The task runs or waits on a CPU whose queue does not count it yet: it was pulled, or had to leave the other one. */
-static __noinline u64 migrate(struct rfs_task *t, u32 cpu, u64 time_norm)
-{
-    u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
-
-    leave(t, cpu, time_norm);
-    join(queue_of(cpu), t, cpu, here_norm);
-    return here_norm;
-}
+#include "balance.bpf.h"
 
 s32 BPF_STRUCT_OPS(rfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
 
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
@@ -240,7 +81,7 @@ s32 BPF_STRUCT_OPS(rfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 /* Wake-up: own time, but at most BONUS behind the average of the others. `stale`: the own time can no longer be compared. */
 static __always_inline u64 place_woken(struct rfs_queue *q, struct rfs_task *t, u64 time_norm, bool stale)
 {
-    u64 limit = sums_average(&q->sums) - bonus_ns * (BONUS_BY_WEIGHT ? t->inv : nice_inv[20]);
+    u64 limit = average_of(q) - units_norm(clock_units(bonus_ns), BONUS_BY_WEIGHT ? t->inv : nice_inv[20]);
 
     return stale || time_diff(time_norm, limit) < 0 ? limit : time_norm;
 }
@@ -249,7 +90,7 @@ static __always_inline u64 place_woken(struct rfs_queue *q, struct rfs_task *t, 
 static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u32 cpu)
 {
     struct rfs_queue *parent = queue_of(this_cpu());
-    u64 time_norm = sums_average(&q->sums), parent_norm = parent->curr_time_norm;
+    u64 time_norm = average_of(q), parent_norm = parent->curr_time_norm;
 
     if (!parent->curr_pid)
         return time_norm;
@@ -257,11 +98,11 @@ static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u3
         parent_norm = migrated_norm(parent_norm, this_cpu(), cpu);
     time_norm = max_time(time_norm, parent_norm);
     if (START_DEBIT)
-        time_norm += (u64)gran_norm(granularity_ns, t->inv) / 2;
+        time_norm += (u64)gran_norm(granularity_ns, t->inv) >> (norm_low_bits + 1) << norm_low_bits;
     if (CHILD_RUNS_FIRST && parent == q && time_diff(q->curr_time_norm, time_norm) < 0) {
         u64 child_norm = q->curr_time_norm;
 
-        sums_advance(&q->sums, time_diff(time_norm, child_norm), q->curr_shift);
+        sums_advance(&q->sums, time_diff(time_norm, child_norm), q->curr_average_weight);
         q->curr_time_norm = time_norm;
         time_norm = child_norm;
     }
@@ -284,7 +125,8 @@ void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
     if (t->cpu != cpu && !t->is_new)
         time_norm = migrated_norm(time_norm, t->cpu, cpu);
     t->inv = nice_inv[index];
-    t->weight_shift = nice_shift[index];
+    t->average_weight = nice_average_weight[index];
+    t->load = nice_weight[index];
     if (t->is_new)
         time_norm = place_new(q, t, cpu);
     else if (enq_flags & SCX_ENQ_WAKEUP)
@@ -300,17 +142,27 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
     u32 cpu = task_cpu(p);
     struct rfs_queue *q = queue_of(cpu);
     u64 time_norm = p->scx.dsq_vtime;
+    bool joins;
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
-    if (t->cpu != cpu)
-        time_norm = migrate(t, cpu, time_norm);
+    joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    if (!joins)
+        cpu = balance_active_push(p, cpu);
+    if (t->cpu != cpu) {
+        u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
+
+        migrate(t, cpu, task_cpu(p), time_norm, here_norm);
+        time_norm = here_norm;
+        q = queue_of(cpu);
+    }
+    t->time_norm = time_norm;
     note_inserted(&q->left, time_norm);
     scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, time_norm, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
-    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
+    if (!joins) {
         offer_to_idle_cpu(p);
         return;
     }
@@ -326,10 +178,10 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct rfs_queue *q = queue_of(cpu);
     bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid, waiting;
-    s32 victim;
 
     if (prev_runs)
         account_exec(q, prev);
+    balance_run(cpu);
     waiting = find_leftmost(&q->left, cpu);
     if (waiting && !(prev_runs && time_diff(q->curr_time_norm, q->left.vtime) < 0)) {
         forget_leftmost(&q->left);
@@ -344,9 +196,10 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     }
     mark_empty(cpu);
     forget_leftmost(&q->left);
-    victim = pull_task(cpu);
-    if (victim >= 0)
-        forget_leftmost(&queue_of((u32)victim)->left);
+    if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
+        forget_leftmost(&q->left);
+        q->picked = true;
+    }
 }
 
 /* A task comes onto a CPU. */
@@ -360,17 +213,20 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     if (!t)
         return;
     if (t->cpu != cpu) {
-        time_norm = migrate(t, cpu, time_norm);
+        u64 here_norm = migrated_norm(time_norm, t->cpu, cpu);
+
+        migrate(t, cpu, cpu, time_norm, here_norm);
+        time_norm = here_norm;
         scx_bpf_task_set_dsq_vtime(p, time_norm);
     }
     t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_time_norm = time_norm;
     q->curr_inv = t->inv;
-    q->curr_shift = t->weight_shift;
-    q->curr_sum_exec = p->se.sum_exec_runtime;
-    q->curr_clock_ns = scx_bpf_now();
-    q->curr_ahead_ns = 0;
+    q->curr_average_weight = t->average_weight;
+    q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
+    q->curr_clock_ns = scx_bpf_now() - t->rest_ns;
+    q->curr_ahead = 0;
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody far behind it came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
         time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv))
@@ -384,6 +240,8 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
     u32 cpu = this_cpu();
     struct rfs_queue *q = queue_of(cpu);
 
+    if (balance_tick(cpu))
+        scx_bpf_task_set_slice(p, 0);
     if (q->curr_pid != (u32)p->pid)
         return;
     account_exec(q, p);
@@ -397,11 +255,14 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
 {
     struct rfs_queue *q = queue_of(task_cpu(p));
+    struct rfs_task *t = task_of(p);
 
-    if (q->curr_pid != (u32)p->pid)
+    if (!t || q->curr_pid != (u32)p->pid)
         return;
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
+    t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
+    t->last_ran_ns = scx_bpf_now();
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
@@ -434,10 +295,10 @@ bool BPF_STRUCT_OPS(rfs_yield, struct task_struct *from, struct task_struct *to)
         return false;
     account_exec(q, from);
     if (YIELD_TO_END && peek_vtime(cpu, SCX_DSQ_ITER_REV, &last) && time_diff(last, q->curr_time_norm) >= 0) {
-        s64 norm = time_diff(last, q->curr_time_norm) + 1;
+        s64 norm = time_diff(last, q->curr_time_norm) + (s64)(1ULL << norm_low_bits);
 
         q->curr_time_norm += (u64)norm;
-        sums_advance(&q->sums, norm, q->curr_shift); /* (24) for both places */
+        sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both places */
     }
     scx_bpf_task_set_slice(from, 0);
     return false;
@@ -455,15 +316,15 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init_task, struct task_struct *p, struct scx_in
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
 {
+    s32 err = create_cpu_queues();
     u32 cpu;
 
+    rfs_make_tables();
     for_range (cpu, MAX_CPUS) {
         queue_of(cpu)->sums.time_norm_base = time_norm_start;
         queue_of(cpu)->generation_base = time_norm_start;
     }
-    for (u32 i = 0; i < NICE_LEVELS; i++)
-        nice_inv[i] = inverse_of(nice_weight[i], fraction_bits);
-    return create_cpu_queues();
+    return err ? err : balance_init();
 }
 
 SCX_OPS_DEFINE(rfs_ops, .select_cpu = (void *)rfs_select_cpu, .runnable = (void *)rfs_runnable,

@@ -3,11 +3,12 @@
  * The running average of the Really Fair Scheduler: equations (15) to (25) of Roman Zippel's announcement (lkml, 31 August
  * 2007), in 64-bit integers and without a division except in average().
  *
- * The average of the tasks' normalised times, weighted by 2^weight_shift, is kept as time_norm_base plus
- * time_sum_off / weight_sum_app. What must hold after every operation:
+ * The average of the tasks' normalised times is kept as time_norm_base plus time_sum_off / weight_sum_app. Each task counts in
+ * it with its average weight: 2^weight_shift in (14), the announced average; its own weight in (12); 1 in (13). What must hold
+ * after every operation:
  *   N: max_timesum / 2 <= time_sum_max < max_timesum, and time_sum_max = time_norm_inc * weight_sum_app
  *   O: 0 <= time_sum_off < time_sum_max
- *   (25): time_sum_off = sum over the tasks of (time_norm - time_norm_base) * 2^weight_shift
+ *   (25): time_sum_off = sum over the tasks of (time_norm - time_norm_base) * average weight
  * Pure arithmetic: it compiles for the host too, where a test compares it with a model.
  */
 #ifndef FAIRGROUND_RFS_SUMS_BPF_H
@@ -16,9 +17,9 @@
 #include "weights.bpf.h"
 
 struct rfs_sums {
-    u64 weight_sum_app; /* (16) sum of 2^weight_shift; 0: nobody can run */
+    u64 weight_sum_app; /* (16) sum of the average weights; 0: nobody can run */
     u64 time_norm_base; /* (19) normalised time; wraps */
-    s64 time_sum_off;   /* (19) normalised time * 2^weight_shift */
+    s64 time_sum_off;   /* (19) normalised time * average weight */
     u64 time_sum_max;   /* (21) time_norm_inc * weight_sum_app */
     u64 time_norm_inc;  /* (21) step of the base, a power of two */
     u32 inc_log2;       /* log2 of it */
@@ -89,69 +90,74 @@ static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
     *(volatile u64 *)&s->turning = 0;
 }
 
+/*
+ * N: halves or doubles the step until time_sum_max fits again, which is (21). No product overflows on the way: a nice -20 task
+ * that joins a nice 19 one would otherwise.
+ */
+static inline __attribute__((always_inline)) void sums_fit(struct rfs_sums *s, u32 max_log2)
+{
+    for (u32 i = 0; i < 64 && s->weight_sum_app >> ((max_log2 - s->inc_log2) & 63); i++) {
+        s->inc_log2--;
+        s->inc_shift++;
+    }
+    for (u32 i = 0; i < 64 && !(s->weight_sum_app >> ((max_log2 - 1 - s->inc_log2) & 63)); i++) {
+        s->inc_log2++;
+        s->inc_shift--;
+    }
+    s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
+    s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
+}
+
 /* A task joins: (22), (23), (24). `max_log2` is log2 of max_timesum. */
-static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u64 time_norm, u32 shift, u32 max_log2)
+static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u64 time_norm, u64 weight,
+                                                           u32 max_log2)
 {
     if (!s->weight_sum_app) {
         /* The first one is the average. The step is the largest power of two that N allows. */
         s->time_norm_base = time_norm;
         s->time_sum_off = 0;
-        s->inc_log2 = max_log2 - 1 - shift;
-        s->time_norm_inc = 1ULL << s->inc_log2;
+        s->weight_sum_app = weight;
+        sums_fit(s, max_log2);
         s->inc_shift = 0;
-        s->weight_sum_app = 1ULL << shift;
-        s->time_sum_max = s->time_norm_inc << shift;
         return;
     }
-    s->weight_sum_app += 1ULL << shift;                                 /* (22) */
-    s->time_sum_off += (s64)((time_norm - s->time_norm_base) << shift); /* (24) */
-    /* N. The step is halved before (23) multiplies: a nice -20 task that joins a nice 19 one would overflow 64 bits. */
-    for (u32 i = 0; i < 64 && s->weight_sum_app >> (max_log2 - s->inc_log2); i++) {
-        s->time_norm_inc >>= 1;
-        s->inc_log2--;
-        s->inc_shift++;
-    }
-    s->time_sum_max = s->weight_sum_app << s->inc_log2; /* (23), by (21) */
+    s->weight_sum_app += weight;                                                              /* (22) */
+    s->time_sum_off = (s64)((u64)s->time_sum_off + (time_norm - s->time_norm_base) * weight); /* (24) */
+    sums_fit(s, max_log2);                                                                    /* (23) */
     sums_fix(s);
 }
 
 /*
- * Tasks leave: (22) to (24) with minus. `weight` is their sum of 2^shift, `norm` their sum of time_norm * 2^shift modulo 2^64:
- * as all sums wrap alike, base * weight is taken off in one go.
+ * Tasks join and leave: (22) to (24) for the sum of their average weights and that of time_norm * average weight, both modulo
+ * 2^64, those who leave counted negative. As all sums wrap alike, base * weight is taken off in one go.
  */
-static inline __attribute__((always_inline)) void sums_leave(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
+static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
 {
-    s->weight_sum_app -= weight;
-    s->time_sum_max -= weight << s->inc_log2;
-    s->time_sum_off -= (s64)(norm - s->time_norm_base * weight);
+    s->weight_sum_app += weight;
+    s->time_sum_off = (s64)((u64)s->time_sum_off + norm - s->time_norm_base * weight);
     if (!s->weight_sum_app) {
         s->time_sum_off = 0;
         s->time_sum_max = 0;
         s->time_norm_inc = 0;
         return;
     }
-    for (u32 i = 0; i < 64 && !(s->time_sum_max >> (max_log2 - 1)); i++) {
-        s->time_sum_max <<= 1;
-        s->time_norm_inc <<= 1;
-        s->inc_log2++;
-        s->inc_shift--;
-    }
+    sums_fit(s, max_log2);
     sums_fix(s);
 }
 
 /* One task leaves. If it was alone, the base goes to its time: the average of an empty queue is where the last one left. */
-static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s, u64 time_norm, u32 shift,
+static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                               u32 max_log2)
 {
-    sums_leave(s, 1ULL << shift, time_norm << shift, max_log2);
+    sums_change(s, -weight, -(time_norm * weight), max_log2);
     if (!s->weight_sum_app)
         s->time_norm_base = time_norm;
 }
 
-/* A task's normalised time moves by `norm` (running time * inv, equation (8)); the sum by the same * 2^shift, (17). */
-static inline __attribute__((always_inline)) void sums_advance(struct rfs_sums *s, s64 norm, u32 shift)
+/* A task's normalised time moves by `norm` (running time * inv, equation (8)); the sum by the same * weight, (17). */
+static inline __attribute__((always_inline)) void sums_advance(struct rfs_sums *s, s64 norm, u64 weight)
 {
-    s->time_sum_off += (s64)((u64)norm << shift);
+    s->time_sum_off = (s64)((u64)s->time_sum_off + (u64)norm * weight);
     sums_fix(s);
 }
 

@@ -26,7 +26,8 @@ int main(void)
     while (scanf(" %c %llu %llu %llu", &operation, &a, &b, &c) == 4) {
         switch (operation) {
         case 't': /* table entry of nice a - 20; inverse with b fraction bits */
-            printf("%u %u %u %u\n", nice_weight[a], nice_inverse[a], nice_shift[a], inverse_of(nice_weight[a], (u32)b));
+            printf("%u %u %u %u\n", nice_weight[a], nice_inverse[a], nice_shift[a],
+                   inverse_of(nice_weight[a], (u32)b));
             break;
         case 'v': /* a ns of a task of index b */
             printf("%llu\n", virtual_time(a, nice_weight[b], nice_inverse[b]));
@@ -48,15 +49,15 @@ int main(void)
                    niced_granularity(c, nice_weight[b], nice_inverse[b], false));
             break;
         case '+': /* time_norm a, shift b, log2 of the bound c */
-            sums_add(&sums, a, (u32)b, (u32)c);
+            sums_add(&sums, a, 1ULL << b, (u32)c);
             print_sums();
             break;
         case '-':
-            sums_remove(&sums, a, (u32)b, (u32)c);
+            sums_remove(&sums, a, 1ULL << b, (u32)c);
             print_sums();
             break;
         case 'g': /* the current task advances by a (two's complement), shift b */
-            sums_advance(&sums, (s64)a, (u32)b);
+            sums_advance(&sums, (s64)a, 1ULL << b);
             print_sums();
             break;
         case '0':

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The queue of the Really Fair Scheduler: what can be set on it, the current task's account, and who is in which CPU's sums.
+ *
+ * Two forms of one arithmetic. Set literal or accurate: 64-bit numbers, time in ns. Set ms32: 32-bit numbers, time in ms; each
+ * is kept in the upper half of a 64-bit word whose lower half is 0. Such words add, subtract, compare, wrap and are multiplied
+ * by a number as the 32-bit numbers do, so that the same instructions serve both and none asks which form it is. In 32 bits
+ * two tasks can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits for 23 s (18),
+ * and the base, which saves it, moves about every 16 s. At most 2^29 of average weight fits on a CPU: 8192 tasks of nice -20.
+ */
+#ifndef FAIRGROUND_RFS_QUEUE_BPF_H
+#define FAIRGROUND_RFS_QUEUE_BPF_H
+
+#include "rfs_sums.bpf.h"
+#include "leftmost.bpf.h"
+#include "scaling.bpf.h"
+
+#define SETS(literal, accurate, ms32) SET("literal", literal) SET("accurate", accurate) SET("ms32", ms32)
+
+enum rfs_clock { CLOCK_NS64, CLOCK_MS32 };
+/* The equations whose average places a task that wakes up. */
+enum average_rule { AVERAGE_12_WEIGHT, AVERAGE_13_PLAIN, AVERAGE_14_SHIFT };
+
+/* Fixed while the scheduler runs: every time that is kept is in these units. */
+TUNABLE(const volatile u32, fraction_bits, 24, UNIT("bits"), SETS("16", "24", "16"),
+        DOC("S: fraction bits of the inverse weights; 16 as announced, 24 exact for negative nice"));
+TUNABLE(const volatile u32, max_timesum_log2, 54, UNIT("log2"), SETS("46", "54", "62"),
+        DOC("log2 of MAX_TIMESUM, the bound of time_sum_max; 40 to 60, in 32 bits 62, which is 2^30 there"));
+TUNABLE(
+    const volatile enum rfs_clock, rule_clock, CLOCK_NS64, UNIT("enum"),
+    SETS("CLOCK_NS64", "CLOCK_NS64", "CLOCK_MS32"),
+    DOC("time in ns and 64 bits, or in ms and 32 bits; the latter with fraction_bits 16 and max_timesum_log2 62"));
+TUNABLE(const volatile enum average_rule, rule_average, AVERAGE_14_SHIFT, UNIT("enum"),
+        SETS("AVERAGE_14_SHIFT", "AVERAGE_14_SHIFT", "AVERAGE_14_SHIFT"),
+        DOC("what a task counts with in the average: its weight (12), 1 (13), the nearest power of two to it (14)"));
+TUNABLE(const volatile u64, time_norm_start, 0, UNIT("normalised time"),
+        DOC("normalised time at which every queue starts; near 2^64 to see that wrapping changes nothing"));
+
+TUNABLE(u64, granularity_ns, 4000000, UNIT("ns"),
+        DOC("G: the current task goes on until it is this far ahead of the first waiting one; times the factor"));
+TUNABLE(u64, wakeup_granularity_ns, 1000000, UNIT("ns"),
+        DOC("Gw: a waking task preempts when the current one is this far ahead of it; times the factor"));
+TUNABLE(u64, bonus_ns, 10000000, UNIT("ns"),
+        DOC("BONUS: a waking task is placed at most this far behind the average"));
+TUNABLE(enum tunable_scaling, tunable_scaling, SCALING_LOG, UNIT("enum"),
+        DOC("factor on both granularities: none 1, log 1 + log2(CPUs), linear CPUs"));
+TUNABLE(bool, GRAN_BY_WEIGHT, false, UNIT("bool"),
+        DOC("granularities are distances of normalised time: light tasks run shorter turns, heavy ones longer"));
+TUNABLE(bool, BONUS_BY_WEIGHT, false, UNIT("bool"),
+        DOC("BONUS is wall time of the waking task, not of a nice-0 task"));
+TUNABLE(bool, START_DEBIT, false, UNIT("bool"), DOC("a new task starts half a granularity behind the others"));
+TUNABLE(bool, CHILD_RUNS_FIRST, false, UNIT("bool"), DOC("after fork the child gets the smaller time of the two"));
+TUNABLE(bool, YIELD_TO_END, false, UNIT("bool"), DOC("sched_yield goes behind the last waiting task"));
+TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), DOC("a waking task may preempt the current one"));
+
+/* The base has moved so far that comparisons with a time kept from before may be wrong by wrapping: equation (9). */
+#define GENERATION_NORM (1ULL << 62)
+
+struct rfs_queue {
+    struct rfs_sums sums;
+    u64 generation;      /* counts moves of the base by GENERATION_NORM, */
+    u64 generation_base; /* the last of which ended here */
+    u64 curr_time_norm;
+    u64 curr_sum_exec; /* the current task's sum_exec_runtime up to which it has been charged, ns */
+    u64 curr_clock_ns; /* the clock at that moment */
+    u64 curr_ahead;    /* charged by the clock since then, units of the clock */
+    struct leftmost left;
+    u32 curr_pid; /* 0: none */
+    u32 curr_inv;
+    u32 curr_average_weight;
+    u32 picked;      /* dispatch chose the next task */
+    u32 stopped_pid; /* has stopped to sleep, and is not yet off the books */
+    /*
+     * Tasks that other CPUs moved away from here or to here: the sums of their average weights and of time_norm * average
+     * weight since the start, those who left counted negative. Another CPU adds one to `moves`, adds the sums, then adds one
+     * to `moved`; the owner takes the difference over when both counts agree.
+     */
+    u64 moves, moved, moved_weight, moved_norm;
+    u64 seen_moved, seen_weight, seen_norm;
+} __attribute__((aligned(64)));
+
+/* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
+struct rfs_task {
+    u32 cpu; /* in whose sums it is, or was last */
+    u32 inv;
+    u32 average_weight; /* with which it counts in the average */
+    u32 is_new;
+    u64 generation; /* of that queue when it went to sleep */
+    u64 time_norm;  /* with which it is in the sums while it waits */
+    u32 load;       /* with which the load balancer counts it */
+    u32 rest_ns;    /* run, and less than a unit of the clock: not yet charged */
+    u64 last_ran_ns;
+};
+
+struct rfs_queue cpu_queues[MAX_CPUS];
+/* inv of each nice level for this fraction_bits, nice -20 first. */
+u32 nice_inv[NICE_LEVELS];
+/* Average weights of each nice level. */
+u32 nice_average_weight[NICE_LEVELS];
+/* Units of the clock in a time: (ns >> clock_drop) * clock_mul >> clock_shift. Numbers of the 32-bit form are in the upper half. */
+u32 clock_drop, clock_mul, clock_shift, clock_unit_ns;
+u32 norm_low_bits;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct rfs_task);
+} task_ctx SEC(".maps");
+
+static __always_inline struct rfs_task *task_of(struct task_struct *p)
+{
+    return bpf_task_storage_get(&task_ctx, p, 0, 0);
+}
+
+static __always_inline struct rfs_queue *queue_of(u32 cpu)
+{
+    return &cpu_queues[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline u64 tunable_factor(void)
+{
+    return scaling_factor(tunable_scaling, ~0u);
+}
+
+/* Whole units of the clock in a time of at most 457 s: a tick comes long before. No division. */
+static __always_inline u64 clock_units(u64 ns)
+{
+    return (ns >> clock_drop) * clock_mul >> clock_shift;
+}
+
+/* (8): run time, in units, as normalised time. */
+static __always_inline u64 units_norm(u64 units, u32 inv)
+{
+    return units * inv << norm_low_bits;
+}
+
+/* (20), a whole number of the form in use. */
+static __always_inline u64 average_of(const struct rfs_queue *q)
+{
+    return sums_average(&q->sums) >> norm_low_bits << norm_low_bits;
+}
+
+/* A granularity of the current task as a distance of normalised time. */
+static __always_inline s64 gran_norm(u64 gran_ns, u32 inv)
+{
+    return (s64)units_norm(clock_units(gran_ns * tunable_factor()), GRAN_BY_WEIGHT ? nice_inv[20] : inv);
+}
+
+/* Section 8: the base only moves on, but for the bonus of a task that wakes up into an empty queue. */
+static __always_inline void count_generations(struct rfs_queue *q)
+{
+    if (time_diff(q->sums.time_norm_base, q->generation_base) >= (s64)GENERATION_NORM) {
+        q->generation++;
+        q->generation_base += GENERATION_NORM;
+    }
+}
+
+/* Takes over into the sums what other CPUs have moved meanwhile. */
+static __always_inline void settle_moved(struct rfs_queue *q)
+{
+    u64 moved = READ_ONCE(q->moved), weight, norm;
+
+    if (likely(moved == q->seen_moved))
+        return;
+    weight = READ_ONCE(q->moved_weight);
+    norm = READ_ONCE(q->moved_norm);
+    if (__sync_fetch_and_add(&q->moves, 0) != moved)
+        return; /* one is at it: next time */
+    sums_change(&q->sums, weight - q->seen_weight, norm - q->seen_norm, max_timesum_log2);
+    q->seen_moved = moved;
+    q->seen_weight = weight;
+    q->seen_norm = norm;
+}
+
+/* The other side: this average weight (of one who leaves: negative) and norm * weight join the sums of another CPU. */
+static __always_inline void tell_moved(struct rfs_queue *q, u64 weight, u64 norm)
+{
+    __sync_fetch_and_add(&q->moves, 1);
+    __sync_fetch_and_add(&q->moved_weight, weight);
+    __sync_fetch_and_add(&q->moved_norm, norm);
+    __sync_fetch_and_add(&q->moved, 1);
+}
+
+/* account(t, d) of the current task, d in units: (8) for the task, (17) for the sum. No division. */
+static __always_inline void account(struct rfs_queue *q, s64 units)
+{
+    s64 norm = (s64)units_norm((u64)units, q->curr_inv);
+
+    q->curr_time_norm += (u64)norm;
+    settle_moved(q);
+    sums_advance(&q->sums, norm, q->curr_average_weight);
+    count_generations(q);
+}
+
+/* Where the kernel has just brought sum_exec_runtime up to date: in the end exactly that is charged, in whole units. */
+static __always_inline void account_exec(struct rfs_queue *q, struct task_struct *p)
+{
+    u64 sum_exec = p->se.sum_exec_runtime, units = clock_units(sum_exec - q->curr_sum_exec);
+
+    account(q, (s64)(units - q->curr_ahead));
+    q->curr_sum_exec += units * clock_unit_ns;
+    q->curr_ahead = 0;
+    q->curr_clock_ns = scx_bpf_now() - (sum_exec - q->curr_sum_exec);
+}
+
+/* From elsewhere, by the clock. */
+static __always_inline void account_clock(struct rfs_queue *q)
+{
+    s64 ran_ns = (s64)(scx_bpf_now() - q->curr_clock_ns);
+    u64 units;
+
+    if (!q->curr_pid || ran_ns <= 0) {
+        settle_moved(q);
+        return;
+    }
+    units = clock_units((u64)ran_ns);
+    if (units > q->curr_ahead) {
+        account(q, (s64)(units - q->curr_ahead));
+        q->curr_ahead = units;
+    }
+}
+
+/* Into the sums of this CPU's queue, and into its books. */
+static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
+{
+    bool empty = !q->sums.weight_sum_app;
+
+    t->cpu = cpu;
+    t->time_norm = time_norm;
+    sums_add(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+    if (empty && time_diff(q->sums.time_norm_base, q->generation_base) < 0)
+        q->generation_base = q->sums.time_norm_base;
+    join_cpu(cpu, t->load);
+}
+
+/* Off the sums of the queue that counts it: directly on the CPU whose queue we hold (`held`), by message on another. */
+static __always_inline void leave(struct rfs_task *t, u32 held, u64 time_norm)
+{
+    struct rfs_queue *q = queue_of(t->cpu);
+
+    leave_cpu(t->cpu, t->load);
+    if (t->cpu != held) {
+        tell_moved(q, -(u64)t->average_weight, -(time_norm * t->average_weight));
+        return;
+    }
+    settle_moved(q);
+    sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+}
+
+/* Queues have unrelated times: over a migration the distance to the average stays. */
+static __always_inline u64 migrated_norm(u64 time_norm, u32 from, u32 to)
+{
+    u64 distance = sums_average_of_other(&queue_of(to)->sums) - sums_average_of_other(&queue_of(from)->sums);
+
+    return time_norm + (distance >> norm_low_bits << norm_low_bits);
+}
+
+/* The books of a task that goes to another CPU, as a waiting one or to run, and its time there. */
+static __always_inline void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 here_norm)
+{
+    struct rfs_queue *q = queue_of(to);
+
+    leave(t, held, time_norm);
+    if (to == held) {
+        settle_moved(q);
+        join(q, t, to, here_norm);
+        return;
+    }
+    t->cpu = to;
+    t->time_norm = here_norm;
+    tell_moved(q, t->average_weight, here_norm * t->average_weight);
+    join_cpu(to, t->load);
+}
+
+/* Sets what follows from the fixed tunables. Divisions: for init() only. */
+static __always_inline void rfs_make_tables(void)
+{
+    clock_mul = 1;
+    clock_unit_ns = 1;
+    if (rule_clock == CLOCK_MS32) {
+        /* 10^6 = 2^6 * 15625, and 2^44 / 15625 rounded up is exact for dividends below 7.1e9. */
+        clock_drop = 6;
+        clock_mul = 1125899907;
+        clock_shift = 44;
+        clock_unit_ns = 1000000;
+        norm_low_bits = 32;
+    }
+    for (u32 i = 0; i < NICE_LEVELS; i++) {
+        nice_inv[i] = inverse_of(nice_weight[i], fraction_bits);
+        if (rule_average == AVERAGE_12_WEIGHT)
+            nice_average_weight[i] = nice_weight[i];
+        else
+            nice_average_weight[i] = rule_average == AVERAGE_13_PLAIN ? 1 : 1U << nice_shift[i];
+    }
+}
+
+#endif
