@@ -45,6 +45,7 @@ enum bpf_map_type {
     BPF_MAP_TYPE_STACK = 23,
     BPF_MAP_TYPE_RINGBUF = 27,
     BPF_MAP_TYPE_TASK_STORAGE = 29,
+    BPF_MAP_TYPE_CGRP_STORAGE = 32,
 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
@@ -82,8 +83,22 @@ struct task_struct {
     char comm[16];
 };
 
+struct kernfs_node {
+    u64 id; /* of a cgroup: the root's is 1; the others' are no small numbers and not in a row */
+};
+
+struct cgroup {
+    s32 level; /* 0: the root */
+    struct kernfs_node *kn;
+};
+
 struct scx_init_task_args {
-    bool fork; /* a new task; else one that was there before the scheduler */
+    bool fork;             /* a new task; else one that was there before the scheduler */
+    struct cgroup *cgroup; /* where it begins */
+};
+
+struct scx_cgroup_init_args {
+    u32 weight; /* cpu.weight, 1 ... 10000, 100 by default */
 };
 
 struct scx_exit_task_args {
@@ -126,6 +141,12 @@ struct sched_ext_ops {
     s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
     void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
     void (*enable)(struct task_struct *p);
+    s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+    void (*cgroup_exit)(struct cgroup *cgrp);
+    s32 (*cgroup_prep_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+    void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+    void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+    void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
     void (*cpu_online)(s32 cpu);
     void (*cpu_offline)(s32 cpu);
     s32 (*init)(void);

@@ -13,7 +13,7 @@ use crate::task_scan::{State, TaskScan};
 use crate::{
     CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Samples, Series,
 };
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, Trace};
+use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
 
 /// What a CPU is known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +190,13 @@ impl<'t> Scan<'t> {
                 | EventKind::Tick { task: t }
                 | EventKind::Mark { task: t, .. }
                 | EventKind::Callback { task: t, .. } => task(t),
+                EventKind::CgroupMove { task: t, from, to } => {
+                    let known = |id: CgroupId| id.index() < self.trace.cgroups().len();
+                    task(t) && known(from) && known(to)
+                }
+                EventKind::CgroupWeight { cgroup, .. } => {
+                    cgroup.index() < self.trace.cgroups().len()
+                }
                 EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Lost { .. } => true,
             }
     }
@@ -223,7 +230,9 @@ impl<'t> Scan<'t> {
             EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
             EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
-            EventKind::Mark { .. } => {}
+            EventKind::CgroupMove { .. }
+            | EventKind::CgroupWeight { .. }
+            | EventKind::Mark { .. } => {}
         }
     }
 

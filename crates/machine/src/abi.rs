@@ -52,6 +52,8 @@ pub mod enq {
     pub const WAKEUP: u64 = 0x01;
     /// An attribute change puts the task back.
     pub const RESTORE: u64 = 0x02;
+    /// The task changes its cgroup (`ENQUEUE_MOVE`).
+    pub const MOVE: u64 = 0x04;
     /// The clock is up to date (`ENQUEUE_NOCLOCK`).
     pub const NOCLOCK: u64 = 0x08;
     /// Put it at the head of the queue.
@@ -80,7 +82,9 @@ pub mod deq {
     pub const SLEEP: u64 = 0x01;
     /// An attribute is about to change.
     pub const SAVE: u64 = 0x02;
-    /// The task is about to move.
+    /// The task changes its cgroup (`DEQUEUE_MOVE`).
+    pub const MOVE: u64 = 0x04;
+    /// The clock is up to date (`DEQUEUE_NOCLOCK`).
     pub const NOCLOCK: u64 = 0x08;
     /// A state that no ordinary wake-up ends (`TASK_DEAD`).
     pub const SPECIAL: u64 = 0x10;

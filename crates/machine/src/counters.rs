@@ -50,6 +50,8 @@ pub struct Counters {
     pub ipis: u64,
     /// Times that a task was forced off its CPU because its affinity no longer allowed it.
     pub affinity_moves: u64,
+    /// Moves to another cgroup that the scheduler refused (`ops.cgroup_prep_move()`), whole groups counted once.
+    pub cgroup_moves_refused: u64,
     /// Slices that the core filled up because nobody else wanted the CPU.
     pub slice_refills: u64,
     /// Dispatches that the core ignored because the task was no longer the scheduler's to dispatch.

@@ -12,6 +12,7 @@
 
 pub mod abi;
 pub mod actors;
+mod changes;
 mod check;
 mod config;
 mod cost;

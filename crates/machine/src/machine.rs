@@ -5,10 +5,10 @@ use fairground_trace::{EventKind, Label, Trace};
 use fairground_workload::Workload;
 
 use crate::actors::{Actors, Effect};
+use crate::changes::{Change, Target};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
-use crate::kernel::{Kernel, Slot, agenda};
-use crate::settings;
+use crate::kernel::{CgroupRef, Kernel, Slot, agenda};
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
 
 /// What a run left behind.
@@ -32,16 +32,6 @@ pub(crate) struct Start {
     pub(crate) count: u32,
 }
 
-/// A change of a tunable during the run, as bytes.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) at_ns: u64,
-    /// Index into the policy's globals.
-    pub(crate) global: usize,
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) text: String,
-}
-
 /// A simulated machine with a scheduler in charge and a workload to run.
 #[derive(Debug)]
 pub struct Machine {
@@ -54,6 +44,8 @@ pub struct Machine {
     pub(crate) labels: Vec<Label>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
+    /// The cgroups in which tasks of the groups begin; `None`: that of the parent.
+    pub(crate) first_cgroups: Vec<Option<CgroupRef>>,
     /// Still to come, the earliest last.
     pub(crate) starts: Vec<Start>,
     pub(crate) changes: Vec<Change>,
@@ -67,6 +59,7 @@ pub struct Machine {
     pub(crate) watchdog_ns: u64,
     pub(crate) init_task_args: u64,
     pub(crate) exit_task_args: u64,
+    pub(crate) cgroup_init_args: u64,
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,
     pub(crate) finished: bool,
@@ -162,14 +155,24 @@ impl Machine {
         }
     }
 
-    /// A setting takes effect: the variable changes between two steps of the machine.
+    /// A setting takes effect, between two steps of the machine and at no cost to it.
     fn setting_event(&mut self) -> Step {
         let now = self.kernel.now_ns;
         while self.changes.last().is_some_and(|change| change.at_ns <= now) {
             let Some(change) = self.changes.pop() else { break };
-            self.program.set_global(&self.policy.globals[change.global], &change.bytes)?;
-            let label = self.kernel.trace.intern(&change.text);
-            self.kernel.emit(0, 0, EventKind::Param { label });
+            match change.target {
+                Target::Global { global, bytes } => {
+                    self.program.set_global(&self.policy.globals[global], &bytes)?;
+                    let label = self.kernel.trace.intern(&change.text);
+                    self.kernel.emit(0, 0, EventKind::Param { label });
+                }
+                Target::Weight { cgroup, weight } => {
+                    self.on_cpu(0, |machine| machine.set_cgroup_weight(cgroup, weight))?;
+                }
+                Target::Move { spec, cgroup } => {
+                    self.on_cpu(0, |machine| machine.move_group(spec, cgroup))?;
+                }
+            }
         }
         if let Some(change) = self.changes.last() {
             let at = change.at_ns;
@@ -244,27 +247,5 @@ impl Machine {
             self.check_time();
         }
         Ok(())
-    }
-
-    /// The bytes of the settings of a run: those of the start, and the later ones, the latest first.
-    pub(crate) fn encode_settings(
-        policy: &Policy,
-        list: &[Setting],
-    ) -> Result<(Vec<Change>, Vec<Change>), MachineError> {
-        let (mut first, mut later) = (Vec::new(), Vec::new());
-        for setting in list {
-            let index = settings::find(policy.name(), &policy.globals, &setting.name)?;
-            let global = &policy.globals[index];
-            let bytes = settings::encode(global, &setting.value)?;
-            if setting.at_ns.is_some() && global.read_only {
-                return Err(crate::SettingError::Frozen { name: setting.name.clone() }.into());
-            }
-            let text = format!("{}={}", global.name, setting.value);
-            let change = Change { at_ns: setting.at_ns.unwrap_or(0), global: index, bytes, text };
-            if setting.at_ns.is_some() { later.push(change) } else { first.push(change) }
-        }
-        later.sort_by_key(|change| change.at_ns);
-        later.reverse();
-        Ok((first, later))
     }
 }

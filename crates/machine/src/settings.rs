@@ -1,11 +1,12 @@
-//! Tunables: the global variables of a scheduler, set by name before or during a run.
+//! Tunables: the global variables of a scheduler, set by name before or during a run; and what a setting can change of the
+//! machine itself.
 
 use fairground_bpf::{Global, GlobalType};
 
 /// One change of a tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The variable's name.
+    /// The variable's name; or `cgroup.PATH.weight`, a cgroup's weight; or `task.NAME.cgroup`, the cgroup of a group of tasks.
     pub name: String,
     /// The value as text: a decimal or `0x` number, a length of time (`4ms`) for a variable whose unit is known,
     /// `on`/`off`/`true`/`false`/`1`/`0` for a switch, a name for an enumeration.
@@ -49,6 +50,14 @@ pub enum SettingError {
         /// What is wrong, and what would be right.
         problem: String,
     },
+    /// It names a cgroup or a group of tasks that is not there, or gives one what it cannot take.
+    #[error("`{name}`: {problem}")]
+    Machine {
+        /// The setting's name.
+        name: String,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
     /// The variable is a constant of the loaded program.
     #[error(
         "`{name}` is `const volatile`: the kernel freezes it when the program is loaded, so it can be set at the start only"
@@ -57,6 +66,13 @@ pub enum SettingError {
         /// The variable.
         name: String,
     },
+}
+
+impl SettingError {
+    /// A setting of the machine that makes no sense.
+    pub(crate) fn machine(name: &str, problem: String) -> SettingError {
+        SettingError::Machine { name: name.to_owned(), problem }
+    }
 }
 
 fn suggestion(nearest: &[String]) -> String {
@@ -209,7 +225,7 @@ fn parse_number(global: &Global, value: &str) -> Result<i128, String> {
 }
 
 /// The names nearest to a misspelt one: at most three with few edits, else all of them.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut ranked: Vec<(usize, &str)> = known.map(|k| (edits(name, k), k)).collect();
     ranked.sort_unstable();
     let bound = (name.len() / 3).max(2);

@@ -64,6 +64,7 @@ fn group(cpus: u32) -> impl Strategy<Value = TaskSpec> {
                 count,
                 nice,
                 cpus: pinned.map(|cpu| CpuList(vec![(cpu, cpu)])),
+                cgroup: None,
                 start_ns: Some(start_ns),
                 program: vec![Op::Loop(None, body)],
                 on_signal: vec![Op::Mark("signal".to_owned()), Op::Run(Duration::Fixed(10_000))],
@@ -78,6 +79,7 @@ fn spec(name: &str, start_ns: Option<u64>, program: Program) -> TaskSpec {
         count: 2,
         nice: 0,
         cpus: None,
+        cgroup: None,
         start_ns,
         program,
         on_signal: vec![Op::Run(Duration::Fixed(1_000))],
@@ -104,6 +106,7 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096 }],
         queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0 }],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_700_000 }],
+        cgroups: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One event of the stream.
 
-use crate::TaskId;
+use crate::{CgroupId, TaskId};
 
 /// An index into a trace's label table ([`crate::Trace::label`]): the text of a mark, of a parameter change
 /// or of a printed line.
@@ -52,12 +52,18 @@ pub enum CallbackKind {
     Timer,
     CpuAcquire,
     CpuRelease,
+    CgroupInit,
+    CgroupExit,
+    CgroupPrepMove,
+    CgroupMove,
+    CgroupCancelMove,
+    CgroupSetWeight,
     Other,
 }
 
 impl CallbackKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [CallbackKind; 23] = [
+    pub const ALL: [CallbackKind; 29] = [
         CallbackKind::SelectCpu,
         CallbackKind::Enqueue,
         CallbackKind::Dequeue,
@@ -80,6 +86,12 @@ impl CallbackKind {
         CallbackKind::Timer,
         CallbackKind::CpuAcquire,
         CallbackKind::CpuRelease,
+        CallbackKind::CgroupInit,
+        CallbackKind::CgroupExit,
+        CallbackKind::CgroupPrepMove,
+        CallbackKind::CgroupMove,
+        CallbackKind::CgroupCancelMove,
+        CallbackKind::CgroupSetWeight,
         CallbackKind::Other,
     ];
 
@@ -108,6 +120,12 @@ impl CallbackKind {
             CallbackKind::Timer => "timer",
             CallbackKind::CpuAcquire => "cpu_acquire",
             CallbackKind::CpuRelease => "cpu_release",
+            CallbackKind::CgroupInit => "cgroup_init",
+            CallbackKind::CgroupExit => "cgroup_exit",
+            CallbackKind::CgroupPrepMove => "cgroup_prep_move",
+            CallbackKind::CgroupMove => "cgroup_move",
+            CallbackKind::CgroupCancelMove => "cgroup_cancel_move",
+            CallbackKind::CgroupSetWeight => "cgroup_set_weight",
             CallbackKind::Other => "other",
         }
     }
@@ -134,6 +152,10 @@ pub enum EventKind {
     Exit { task: TaskId },
     /// The nice value of `task` became `nice` (−20…19).
     Nice { task: TaskId, nice: i8 },
+    /// `task` went from one cgroup to another (`cgroup_attach_task`).
+    CgroupMove { task: TaskId, from: CgroupId, to: CgroupId },
+    /// `cpu.weight` of `cgroup` became `weight` (1…10,000).
+    CgroupWeight { cgroup: CgroupId, weight: u32 },
     /// The timer tick of the event's CPU arrived while `task` was running.
     Tick { task: TaskId },
     /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for it.

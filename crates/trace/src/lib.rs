@@ -17,6 +17,7 @@
 //!
 //! This crate knows no other crate of the workspace.
 
+mod cgroup;
 mod escape;
 mod event;
 mod loss;
@@ -26,6 +27,7 @@ mod task;
 mod trace;
 mod writers;
 
+pub use cgroup::{CgroupId, CgroupInfo};
 pub use event::{CallbackKind, Event, EventKind, Label, TaskState};
 pub use loss::Loss;
 pub use readers::{ReadError, read};

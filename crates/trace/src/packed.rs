@@ -1,6 +1,6 @@
 //! One event in 32 bytes.
 
-use crate::{CallbackKind, Event, EventKind, Label, TaskId, TaskState};
+use crate::{CallbackKind, CgroupId, Event, EventKind, Label, TaskId, TaskState};
 
 /// An event as the trace keeps it: half a cache line, so that appending one touches one place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ const MARK: u32 = 10;
 const PARAM: u32 = 11;
 const LOST: u32 = 12;
 const PRINT: u32 = 13;
+const CGROUP_MOVE: u32 = 14;
+const CGROUP_WEIGHT: u32 = 15;
 
 const STATES: [TaskState; 6] = [
     TaskState::Runnable,
@@ -92,6 +94,10 @@ impl Packed {
             TICK => EventKind::Tick { task },
             CALLBACK => EventKind::Callback { kind: CallbackKind::ALL[operand as usize], task },
             MARK => EventKind::Mark { task, label: Label(operand), value },
+            CGROUP_MOVE => {
+                EventKind::CgroupMove { task, from: CgroupId(self.b), to: CgroupId(self.c) }
+            }
+            CGROUP_WEIGHT => EventKind::CgroupWeight { cgroup: CgroupId(self.a), weight: self.b },
             PARAM => EventKind::Param { label: Label(self.a) },
             PRINT => EventKind::Print { label: Label(self.a) },
             _ => EventKind::Lost { count: value },
@@ -118,6 +124,8 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
             debug_assert!(label.0 < MARK_LABELS_MAX, "a mark's label is below {MARK_LABELS_MAX}");
             (MARK, label.0, task.0, value as u32, (value >> 32) as u32)
         }
+        EventKind::CgroupMove { task, from, to } => (CGROUP_MOVE, 0, task.0, from.0, to.0),
+        EventKind::CgroupWeight { cgroup, weight } => (CGROUP_WEIGHT, 0, cgroup.0, weight, 0),
         EventKind::Param { label } => (PARAM, 0, label.0, 0, 0),
         EventKind::Print { label } => (PRINT, 0, label.0, 0, 0),
         EventKind::Lost { count } => (LOST, 0, 0, count as u32, (count >> 32) as u32),

@@ -1,5 +1,7 @@
 //! The tasks that a trace speaks of.
 
+use crate::CgroupId;
+
 /// A task's index in [`crate::Trace::tasks`]. Unlike a pid it is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub u32);
@@ -31,11 +33,14 @@ pub struct TaskInfo {
     pub nice: Option<i8>,
     /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or not known.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,
+    /// The cgroup at its first appearance; `None` when the recording does not say, or has no cgroups. Later changes are
+    /// [`crate::EventKind::CgroupMove`] events.
+    pub cgroup: Option<CgroupId>,
 }
 
 impl TaskInfo {
     /// A task of the normal class that may run anywhere.
     pub fn new(pid: u32, comm: &str) -> Self {
-        Self { pid, comm: comm.to_owned(), nice: None, allowed_cpus: None }
+        Self { pid, comm: comm.to_owned(), nice: None, allowed_cpus: None, cgroup: None }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::packed::Packed;
-use crate::{Event, Label, Loss, TaskId, TaskInfo};
+use crate::{CgroupId, CgroupInfo, Event, Label, Loss, TaskId, TaskInfo};
 
 /// A recording: who there was, and what happened in order of time.
 ///
@@ -23,6 +23,7 @@ pub struct Trace {
     /// What was lost or not understood on the way in.
     pub loss: Loss,
     tasks: Vec<TaskInfo>,
+    cgroups: Vec<CgroupInfo>,
     labels: Vec<String>,
     label_numbers: HashMap<String, Label>,
     events: Vec<Packed>,
@@ -62,6 +63,17 @@ impl Trace {
     /// When the task is not one of this trace.
     pub fn task_mut(&mut self, task: TaskId) -> &mut TaskInfo {
         &mut self.tasks[task.index()]
+    }
+
+    /// Adds a cgroup and returns its number. The first is the root; the others come behind the one above them.
+    pub fn add_cgroup(&mut self, info: CgroupInfo) -> CgroupId {
+        self.cgroups.push(info);
+        CgroupId((self.cgroups.len() - 1) as u32)
+    }
+
+    /// All cgroups, the root first; [`CgroupId`] is the index. Empty when the recording has none.
+    pub fn cgroups(&self) -> &[CgroupInfo] {
+        &self.cgroups
     }
 
     /// The number of a text in the label table, entering it if it is new.
@@ -159,6 +171,9 @@ impl Trace {
                 digest.words(&[u64::from(*first), u64::from(*last)]);
             }
         }
+        if !self.cgroups.is_empty() {
+            self.digest_cgroups(&mut digest);
+        }
         digest.words(&[self.labels.len() as u64]);
         for label in &self.labels {
             digest.text(label);
@@ -168,6 +183,20 @@ impl Trace {
             digest.words(&event.words());
         }
         digest.finish()
+    }
+}
+
+impl Trace {
+    fn digest_cgroups(&self, digest: &mut Digest) {
+        digest.words(&[self.cgroups.len() as u64]);
+        for cgroup in &self.cgroups {
+            let parent = cgroup.parent.map_or(u64::MAX, |parent| u64::from(parent.0));
+            digest.words(&[parent, cgroup.weight.map_or(u64::MAX, u64::from)]);
+            digest.text(&cgroup.path);
+        }
+        for task in &self.tasks {
+            digest.words(&[task.cgroup.map_or(u64::MAX, |cgroup| u64::from(cgroup.0))]);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ pub fn describe(workload: &Workload) -> Vec<String> {
     }
     let groups = workload.tasks.iter().map(|task| {
         let mut line = format!("  {} × {}", task.count, task.name);
-        let settings = settings(task);
+        let settings = settings(workload, task);
         if !settings.is_empty() {
             line.push_str(&format!(" ({})", settings.join(", ")));
         }
@@ -31,20 +31,28 @@ pub fn describe(workload: &Workload) -> Vec<String> {
         }
         line
     });
-    std::iter::once(first).chain(groups).collect()
+    let cgroups = workload
+        .cgroups
+        .iter()
+        .skip(1)
+        .map(|cgroup| format!("  cgroup {} (weight {})", cgroup.path, cgroup.weight));
+    std::iter::once(first).chain(cgroups).chain(groups).collect()
 }
 
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn settings(task: &TaskSpec) -> Vec<String> {
+fn settings(workload: &Workload, task: &TaskSpec) -> Vec<String> {
     let mut settings = Vec::new();
     if task.nice != 0 {
         settings.push(format!("nice {}", task.nice));
     }
     if let Some(cpus) = &task.cpus {
         settings.push(format!("CPUs {}", cpus_text(cpus)));
+    }
+    if let Some(cgroup) = task.cgroup {
+        settings.push(format!("cgroup {}", workload.cgroups[cgroup].path));
     }
     match task.start_ns {
         None => settings.push("forked".to_owned()),
@@ -71,6 +79,7 @@ fn op_words(workload: &Workload, op: &Op) -> String {
     };
     let pipe = |index: &usize| &workload.pipes[*index].name;
     let queue = |index: &usize| &workload.queues[*index].name;
+    let cgroup = |index: &usize| &workload.cgroups[*index].path;
     let task = |index: &usize| &workload.tasks[*index].name;
     match op {
         Op::Run(duration) => format!("run {}", time(duration)),
@@ -98,6 +107,10 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Op::Yield => "yield".to_owned(),
         Op::SetNice(nice) => format!("set nice {nice}"),
         Op::SetAffinity(cpus) => format!("move to CPUs {}", cpus_text(cpus)),
+        Op::SetCgroup(index) => format!("move to cgroup {}", cgroup(index)),
+        Op::SetCgroupWeight(index, weight) => {
+            format!("set the weight of cgroup {} to {weight}", cgroup(index))
+        }
         Op::Mark(text) => format!("mark {text:?}"),
         Op::Loop(None, body) => format!("for ever {{ {} }}", program_words(workload, body)),
         Op::Loop(Some(times), body) => {

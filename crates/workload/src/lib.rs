@@ -7,6 +7,7 @@
 //!
 //! This crate knows no other crate of the workspace.
 
+mod cgroups;
 mod check;
 mod describe;
 mod diagnostic;
@@ -24,8 +25,8 @@ pub use describe::describe;
 pub use diagnostic::{Diagnostic, WorkloadError};
 pub use library::from_spec;
 pub use model::{
-    CpuList, Duration, Op, Pipe, PipeId, Program, Queue, QueueId, Role, TaskSpec, TaskSpecId,
-    Timer, TimerId, Workload,
+    Cgroup, CgroupId, CpuList, Duration, Op, Pipe, PipeId, Program, Queue, QueueId, Role, TaskSpec,
+    TaskSpecId, Timer, TimerId, Workload,
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, parse};
 pub use replay::{ReplayBuilder, ReplayNotes};

@@ -8,6 +8,14 @@ pub const GROUPS_MAX: usize = 65_536;
 pub const TASKS_MAX: u64 = 1_000_000;
 /// Pipes, queues and timers in one workload, each.
 pub const OBJECTS_MAX: usize = 65_536;
+/// Control groups in one workload, the root included.
+pub const CGROUPS_MAX: usize = 1_024;
+/// Control groups inside one another below the root.
+pub const CGROUP_DEPTH_MAX: usize = 16;
+/// The weight of a control group when nobody says otherwise (`CGROUP_WEIGHT_DFL` of Linux).
+pub const CGROUP_WEIGHT_DEFAULT: u32 = 100;
+/// The largest weight of a control group (`CGROUP_WEIGHT_MAX` of Linux); the smallest is 1.
+pub const CGROUP_WEIGHT_MAX: u32 = 10_000;
 /// Operations in all programs of one workload, as written (a loop's body counts once).
 pub const OPERATIONS_MAX: usize = 8_000_000;
 /// Loops inside one another.

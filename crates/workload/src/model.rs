@@ -23,6 +23,9 @@ pub type QueueId = usize;
 /// An index into [`Workload::timers`]; each task has its own instance of a timer.
 pub type TimerId = usize;
 
+/// An index into [`Workload::cgroups`]; 0 is the root.
+pub type CgroupId = usize;
+
 /// Inclusive ranges of CPU numbers, sorted, not overlapping.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CpuList(pub Vec<(u32, u32)>);
@@ -74,6 +77,10 @@ pub enum Op {
     SetNice(i8),
     /// Set the task's own affinity.
     SetAffinity(CpuList),
+    /// Move the task itself into a cgroup.
+    SetCgroup(CgroupId),
+    /// Set the weight of a cgroup (`cpu.weight`, 1…10,000); the root has none.
+    SetCgroupWeight(CgroupId, u32),
     /// Leave a mark in the trace, with the number of times that the task has left this one before as its value.
     Mark(String),
     /// Repeat the body: so many times, or for ever.
@@ -96,6 +103,8 @@ pub struct TaskSpec {
     pub nice: i8,
     /// The CPUs on which the tasks may run; `None`: any.
     pub cpus: Option<CpuList>,
+    /// The cgroup in which they start. `None`: that of the task that forks them, or the root.
+    pub cgroup: Option<CgroupId>,
     /// When they start, ns. `None`: when another task forks them.
     pub start_ns: Option<u64>,
     /// What they do.
@@ -133,6 +142,17 @@ pub struct Timer {
     pub period_ns: u64,
 }
 
+/// A control group: its tasks and the groups below it share what it gets of the CPU (cgroup v2, `cpu.weight`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cgroup {
+    /// Its path from the root, `"web/front"`; the root's is `"/"`.
+    pub path: String,
+    /// The group above it, which stands before it in the list; the root has none.
+    pub parent: Option<CgroupId>,
+    /// `cpu.weight`, 1…10,000 (100 is as much as a task at nice 0). Without meaning in the root.
+    pub weight: u32,
+}
+
 /// A whole workload, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
@@ -150,4 +170,7 @@ pub struct Workload {
     pub queues: Vec<Queue>,
     /// The timers.
     pub timers: Vec<Timer>,
+    /// The control groups, each behind the one above it, siblings by name. Empty when there are none; else the first is the
+    /// root.
+    pub cgroups: Vec<Cgroup>,
 }

@@ -27,6 +27,7 @@ pub(crate) struct Spans {
     pub(crate) pipes: Vec<Range<usize>>,
     pub(crate) queues: Vec<Range<usize>>,
     pub(crate) timers: Vec<Range<usize>>,
+    pub(crate) cgroups: Vec<Range<usize>>,
 }
 
 /// An operation of the model: its group, whether it stands in the handler, and the index at each depth of loops.
@@ -46,6 +47,7 @@ pub(crate) enum Place {
     Pipe(usize),
     Queue(usize),
     Timer(usize),
+    Cgroup(usize),
 }
 
 /// A problem of the model, before it has a line.
@@ -106,6 +108,7 @@ impl Locator<'_> {
             Place::Pipe(index) => format!("{workload}, pipe {index}"),
             Place::Queue(index) => format!("{workload}, queue {index}"),
             Place::Timer(index) => format!("{workload}, timer {index}"),
+            Place::Cgroup(index) => format!("{workload}, cgroup {index}"),
             Place::Op(op) => {
                 let path: Vec<String> = op.path.iter().map(|i| (i + 1).to_string()).collect();
                 let part = if op.handler { "on_signal" } else { "program" };
@@ -122,6 +125,7 @@ fn span(spans: &Spans, place: &Place) -> Option<Range<usize>> {
         Place::Pipe(index) => spans.pipes.get(*index).cloned(),
         Place::Queue(index) => spans.queues.get(*index).cloned(),
         Place::Timer(index) => spans.timers.get(*index).cloned(),
+        Place::Cgroup(index) => spans.cgroups.get(*index).cloned(),
         Place::Op(op) => {
             let task = spans.tasks.get(op.task)?;
             let mut list = if op.handler { &task.on_signal } else { &task.program };

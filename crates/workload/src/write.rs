@@ -44,6 +44,9 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
         writeln!(out, "\n[[timer]]\nname = {}", quoted(&timer.name))?;
         writeln!(out, "period = \"{}\"", time_text(timer.period_ns))?;
     }
+    for cgroup in workload.cgroups.iter().skip(1) {
+        writeln!(out, "\n[cgroups.{}]\nweight = {}", quoted(&cgroup.path), cgroup.weight)?;
+    }
     let mut forked = vec![false; workload.tasks.len()];
     for task in &workload.tasks {
         mark_forked(&task.program, &mut forked);
@@ -65,6 +68,9 @@ fn write_task(out: &mut String, workload: &Workload, task: &TaskSpec, forked: bo
     }
     if let Some(cpus) = &task.cpus {
         writeln!(out, "cpus = \"{}\"", cpus_text(cpus))?;
+    }
+    if let Some(cgroup) = task.cgroup {
+        writeln!(out, "cgroup = {}", quoted(&workload.cgroups[cgroup].path))?;
     }
     if let Some(start_ns) = task.start_ns
         && (start_ns != 0 || forked)
@@ -125,6 +131,7 @@ fn write_list(
 fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>) -> fmt::Result {
     let pipe = |index: usize| quoted(&workload.pipes[index].name);
     let queue = |index: usize| quoted(&workload.queues[index].name);
+    let cgroup = |index: usize| quoted(&workload.cgroups[index].path);
     let task = |index: usize| &workload.tasks[index].name;
     match op {
         Op::Run(duration) => write!(out, "{{ run = \"{}\" }}", duration_text(*duration)),
@@ -158,6 +165,10 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
         Op::Exit => write!(out, "\"exit\""),
         Op::SetNice(nice) => write!(out, "{{ nice = {nice} }}"),
         Op::SetAffinity(cpus) => write!(out, "{{ cpus = \"{}\" }}", cpus_text(cpus)),
+        Op::SetCgroup(index) => write!(out, "{{ cgroup = {} }}", cgroup(*index)),
+        Op::SetCgroupWeight(index, weight) => {
+            write!(out, "{{ weight = {{ cgroup = {}, weight = {weight} }} }}", cgroup(*index))
+        }
         Op::Mark(text) => write!(out, "{{ mark = {} }}", quoted(text)),
         Op::Loop(times, body) => {
             write!(out, "{{ loop = ")?;

@@ -235,6 +235,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
                 .enumerate()
                 .map(|(index, period_ns)| Timer { name: format!("timer {index}"), period_ns })
                 .collect(),
+            cgroups: Vec::new(),
         },
     )
 }
@@ -259,6 +260,7 @@ fn with_starts(parts: Vec<Parts>) -> Vec<TaskSpec> {
             count,
             nice,
             cpus,
+            cgroup: None,
             start_ns: if forked[index] { None } else { Some(start_ns) },
             program,
             on_signal,

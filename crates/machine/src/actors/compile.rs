@@ -47,6 +47,11 @@ pub(super) enum Step {
     Yield,
     SetNice(i8),
     SetAffinity(AffinityId),
+    SetCgroup(u32),
+    SetCgroupWeight {
+        cgroup: u32,
+        weight: u32,
+    },
     Mark {
         label: u32,
         reg: u32,
@@ -134,6 +139,9 @@ impl Compiler<'_> {
     }
 
     fn group(&mut self, spec: &TaskSpec) -> Result<(), ActorError> {
+        if let Some(cgroup) = spec.cgroup {
+            self.cgroup(spec, cgroup)?;
+        }
         (self.regs, self.marks, self.timers) = (0, Vec::new(), Vec::new());
         let affinity = spec.cpus.as_ref().map(|list| self.affinity(mask_of(list)));
         let entry = self.here();
@@ -242,6 +250,10 @@ impl Compiler<'_> {
             Op::Yield => Step::Yield,
             Op::SetNice(nice) => Step::SetNice(*nice),
             Op::SetAffinity(list) => Step::SetAffinity(self.affinity(mask_of(list))),
+            Op::SetCgroup(cgroup) => Step::SetCgroup(self.cgroup(spec, *cgroup)?),
+            Op::SetCgroupWeight(cgroup, weight) => {
+                Step::SetCgroupWeight { cgroup: self.cgroup(spec, *cgroup)?, weight: *weight }
+            }
             Op::Mark(text) => self.mark(text),
             Op::Exit => Step::Exit,
             Op::Loop(..) => {
@@ -263,6 +275,11 @@ impl Compiler<'_> {
                 spec.name
             ))
         })
+    }
+
+    fn cgroup(&self, spec: &TaskSpec, cgroup: usize) -> Result<u32, ActorError> {
+        self.found(spec, "cgroup", cgroup, self.workload.cgroups.get(cgroup))?;
+        Ok(cgroup as u32)
     }
 
     fn here(&self) -> u32 {

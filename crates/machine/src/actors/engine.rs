@@ -449,6 +449,14 @@ impl Actors {
                 effects.push(Effect::SetAffinity { mask });
                 self.finish(id)
             }
+            Step::SetCgroup(cgroup) => {
+                effects.push(Effect::SetCgroup { cgroup });
+                self.finish(id)
+            }
+            Step::SetCgroupWeight { cgroup, weight } => {
+                effects.push(Effect::SetCgroupWeight { cgroup, weight });
+                self.finish(id)
+            }
             // None of the others is a system call.
             _ => self.finish(id),
         };

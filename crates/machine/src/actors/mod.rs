@@ -94,6 +94,18 @@ pub enum Effect {
         /// See [`Actors::affinity`].
         mask: AffinityId,
     },
+    /// The advanced actor moves itself to a cgroup.
+    SetCgroup {
+        /// The workload's number of it.
+        cgroup: u32,
+    },
+    /// The advanced actor sets a cgroup's weight.
+    SetCgroupWeight {
+        /// The workload's number of it.
+        cgroup: u32,
+        /// 1…10,000.
+        weight: u32,
+    },
     /// The advanced actor left a mark.
     Mark {
         /// See [`Actors::labels`].

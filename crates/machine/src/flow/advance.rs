@@ -6,7 +6,7 @@ use super::{Machine, Step};
 use crate::MachineError;
 use crate::actors::{ActorId, Effect, Need};
 use crate::events::{CpuEvent, Slot as EventSlot};
-use crate::kernel::{Slot, Stage};
+use crate::kernel::{CgroupRef, Slot, Stage};
 
 impl Machine {
     /// The running task has got what it needed: it executes operations until it needs something again.
@@ -64,6 +64,10 @@ impl Machine {
             Effect::SetAffinity { mask } => {
                 let mask = *self.actors.affinity(mask);
                 self.set_affinity(slot, mask)
+            }
+            Effect::SetCgroup { cgroup } => self.move_self(slot, CgroupRef(cgroup)),
+            Effect::SetCgroupWeight { cgroup, weight } => {
+                self.set_weight_from_task(CgroupRef(cgroup), weight)
             }
             Effect::Mark { label, value } => {
                 let task = self.kernel.task(slot).id;

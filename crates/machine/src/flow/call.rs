@@ -29,10 +29,13 @@ impl Machine {
             return 0;
         }
         let outer = std::mem::replace(&mut self.kernel.kf_mask, op.context());
+        let about = subject.filter(|_| op.is_about_its_task());
+        let outer_task = std::mem::replace(&mut self.kernel.kf_task, about);
         self.set_context();
         let before = self.program.insns();
         let result = self.program.call(function, args, &mut self.kernel);
         self.kernel.kf_mask = outer;
+        self.kernel.kf_task = outer_task;
         self.kernel.idle_shown = false;
         let insns = self.program.insns() - before;
         self.kernel.counters.count_callback(op.kind());

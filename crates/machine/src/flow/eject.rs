@@ -9,11 +9,12 @@ use crate::layout::offsets::exit_info;
 use crate::{Exit, ExitKind};
 
 impl Machine {
-    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: for every task `dequeue`, `stopping`, `quiescent` as its
+    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task `dequeue`, `stopping`, `quiescent` as its
     /// state demands, `disable`, `exit_task`; then `exit`. The kernel's own scheduler would take over from here; the
     /// simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
+        self.exit_cgroups();
         for index in 0..self.kernel.tasks.len() {
             let slot = Slot(index as u32);
             if self.kernel.task(slot).scx_state == ScxState::None {

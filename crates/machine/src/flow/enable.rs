@@ -7,12 +7,14 @@ use fairground_workload::Workload;
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
+use crate::changes::{Change, Changes, Target};
 use crate::check::Checker;
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq, Timers, agenda, write_mask,
+    Caches, CgroupRef, Cgroups, DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq, Timers,
+    agenda, write_mask,
 };
 use crate::layout::offsets::{self, cgroup, init_task_args, rq as rq_field, task as field};
 use crate::machine::Start;
@@ -29,20 +31,18 @@ impl Machine {
     ) -> Result<Machine, MachineError> {
         config.validate()?;
         let cpus = config.cpus();
-        let (first, changes) = Machine::encode_settings(policy, settings)?;
+        let mut cgroups = Cgroups::new(workload);
+        let mut first_cgroups = first_cgroups(workload);
+        let (first, changes) = Changes { policy, workload, cgroups: &cgroups }.encode(settings)?;
         let capacity = config.max_tasks + cpus;
         let mut program = policy.image.instantiate(&InstanceConfig {
             cpus,
             fuel_per_call: config.fuel_per_call,
             task_capacity: capacity,
+            cgroup_capacity: cgroups.len() as u32,
             null_loads: config.null_loads,
-            ..InstanceConfig::default()
         })?;
-        for change in &first {
-            program
-                .set_global(&policy.globals[change.global], &change.bytes)
-                .map_err(MachineError::Memory)?;
-        }
+        apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let mut actors =
             Actors::new(workload, config.seed, &config.cost).map_err(workload_error)?;
@@ -51,10 +51,9 @@ impl Machine {
         let exit_task_args = program.alloc(8, 8)?;
         let masks = guest_masks(&program)?;
         let rqs = program.alloc(rq_field::SIZE * u64::from(cpus), 64)?;
-        let root_cgroup = program.alloc(cgroup::SIZE + cgroup::KN_SIZE, 8)?;
-        let root_task_group = program.alloc(cgroup::TG_SIZE, 8)?;
-        let mut kernel = new_kernel(config, policy, slab, masks);
-        (kernel.root_cgroup, kernel.root_task_group) = (root_cgroup, root_task_group);
+        let cgroup_init_args = program.alloc(8, 8)?;
+        publish_cgroups(&program, &mut cgroups)?;
+        let mut kernel = new_kernel(config, policy, slab, masks, cgroups);
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         for cpu in 0..cpus {
             let local = kernel.queues.create();
@@ -83,8 +82,10 @@ impl Machine {
             timers: config.timers,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: timeout.min(config.watchdog_ns),
+            first_cgroups,
             init_task_args,
             exit_task_args,
+            cgroup_init_args,
             broken: false,
             finished: false,
             failure: None,
@@ -119,7 +120,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What programs see of the machine itself: masks, run queues, idle tasks, the root cgroup.
+    /// What programs see of the machine itself: masks, run queues, idle tasks.
     fn write_fixtures(&mut self) -> Step {
         let mem = self.program.memory();
         let kernel = &self.kernel;
@@ -138,10 +139,7 @@ impl Machine {
             mem.store_u64(idle + field::CPUS_PTR, idle + field::CPUS_MASK)?;
             write_mask(mem, idle + field::CPUS_MASK, &CpuMask::one(cpu))?;
         }
-        let kn = kernel.root_cgroup + cgroup::SIZE;
-        mem.store_u64(kernel.root_cgroup + cgroup::KN, kn)?;
-        mem.store_u64(kn + cgroup::KN_ID, 1)?;
-        mem.store_u64(kernel.root_task_group + cgroup::TG_CGROUP, kernel.root_cgroup)
+        Ok(())
     }
 
     /// `CONFIG_HZ` is the machine's, not the program's: each instance gets it anew.
@@ -166,7 +164,7 @@ impl Machine {
         Ok(())
     }
 
-    /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of the root cgroup.
+    /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of every cgroup.
     pub(crate) fn load(&mut self) -> Step {
         if self.has(Op::Init) {
             let result = self.call(Op::Init, None, &[]) as i32;
@@ -177,16 +175,7 @@ impl Machine {
         if self.policy.ops.flags & ops_flag::ENQ_LAST != 0 && !self.policy.ops.has(Op::Enqueue) {
             self.kernel.error("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented");
         }
-        if self.has(Op::CgroupInit) && self.kernel.exit.is_none() {
-            let args =
-                self.program.alloc(8, 8).map_err(|e| fairground_bpf::Trap::host(e.to_string()))?;
-            self.program.memory().store_u32(args, 100)?;
-            let root = self.kernel.root_cgroup;
-            let result = self.call(Op::CgroupInit, None, &[root, args]) as i32;
-            if result != 0 {
-                self.kernel.error(format!("ops.cgroup_init() failed ({result})"));
-            }
-        }
+        self.init_cgroups()?;
         self.arm_watchdog();
         if let Some(start) = self.starts.last() {
             let at = start.at_ns;
@@ -218,6 +207,32 @@ fn guest_masks(program: &Instance<Kernel>) -> Result<GuestMasks, MachineError> {
     })
 }
 
+/// Shows the tree to the program.
+fn publish_cgroups(program: &Instance<Kernel>, cgroups: &mut Cgroups) -> Result<(), MachineError> {
+    let base = program.alloc(cgroup::STRIDE * cgroups.len() as u64, 64)?;
+    cgroups.publish(program.memory(), base).map_err(MachineError::Memory)
+}
+
+/// What holds from the start on.
+fn apply_first(
+    changes: Vec<Change>,
+    program: &mut Instance<Kernel>,
+    policy: &Policy,
+    cgroups: &mut Cgroups,
+    first_cgroups: &mut [Option<CgroupRef>],
+) -> Result<(), MachineError> {
+    for change in changes {
+        match change.target {
+            Target::Global { global, bytes } => {
+                program.set_global(&policy.globals[global], &bytes).map_err(MachineError::Memory)?
+            }
+            Target::Weight { cgroup, weight } => cgroups.get_mut(cgroup).weight = weight,
+            Target::Move { spec, cgroup } => first_cgroups[spec] = Some(cgroup),
+        }
+    }
+    Ok(())
+}
+
 fn workload_error(error: crate::actors::ActorError) -> MachineError {
     MachineError::Workload(error.to_string())
 }
@@ -237,12 +252,25 @@ fn starts(workload: &Workload) -> Vec<Start> {
     starts
 }
 
-fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMasks) -> Kernel {
+/// The cgroups in which the workload's groups begin, where it says so.
+fn first_cgroups(workload: &Workload) -> Vec<Option<CgroupRef>> {
+    let first = |cgroup: usize| CgroupRef(cgroup as u32);
+    workload.tasks.iter().map(|task| task.cgroup.map(first)).collect()
+}
+
+fn new_kernel(
+    config: &MachineConfig,
+    policy: &Policy,
+    slab: u64,
+    masks: GuestMasks,
+    cgroups: Cgroups,
+) -> Kernel {
     let cpus = config.cpus();
     let ops = &policy.ops;
     let builtin_idle = !ops.has(Op::UpdateIdle) || ops.flags & ops_flag::KEEP_BUILTIN_IDLE != 0;
     let mut trace = Trace::new(cpus);
     trace.counts_insns = true;
+    cgroups.enter(&mut trace);
     Kernel {
         now_ns: 0,
         tick_ns: config.tick_ns(),
@@ -283,8 +311,8 @@ fn new_kernel(config: &MachineConfig, policy: &Policy, slab: u64, masks: GuestMa
         masks,
         idle_shown: false,
         owned_masks: std::collections::BTreeMap::new(),
-        root_cgroup: 0,
-        root_task_group: 0,
+        cgroups,
+        kf_task: None,
         preempt_counts: 0,
     }
 }

@@ -7,7 +7,7 @@ use crate::Path;
 use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
+use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
 use crate::layout::offsets::{self, init_task_args, task as field};
 
 /// `PF_EXITING` in `p->flags`.
@@ -60,8 +60,10 @@ impl Machine {
         let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
         self.kernel.slots_by_birth.push(slot);
         let nice = self.nices[self.actors.spec(actor)];
+        let cgroup = self.first_cgroup(parent, actor);
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
         info.nice = Some(nice);
+        info.cgroup = self.kernel.cgroups.in_trace.then(|| cgroup.id());
         let allowed = self.affinity_of(actor);
         if allowed != self.kernel.all_cpus {
             info.allowed_cpus = Some(ranges(&allowed));
@@ -88,6 +90,8 @@ impl Machine {
             migrating: false,
             exiting: false,
             nice,
+            cgroup,
+            moving_from: None,
             allowed: None,
             allowed_count: 0,
             exec_start_ns: self.kernel.now_ns,
@@ -113,6 +117,12 @@ impl Machine {
         Ok(slot)
     }
 
+    /// Where a new task begins: where its group of the workload does (`CLONE_INTO_CGROUP`), or where its parent is.
+    fn first_cgroup(&self, parent: Option<Slot>, actor: ActorId) -> CgroupRef {
+        let inherited = parent.map_or(CgroupRef::ROOT, |slot| self.kernel.task(slot).cgroup);
+        self.first_cgroups[self.actors.spec(actor)].unwrap_or(inherited)
+    }
+
     fn write_new_task(&mut self, slot: Slot, parent: Option<Slot>, comm: &str) -> Step {
         let mem = self.program.memory();
         let task = self.kernel.task(slot);
@@ -129,7 +139,7 @@ impl Machine {
         }
         mem.store_u64(addr + field::GROUP_LEADER, addr)?;
         mem.store_u64(addr + field::START_TIME, self.kernel.now_ns)?;
-        mem.store_u64(addr + field::SCHED_TASK_GROUP, self.kernel.root_task_group)?;
+        self.publish_cgroup(slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
         write_comm(mem, addr, comm)
     }
@@ -142,7 +152,8 @@ impl Machine {
             let mem = self.program.memory();
             let args = self.init_task_args;
             mem.store_u8(args + init_task_args::FORK, 1)?;
-            mem.store_u64(args + init_task_args::CGROUP, self.kernel.root_cgroup)?;
+            let cgroup = self.kernel.cgroups.addr(self.kernel.task(slot).cgroup);
+            mem.store_u64(args + init_task_args::CGROUP, cgroup)?;
             // Kfuncs take it for a task from here on.
             self.kernel.task_mut(slot).scx_state = ScxState::Init;
             let result = self.call(Op::InitTask, Some(slot), &[addr, args]) as i32;

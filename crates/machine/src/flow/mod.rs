@@ -7,6 +7,7 @@
 mod advance;
 mod attributes;
 mod call;
+mod cgroup;
 mod check;
 mod cpu;
 mod eject;

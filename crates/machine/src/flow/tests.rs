@@ -30,6 +30,7 @@ fn task(name: &str, count: u32, program: Program) -> TaskSpec {
         count,
         nice: 0,
         cpus: None,
+        cgroup: None,
         start_ns: Some(0),
         program,
         on_signal,
@@ -45,6 +46,7 @@ fn workload(tasks: Vec<TaskSpec>) -> Workload {
         pipes: Vec::new(),
         queues: Vec::new(),
         timers: Vec::new(),
+        cgroups: Vec::new(),
     }
 }
 

@@ -16,6 +16,7 @@ impl Machine {
             }
             machine.set_context();
             machine.kernel.kf_mask = crate::kernel::kf::UNLOCKED;
+            machine.kernel.kf_task = None;
             let before = machine.program.insns();
             let result = machine.in_interrupt(|machine| {
                 machine.program.call_function(timer.callback, timer.args, &mut machine.kernel)

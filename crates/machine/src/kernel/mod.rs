@@ -4,6 +4,7 @@
 
 mod account;
 mod caches;
+mod cgroup;
 mod dispatch;
 mod idle;
 mod kick;
@@ -27,6 +28,7 @@ use crate::prng::Prng;
 use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
+pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use dispatch::DispatchEntry;
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
@@ -123,10 +125,9 @@ pub(crate) struct Kernel {
     pub(crate) idle_shown: bool,
     /// Masks that the program owns (`bpf_cpumask_create`), with their references.
     pub(crate) owned_masks: BTreeMap<u64, u32>,
-    /// Guest address of the root cgroup.
-    pub(crate) root_cgroup: u64,
-    /// Guest address of the root task group.
-    pub(crate) root_task_group: u64,
+    pub(crate) cgroups: Cgroups,
+    /// The task that the running callback is about (`kf_tasks`).
+    pub(crate) kf_task: Option<Slot>,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
     pub(crate) preempt_counts: u64,
 }
@@ -258,6 +259,19 @@ impl Kernel {
         self.error(format!(
             "kfunc with mask {mask:#x} called from an operation only allowing {allowed:#x}"
         ));
+        false
+    }
+
+    /// `scx_kf_allowed_on_arg_tasks`: the same, and only for a task that the callback is about.
+    #[inline]
+    pub(crate) fn kf_allowed_on(&mut self, mask: u32, slot: Slot) -> bool {
+        if !self.kf_allowed(mask) {
+            return false;
+        }
+        if self.kf_task == Some(slot) {
+            return true;
+        }
+        self.error("called on a task not being operated on");
         false
     }
 

@@ -5,7 +5,7 @@ use fairground_trace::CallbackKind;
 /// A callback, in the order of [`crate::layout::OPS_CALLBACKS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-#[allow(dead_code)] // The table has every member of the kernel's structure; cgroup moves and core scheduling do not happen here.
+#[allow(dead_code)] // The table has every member of the kernel's structure; core scheduling and hotplug do not happen here.
 pub(crate) enum Op {
     SelectCpu,
     Enqueue,
@@ -70,8 +70,26 @@ impl Op {
             Op::Exit => CallbackKind::Exit,
             Op::CpuAcquire => CallbackKind::CpuAcquire,
             Op::CpuRelease => CallbackKind::CpuRelease,
+            Op::CgroupInit => CallbackKind::CgroupInit,
+            Op::CgroupExit => CallbackKind::CgroupExit,
+            Op::CgroupPrepMove => CallbackKind::CgroupPrepMove,
+            Op::CgroupMove => CallbackKind::CgroupMove,
+            Op::CgroupCancelMove => CallbackKind::CgroupCancelMove,
+            Op::CgroupSetWeight => CallbackKind::CgroupSetWeight,
             _ => CallbackKind::Other,
         }
+    }
+
+    /// Whether kfuncs may ask about the task that it is about (`SCX_CALL_OP_TASK`).
+    pub(crate) fn is_about_its_task(self) -> bool {
+        !matches!(
+            self,
+            Op::Dispatch
+                | Op::UpdateIdle
+                | Op::InitTask
+                | Op::CgroupPrepMove
+                | Op::CgroupCancelMove
+        )
     }
 
     /// The kfuncs that it may call (`SCX_CALL_OP` in `kernel/sched/ext.c`).
@@ -82,9 +100,8 @@ impl Op {
             Op::SelectCpu => kf::ENQUEUE | kf::SELECT_CPU,
             Op::CpuRelease => kf::CPU_RELEASE,
             Op::InitTask | Op::Init | Op::Exit | Op::CpuOnline | Op::CpuOffline => kf::UNLOCKED,
-            Op::CgroupInit | Op::CgroupExit | Op::CgroupPrepMove | Op::CgroupCancelMove => {
-                kf::UNLOCKED
-            }
+            Op::CgroupInit | Op::CgroupExit | Op::CgroupSetWeight => kf::UNLOCKED,
+            Op::CgroupPrepMove | Op::CgroupMove | Op::CgroupCancelMove => kf::UNLOCKED,
             Op::Dump | Op::DumpCpu | Op::DumpTask => kf::UNLOCKED,
             _ => kf::REST,
         }
@@ -100,6 +117,8 @@ pub(crate) mod kf {
     pub(crate) const ENQUEUE: u32 = 4;
     pub(crate) const SELECT_CPU: u32 = 8;
     pub(crate) const REST: u32 = 16;
+    /// Callbacks under a run queue's lock (`__SCX_KF_RQ_LOCKED`).
+    pub(crate) const RQ_LOCKED: u32 = CPU_RELEASE | DISPATCH | ENQUEUE | SELECT_CPU | REST;
 }
 
 #[cfg(test)]

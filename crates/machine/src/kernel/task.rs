@@ -4,6 +4,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{TaskId, TaskState};
 
+use super::CgroupRef;
 use crate::abi;
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
@@ -117,6 +118,10 @@ pub(crate) struct Task {
     pub(crate) migrating: bool,
     pub(crate) exiting: bool,
     pub(crate) nice: i8,
+    /// `p->sched_task_group`.
+    pub(crate) cgroup: CgroupRef,
+    /// `p->scx.cgrp_moving_from`: on its way out of this cgroup.
+    pub(crate) moving_from: Option<CgroupRef>,
     /// Allowed CPUs; `None`: all.
     pub(crate) allowed: Option<Box<CpuMask>>,
     pub(crate) allowed_count: u32,

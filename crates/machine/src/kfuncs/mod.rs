@@ -1,6 +1,7 @@
 //! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later spellings
 //! stand side by side, so that an object built for either finds its own.
 
+mod cgroup;
 mod cpumask;
 mod dispatch;
 mod exit;
@@ -19,7 +20,7 @@ pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
 
 /// All kfuncs.
 pub(crate) fn table() -> Vec<Kfunc> {
-    let families: [&[Kfunc]; 8] = [
+    let families: [&[Kfunc]; 9] = [
         dispatch::KFUNCS,
         queue::KFUNCS,
         iter::KFUNCS,
@@ -27,6 +28,7 @@ pub(crate) fn table() -> Vec<Kfunc> {
         kick::KFUNCS,
         cpumask::KFUNCS,
         task::KFUNCS,
+        cgroup::KFUNCS,
         exit::KFUNCS,
     ];
     families.concat()

@@ -1,4 +1,4 @@
-//! Tasks, CPUs, cgroups and the clock.
+//! Tasks, CPUs and the clock.
 
 use fairground_bpf::{Memory, Trap};
 
@@ -19,11 +19,6 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("bpf_task_from_pid", from_pid),
     ("bpf_task_acquire", same),
     ("bpf_task_release", nothing),
-    ("scx_bpf_task_cgroup", task_cgroup),
-    ("bpf_cgroup_acquire", same),
-    ("bpf_cgroup_release", nothing),
-    ("bpf_cgroup_ancestor", cgroup_ancestor),
-    ("bpf_cgroup_from_id", cgroup_from_id),
 ];
 
 type Ret = Result<u64, Trap>;
@@ -103,20 +98,4 @@ fn same(_: &mut Kernel, _: &Memory, [object, ..]: [u64; 5]) -> Ret {
 
 fn nothing(_: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     Ok(0)
-}
-
-/// `struct cgroup *scx_bpf_task_cgroup(p)`: all tasks are in the root cgroup.
-fn task_cgroup(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    k.need_task(task, "scx_bpf_task_cgroup")?;
-    Ok(k.root_cgroup)
-}
-
-/// `struct cgroup *bpf_cgroup_ancestor(cgrp, level)`.
-fn cgroup_ancestor(k: &mut Kernel, _: &Memory, [cgroup, level, ..]: [u64; 5]) -> Ret {
-    Ok(if cgroup == k.root_cgroup && int(level) == 0 { cgroup } else { 0 })
-}
-
-/// `struct cgroup *bpf_cgroup_from_id(id)`.
-fn cgroup_from_id(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
-    Ok(if id == 1 { k.root_cgroup } else { 0 })
 }

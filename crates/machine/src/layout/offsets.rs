@@ -36,7 +36,8 @@ pub(crate) mod task {
     pub(crate) const THREAD_INFO_CPU: u64 = THREAD_INFO + 20;
     pub(crate) const SCHED_TASK_GROUP: u64 = 312;
     pub(crate) const CPUS_MASK: u64 = 320;
-    pub(crate) const SIZE: u64 = 448;
+    pub(crate) const CGROUPS: u64 = 448;
+    pub(crate) const SIZE: u64 = 456;
 
     pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
     pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
@@ -100,15 +101,41 @@ pub(crate) mod init_task_args {
     pub(crate) const SIZE: u64 = 16;
 }
 
-/// `struct cgroup` with its `kernfs_node` behind it, and the `task_group` that points to it.
+/// `struct cgroup`, with what belongs to it behind it in one block: its `kernfs_node`, name, `task_group` and `css_set`.
 pub(crate) mod cgroup {
-    pub(crate) const LEVEL: u64 = 0;
-    pub(crate) const KN: u64 = 8;
-    pub(crate) const SIZE: u64 = 64;
+    /// `self`, a `struct cgroup_subsys_state`: its cgroup, and the one above.
+    pub(crate) const CSS_CGROUP: u64 = 0;
+    pub(crate) const CSS_PARENT: u64 = 8;
+    pub(crate) const CSS_SIZE: u64 = 16;
+    pub(crate) const LEVEL: u64 = 16;
+    pub(crate) const KN: u64 = 24;
+    pub(crate) const ANCESTORS: u64 = 32;
+    /// Cgroups on the way from the root to the deepest, both included.
+    pub(crate) const LEVELS: u64 = fairground_workload::limits::CGROUP_DEPTH_MAX as u64 + 1;
+    pub(crate) const SIZE: u64 = ANCESTORS + 8 * LEVELS;
+
+    pub(crate) const KNODE: u64 = 192;
     pub(crate) const KN_ID: u64 = 0;
-    pub(crate) const KN_SIZE: u64 = 64;
+    pub(crate) const KN_PARENT: u64 = 8;
+    pub(crate) const KN_NAME: u64 = 16;
+    pub(crate) const KN_SIZE: u64 = 24;
+
+    pub(crate) const TG: u64 = 224;
+    /// `css`, a `struct cgroup_subsys_state`.
     pub(crate) const TG_CGROUP: u64 = 0;
-    pub(crate) const TG_SIZE: u64 = 64;
+    pub(crate) const TG_PARENT: u64 = 16;
+    pub(crate) const TG_WEIGHT: u64 = 24;
+    pub(crate) const TG_SIZE: u64 = 32;
+
+    pub(crate) const CSS_SET: u64 = 256;
+    pub(crate) const DFL_CGRP: u64 = 0;
+    pub(crate) const CSS_SET_SIZE: u64 = 8;
+
+    pub(crate) const NAME: u64 = 264;
+    /// A name has at most 64 characters of up to 4 bytes.
+    pub(crate) const NAME_BYTES: u64 = 257;
+    /// Bytes from one block to the next.
+    pub(crate) const STRIDE: u64 = 576;
 }
 
 /// Bytes of a `struct cpumask`.

@@ -74,8 +74,8 @@ pub(crate) fn kernel_types() -> TargetTypes {
     let cpumask = cpumask(&mut t, &b);
     let task_decl = t.declare("task_struct");
     let task_ptr = t.pointer(task_decl);
-    let (cgroup_ptr, task_group_ptr) = cgroups(&mut t, &b);
-    task_struct(&mut t, &b, task_ptr, cpumask, task_group_ptr);
+    let groups = cgroups(&mut t, &b);
+    task_struct(&mut t, &b, task_ptr, cpumask, &groups);
     structure(
         &mut t,
         "rq",
@@ -88,7 +88,7 @@ pub(crate) fn kernel_types() -> TargetTypes {
             at("nr_switches", rq::NR_SWITCHES, b.u64),
         ],
     );
-    arguments(&mut t, &b, cgroup_ptr, task_ptr);
+    arguments(&mut t, &b, groups.cgroup_ptr, task_ptr);
     iterators(&mut t, &b);
     sched_ext_ops(&mut t, &b);
     constants::enumerations(&mut t);
@@ -104,20 +104,67 @@ fn cpumask(t: &mut TargetTypes, b: &Basic) -> TypeRef {
     cpumask_t
 }
 
-fn cgroups(t: &mut TargetTypes, b: &Basic) -> (TypeRef, TypeRef) {
-    let kn = structure(t, "kernfs_node", cgroup::KN_SIZE, &[at("id", cgroup::KN_ID, b.u64)]);
-    let kn_ptr = t.pointer(kn);
-    let cgroup = structure(
+/// The types that lead from a task to its cgroup.
+struct CgroupTypes {
+    cgroup_ptr: TypeRef,
+    task_group_ptr: TypeRef,
+    css_set_ptr: TypeRef,
+}
+
+fn cgroups(t: &mut TargetTypes, b: &Basic) -> CgroupTypes {
+    let kn_decl = t.declare("kernfs_node");
+    let kn_ptr = t.pointer(kn_decl);
+    structure(
+        t,
+        "kernfs_node",
+        cgroup::KN_SIZE,
+        &[
+            at("id", cgroup::KN_ID, b.u64),
+            at("parent", cgroup::KN_PARENT, kn_ptr),
+            at("name", cgroup::KN_NAME, b.ptr_char),
+        ],
+    );
+    let cgroup_decl = t.declare("cgroup");
+    let cgroup_ptr = t.pointer(cgroup_decl);
+    let css_decl = t.declare("cgroup_subsys_state");
+    let css_ptr = t.pointer(css_decl);
+    let css = structure(
+        t,
+        "cgroup_subsys_state",
+        cgroup::CSS_SIZE,
+        &[at("cgroup", cgroup::CSS_CGROUP, cgroup_ptr), at("parent", cgroup::CSS_PARENT, css_ptr)],
+    );
+    let ancestors = t.array(cgroup_ptr, cgroup::LEVELS as u32);
+    structure(
         t,
         "cgroup",
         cgroup::SIZE,
-        &[at("level", cgroup::LEVEL, b.s32), at("kn", cgroup::KN, kn_ptr)],
+        &[
+            at("self", 0, css),
+            at("level", cgroup::LEVEL, b.s32),
+            at("kn", cgroup::KN, kn_ptr),
+            at("ancestors", cgroup::ANCESTORS, ancestors),
+        ],
     );
-    let cgroup_ptr = t.pointer(cgroup);
-    let css =
-        structure(t, "cgroup_subsys_state", 8, &[at("cgroup", cgroup::TG_CGROUP, cgroup_ptr)]);
-    let group = structure(t, "task_group", cgroup::TG_SIZE, &[at("css", 0, css)]);
-    (cgroup_ptr, t.pointer(group))
+    let group_decl = t.declare("task_group");
+    let task_group_ptr = t.pointer(group_decl);
+    structure(
+        t,
+        "task_group",
+        cgroup::TG_SIZE,
+        &[
+            at("css", cgroup::TG_CGROUP, css),
+            at("parent", cgroup::TG_PARENT, task_group_ptr),
+            at("scx_weight", cgroup::TG_WEIGHT, b.u32),
+        ],
+    );
+    let css_set = structure(
+        t,
+        "css_set",
+        cgroup::CSS_SET_SIZE,
+        &[at("dfl_cgrp", cgroup::DFL_CGRP, cgroup_ptr)],
+    );
+    CgroupTypes { cgroup_ptr, task_group_ptr, css_set_ptr: t.pointer(css_set) }
 }
 
 fn task_struct(
@@ -125,7 +172,7 @@ fn task_struct(
     b: &Basic,
     task_ptr: TypeRef,
     cpumask: TypeRef,
-    group_ptr: TypeRef,
+    groups: &CgroupTypes,
 ) {
     let cpumask_ptr = t.pointer(cpumask);
     let load =
@@ -190,8 +237,9 @@ fn task_struct(
             at("start_time", task::START_TIME, b.u64),
             at("comm", task::COMM, b.comm),
             at("thread_info", task::THREAD_INFO, thread_info),
-            at("sched_task_group", task::SCHED_TASK_GROUP, group_ptr),
+            at("sched_task_group", task::SCHED_TASK_GROUP, groups.task_group_ptr),
             at("cpus_mask", task::CPUS_MASK, cpumask),
+            at("cgroups", task::CGROUPS, groups.css_set_ptr),
         ],
     );
 }
@@ -286,6 +334,29 @@ mod tests {
         assert_eq!(types.size_of("task_struct"), Some(task::SIZE as u32));
     }
 
+    #[test]
+    fn a_cgroups_block_has_room_for_its_parts() {
+        let types = kernel_types();
+        let offset = |structure, path| types.offset_of(structure, path).map(|(offset, _)| offset);
+        assert_eq!(offset("cgroup", "self.parent"), Some(cgroup::CSS_PARENT as u32));
+        assert_eq!(offset("cgroup", "ancestors"), Some(cgroup::ANCESTORS as u32));
+        assert_eq!(offset("task_group", "css.cgroup"), Some(cgroup::TG_CGROUP as u32));
+        let parts = [
+            (0, cgroup::SIZE),
+            (cgroup::KNODE, cgroup::KN_SIZE),
+            (cgroup::TG, cgroup::TG_SIZE),
+            (cgroup::CSS_SET, cgroup::CSS_SET_SIZE),
+            (cgroup::NAME, cgroup::NAME_BYTES),
+            (cgroup::STRIDE, 0),
+        ];
+        for pair in parts.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?}");
+        }
+        for (name, size) in [("cgroup", cgroup::SIZE), ("task_group", cgroup::TG_SIZE)] {
+            assert_eq!(types.size_of(name), Some(size as u32));
+        }
+    }
+
     /// No two members of the hand-made layouts overlap, and every one lies inside.
     #[test]
     fn members_do_not_overlap() {
@@ -318,6 +389,7 @@ mod tests {
             "thread_info",
             "sched_task_group",
             "cpus_mask",
+            "cgroups",
         ];
         let mut ranges: Vec<(u32, u32, &str)> = members
             .iter()

@@ -8,7 +8,7 @@ use fairground_bpf::Object;
 use fairground_machine::{
     CostModel, Engine, Machine, MachineConfig, Policy, RunResult, Setting, TraceOptions,
 };
-use fairground_trace::{Event, EventKind, TaskId, Trace};
+use fairground_trace::{CgroupId, Event, EventKind, TaskId, Trace};
 use fairground_workload::{CpuList, Duration, Op, Program, TaskSpec, Workload};
 
 /// One ms in ns.
@@ -67,6 +67,7 @@ pub(crate) fn task(name: &str, count: u32, program: Program) -> TaskSpec {
         count,
         nice: 0,
         cpus: None,
+        cgroup: None,
         start_ns: Some(0),
         program,
         on_signal: Vec::new(),
@@ -83,6 +84,7 @@ pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         pipes: Vec::new(),
         queues: Vec::new(),
         timers: Vec::new(),
+        cgroups: Vec::new(),
     }
 }
 
@@ -156,6 +158,13 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::Callback { kind, task } => format!("  {kind:?}({})", n(task)),
         EventKind::Mark { task, label, value } => {
             format!("mark {} {} {value}", n(task), trace.label(label))
+        }
+        EventKind::CgroupMove { task, from, to } => {
+            let path = |id: CgroupId| &trace.cgroups()[id.index()].path;
+            format!("move {} from {} to {}", n(task), path(from), path(to))
+        }
+        EventKind::CgroupWeight { cgroup, weight } => {
+            format!("weight {} {weight}", trace.cgroups()[cgroup.index()].path)
         }
         EventKind::Param { label } => format!("param {}", trace.label(label)),
         EventKind::Print { label } => format!("print {}", trace.label(label)),

@@ -190,6 +190,13 @@ impl<'a> Text<'a> {
                 let pid = self.pid(task);
                 write!(self.out, "C|{pid}|{}|{value}", escape(trace.label(label)))
             }
+            EventKind::CgroupWeight { cgroup, weight } => {
+                write!(self.out, "fairground:cgroup_weight cgroup={} weight={weight}", cgroup.0)
+            }
+            EventKind::CgroupMove { task, from, to } => {
+                let pid = self.pid(task);
+                write!(self.out, "fairground:cgroup_move pid={pid} from={} to={}", from.0, to.0)
+            }
             EventKind::Param { label } => {
                 write!(self.out, "fairground:param {}", escape(trace.label(label)))
             }

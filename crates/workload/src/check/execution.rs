@@ -297,6 +297,8 @@ impl<'w> Execution<'w> {
             | Op::Yield
             | Op::SetNice(_)
             | Op::SetAffinity(_)
+            | Op::SetCgroup(_)
+            | Op::SetCgroupWeight(..)
             | Op::Touch(_)
             | Op::Mark(_) => self.advance(task),
         }

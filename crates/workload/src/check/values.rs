@@ -33,6 +33,9 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
         }
     }
     objects(workload, &mut findings);
+    for (index, message, help) in crate::cgroups::list_problems(&workload.cgroups) {
+        findings.push(Finding::new(Place::Cgroup(index), message, help));
+    }
     tasks(workload, &mut findings);
     let mut operations = 0_usize;
     each_op(workload, |path, op| {
@@ -169,6 +172,10 @@ fn tasks(workload: &Workload, findings: &mut Vec<Finding>) {
         if let Some(message) = task.cpus.as_ref().and_then(cpus_problem) {
             problem(format!("task `{name}`: {message}"), "write `cpus` as in \"0-3,8\"");
         }
+        if task.cgroup.is_some_and(|cgroup| cgroup >= workload.cgroups.len()) {
+            let message = format!("task `{name}` is in a cgroup that does not exist");
+            problem(message, "declare it: [cgroups.web]");
+        }
         if task.start_ns.is_some_and(|ns| ns > TIME_MAX_NS) {
             problem(format!("task `{name}` starts after TIME_MAX_NS"), "let it start earlier");
         }
@@ -242,6 +249,13 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::SetAffinity(cpus) => {
             cpus_problem(cpus).map(|message| (message, "write `cpus` as in \"0-3,8\""))
         }
+        Op::SetCgroup(cgroup) => unknown("cgroup", *cgroup, workload.cgroups.len()),
+        Op::SetCgroupWeight(0, _) => Some((
+            "the root cgroup has no weight: nobody stands beside it".into(),
+            "set the weight of a cgroup below it",
+        )),
+        Op::SetCgroupWeight(cgroup, weight) => unknown("cgroup", *cgroup, workload.cgroups.len())
+            .or_else(|| crate::cgroups::weight_problem(*weight)),
         Op::Mark(text) if text.chars().any(char::is_control) => {
             Some((format!("the mark {text:?} has a control character in it"), "use plain text"))
         }

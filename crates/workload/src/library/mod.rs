@@ -6,6 +6,7 @@ mod slice;
 mod spec;
 mod yield_pair;
 
+use crate::cgroups;
 use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
 use crate::limits::{NAME_CHARS_MAX, PARTS_MAX, TASKS_MAX};
@@ -122,7 +123,8 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
 }
 
 /// Puts the tasks of one workload beside those of another.
-fn join(into: &mut Workload, part: Workload) {
+fn join(into: &mut Workload, mut part: Workload) {
+    cgroups::join(into, &mut part);
     let (tasks, pipes) = (into.tasks.len(), into.pipes.len());
     let (queues, timers) = (into.queues.len(), into.timers.len());
     for mut task in part.tasks {
@@ -148,7 +150,10 @@ fn join(into: &mut Workload, part: Workload) {
 }
 
 /// The name, or `name-2`, `name-3` …
-fn free_name<'n>(taken: impl Iterator<Item = &'n String> + Clone, name: String) -> String {
+pub(crate) fn free_name<'n>(
+    taken: impl Iterator<Item = &'n String> + Clone,
+    name: String,
+) -> String {
     let is_taken = |candidate: &str| taken.clone().any(|taken| taken == candidate);
     if !is_taken(&name) {
         return name;
@@ -184,6 +189,7 @@ fn group(name: &str, count: u32, program: Program) -> TaskSpec {
         count,
         nice: 0,
         cpus: None,
+        cgroup: None,
         start_ns: Some(0),
         program,
         on_signal: Program::new(),
@@ -200,5 +206,6 @@ fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
         pipes: Vec::new(),
         queues: Vec::new(),
         timers: Vec::new(),
+        cgroups: Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! The reader of workload files: TOML, strictly. Every key is known or an error, every problem has a place, and all
 //! problems of a file are reported together.
 
+mod cgroups;
 mod fields;
 mod program;
 
@@ -23,9 +24,10 @@ pub const FORMAT: i64 = 1;
 /// Bytes in a pipe when the file does not say (Linux: 16 pages).
 pub const PIPE_CAPACITY_DEFAULT: u64 = 65_536;
 
-const TOP_KEYS: [&str; 8] =
-    ["format", "name", "description", "duration", "task", "pipe", "queue", "timer"];
-const TASK_KEYS: [&str; 7] = ["name", "count", "nice", "cpus", "start", "program", "on_signal"];
+const TOP_KEYS: [&str; 9] =
+    ["format", "name", "description", "duration", "task", "pipe", "queue", "timer", "cgroups"];
+const TASK_KEYS: [&str; 8] =
+    ["name", "count", "nice", "cpus", "cgroup", "start", "program", "on_signal"];
 
 /// Reads a workload file. `file` is its name in messages.
 ///
@@ -71,6 +73,8 @@ struct Names {
     pipes: BTreeMap<String, usize>,
     queues: BTreeMap<String, usize>,
     timers: BTreeMap<String, usize>,
+    /// Paths; the root is one when any cgroup is declared.
+    cgroups: BTreeMap<String, usize>,
 }
 
 /// Collects the problems while it reads.
@@ -135,6 +139,7 @@ impl Parser<'_> {
             self.timer(table, span)
         });
         let timers = timers.collect();
+        let cgroups = self.cgroups(table.get("cgroups"), &mut spans);
         let tasks = self.tasks(tasks, &mut spans);
         let workload = Workload {
             name,
@@ -144,6 +149,7 @@ impl Parser<'_> {
             pipes,
             queues,
             timers,
+            cgroups,
         };
         (workload, spans)
     }
@@ -223,12 +229,15 @@ impl Parser<'_> {
         let count = section.amount("count", 1..=TASKS_MAX).unwrap_or(1);
         let nice = section.integer("nice", -20..=19).map_or(0, |(nice, _)| nice);
         let cpus = section.converted("cpus", parse_cpus).map(|(cpus, _)| cpus);
+        let cgroup = section.value("cgroup");
+        let cgroup = cgroup.and_then(|value| section.parser.reference("cgroup", value));
         let start_ns = section.converted("start", parse_time).map(|(ns, _)| ns);
         TaskSpec {
             name,
             count: u32::try_from(count).unwrap_or(u32::MAX),
             nice: i8::try_from(nice).unwrap_or(0),
             cpus,
+            cgroup,
             start_ns,
             program: Program::new(),
             on_signal: Program::new(),

@@ -13,9 +13,9 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 14] = [
+const TABLE_WORDS: [&str; 16] = [
     "run", "touch", "sleep", "timer", "write", "read", "send", "receive", "signal", "fork", "nice",
-    "cpus", "mark", "loop",
+    "cpus", "cgroup", "weight", "mark", "loop",
 ];
 /// Operations that are a bare text.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
@@ -180,6 +180,8 @@ impl Parser<'_> {
                 let nice = self.integer_of(word, value, -20..=19)?;
                 Op::SetNice(i8::try_from(nice).ok()?)
             }
+            "cgroup" => Op::SetCgroup(self.reference("cgroup", value)?),
+            "weight" => self.cgroup_weight(value)?,
             "cpus" => Op::SetAffinity(self.converted_of(word, value, parse_cpus)?),
             _ => Op::Mark(self.text_of(word, value)?.to_owned()),
         })
@@ -220,13 +222,14 @@ impl Parser<'_> {
         Some((index?, number?))
     }
 
-    /// The index of a named pipe, queue, timer or task.
-    fn reference(&mut self, kind: &'static str, value: Value<'_, '_>) -> Option<usize> {
+    /// The index of a named pipe, queue, timer, cgroup or task.
+    pub(super) fn reference(&mut self, kind: &'static str, value: Value<'_, '_>) -> Option<usize> {
         let name = self.text_of(kind, value)?;
         let names = match kind {
             "pipe" => &self.names.pipes,
             "queue" => &self.names.queues,
             "timer" => &self.names.timers,
+            "cgroup" => return self.cgroup_reference(name, value.span()),
             _ => &self.names.tasks,
         };
         if let Some(&index) = names.get(name) {
@@ -275,6 +278,8 @@ fn example(word: &str) -> &'static str {
         "signal" | "fork" => "\"worker\"",
         "nice" => "5",
         "cpus" => "\"0-3\"",
+        "cgroup" => "\"web/front\"",
+        "weight" => "{ cgroup = \"web\", weight = 300 }",
         "mark" => "\"begin\"",
         _ => "[ … ]",
     }

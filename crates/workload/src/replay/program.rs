@@ -113,6 +113,7 @@ pub(super) fn workload(
             count: 1,
             nice: task.nice,
             cpus: None,
+            cgroup: None,
             start_ns: match task.start {
                 Start::At(ns) => Some(ns),
                 Start::Forked => None,
@@ -130,6 +131,7 @@ pub(super) fn workload(
         pipes: Vec::new(),
         queues,
         timers: Vec::new(),
+        cgroups: Vec::new(),
     };
     // Every operation is executed once, and every step of the check executes one or finds a program's end.
     check::with_steps(&workload, operations.saturating_mul(4).saturating_add(1_000))?;

@@ -13,6 +13,7 @@ pub(super) fn group(name: &str, count: u32, program: Program) -> TaskSpec {
         count,
         nice: 0,
         cpus: None,
+        cgroup: None,
         start_ns: Some(0),
         program,
         on_signal: vec![],
@@ -31,6 +32,7 @@ pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
             Queue { name: "narrow".to_owned(), capacity: Some(1), initial: 0 },
         ],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_000 }],
+        cgroups: Vec::new(),
     }
 }
 
@@ -144,6 +146,12 @@ impl Toy {
                 let who = self.actors.task_name(ActorId(id as u32));
                 let text = &self.actors.labels()[label as usize];
                 self.log.push((self.now_ns, format!("{who}: {text} {value}")));
+            }
+            Effect::SetCgroup { cgroup } => {
+                self.log.push((self.now_ns, format!("cgroup {cgroup}")));
+            }
+            Effect::SetCgroupWeight { cgroup, weight } => {
+                self.log.push((self.now_ns, format!("weight {cgroup} {weight}")));
             }
             Effect::SetNice { nice } => self.log.push((self.now_ns, format!("nice {nice}"))),
             Effect::SetAffinity { mask } => {

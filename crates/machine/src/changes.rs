@@ -1,0 +1,126 @@
+//! Settings of a run, resolved: which variable, cgroup or group of tasks is meant, and what it becomes.
+
+use fairground_workload::Workload;
+use fairground_workload::limits::CGROUP_WEIGHT_MAX;
+
+use crate::kernel::{CgroupRef, Cgroups};
+use crate::settings;
+use crate::{MachineError, Policy, Setting, SettingError};
+
+/// What a setting changes.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// A variable of the program, by its index among the policy's globals, as bytes.
+    Global { global: usize, bytes: Vec<u8> },
+    /// `cpu.weight` of a cgroup.
+    Weight { cgroup: CgroupRef, weight: u32 },
+    /// The cgroup of all tasks of a group of the workload.
+    Move { spec: usize, cgroup: CgroupRef },
+}
+
+/// A change during the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) at_ns: u64,
+    pub(crate) target: Target,
+    pub(crate) text: String,
+}
+
+/// What settings may name.
+pub(crate) struct Changes<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) workload: &'a Workload,
+    pub(crate) cgroups: &'a Cgroups,
+}
+
+impl Changes<'_> {
+    /// The changes of the start, and the later ones, the latest first.
+    pub(crate) fn encode(
+        &self,
+        list: &[Setting],
+    ) -> Result<(Vec<Change>, Vec<Change>), MachineError> {
+        let (mut first, mut later) = (Vec::new(), Vec::new());
+        for setting in list {
+            let (target, text) = self.target(setting)?;
+            let change = Change { at_ns: setting.at_ns.unwrap_or(0), target, text };
+            if setting.at_ns.is_some() { later.push(change) } else { first.push(change) }
+        }
+        later.sort_by_key(|change| change.at_ns);
+        later.reverse();
+        Ok((first, later))
+    }
+
+    fn target(&self, setting: &Setting) -> Result<(Target, String), SettingError> {
+        let Setting { name, value, at_ns } = setting;
+        if let Some(path) = between(name, "cgroup.", ".weight") {
+            let target =
+                Target::Weight { cgroup: self.cgroup(name, path)?, weight: weight(name, value)? };
+            return match target {
+                Target::Weight { cgroup: CgroupRef::ROOT, .. } => Err(SettingError::machine(
+                    name,
+                    "the root cgroup has no weight: nobody stands beside it".to_owned(),
+                )),
+                _ => Ok((target, format!("{name}={value}"))),
+            };
+        }
+        if let Some(group) = between(name, "task.", ".cgroup") {
+            let tasks = &self.workload.tasks;
+            let spec = tasks.iter().position(|task| task.name == group).ok_or_else(|| {
+                let names = tasks.iter().map(|task| task.name.as_str());
+                unknown(name, "group of tasks", group, names)
+            })?;
+            let cgroup = self.cgroup(name, value)?;
+            return Ok((Target::Move { spec, cgroup }, format!("{name}={value}")));
+        }
+        if name.starts_with("cgroup.") || name.starts_with("task.") {
+            let forms = "write `cgroup.PATH.weight=300` or `task.NAME.cgroup=PATH`";
+            return Err(SettingError::machine(name, format!("it is no setting; {forms}")));
+        }
+        let policy = self.policy;
+        let global = settings::find(policy.name(), &policy.globals, name)?;
+        let variable = &policy.globals[global];
+        let bytes = settings::encode(variable, value)?;
+        if at_ns.is_some() && variable.read_only {
+            return Err(SettingError::Frozen { name: name.clone() });
+        }
+        Ok((Target::Global { global, bytes }, format!("{}={value}", variable.name)))
+    }
+
+    fn cgroup(&self, name: &str, path: &str) -> Result<CgroupRef, SettingError> {
+        if !self.cgroups.in_trace {
+            let problem =
+                "the workload has no cgroups; declare them in its file, as in [cgroups.web]";
+            return Err(SettingError::machine(name, problem.to_owned()));
+        }
+        self.cgroups.find(path).ok_or_else(|| unknown(name, "cgroup", path, self.cgroups.paths()))
+    }
+}
+
+/// What stands between a beginning and an end; not nothing.
+fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    text.strip_prefix(start)?.strip_suffix(end).filter(|middle| !middle.is_empty())
+}
+
+fn unknown<'n>(
+    setting: &str,
+    kind: &str,
+    name: &str,
+    known: impl Iterator<Item = &'n str>,
+) -> SettingError {
+    let problem = match settings::nearest(name, known).as_slice() {
+        [] => format!("the workload has no {kind} at all"),
+        [one] => format!("the workload has no {kind} `{name}`; did you mean `{one}`?"),
+        many => format!("the workload has no {kind} `{name}`; it has `{}`", many.join("`, `")),
+    };
+    SettingError::machine(setting, problem)
+}
+
+fn weight(name: &str, value: &str) -> Result<u32, SettingError> {
+    let number =
+        value.parse::<u32>().ok().filter(|weight| (1..=CGROUP_WEIGHT_MAX).contains(weight));
+    number.ok_or_else(|| SettingError::Value {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        problem: format!("a weight is a whole number from 1 to {CGROUP_WEIGHT_MAX}"),
+    })
+}

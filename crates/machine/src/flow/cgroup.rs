@@ -1,0 +1,195 @@
+//! Cgroups: what the scheduler is told of the tree, and tasks that move in it.
+
+use fairground_trace::EventKind;
+
+use super::enqueue::Sticky;
+use super::{Machine, Step};
+use crate::abi::{deq, enq};
+use crate::kernel::{CgroupRef, Op, ScxState, Slot};
+use crate::layout::offsets::{cgroup as cgroup_field, task as field};
+
+/// The largest errno (`MAX_ERRNO`).
+const ERRNO_MAX: i32 = 4095;
+
+impl Machine {
+    /// `scx_cgroup_init`: the scheduler is told of every cgroup, parents first, before it is told of any task. Callback:
+    /// `cgroup_init`.
+    pub(crate) fn init_cgroups(&mut self) -> Step {
+        for cgroup in self.kernel.cgroups.pre_order() {
+            if self.kernel.exit.is_some() {
+                return Ok(());
+            }
+            if self.has(Op::CgroupInit) {
+                let args = self.cgroup_init_args;
+                let weight = self.kernel.cgroups.get(cgroup).weight;
+                self.program.memory().store_u32(args, weight)?;
+                let addr = self.kernel.cgroups.addr(cgroup);
+                let result = self.call(Op::CgroupInit, None, &[addr, args]) as i32;
+                if result != 0 {
+                    self.kernel.error(format!("ops.cgroup_init() failed ({result})"));
+                    return Ok(());
+                }
+            }
+            self.kernel.cgroups.get_mut(cgroup).inited = true;
+        }
+        Ok(())
+    }
+
+    /// `scx_cgroup_exit`: the scheduler leaves the cgroups, children first, before it leaves the tasks. Callback:
+    /// `cgroup_exit`.
+    pub(crate) fn exit_cgroups(&mut self) {
+        for cgroup in self.kernel.cgroups.post_order() {
+            let inited = std::mem::take(&mut self.kernel.cgroups.get_mut(cgroup).inited);
+            if inited && self.has(Op::CgroupExit) {
+                let addr = self.kernel.cgroups.addr(cgroup);
+                self.call(Op::CgroupExit, None, &[addr]);
+            }
+        }
+    }
+
+    /// `scx_group_set_weight`. Callback: `cgroup_set_weight`, if the weight is another one.
+    pub(crate) fn set_cgroup_weight(&mut self, cgroup: CgroupRef, weight: u32) -> Step {
+        if self.kernel.cgroups.get(cgroup).weight == weight {
+            return Ok(());
+        }
+        if self.has(Op::CgroupSetWeight) {
+            let addr = self.kernel.cgroups.addr(cgroup);
+            self.call(Op::CgroupSetWeight, None, &[addr, u64::from(weight)]);
+        }
+        self.kernel.cgroups.get_mut(cgroup).weight = weight;
+        let tg = self.kernel.cgroups.task_group(cgroup);
+        self.program.memory().store_u32(tg + cgroup_field::TG_WEIGHT, weight)?;
+        let cpu = self.kernel.this_cpu;
+        self.kernel.emit(cpu, 0, EventKind::CgroupWeight { cgroup: cgroup.id(), weight });
+        Ok(())
+    }
+
+    /// `cgroup_migrate` of tasks that move together, as the threads of a process do: all of them or none.
+    ///
+    /// Those that are there already are left alone (`cgroup_migrate_prepare_dst`).
+    ///
+    /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of all; when one is refused, `cgroup_cancel_move` of those before it, and nobody moves. Then for each: if it is
+    /// runnable `dequeue` (if the scheduler owned it), `stopping` (if it runs) and `quiescent`; `cgroup_move`; and `runnable`,
+    /// `enqueue` or, if it runs, `running` again. True: they moved.
+    pub(crate) fn move_to_cgroup(&mut self, slots: &[Slot], to: CgroupRef) -> Step<bool> {
+        let elsewhere = |slot: &&Slot| self.kernel.task(**slot).cgroup != to;
+        let slots: Vec<Slot> = slots.iter().filter(elsewhere).copied().collect();
+        if !self.prepare_move(&slots, to) {
+            self.kernel.counters.cgroup_moves_refused += 1;
+            return Ok(false);
+        }
+        for slot in slots {
+            self.move_task(slot, to)?;
+        }
+        Ok(true)
+    }
+
+    /// `scx_cgroup_can_attach`.
+    fn prepare_move(&mut self, slots: &[Slot], to: CgroupRef) -> bool {
+        let to_addr = self.kernel.cgroups.addr(to);
+        for (index, &slot) in slots.iter().enumerate() {
+            let task = self.kernel.task(slot);
+            let (addr, from) = (task.addr, task.cgroup);
+            if self.has(Op::CgroupPrepMove) {
+                let from_addr = self.kernel.cgroups.addr(from);
+                let args = [addr, from_addr, to_addr];
+                let result = self.call(Op::CgroupPrepMove, Some(slot), &args) as i32;
+                if result != 0 {
+                    if !(-ERRNO_MAX..0).contains(&result) {
+                        self.kernel.error(format!(
+                            "ops.cgroup_prep_move() returned an invalid errno {result}"
+                        ));
+                    }
+                    self.cancel_move(&slots[..index], to_addr);
+                    return false;
+                }
+            }
+            self.kernel.task_mut(slot).moving_from = Some(from);
+        }
+        true
+    }
+
+    fn cancel_move(&mut self, slots: &[Slot], to_addr: u64) {
+        for &slot in slots {
+            let Some(from) = self.kernel.task_mut(slot).moving_from.take() else { continue };
+            if self.has(Op::CgroupCancelMove) {
+                let (addr, from) = (self.kernel.task(slot).addr, self.kernel.cgroups.addr(from));
+                self.call(Op::CgroupCancelMove, Some(slot), &[addr, from, to_addr]);
+            }
+        }
+    }
+
+    /// `sched_move_task` and `scx_cgroup_move_task`.
+    fn move_task(&mut self, slot: Slot, to: CgroupRef) -> Step {
+        let task = self.kernel.task(slot);
+        let (cpu, queued, addr, id) = (task.cpu, task.queued, task.addr, task.id);
+        let runs = self.kernel.cpus[cpu as usize].curr == Some(slot);
+        if queued {
+            self.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
+        }
+        let task = self.kernel.task_mut(slot);
+        task.cgroup = to;
+        let moved_from = task.moving_from.take();
+        self.publish_cgroup(slot)?;
+        if let Some(from) = moved_from
+            && self.has(Op::CgroupMove)
+        {
+            let args = [addr, self.kernel.cgroups.addr(from), self.kernel.cgroups.addr(to)];
+            self.call(Op::CgroupMove, Some(slot), &args);
+        }
+        if queued {
+            let flags = enq::RESTORE | enq::MOVE | enq::NOCLOCK;
+            let sticky = if runs { Sticky::Here } else { Sticky::No };
+            self.enqueue_task(slot, flags, sticky)?;
+        }
+        if runs {
+            self.set_next(slot)?;
+            self.kernel.resched_curr(cpu);
+        }
+        self.kernel.run_deferred(self.program.memory(), cpu)?;
+        if let Some(from) = moved_from {
+            let kind = EventKind::CgroupMove { task: id, from: from.id(), to: to.id() };
+            self.kernel.emit(self.kernel.this_cpu, 0, kind);
+        }
+        Ok(())
+    }
+
+    /// The running task moves itself (`echo 0 > cgroup.procs`).
+    pub(crate) fn move_self(&mut self, slot: Slot, to: CgroupRef) -> Step {
+        let insns = self.counted(|machine| machine.move_to_cgroup(&[slot], to).map(|_| ()))?;
+        let ns = self.policy_ns(insns);
+        self.kernel.charge(self.kernel.this_cpu, ns);
+        Ok(())
+    }
+
+    /// The running task sets a weight (`echo 300 > cpu.weight`).
+    pub(crate) fn set_weight_from_task(&mut self, cgroup: CgroupRef, weight: u32) -> Step {
+        let insns = self.counted(|machine| machine.set_cgroup_weight(cgroup, weight))?;
+        let ns = self.policy_ns(insns);
+        self.kernel.charge(self.kernel.this_cpu, ns);
+        Ok(())
+    }
+
+    /// Every living task of a group of the workload moves, from outside the machine and at no cost to it.
+    pub(crate) fn move_group(&mut self, spec: usize, to: CgroupRef) -> Step {
+        let of_group = |slot: &Slot| {
+            let task = self.kernel.task(*slot);
+            let lives = task.scx_state == ScxState::Enabled && !task.exiting;
+            lives && self.actors.spec(task.actor) == spec
+        };
+        let all = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32));
+        let mut slots: Vec<Slot> = all.filter(of_group).collect();
+        slots.sort_unstable_by_key(|slot| self.kernel.task(*slot).pid);
+        self.move_to_cgroup(&slots, to).map(|_| ())
+    }
+
+    /// Writes a task's cgroup where programs see it.
+    pub(crate) fn publish_cgroup(&self, slot: Slot) -> Step {
+        let mem = self.program.memory();
+        let task = self.kernel.task(slot);
+        let tg = self.kernel.cgroups.task_group(task.cgroup);
+        let css_set = self.kernel.cgroups.addr(task.cgroup) + cgroup_field::CSS_SET;
+        mem.store_u64(task.addr + field::SCHED_TASK_GROUP, tg)?;
+        mem.store_u64(task.addr + field::CGROUPS, css_set)
+    }
+}

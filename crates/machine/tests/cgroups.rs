@@ -1,0 +1,235 @@
+//! Cgroups: what the scheduler is told, in which order (`scx_cgroup_init`, `scx_cgroup_can_attach`, `sched_move_task`,
+//! `scx_group_set_weight`, `scx_cgroup_exit` of Linux 6.12), and what it may ask.
+
+mod support;
+
+use fairground_machine::{ExitKind, Machine, RunResult, Setting};
+use fairground_trace::EventKind;
+use fairground_workload::{Op, Workload, parse};
+use support::{MS, free_machine, lines, policy};
+
+/// A tree of five, and groups of tasks by their lines.
+fn tree(tasks: &str) -> Workload {
+    let text = format!(
+        "format = 1\nname = \"tree\"\nduration = \"1s\"\n\
+         [cgroups.web]\nweight = 300\n[cgroups.\"web/front\"]\n[cgroups.\"web/back\"]\nweight = 50\n[cgroups.batch]\n{tasks}"
+    );
+    parse("tree.toml", &text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(cpus: u32, settings: &[Setting], workload: &Workload, until_ns: u64) -> RunResult {
+    let config = free_machine(cpus);
+    let mut machine = Machine::new(&config, &policy("cgroups"), settings, workload)
+        .unwrap_or_else(|e| panic!("{e}"));
+    machine.run_until(until_ns).unwrap_or_else(|e| panic!("{e}"));
+    machine.finish().unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn initial(list: &[(&str, &str)]) -> Vec<Setting> {
+    list.iter().map(|(name, value)| Setting::initial(name, value)).collect()
+}
+
+fn log(result: &RunResult) -> String {
+    result.log.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n")
+}
+
+/// Lines of the log with one of these words in front.
+fn said(result: &RunResult, words: &[&str]) -> Vec<String> {
+    let first = |line: &&str| words.contains(&line.split(' ').next().unwrap_or_default());
+    log(result).lines().filter(first).map(str::to_owned).collect()
+}
+
+const HOG: &str =
+    "[[task]]\nname = \"hog\"\ncgroup = \"web/front\"\nprogram = [{ run = \"forever\" }]\n";
+
+#[test]
+fn the_tree_is_told_from_the_root_and_left_from_the_leaves() {
+    let result = run(1, &[], &tree(HOG), 5 * MS);
+    insta::assert_snapshot!(log(&result));
+    assert_eq!(result.exit.kind, ExitKind::Unregistered);
+}
+
+#[test]
+fn a_running_task_moves_itself() {
+    let w = tree(
+        "[[task]]\nname = \"a\"\ncgroup = \"web/front\"\n\
+         program = [{ run = \"1ms\" }, { cgroup = \"batch\" }, { run = \"1ms\" }, { cgroup = \"batch\" }, { cgroup = \"/\" }]\n",
+    );
+    let result = run(1, &[], &w, 5 * MS);
+    insta::assert_snapshot!(format!("{}\n\n{}", log(&result), lines(&result.trace, 5 * MS)));
+}
+
+#[test]
+fn tasks_move_while_they_run_wait_and_sleep() {
+    let w = tree(
+        "[[task]]\nname = \"hog\"\ncount = 2\ncgroup = \"web\"\nprogram = [{ run = \"forever\" }]\n\
+         [[task]]\nname = \"nap\"\ncgroup = \"batch\"\nprogram = [{ sleep = \"2ms\" }, { run = \"1ms\" }]\n",
+    );
+    let at = |ms, name: &str| Setting::at(ms * MS, name, "web/back");
+    let result = run(1, &[at(1, "task.hog.cgroup"), at(1, "task.nap.cgroup")], &w, 4 * MS);
+    insta::assert_snapshot!(log(&result));
+    let moves = result.trace.events().filter(|e| matches!(e.kind, EventKind::CgroupMove { .. }));
+    assert_eq!(moves.count(), 3);
+}
+
+/// A remote CPU's running task is taken off its queue and put back, and that CPU schedules anew.
+#[test]
+fn a_task_that_runs_on_another_cpu_moves() {
+    let w = tree(
+        "[[task]]\nname = \"hog\"\ncount = 3\ncgroup = \"web\"\nprogram = [{ run = \"forever\" }]\n",
+    );
+    let at = Setting::at(MS + MS / 2, "task.hog.cgroup", "batch");
+    let result = run(2, &[at], &w, 20 * MS);
+    assert_eq!(said(&result, &["move"]).len(), 3, "{}", log(&result));
+    assert_eq!(said(&result, &["cgroup_exit"])[0], "cgroup_exit 65 runnable 3 weight 100");
+}
+
+#[test]
+fn children_begin_where_their_parent_is() {
+    let w = tree(
+        "[[task]]\nname = \"boss\"\ncgroup = \"web\"\nprogram = [{ fork = \"child\" }, { cgroup = \"batch\" }, { fork = \"child\" }, { fork = \"front\" }, \"wait\"]\n\
+         [[task]]\nname = \"child\"\nprogram = [{ run = \"1ms\" }]\n\
+         [[task]]\nname = \"front\"\ncgroup = \"web/front\"\nprogram = [{ run = \"1ms\" }]\n",
+    );
+    let result = run(2, &[], &w, 20 * MS);
+    insta::assert_snapshot!(said(&result, &["init_task"]).join("\n"), @r#"
+    init_task boss in 129 weight 100
+    init_task child in 129 weight 100
+    init_task child in 65 weight 100
+    init_task front in 257 weight 100
+    "#);
+    let cgroups: Vec<&str> = result.trace.tasks()[1..]
+        .iter()
+        .map(|task| result.trace.cgroups()[task.cgroup.expect("known").index()].path.as_str())
+        .collect();
+    assert_eq!(cgroups, ["web", "web", "batch", "web/front"]);
+}
+
+#[test]
+fn weights_change_at_the_start_during_the_run_and_by_a_task() {
+    let w = tree(
+        "[[task]]\nname = \"boss\"\nprogram = [{ run = \"1ms\" }, { weight = { cgroup = \"web/front\", weight = 7 } }, { weight = { cgroup = \"web/front\", weight = 7 } }, { run = \"forever\" }]\n",
+    );
+    let settings = [
+        Setting::initial("cgroup.batch.weight", "10000"),
+        Setting::at(3 * MS, "cgroup.web.weight", "1"),
+    ];
+    let result = run(1, &settings, &w, 5 * MS);
+    let weights = said(&result, &["cgroup_init", "set_weight"]);
+    insta::assert_snapshot!(weights.join("\n"), @r#"
+    cgroup_init 1 level 0 weight 100
+    cgroup_init 65 level 1 weight 10000
+    cgroup_init 129 level 1 weight 300
+    cgroup_init 193 level 2 weight 50
+    cgroup_init 257 level 2 weight 100
+    set_weight 257 100 -> 7
+    set_weight 129 300 -> 1
+    "#);
+    assert_eq!(result.trace.cgroups()[1].weight, Some(10_000), "the trace has it from the start");
+    let changes: Vec<(u64, u32, u32)> = result
+        .trace
+        .events()
+        .filter_map(|e| match e.kind {
+            EventKind::CgroupWeight { cgroup, weight } => Some((e.time_ns, cgroup.0, weight)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(changes, [(MS, 4, 7), (3 * MS, 2, 1)]);
+}
+
+#[test]
+fn a_refused_move_is_cancelled_for_those_that_were_ready() {
+    let w = tree(
+        "[[task]]\nname = \"hog\"\ncount = 3\ncgroup = \"web\"\nprogram = [{ run = \"forever\" }]\n",
+    );
+    let mut settings = initial(&[("fault", "REFUSE_SECOND")]);
+    settings.push(Setting::at(MS, "task.hog.cgroup", "batch"));
+    let result = run(1, &settings, &w, 5 * MS);
+    let told = said(&result, &["prep_move", "cancel_move", "move"]);
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    prep_move hog/0 129 -> 65
+    prep_move hog/1 129 -> 65
+    cancel_move hog/0 129 -> 65
+    "#);
+    assert_eq!(result.counters.cgroup_moves_refused, 1);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "the scheduler may refuse");
+    assert!(!result.trace.events().any(|e| matches!(e.kind, EventKind::CgroupMove { .. })));
+}
+
+#[test]
+fn storage_lives_until_it_is_deleted() {
+    let result = run(1, &initial(&[("forget", "on")]), &tree(HOG), 5 * MS);
+    insta::assert_snapshot!(said(&result, &["cgroup_exit", "deleted"]).join("\n"), @r#"
+    cgroup_exit 65 runnable 0 weight 100
+    deleted 0, again -2, new weight 0
+    cgroup_exit 193 runnable 0 weight 50
+    deleted 0, again -2, new weight 0
+    cgroup_exit 257 runnable 1 weight 100
+    deleted 0, again -2, new weight 0
+    cgroup_exit 129 runnable 0 weight 300
+    deleted 0, again -2, new weight 0
+    cgroup_exit 1 runnable 0 weight 100
+    deleted 0, again -2, new weight 0
+    "#);
+}
+
+#[test]
+fn who_may_ask_for_a_cgroup() {
+    let w = tree(
+        "[[task]]\nname = \"hog\"\ncount = 2\ncgroup = \"web\"\nprogram = [{ run = \"1ms\" }, { cgroup = \"batch\" }, { run = \"forever\" }]\n",
+    );
+    for (fault, message) in [
+        ("ASK_IN_DISPATCH", "called on a task not being operated on"),
+        ("ASK_OTHER", "called on a task not being operated on"),
+        ("ASK_IN_MOVE", "kfunc with mask 0x1f called from an operation only allowing 0x0"),
+        ("BAD_ERRNO", "ops.cgroup_prep_move() returned an invalid errno 5"),
+        ("FAIL_INIT", "ops.cgroup_init() failed (-12)"),
+    ] {
+        let result = run(1, &initial(&[("fault", fault)]), &w, 50 * MS);
+        assert_eq!(result.exit.kind, ExitKind::Error, "{fault}");
+        assert_eq!(result.exit.message, message, "{fault}");
+    }
+    let result = run(1, &initial(&[("fault", "WILD_ANCESTOR")]), &w, 50 * MS);
+    assert_eq!(result.exit.kind, ExitKind::Unregistered, "a level that is not there is NULL");
+}
+
+#[test]
+fn a_task_is_under_its_cgroup_and_those_above() {
+    let w = tree(HOG);
+    for (id, there) in [(1, true), (65, false), (129, true), (193, false), (257, true)] {
+        let config = free_machine(1);
+        let settings = initial(&[("under_id", &id.to_string())]);
+        let mut machine = Machine::new(&config, &policy("cgroups"), &settings, &w).expect("loads");
+        machine.run_until(5 * MS).expect("runs");
+        assert_eq!(machine.variable_field("under", 0, 8).expect("there") > 0, there, "{id}");
+    }
+}
+
+#[test]
+fn settings_that_name_nothing_are_refused() {
+    let w = tree(HOG);
+    let mut answers = String::new();
+    for (name, value) in [
+        ("cgroup.wb.weight", "5"),
+        ("cgroup.web.weight", "0"),
+        ("cgroup.web.weight", "heavy"),
+        ("cgroup./.weight", "5"),
+        ("cgroup.web.shares", "5"),
+        ("task.hogs.cgroup", "web"),
+        ("task.hog.cgroup", "web/fornt"),
+    ] {
+        let settings = initial(&[(name, value)]);
+        let error = Machine::new(&free_machine(1), &policy("cgroups"), &settings, &w).unwrap_err();
+        answers += &format!("{error}\n");
+    }
+    let mut plain = w.clone();
+    plain.cgroups.clear();
+    plain.tasks[0].cgroup = None;
+    let settings = initial(&[("cgroup.web.weight", "5")]);
+    let error = Machine::new(&free_machine(1), &policy("cgroups"), &settings, &plain).unwrap_err();
+    answers += &format!("{error}\n");
+    plain.tasks[0].program = vec![Op::SetCgroup(3)];
+    let error = Machine::new(&free_machine(1), &policy("cgroups"), &[], &plain).unwrap_err();
+    answers += &format!("{error}\n");
+    insta::assert_snapshot!(answers);
+}

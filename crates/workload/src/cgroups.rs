@@ -1,0 +1,208 @@
+//! The tree of control groups: from paths to a checked list, and lists put together.
+
+use std::collections::BTreeMap;
+
+use crate::limits::{
+    CGROUP_DEPTH_MAX, CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX, CGROUPS_MAX, NAME_CHARS_MAX,
+};
+use crate::model::{Cgroup, CgroupId, Op, Program, TaskSpec, Workload};
+
+/// The path of the root.
+pub(crate) const ROOT: &str = "/";
+
+/// What is wrong with the path of a cgroup below the root, and what would be right.
+pub(crate) fn path_problem(path: &str) -> Option<(String, &'static str)> {
+    const FORM: &str = "write names parted by `/`, as in \"web\" or \"web/front\"";
+    if path == ROOT {
+        return Some(("the root `/` is there without being declared".into(), "remove it"));
+    }
+    if path.starts_with('/') || path.ends_with('/') || path.contains("//") || path.is_empty() {
+        return Some((format!("`{path}` is no path of a cgroup: a name in it is empty"), FORM));
+    }
+    let names: Vec<&str> = path.split('/').collect();
+    if names.len() > CGROUP_DEPTH_MAX {
+        let message = format!(
+            "`{path}` is {} levels deep, more than CGROUP_DEPTH_MAX, {CGROUP_DEPTH_MAX}",
+            names.len()
+        );
+        return Some((message, "nest the cgroups less deeply"));
+    }
+    for name in names {
+        if name == "." || name == ".." {
+            return Some((format!("`{path}`: a cgroup cannot be called `{name}`"), FORM));
+        }
+        if name.chars().count() > NAME_CHARS_MAX {
+            let message =
+                format!("`{path}`: a name longer than NAME_CHARS_MAX, {NAME_CHARS_MAX} characters");
+            return Some((message, "write a shorter name"));
+        }
+        if name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '=') {
+            let message = format!("{path:?}: a blank, `=` or a control character in a name");
+            return Some((message, "use letters, digits, `.`, `-` and `_`"));
+        }
+    }
+    None
+}
+
+/// What is wrong with a weight.
+pub(crate) fn weight_problem(weight: u32) -> Option<(String, &'static str)> {
+    (weight == 0 || weight > CGROUP_WEIGHT_MAX)
+        .then(|| (format!("the weight {weight} is out of range"), "write a weight from 1 to 10000"))
+}
+
+/// The path of the group above.
+fn parent_path(path: &str) -> &str {
+    path.rsplit_once('/').map_or(ROOT, |(parent, _)| parent)
+}
+
+/// The list of cgroups with these paths and weights (each path once and sound), with the groups above them that nobody
+/// declared, at the default weight: parents first, siblings by name, the root in front. Empty when there are none.
+pub(crate) fn tree(declared: BTreeMap<String, u32>) -> Vec<Cgroup> {
+    let mut all = declared.clone();
+    for path in declared.keys() {
+        let mut above = parent_path(path);
+        while above != ROOT {
+            all.entry(above.to_owned()).or_insert(CGROUP_WEIGHT_DEFAULT);
+            above = parent_path(above);
+        }
+    }
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let mut all: Vec<(String, u32)> = all.into_iter().collect();
+    all.sort_by(|(a, _), (b, _)| a.split('/').cmp(b.split('/')));
+    let root = Cgroup { path: ROOT.to_owned(), parent: None, weight: CGROUP_WEIGHT_DEFAULT };
+    let mut list = vec![root];
+    for (path, weight) in all {
+        let parent = find(&list, parent_path(&path));
+        list.push(Cgroup { path, parent, weight });
+    }
+    list
+}
+
+/// The cgroup of a path; one `/` in front may be written or not.
+pub(crate) fn find(list: &[Cgroup], path: &str) -> Option<CgroupId> {
+    let plain = path.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
+    list.iter().position(|cgroup| cgroup.path == plain)
+}
+
+impl Workload {
+    /// The cgroup of a path (`"/"` is the root), if the workload declares it.
+    pub fn cgroup(&self, path: &str) -> Option<CgroupId> {
+        find(&self.cgroups, path)
+    }
+}
+
+/// What is wrong with the list as a whole: with a cgroup, or with how many there are.
+pub(crate) fn list_problems(list: &[Cgroup]) -> Vec<(CgroupId, String, &'static str)> {
+    let mut problems = Vec::new();
+    if list.len() > CGROUPS_MAX {
+        let message = format!("{} cgroups, more than CGROUPS_MAX, {CGROUPS_MAX}", list.len());
+        problems.push((0, message, "share them between tasks"));
+        return problems;
+    }
+    for (index, cgroup) in list.iter().enumerate() {
+        if index == 0 {
+            if cgroup.path != ROOT || cgroup.parent.is_some() {
+                let message = format!("the first cgroup is `{}`, not the root", cgroup.path);
+                problems.push((0, message, "begin the list with `/`, which has no parent"));
+            }
+            continue;
+        }
+        if let Some((message, help)) = path_problem(&cgroup.path) {
+            problems.push((index, message, help));
+            continue;
+        }
+        if let Some((message, help)) = weight_problem(cgroup.weight) {
+            problems.push((index, format!("cgroup `{}`: {message}", cgroup.path), help));
+        }
+        let above = find(&list[..index], parent_path(&cgroup.path));
+        if above.is_none() || above != cgroup.parent {
+            let message = format!("the cgroup `{}` does not follow its parent", cgroup.path);
+            problems.push((index, message, "put each cgroup behind the one above it"));
+        }
+        if list[..index].iter().any(|other| other.path == cgroup.path) {
+            let message = format!("a second cgroup has the path `{}`", cgroup.path);
+            problems.push((index, message, "declare each once"));
+        }
+    }
+    problems
+}
+
+/// Puts the cgroups of a part beside those of a whole. A top-level name that both have is another one in the part.
+pub(crate) fn join(into: &mut Workload, part: &mut Workload) {
+    if part.cgroups.is_empty() {
+        return;
+    }
+    let mut all: BTreeMap<String, u32> = BTreeMap::new();
+    let below_root = |list: &[Cgroup]| list.iter().skip(1).cloned().collect::<Vec<_>>();
+    all.extend(below_root(&into.cgroups).into_iter().map(|c| (c.path, c.weight)));
+    let taken: Vec<String> = all.keys().map(|path| top(path).to_owned()).collect();
+    let mut part_paths = vec![ROOT.to_owned()];
+    for cgroup in below_root(&part.cgroups) {
+        let name = top(&cgroup.path);
+        let new = super::library::free_name(taken.iter(), name.to_owned());
+        let path = format!("{new}{}", &cgroup.path[name.len()..]);
+        all.insert(path.clone(), cgroup.weight);
+        part_paths.push(path);
+    }
+    let into_paths: Vec<String> = into.cgroups.iter().map(|c| c.path.clone()).collect();
+    let list = tree(all);
+    for (tasks, paths) in [(&mut into.tasks, into_paths), (&mut part.tasks, part_paths)] {
+        let map: Vec<CgroupId> = paths.iter().map(|path| find(&list, path).unwrap_or(0)).collect();
+        tasks.iter_mut().for_each(|task| renumber_task(task, &map));
+    }
+    into.cgroups = list;
+    part.cgroups = Vec::new();
+}
+
+fn top(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(top, _)| top)
+}
+
+fn renumber_task(task: &mut TaskSpec, map: &[CgroupId]) {
+    if let Some(cgroup) = &mut task.cgroup {
+        *cgroup = map[*cgroup];
+    }
+    renumber(&mut task.program, map);
+    renumber(&mut task.on_signal, map);
+}
+
+fn renumber(program: &mut Program, map: &[CgroupId]) {
+    for op in program {
+        match op {
+            Op::SetCgroup(cgroup) | Op::SetCgroupWeight(cgroup, _) => *cgroup = map[*cgroup],
+            Op::Loop(_, body) => renumber(body, map),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(list: &[Cgroup]) -> Vec<(&str, Option<CgroupId>)> {
+        list.iter().map(|c| (c.path.as_str(), c.parent)).collect()
+    }
+
+    #[test]
+    fn parents_come_first_and_siblings_by_name() {
+        let declared = ["web/front", "web-2", "a/b/c"].map(|path| (path.to_owned(), 7));
+        let list = tree(BTreeMap::from(declared));
+        let expected = [
+            ("/", None),
+            ("a", Some(0)),
+            ("a/b", Some(1)),
+            ("a/b/c", Some(2)),
+            ("web", Some(0)),
+            ("web/front", Some(4)),
+            ("web-2", Some(0)),
+        ];
+        assert_eq!(paths(&list), expected);
+        assert_eq!((list[1].weight, list[3].weight), (100, 7));
+        assert!(list_problems(&list).is_empty());
+        assert_eq!(find(&list, "/web"), find(&list, "web"));
+        assert!(tree(BTreeMap::new()).is_empty());
+    }
+}
