@@ -25,6 +25,8 @@ pub struct RingReport {
     pub rounds: u64,
     /// Switches between the first and the last mark of a round, on all CPUs.
     pub switches: u64,
+    /// Wake-ups in that time.
+    pub wakeups: u64,
 }
 
 /// The metrics of a ring.
@@ -34,6 +36,9 @@ pub const RING_PROGRAM: &[Metric<RingReport>] = &[
     ring_metric("ring_overhead", Unit::Us, |r| Some(Value::Float(r.overhead_ns as f64 / 1e3))),
     ring_metric("ring_switches", Unit::Count, |r| {
         Some(Value::Float(r.switches as f64 / r.rounds as f64))
+    }),
+    ring_metric("ring_wakeups", Unit::Count, |r| {
+        Some(Value::Float(r.wakeups as f64 / r.rounds as f64))
     }),
 ];
 
@@ -58,16 +63,17 @@ impl RingReport {
         let (overhead_label, round_label) =
             (format!("{OVERHEAD}{members}"), format!("{ROUND}{members}"));
         let (mut alone, mut rounds) = (Passes::default(), Passes::default());
-        let (mut switches, mut switches_at_last) = (0, 0);
+        let (mut switches, mut wakeups, mut at_last) = (0, 0, (0, 0));
         for event in trace.events() {
             match event.kind {
                 EventKind::Switch { .. } if rounds.last_ns.is_some() => switches += 1,
+                EventKind::Wakeup { .. } if rounds.last_ns.is_some() => wakeups += 1,
                 EventKind::Mark { label, .. } if trace.label(label) == overhead_label => {
                     alone.mark(event.time_ns);
                 }
                 EventKind::Mark { label, .. } if trace.label(label) == round_label => {
                     rounds.mark(event.time_ns);
-                    switches_at_last = switches;
+                    at_last = (switches, wakeups);
                 }
                 _ => {}
             }
@@ -77,7 +83,8 @@ impl RingReport {
             overhead_ns: alone.middle()?,
             round_ns: rounds.middle()?,
             rounds: rounds.times_ns.len() as u64,
-            switches: switches_at_last,
+            switches: at_last.0,
+            wakeups: at_last.1,
         })
         .filter(|report| report.members > 0)
     }
@@ -131,11 +138,12 @@ mod tests {
         for (value, ns) in [50, 1_700, 1_600, 7_000, 1_600, 1_600].into_iter().enumerate() {
             push(&mut trace, ns / 2, switch(parent, child));
             push(&mut trace, ns / 2, switch(child, parent));
+            push(&mut trace, 0, EventKind::Wakeup { task: child, target_cpu: 0 });
             push(&mut trace, 0, mark(round, value as u64));
         }
         let report = RingReport::of(&trace).expect("a ring");
         assert_eq!((report.members, report.overhead_ns, report.round_ns), (2, 400, 1_600));
-        assert_eq!((report.rounds, report.switches), (5, 10));
+        assert_eq!((report.rounds, report.switches, report.wakeups), (5, 10, 5));
         assert!((report.switch_us() - 0.6).abs() < 1e-9);
         assert_eq!(RingReport::of(&Trace::new(1)), None);
     }

@@ -70,9 +70,12 @@ impl Column {
 
     /// The column's unit behind its name, for people.
     pub(crate) fn heading(&self) -> String {
-        let name = crate::cell::printable(&self.name).replace('_', " ");
+        let printable = crate::cell::printable(&self.name);
+        let name = printable.replace('_', " ");
         match &self.unit {
-            Unit::None | Unit::Mixed => name,
+            Unit::None => name,
+            // The name of a run or of a scheduler, as somebody typed it.
+            Unit::Mixed => printable,
             Unit::Duration(unit) => format!("{name} {}", unit.symbol()),
             Unit::Percent => format!("{name} %"),
             Unit::Other(unit) => format!("{name} {unit}"),
