@@ -163,6 +163,7 @@ static __always_inline void balance_run(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
 
+    b->idle_pass = false;
     if (b->push_to)
         push_one(cpu);
     if (b->kicked) {
@@ -225,11 +226,9 @@ static __noinline u32 newidle_levels(u32 cpu)
 static __always_inline bool newidle_balance(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
-    bool woken = b->idle_pass;
     u32 moved = 0;
 
-    b->idle_pass = false;
-    if (nr_cpus < 2 || woken)
+    if (nr_cpus < 2 || b->idle_pass)
         return false;
     if (anybody_overloaded())
         moved = newidle_levels(cpu);

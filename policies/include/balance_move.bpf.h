@@ -6,7 +6,8 @@
  * is passed over when
  *     it is too heavy:     weight / 2 > what is left to move + FUZZ (2.6.22: weight > what is left), unless the scheduler
  *                          prefers it (balance_prefers: it would be the best on this CPU);
- *     it may not run here: when that goes for all, the balance is repeated without that CPU;
+ *     it may not run here: when that goes for all that are light enough, the balance is repeated without that CPU, and
+ *                          the interval may grow to 512 ms (in the kernel, too, all tasks too heavy count as all pinned);
  *     it is cache-hot:     it ran less than sched_migration_cost_ns ago, and balancing has not failed cache_nice_tries
  *                          times before.
  * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false, so a

@@ -10,6 +10,7 @@
 
 pub mod callbacks;
 pub mod cfs2623;
+pub mod fixture;
 pub mod o1;
 pub mod rfs;
 pub mod sd;
@@ -64,6 +65,12 @@ pub fn bench(scheduler: &'static str) -> Bench {
 impl Bench {
     pub fn cpus(mut self, cpus: u32) -> Bench {
         self.config.topology = fairground_machine::Topology::flat(cpus);
+        self
+    }
+
+    /// Sockets × cores × threads (`2x4x2`, `8x1x1,nodes=1`).
+    pub fn topology(mut self, text: &str) -> Bench {
+        self.config.topology = text.parse().expect("a topology");
         self
     }
 

@@ -1,0 +1,240 @@
+//! The laws of the load balancer, on the compiled `cfs` in the simulated machine. Their numbers are those of the worked
+//! example in `docs/balancing.md`.
+
+mod rig;
+
+use fairground_trace::EventKind;
+use rig::{Bench, MS, Run, US, bench};
+
+/// The rules of 2.6.23-rc1 (FUZZ 32), or with the patch of July 2007 (FUZZ 512), on the scheduler of 2.6.24.
+fn rc1(fuzz: u64) -> Bench {
+    bench("cfs@2.6.24")
+        .hz(1000)
+        .set("sched_load_scale_fuzz", fuzz)
+        .set("rule_small_imbalance", "SMALL_HALF_LPT_FUZZ")
+        .set("rule_small_no_gain_moves", false)
+        .set("rule_group_imb", "GROUP_IMB_NEVER")
+        .set("rule_hot", false)
+        .set("rule_load_rounds_up", false)
+        .set("rule_domains", "DOMAINS_2_6_23")
+        .set("rule_wake", "WAKE_AFFINE")
+}
+
+/// The rules of 2.6.22 on the same scheduler; loads are 1024 a task in place of 128, and all rules are ratios.
+fn rules_22() -> Bench {
+    rc1(0)
+        .set("rule_small_imbalance", "SMALL_LPT")
+        .set("rule_skip", "SKIP_WEIGHT")
+        .set("rule_load_rounds_up", true)
+        .set("rule_domains", "DOMAINS_2_6_22")
+}
+
+/// The CPU shares of the tasks of `spec` from 1 s to 61 s, %, largest first. Law 13: together they are all CPUs.
+fn shares(bench: Bench, cpus: u32, spec: &str) -> Vec<f64> {
+    let mut run = bench.cpus(cpus).run(spec);
+    run.until(61_000 * MS);
+    let time = run.cpu_time(1_000 * MS, 61_000 * MS);
+    let mut shares: Vec<f64> = time.values().map(|ns| *ns as f64 / 60e9 * 100.0).collect();
+    shares.sort_by(|a, b| b.total_cmp(a));
+    let sum: f64 = shares.iter().sum();
+    assert!((sum - f64::from(cpus) * 100.0).abs() < 0.01, "law 13: {sum} % of {cpus} CPUs");
+    shares
+}
+
+/// The lines that the scheduler printed: time, CPU, text.
+fn lines(run: &Run) -> Vec<(u64, u32, String)> {
+    let trace = run.machine.trace();
+    let print = |event: fairground_trace::Event| match event.kind {
+        EventKind::Print { label } => {
+            Some((event.time_ns, u32::from(event.cpu), trace.label(label).to_owned()))
+        }
+        _ => None,
+    };
+    trace.events().filter_map(print).collect()
+}
+
+/// `interval_ms` of a CPU's domain on a machine of one level (MC): see struct balance_cpu.
+fn interval_ms(run: &Run, cpu: u64) -> u64 {
+    let all = run.machine.variable("balance_cpus").expect("the scheduler balances").len() as u64;
+    let domains = 5 * 8;
+    let mc = domains + 16;
+    run.machine.variable_field("balance_cpus", cpu * (all / 1024) + mc + 8, 4).expect("a field")
+}
+
+fn within(shares: &[f64], low: f64, high: f64) {
+    assert!(shares.iter().all(|s| (low..=high).contains(s)), "{shares:.1?} not in {low}…{high}");
+}
+
+/// Law 5, first half: 10 hogs on 8 CPUs freeze at 6 × 100 % and 4 × 50 % under 2.6.22 and 2.6.23-rc1.
+#[test]
+fn law_05_ten_hogs_on_eight_cpus_freeze() {
+    for (name, bench) in [("2.6.22", rules_22()), ("2.6.23-rc1", rc1(32))] {
+        let shares = shares(bench, 8, "hogs:10");
+        assert!(shares[..6].iter().all(|s| *s >= 95.0), "{name}: {shares:.1?}");
+        assert!(shares[6..].iter().all(|s| *s <= 55.0), "{name}: {shares:.1?}");
+    }
+}
+
+/// Law 5, second half: with FUZZ = SCALE >> 1 each gets near 80 %; so it does under 2.6.24 and 2.6.27.
+#[test]
+fn law_05_ten_hogs_on_eight_cpus_share() {
+    for bench in [rc1(512), bench("cfs@2.6.24").hz(1000), bench("cfs@2.6.27-sle11").hz(1000)] {
+        let shares = shares(bench, 8, "hogs:10");
+        within(&shares, 70.0, 90.0);
+        let mean = shares.iter().sum::<f64>() / 10.0;
+        assert!((mean - 80.0).abs() <= 0.5, "{mean}");
+    }
+}
+
+/// Law 6: 3 hogs on 2 CPUs are stuck at 100, 50, 50 under 2.6.22 and share from 2.6.23-rc1 on.
+#[test]
+fn law_06_three_hogs_on_two_cpus() {
+    let stuck = shares(rules_22(), 2, "hogs:3");
+    assert!(stuck[0] >= 99.0 && stuck[1] <= 51.0, "{stuck:.1?}");
+    for bench in [rc1(32), bench("cfs@2.6.24").hz(1000), bench("cfs@2.6.27-sle11").hz(1000)] {
+        within(&shares(bench, 2, "hogs:3"), 60.0, 73.0);
+    }
+}
+
+/// Law 7: no CPU is idle while another has two tasks for longer than the idle interval of 4 ms, the tries of cache-hot tasks
+/// and of active balancing (4 in all, with intervals of 1 ms after a failure), and two ticks.
+#[test]
+fn law_07_work_is_conserved() {
+    // A CPU per socket: at that level nothing looks for an idle CPU at a wake-up.
+    let mut run = bench("cfs@2.6.24").topology("4x1x1,nodes=1").hz(1000).run_toml(
+        r#"
+        format = 1
+        name = "comings and goings"
+        duration = "3s"
+        [[task]]
+        name = "w"
+        count = 7
+        program = [{ loop = [{ run = "1ms..30ms" }, { sleep = "1ms..20ms" }] }]
+        "#,
+    );
+    let (mut since, mut longest, mut seen) = (None, 0, 0);
+    run.step_ns = 100 * US;
+    run.watch(3_000 * MS, |run| {
+        let nr =
+            |cpu: u64| run.machine.variable_field("nr_running", cpu * 4, 4).expect("it counts");
+        let counts = [nr(0), nr(1), nr(2), nr(3)];
+        let wasted = counts.contains(&0) && counts.iter().any(|n| *n > 1);
+        let now = run.machine.now_ns();
+        if !wasted {
+            since = None;
+            return;
+        }
+        seen += 1;
+        longest = longest.max(now - *since.get_or_insert(now));
+    });
+    assert!(seen > 10, "the case did come up");
+    assert!(longest <= 10 * MS, "{longest} ns");
+}
+
+/// Law 8: a busy CPU looks at most every 64 ms, and at least every 256 ms while all is balanced.
+#[test]
+fn law_08_intervals_of_a_busy_cpu() {
+    let mut run = rc1(32).cpus(8).set("trace_balance", true).run("hogs:10");
+    run.until(10_000 * MS);
+    let mut last = [None; 8];
+    let (mut shortest, mut longest) = (u64::MAX, 0);
+    for (time, cpu, text) in lines(&run) {
+        if time < 500 * MS || text.contains("moved") {
+            continue;
+        }
+        if let Some(before) = last[cpu as usize].replace(time) {
+            shortest = shortest.min(time - before);
+            longest = longest.max(time - before);
+        }
+    }
+    assert!(last.iter().all(Option::is_some), "every CPU looks");
+    assert!(shortest >= 64 * MS && longest <= 257 * MS, "{shortest} to {longest} ns");
+    assert_eq!(interval_ms(&run, 3), 4, "balanced for long");
+}
+
+/// Law 9: pinned tasks never move, and whoever would take them looks more and more rarely: every 512 ms at last.
+#[test]
+fn law_09_pinned_tasks_stay() {
+    let mut run = bench("cfs@2.6.24").cpus(2).hz(1000).run_toml(
+        r#"
+        format = 1
+        name = "pinned tasks"
+        duration = "10s"
+        [[task]]
+        name = "pinned"
+        count = 3
+        cpus = "0"
+        program = [{ run = "forever" }]
+        [[task]]
+        name = "free"
+        cpus = "1"
+        program = [{ run = "forever" }]
+        "#,
+    );
+    run.until(10_000 * MS);
+    let pinned = run.named("pinned");
+    let moved = run.events().into_iter().any(
+        |e| matches!(e.kind, EventKind::Migrate { task, to_cpu, .. } if pinned.contains(&task) && to_cpu != 0),
+    );
+    assert!(!moved);
+    assert_eq!(interval_ms(&run, 1), 512);
+}
+
+/// Law 10: 8 hogs on 8 CPUs are placed once and for all.
+#[test]
+fn law_10_as_many_hogs_as_cpus_do_not_move() {
+    for set in ["cfs@2.6.24", "cfs@2.6.27-sle11", "cfs@6.1"] {
+        let mut run = bench(set).cpus(8).hz(1000).run("hogs:8");
+        run.until(20_000 * MS);
+        let moves = run
+            .events()
+            .into_iter()
+            .filter(|e| e.time_ns > 100 * MS && matches!(e.kind, EventKind::Migrate { .. }));
+        assert_eq!(moves.count(), 0, "{set}");
+    }
+}
+
+/// Law 12: active balancing comes with the 4th failure in a row (cache_nice_tries 1, + 2, exceeded). On a machine of three
+/// cores of two threads, core 0 runs two tasks, one on each thread, and core 1 is idle: that is an imbalance, and there is no
+/// waiting task that could be moved. (Two pinned tasks on core 2 keep the balancers awake.)
+#[test]
+fn law_12_active_balance_after_four_failures() {
+    let mut run =
+        bench("cfs@2.6.24").topology("1x3x2").hz(1000).set("trace_balance", true).run_toml(
+            r#"
+        format = 1
+        name = "threads of a core"
+        duration = "1s"
+        [[task]]
+        name = "a"
+        cpus = "0"
+        program = [{ run = "forever" }]
+        [[task]]
+        name = "b"
+        cpus = "1"
+        program = [{ run = "forever" }]
+        [[task]]
+        name = "pinned"
+        count = 2
+        cpus = "4"
+        program = [{ run = "forever" }]
+        "#,
+        );
+    run.until(1_000 * MS);
+    let on_core_0 = |text: &str| text.contains("busiest 0") || text.contains("busiest 1 ");
+    let mut failures = 0;
+    let mut between = Vec::new();
+    for (_, cpu, text) in lines(&run) {
+        if cpu != 2 || !text.contains("level 1") || !on_core_0(&text) {
+            continue;
+        }
+        if text.starts_with("balance small-difference") {
+            failures += 1;
+        } else if text.starts_with("balance active") {
+            between.push(std::mem::take(&mut failures));
+        }
+    }
+    // Afterwards the counter stands at cache_nice_tries + 1: the next comes with the second failure.
+    assert!(between.len() > 3, "{between:?}");
+    assert_eq!(between[..3], [4, 2, 2]);
+}
