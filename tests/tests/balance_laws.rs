@@ -46,7 +46,7 @@ fn lines(run: &Run) -> Vec<(u64, u32, String)> {
     let trace = run.machine.trace();
     let print = |event: fairground_trace::Event| match event.kind {
         EventKind::Print { label } => {
-            Some((event.time_ns, u32::from(event.cpu), trace.label(label).to_owned()))
+            Some((event.time_ns, event.cpu, trace.label(label).to_owned()))
         }
         _ => None,
     };
