@@ -52,6 +52,10 @@ pub struct Figures {
     pub wakeups: u64,
     /// Ticks that arrived while the task was running.
     pub ticks: u64,
+    /// Marks that the task left.
+    pub marks: u64,
+    /// Of a group: what each of its tasks got, in no order. Empty for a task.
+    pub members: Vec<Member>,
     /// Uninterrupted stretches on a CPU, from switch-in to switch-out.
     pub slices: Samples,
     /// Waits, whatever began them, to switch-in.
@@ -60,7 +64,41 @@ pub struct Figures {
     pub wakeup_latency: Samples,
 }
 
+/// One task of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// [`Figures::run_ns`].
+    pub run_ns: u64,
+    /// [`Figures::marks`].
+    pub marks: u64,
+}
+
 impl Figures {
+    /// CPU time of the `most` tasks of a group that got most, in % of the group's. `None` for a task by itself, for a group
+    /// that has no more than so many, and for one that did not run.
+    pub fn top_share_percent(&self, most: usize) -> Option<f64> {
+        if self.members.len() <= most {
+            return None;
+        }
+        let mut runs: Vec<u64> = self.members.iter().map(|member| member.run_ns).collect();
+        runs.sort_unstable_by(|a, b| b.cmp(a));
+        let top: f64 = runs.iter().take(most).map(|ns| *ns as f64).sum();
+        percent(top, runs.iter().map(|ns| *ns as f64).sum())
+    }
+
+    /// Coefficient of variation over the tasks of a group: standard deviation / mean, %. `None` for fewer than two tasks, and
+    /// when all of them have 0.
+    pub fn variation_percent(&self, of: fn(&Member) -> u64) -> Option<f64> {
+        if self.members.len() < 2 {
+            return None;
+        }
+        let count = self.members.len() as f64;
+        let mean = self.members.iter().map(|member| of(member) as f64).sum::<f64>() / count;
+        let square = |member: &Member| (of(member) as f64 - mean).powi(2);
+        let variance = self.members.iter().map(square).sum::<f64>() / count;
+        percent(variance.sqrt(), mean)
+    }
+
     /// CPU time in % of one CPU over the window. `None` for an empty window.
     pub fn cpu_share_percent(&self) -> Option<f64> {
         percent(self.run_ns as f64, self.window_ns as f64)
@@ -116,6 +154,7 @@ impl Figures {
     /// [`Figures::merge`], before the samples of many tasks are sorted once.
     pub(crate) fn absorb(&mut self, other: &Figures) {
         let first = self.tasks == 0;
+        self.absorb_members(other);
         self.window_ns = self.window_ns.max(other.window_ns);
         self.cpus = self.cpus.max(other.cpus);
         for (sum, ns) in [
@@ -142,12 +181,27 @@ impl Figures {
         self.cpu_changes += other.cpu_changes;
         self.wakeups += other.wakeups;
         self.ticks += other.ticks;
+        self.marks += other.marks;
         self.slices.absorb(&other.slices);
         self.waits.absorb(&other.waits);
         self.wakeup_latency.absorb(&other.wakeup_latency);
     }
 
+    /// Before the sums: a group of one task has no members yet.
+    fn absorb_members(&mut self, other: &Figures) {
+        let own = |figures: &Figures| Member { run_ns: figures.run_ns, marks: figures.marks };
+        if self.tasks == 1 && self.members.is_empty() {
+            self.members.push(own(self));
+        }
+        if other.members.is_empty() {
+            self.members.push(own(other));
+        } else {
+            self.members.extend(&other.members);
+        }
+    }
+
     pub(crate) fn sort(&mut self) {
+        self.members.sort_unstable();
         self.slices.sort();
         self.waits.sort();
         self.wakeup_latency.sort();

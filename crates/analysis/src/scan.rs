@@ -230,9 +230,10 @@ impl<'t> Scan<'t> {
             EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
             EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
-            EventKind::CgroupMove { .. }
-            | EventKind::CgroupWeight { .. }
-            | EventKind::Mark { .. } => {}
+            EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. } => {}
+            EventKind::Mark { task, .. } => {
+                self.tasks[task.index()].figures.marks += u64::from(self.counting);
+            }
         }
     }
 

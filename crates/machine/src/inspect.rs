@@ -47,7 +47,8 @@ impl Machine {
         self.program.memory().load_u64(at.checked_add(word as u64 * 8)?).ok()
     }
 
-    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler into a state that a workload does not reach.
+    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler into a
+    /// state that a workload does not reach.
     /// False: there is no such place.
     pub fn set_task_storage(&mut self, map: &str, id: TaskId, offset: u64, bytes: &[u8]) -> bool {
         let image = self.program.image();

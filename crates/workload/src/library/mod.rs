@@ -1,6 +1,7 @@
 //! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
 
 mod load;
+mod phases;
 mod ring;
 mod slice;
 mod spec;
@@ -49,7 +50,9 @@ pub const COMMON_PARAMETERS: &[Parameter] =
 
 const ENTRIES: &[Entry] = &[
     load::BENCH_LOAD,
+    phases::FAIRTEST,
     load::HOGS,
+    phases::MASSIVE_INTR,
     load::MIX,
     ring::LAT_CTX,
     slice::SLICE,

@@ -1,0 +1,106 @@
+//! Programs that compute and sleep in turn, as the fairness tests of 2007 do: `massive_intr` and `fairtest`.
+
+use super::spec::Call;
+use super::{COUNT_MAX, Entry, Parameter, group, independent};
+use crate::model::{Duration, Op, Queue, TaskSpec, Timer, Workload};
+
+/// Satoru Takeuchi's test of March 2007. N processes wait for a signal; then each computes for 8 ms, sleeps for 1 ms and counts,
+/// over and over, until the time is up. The mark `round` is the counting.
+pub(super) const MASSIVE_INTR: Entry = Entry {
+    name: "massive_intr",
+    arguments: "N",
+    summary: "the fairness test of 2007: N processes that compute 8 ms, sleep 1 ms, and count the rounds",
+    parameters: &[
+        Parameter { name: "run", default: "8ms", help: "what a process computes in a round" },
+        Parameter { name: "sleep", default: "1ms", help: "its sleep in a round" },
+        Parameter { name: "nice", default: "0", help: "their nice value, -20 to 19" },
+        Parameter {
+            name: "start",
+            default: "100ms",
+            help: "how long the parent waits after the last fork before it lets them go",
+        },
+    ],
+    build: massive_intr,
+};
+
+/// M. Galbraith's kind of test: pairs of a hog and a task that wants so much CPU time per period.
+pub(super) const FAIRTEST: Entry = Entry {
+    name: "fairtest",
+    arguments: "N",
+    summary: "N pairs of a hog and a task that wants a part of each period; who gets more than is fair?",
+    parameters: &[
+        Parameter { name: "period", default: "20ms", help: "how often the other task starts anew" },
+        Parameter { name: "demand", default: "8ms", help: "what it computes in a period" },
+        Parameter { name: "nice", default: "0", help: "the nice value of all, -20 to 19" },
+    ],
+    build: fairtest,
+};
+
+fn nice(call: &mut Call<'_, '_>) -> i8 {
+    let Some(piece) = call.value("nice") else { return 0 };
+    i8::try_from(call.number("a nice value", &piece, -20, 19)).unwrap_or(0)
+}
+
+/// A time that must not be 0.
+fn positive(call: &mut Call<'_, '_>, key: &'static str, default_ns: u64) -> u64 {
+    let ns = call.time(key, default_ns);
+    if ns == 0
+        && let Some(piece) = call.value(key)
+    {
+        let help = format!("write a time above 0, as in `{key}=1ms`");
+        call.problem(piece.span, format!("`{key}` is 0"), help);
+    }
+    ns.max(1)
+}
+
+fn massive_intr(call: &mut Call<'_, '_>) -> Workload {
+    let count = call.count("the number of processes", COUNT_MAX / 2);
+    let run_ns = positive(call, "run", 8_000_000);
+    let sleep_ns = positive(call, "sleep", 1_000_000);
+    let start_ns = positive(call, "start", 100_000_000);
+    let nice = nice(call);
+
+    let release = Op::Loop(Some(u64::from(count)), vec![Op::Send(0)]);
+    let parent = vec![Op::Fork(1), Op::Sleep(Duration::Fixed(start_ns)), release, Op::WaitChildren];
+    let round = vec![
+        Op::Run(Duration::Fixed(run_ns)),
+        Op::Sleep(Duration::Fixed(sleep_ns)),
+        Op::Mark("round".to_owned()),
+    ];
+    let mut worker = group("worker", count, vec![Op::Receive(0, 1), Op::Loop(None, round)]);
+    worker.start_ns = None;
+    let mut tasks = vec![group("massive_intr", 1, parent), worker];
+    for task in &mut tasks {
+        task.nice = nice;
+    }
+    let description = format!("{count} processes that compute and sleep in turn (massive_intr)");
+    let mut workload = independent(description, tasks);
+    workload.queues.push(Queue { name: "start".to_owned(), capacity: None, initial: 0 });
+    workload.duration_ns = 60_000_000_000;
+    workload
+}
+
+fn fairtest(call: &mut Call<'_, '_>) -> Workload {
+    let pairs = call.count("the number of pairs", COUNT_MAX / 2);
+    let period_ns = positive(call, "period", 20_000_000);
+    let demand_ns = positive(call, "demand", 8_000_000);
+    let nice = nice(call);
+    if demand_ns >= period_ns {
+        let span = call.value("demand").map_or(call.name.span.clone(), |piece| piece.span);
+        let help = "write a demand below the period, as in `period=20ms,demand=8ms`".to_owned();
+        call.problem(span, "the demand fills the whole period".to_owned(), help);
+    }
+    let body = vec![Op::Run(Duration::Fixed(demand_ns)), Op::TimerWait(0)];
+    let mut tasks: Vec<TaskSpec> = vec![
+        group("hog", pairs, vec![Op::RunForever]),
+        group("sleeper", pairs, vec![Op::Loop(None, body)]),
+    ];
+    for task in &mut tasks {
+        task.nice = nice;
+    }
+    let description = "pairs of a hog and a task that wants a part of each period (fairtest)";
+    let mut workload = independent(description.to_owned(), tasks);
+    workload.timers.push(Timer { name: "period".to_owned(), period_ns });
+    workload.duration_ns = 30_000_000_000;
+    workload
+}
