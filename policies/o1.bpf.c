@@ -22,6 +22,9 @@
  * preempt_count where that can be read, else when the CPU of the waker is idle. Not modelled: real-time tasks (other classes
  * run them), sched_exec, sleep times that wrap on 32 bits; vfork children stand before their parent, which waits for them.
  */
+#define BALANCE_RELEASE 2_6_22
+#define BALANCE_SCALE   128
+#define BALANCE_QUEUES  2
 #include "o1_arrays.bpf.h"
 #include "interrupt.bpf.h"
 
@@ -33,6 +36,9 @@ TUNABLE(
 
 /* Slices are in ticks of the right length; until then in those of HZ_FALLBACK. */
 bool hz_is_known;
+
+TUNABLE(bool, rule_fork_stays, true, UNIT("bool"),
+        DOC("a new task starts on the CPU of its parent; off: where execve would place it"));
 
 struct {
     __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -51,25 +57,42 @@ static __always_inline bool is_user(const struct task_struct *p)
     return !(p->flags & PF_KTHREAD);
 }
 
-/* The task comes under another CPU's care: it keeps the kind of array, and stands at the tail of its list. */
+/* pull_task: the task comes under another CPU's care. It keeps the kind of array, and stands at the tail of its list. */
 static __always_inline void rehome(struct o1_task *t, u32 cpu)
 {
     struct o1_queue *to = queue_of(cpu);
     bool expired = t->array != queue_of(t->cpu)->active;
 
-    count_running(t->cpu, -1);
-    count_running(cpu, 1);
+    leave_cpu(t->cpu, t->weight);
+    join_cpu(cpu, t->weight);
     t->cpu = cpu;
     join_array(to, t, expired ? !to->active : to->active);
+}
+
+#include "o1_balance.bpf.h"
+
+/*
+ * A new task starts on its parent's CPU: only execve and machines of several nodes look for a better one. What was started
+ * from outside is placed as at execve.
+ */
+static __always_inline bool stays_at_fork(struct task_struct *p, u64 wake_flags)
+{
+    struct o1_task *t = wake_flags & SCX_WAKE_FORK ? task_of(p) : NULL;
+
+    return t && t->has_parent && rule_fork_stays && !has_domain(this_cpu(), DOMAIN_NODE) &&
+           bpf_cpumask_test_cpu(this_cpu(), p->cpus_ptr);
 }
 
 s32 BPF_STRUCT_OPS(o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
-    s32 cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    s32 cpu;
 
     if (wake_flags & SCX_WAKE_SYNC)
         queue_of(this_cpu())->sync_pid = (u32)p->pid;
+    if (stays_at_fork(p, wake_flags))
+        return (s32)this_cpu();
+    cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
     return cpu;
@@ -121,24 +144,30 @@ static __noinline void wake_up_new(struct task_struct *p, struct o1_task *t, u32
         of_parent->sleep_avg_ns = penalised(of_parent, PARENT_PENALTY);
 }
 
-/* set_user_nice, __setscheduler: `p` comes back after a change of its attributes. */
-static __always_inline void renice(struct task_struct *p, struct o1_task *t, u32 cpu)
+/* What it is now: nice value, policy. True: something changed since it was last looked at. */
+static __always_inline bool note_attributes(const struct task_struct *p, struct o1_task *t)
 {
-    u32 before = t->prio, policy = p->policy, prio = static_prio_of(p);
+    u32 policy = p->policy, prio = static_prio_of(p);
+    bool changed = prio != t->static_prio || policy != t->policy;
 
-    if (prio == t->static_prio && policy == t->policy)
-        return;
     t->static_prio = prio;
+    t->policy = policy;
+    if (!changed)
+        return false;
     t->weight = slice_weight(prio);
     if (policy == SCHED_BATCH)
         t->sleep_avg_ns = 0;
+    return true;
+}
+
+/* set_user_nice, __setscheduler: `p` could run, and comes back with other attributes: to the tail of another list. */
+static __always_inline void renice(struct task_struct *p, struct o1_task *t, u32 cpu)
+{
+    struct o1_queue *q = queue_of(cpu);
+    u32 before = t->prio;
+
     t->prio = effective_prio(t);
-    if (policy == t->policy) {
-        join_array(queue_of(cpu), t, t->array);
-    } else {
-        t->policy = policy;
-        activate(queue_of(cpu), t);
-    }
+    join_array(q, t, t->policy == SCHED_BATCH && !p->on_cpu ? !q->active : t->array);
     if (t->prio < before || (t->prio > before && p->on_cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
@@ -148,21 +177,23 @@ void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
 {
     struct o1_task *t = task_of(p);
     u32 cpu = task_cpu(p);
+    bool changed;
 
     if (!t)
         return;
-    count_running(cpu, 1);
     if (t->cpu != cpu) {
         t->array = (u8)queue_of(cpu)->active;
         t->cpu = cpu;
     }
+    changed = note_attributes(p, t);
     if (t->is_new)
         wake_up_new(p, t, cpu);
     else if (enq_flags & SCX_ENQ_WAKEUP)
         wake_up(p, t, cpu, scx_bpf_now());
-    else
+    else if (changed)
         renice(p, t, cpu);
     t->is_new = false;
+    join_cpu(cpu, t->weight);
 }
 
 /* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
@@ -176,49 +207,51 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
+    if (!t->reschedules && !t->checks)
+        cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
         rehome(t, cpu);
-    scx_bpf_dsq_insert_vtime(p, array_id(cpu, t->array), SCX_SLICE_INF, t->key, enq_flags & ~SCX_ENQ_PREEMPT);
+    scx_bpf_dsq_insert_vtime(p, queue_id(cpu, t->array), SCX_SLICE_INF, t->key, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
     if (t->reschedules || (t->checks && q->curr_pid && t->prio < q->curr_prio))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-    if (!t->reschedules && !t->checks)
-        offer_to_idle_cpu(p);
     t->reschedules = false;
     t->checks = false;
 }
 
 /* The current task stays. */
-static __always_inline void keep(struct task_struct *prev, struct o1_task *t)
+static __always_inline void keep(struct o1_queue *q, struct task_struct *prev, struct o1_task *t)
 {
-    account_run(t, scx_bpf_now());
+    if (!q->balances)
+        account_run(t, scx_bpf_now());
+    q->balances = false;
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
 
+/* The first of the active array, or, if that is empty, of the other one. */
 static __always_inline bool take(struct o1_queue *q, u32 cpu)
 {
-    if (!scx_bpf_dsq_move_to_local(array_id(cpu, q->active)))
+    if (!scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)) && scx_bpf_dsq_nr_queued(queue_id(cpu, !q->active)))
+        swap_arrays(q);
+    if (!scx_bpf_dsq_move_to_local(queue_id(cpu, q->active)))
         return false;
     q->picked = true;
+    q->balances = false;
     return true;
 }
 
-/* A CPU without work takes a waiting task of another one; expired ones first, which are the coldest. */
-static __noinline void pull(u32 cpu)
+/* Whether the current task, which can go on, is the first of the active array; it is in that queue by its key only. */
+static __always_inline bool is_first(struct o1_queue *q, u32 cpu, struct o1_task *t)
 {
-    struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
-    u32 i;
+    u64 key = 0;
 
-    find_waiting(cpu, list);
-    for_range (i, PULL_TRIES) {
-        u32 other = i ? list->cpus[i & (PULL_CANDIDATES - 1)] : list->longest;
-
-        if (i >= list->count)
-            break;
-        if (scx_bpf_dsq_move_to_local(array_id(other, !queue_of(other)->active)) ||
-            scx_bpf_dsq_move_to_local(array_id(other, queue_of(other)->active)))
-            break;
+    if (t->fork_expired) {
+        t->fork_expired = false;
+        expire(q, t);
     }
+    if (t->array != q->active && !scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)))
+        swap_arrays(q);
+    return t->array == q->active && (!first_key(queue_id(cpu, q->active), &key) || (s64)(t->key - key) < 0);
 }
 
 /* schedule(): this CPU decides anew. If `prev` can go on and its slice is not 0 afterwards, it does. */
@@ -227,31 +260,24 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct o1_queue *q = queue_of(cpu);
     struct o1_task *t = NULL;
-    u64 key = 0;
 
+    balance_run(cpu);
     if (prev && q->curr_pid && q->curr_pid == (u32)prev->pid)
         t = task_of(prev);
-    if (t && t->fork_expired) {
-        t->fork_expired = false;
-        expire(q, t);
-    }
-    if ((!t || t->array != q->active) && !scx_bpf_dsq_nr_queued(array_id(cpu, q->active)) &&
-        (t || scx_bpf_dsq_nr_queued(array_id(cpu, !q->active))))
-        swap_arrays(q);
-    if (t && t->array == q->active && (!first_key(array_id(cpu, q->active), &key) || (s64)(t->key - key) < 0)) {
-        keep(prev, t);
+    if (t && is_first(q, cpu, t)) {
+        keep(q, prev, t);
         return;
     }
     if (take(q, cpu))
         return;
     if (t) {
-        keep(prev, t);
+        keep(q, prev, t);
         return;
     }
-    q->expired_timestamp = 0;
     mark_empty(cpu);
-    if (pull_task(cpu) < 0)
-        pull(cpu);
+    if (newidle_balance(cpu) && take(q, cpu))
+        return;
+    q->expired_timestamp = 0;
 }
 
 /* A task comes onto a CPU. */
@@ -267,7 +293,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
     if (t->cpu != cpu)
         rehome(t, cpu);
     /* It came past dispatch: to an idle CPU, pulled, or back after a real-time task. */
-    if (!q->picked && t->array != q->active && !scx_bpf_dsq_nr_queued(array_id(cpu, q->active)))
+    if (!q->picked && t->array != q->active && !scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)))
         swap_arrays(q);
     if (account_wait(t, now_ns, is_user(p)))
         t->key = tail_key(q, t->prio);
@@ -278,7 +304,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
     t->checks = false;
     q->curr_pid = (u32)p->pid;
     q->curr_prio = t->prio;
-    if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio)
+    if (!q->picked && nr_running[cpu] > 1 && first_key(queue_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio)
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }
@@ -301,31 +327,38 @@ static __noinline void measure_hz(u64 now_ns)
     set_times(hz < 175 ? 100 : hz < 275 ? 250 : hz < 650 ? 300 : 1000);
 }
 
-/* scheduler_tick, task_running_tick: slices and turns end here only. */
+/* task_running_tick: true when the current task's turn is over. */
+static __always_inline bool running_tick(struct o1_queue *q, struct o1_task *t)
+{
+    if (t->array != q->active)
+        return true;
+    if (t->time_slice <= 1) {
+        expire(q, t);
+        return true;
+    }
+    t->time_slice--;
+    if (!turn_ends(q, t))
+        return false;
+    t->key = tail_key(q, t->prio);
+    return true;
+}
+
+/* scheduler_tick: slices and turns end here only. */
 void BPF_STRUCT_OPS(o1_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
     struct o1_queue *q = queue_of(cpu);
     struct o1_task *t = task_of(p);
+    bool over;
 
     if (!hz_is_known)
         measure_hz(scx_bpf_now());
     if (!t || q->curr_pid != (u32)p->pid)
         return;
-    if (t->array != q->active) {
+    over = running_tick(q, t);
+    q->balances = balance_tick(cpu) && !over;
+    if (over || q->balances)
         scx_bpf_task_set_slice(p, 0);
-        return;
-    }
-    if (t->time_slice <= 1) {
-        expire(q, t);
-        scx_bpf_task_set_slice(p, 0);
-        return;
-    }
-    t->time_slice--;
-    if (turn_ends(q, t)) {
-        t->key = tail_key(q, t->prio);
-        scx_bpf_task_set_slice(p, 0);
-    }
 }
 
 /* A task leaves its CPU. */
@@ -366,7 +399,7 @@ void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 
     if (!t)
         return;
-    count_running(t->cpu, -1);
+    leave_cpu(t->cpu, t->weight);
     if (!(deq_flags & SCX_DEQ_SLEEP))
         return;
     if (state & TASK_DEAD)
@@ -439,13 +472,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
 
     hz_is_known = CONFIG_HZ != 0;
     set_times(hz_is_known ? CONFIG_HZ : HZ_FALLBACK);
-    for_range (cpu, nr_cpus) {
-        if (err)
-            break;
+    for_range (cpu, nr_cpus)
         queue_of(cpu)->best_expired_prio = MAX_PRIO;
-        err = scx_bpf_create_dsq(array_id(cpu, 1), -1);
-    }
-    return err;
+    return err ? err : balance_init();
 }
 
 SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .runnable = (void *)o1_runnable,

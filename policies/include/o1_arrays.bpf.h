@@ -26,8 +26,9 @@ struct o1_queue {
     u32 active;            /* which of the two queues is the active array */
     u32 curr_pid;          /* 0: the CPU is idle or between two tasks */
     u32 curr_prio;
-    u32 sync_pid; /* the task that this CPU is waking with the promise to sleep at once */
-    bool picked;  /* the task that comes was chosen by dispatch */
+    u32 sync_pid;  /* the task that this CPU is waking with the promise to sleep at once */
+    bool picked;   /* the task that comes was chosen by dispatch */
+    bool balances; /* the pass under way is for the balancer: the current task's turn is not over */
 };
 
 struct o1_queue cpu_queues[MAX_CPUS];
@@ -35,11 +36,6 @@ struct o1_queue cpu_queues[MAX_CPUS];
 static __always_inline struct o1_queue *queue_of(u32 cpu)
 {
     return &cpu_queues[cpu & (MAX_CPUS - 1)];
-}
-
-static __always_inline u64 array_id(u32 cpu, u32 array)
-{
-    return (cpu & (MAX_CPUS - 1)) | (u64)(array & 1) << 10;
 }
 
 static __always_inline u64 task_key(u32 prio, u64 sequence)

@@ -3,7 +3,7 @@
 mod rig;
 
 use fairground_trace::{TaskId, TaskState};
-use rig::o1::{self, Member, set};
+use rig::o1;
 use rig::{MS, Run, bench};
 
 /// Turns of a task that another one ended: start and end.
@@ -12,14 +12,20 @@ fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
 }
 
-/// SCHED_BATCH. The machine's tasks have no policy, so the scheduler's record of one is changed.
+/// SCHED_BATCH. No operation of a workload sets a policy, so the test writes it.
 #[test]
 fn a_batch_task_earns_nothing_and_waits_in_the_expired_array() {
     let mut run = bench("o1").hz(1000).run("hogs:2 + sleepers:1,run=50us,sleep=20350us");
     run.until(210 * MS);
     let (hogs, sleeper) = (run.named("hog"), run.named("sleeper")[0]);
-    set(&mut run, sleeper, Member::Policy, 3);
-    set(&mut run, sleeper, Member::SleepAvg, 0);
+    run.until(211 * MS);
+    assert!(
+        !run.task(sleeper).runnable || o1::current(&run, 0) != Some(sleeper),
+        "it does not run"
+    );
+    assert!(run.machine.set_task_policy(sleeper, 3), "SCHED_BATCH");
+    // From its next wake-up on.
+    run.until(700 * MS);
     let mut waits = 0;
     run.watch(3_000 * MS, |run| {
         let task = o1::task(run, sleeper);
@@ -31,7 +37,7 @@ fn a_batch_task_earns_nothing_and_waits_in_the_expired_array() {
     assert!(waits > 1_000, "it waits for the hogs' slices");
     for hog in hogs {
         let turns = turns(&run, hog);
-        let off_tick = turns.iter().filter(|(_, end)| *end > 300 * MS && end % MS != 0);
+        let off_tick = turns.iter().filter(|(_, end)| *end > 700 * MS && end % MS != 0);
         assert_eq!(off_tick.count(), 0, "it preempts nobody");
     }
 }

@@ -61,6 +61,13 @@ impl Machine {
             && self.program.memory().write(addr + offset, bytes).is_ok()
     }
 
+    /// Writes `p->policy` (`SCHED_BATCH` is 3), which no operation of a workload sets. False: the task does not exist.
+    pub fn set_task_policy(&mut self, id: TaskId, policy: u32) -> bool {
+        let task = self.kernel.tasks.iter().find(|t| t.id == id);
+        let mem = self.program.memory();
+        task.is_some_and(|task| mem.store_u32(task.addr + field::POLICY, policy).is_ok())
+    }
+
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
         let (index, task) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;

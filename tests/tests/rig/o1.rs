@@ -30,7 +30,6 @@ pub enum Member {
     SleepAvg = 8,
     TimeSlice = 32,
     Prio = 36,
-    Policy = 44,
     SleepType = 48,
 }
 
