@@ -15,6 +15,12 @@ fn slice_as_a_file() {
 }
 
 #[test]
+fn the_fairness_tests_of_2007_as_files() {
+    insta::assert_snapshot!(shown("massive_intr:200,nice=19"));
+    insta::assert_snapshot!(shown("fairtest:4,run=14ms,sleep=6ms,asleep=1s"));
+}
+
+#[test]
 fn slice_with_sleepers_on_their_own_cpus() {
     insta::assert_snapshot!(shown("slice:16,sleepers=spread"));
 }

@@ -14,6 +14,8 @@ pub(crate) struct Point {
     pub(crate) name: String,
     /// As the command line takes it.
     pub(crate) workload: String,
+    /// CPUs, where the point has its own number.
+    cpus: Option<u32>,
 }
 
 /// A run at every point, called `NAME POINT`.
@@ -65,6 +67,9 @@ impl Sweep {
             let mut settings = self.settings.clone();
             let workload = toml::Value::String(point.workload.clone());
             settings.insert("workload".to_owned(), workload);
+            if let Some(cpus) = point.cpus {
+                settings.insert("cpus".to_owned(), toml::Value::Integer(cpus.into()));
+            }
             RunEntry::new(at_point(&self.name, &point.name), settings)
         };
         points.iter().map(run).collect()

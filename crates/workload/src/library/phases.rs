@@ -2,7 +2,7 @@
 
 use super::spec::Call;
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
-use crate::model::{Duration, Op, Queue, TaskSpec, Timer, Workload};
+use crate::model::{Duration, Op, Queue, TaskSpec, Workload};
 
 /// Satoru Takeuchi's test of March 2007. N processes wait for a signal; then each computes for 8 ms, sleeps for 1 ms and counts,
 /// over and over, until the time is up. The mark `round` is the counting.
@@ -23,14 +23,19 @@ pub(super) const MASSIVE_INTR: Entry = Entry {
     build: massive_intr,
 };
 
-/// M. Galbraith's kind of test: pairs of a hog and a task that wants so much CPU time per period.
+/// After M. Galbraith's tests: pairs of a hog and a task that runs and sleeps.
 pub(super) const FAIRTEST: Entry = Entry {
     name: "fairtest",
     arguments: "N",
-    summary: "N pairs of a hog and a task that wants a part of each period; who gets more than is fair?",
+    summary: "N pairs of a hog and a task that runs and sleeps in turn: who gets more than is fair?",
     parameters: &[
-        Parameter { name: "period", default: "20ms", help: "how often the other task starts anew" },
-        Parameter { name: "demand", default: "8ms", help: "what it computes in a period" },
+        Parameter { name: "run", default: "8ms", help: "what the second task computes in a round" },
+        Parameter { name: "sleep", default: "12ms", help: "its sleep in a round" },
+        Parameter {
+            name: "asleep",
+            default: "0s",
+            help: "how long it sleeps before the first round",
+        },
         Parameter { name: "nice", default: "0", help: "the nice value of all, -20 to 19" },
     ],
     build: fairtest,
@@ -82,25 +87,22 @@ fn massive_intr(call: &mut Call<'_, '_>) -> Workload {
 
 fn fairtest(call: &mut Call<'_, '_>) -> Workload {
     let pairs = call.count("the number of pairs", COUNT_MAX / 2);
-    let period_ns = positive(call, "period", 20_000_000);
-    let demand_ns = positive(call, "demand", 8_000_000);
+    let run_ns = positive(call, "run", 8_000_000);
+    let sleep_ns = positive(call, "sleep", 12_000_000);
     let nice = nice(call);
-    if demand_ns >= period_ns {
-        let span = call.value("demand").map_or(call.name.span.clone(), |piece| piece.span);
-        let help = "write a demand below the period, as in `period=20ms,demand=8ms`".to_owned();
-        call.problem(span, "the demand fills the whole period".to_owned(), help);
+    let round = vec![Op::Run(Duration::Fixed(run_ns)), Op::Sleep(Duration::Fixed(sleep_ns))];
+    let mut program = vec![Op::Loop(None, round)];
+    let asleep_ns = call.time("asleep", 0);
+    if asleep_ns > 0 {
+        program.insert(0, Op::Sleep(Duration::Fixed(asleep_ns)));
     }
-    let body = vec![Op::Run(Duration::Fixed(demand_ns)), Op::TimerWait(0)];
-    let mut tasks: Vec<TaskSpec> = vec![
-        group("hog", pairs, vec![Op::RunForever]),
-        group("sleeper", pairs, vec![Op::Loop(None, body)]),
-    ];
+    let mut tasks: Vec<TaskSpec> =
+        vec![group("hog", pairs, vec![Op::RunForever]), group("sleeper", pairs, program)];
     for task in &mut tasks {
         task.nice = nice;
     }
-    let description = "pairs of a hog and a task that wants a part of each period (fairtest)";
+    let description = "pairs of a hog and a task that runs and sleeps in turn (fairtest)";
     let mut workload = independent(description.to_owned(), tasks);
-    workload.timers.push(Timer { name: "period".to_owned(), period_ns });
     workload.duration_ns = 30_000_000_000;
     workload
 }
