@@ -221,3 +221,48 @@ pub(crate) fn ratio(dividend: f64, divisor: f64) -> Option<f64> {
 fn difference(a: u64, b: u64) -> i64 {
     (i128::from(a) - i128::from(b)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(run_ns: u64, marks: u64) -> Figures {
+        Figures { tasks: 1, run_ns, marks, ..Figures::default() }
+    }
+
+    fn group(runs: &[u64]) -> Figures {
+        let mut group = Figures::default();
+        runs.iter().for_each(|run_ns| group.absorb(&task(*run_ns, run_ns / 10)));
+        group
+    }
+
+    #[test]
+    fn the_top_of_a_group_is_those_that_got_most() {
+        let figures = group(&[10, 500, 10, 300, 100, 10, 60, 10]);
+        assert_eq!(figures.top_share_percent(4), Some(96.0));
+        assert_eq!(figures.top_share_percent(8), None, "all of them");
+        assert_eq!(group(&[0, 0, 0, 0, 0]).top_share_percent(4), None, "of nothing");
+        assert_eq!(task(10, 1).top_share_percent(4), None);
+    }
+
+    #[test]
+    fn variation_is_the_deviation_over_the_mean() {
+        assert_eq!(group(&[70, 70, 70]).variation_percent(|m| m.run_ns), Some(0.0));
+        // Mean 100, deviations 100 and -100.
+        assert_eq!(group(&[200, 0]).variation_percent(|m| m.run_ns), Some(100.0));
+        assert_eq!(group(&[200, 0]).variation_percent(|m| m.marks), Some(100.0));
+        // One of five has all: the root of 4.
+        assert_eq!(group(&[0, 0, 50, 0, 0]).variation_percent(|m| m.run_ns), Some(200.0));
+        assert_eq!(group(&[50]).variation_percent(|m| m.run_ns), None);
+        assert_eq!(group(&[0, 0]).variation_percent(|m| m.run_ns), None);
+    }
+
+    #[test]
+    fn merged_groups_have_the_members_of_both() {
+        let mut tasks = task(40, 4);
+        tasks.merge(&task(10, 1));
+        tasks.merge(&group(&[20, 30]));
+        let runs: Vec<u64> = tasks.members.iter().map(|member| member.run_ns).collect();
+        assert_eq!((tasks.tasks, tasks.marks, runs), (4, 10, vec![10, 20, 30, 40]));
+    }
+}
