@@ -6,7 +6,9 @@
  * is kept in the upper half of a 64-bit word whose lower half is 0. Such words add, subtract, compare, wrap and are multiplied
  * by a number as the 32-bit numbers do, so that the same instructions serve both and none asks which form it is. In 32 bits
  * two tasks can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits for 23 s (18),
- * and the base, which saves it, moves about every 16 s. At most 2^29 of average weight fits on a CPU: 8192 tasks of nice -20.
+ * and the base, which saves it, moves about every 16 s. At most 2^29 of average weight fits on a CPU, 8192 tasks of nice -20.
+ * Who joins must be nearer to the base than 2^31 over his average weight (24): at nice -20 7.5 ms of nice 19, so that the
+ * average goes wrong where these two meet.
  */
 #ifndef FAIRGROUND_RFS_QUEUE_BPF_H
 #define FAIRGROUND_RFS_QUEUE_BPF_H

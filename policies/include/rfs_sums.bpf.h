@@ -108,6 +108,23 @@ static inline __attribute__((always_inline)) void sums_fit(struct rfs_sums *s, u
     s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
 }
 
+/*
+ * Before the average weights become `weight_sum`: halves the step as far as they will need, so that the base stands within one
+ * such step of the average. From the long step of a light queue, (24) times a heavy task's weight would overflow.
+ */
+static inline __attribute__((always_inline)) void sums_make_room(struct rfs_sums *s, u64 weight_sum, u32 max_log2)
+{
+    if (!(weight_sum >> ((max_log2 - s->inc_log2) & 63)))
+        return;
+    for (u32 i = 0; i < 64 && weight_sum >> ((max_log2 - s->inc_log2) & 63); i++) {
+        s->inc_log2--;
+        s->inc_shift++;
+    }
+    s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
+    s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
+    sums_fix(s);
+}
+
 /* A task joins: (22), (23), (24). `max_log2` is log2 of max_timesum. */
 static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                            u32 max_log2)
@@ -121,6 +138,7 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
         s->inc_shift = 0;
         return;
     }
+    sums_make_room(s, s->weight_sum_app + weight, max_log2);
     s->weight_sum_app += weight;                                                              /* (22) */
     s->time_sum_off = (s64)((u64)s->time_sum_off + (time_norm - s->time_norm_base) * weight); /* (24) */
     sums_fit(s, max_log2);                                                                    /* (23) */
@@ -133,6 +151,8 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
  */
 static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
 {
+    if (s->weight_sum_app)
+        sums_make_room(s, s->weight_sum_app + weight, max_log2);
     s->weight_sum_app += weight;
     s->time_sum_off = (s64)((u64)s->time_sum_off + norm - s->time_norm_base * weight);
     if (!s->weight_sum_app) {
