@@ -194,7 +194,7 @@ fn law_11_both_forms_decide_alike() {
                 near_ties += 1;
                 break;
             }
-            if pair.decisions % 16 == 0 {
+            if pair.decisions.is_multiple_of(16) {
                 pair.check();
             }
         }
@@ -265,7 +265,7 @@ fn law_11_a_sum_of_run_times_fits_for_23_seconds() {
         rfs.tick();
     }
     let (q, other) = (queue(&rfs), rfs.dsq_vtime(tasks[1]));
-    assert_eq!(diff(q.average(), other) >> 32, diff(q.curr_time_norm, other) / 2 >> 32);
+    assert_eq!(diff(q.average(), other) >> 32, (diff(q.curr_time_norm, other) / 2) >> 32);
 }
 
 /// (24): the distance of a task that joins, times 2^shift, must be below 2^31. At nice -20 that is 2^15 units, half a second of nice
