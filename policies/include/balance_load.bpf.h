@@ -43,11 +43,11 @@ struct group_scan {
 
 /* One for each CPU; others write push_to and kicked only. */
 struct balance_cpu {
+    struct balance_domain domains[DOMAIN_LEVELS];
     u64 cpu_load[LOAD_AVERAGES];
     u64 load_jiffy; /* cpu_load is as of this tick */
     u64 next_balance_ns;
     u64 seen_moves; /* balance_moves when it looked */
-    struct balance_domain domains[DOMAIN_LEVELS];
     struct group_scan scan;
     u64 left_out[WAITING_WORDS]; /* CPUs all of whose tasks proved to be pinned, for this balance */
     enum idle_type idle;

@@ -56,8 +56,7 @@ fn lines(run: &Run) -> Vec<(u64, u32, String)> {
 /// `interval_ms` of a CPU's domain on a machine of one level (MC): see struct balance_cpu.
 fn interval_ms(run: &Run, cpu: u64) -> u64 {
     let all = run.machine.variable("balance_cpus").expect("the scheduler balances").len() as u64;
-    let domains = 5 * 8;
-    let mc = domains + 16;
+    let mc = 16;
     run.machine.variable_field("balance_cpus", cpu * (all / 1024) + mc + 8, 4).expect("a field")
 }
 
