@@ -47,6 +47,9 @@ pub struct MachineConfig {
     /// With [`MachineConfig::check`]: the longest time, ns, that a CPU may rest while a task that may run there waits, when the
     /// scheduler promises one. `None`: no promise.
     pub idle_bound_ns: Option<u64>,
+    /// With [`MachineConfig::check`]: the scheduler promises that a task which it takes out of a queue ordered by vtime, to run
+    /// it, is the first one there that may run on that CPU.
+    pub picks_in_order: bool,
     /// Tasks that may exist at the same time.
     pub max_tasks: u32,
     /// Instructions that one callback may execute; one more ejects the scheduler.
@@ -71,6 +74,7 @@ impl MachineConfig {
             trace: TraceOptions::default(),
             check: cfg!(debug_assertions),
             idle_bound_ns: None,
+            picks_in_order: false,
             max_tasks: 131_072,
             fuel_per_call: 10_000_000,
             null_loads: NullLoads::Trap,

@@ -208,6 +208,11 @@ impl DispatchQueues {
         some(self.nodes.get(task as usize)?.dsq).map(Dsq)
     }
 
+    /// Whether a task stands on its queue in order of vtime.
+    pub(crate) fn is_by_vtime(&self, task: u32) -> bool {
+        self.nodes.get(task as usize).is_some_and(|node| node.on_tree)
+    }
+
     /// Puts a task behind all others. The task must be on no queue.
     #[inline]
     pub(crate) fn push_back(&mut self, dsq: Dsq, task: u32) -> Result<(), MixedOrder> {

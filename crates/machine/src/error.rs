@@ -24,7 +24,8 @@ pub enum MachineError {
     #[error("the simulated kernel's own data: {0}")]
     Memory(Trap),
     /// An invariant did not hold, seen because [`crate::MachineConfig::check`] was set. But for
-    /// [`crate::Invariant::WorkConservation`], which is the scheduler's to keep, it is a fault of the simulator.
+    /// [`crate::Invariant::WorkConservation`] and [`crate::Invariant::PickOrder`], which are the scheduler's to keep, it is a
+    /// fault of the simulator.
     #[error("{problem}{0}", problem = breach(.0))]
     Invariant(Box<Violation>),
 }
@@ -32,7 +33,9 @@ pub enum MachineError {
 /// Whose rule was broken.
 fn breach(violation: &Violation) -> &'static str {
     match violation.invariant {
-        Invariant::WorkConservation => "the scheduler does not keep its promise ",
+        Invariant::WorkConservation | Invariant::PickOrder => {
+            "the scheduler does not keep its promise "
+        }
         _ => "the simulator broke its own rule (please report it with the command line) ",
     }
 }

@@ -3,6 +3,7 @@
 use fairground_trace::TaskId;
 
 use crate::Machine;
+use crate::kernel::{ScxState, Slot};
 use crate::layout::offsets::task as field;
 
 /// What `task_struct` says of a task.
@@ -66,6 +67,14 @@ impl Machine {
         let task = self.kernel.tasks.iter().find(|t| t.id == id);
         let mem = self.program.memory();
         task.is_some_and(|task| mem.store_u32(task.addr + field::POLICY, policy).is_ok())
+    }
+
+    /// The tasks that exist, as `name[pid]`, in the order of their places in the kernel.
+    pub fn living_tasks(&self) -> Vec<String> {
+        let places = 0..self.kernel.tasks.len() as u32;
+        let living =
+            places.map(Slot).filter(|slot| self.kernel.task(*slot).scx_state != ScxState::None);
+        living.map(|slot| self.kernel.describe(slot)).collect()
     }
 
     /// A task's state now; `None` if it does not exist (any more).

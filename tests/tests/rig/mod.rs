@@ -12,6 +12,7 @@ pub mod callbacks;
 pub mod cfs2623;
 pub mod fixture;
 pub mod o1;
+pub mod random;
 pub mod rfs;
 pub mod sd;
 

@@ -34,6 +34,8 @@ pub enum Invariant {
     CpuTime,
     /// Every ns of a task's life is spent running, waiting or sleeping, and it ran as long as the kernel booked.
     TaskTime,
+    /// The task that is taken out of a queue ordered by vtime, to run, is the first one that may run on the CPU.
+    PickOrder,
     /// No CPU rests for longer than the promised bound while a task that may run there waits.
     WorkConservation,
 }
@@ -50,6 +52,7 @@ impl fmt::Display for Invariant {
             Invariant::Story => "the trace is consistent",
             Invariant::CpuTime => "the time of a CPU is conserved",
             Invariant::TaskTime => "the time of a task is conserved",
+            Invariant::PickOrder => "queues are served in order",
             Invariant::WorkConservation => "work is conserved",
         })
     }

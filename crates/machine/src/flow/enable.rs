@@ -306,6 +306,7 @@ fn new_kernel(
         counters: Counters::default(),
         reaped_exec_ns: 0,
         check: config.check,
+        picks_in_order: config.check && config.picks_in_order,
         checker: if config.check { Checker::new(cpus) } else { Checker::default() },
         violation: None,
         masks,

@@ -117,6 +117,8 @@ pub(crate) struct Kernel {
     pub(crate) reaped_exec_ns: u64,
     pub(crate) check: bool,
     pub(crate) checker: Checker,
+    /// The scheduler's promise to serve queues in order, if it is checked.
+    pub(crate) picks_in_order: bool,
     /// The first rule that was seen to be broken.
     pub(crate) violation: Option<Violation>,
     /// Guest addresses of cpumasks that the kernel shows: possible (and online) CPUs, idle CPUs, idle cores, none.

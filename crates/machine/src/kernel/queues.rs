@@ -127,6 +127,9 @@ impl Kernel {
             }
             other => other,
         };
+        if let (true, DsqRef::Local(cpu)) = (self.picks_in_order, target) {
+            self.check_pick_order(slot, cpu);
+        }
         self.queues.remove(slot.0);
         match target {
             DsqRef::Local(cpu) if cpu == from => {
@@ -134,6 +137,24 @@ impl Kernel {
             }
             DsqRef::Local(cpu) => self.move_remote_to_local(mem, slot, enq_flags, cpu),
             other => self.dispatch_enqueue(mem, other, slot, enq_flags),
+        }
+    }
+
+    /// Whether a task that is about to leave its queue for a CPU is the first one there that may run on it.
+    fn check_pick_order(&mut self, slot: Slot, cpu: u32) {
+        let Some(dsq) = self.queues.queue_of(slot.0) else { return };
+        if !self.queues.is_by_vtime(slot.0) {
+            return;
+        }
+        let mut at = self.queues.first(dsq);
+        while let Some(number) = at.filter(|number| !self.task(Slot(*number)).allows(cpu)) {
+            at = self.queues.next(number);
+        }
+        if at != Some(slot.0) {
+            let first = at.map_or("nobody".to_owned(), |number| self.describe(Slot(number)));
+            let what =
+                format!("it is picked for CPU {cpu} before {first}, who stands further left");
+            self.violate(Invariant::PickOrder, Some(slot), what);
         }
     }
 
