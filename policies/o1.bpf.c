@@ -9,9 +9,9 @@
  * pieces. A waking task preempts when its priority is better than that of the current one.
  *
  * Example (HZ 1000, one CPU): hogs A, B at nice 0 have bonus 0, priority 125 and take turns of 100 ms. S sleeps 9 ms of 10:
- * after 0.7 s of it its bonus is 7, priority 118: it preempts at each wake-up, and is interactive. When S starts to compute,
- * it loses a seventh of its run time, then a sixth ...: it keeps the CPU for 2.9 s in all until it falls below bonus 7, and
- * only after its slice ends then do A and B run again, unless 3 s have passed since one of them expired (a second a task).
+ * after a good second its bonus is 10, priority 115: it preempts at each wake-up, and is interactive. When S begins to compute,
+ * it loses a ninth of its run time, then an eighth, a seventh: 0.9 + 0.8 + 0.7 s until its bonus is below 7. So long it keeps
+ * the CPU, slice after slice, unless 3 s (a second per runnable task) have passed since one of them expired.
  *
  * Where it fails: many tasks that sleep a little all become interactive, and the few that are in front keep the CPU
  * (experiment massive-intr). The time from nice to nice is not a constant ratio: 420 : 100 from -1 to 0, 10 : 5 from 18 to
@@ -433,6 +433,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init_task, struct task_struct *p, struct scx_ini
     t->weight = slice_weight(t->static_prio);
     t->prio = effective_prio(t);
     t->time_slice = task_timeslice(t->static_prio);
+    t->key = task_key(t->prio, 0);
     t->timestamp_ns = scx_bpf_now();
     t->is_new = args->fork;
     t->has_parent = args->fork;

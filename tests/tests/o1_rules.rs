@@ -91,3 +91,37 @@ fn a_renice_counts_at_once_for_the_priority() {
     assert_ne!(o1::current(&run, 0), Some(first), "the other one is better now");
     assert_eq!(reniced.time_slice, 70, "what is left of the old slice");
 }
+
+/// The example of the scheduler's own description: who looked interactive may compute for seconds.
+#[test]
+fn an_interactive_task_that_begins_to_compute_keeps_the_cpu() {
+    let workload = r#"
+        format = 1
+        name = "example"
+        duration = "20s"
+        [[task]]
+        name = "hog"
+        count = 2
+        program = [{ run = "forever" }]
+        [[task]]
+        name = "sleeper"
+        program = [
+          { loop = [{ run = "1ms" }, { sleep = "9ms" }], times = 200 },
+          { mark = "computes" },
+          { run = "forever" },
+        ]
+        "#;
+    let mut run = bench("o1").hz(1000).run_toml(workload);
+    run.until(15_000 * MS);
+    let sleeper = run.named("sleeper")[0];
+    let marks =
+        |e: &fairground_trace::Event| matches!(e.kind, fairground_trace::EventKind::Mark { .. });
+    let from = run.events().into_iter().find(|e| marks(e)).expect("it begins to compute").time_ns;
+    let hogs_next = run
+        .slices()
+        .into_iter()
+        .find(|s| s.task != sleeper && s.start_ns > from)
+        .expect("hogs run");
+    let alone_ms = (hogs_next.start_ns - from) / MS;
+    assert!((2_300..2_600).contains(&alone_ms), "{alone_ms} ms");
+}
