@@ -149,7 +149,13 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             figures.insert(&format!("run.{}", metric.key()), &[in_ms(value.as_f64(), metric.unit)]);
         }
     }
-    for group in &outcome.analysis.groups {
+    for (index, group) in outcome.analysis.groups.iter().enumerate() {
+        let tasks = outcome.analysis.tasks.iter().filter(|task| task.group == index);
+        let mut shares: Vec<f64> = tasks.filter_map(|t| t.figures.cpu_share_percent()).collect();
+        shares.sort_by(f64::total_cmp);
+        for (rank, share) in shares.iter().enumerate() {
+            figures.insert(&format!("{}.share_{}", group.name, rank + 1), &[*share]);
+        }
         for metric in metric::GROUP {
             if let Some(value) = (metric.read)(&group.figures) {
                 figures.insert(
