@@ -37,8 +37,10 @@ pub(crate) struct Outcome {
     pub(crate) label: String,
     /// The scheduler as it was typed.
     pub(crate) scheduler: String,
-    /// Every setting, those of the parameter set included, in order.
+    /// Every setting in order, those of the parameter set first.
     pub(crate) settings: Vec<Setting>,
+    /// How many of them are those of the parameter set.
+    pub(crate) settings_of_set: usize,
     /// How large the scheduler's object is.
     pub(crate) sizes: Sizes,
     /// The trace, and how the scheduler's time in charge ended.
@@ -82,6 +84,7 @@ impl Plan<'_> {
             scheduler: self.scheduler.label.clone(),
             sizes: self.scheduler.sizes,
             settings,
+            settings_of_set: self.scheduler.settings.len(),
             result,
             analysis,
         })

@@ -13,11 +13,13 @@ pub enum Path {
     Wakeup,
     /// A timer tick.
     Tick,
+    /// `sched_yield`, without the pass of `__schedule` that follows.
+    Yield,
 }
 
 impl Path {
     /// Every path, in the order of their numbers.
-    pub const ALL: [Path; 4] = [Path::Switch, Path::Repick, Path::Wakeup, Path::Tick];
+    pub const ALL: [Path; 5] = [Path::Switch, Path::Repick, Path::Wakeup, Path::Tick, Path::Yield];
 }
 
 /// What the scheduler's program executed on one path, over a whole run.

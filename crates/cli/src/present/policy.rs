@@ -12,6 +12,7 @@ pub(crate) fn path_name(path: Path) -> &'static str {
         Path::Repick => "decision without switch",
         Path::Wakeup => "wake-up",
         Path::Tick => "tick",
+        Path::Yield => "sched_yield",
     }
 }
 

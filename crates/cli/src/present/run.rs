@@ -35,12 +35,19 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
 pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
     let section = format!("run {}", outcome.label);
     document.set(&section, "scheduler", Cell::text(&outcome.scheduler));
-    for setting in &outcome.settings {
+    // What a parameter set sets is told once, however many runs use it.
+    let set = format!("set {}", outcome.scheduler);
+    let told = document.sections.iter().any(|section| section.name == set);
+    for (index, setting) in outcome.settings.iter().enumerate() {
+        let of_set = index < outcome.settings_of_set;
         let value = match setting.at_ns {
             None => setting.value.clone(),
             Some(at_ns) => format!("{} at {} ms", setting.value, at_ns / 1_000_000),
         };
-        document.set(&section, setting.name.as_str(), Cell::text(value));
+        if !(of_set && told) {
+            let section = if of_set { &set } else { &section };
+            document.set(section, setting.name.as_str(), Cell::text(value));
+        }
     }
     let exit = &outcome.result.exit;
     if exit.kind.is_error() {

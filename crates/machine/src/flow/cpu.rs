@@ -3,6 +3,7 @@
 use fairground_trace::TaskState;
 
 use super::{Machine, Step};
+use crate::Path;
 use crate::kernel::{Op, Slot, Stage};
 use crate::{SleepTimers, abi};
 
@@ -126,9 +127,10 @@ impl Machine {
     fn yield_task(&mut self, slot: Slot) -> Step {
         if self.has(Op::Yield) {
             let addr = self.kernel.task(slot).addr;
-            let before = self.program.insns();
+            let meter = self.meter();
             self.call(Op::Yield, Some(slot), &[addr, 0]);
-            let ns = self.policy_ns(self.program.insns() - before);
+            let insns = self.book(Path::Yield, meter);
+            let ns = self.policy_ns(insns);
             let cpu = self.kernel.this_cpu;
             self.kernel.charge(cpu, ns);
             return Ok(());
