@@ -58,6 +58,8 @@ typedef struct cpumask {
 struct sched_entity {
     u64 sum_exec_runtime; /* ns on a CPU since fork; brought up to date before tick, stopping and dispatch */
     u64 exec_start;       /* the clock then, ns: of a task that waits, when it ran last */
+    u64 slice;            /* EEVDF's: what sched_setattr's sched_runtime asked for, ns */
+    u8 custom_slice;      /* it did */
 };
 
 struct sched_ext_entity {

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * eevdf: Earliest Eligible Virtual Deadline First, Linux 6.6 to 6.18. Parameter sets 6.6, 6.12 and 6.18.
+ *
+ * Rule: a task's vruntime v advances by the time it runs, * 1024 / weight. V is the average of all v, weighted. lag = V - v is
+ * service that the task is owed; with lag >= 0 it is eligible. It asks for the CPU in requests of a slice each, and the
+ * deadline of a request is d = v + slice * 1024 / weight. Of the eligible tasks the one with the earliest deadline runs. Once
+ * picked it is protected: until its request, or the shortest slice that waits, is used up, or it is no longer eligible.
+ * A task that sleeps keeps its lag, within a limit; one that sleeps in debt competes on until the debt is paid.
+ *
+ * Example (slice 3 ms; v in ms): A v 10, weight 1024; B v 12, weight 3121; C v 9, weight 335. V = 11.318526. A and C are
+ * eligible; deadlines A 13, B 12.984299, C 18.170149. B's is the earliest, but B has run ahead of its share: A runs. When A
+ * has run 3 ms, V is 11.318526 + 3 * 1024/4480 = 12.004240: B is eligible now, and runs.
+ *
+ * Where it fails: a task that wakes up often has no credit; it waits for the current one's slice, up to slice + tick, unless
+ * it asks for a shorter one by sched_setattr. Slices end at ticks only: at HZ 250 one of 2.8 ms lasts 4. CPUs are fair each by
+ * itself: who shares a CPU decides what a task gets.
+ *
+ * Follows kernel/sched/fair.c of 6.6, 6.12 and 6.18: avg_vruntime, entity_eligible, update_deadline, place_entity,
+ * pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity, yield_task_fair. Not
+ * modelled: task groups, HRTICK, lazy preemption (a task in user mode notices it as soon as the other kind). A picked ghost
+ * that ties with a waiting task is picked after it; among waiting tasks of one deadline the order is that of eligibility.
+ */
+#include "eevdf_pick.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define SCX_DEQ_SPECIAL (1ULL << 4) /* the sleep must not end by itself: exit, freezer */
+
+extern u32 CONFIG_HZ __kconfig __weak;
+
+s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+    struct eevdf_task *t = task_of(p);
+    bool is_idle = false;
+    s32 cpu;
+
+    /* For the kernel a delayed task is on its queue still: no other CPU is looked for. */
+    if (t && t->ghost && t->cpu == (u32)prev_cpu && is_delayed(queue_of(t->cpu), t, (u32)p->pid) &&
+        bpf_cpumask_test_cpu((u32)prev_cpu, p->cpus_ptr))
+        return prev_cpu;
+    cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    if (is_idle)
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    return cpu;
+}
+
+/* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
+void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
+{
+    struct eevdf_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct eevdf_queue *q = queue_of(cpu);
+
+    if (!t)
+        return;
+    if (t->ghost && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
+        if (t->cpu == cpu && t->weight == nice_weight[nice_index(p->static_prio)]) {
+            settle_pulled(q);
+            resume(t, cpu, custom_slice(p));
+            return;
+        }
+        exorcise(t, cpu);
+    }
+    forget_ghost(t);
+    if (update_curr_by_clock(q, cpu))
+        preempt_curr(q, cpu);
+    place(q, t, custom_slice(p), reweight(t, p));
+    join(q, t, cpu);
+}
+
+/* check_preempt_wakeup_fair: whether a task that was just queued ends the current task's turn. */
+static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, struct task_struct *p,
+                                            struct eevdf_task *t)
+{
+    u32 policy = p->policy, pid = (u32)p->pid;
+    bool is_shorter = PREEMPT_SHORT && t->slice_ns < q->curr_slice_ns;
+
+    if (NEXT_BUDDY && !t->is_new) {
+        q->next_pid = pid;
+        q->next_vruntime = t->vruntime;
+    }
+    if (q->resched || !WAKEUP_PREEMPTION)
+        return false;
+    if (q->curr_policy == SCHED_IDLE && policy != SCHED_IDLE) {
+        if (rule_idle_unprotected)
+            cancel_protection(q);
+        return true;
+    }
+    if (policy == SCHED_BATCH || policy == SCHED_IDLE)
+        return false;
+    if (update_curr_by_clock(q, cpu))
+        preempt_curr(q, cpu);
+    if (!rule_short_picks) {
+        if (is_shorter && eligible(q, t->vruntime) &&
+            (time_diff(t->deadline, q->curr_deadline) < 0 || !eligible(q, q->curr_vruntime)))
+            cancel_protection(q);
+        return would_choose(q, cpu, pid, t, true);
+    }
+    if (t->is_new && !is_shorter && !rule_forks_preempt)
+        return false;
+    if (would_choose(q, cpu, pid, t, !is_shorter)) {
+        if (is_shorter)
+            cancel_protection(q);
+        return true;
+    }
+    if (rule_vprot && RUN_TO_PARITY)
+        shorten_protection(q, cpu);
+    return false;
+}
+
+/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    struct eevdf_task *t = task_of(p);
+    u32 cpu = task_cpu(p);
+    struct eevdf_queue *q = queue_of(cpu);
+
+    if (!t) {
+        scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
+        return;
+    }
+    if (t->cpu != cpu)
+        migrate(t, cpu, custom_slice(p));
+    insert_waiting(q, cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
+    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
+        offer_to_idle_cpu(p);
+        return;
+    }
+    if (q->curr_pid && wakeup_preempts(q, cpu, p, t))
+        preempt_curr(q, cpu);
+    t->is_new = false;
+}
+
+/* The current task stays: it is alone, or still the one to run. No new protection: nobody was picked. */
+static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_struct *prev)
+{
+    if (q->unasked) {
+        q->unasked = false;
+        protect(q, cpu);
+    }
+    clear_buddy(q, q->curr_pid);
+    scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+}
+
+/* Brings the chosen task here. What cannot come, as somebody else took it, leaves its place to the next. */
+static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
+{
+    if (choice == CHOOSE_BUDDY && move_pid_to_local(cpu, q->next_pid))
+        return true;
+    if (scx_bpf_dsq_move_to_local(dsq_of(cpu, ELIGIBLE)))
+        return true;
+    if (!scx_bpf_dsq_move_to_local(dsq_of(cpu, LATE)))
+        return false;
+    forget_leftmost(&q->late);
+    return true;
+}
+
+/* Takes a task from a busy CPU: eligible ones first. */
+static __always_inline void pull(u32 cpu)
+{
+    const struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
+    u32 i;
+
+    if (pull_task(cpu) >= 0)
+        return;
+    for_range (i, PULL_TRIES) {
+        if (i >= list->count || scx_bpf_dsq_move_to_local(dsq_of(list->cpus[i & (PULL_CANDIDATES - 1)], LATE)))
+            return;
+    }
+}
+
+/* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
+void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
+{
+    u32 cpu = (u32)this & (MAX_CPUS - 1);
+    struct eevdf_queue *q = queue_of(cpu);
+    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+    enum choice choice;
+
+    settle_pulled(q);
+    if (prev_runs)
+        update_curr(q, cpu, prev);
+    q->resched = false;
+    choice = choose(q, cpu, prev_runs);
+    if (choice != CHOOSE_CURRENT && q->nr && fetch(q, cpu, choice)) {
+        q->picked = true;
+        return;
+    }
+    if (prev_runs) {
+        keep(q, cpu, prev);
+        return;
+    }
+    mark_empty(cpu);
+    pull(cpu);
+}
+
+/* set_next_entity: a task comes onto a CPU. */
+void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
+{
+    struct eevdf_task *t = task_of(p);
+    u32 cpu = task_cpu(p), pid = (u32)p->pid;
+    struct eevdf_queue *q = queue_of(cpu);
+
+    if (!t)
+        return;
+    if (t->cpu != cpu)
+        migrate(t, cpu, custom_slice(p));
+    sums_sub(q, t->vruntime, t->weight);
+    t->is_new = false;
+    q->curr_pid = pid;
+    q->curr_vruntime = t->vruntime;
+    q->curr_deadline = t->deadline;
+    q->curr_slice_ns = t->slice_ns;
+    q->curr_custom_ns = custom_slice(p);
+    q->curr_kind = t->kind;
+    q->curr_weight = t->weight;
+    q->curr_inverse = t->inverse;
+    q->curr_policy = p->policy;
+    q->curr_sum_exec = p->se.sum_exec_runtime;
+    q->curr_clock_ns = scx_bpf_now();
+    q->curr_ahead_ns = 0;
+    q->resched = false;
+    clear_buddy(q, pid);
+    /* It came past dispatch (idle CPU, or back after a real-time task), and somebody else waits: let dispatch choose. */
+    q->unasked = !q->picked && q->restored_pid != pid && nr_running[cpu] > 1;
+    if (q->unasked) {
+        q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
+        preempt_curr(q, cpu);
+    } else {
+        protect(q, cpu);
+    }
+    q->picked = false;
+    q->restored_pid = 0;
+}
+
+/* entity_tick: requests end here, and at wake-ups. */
+void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
+{
+    u32 cpu = this_cpu();
+    struct eevdf_queue *q = queue_of(cpu);
+
+    if (q->curr_pid != (u32)p->pid)
+        return;
+    settle_pulled(q);
+    if (!update_curr(q, cpu, p))
+        return;
+    q->resched = true;
+    scx_bpf_task_set_slice(p, 0);
+}
+
+/* put_prev_entity: a task leaves its CPU, for the queue or on its way out. It is in the sums again. */
+void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
+{
+    u32 cpu = task_cpu(p);
+    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_task *t = task_of(p);
+
+    if (!t || q->curr_pid != (u32)p->pid)
+        return;
+    settle_pulled(q);
+    update_curr(q, cpu, p);
+    t->vruntime = q->curr_vruntime;
+    t->deadline = q->curr_deadline;
+    t->slice_ns = q->curr_slice_ns;
+    t->kind = q->curr_kind;
+    q->curr_pid = 0;
+    sums_add(q, t->vruntime, t->weight);
+    q->stopped_pid = runnable ? 0 : (u32)p->pid;
+}
+
+/* dequeue_entity: a task goes to sleep, or out for an attribute change. */
+void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
+{
+    struct eevdf_task *t = task_of(p);
+    bool sleeps = deq_flags & SCX_DEQ_SLEEP, stopped;
+    struct eevdf_queue *q;
+    u32 cpu;
+
+    if (!t)
+        return;
+    cpu = t->cpu & (MAX_CPUS - 1);
+    q = queue_of(cpu);
+    stopped = q->stopped_pid == (u32)p->pid;
+    q->stopped_pid = 0;
+    q->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
+    if (update_curr_by_clock(q, cpu))
+        preempt_curr(q, cpu);
+    if (!stopped && t->late)
+        forget_leftmost(&q->late);
+    clear_buddy(q, (u32)p->pid);
+    count_running(cpu, -1);
+    if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
+        !eligible(q, t->vruntime) && haunt(q, cpu, t, (u32)p->pid))
+        return;
+    t->vlag = lag_of(t, cpu, average(q));
+    if (!sleeps) {
+        t->deadline -= t->vruntime;
+        t->rel_deadline = true;
+    }
+    sums_sub(q, t->vruntime, t->weight);
+    uncount_slice(cpu, t->kind);
+}
+
+/* yield_task_fair, and yield_to_task_fair, which makes `to` the buddy. */
+bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *to)
+{
+    u32 cpu = task_cpu(from);
+    struct eevdf_queue *q = queue_of(cpu);
+
+    if (q->curr_pid != (u32)from->pid)
+        return false;
+    settle_pulled(q);
+    if (to) {
+        struct eevdf_task *t = task_of(to);
+
+        if (!t || t->cpu != cpu || t->ghost || !(to->scx.flags & SCX_TASK_QUEUED))
+            return false;
+        q->next_pid = (u32)to->pid;
+        q->next_vruntime = t->vruntime;
+    }
+    scx_bpf_task_set_slice(from, 0);
+    if (!q->nr)
+        return to;
+    clear_buddy(q, q->curr_pid);
+    update_curr(q, cpu, from);
+    if (!rule_yield_forfeits) {
+        q->curr_deadline += virtual_time(q->curr_slice_ns, q->curr_weight, q->curr_inverse);
+    } else if (eligible(q, q->curr_vruntime)) {
+        q->curr_vruntime = q->curr_deadline;
+        renew_request(q, cpu);
+    }
+    return to;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+    struct eevdf_task *t = bpf_task_storage_get(&task_ctx, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+    if (!t)
+        return -ENOMEM;
+    t->is_new = true;
+    t->kind = SLICE_KINDS;
+    return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
+{
+    s32 err = create_cpu_queues();
+    u32 cpu;
+
+    tick_ns = 1000000000ULL / (CONFIG_HZ ?: 1000);
+    for_range (cpu, nr_cpus) {
+        if (err)
+            break;
+        queue_of(cpu)->zero = ZERO_START;
+        err = scx_bpf_create_dsq(dsq_of(cpu, LATE), -1);
+    }
+    return err;
+}
+
+SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .runnable = (void *)eevdf_runnable,
+               .enqueue = (void *)eevdf_enqueue, .dispatch = (void *)eevdf_dispatch, .running = (void *)eevdf_running,
+               .tick = (void *)eevdf_tick, .stopping = (void *)eevdf_stopping, .quiescent = (void *)eevdf_quiescent,
+               .yield = (void *)eevdf_yield, .init_task = (void *)eevdf_init_task, .init = (void *)eevdf_init,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "eevdf");

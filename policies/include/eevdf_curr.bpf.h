@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The current task's time and requests in `eevdf`, and where a task is placed that joins. */
+#ifndef FAIRGROUND_EEVDF_CURR_BPF_H
+#define FAIRGROUND_EEVDF_CURR_BPF_H
+
+#include "eevdf_queue.bpf.h"
+
+/* update_deadline: a request that is used up is followed by the next. */
+static __always_inline bool renew_request(struct eevdf_queue *q, u32 cpu)
+{
+    u64 slice_ns;
+
+    if (time_diff(q->curr_vruntime, q->curr_deadline) < 0)
+        return false;
+    slice_ns = q->curr_custom_ns ?: base_slice();
+    if (slice_ns != q->curr_slice_ns) {
+        uncount_slice(cpu, q->curr_kind);
+        q->curr_kind = count_slice(cpu, slice_ns);
+        q->curr_slice_ns = slice_ns;
+    }
+    q->curr_deadline = q->curr_vruntime + virtual_time(slice_ns, q->curr_weight, q->curr_inverse);
+    return true;
+}
+
+/* The second half of update_curr. True: the current task shall make room. */
+static __always_inline bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
+{
+    bool resched;
+
+    q->curr_vruntime += virtual_time(delta_ns, q->curr_weight, q->curr_inverse);
+    resched = renew_request(q, cpu);
+    if (!q->nr)
+        return false;
+    if (rule_vprot)
+        resched |= !is_protected(q);
+    else if (PREEMPT_SHORT && !resched)
+        resched = q->curr_vprot != q->curr_deadline && !eligible(q, q->curr_vruntime);
+    if (resched)
+        clear_buddy(q, q->curr_pid);
+    return resched;
+}
+
+/*
+ * update_curr where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield). What was
+ * charged ahead by the clock is taken off, so in the end exactly sum_exec_runtime is charged.
+ */
+static __always_inline bool update_curr(struct eevdf_queue *q, u32 cpu, struct task_struct *p)
+{
+    u64 sum_exec = p->se.sum_exec_runtime;
+    s64 delta_ns = (s64)(sum_exec - q->curr_sum_exec - q->curr_ahead_ns);
+
+    q->curr_sum_exec = sum_exec;
+    q->curr_ahead_ns = 0;
+    q->curr_clock_ns = scx_bpf_now();
+    if (delta_ns > 0)
+        return charge(q, cpu, (u64)delta_ns);
+    if (delta_ns < 0)
+        q->curr_vruntime -= virtual_time((u64)-delta_ns, q->curr_weight, q->curr_inverse);
+    return false;
+}
+
+/* update_curr from elsewhere: a wake-up sees what the current task has used up to now by the clock. */
+static __always_inline bool update_curr_by_clock(struct eevdf_queue *q, u32 cpu)
+{
+    s64 delta_ns;
+
+    settle_pulled(q);
+    if (!q->curr_pid)
+        return false;
+    delta_ns = (s64)(scx_bpf_now() - q->curr_clock_ns - q->curr_ahead_ns);
+    if (delta_ns <= 0)
+        return false;
+    q->curr_ahead_ns += (u64)delta_ns;
+    return charge(q, cpu, (u64)delta_ns);
+}
+
+/* resched_curr, from outside of tick and dispatch. */
+static __always_inline void preempt_curr(struct eevdf_queue *q, u32 cpu)
+{
+    if (q->resched || !q->curr_pid)
+        return;
+    q->resched = true;
+    scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/*
+ * place_entity, for a task that is in no sum. Adding weight w at V - l moves V to V - l * w / (W + w), so l is made larger
+ * by (W + w) / W, and the lag is vlag again once the task has joined.
+ */
+static __always_inline void place(struct eevdf_queue *q, struct eevdf_task *t, u64 custom_ns, bool reweighted)
+{
+    u64 vslice, v = average(q), others = total_weight(q);
+    s64 lag = 0;
+
+    t->slice_ns = custom_ns ?: base_slice();
+    if (PLACE_LAG && others && t->vlag)
+        lag = t->vlag + mul_div_cut(t->vlag, t->weight, others);
+    t->vruntime = v - (u64)lag;
+    if (t->rel_deadline && (PLACE_REL_DEADLINE || reweighted)) {
+        t->deadline += t->vruntime;
+    } else {
+        vslice = virtual_time(t->slice_ns, t->weight, t->inverse);
+        if (t->is_new && PLACE_DEADLINE_INITIAL)
+            vslice /= 2;
+        t->deadline = t->vruntime + vslice;
+    }
+    t->rel_deadline = false;
+}
+
+static __always_inline void set_weight(struct eevdf_task *t, const struct task_struct *p)
+{
+    u32 index = nice_index(p->static_prio);
+
+    t->weight = nice_weight[index];
+    t->inverse = nice_inverse[index];
+}
+
+/*
+ * reweight_entity, while the task is out: vlag and the distance of the deadline are virtual times of the old weight. True:
+ * the weight is another.
+ */
+static __always_inline bool reweight(struct eevdf_task *t, const struct task_struct *p)
+{
+    u32 old = t->weight;
+
+    set_weight(t, p);
+    if (t->is_new || old == t->weight)
+        return false;
+    t->vlag = mul_div_cut(t->vlag, old, t->weight);
+    if (t->rel_deadline)
+        t->deadline = (u64)mul_div_cut((s64)t->deadline, old, t->weight);
+    return true;
+}
+
+/* The task competes from now on. */
+static __always_inline void join(struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
+{
+    t->cpu = cpu;
+    t->kind = count_slice(cpu, t->slice_ns);
+    sums_add(q, t->vruntime, t->weight);
+    count_running(cpu, 1);
+}
+
+/* update_entity_lag */
+static __always_inline s64 lag_of(const struct eevdf_task *t, u32 cpu, u64 average)
+{
+    return clamp_lag(time_diff(average, t->vruntime), lag_limit(cpu, t));
+}
+
+/* Tells another CPU that a task is no longer among its own. */
+static __always_inline void announce_pull(struct eevdf_queue *src, const struct eevdf_task *t)
+{
+    __sync_fetch_and_add(&src->pulls, 1);
+    __sync_fetch_and_add(&src->pulled_weight, (u64)t->weight);
+    __sync_fetch_and_add(&src->pulled_norm, t->vruntime * t->weight);
+    __sync_fetch_and_add(&src->nr, -1);
+    __sync_fetch_and_add(&src->pulled, 1);
+}
+
+/*
+ * A task that waits moves from one CPU's sums to another's; its lag goes with it. Runs on `to`: what `from` has to give up is
+ * a message. Its lag is as of the time when that CPU last looked, which its own rule limits.
+ */
+static __noinline void migrate(struct eevdf_task *t, u32 to, u64 custom_ns)
+{
+    u32 from = t->cpu & (MAX_CPUS - 1);
+    struct eevdf_queue *src = queue_of(from), *dst = queue_of(to);
+
+    t->vlag = lag_of(t, from, average_elsewhere(src));
+    t->deadline -= t->vruntime;
+    t->rel_deadline = true;
+    announce_pull(src, t);
+    uncount_slice(from, t->kind);
+    count_running(from, -1);
+    if (t->late)
+        forget_leftmost(&src->late);
+    settle_pulled(dst);
+    place(dst, t, custom_ns, false);
+    join(dst, t, to);
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A queue of `eevdf`: who competes, their weighted average V, who is eligible, and the current task's request.
+ *
+ * V = sum(w * v) / sum(w) over all that are queued, the current task included. Kept is, for all but the current one,
+ * sum((v - zero) * w) and sum(w); the current one is added on the fly. `zero` moves to V each time V is computed, so the
+ * sum stays near 0 and never wraps: |sum| <= 1024 * the wall-time lags of all, 2^63 is about 100 000 tasks a day away from V.
+ * An eligibility test needs no division: v <= V exactly when sum >= (v - zero) * weight, as v is a whole number.
+ *
+ * Everything runs under the run queue's lock of that CPU, except what says atomic.
+ */
+#ifndef FAIRGROUND_EEVDF_QUEUE_BPF_H
+#define FAIRGROUND_EEVDF_QUEUE_BPF_H
+
+#include "weights.bpf.h"
+#include "leftmost.bpf.h"
+#include "eevdf_tunables.bpf.h"
+
+/* A queue's time starts just below the wrap, so that arithmetic which cannot wrap shows at once. */
+#define ZERO_START (-(1ULL << 20))
+/* Distinct slice lengths that a queue tells apart: what is beyond does not count for the shortest and longest slice. */
+#define SLICE_KINDS 8
+
+struct eevdf_queue {
+    u64 zero;   /* the reference: V when it was last computed */
+    s64 sum;    /* of (vruntime - zero) * weight, the current task left out */
+    u64 weight; /* of the same tasks */
+    u64 curr_vruntime;
+    u64 curr_deadline;
+    u64 curr_vprot; /* protection: up to here (rule_vprot), else while it equals curr_deadline */
+    u64 curr_slice_ns;
+    u64 curr_custom_ns;   /* the slice that it asked for itself; 0: none */
+    u64 curr_sum_exec;    /* the current task's sum_exec_runtime when it was last read, ns */
+    u64 curr_clock_ns;    /* the clock when it was last read */
+    u64 curr_ahead_ns;    /* charged by the clock since then */
+    u64 next_vruntime;    /* the buddy's */
+    struct leftmost late; /* smallest vruntime in the queue of the ineligible */
+    u32 nr;               /* queued tasks and ghosts, the current one left out; atomic */
+    u32 curr_pid;         /* 0: none, or one that was put and not yet replaced */
+    u32 curr_weight;
+    u32 curr_inverse;
+    u32 curr_policy;
+    u32 curr_kind;    /* where its slice is counted */
+    u32 next_pid;     /* buddy; 0: none */
+    u32 stopped_pid;  /* has stopped to sleep, and is not yet off the books */
+    u32 restored_pid; /* the same, for a change of its attributes: it comes back at once */
+    u32 picked;       /* dispatch chose: the next task to run need not be questioned */
+    u32 unasked;      /* the current task came past dispatch: the next choice counts as its pick */
+    u32 resched;      /* the current task has been asked to make room */
+    u32 ghosts;       /* bit i: ghost i competes */
+    /*
+     * Tasks that other CPUs pulled: their sums of weight and of vruntime * weight since the start. A puller adds one to
+     * `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off when both counts agree.
+     */
+    u64 pulls, pulled, pulled_weight, pulled_norm;
+    u64 seen_pulled, seen_weight, seen_norm;
+} __attribute__((aligned(64)));
+
+/* How many queued tasks, the current one included, have a slice of this length. Counts are atomic. */
+struct slice_kinds {
+    u64 slice_ns[SLICE_KINDS];
+    u32 count[SLICE_KINDS];
+};
+
+/* Per task. What is said of the current task here is as of the time when it came onto the CPU. */
+struct eevdf_task {
+    u64 vruntime;
+    u64 deadline; /* with rel_deadline: its distance to vruntime */
+    s64 vlag;     /* V - vruntime when it left, virtual ns */
+    u64 slice_ns;
+    u32 cpu; /* in whose sums it is, or was last */
+    u32 weight;
+    u32 inverse;
+    u32 kind;  /* where its slice is counted; SLICE_KINDS: nowhere */
+    u32 ghost; /* number of its ghost on `cpu` + 1; 0: it has none */
+    u32 is_new;
+    u32 late; /* it waits in the queue of the ineligible, which is ordered by vruntime */
+    u32 rel_deadline;
+};
+
+struct eevdf_queue cpu_queues[MAX_CPUS];
+struct slice_kinds cpu_slices[MAX_CPUS];
+/* Length of a tick, ns. */
+u64 tick_ns;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct eevdf_task);
+} task_ctx SEC(".maps");
+
+static __always_inline struct eevdf_task *task_of(struct task_struct *p)
+{
+    return bpf_task_storage_get(&task_ctx, p, 0, 0);
+}
+
+static __always_inline struct eevdf_queue *queue_of(u32 cpu)
+{
+    return &cpu_queues[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline u64 base_slice(void)
+{
+    return base_slice_ns * scaling_factor(sched_tunable_scaling, 8);
+}
+
+/* The slice that the task asks for itself, ns, which sched_setattr has limited to 0.1 ... 100 ms; 0: none. */
+static __always_inline u64 custom_slice(const struct task_struct *p)
+{
+    return rule_custom_slices && p->se.custom_slice ? p->se.slice : 0;
+}
+
+/* a / b rounded down, of a signed number. */
+static __always_inline s64 floor_div(s64 a, u64 b)
+{
+    if (a < 0)
+        return -(s64)(((u64)-a + b - 1) / b);
+    return (s64)((u64)a / b);
+}
+
+/* a * w / b with the fraction cut off, as C divides. |a| * w must fit 63 bits. */
+static __always_inline s64 mul_div_cut(s64 a, u64 w, u64 b)
+{
+    if (a < 0)
+        return -(s64)((u64)-a * w / b);
+    return (s64)((u64)a * w / b);
+}
+
+static __always_inline s64 clamp_lag(s64 lag, s64 limit)
+{
+    return lag > limit ? limit : lag < -limit ? -limit : lag;
+}
+
+/* Takes off the sums what other CPUs have pulled meanwhile. */
+static __always_inline void settle_pulled(struct eevdf_queue *q)
+{
+    u64 pulled = READ_ONCE(q->pulled), weight, norm;
+
+    if (likely(pulled == q->seen_pulled))
+        return;
+    weight = READ_ONCE(q->pulled_weight);
+    norm = READ_ONCE(q->pulled_norm);
+    if (__sync_fetch_and_add(&q->pulls, 0) != pulled)
+        return; /* one is at it: next time */
+    q->sum -= (s64)(norm - q->seen_norm - q->zero * (weight - q->seen_weight));
+    q->weight -= weight - q->seen_weight;
+    q->seen_pulled = pulled;
+    q->seen_weight = weight;
+    q->seen_norm = norm;
+}
+
+/* sum and weight of all that are queued, relative to `zero`. */
+static __always_inline s64 total_sum(const struct eevdf_queue *q)
+{
+    if (!q->curr_pid)
+        return q->sum;
+    return q->sum + (s64)(q->curr_vruntime - q->zero) * q->curr_weight;
+}
+
+static __always_inline u64 total_weight(const struct eevdf_queue *q)
+{
+    return q->weight + (q->curr_pid ? q->curr_weight : 0);
+}
+
+/* avg_vruntime: V, which is the new reference. Of an empty queue: what it was last. */
+static __always_inline u64 average(struct eevdf_queue *q)
+{
+    u64 weight = total_weight(q), v;
+
+    if (!weight)
+        return q->zero;
+    v = q->weight ? q->zero + (u64)floor_div(total_sum(q), weight) : q->curr_vruntime;
+    q->sum -= time_diff(v, q->zero) * (s64)q->weight;
+    q->zero = v;
+    return v;
+}
+
+/* V of another CPU's queue, as its sums and the pulls from it stand. */
+static __always_inline u64 average_elsewhere(const struct eevdf_queue *q)
+{
+    u64 pulled_weight = READ_ONCE(q->pulled_weight) - q->seen_weight;
+    u64 pulled_norm = READ_ONCE(q->pulled_norm) - q->seen_norm;
+    u64 zero = READ_ONCE(q->zero), weight = total_weight(q) - pulled_weight;
+
+    if (!weight)
+        return zero;
+    return zero + (u64)floor_div(total_sum(q) - (s64)(pulled_norm - zero * pulled_weight), weight);
+}
+
+/* entity_eligible: vruntime <= V. */
+static __always_inline bool eligible(const struct eevdf_queue *q, u64 vruntime)
+{
+    return total_sum(q) >= time_diff(vruntime, q->zero) * (s64)total_weight(q);
+}
+
+static __always_inline void sums_add(struct eevdf_queue *q, u64 vruntime, u32 weight)
+{
+    q->sum += time_diff(vruntime, q->zero) * (s64)(u64)weight;
+    q->weight += weight;
+    __sync_fetch_and_add(&q->nr, 1);
+}
+
+static __always_inline void sums_sub(struct eevdf_queue *q, u64 vruntime, u32 weight)
+{
+    q->sum -= time_diff(vruntime, q->zero) * (s64)(u64)weight;
+    q->weight -= weight;
+    __sync_fetch_and_add(&q->nr, -1);
+}
+
+/* Counts a slice length; the number of its kind. */
+static __always_inline u32 count_slice(u32 cpu, u64 slice_ns)
+{
+    struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
+    u32 unused = SLICE_KINDS, kind = SLICE_KINDS, i;
+
+    if (likely(kinds->slice_ns[0] == slice_ns)) {
+        kind = 0;
+    } else {
+        for (i = 0; i < SLICE_KINDS; i++) {
+            if (kinds->slice_ns[i] == slice_ns)
+                kind = i;
+            else if (!kinds->count[i] && unused == SLICE_KINDS)
+                unused = i;
+        }
+        if (kind == SLICE_KINDS)
+            kind = unused;
+        if (kind == SLICE_KINDS)
+            return kind;
+    }
+    kinds->slice_ns[kind & (SLICE_KINDS - 1)] = slice_ns;
+    __sync_fetch_and_add(&kinds->count[kind & (SLICE_KINDS - 1)], 1);
+    return kind;
+}
+
+static __always_inline void uncount_slice(u32 cpu, u32 kind)
+{
+    if (kind < SLICE_KINDS)
+        __sync_fetch_and_add(&cpu_slices[cpu & (MAX_CPUS - 1)].count[kind & (SLICE_KINDS - 1)], -1);
+}
+
+/* cfs_rq_min_slice, cfs_rq_max_slice: of all that are queued and `own`. */
+static __always_inline u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
+{
+    const struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
+    u64 found_ns = own_ns;
+    u32 i;
+
+    for (i = 0; i < SLICE_KINDS; i++) {
+        if (kinds->count[i] && (kinds->slice_ns[i] > found_ns) == longest)
+            found_ns = kinds->slice_ns[i];
+    }
+    return found_ns;
+}
+
+/* How much lag a task may keep, virtual ns. */
+static __always_inline s64 lag_limit(u32 cpu, const struct eevdf_task *t)
+{
+    u64 limit_ns;
+
+    if (rule_lag_limit_queue) {
+        limit_ns = extreme_slice(cpu, t->slice_ns, true) + tick_ns;
+    } else {
+        limit_ns = 2 * t->slice_ns;
+        if (limit_ns < tick_ns)
+            limit_ns = tick_ns;
+    }
+    return (s64)virtual_time(limit_ns, t->weight, t->inverse);
+}
+
+/* Whether the current task goes on although somebody else is eligible with an earlier deadline. */
+static __always_inline bool is_protected(const struct eevdf_queue *q)
+{
+    if (rule_vprot)
+        return time_diff(q->curr_vprot, q->curr_vruntime) > 0;
+    return RUN_TO_PARITY && q->curr_vprot == q->curr_deadline;
+}
+
+/* set_protect_slice, when a task was picked. */
+static __always_inline void protect(struct eevdf_queue *q, u32 cpu)
+{
+    u64 slice_ns = base_slice_ns;
+
+    q->curr_vprot = q->curr_deadline;
+    if (!rule_vprot)
+        return;
+    if (RUN_TO_PARITY)
+        slice_ns = extreme_slice(cpu, q->curr_slice_ns, false);
+    if (slice_ns < q->curr_slice_ns)
+        q->curr_vprot =
+            min_time(q->curr_vprot, q->curr_vruntime + virtual_time(slice_ns, q->curr_weight, q->curr_inverse));
+}
+
+/* update_protect_slice, when a task has joined without preempting. */
+static __always_inline void shorten_protection(struct eevdf_queue *q, u32 cpu)
+{
+    u64 slice_ns = extreme_slice(cpu, q->curr_slice_ns, false);
+
+    q->curr_vprot =
+        min_time(q->curr_vprot, q->curr_vruntime + virtual_time(slice_ns, q->curr_weight, q->curr_inverse));
+}
+
+/* cancel_protect_slice */
+static __always_inline void cancel_protection(struct eevdf_queue *q)
+{
+    if (!is_protected(q))
+        return;
+    q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
+}
+
+static __always_inline void clear_buddy(struct eevdf_queue *q, u32 pid)
+{
+    if (q->next_pid == pid)
+        q->next_pid = 0;
+}
+
+#endif
