@@ -106,6 +106,7 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Op::WaitChildren => "wait for the children".to_owned(),
         Op::Yield => "yield".to_owned(),
         Op::SetNice(nice) => format!("set nice {nice}"),
+        Op::SetSlice(ns) => format!("ask for slices of {}", time_text(*ns)),
         Op::SetAffinity(cpus) => format!("move to CPUs {}", cpus_text(cpus)),
         Op::SetCgroup(index) => format!("move to cgroup {}", cgroup(index)),
         Op::SetCgroupWeight(index, weight) => {

@@ -75,6 +75,9 @@ pub enum Op {
     Yield,
     /// Set the task's own nice value.
     SetNice(i8),
+    /// Ask for slices of this length, ns (`sched_setattr` with `sched_runtime` for a fair policy, Linux 6.12): kept within 0.1 to
+    /// 100 ms; 0 asks for the scheduler's own length again. What it means is the scheduler's affair.
+    SetSlice(u64),
     /// Set the task's own affinity.
     SetAffinity(CpuList),
     /// Move the task itself into a cgroup.

@@ -164,6 +164,7 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
         Op::Yield => write!(out, "\"yield\""),
         Op::Exit => write!(out, "\"exit\""),
         Op::SetNice(nice) => write!(out, "{{ nice = {nice} }}"),
+        Op::SetSlice(ns) => write!(out, "{{ slice = \"{}\" }}", time_text(*ns)),
         Op::SetAffinity(cpus) => write!(out, "{{ cpus = \"{}\" }}", cpus_text(cpus)),
         Op::SetCgroup(index) => write!(out, "{{ cgroup = {} }}", cgroup(*index)),
         Op::SetCgroupWeight(index, weight) => {

@@ -207,6 +207,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
         Just(Op::WaitChildren),
         Just(Op::Yield),
         (-20_i8..=19).prop_map(Op::SetNice),
+        (0_u64..1_000_000_000).prop_map(Op::SetSlice),
         cpus.clone().prop_map(Op::SetAffinity),
         "[ -~äß\"\\\\]{0,8}".prop_map(Op::Mark),
         Just(Op::Exit),

@@ -46,6 +46,7 @@ pub(super) enum Step {
     WaitChildren,
     Yield,
     SetNice(i8),
+    SetSlice(u64),
     SetAffinity(AffinityId),
     SetCgroup(u32),
     SetCgroupWeight {
@@ -249,6 +250,7 @@ impl Compiler<'_> {
             Op::WaitChildren => Step::WaitChildren,
             Op::Yield => Step::Yield,
             Op::SetNice(nice) => Step::SetNice(*nice),
+            Op::SetSlice(ns) => Step::SetSlice(*ns),
             Op::SetAffinity(list) => Step::SetAffinity(self.affinity(mask_of(list))),
             Op::SetCgroup(cgroup) => Step::SetCgroup(self.cgroup(spec, *cgroup)?),
             Op::SetCgroupWeight(cgroup, weight) => {

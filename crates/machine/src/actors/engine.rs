@@ -445,6 +445,10 @@ impl Actors {
                 effects.push(Effect::SetNice { nice });
                 self.finish(id)
             }
+            Step::SetSlice(slice_ns) => {
+                effects.push(Effect::SetSlice { slice_ns });
+                self.finish(id)
+            }
             Step::SetAffinity(mask) => {
                 effects.push(Effect::SetAffinity { mask });
                 self.finish(id)

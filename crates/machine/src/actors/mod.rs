@@ -89,6 +89,11 @@ pub enum Effect {
         /// −20…19.
         nice: i8,
     },
+    /// The advanced actor asked for slices of its own length.
+    SetSlice {
+        /// ns; 0: the scheduler's.
+        slice_ns: u64,
+    },
     /// The advanced actor set its own affinity.
     SetAffinity {
         /// See [`Actors::affinity`].

@@ -61,6 +61,7 @@ impl Machine {
                 Ok(())
             }
             Effect::SetNice { nice } => self.set_nice(slot, nice),
+            Effect::SetSlice { slice_ns } => self.set_custom_slice(slot, slice_ns),
             Effect::SetAffinity { mask } => {
                 let mask = *self.actors.affinity(mask);
                 self.set_affinity(slot, mask)

@@ -33,6 +33,26 @@ impl Machine {
         Ok(())
     }
 
+    /// `__setparam_fair` (6.12: `__setscheduler_params`): slices of a task's own length. Callbacks as for a nice value.
+    pub(crate) fn set_custom_slice(&mut self, slot: Slot, slice_ns: u64) -> Step {
+        /// What the kernel lets a task ask for, ns.
+        const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
+        let insns = self.counted(|machine| {
+            machine.dequeue_task(slot, deq::SAVE | deq::NOCLOCK)?;
+            let mem = machine.program.memory();
+            let task = machine.kernel.task(slot);
+            let kept_ns = slice_ns.clamp(*SLICE_NS.start(), *SLICE_NS.end());
+            mem.store_u64(task.addr + field::CUSTOM_SLICE_NS, kept_ns)?;
+            mem.store_u8(task.addr + field::CUSTOM_SLICE, u8::from(slice_ns != 0))?;
+            let weight = abi::cgroup_weight(abi::nice_weight(task.nice));
+            machine.call_task_with(Op::SetWeight, slot, u64::from(weight));
+            machine.restore(slot)
+        })?;
+        let ns = self.policy_ns(insns);
+        self.kernel.charge(self.kernel.this_cpu, ns);
+        Ok(())
+    }
+
     /// `set_load_weight` and `reweight_task_scx`: the weights that follow from a nice value.
     pub(crate) fn publish_nice(&mut self, slot: Slot) -> Step {
         let mem = self.program.memory();

@@ -48,6 +48,8 @@ pub(crate) mod task {
     pub(crate) const EXEC_START: u64 = SE + super::sched_entity::EXEC_START;
     pub(crate) const PREV_SUM_EXEC: u64 = SE + super::sched_entity::PREV_SUM_EXEC_RUNTIME;
     pub(crate) const NR_MIGRATIONS: u64 = SE + super::sched_entity::NR_MIGRATIONS;
+    pub(crate) const CUSTOM_SLICE_NS: u64 = SE + super::sched_entity::SLICE;
+    pub(crate) const CUSTOM_SLICE: u64 = SE + super::sched_entity::CUSTOM_SLICE;
     pub(crate) const LOAD_WEIGHT: u64 = SE + super::sched_entity::LOAD;
     pub(crate) const LOAD_INV_WEIGHT: u64 = SE + super::sched_entity::LOAD + 8;
 }
@@ -69,6 +71,8 @@ pub(crate) mod sched_entity {
     pub(crate) const SUM_EXEC_RUNTIME: u64 = 24;
     pub(crate) const PREV_SUM_EXEC_RUNTIME: u64 = 32;
     pub(crate) const NR_MIGRATIONS: u64 = 40;
+    pub(crate) const SLICE: u64 = 48;
+    pub(crate) const CUSTOM_SLICE: u64 = 56;
     pub(crate) const SIZE: u64 = 64;
 }
 

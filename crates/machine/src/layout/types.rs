@@ -9,6 +9,7 @@ use crate::abi;
 /// The plain types that structures are made of.
 struct Basic {
     boolean: TypeRef,
+    u8: TypeRef,
     u16: TypeRef,
     u32: TypeRef,
     s32: TypeRef,
@@ -45,6 +46,7 @@ impl Basic {
         t.typedef("pid_t", pid);
         Basic {
             boolean: t.boolean(),
+            u8,
             u16,
             u32,
             s32,
@@ -187,6 +189,8 @@ fn task_struct(
             at("sum_exec_runtime", sched_entity::SUM_EXEC_RUNTIME, b.u64),
             at("prev_sum_exec_runtime", sched_entity::PREV_SUM_EXEC_RUNTIME, b.u64),
             at("nr_migrations", sched_entity::NR_MIGRATIONS, b.u64),
+            at("slice", sched_entity::SLICE, b.u64),
+            at("custom_slice", sched_entity::CUSTOM_SLICE, b.u8),
         ],
     );
     let scx = structure(

@@ -296,6 +296,7 @@ impl<'w> Execution<'w> {
             Op::WaitChildren
             | Op::Yield
             | Op::SetNice(_)
+            | Op::SetSlice(_)
             | Op::SetAffinity(_)
             | Op::SetCgroup(_)
             | Op::SetCgroupWeight(..)

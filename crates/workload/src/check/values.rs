@@ -246,6 +246,9 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::SetNice(nice) if !(-20..=19).contains(nice) => {
             Some((format!("nice {nice} is out of range"), "write a value from -20 to 19"))
         }
+        Op::SetSlice(ns) if *ns > TIME_MAX_NS => {
+            Some(("the slice is longer than TIME_MAX_NS".to_owned(), "write a shorter one"))
+        }
         Op::SetAffinity(cpus) => {
             cpus_problem(cpus).map(|message| (message, "write `cpus` as in \"0-3,8\""))
         }

@@ -10,12 +10,12 @@ use crate::diagnostic::suggestion;
 use crate::limits::{AMOUNT_MAX, LOOP_DEPTH_MAX, OPERATIONS_MAX};
 use crate::model::{Op, Program, Role};
 use crate::spans::OpSpan;
-use crate::units::{parse_cpus, parse_duration};
+use crate::units::{parse_cpus, parse_duration, parse_time};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 16] = [
+const TABLE_WORDS: [&str; 17] = [
     "run", "touch", "sleep", "timer", "write", "read", "send", "receive", "signal", "fork", "nice",
-    "cpus", "cgroup", "weight", "mark", "loop",
+    "slice", "cpus", "cgroup", "weight", "mark", "loop",
 ];
 /// Operations that are a bare text.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
@@ -182,6 +182,7 @@ impl Parser<'_> {
             }
             "cgroup" => Op::SetCgroup(self.reference("cgroup", value)?),
             "weight" => self.cgroup_weight(value)?,
+            "slice" => Op::SetSlice(self.converted_of(word, value, parse_time)?),
             "cpus" => Op::SetAffinity(self.converted_of(word, value, parse_cpus)?),
             _ => Op::Mark(self.text_of(word, value)?.to_owned()),
         })
@@ -277,6 +278,7 @@ fn example(word: &str) -> &'static str {
         "receive" => "{ queue = \"answers\", count = 16 }",
         "signal" | "fork" => "\"worker\"",
         "nice" => "5",
+        "slice" => "\"100us\"",
         "cpus" => "\"0-3\"",
         "cgroup" => "\"web/front\"",
         "weight" => "{ cgroup = \"web\", weight = 300 }",

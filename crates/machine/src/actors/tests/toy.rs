@@ -154,6 +154,9 @@ impl Toy {
                 self.log.push((self.now_ns, format!("weight {cgroup} {weight}")));
             }
             Effect::SetNice { nice } => self.log.push((self.now_ns, format!("nice {nice}"))),
+            Effect::SetSlice { slice_ns } => {
+                self.log.push((self.now_ns, format!("slice {slice_ns}")))
+            }
             Effect::SetAffinity { mask } => {
                 let cpus: Vec<u32> = self.actors.affinity(mask).iter().collect();
                 self.log.push((self.now_ns, format!("cpus {cpus:?}")));
