@@ -10,7 +10,7 @@
  *
  * Example (slice 3 ms; v in ms): A v 10, weight 1024; B v 12, weight 3121; C v 9, weight 335. V = 11.318526. A and C are
  * eligible; deadlines A 13, B 12.984299, C 18.170149. B's is the earliest, but B has run ahead of its share: A runs. When A
- * has run 3 ms, V is 11.318526 + 3 * 1024/4480 = 12.004240: B is eligible now, and runs.
+ * has run 3 ms, V is 11.318526 + 3 * 1024/4480 = 12.004241: B is eligible now, and runs.
  *
  * Where it fails: a task that wakes up often has no credit; it waits for the current one's slice, up to slice + tick, unless
  * it asks for a shorter one by sched_setattr. Slices end at ticks only: at HZ 250 one of 2.8 ms lasts 4. CPUs are fair each by
@@ -21,7 +21,9 @@
  * modelled: task groups, HRTICK, lazy preemption (a task in user mode notices it as soon as the other kind). A picked ghost
  * that ties with a waiting task is picked after it; among waiting tasks of one deadline the order is that of eligibility.
  */
-#include "eevdf_pick.bpf.h"
+#define BALANCE_QUEUES  2
+#define BALANCE_RELEASE 6_1
+#include "eevdf_balance.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -39,7 +41,7 @@ s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
     if (t && t->ghost && t->cpu == (u32)prev_cpu && is_delayed(queue_of(t->cpu), t, (u32)p->pid) &&
         bpf_cpumask_test_cpu((u32)prev_cpu, p->cpus_ptr))
         return prev_cpu;
-    cpu = select_cpu(p, prev_cpu, wake_flags, &is_idle);
+    cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
     if (is_idle)
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
     return cpu;
@@ -114,19 +116,23 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct eevdf_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct eevdf_queue *q = queue_of(cpu);
+    struct eevdf_queue *q;
+    bool woken;
 
     if (!t) {
         scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags);
         return;
     }
+    woken = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
+    if (!woken)
+        cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
-        migrate(t, cpu, custom_slice(p));
+        rehome(t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+    q = queue_of(cpu);
     insert_waiting(q, cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
-    if (!(enq_flags & SCX_ENQ_WAKEUP) && !t->is_new) {
-        offer_to_idle_cpu(p);
+    if (!woken)
         return;
-    }
+    settle_pulled(q);
     if (q->curr_pid && wakeup_preempts(q, cpu, p, t))
         preempt_curr(q, cpu);
     t->is_new = false;
@@ -148,26 +154,12 @@ static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice ch
 {
     if (choice == CHOOSE_BUDDY && move_pid_to_local(cpu, q->next_pid))
         return true;
-    if (scx_bpf_dsq_move_to_local(dsq_of(cpu, ELIGIBLE)))
+    if (scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
         return true;
-    if (!scx_bpf_dsq_move_to_local(dsq_of(cpu, LATE)))
+    if (!scx_bpf_dsq_move_to_local(queue_id(cpu, LATE)))
         return false;
     forget_leftmost(&q->late);
     return true;
-}
-
-/* Takes a task from a busy CPU: eligible ones first. */
-static __always_inline void pull(u32 cpu)
-{
-    const struct pull_list *list = &pull_lists[cpu & (MAX_CPUS - 1)];
-    u32 i;
-
-    if (pull_task(cpu) >= 0)
-        return;
-    for_range (i, PULL_TRIES) {
-        if (i >= list->count || scx_bpf_dsq_move_to_local(dsq_of(list->cpus[i & (PULL_CANDIDATES - 1)], LATE)))
-            return;
-    }
 }
 
 /* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
@@ -176,23 +168,26 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct eevdf_queue *q = queue_of(cpu);
     bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+    bool balances_only = prev_runs && q->balances && !q->resched;
     enum choice choice;
 
+    balance_run(cpu);
     settle_pulled(q);
     if (prev_runs)
         update_curr(q, cpu, prev);
     q->resched = false;
-    choice = choose(q, cpu, prev_runs);
-    if (choice != CHOOSE_CURRENT && q->nr && fetch(q, cpu, choice)) {
+    q->balances = false;
+    choice = balances_only ? CHOOSE_CURRENT : choose(q, cpu, prev_runs);
+    if (choice == CHOOSE_NOBODY && !q->nr && newidle_balance(cpu)) {
+        settle_pulled(q);
+        choice = choose(q, cpu, false);
+    }
+    if (choice != CHOOSE_CURRENT && q->nr && fetch(q, cpu, choice))
         q->picked = true;
-        return;
-    }
-    if (prev_runs) {
+    else if (prev_runs)
         keep(q, cpu, prev);
-        return;
-    }
-    mark_empty(cpu);
-    pull(cpu);
+    else
+        mark_empty(cpu);
 }
 
 /* set_next_entity: a task comes onto a CPU. */
@@ -205,8 +200,10 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     if (!t)
         return;
     if (t->cpu != cpu)
-        migrate(t, cpu, custom_slice(p));
+        rehome(t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+    settle_pulled(q);
     sums_sub(q, t->vruntime, t->weight);
+    t->late = false;
     t->is_new = false;
     q->curr_pid = pid;
     q->curr_vruntime = t->vruntime;
@@ -243,10 +240,11 @@ void BPF_STRUCT_OPS(eevdf_tick, struct task_struct *p)
     if (q->curr_pid != (u32)p->pid)
         return;
     settle_pulled(q);
-    if (!update_curr(q, cpu, p))
-        return;
-    q->resched = true;
-    scx_bpf_task_set_slice(p, 0);
+    if (update_curr(q, cpu, p))
+        q->resched = true;
+    q->balances = balance_tick(cpu);
+    if (q->resched || q->balances)
+        scx_bpf_task_set_slice(p, 0);
 }
 
 /* put_prev_entity: a task leaves its CPU, for the queue or on its way out. It is in the sums again. */
@@ -269,6 +267,20 @@ void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
 
+/* The rest of dequeue_entity, of a task whose run queue is another than the one that it waits for: it was just moved. */
+static __noinline void leave_elsewhere(struct eevdf_task *t, u32 cpu)
+{
+    struct eevdf_queue *q = queue_of(cpu);
+    struct outside_view view;
+
+    look_from_outside(q, &view);
+    t->vlag = lag_of(t, cpu, view.average);
+    announce(q, t->vruntime, t->weight, -1);
+    uncount_slice(cpu, t->kind);
+    if (t->late)
+        forget_leftmost(&q->late);
+}
+
 /* dequeue_entity: a task goes to sleep, or out for an attribute change. */
 void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
 {
@@ -281,25 +293,29 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         return;
     cpu = t->cpu & (MAX_CPUS - 1);
     q = queue_of(cpu);
-    stopped = q->stopped_pid == (u32)p->pid;
-    q->stopped_pid = 0;
-    q->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
-    if (update_curr_by_clock(q, cpu))
-        preempt_curr(q, cpu);
-    if (!stopped && t->late)
-        forget_leftmost(&q->late);
-    clear_buddy(q, (u32)p->pid);
-    count_running(cpu, -1);
-    if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
-        !eligible(q, t->vruntime) && haunt(q, cpu, t, (u32)p->pid))
-        return;
-    t->vlag = lag_of(t, cpu, average(q));
+    leave_cpu(cpu, t->weight);
+    if (cpu == task_cpu(p)) {
+        stopped = q->stopped_pid == (u32)p->pid;
+        q->stopped_pid = 0;
+        q->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
+        if (update_curr_by_clock(q, cpu))
+            preempt_curr(q, cpu);
+        if (!stopped && t->late)
+            forget_leftmost(&q->late);
+        clear_buddy(q, (u32)p->pid);
+        if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
+            !eligible(q, t->vruntime) && haunt(q, cpu, t, (u32)p->pid))
+            return;
+        t->vlag = lag_of(t, cpu, average(q));
+        sums_sub(q, t->vruntime, t->weight);
+        uncount_slice(cpu, t->kind);
+    } else {
+        leave_elsewhere(t, cpu);
+    }
     if (!sleeps) {
         t->deadline -= t->vruntime;
         t->rel_deadline = true;
     }
-    sums_sub(q, t->vruntime, t->weight);
-    uncount_slice(cpu, t->kind);
 }
 
 /* yield_task_fair, and yield_to_task_fair, which makes `to` the buddy. */
@@ -319,6 +335,7 @@ bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *t
         q->next_pid = (u32)to->pid;
         q->next_vruntime = t->vruntime;
     }
+    q->resched = true;
     scx_bpf_task_set_slice(from, 0);
     if (!q->nr)
         return to;
@@ -350,13 +367,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
     u32 cpu;
 
     tick_ns = 1000000000ULL / (CONFIG_HZ ?: 1000);
-    for_range (cpu, nr_cpus) {
-        if (err)
-            break;
+    for_range (cpu, nr_cpus)
         queue_of(cpu)->zero = ZERO_START;
-        err = scx_bpf_create_dsq(dsq_of(cpu, LATE), -1);
-    }
-    return err;
+    return err ?: balance_init();
 }
 
 SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .runnable = (void *)eevdf_runnable,

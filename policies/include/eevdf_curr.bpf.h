@@ -84,18 +84,23 @@ static __always_inline void preempt_curr(struct eevdf_queue *q, u32 cpu)
 }
 
 /*
- * place_entity, for a task that is in no sum. Adding weight w at V - l moves V to V - l * w / (W + w), so l is made larger
- * by (W + w) / W, and the lag is vlag again once the task has joined.
+ * How far from V place_entity puts a task that joins others of this much weight. Adding weight w at V - l moves V to
+ * V - l * w / (W + w), so l is made larger by (W + w) / W, and the lag is vlag again once the task has joined.
  */
+static __always_inline s64 lag_to_place(s64 vlag, u32 weight, u64 others)
+{
+    if (!PLACE_LAG || !others || !vlag)
+        return 0;
+    return vlag + mul_div_cut(vlag, weight, others);
+}
+
+/* place_entity, for a task that is in no sum. */
 static __always_inline void place(struct eevdf_queue *q, struct eevdf_task *t, u64 custom_ns, bool reweighted)
 {
     u64 vslice, v = average(q), others = total_weight(q);
-    s64 lag = 0;
 
     t->slice_ns = custom_ns ?: base_slice();
-    if (PLACE_LAG && others && t->vlag)
-        lag = t->vlag + mul_div_cut(t->vlag, t->weight, others);
-    t->vruntime = v - (u64)lag;
+    t->vruntime = v - (u64)lag_to_place(t->vlag, t->weight, others);
     if (t->rel_deadline && (PLACE_REL_DEADLINE || reweighted)) {
         t->deadline += t->vruntime;
     } else {
@@ -138,7 +143,7 @@ static __always_inline void join(struct eevdf_queue *q, struct eevdf_task *t, u3
     t->cpu = cpu;
     t->kind = count_slice(cpu, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
-    count_running(cpu, 1);
+    join_cpu(cpu, t->weight);
 }
 
 /* update_entity_lag */
@@ -147,36 +152,35 @@ static __always_inline s64 lag_of(const struct eevdf_task *t, u32 cpu, u64 avera
     return clamp_lag(time_diff(average, t->vruntime), lag_limit(cpu, t));
 }
 
-/* Tells another CPU that a task is no longer among its own. */
-static __always_inline void announce_pull(struct eevdf_queue *src, const struct eevdf_task *t)
+/*
+ * Where a task that waits on `from` gets to on `to`: its lag goes with it. Its vruntime there. Changes nothing. Both queues
+ * are looked at without their locks, so the lag is as of their last looks; its limit bounds it.
+ */
+static __always_inline u64 place_elsewhere(const struct eevdf_task *t, u32 from, u32 to)
 {
-    __sync_fetch_and_add(&src->pulls, 1);
-    __sync_fetch_and_add(&src->pulled_weight, (u64)t->weight);
-    __sync_fetch_and_add(&src->pulled_norm, t->vruntime * t->weight);
-    __sync_fetch_and_add(&src->nr, -1);
-    __sync_fetch_and_add(&src->pulled, 1);
+    struct outside_view src, dst;
+
+    look_from_outside(queue_of(from), &src);
+    look_from_outside(queue_of(to), &dst);
+    return dst.average - (u64)lag_to_place(lag_of(t, from, src.average), t->weight, dst.weight);
 }
 
-/*
- * A task that waits moves from one CPU's sums to another's; its lag goes with it. Runs on `to`: what `from` has to give up is
- * a message. Its lag is as of the time when that CPU last looked, which its own rule limits.
- */
-static __noinline void migrate(struct eevdf_task *t, u32 to, u64 custom_ns)
+/* A task that waits moves from one CPU's books to another's, where it has this vruntime. */
+static __noinline void rehome(struct eevdf_task *t, u32 from, u32 to, u64 vruntime)
 {
-    u32 from = t->cpu & (MAX_CPUS - 1);
-    struct eevdf_queue *src = queue_of(from), *dst = queue_of(to);
+    u64 distance = t->deadline - t->vruntime;
 
-    t->vlag = lag_of(t, from, average_elsewhere(src));
-    t->deadline -= t->vruntime;
-    t->rel_deadline = true;
-    announce_pull(src, t);
+    announce(queue_of(from), t->vruntime, t->weight, -1);
     uncount_slice(from, t->kind);
-    count_running(from, -1);
+    leave_cpu(from, t->weight);
     if (t->late)
-        forget_leftmost(&src->late);
-    settle_pulled(dst);
-    place(dst, t, custom_ns, false);
-    join(dst, t, to);
+        forget_leftmost(&queue_of(from)->late);
+    t->vruntime = vruntime;
+    t->deadline = vruntime + (PLACE_REL_DEADLINE ? distance : virtual_time(t->slice_ns, t->weight, t->inverse));
+    t->cpu = to;
+    t->kind = count_slice(to, t->slice_ns);
+    announce(queue_of(to), vruntime, t->weight, 1);
+    join_cpu(to, t->weight);
 }
 
 #endif

@@ -105,8 +105,11 @@ static __noinline void exorcise(struct eevdf_task *t, u32 here)
         t->vlag = lag_of(t, cpu, average(q));
         sums_sub(q, t->vruntime, t->weight);
     } else {
-        t->vlag = lag_of(t, cpu, average_elsewhere(q));
-        announce_pull(q, t);
+        struct outside_view view;
+
+        look_from_outside(q, &view);
+        t->vlag = lag_of(t, cpu, view.average);
+        announce(q, t->vruntime, t->weight, -1);
     }
     uncount_slice(cpu, t->kind);
 }
@@ -131,7 +134,7 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
 
     t->ghost = 0;
     unmark_ghost(q, number);
-    count_running(cpu, 1);
+    join_cpu(cpu, t->weight);
     if (!DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
         return;
     sums_sub(q, t->vruntime, t->weight);

@@ -21,11 +21,6 @@ enum queue_index { ELIGIBLE, LATE };
 
 enum choice { CHOOSE_NOBODY, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY };
 
-static __always_inline u64 dsq_of(u32 cpu, enum queue_index index)
-{
-    return (cpu & (MAX_CPUS - 1)) | (u64)index << 10;
-}
-
 /* Puts a task into the queue where it belongs as far as is known: `zero` is what V was at the last look. */
 static __always_inline void insert_waiting(struct eevdf_queue *q, u32 cpu, struct task_struct *p,
                                            struct eevdf_task *t, u64 enq_flags)
@@ -33,9 +28,9 @@ static __always_inline void insert_waiting(struct eevdf_queue *q, u32 cpu, struc
     t->late = time_diff(t->vruntime, q->zero) > 0;
     if (t->late) {
         note_inserted(&q->late, t->vruntime);
-        scx_bpf_dsq_insert_vtime(p, dsq_of(cpu, LATE), SCX_SLICE_INF, t->vruntime, enq_flags);
+        scx_bpf_dsq_insert_vtime(p, queue_id(cpu, LATE), SCX_SLICE_INF, t->vruntime, enq_flags);
     } else {
-        scx_bpf_dsq_insert_vtime(p, dsq_of(cpu, ELIGIBLE), SCX_SLICE_INF, t->deadline, enq_flags);
+        scx_bpf_dsq_insert_vtime(p, queue_id(cpu, ELIGIBLE), SCX_SLICE_INF, t->deadline, enq_flags);
     }
     mark_waiting(cpu);
 }
@@ -50,7 +45,7 @@ static __noinline void promote(u32 cpu, u64 v)
     u32 i;
 
     q->late.state = LEFT_UNKNOWN;
-    if (!bpf_iter_scx_dsq_new(&it, dsq_of(cpu, LATE), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, LATE), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p) {
@@ -63,7 +58,7 @@ static __noinline void promote(u32 cpu, u64 v)
                 break;
             }
             t = task_of(p);
-            if (t && scx_bpf_dsq_move_vtime(&it, p, dsq_of(cpu, ELIGIBLE), t->deadline, 0))
+            if (t && scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, ELIGIBLE), t->deadline, 0))
                 t->late = false;
         }
     }
@@ -80,7 +75,7 @@ static __noinline bool first_waiting(u32 cpu, u64 v, u64 *deadline)
     bool found = false;
     u32 i;
 
-    if (!bpf_iter_scx_dsq_new(&it, dsq_of(cpu, ELIGIBLE), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, ELIGIBLE), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
@@ -91,7 +86,7 @@ static __noinline bool first_waiting(u32 cpu, u64 v, u64 *deadline)
                 found = true;
                 break;
             }
-            if (scx_bpf_dsq_move_vtime(&it, p, dsq_of(cpu, LATE), t->vruntime, 0)) {
+            if (scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, LATE), t->vruntime, 0)) {
                 t->late = true;
                 note_inserted(&q->late, t->vruntime);
             }
@@ -155,7 +150,7 @@ static __noinline bool move_pid_to_local(u32 cpu, u32 pid)
     u32 index, i;
 
     for_range (index, 2) {
-        if (!bpf_iter_scx_dsq_new(&it, dsq_of(cpu, index & 1), 0)) {
+        if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, index & 1), 0)) {
             for_range (i, BUDDY_SCAN_MAX) {
                 p = bpf_iter_scx_dsq_next(&it);
                 if (!p)
@@ -185,7 +180,7 @@ static __noinline bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, 
     bool beaten = false;
     u32 i;
 
-    if (!bpf_iter_scx_dsq_new(&it, dsq_of(cpu, index), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, index), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)

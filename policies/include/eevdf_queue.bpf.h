@@ -47,10 +47,12 @@ struct eevdf_queue {
     u32 picked;       /* dispatch chose: the next task to run need not be questioned */
     u32 unasked;      /* the current task came past dispatch: the next choice counts as its pick */
     u32 resched;      /* the current task has been asked to make room */
+    u32 balances;     /* the tick ended its turn for the balancer's sake alone */
     u32 ghosts;       /* bit i: ghost i competes */
     /*
-     * Tasks that other CPUs pulled: their sums of weight and of vruntime * weight since the start. A puller adds one to
-     * `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off when both counts agree.
+     * Tasks that other CPUs took from here, less those that they brought: sums of weight and of vruntime * weight since the
+     * start. Who does so adds one to `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off
+     * when both counts agree.
      */
     u64 pulls, pulled, pulled_weight, pulled_norm;
     u64 seen_pulled, seen_weight, seen_norm;
@@ -132,7 +134,7 @@ static __always_inline s64 clamp_lag(s64 lag, s64 limit)
     return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
 
-/* Takes off the sums what other CPUs have pulled meanwhile. */
+/* Takes off the sums what other CPUs have taken meanwhile. */
 static __always_inline void settle_pulled(struct eevdf_queue *q)
 {
     u64 pulled = READ_ONCE(q->pulled), weight, norm;
@@ -176,16 +178,32 @@ static __always_inline u64 average(struct eevdf_queue *q)
     return v;
 }
 
-/* V of another CPU's queue, as its sums and the pulls from it stand. */
-static __always_inline u64 average_elsewhere(const struct eevdf_queue *q)
+/* What there is of another CPU's queue, as its sums and the moves from and to it stand. */
+struct outside_view {
+    u64 average;
+    u64 weight;
+};
+
+static __always_inline void look_from_outside(const struct eevdf_queue *q, struct outside_view *view)
 {
     u64 pulled_weight = READ_ONCE(q->pulled_weight) - q->seen_weight;
     u64 pulled_norm = READ_ONCE(q->pulled_norm) - q->seen_norm;
-    u64 zero = READ_ONCE(q->zero), weight = total_weight(q) - pulled_weight;
+    u64 zero = READ_ONCE(q->zero);
 
-    if (!weight)
-        return zero;
-    return zero + (u64)floor_div(total_sum(q) - (s64)(pulled_norm - zero * pulled_weight), weight);
+    view->weight = total_weight(q) - pulled_weight;
+    view->average = zero;
+    if (view->weight)
+        view->average += (u64)floor_div(total_sum(q) - (s64)(pulled_norm - zero * pulled_weight), view->weight);
+}
+
+/* Tells another CPU that a task is no longer among its own, or (+1) that it is from now on. */
+static __always_inline void announce(struct eevdf_queue *q, u64 vruntime, u32 weight, s32 joins)
+{
+    __sync_fetch_and_add(&q->pulls, 1);
+    __sync_fetch_and_add(&q->pulled_weight, -(u64)(s64)joins * weight);
+    __sync_fetch_and_add(&q->pulled_norm, -(u64)(s64)joins * weight * vruntime);
+    __sync_fetch_and_add(&q->nr, joins);
+    __sync_fetch_and_add(&q->pulled, 1);
 }
 
 /* entity_eligible: vruntime <= V. */

@@ -19,6 +19,11 @@ const PID: u64 = 40;
 const STATIC_PRIO: u64 = 48;
 const NR_CPUS_ALLOWED: u64 = 56;
 const TGID: u64 = 60;
+const FLAGS: u64 = 44;
+const POLICY: u64 = 52;
+const CUSTOM_SLICE_NS: u64 = 72;
+const CUSTOM_SLICE: u64 = 80;
+const EXEC_START: u64 = 88;
 const TASK_BYTES: u64 = 128;
 const MAX_TASKS: u32 = 256;
 
@@ -29,35 +34,54 @@ const BY_WAKEUP: u64 = 1;
 const BY_SLEEP: u64 = 1;
 /// `SCX_DSQ_ITER_REV`.
 const FROM_THE_END: u64 = 1 << 16;
+/// `SCX_DSQ_LOCAL`.
+const LOCAL: u64 = 1 << 63 | 2;
+/// What `CONFIG_HZ` says.
+pub const HZ: u64 = 1000;
 
 /// The guest address of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task(u64);
 
-/// What kfuncs see: a clock and one queue.
+/// An iteration over a queue, as it stood at the beginning.
+#[derive(Debug, Default)]
+struct Walk {
+    queue: u64,
+    left: Vec<u64>,
+    vtime: u64,
+}
+
+/// What kfuncs see: a clock, and queues by number.
 #[derive(Debug, Default)]
 pub struct OneCpu {
     now_ns: u64,
-    waiting: Vec<u64>,
+    /// Queue and task, in the order of their arrival.
+    waiting: Vec<(u64, u64)>,
     next: Option<u64>,
     kicks: u32,
-    iter: Option<u64>,
+    walks: Vec<Walk>,
+    tasks: Vec<u64>,
 }
 
 impl OneCpu {
-    /// The waiting task with the smallest (or largest) key, the first in order of arrival among equals.
-    fn end_of_queue(&self, mem: &Memory, last: bool) -> Result<Option<u64>, Trap> {
-        let mut best: Option<(u64, u64)> = None;
-        for &task in &self.waiting {
-            let key = mem.load_u64(task + DSQ_VTIME)?;
-            let ahead = |(_, other): (u64, u64)| {
-                if last { diff(key, other) >= 0 } else { diff(key, other) < 0 }
-            };
-            if best.is_none_or(ahead) {
-                best = Some((task, key));
-            }
+    /// The tasks of a queue by key, those with equal keys in order of arrival.
+    fn in_order(&self, mem: &Memory, queue: u64) -> Result<Vec<u64>, Trap> {
+        let mut keyed = Vec::new();
+        for &(_, task) in self.waiting.iter().filter(|(of, _)| *of == queue) {
+            keyed.push((mem.load_u64(task + DSQ_VTIME)?, task));
         }
-        Ok(best.map(|(task, _)| task))
+        // Keys wrap; those of one queue lie within half the range.
+        keyed.sort_by(|a, b| diff(a.0, b.0).cmp(&0));
+        Ok(keyed.into_iter().map(|(_, task)| task).collect())
+    }
+
+    fn leave(&mut self, task: u64) {
+        self.waiting.retain(|(_, waiting)| *waiting != task);
+    }
+
+    fn walk(&mut self, mem: &Memory, it: u64) -> Result<&mut Walk, Trap> {
+        let number = mem.load_u64(it)? as usize;
+        self.walks.get_mut(number).ok_or_else(|| Trap::host("no iteration"))
     }
 }
 
@@ -81,7 +105,7 @@ impl Host for OneCpu {
 
 type Kfunc = (&'static str, HostFn<OneCpu>);
 
-const KFUNCS: [Kfunc; 15] = [
+const KFUNCS: [Kfunc; 20] = [
     ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
     ("scx_bpf_task_cpu", |_, _, _| Ok(0)),
     ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
@@ -91,28 +115,66 @@ const KFUNCS: [Kfunc; 15] = [
         Ok(0)
     }),
     ("scx_bpf_dsq_insert", |_, _, _| Err(Trap::host("no task goes to the local queue here"))),
-    ("scx_bpf_dsq_insert_vtime", |k, mem, [task, _, slice_ns, vtime, _]| {
+    ("scx_bpf_dsq_insert_vtime", |k, mem, [task, queue, slice_ns, vtime, _]| {
         mem.store_u64(task + DSQ_VTIME, vtime)?;
         mem.store_u64(task + SLICE, slice_ns)?;
-        k.waiting.push(task);
+        k.waiting.push((queue, task));
         Ok(0)
     }),
-    ("scx_bpf_dsq_move_to_local", |k, mem, _| {
-        k.next = k.end_of_queue(mem, false)?;
-        k.waiting.retain(|task| Some(*task) != k.next);
+    ("scx_bpf_dsq_move_to_local", |k, mem, [queue, ..]| {
+        k.next = k.in_order(mem, queue)?.first().copied();
+        if let Some(task) = k.next {
+            k.leave(task);
+        }
         Ok(u64::from(k.next.is_some()))
     }),
     ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
     ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
-    ("bpf_iter_scx_dsq_new", |k, mem, [_, _, flags, ..]| {
-        k.iter = k.end_of_queue(mem, flags & FROM_THE_END != 0)?;
+    ("bpf_iter_scx_dsq_new", |k, mem, [it, queue, flags, ..]| {
+        let mut left = k.in_order(mem, queue)?;
+        if flags & FROM_THE_END == 0 {
+            left.reverse();
+        }
+        mem.store_u64(it, k.walks.len() as u64)?;
+        k.walks.push(Walk { queue, left, vtime: 0 });
         Ok(0)
     }),
-    // One step is all that a look at an end needs; a second one finds nothing.
-    ("bpf_iter_scx_dsq_next", |k, _, _| Ok(k.iter.take().unwrap_or(0))),
-    ("bpf_iter_scx_dsq_destroy", |_, _, _| Ok(0)),
+    ("bpf_iter_scx_dsq_next", |k, mem, [it, ..]| Ok(k.walk(mem, it)?.left.pop().unwrap_or(0))),
+    ("bpf_iter_scx_dsq_destroy", |k, mem, [it, ..]| {
+        k.walk(mem, it)?;
+        k.walks.pop();
+        Ok(0)
+    }),
+    ("scx_bpf_dsq_move_set_vtime", |k, mem, [it, vtime, ..]| {
+        k.walk(mem, it)?.vtime = vtime;
+        Ok(0)
+    }),
+    ("scx_bpf_dsq_move_vtime", |k, mem, [it, task, queue, ..]| {
+        let walk = k.walk(mem, it)?;
+        let (from, vtime) = (walk.queue, walk.vtime);
+        if !k.waiting.contains(&(from, task)) {
+            return Ok(0);
+        }
+        k.leave(task);
+        mem.store_u64(task + DSQ_VTIME, vtime)?;
+        k.waiting.push((queue, task));
+        Ok(1)
+    }),
+    ("scx_bpf_dsq_move", |k, mem, [it, task, queue, ..]| {
+        let from = k.walk(mem, it)?.queue;
+        if queue != LOCAL || !k.waiting.contains(&(from, task)) {
+            return Ok(0);
+        }
+        k.leave(task);
+        k.next = Some(task);
+        Ok(1)
+    }),
+    ("bpf_task_from_pid", |k, _, [pid, ..]| {
+        Ok((pid as usize).checked_sub(1).and_then(|at| k.tasks.get(at)).copied().unwrap_or(0))
+    }),
+    ("bpf_task_release", |_, _, _| Ok(0)),
 ];
 
 fn types() -> TargetTypes {
@@ -125,16 +187,23 @@ fn types() -> TargetTypes {
     let cpumask = t.structure("cpumask", 128, &[Field::at("bits", 0, bits)]);
     let cpumask = t.typedef("cpumask_t", cpumask);
     let cpumask = t.pointer(cpumask);
-    let se = t.structure("sched_entity", 8, &[Field::at("sum_exec_runtime", 0, u64)]);
+    let u8 = t.unsigned("unsigned char", 1);
+    let se = [
+        ("sum_exec_runtime", 0, u64),
+        ("slice", (CUSTOM_SLICE_NS - SUM_EXEC) as u32, u64),
+        ("custom_slice", (CUSTOM_SLICE - SUM_EXEC) as u32, u8),
+        ("exec_start", (EXEC_START - SUM_EXEC) as u32, u64),
+    ];
+    let se = t.structure("sched_entity", 64, &se.map(|(name, at, ty)| Field::at(name, at, ty)));
     let scx = [("slice", 0, u64), ("dsq_vtime", 8, u64), ("weight", 16, u32), ("flags", 20, u32)];
     let scx = t.structure("sched_ext_entity", 32, &scx.map(|(n, at, ty)| Field::at(n, at, ty)));
     let task = [
         ("scx", 0, scx),
         ("se", SUM_EXEC as u32, se),
         ("pid", PID as u32, s32),
-        ("flags", 44, u32),
+        ("flags", FLAGS as u32, u32),
         ("static_prio", STATIC_PRIO as u32, s32),
-        ("policy", 52, u32),
+        ("policy", POLICY as u32, u32),
         ("nr_cpus_allowed", NR_CPUS_ALLOWED as u32, s32),
         ("tgid", TGID as u32, s32),
         ("cpus_ptr", 64, cpumask),
@@ -158,6 +227,9 @@ pub fn load(scheduler: &str) -> Loaded {
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let mut env = Env::new(types());
     env.kfuncs = KFUNCS.to_vec();
+    // bpf_jiffies64
+    env.helpers = vec![(118, |k: &mut OneCpu, _, _| Ok(k.now_ns * HZ / 1_000_000_000))];
+    env.kconfig = vec![("CONFIG_HZ".to_owned(), HZ)];
     let image = Image::new(&object, &env, Engine::Jit).unwrap_or_else(|e| panic!("{e}"));
     Loaded { image, globals: object.globals().to_vec(), ops: object.struct_ops()[0].clone() }
 }
@@ -222,6 +294,12 @@ impl Callbacks {
         self.program.memory().load_u64(at + word as u64 * 8).expect("within the value")
     }
 
+    /// Overwrites it: to put the scheduler into a state.
+    pub fn set_storage(&mut self, task: Task, word: usize, value: u64) {
+        let at = self.program.task_storage("task_ctx", task.0).expect("init_task made it");
+        self.program.memory().store_u64(at + word as u64 * 8, value).expect("within the value");
+    }
+
     fn load(&self, task: Task, offset: u64) -> u64 {
         self.program.memory().load_u64(task.0 + offset).expect("a task")
     }
@@ -246,6 +324,38 @@ impl Callbacks {
         self.store_u32(task, STATIC_PRIO, (120 + i32::from(nice)) as u32);
     }
 
+    /// `SCHED_NORMAL` 0, `SCHED_BATCH` 3, `SCHED_IDLE` 5.
+    pub fn set_policy(&mut self, task: Task, policy: u32) {
+        self.store_u32(task, POLICY, policy);
+    }
+
+    /// What `sched_setattr` leaves behind for a slice of its own; 0: none.
+    pub fn set_slice(&mut self, task: Task, slice_ns: u64) {
+        self.store(task, CUSTOM_SLICE_NS, slice_ns);
+        self.store_u32(task, CUSTOM_SLICE, u32::from(slice_ns != 0));
+    }
+
+    /// Changes attributes of a task that runs or waits: it is taken out, `change` is made, and it comes back.
+    pub fn change(&mut self, task: Task, change: impl FnOnce(&mut Callbacks, Task)) {
+        let runs = self.current == Some(task);
+        if runs {
+            self.call("stopping", &[task.0, 0]);
+        } else {
+            assert!(self.is_waiting(task), "it runs or waits");
+            self.cpu.leave(task.0);
+        }
+        self.call("quiescent", &[task.0, 0]);
+        change(self, task);
+        self.call("runnable", &[task.0, 0]);
+        let last = if runs { "running" } else { "enqueue" };
+        let arguments: &[u64] = if runs { &[task.0] } else { &[task.0, 0] };
+        self.call(last, arguments);
+    }
+
+    pub fn is_waiting(&self, task: Task) -> bool {
+        self.cpu.waiting.iter().any(|(_, waiting)| *waiting == task.0)
+    }
+
     pub fn nice(&self, task: Task) -> i8 {
         (self.load(task, STATIC_PRIO) as u32 as i32 - 120) as i8
     }
@@ -263,6 +373,7 @@ impl Callbacks {
     pub fn task(&mut self, nice: i8) -> Task {
         let task = Task(self.slab + self.tasks * TASK_BYTES);
         self.tasks += 1;
+        self.cpu.tasks.push(task.0);
         self.store_u32(task, PID, self.tasks as u32);
         self.store_u32(task, TGID, self.tasks as u32);
         self.store_u32(task, NR_CPUS_ALLOWED, 1);
@@ -288,8 +399,8 @@ impl Callbacks {
 
     /// A waiting task leaves.
     pub fn take_out(&mut self, task: Task) {
-        assert!(self.cpu.waiting.contains(&task.0), "it waits");
-        self.cpu.waiting.retain(|waiting| *waiting != task.0);
+        assert!(self.is_waiting(task), "it waits");
+        self.cpu.leave(task.0);
         self.call("quiescent", &[task.0, BY_SLEEP]);
     }
 
@@ -328,7 +439,7 @@ impl Callbacks {
 
     /// The tasks in the queue, in the order of their arrival.
     pub fn waiting(&self) -> Vec<Task> {
-        self.cpu.waiting.iter().map(|task| Task(*task)).collect()
+        self.cpu.waiting.iter().map(|(_, task)| Task(*task)).collect()
     }
 
     /// Time passes; the current task, if any, runs.

@@ -10,7 +10,10 @@
 
 pub mod callbacks;
 pub mod cfs2623;
+pub mod eevdf;
 pub mod fixture;
+pub mod naive;
+pub mod naive_eevdf;
 pub mod o1;
 pub mod random;
 pub mod rfs;
@@ -122,6 +125,18 @@ impl Bench {
         let queue_stride = machine.variable("cpu_queues").map_or(0, |bytes| bytes.len() / 1024);
         Run { machine, step_ns: 50 * US, queue_stride }
     }
+}
+
+/// A parameter set of numbers and switches, as numbers.
+pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
+    let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let object = Object::parse(scheduler, builtin.object).expect("it parses");
+    let prefix = format!("set:{set}=");
+    let of_set = |global: &fairground_bpf::Global| {
+        let value = global.tags.iter().find_map(|tag| tag.strip_prefix(&prefix))?;
+        Some((global.name.clone(), value.parse().ok()?))
+    };
+    object.globals().iter().filter_map(of_set).collect()
 }
 
 fn parameter_set(object: &Object, set: &str) -> Vec<Setting> {

@@ -169,17 +169,11 @@ fn cgroups(t: &mut TargetTypes, b: &Basic) -> CgroupTypes {
     CgroupTypes { cgroup_ptr, task_group_ptr, css_set_ptr: t.pointer(css_set) }
 }
 
-fn task_struct(
-    t: &mut TargetTypes,
-    b: &Basic,
-    task_ptr: TypeRef,
-    cpumask: TypeRef,
-    groups: &CgroupTypes,
-) {
-    let cpumask_ptr = t.pointer(cpumask);
+/// `struct sched_entity`.
+fn entity(t: &mut TargetTypes, b: &Basic) -> TypeRef {
     let load =
         structure(t, "load_weight", 16, &[at("weight", 0, b.ulong), at("inv_weight", 8, b.u32)]);
-    let se = structure(
+    structure(
         t,
         "sched_entity",
         sched_entity::SIZE,
@@ -192,7 +186,18 @@ fn task_struct(
             at("slice", sched_entity::SLICE, b.u64),
             at("custom_slice", sched_entity::CUSTOM_SLICE, b.u8),
         ],
-    );
+    )
+}
+
+fn task_struct(
+    t: &mut TargetTypes,
+    b: &Basic,
+    task_ptr: TypeRef,
+    cpumask: TypeRef,
+    groups: &CgroupTypes,
+) {
+    let cpumask_ptr = t.pointer(cpumask);
+    let se = entity(t, b);
     let scx = structure(
         t,
         "sched_ext_entity",

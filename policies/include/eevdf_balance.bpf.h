@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the load balancer asks of `eevdf`: weights, queues, and where a task that it moves gets to. */
+#ifndef FAIRGROUND_EEVDF_BALANCE_BPF_H
+#define FAIRGROUND_EEVDF_BALANCE_BPF_H
+
+#include "eevdf_pick.bpf.h"
+
+static __always_inline u64 balance_weight(struct task_struct *p)
+{
+    return nice_weight[nice_index(p->static_prio)];
+}
+
+/* Who is not eligible there, and has to wait longest, goes first. */
+static __always_inline u64 balance_queue(u32 cpu, u32 turn)
+{
+    return queue_id(cpu, turn ? ELIGIBLE : LATE);
+}
+
+static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
+{
+    return false;
+}
+
+static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
+{
+    return p->se.exec_start;
+}
+
+/* It waits among the ineligible first, by vruntime; that CPU's next choice moves it on if V has passed it. */
+static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
+{
+    struct eevdf_task *t = task_of(p);
+
+    *vtime = t ? place_elsewhere(t, from, to) : queue_of(to)->zero;
+    return queue_id(to, LATE);
+}
+
+static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
+{
+    struct eevdf_task *t = task_of(p);
+
+    if (!t)
+        return;
+    rehome(t, from, to, p->scx.dsq_vtime);
+    t->late = true;
+    forget_leftmost(&queue_of(to)->late);
+}
+
+#include "balance.bpf.h"
+
+#endif
