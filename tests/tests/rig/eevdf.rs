@@ -30,7 +30,7 @@ impl Queue {
             curr_slice_ns: word(6),
             curr_pid: (word(14) >> 32) as u32,
             curr_weight: word(15) as u32,
-            ghosts: word(20) as u32,
+            ghosts: (word(20) >> 32) as u32,
         }
     }
 
@@ -102,4 +102,11 @@ pub fn queue(kernel: &Callbacks) -> Queue {
 
 pub fn entity(kernel: &Callbacks, task: Task) -> Entity {
     Entity::read(|word| kernel.storage(task, word))
+}
+
+/// Whether a sleeping task still competes: its ghost is marked, and nobody else's since. `pid`: its number, counted from 1.
+pub fn is_delayed(kernel: &Callbacks, task: Task, pid: u32) -> bool {
+    let Some(ghost) = entity(kernel, task).ghost.checked_sub(1) else { return false };
+    let owner = kernel.word("cpu_ghosts", ghost as usize * 4 + 2) as u32;
+    queue(kernel).ghosts >> ghost & 1 != 0 && owner == pid
 }
