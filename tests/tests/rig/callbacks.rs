@@ -129,7 +129,6 @@ const KFUNCS: [Kfunc; 20] = [
         Ok(u64::from(k.next.is_some()))
     }),
     ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
-    ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
     ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
