@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs: the Completely Fair Scheduler with vruntime, Linux 2.6.24 to 6.5. Parameter sets 2.6.24, 2.6.27-sle11 and 6.1.
+ * cfs: the Completely Fair Scheduler with vruntime, Linux 2.6.24 to 6.5. A parameter set per release: 2.6.24, 2.6.25, 2.6.26,
+ * 2.6.27, 2.6.27-sle11, 2.6.28, 2.6.30, 2.6.32, 2.6.36, 6.1, 6.5 (cfs_releases.bpf.h is the table).
  *
  * Rule: a task's vruntime advances by the time it runs, * 1024 / weight. The task with the smallest vruntime runs next; the
  * one that runs is not in the queue. At a tick it must go when it has run longer than its slice, period * weight / load. A
  * task that wakes up is placed near the queue's own clock, min_vruntime, minus a credit, and preempts at once when it is
- * behind the current task by more than the wake-up granularity.
+ * behind the current task by more than the wake-up granularity. A group of tasks (a control group) is such a task in its
+ * parent's queue, with shares for a weight, and has a queue of its own.
  *
  * Example (set 2.6.24, one CPU, so latency 20 ms, min_granularity 4 ms, wake-up granularity 10 ms): hogs A, B at nice 0 and C
  * at nice 5 (weight 335) have 20 * 1024/2383 = 8.6, 8.6 and 2.8 ms per period; 2.8 ms of C are 2.8 * 1024/335 = 8.6 ms of
  * vruntime, so all three advance alike. S wakes up after a second of sleep, while A's vruntime is 3 ms right of
- * min_vruntime: S is placed 20 ms left of min_vruntime, is 23 ms behind A, more than 10, and runs at once.
+ * min_vruntime: S is placed 20 ms left of min_vruntime, is 23 ms behind A, more than 10, and runs at once. With A alone at the
+ * root and B and C in a group of weight 100 (1024 shares), A has a half of the CPU, B 37.7 % and C 12.3 %.
  *
  * Where it fails: with many hogs a sleeper with credit preempts at each wake-up and cuts every slice short (8 hogs and one
  * 1 kHz sleeper: 1 ms in place of 9 ms). CPUs are fair each by itself: who shares a CPU decides what a task gets. Slices
- * end at ticks only. Queue-scaled vruntime (2.6.27) is unfair when tasks come and go.
+ * end at ticks only, but with HRTICK. Queue-scaled vruntime (2.6.27) is unfair when tasks come and go.
  *
- * Follows kernel/sched_fair.c of 2.6.24 and 2.6.27 and kernel/sched/fair.c of 6.1 to 6.5: update_curr, update_min_vruntime,
- * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair. The load
- * balancer is balance.bpf.h; set 6.1 has its newest rules (2.6.27) with the domains of 6.1, as the real one works on decaying
- * averages of utilisation. Not modelled: task groups, HRTICK. ADAPTIVE_GRAN counts a wake-up by a timer as one by the task
- * that it interrupts. LAST_BUDDY follows 2.6.32 and later in all sets.
+ * Follows kernel/sched_fair.c of 2.6.24 to 2.6.36 and kernel/sched/fair.c of 6.1 to 6.5: update_curr, update_min_vruntime,
+ * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair, hrtick_start_fair,
+ * update_cfs_shares. The load balancer is balance.bpf.h; sets 6.1 and 6.5 have its newest rules (2.6.27) with the domains of
+ * 6.1, as the real one works on decaying averages of utilisation; of groups it knows tasks, not shares. Not modelled:
+ * bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the long-sleep guard of 6.3 (asleep for 104 days).
+ * ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it interrupts.
  */
 #define BALANCE_RELEASE 6_1
-#define BALANCE_SETS(t)                                                                                              \
-    BALANCE_SET("2.6.24", t, 2_6_24) BALANCE_SET("2.6.27-sle11", t, 2_6_27) BALANCE_SET("6.1", t, 6_1)
-#include "cfs_pick.bpf.h"
-#include "cfs_task.bpf.h"
+/* clang-format off */
+#define BALANCE_SETS(t)                                                                                                  \
+    BALANCE_SET("2.6.24", t, 2_6_24) BALANCE_SET("2.6.25", t, 2_6_24) BALANCE_SET("2.6.26", t, 2_6_24)                   \
+    BALANCE_SET("2.6.27", t, 2_6_27) BALANCE_SET("2.6.27-sle11", t, 2_6_27) BALANCE_SET("2.6.28", t, 2_6_27)             \
+    BALANCE_SET("2.6.30", t, 2_6_27) BALANCE_SET("2.6.32", t, 2_6_27) BALANCE_SET("2.6.36", t, 2_6_27)                   \
+    BALANCE_SET("6.1", t, 6_1) BALANCE_SET("6.5", t, 6_1)
+/* clang-format on */
+#include "cfs_preempt.bpf.h"
+#include "cfs_hrtick.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -45,7 +54,7 @@ s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
 /* ADAPTIVE_GRAN: how long the current task of this CPU runs between the wake-ups that it issues; each sample counts 1/8. */
 static __always_inline void note_wakeup_by_current(void)
 {
-    struct cfs_queue *q = queue_of(this_cpu());
+    struct cfs_queue *q = current_queue(this_cpu());
     u64 ran_ns;
 
     if (!q->curr_pid)
@@ -56,12 +65,12 @@ static __always_inline void note_wakeup_by_current(void)
 }
 
 /* place_entity for a task that wakes up: at the base less the credit, but never left of where it was. */
-static __always_inline u64 place_woken(struct cfs_queue *q, u32 cpu, struct cfs_task *t, u32 policy, u64 vruntime)
+static __always_inline u64 place_woken(struct cfs_queue *q, struct cfs_task *t, u64 vruntime)
 {
-    u64 base = placement_base(q, cpu, nr_running[cpu] - 1, q->load - t->weight);
+    u64 base = placement_base(q, nr_queued(q) - 1, q->load - t->weight);
 
     if (FAIR_SLEEPERS)
-        base -= sleeper_credit(q, policy, t->weight, t->inverse);
+        base -= sleeper_credit(q, t->is_idle, t->weight, t->inverse);
     return max_time(vruntime, base);
 }
 
@@ -70,13 +79,13 @@ static __noinline u64 place_new(struct cfs_queue *q, u32 cpu, struct cfs_task *t
 {
     u32 here = this_cpu();
     bool elsewhere = rule_fork_parent_queue && here != cpu;
-    struct cfs_queue *src = queue_of(elsewhere ? here : cpu), *parent = queue_of(here);
-    u32 nr = nr_running[elsewhere ? here : cpu] + (elsewhere ? 1 : 0);
+    struct cfs_queue *parent = queue_in(t->group, here), *src = elsewhere ? parent : q;
+    u32 nr = nr_queued(src) + (elsewhere ? 1 : 0);
     u64 load = src->load + (elsewhere ? t->weight : 0);
-    u64 vruntime = placement_base(src, elsewhere ? here : cpu, nr - 1, load - t->weight);
+    u64 vruntime = placement_base(src, nr - 1, load - t->weight);
 
     if (START_DEBIT)
-        vruntime += sched_vslice(src, nr, load, t->weight, t->inverse);
+        vruntime += sched_vslice(src, nr, load, t->weight, t->inverse, t->is_idle);
     if (rule_place_never_left && parent->curr_pid && (elsewhere || here == cpu))
         vruntime = max_time(parent->curr_vruntime, vruntime);
     if (sched_child_runs_first && here == cpu && q->curr_pid && time_diff(q->curr_vruntime, vruntime) < 0) {
@@ -84,79 +93,36 @@ static __noinline u64 place_new(struct cfs_queue *q, u32 cpu, struct cfs_task *t
 
         q->curr_vruntime = vruntime;
         vruntime = child;
-        q->fork_pid = pid;
+        queue_of(cpu)->fork_pid = pid;
     }
-    return elsewhere ? migrated_vruntime(vruntime, here, cpu) : vruntime;
+    return elsewhere ? migrated_vruntime(vruntime, t->group, here, cpu) : vruntime;
 }
 
 /* A task becomes able to run: it wakes up, is new, or comes back after an attribute change. Before enqueue. */
 void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
 {
     struct cfs_task *t = task_of(p);
-    u32 cpu = task_cpu(p), index = nice_index(p->static_prio);
-    struct cfs_queue *q = queue_of(cpu);
+    u32 cpu = task_cpu(p);
     u64 vruntime = p->scx.dsq_vtime;
+    struct cfs_queue *q;
 
     if (!t)
         return;
-    update_curr_by_clock(q, cpu);
+    q = queue_in(t->group, cpu);
+    update_curr_by_clock(cpu);
     if (t->cpu != cpu && !t->is_new)
-        vruntime = migrated_vruntime(vruntime, t->cpu, cpu);
-    t->weight = nice_weight[index];
-    t->inverse = nice_inverse[index];
-    account_enqueue(q, t, cpu);
+        vruntime = migrated_vruntime(vruntime, t->group, t->cpu, cpu);
+    t->is_idle = p->policy == SCHED_IDLE;
+    set_task_weight(p, &t->weight, &t->inverse);
+    account_enqueue(t, cpu);
     if (t->is_new) {
         vruntime = place_new(q, cpu, t, (u32)p->pid);
     } else if (enq_flags & SCX_ENQ_WAKEUP) {
-        vruntime = place_woken(q, cpu, t, p->policy, vruntime);
+        vruntime = place_woken(q, t, vruntime);
         if (ADAPTIVE_GRAN)
             note_wakeup_by_current();
     }
     scx_bpf_task_set_dsq_vtime(p, vruntime);
-}
-
-/* The granularity that a woken task must exceed. `ADAPTIVE_GRAN`: less the longer the current task has run. */
-static __always_inline u64 granularity_against(struct cfs_queue *q, u32 cpu, struct cfs_task *t)
-{
-    u64 gran;
-
-    if (ADAPTIVE_GRAN) {
-        u64 expected_ns = 2 * t->avg_wakeup_ns * nr_running[cpu], ran_ns = curr_ran(q);
-
-        gran = ran_ns < expected_ns ? expected_ns - ran_ns : 0;
-        if (gran > sched_wakeup_granularity_ns * tunable_factor())
-            gran = sched_wakeup_granularity_ns * tunable_factor();
-        return ASYM_GRAN ? virtual_time(gran, t->weight, t->inverse) : gran;
-    }
-    return wakeup_granularity(q, q->curr_weight, q->curr_inverse, t->weight, t->inverse);
-}
-
-/* check_preempt_wakeup: whether a task that was just queued ends the current task's turn. */
-static __always_inline bool wakeup_preempts(struct cfs_queue *q, u32 cpu, struct task_struct *p, struct cfs_task *t)
-{
-    u32 policy = p->policy, pid = (u32)p->pid;
-    bool sync = q->sync_pid == pid;
-
-    q->sync_pid = 0;
-    if (NEXT_BUDDY)
-        q->next_pid = pid;
-    if (q->fork_pid == pid) {
-        q->fork_pid = 0;
-        return true;
-    }
-    if (sync)
-        return false;
-    if (q->curr_policy == SCHED_IDLE && policy != SCHED_IDLE)
-        return true;
-    if (policy == SCHED_BATCH || policy == SCHED_IDLE || !WAKEUP_PREEMPTION)
-        return false;
-    if (time_diff(q->curr_vruntime, p->scx.dsq_vtime) <= (s64)granularity_against(q, cpu, t))
-        return false;
-    if (LAST_BUDDY && !fits_latency(nr_running[cpu] + 1))
-        q->last_pid = q->curr_pid;
-    if (rule_preemptor_is_next)
-        q->next_pid = pid;
-    return true;
 }
 
 /* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
@@ -175,18 +141,20 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     joins = (enq_flags & SCX_ENQ_WAKEUP) || t->is_new;
     if (!joins)
         cpu = balance_active_push(p, cpu);
-    q = queue_of(cpu);
-    if (t->cpu != cpu) {
-        vruntime = migrated_vruntime(vruntime, t->cpu, cpu);
-        balance_moved(p, t->cpu, cpu);
-    }
+    if (t->cpu != cpu)
+        vruntime = migrate(t, cpu, vruntime);
+    q = queue_in(t->group, cpu);
     note_inserted(&q->left, vruntime);
-    scx_bpf_dsq_insert_vtime(p, cpu, SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
+    scx_bpf_dsq_insert_vtime(p, dsq_of(q), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
     if (!joins)
         return;
-    if (q->curr_pid && (wakeup_preempts(q, cpu, p, t) || (t->is_new && rule_fork_reschedules)))
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+    if (current_queue(cpu)->curr_pid) {
+        if (wakeup_preempts(cpu, p, t) || (t->is_new && rule_fork_reschedules))
+            scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        else if (HRTICK)
+            hrtick_update(cpu);
+    }
     t->is_new = false;
 }
 
@@ -196,75 +164,78 @@ static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
     if (rule_repick_starts_slice)
         q->curr_slice_exec = q->curr_sum_exec;
     clear_buddies(q, q->curr_pid);
+    if (unlikely(q->group))
+        keep_groups(q->group, q->cpu);
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
+    if (HRTICK)
+        hrtick_start(q);
 }
 
 /*
  * The turn was ended for the balancer alone. The current task goes on with its slice as it was, unless it is as far right of
  * the leftmost as lets a task that wakes up preempt it (pull_task checks a task that it has moved in the same way).
  */
-static __always_inline bool goes_on(struct cfs_queue *q, u32 cpu)
+static __always_inline bool goes_on(struct cfs_queue *root, struct cfs_queue *q)
 {
-    if (!q->balance_only)
+    u64 left = 0;
+
+    if (!root->balance_only)
         return false;
-    q->balance_only = false;
-    return !find_leftmost(&q->left, cpu) ||
-           time_diff(q->curr_vruntime, q->left.vtime) <=
+    root->balance_only = false;
+    return !find_left(q, &left) ||
+           time_diff(q->curr_vruntime, left) <=
                (s64)wakeup_granularity(q, q->curr_weight, q->curr_inverse, q->curr_weight, q->curr_inverse);
 }
 
-#define PICK_LEFTMOST (~0u)
-
-/* pick_next_entity, in two parts: who (0: nobody waits), and getting it here. */
-static __always_inline u32 pick(struct cfs_queue *q, u32 cpu, bool prev_runs)
+/* pick_next_entity and getting it here, where no group takes part. */
+static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev_runs)
 {
-    if (q->next_pid || q->last_pid || q->skip_pid)
-        return pick_with_buddies(cpu, prev_runs);
-    if (!find_leftmost(&q->left, cpu))
-        return prev_runs ? q->curr_pid : 0;
+    if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
+        q->pair_start_ns = scx_bpf_now();
+    if (q->next_pid || q->last_pid || q->skip_pid) {
+        u32 pid = pick_entity(q, prev_runs, 0);
+
+        if (prev_runs && pid == q->curr_pid)
+            return PICK_CURRENT;
+        return pid && take_task(q, pid) ? PICK_TAKEN : PICK_NOBODY;
+    }
+    if (!find_leftmost(&q->left, q->cpu))
+        return PICK_NOBODY;
     if (prev_runs && time_diff(q->curr_vruntime, q->left.vtime) < 0)
-        return q->curr_pid;
-    return PICK_LEFTMOST;
+        return PICK_CURRENT;
+    forget_leftmost(&q->left);
+    return scx_bpf_dsq_move_to_local(q->cpu) ? PICK_TAKEN : PICK_NOBODY;
 }
 
 /* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
 void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
 {
-    u32 cpu = (u32)this & (MAX_CPUS - 1), pid;
-    struct cfs_queue *q = queue_of(cpu);
+    u32 cpu = (u32)this & (MAX_CPUS - 1);
+    struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
     bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
+    enum pick_result picked;
 
     if (prev_runs)
-        update_curr(q, cpu, prev);
+        update_curr(q, prev);
     balance_run(cpu);
-    if (prev_runs && goes_on(q, cpu)) {
+    if (prev_runs && goes_on(root, q)) {
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
-    pid = pick(q, cpu, prev_runs);
-    if (pid && prev_runs && pid == q->curr_pid) {
-        keep(q, prev);
+    picked = unlikely(root->children) ? pick_through_groups(cpu, prev_runs) : pick_task(root, prev_runs);
+    if (picked == PICK_TAKEN) {
+        root->picked = true;
         return;
-    }
-    if (pid) {
-        bool moved = pid != PICK_LEFTMOST && move_pid_to_local(cpu, pid);
-
-        forget_leftmost(&q->left);
-        if (moved || scx_bpf_dsq_move_to_local(cpu)) {
-            q->picked = true;
-            return;
-        }
     }
     if (prev_runs) {
         keep(q, prev);
         return;
     }
     mark_empty(cpu);
-    forget_leftmost(&q->left);
-    if (newidle_balance(cpu)) {
-        q->picked = scx_bpf_dsq_move_to_local(cpu);
-        forget_leftmost(&q->left);
-    }
+    forget_leftmost(&root->left);
+    if (newidle_balance(cpu))
+        root->picked =
+            (unlikely(root->children) ? pick_through_groups(cpu, false) : pick_task(root, false)) == PICK_TAKEN;
 }
 
 /* set_next_entity: a task comes onto a CPU. */
@@ -272,17 +243,16 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
 {
     struct cfs_task *t = task_of(p);
     u32 cpu = task_cpu(p);
-    struct cfs_queue *q = queue_of(cpu);
-    u64 vruntime = p->scx.dsq_vtime;
+    struct cfs_queue *root = queue_of(cpu), *q;
+    u64 vruntime = p->scx.dsq_vtime, left = 0;
 
     if (!t)
         return;
     if (t->cpu != cpu) {
-        vruntime = migrated_vruntime(vruntime, t->cpu, cpu);
-        account_dequeue(t);
-        account_enqueue(q, t, cpu);
+        vruntime = migrate(t, cpu, vruntime);
         scx_bpf_task_set_dsq_vtime(p, vruntime);
     }
+    q = queue_in(t->group, cpu);
     t->is_new = false;
     q->curr_pid = (u32)p->pid;
     q->curr_vruntime = vruntime;
@@ -297,47 +267,39 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     q->curr_last_wakeup_ns = t->last_wakeup_ns;
     clear_buddies(q, q->curr_pid);
     if (rule_min_vruntime == MIN_OF_TREE)
-        update_min_vruntime(q, cpu);
+        update_min_vruntime(q);
+    if (unlikely(t->group))
+        set_next_groups(t->group, cpu);
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
-    if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
-        time_diff(vruntime, q->left.vtime) > (s64)(sched_wakeup_granularity_ns * tunable_factor()))
+    if (!root->picked && nr_running[cpu] > 1 && find_left(q, &left) &&
+        time_diff(vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-    q->picked = false;
+    root->picked = false;
+    if (HRTICK)
+        hrtick_start(q);
 }
 
-/* entity_tick and check_preempt_tick: slices end here only. */
+/* entity_tick: slices end here, and by the timer of HRTICK. */
 void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
-    struct cfs_queue *q = queue_of(cpu);
-    u64 ideal_ns, ran_ns, latency_ns;
+    struct cfs_queue *q = current_queue(cpu);
+    bool ends;
 
-    q->balance_only = balance_tick(cpu);
-    if (q->balance_only)
+    queue_of(cpu)->balance_only = balance_tick(cpu);
+    if (queue_of(cpu)->balance_only)
         scx_bpf_task_set_slice(p, 0);
     if (q->curr_pid != (u32)p->pid)
         return;
-    update_curr(q, cpu, p);
+    update_curr(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
-    if (nr_running[cpu] < 2)
+    if (hrtick_is_armed(cpu))
         return;
-    ideal_ns = sched_slice(nr_running[cpu], q->load, q->curr_weight);
-    ran_ns = curr_ran(q);
-    if (rule_tick_checks_vruntime) {
-        latency_ns = sched_latency_ns * tunable_factor();
-        if (ideal_ns > latency_ns)
-            ideal_ns = latency_ns;
-    }
-    if (ran_ns > ideal_ns) {
-        clear_buddies(q, q->curr_pid);
-        q->balance_only = false;
-        scx_bpf_task_set_slice(p, 0);
-        return;
-    }
-    if (!rule_tick_checks_vruntime || ran_ns < sched_min_granularity_ns * tunable_factor())
-        return;
-    if (find_leftmost(&q->left, cpu) && time_diff(q->curr_vruntime, q->left.vtime) > (s64)ideal_ns) {
-        q->balance_only = false;
+    ends = tick_ends_turn(q);
+    if (unlikely(q->group) && tick_ends_turn_of_groups(q->group, cpu))
+        ends = true;
+    if (ends) {
+        queue_of(cpu)->balance_only = false;
         scx_bpf_task_set_slice(p, 0);
     }
 }
@@ -349,13 +311,13 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
     u32 cpu = task_cpu(p);
-    struct cfs_queue *q = queue_of(cpu);
+    struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
 
     if (q->curr_pid != (u32)p->pid)
         return;
     charge_curr(q, p);
-    if (!q->picked)
-        update_min_vruntime(q, cpu);
+    if (!root->picked)
+        update_min_vruntime(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (ADAPTIVE_GRAN) {
         struct cfs_task *t = task_of(p);
@@ -367,6 +329,8 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
     }
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
+    if (unlikely(q->group))
+        put_prev_groups(q->group, cpu);
 }
 
 /* The other half: a task goes to sleep, or out for an attribute change. */
@@ -377,32 +341,36 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
 
     if (!t)
         return;
-    q = queue_of(t->cpu);
+    q = queue_in(t->group, t->cpu);
     account_dequeue(t);
     clear_buddies(q, (u32)p->pid);
     if (q->stopped_pid != (u32)p->pid)
         forget_leftmost(&q->left);
     q->stopped_pid = 0;
-    if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_running[t->cpu & (MAX_CPUS - 1)])
-        update_min_vruntime(q, t->cpu);
+    if (rule_min_vruntime == MIN_AT_DEQUEUE && nr_queued(q))
+        update_min_vruntime(q);
+    if (HRTICK)
+        hrtick_update(t->cpu);
 }
 
 /* yield_task_fair. The pick that follows decides whether it helps anybody. */
 bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);
-    struct cfs_queue *q = queue_of(cpu);
+    struct cfs_queue *q = current_queue(cpu);
     u64 rightmost = 0;
 
     if (q->curr_pid != (u32)from->pid)
         return false;
-    update_curr(q, cpu, from);
-    if (sched_compat_yield) {
-        if (peek_vtime(cpu, SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
+    update_curr(q, from);
+    if (sched_compat_yield || (rule_batch_yields_right && from->policy == SCHED_BATCH)) {
+        if (peek_queue(dsq_of(q), SCX_DSQ_ITER_REV, &rightmost) && time_diff(rightmost, q->curr_vruntime) >= 0)
             q->curr_vruntime = rightmost + 1;
     } else if (rule_yield_skips && nr_running[cpu] > 1) {
         clear_buddies(q, q->curr_pid);
         q->skip_pid = q->curr_pid;
+        if (unlikely(q->group))
+            set_group_buddies(q->group, cpu, BUDDY_SKIP);
     }
     scx_bpf_task_set_slice(from, 0);
     return false;
@@ -424,10 +392,14 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
     s32 err;
     u32 cpu;
 
-    for_range (cpu, MAX_CPUS)
+    for_range (cpu, MAX_CPUS) {
         queue_of(cpu)->min_vruntime = MIN_VRUNTIME_START;
+        queue_of(cpu)->cpu = cpu;
+    }
     err = create_cpu_queues();
-    return err ?: balance_init();
+    if (!err)
+        err = balance_init();
+    return err ?: hrtick_init();
 }
 
 SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .runnable = (void *)cfs_runnable,

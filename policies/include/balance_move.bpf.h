@@ -21,6 +21,11 @@
 /* The waiting tasks that one balance looks at, at most, whatever sched_nr_migrate says. */
 #define MOVE_LOOK_MAX 4096
 
+/* Queues of a CPU that are searched: a scheduler with more of them at times says how many. */
+#ifndef BALANCE_TURNS
+#define BALANCE_TURNS(cpu) BALANCE_QUEUES
+#endif
+
 /* task_hot: whether a waiting task probably still has its data in the cache of the CPU that it ran on. */
 static __always_inline bool task_hot(struct task_struct *p)
 {
@@ -76,7 +81,7 @@ static __noinline u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
     bool done = !load;
 
     balance_of(to)->all_pinned = !done;
-    for_range (turn, BALANCE_QUEUES) {
+    for_range (turn, BALANCE_TURNS(from)) {
         struct bpf_iter_scx_dsq it;
 
         if (!bpf_iter_scx_dsq_new(&it, balance_queue(from, turn), 0)) {

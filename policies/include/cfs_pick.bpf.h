@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The choice of the next task in `cfs` when buddies have a say (pick_next_entity). Without buddies the leftmost task is taken.
+ * The choice among a queue's entities when buddies have a say, or groups are among them (pick_next_entity). Else the leftmost
+ * task is taken without a look at it.
  */
 #ifndef FAIRGROUND_CFS_PICK_BPF_H
 #define FAIRGROUND_CFS_PICK_BPF_H
 
-#include "cfs_queue.bpf.h"
+#include "cfs_place.bpf.h"
 
 /* A buddy further from the left than this many waiting tasks is not found: its vruntime is too far right long before. */
 #define BUDDY_SCAN_MAX 64
 
-/* One task that could be picked. */
+/* One entity that could be picked. */
 struct candidate {
     u32 pid; /* 0: none */
     u32 weight;
@@ -18,14 +19,26 @@ struct candidate {
     u64 vruntime;
 };
 
-static __always_inline void candidate_of(struct candidate *c, const struct task_struct *p)
+/* What a look at a queue has found. In a map, not on the stack, for the verifier's sake: see struct pull_list. */
+struct buddies {
+    struct candidate one; /* that is being looked at */
+    struct candidate left, second, next, last;
+    u32 left_is_first; /* the leftmost is the first task of its dispatch queue */
+};
+
+struct buddies cpu_buddies[MAX_CPUS];
+
+/* SCHED_IDLE is below nice 19. 2^32 / weight, as the kernel's tables have it. */
+static __always_inline void set_task_weight(const struct task_struct *p, u32 *weight, u32 *inverse)
 {
     u32 index = nice_index(p->static_prio);
 
-    c->pid = (u32)p->pid;
-    c->weight = nice_weight[index];
-    c->inverse = nice_inverse[index];
-    c->vruntime = p->scx.dsq_vtime;
+    *weight = nice_weight[index];
+    *inverse = nice_inverse[index];
+    if (unlikely(p->policy == SCHED_IDLE)) {
+        *weight = rule_idle_weight;
+        *inverse = (u32)((1ULL << 32) / (rule_idle_weight > 1 ? rule_idle_weight : 2));
+    }
 }
 
 /* wakeup_preempt_entity(c, left) < 1: c is not so far right of `left` that picking it would be unfair. */
@@ -39,88 +52,129 @@ static __always_inline bool near_enough(const struct cfs_queue *q, const struct 
     return (u64)distance <= wakeup_granularity(q, c->weight, c->inverse, left->weight, left->inverse);
 }
 
-/* What a walk from the left has found. In a map, not on the stack, for the verifier's sake: see struct pull_list. */
-struct buddies {
-    struct candidate prev; /* the current task, while it can go on and has not been considered */
-    struct candidate left, second, next, last;
-};
-
-struct buddies cpu_buddies[MAX_CPUS];
-
-static __always_inline void consider(struct buddies *b, const struct cfs_queue *q, const struct candidate *c)
+/* Whether the next buddy is taken. 2.6.27: for as long as a slice of its own, since somebody was picked by order. */
+static __always_inline bool next_may_run(struct cfs_queue *q, const struct candidate *next,
+                                         const struct candidate *left)
 {
-    if (!b->left.pid)
-        b->left = *c;
-    else if (!b->second.pid)
-        b->second = *c;
-    if (c->pid == q->next_pid)
-        b->next = *c;
-    if (c->pid == q->last_pid)
-        b->last = *c;
+    u64 now_ns;
+
+    if (rule_next_buddy == NEXT_NEAR)
+        return near_enough(q, next, left);
+    now_ns = scx_bpf_now();
+    if (now_ns - q->pair_start_ns <= sched_slice(q, nr_queued(q), READ_ONCE(q->load), next->weight, false))
+        return true;
+    q->pair_start_ns = now_ns;
+    return false;
 }
 
-/* Considers a waiting task, after the current one if that is further left. */
-static __always_inline void consider_waiting(struct buddies *b, const struct cfs_queue *q,
-                                             const struct task_struct *p)
+/* Whether b->one takes part: as leftmost, second from the left, or buddy. Of equal ones the first to come is further left. */
+static __always_inline void consider(struct buddies *b, const struct cfs_queue *q, bool is_first_task)
 {
-    struct candidate c;
-
-    candidate_of(&c, p);
-    if (b->prev.pid && time_diff(b->prev.vruntime, c.vruntime) < 0) {
-        consider(b, q, &b->prev);
-        b->prev.pid = 0;
+    if (!b->left.pid || time_diff(b->one.vruntime, b->left.vruntime) < 0) {
+        b->second = b->left;
+        b->left = b->one;
+        b->left_is_first = is_first_task;
+    } else if (!b->second.pid || time_diff(b->one.vruntime, b->second.vruntime) < 0) {
+        b->second = b->one;
     }
-    consider(b, q, &c);
+    if (b->one.pid == q->next_pid)
+        b->next = b->one;
+    if (b->one.pid == q->last_pid)
+        b->last = b->one;
 }
 
-/*
- * The pid to run next: of the current task (if it wants to go on) or of a waiting one; 0 if there is none. An equal vruntime
- * is decided for the waiting task, as re-insertion puts the current one behind it.
- */
-static __noinline u32 pick_with_buddies(u32 cpu, bool prev_runs)
+static __always_inline void consider_tasks(struct buddies *b, const struct cfs_queue *q, u32 scan)
 {
-    struct cfs_queue *q = queue_of(cpu);
-    struct buddies *b = &cpu_buddies[cpu & (MAX_CPUS - 1)];
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
-    u32 picked, i;
+    u32 i;
 
-    b->left.pid = b->second.pid = b->next.pid = b->last.pid = 0;
-    b->prev.pid = prev_runs ? q->curr_pid : 0;
-    b->prev.weight = q->curr_weight;
-    b->prev.inverse = q->curr_inverse;
-    b->prev.vruntime = q->curr_vruntime;
-    if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), 0)) {
-        for_range (i, BUDDY_SCAN_MAX) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_of(q), 0)) {
+        for_range (i, scan) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
                 break;
-            consider_waiting(b, q, p);
+            b->one.pid = (u32)p->pid;
+            set_task_weight(p, &b->one.weight, &b->one.inverse);
+            b->one.vruntime = p->scx.dsq_vtime;
+            consider(b, q, i == 0);
         }
     }
     bpf_iter_scx_dsq_destroy(&it);
-    if (b->prev.pid)
-        consider(b, q, &b->prev);
+}
 
+static __always_inline void consider_groups(struct buddies *b, const struct cfs_queue *q, u32 barren_try)
+{
+    u64 bits = q->children;
+    u32 i;
+
+    for_range (i, GROUP_CHILDREN_MAX) {
+        struct group_entity *e;
+        u32 group;
+
+        if (!bits)
+            break;
+        group = child_at(q->group, (u32)__builtin_ctzll(bits));
+        bits &= bits - 1;
+        e = entity_of(group, q->cpu);
+        if (q->curr_pid == (GROUP_ENTITY | group) || (barren_try && e->barren_try == barren_try))
+            continue;
+        b->one.pid = GROUP_ENTITY | group;
+        b->one.weight = e->weight;
+        b->one.inverse = e->inverse;
+        b->one.vruntime = e->vruntime;
+        consider(b, q, false);
+    }
+}
+
+/*
+ * The entity of `q` to run next: the current one (if it wants to go on) or one that waits; 0 if there is none. An equal
+ * vruntime is decided for the one that waits, as re-insertion puts the current one behind it. Groups that have turned out to
+ * hold nobody in the search `barren_try` are passed over.
+ */
+static __noinline u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
+{
+    struct buddies *b = &cpu_buddies[q->cpu & (MAX_CPUS - 1)];
+    bool buddies = q->next_pid || q->last_pid || q->skip_pid, next = false, last = false;
+    u32 picked;
+
+    b->left.pid = b->second.pid = b->next.pid = b->last.pid = 0;
+    b->left_is_first = false;
+    consider_tasks(b, q, buddies ? BUDDY_SCAN_MAX : 1);
+    if (unlikely(q->children))
+        consider_groups(b, q, barren_try);
+    if (curr_runs) {
+        b->one.pid = q->curr_pid;
+        b->one.weight = q->curr_weight;
+        b->one.inverse = q->curr_inverse;
+        b->one.vruntime = q->curr_vruntime;
+        consider(b, q, false);
+    }
     picked = b->left.pid;
+    if (!picked || !buddies)
+        return picked;
     if (b->second.pid && q->skip_pid == picked && near_enough(q, &b->second, &b->left))
         picked = b->second.pid;
-    if (b->next.pid && near_enough(q, &b->next, &b->left))
-        picked = b->next.pid;
-    else if (b->last.pid && near_enough(q, &b->last, &b->left))
+    if (b->next.pid)
+        next = next_may_run(q, &b->next, &b->left);
+    if (b->last.pid && (!next || rule_last_beats_next))
+        last = near_enough(q, &b->last, &b->left);
+    if (last)
         picked = b->last.pid;
+    else if (next)
+        picked = b->next.pid;
     return picked;
 }
 
 /* Moves the waiting task of that pid to this CPU. False: it is no longer there. */
-static __noinline bool move_pid_to_local(u32 cpu, u32 pid)
+static __noinline bool move_pid_to_local(u64 dsq_id, u32 pid)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
     bool moved = false;
     u32 i;
 
-    if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), 0)) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_id, 0)) {
         for_range (i, BUDDY_SCAN_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
@@ -135,7 +189,7 @@ static __noinline bool move_pid_to_local(u32 cpu, u32 pid)
     return moved;
 }
 
-/* __clear_buddies: the task was picked, left, or used up its slice. */
+/* __clear_buddies: the entity was picked, left, or used up its slice. */
 static __always_inline void clear_buddies(struct cfs_queue *q, u32 pid)
 {
     if (q->next_pid == pid)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What `cfs` keeps per task, on whose books a task is, and how it moves: what the balancer asks (balance.bpf.h).
+ *
+ * The balancer weighs a task of a group by the task's own weight, as 2.6.24 did, and takes tasks from the root's queue before
+ * those of groups.
  */
 #ifndef FAIRGROUND_CFS_TASK_BPF_H
 #define FAIRGROUND_CFS_TASK_BPF_H
 
-#include "cfs_queue.bpf.h"
+#include "cfs_hierarchy.bpf.h"
 
 /* What `cfs` keeps per task beside p->scx.dsq_vtime, which is the vruntime (of the running task: at the last tick). */
 struct cfs_task {
@@ -15,6 +18,8 @@ struct cfs_task {
     u32 is_new; /* not yet placed */
     u64 avg_wakeup_ns;
     u64 last_wakeup_ns;
+    u32 group;   /* 0: the root */
+    u32 is_idle; /* counted as SCHED_IDLE */
 };
 
 struct {
@@ -29,34 +34,68 @@ static __always_inline struct cfs_task *task_of(struct task_struct *p)
     return bpf_task_storage_get(&task_ctx, p, 0, 0);
 }
 
-static __always_inline void account_enqueue(struct cfs_queue *q, struct cfs_task *t, u32 cpu)
+static __always_inline void account_enqueue(struct cfs_task *t, u32 cpu)
 {
+    struct cfs_queue *q = queue_in(t->group, cpu);
+
     t->cpu = cpu;
-    __sync_fetch_and_add(&q->load, (u64)t->weight);
+    if (unlikely(t->group)) {
+        average_groups(t->group, cpu);
+        __sync_fetch_and_add(&queue_of(cpu)->nr_grouped, 1);
+    }
+    add_load(q, t->weight);
+    if (unlikely(t->is_idle))
+        __sync_fetch_and_add(&q->nr_idle, 1);
     join_cpu(cpu, t->weight);
+    if (unlikely(t->group))
+        join_groups(t->group, cpu);
 }
 
 static __always_inline void account_dequeue(struct cfs_task *t)
 {
-    __sync_fetch_and_add(&queue_of(t->cpu)->load, -(u64)t->weight);
+    struct cfs_queue *q = queue_in(t->group, t->cpu);
+
+    if (unlikely(t->group)) {
+        average_groups(t->group, t->cpu);
+        __sync_fetch_and_add(&queue_of(t->cpu)->nr_grouped, -1);
+    }
+    add_load(q, -(s64)t->weight);
+    if (unlikely(t->is_idle))
+        __sync_fetch_and_add(&q->nr_idle, -1);
     leave_cpu(t->cpu, t->weight);
+    if (unlikely(t->group))
+        leave_groups(t->group, t->cpu);
 }
 
 /* Queues have unrelated clocks: over a migration vruntime - min_vruntime stays (set_task_cpu, migrate_task_rq_fair). */
-static __always_inline u64 migrated_vruntime(u64 vruntime, u32 from, u32 to)
+static __always_inline u64 migrated_vruntime(u64 vruntime, u32 group, u32 from, u32 to)
 {
-    return vruntime + READ_ONCE(queue_of(to)->min_vruntime) - READ_ONCE(queue_of(from)->min_vruntime);
+    return vruntime + READ_ONCE(queue_in(group, to)->min_vruntime) - READ_ONCE(queue_in(group, from)->min_vruntime);
+}
+
+/* A task is on another CPU than the one that counts it. Returns its vruntime there. */
+static __always_inline u64 migrate(struct cfs_task *t, u32 to, u64 vruntime)
+{
+    vruntime = migrated_vruntime(vruntime, t->group, t->cpu, to);
+    forget_leftmost(&queue_in(t->group, t->cpu)->left);
+    account_dequeue(t);
+    account_enqueue(t, to);
+    return vruntime;
 }
 
 /* What the balancer asks: see balance.bpf.h. */
 static __always_inline u64 balance_weight(struct task_struct *p)
 {
-    return nice_weight[nice_index(p->static_prio)];
+    u32 weight, inverse;
+
+    set_task_weight(p, &weight, &inverse);
+    return weight;
 }
 
+/* The root's queue, then those of the groups that have something there. */
 static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
-    return queue_id(cpu, turn);
+    return turn ? group_dsq_at(cpu, turn - 1) : cpu;
 }
 
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
@@ -71,8 +110,11 @@ static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
 
 static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
 {
-    *vtime = migrated_vruntime(p->scx.dsq_vtime, from, to);
-    return queue_id(to, 0);
+    struct cfs_task *t = task_of(p);
+    u32 group = t ? t->group : 0;
+
+    *vtime = migrated_vruntime(p->scx.dsq_vtime, group, from, to);
+    return dsq_of(queue_in(group, to));
 }
 
 static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
@@ -81,12 +123,11 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
     if (!t)
         return;
-    account_dequeue(t);
-    account_enqueue(queue_of(to), t, to);
-    forget_leftmost(&queue_of(from)->left);
-    forget_leftmost(&queue_of(to)->left);
+    migrate(t, to, 0);
+    forget_leftmost(&queue_in(t->group, to)->left);
 }
 
+#define BALANCE_TURNS(cpu) (unlikely(queue_of(cpu)->nr_grouped) ? 1 + GROUP_TURNS : 1)
 #include "balance.bpf.h"
 
 #endif

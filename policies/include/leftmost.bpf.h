@@ -18,14 +18,14 @@ struct leftmost {
     enum left_state state;
 };
 
-/* First (or, with SCX_DSQ_ITER_REV, last) waiting task's key. False: none waits. */
-static __always_inline bool peek_vtime(u32 cpu, u64 flags, u64 *vtime)
+/* First (or, with SCX_DSQ_ITER_REV, last) waiting task's key in a dispatch queue. False: none waits. */
+static __always_inline bool peek_queue(u64 dsq_id, u64 flags, u64 *vtime)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
     bool found = false;
 
-    if (!bpf_iter_scx_dsq_new(&it, cpu & (MAX_CPUS - 1), flags)) {
+    if (!bpf_iter_scx_dsq_new(&it, dsq_id, flags)) {
         p = bpf_iter_scx_dsq_next(&it);
         if (p) {
             *vtime = p->scx.dsq_vtime;
@@ -34,6 +34,12 @@ static __always_inline bool peek_vtime(u32 cpu, u64 flags, u64 *vtime)
     }
     bpf_iter_scx_dsq_destroy(&it);
     return found;
+}
+
+/* The same for the queue of a CPU. */
+static __always_inline bool peek_vtime(u32 cpu, u64 flags, u64 *vtime)
+{
+    return peek_queue(cpu & (MAX_CPUS - 1), flags, vtime);
 }
 
 /* Brings the record up to date. True: somebody waits, and left->vtime is the smallest key. */

@@ -49,6 +49,11 @@ enum bpf_map_type {
 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
+/* In a map's value, found there by its name. */
+struct bpf_timer {
+    u64 __opaque[2];
+} __attribute__((aligned(8)));
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct cpumask {

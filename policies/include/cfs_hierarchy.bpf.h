@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What `cfs` does in the queues above a task when the task is in a group. Nothing here runs while a CPU has no group with
+ * tasks.
+ *
+ * Each kernel function with a for_each_sched_entity loop has its counterpart: the task's own queue is the callback's business,
+ * the loop goes on from there to the root. Groups wait in no dispatch queue: a queue knows by a bit each which child groups
+ * can run, and a group's vruntime is compared with that of the leftmost task.
+ *
+ * Another CPU can take a task away without this CPU's lock. So what it changes is atomic: loads, counts, bits. Who sets a
+ * group's count to zero clears its bit and then looks again, who raises it from zero sets the bit after that.
+ */
+#ifndef FAIRGROUND_CFS_HIERARCHY_BPF_H
+#define FAIRGROUND_CFS_HIERARCHY_BPF_H
+
+#include "cfs_pick.bpf.h"
+#include "cfs_shares.bpf.h"
+
+/* Searches for a task that a CPU makes in one dispatch; each finds a group empty whose tasks are on their way elsewhere. */
+#define PICK_TRIES 8
+
+/* calc_delta_fair of 2.6.27 goes on through the groups above. */
+static __noinline u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns)
+{
+    u32 level;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct group_entity *e;
+
+        if (!group)
+            break;
+        e = entity_of(group, cpu);
+        group = parent_group(group);
+        delta_ns = scale_by_weight(delta_ns, READ_ONCE(queue_in(group, cpu)->load), e->inverse);
+    }
+    return delta_ns;
+}
+
+static __noinline bool find_left_group(struct cfs_queue *q)
+{
+    u64 bits = q->children;
+    u32 i;
+
+    if (q->left_group.state != LEFT_UNKNOWN)
+        return q->left_group.state == LEFT_KNOWN;
+    q->left_group.state = LEFT_NONE;
+    for_range (i, GROUP_CHILDREN_MAX) {
+        u32 group;
+
+        if (!bits)
+            break;
+        group = child_at(q->group, (u32)__builtin_ctzll(bits));
+        bits &= bits - 1;
+        if (q->curr_pid != (GROUP_ENTITY | group))
+            note_inserted(&q->left_group, entity_of(group, q->cpu)->vruntime);
+    }
+    return q->left_group.state == LEFT_KNOWN;
+}
+
+/* place_entity for a group whose first task came. */
+static __always_inline void place_group(struct cfs_queue *q, u32 group, struct group_entity *e)
+{
+    u64 base = placement_base(q, nr_queued(q), READ_ONCE(q->load));
+
+    if (FAIR_SLEEPERS && rule_group_sleeps_with_credit)
+        base -= sleeper_credit(q, false, e->weight, e->inverse);
+    e->vruntime = max_time(e->vruntime, base);
+    if (q->last_curr == (GROUP_ENTITY | group))
+        q->last_curr = 0;
+}
+
+/* The groups above a queue that got an entity. Those that had none join their parents' queues. */
+static __noinline void join_groups(u32 group, u32 cpu)
+{
+    u32 level, leaf = group;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct cfs_queue *q, *parent;
+        struct group_entity *e;
+        u32 weight;
+
+        if (!group)
+            break;
+        q = queue_in(group, cpu);
+        if (__sync_fetch_and_add(&q->nr, 1))
+            break;
+        __sync_fetch_and_or(groups_word(group, cpu), 1ULL << (group & 63));
+        e = entity_of(group, cpu);
+        weight = shares_on(group, cpu);
+        e->weight = weight;
+        e->inverse = (u32)((1ULL << 32) / (weight ?: 1));
+        parent = queue_in(parent_group(group), cpu);
+        place_group(parent, group, e);
+        add_load(parent, (s64)weight - (s64)e->queued_weight);
+        e->queued_weight = weight;
+        note_inserted(&parent->left_group, e->vruntime);
+        __sync_fetch_and_or(&parent->children, child_bit(group));
+        group = parent_group(group);
+    }
+    refresh_shares(leaf, cpu, true);
+}
+
+/* The groups above a queue that lost an entity. Those that have none any more leave their parents' queues. */
+static __noinline void leave_groups(u32 group, u32 cpu)
+{
+    u32 level, leaf = group;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct cfs_queue *q, *parent;
+        struct group_entity *e;
+
+        if (!group)
+            break;
+        q = queue_in(group, cpu);
+        if (__sync_fetch_and_sub(&q->nr, 1) != 1)
+            break;
+        e = entity_of(group, cpu);
+        parent = queue_in(parent_group(group), cpu);
+        __sync_fetch_and_and(groups_word(group, cpu), ~(1ULL << (group & 63)));
+        __sync_fetch_and_and(&parent->children, ~child_bit(group));
+        if (READ_ONCE(q->nr)) {
+            __sync_fetch_and_or(groups_word(group, cpu), 1ULL << (group & 63));
+            __sync_fetch_and_or(&parent->children, child_bit(group));
+            break;
+        }
+        add_load(parent, -(s64)e->queued_weight);
+        e->queued_weight = 0;
+        forget_leftmost(&parent->left_group);
+        clear_buddies(parent, GROUP_ENTITY | group);
+        if (rule_min_vruntime == MIN_AT_DEQUEUE && parent->nr)
+            update_min_vruntime(parent);
+        group = parent_group(group);
+    }
+    refresh_shares(leaf, cpu, false);
+}
+
+/* set_next_entity from a task's group up to the root. */
+static __noinline void set_next_groups(u32 group, u32 cpu)
+{
+    u32 level;
+
+    queue_of(cpu)->leaf_group = group;
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct group_entity *e;
+        struct cfs_queue *q;
+        u32 id;
+
+        if (!group)
+            break;
+        e = entity_of(group, cpu);
+        id = GROUP_ENTITY | group;
+        group = parent_group(group);
+        q = queue_in(group, cpu);
+        if (rule_repick_starts_slice || q->last_curr != id)
+            e->slice_exec_ns = e->sum_exec_ns;
+        q->curr_pid = q->last_curr = id;
+        q->curr_vruntime = e->vruntime;
+        q->curr_weight = e->weight;
+        q->curr_inverse = e->inverse;
+        q->curr_policy = SCHED_NORMAL;
+        q->curr_sum_exec = e->sum_exec_ns;
+        q->curr_slice_exec = e->slice_exec_ns;
+        q->curr_ahead_ns = 0;
+        forget_leftmost(&q->left_group);
+        clear_buddies(q, id);
+        if (rule_min_vruntime == MIN_OF_TREE)
+            update_min_vruntime(q);
+    }
+}
+
+/* put_prev_entity from a task's group up to the root. */
+static __noinline void put_prev_groups(u32 group, u32 cpu)
+{
+    u32 level;
+
+    queue_of(cpu)->leaf_group = 0;
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct group_entity *e;
+        struct cfs_queue *q;
+
+        if (!group)
+            break;
+        e = entity_of(group, cpu);
+        q = queue_in(parent_group(group), cpu);
+        if (q->curr_pid == (GROUP_ENTITY | group)) {
+            e->vruntime = q->curr_vruntime;
+            e->sum_exec_ns = q->curr_sum_exec;
+            note_inserted(&q->left_group, e->vruntime);
+            q->curr_pid = 0;
+        }
+        group = parent_group(group);
+    }
+}
+
+/* The current task goes on: put and set again for its groups (until 3.14). */
+static __noinline void keep_groups(u32 group, u32 cpu)
+{
+    u32 level;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct cfs_queue *q;
+
+        if (!group)
+            break;
+        group = parent_group(group);
+        q = queue_in(group, cpu);
+        if (rule_repick_starts_slice)
+            q->curr_slice_exec = q->curr_sum_exec;
+        clear_buddies(q, q->curr_pid);
+    }
+}
+
+enum buddy { BUDDY_NEXT, BUDDY_LAST, BUDDY_SKIP };
+
+/* Marks the groups above a task as buddies of their queues. */
+static __noinline void set_group_buddies(u32 group, u32 cpu, enum buddy which)
+{
+    u32 level;
+
+    for_range (level, GROUP_DEPTH_MAX) {
+        struct cfs_queue *q;
+        u32 id;
+
+        if (!group)
+            break;
+        id = GROUP_ENTITY | group;
+        group = parent_group(group);
+        q = queue_in(group, cpu);
+        if (which == BUDDY_NEXT)
+            q->next_pid = id;
+        else if (which == BUDDY_LAST)
+            q->last_pid = id;
+        else
+            q->skip_pid = id;
+    }
+}
+
+/* Gets the entity that pick_entity chose in `q`, a waiting task, to this CPU. */
+static __always_inline bool take_task(struct cfs_queue *q, u32 pid)
+{
+    struct buddies *b = &cpu_buddies[q->cpu & (MAX_CPUS - 1)];
+    bool first = b->left_is_first && b->left.pid == pid;
+
+    forget_leftmost(&q->left);
+    return first ? scx_bpf_dsq_move_to_local(dsq_of(q)) : move_pid_to_local(dsq_of(q), pid);
+}
+
+enum pick_result { PICK_NOBODY, PICK_CURRENT, PICK_TAKEN };
+
+/* pick_next_task_fair: from the root down to a task. PICK_TAKEN: it is in this CPU's local queue now. */
+static __noinline enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
+{
+    struct cfs_queue *root = queue_of(cpu);
+    u32 barren_try = 0, i, level;
+
+    for_range (i, PICK_TRIES) {
+        struct cfs_queue *q = root;
+        bool with_current = prev_runs;
+        u32 group = 0, id = 0;
+
+        if (!barren_try)
+            barren_try = root->pick_tries = (root->pick_tries + 2) | 1;
+        for_range (level, GROUP_DEPTH_MAX + 1) {
+            q = queue_in(group, cpu);
+            id = pick_entity(q, with_current && q->curr_pid, barren_try);
+            if (!(id & GROUP_ENTITY))
+                break;
+            with_current = with_current && id == q->curr_pid;
+            group = id & (GROUPS_MAX - 1);
+        }
+        if (id && with_current && id == q->curr_pid)
+            return PICK_CURRENT;
+        if (id && take_task(q, id))
+            return PICK_TAKEN;
+        if (!group)
+            break;
+        entity_of(group, cpu)->barren_try = barren_try;
+    }
+    return PICK_NOBODY;
+}
+
+#endif
