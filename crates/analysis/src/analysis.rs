@@ -1,12 +1,13 @@
 //! The result: figures per task, group, CPU, weight class and for the machine.
 
+use crate::cgroups::{self, CgroupMetrics};
 use crate::figures::percent;
 use crate::scan::{Scan, Scanned};
 use crate::task_scan::TaskScan;
 use crate::{
     CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series, WeightClass,
 };
-use fairground_trace::{TaskId, Trace};
+use fairground_trace::{CgroupId, TaskId, Trace};
 use std::collections::BTreeMap;
 
 /// Everything that was measured in one window of one trace. The module docs of the crate say how.
@@ -24,6 +25,8 @@ pub struct Analysis {
     pub tasks: Vec<TaskMetrics>,
     /// The groups in the order of their first task.
     pub groups: Vec<GroupMetrics>,
+    /// The control groups, the root first; empty where the trace has none.
+    pub cgroups: Vec<CgroupMetrics>,
     /// The weight classes, heaviest first; only tasks with fluid service count.
     pub weight_classes: Vec<WeightClass>,
     /// The figures over time, when asked for.
@@ -47,6 +50,8 @@ pub struct TaskMetrics {
     pub group: usize,
     /// Its weight at the end of the window.
     pub weight: u32,
+    /// Its cgroup at the end of the window; `None` where the trace has none.
+    pub cgroup: Option<CgroupId>,
     /// What it got and did.
     pub figures: Figures,
 }
@@ -72,7 +77,9 @@ impl Analysis {
     pub fn of(trace: &Trace, options: &Options) -> Self {
         let (group_names, group_of) = group_tasks(trace);
         let scanned = Scan::new(trace, options, &group_of, group_names.len()).run();
-        let Scanned { window_ns, tasks, cpus, series, machine, irregularities, params } = scanned;
+        let cgroups = cgroups::metrics(trace, &scanned.tasks, &scanned.cgroup_weights);
+        let Scanned { window_ns, tasks, cpus, series, machine, irregularities, params, .. } =
+            scanned;
         let tasks = name_tasks(trace, tasks);
         let groups = group_names
             .iter()
@@ -86,19 +93,25 @@ impl Analysis {
             cpus,
             tasks,
             groups,
+            cgroups,
             weight_classes: Vec::new(),
             series,
             params,
             irregularities,
         };
         analysis.weight_classes = analysis.classes_by_weight();
-        analysis.machine.jain_index = jain_index(analysis.tasks.iter());
+        analysis.machine.jain_index = jain_index(analysis.tasks.iter().map(|task| &task.figures));
         analysis
     }
 
     /// The figures of a task; `None` for the idle task and for one that the trace does not have.
     pub fn task(&self, task: TaskId) -> Option<&TaskMetrics> {
         self.tasks.get(task.index().checked_sub(1)?)
+    }
+
+    /// The control group of that path.
+    pub fn cgroup(&self, path: &str) -> Option<&CgroupMetrics> {
+        self.cgroups.iter().find(|cgroup| cgroup.path == path)
     }
 
     /// The group of that name.
@@ -131,7 +144,7 @@ impl Analysis {
         let class = |(weight, tasks): (u32, Vec<&TaskMetrics>)| WeightClass {
             weight,
             tasks: tasks.len() as u64,
-            jain_index: jain_index(tasks.iter().copied()).unwrap_or(1.0),
+            jain_index: jain_index(tasks.iter().map(|task| &task.figures)).unwrap_or(1.0),
             error_max_percent: tasks
                 .iter()
                 .filter_map(|task| task.figures.fairness_error_percent())
@@ -172,6 +185,7 @@ fn name_tasks(trace: &Trace, tasks: Vec<TaskScan>) -> Vec<TaskMetrics> {
             name: info.comm.clone(),
             group: scan.group,
             weight: scan.weight,
+            cgroup: (!trace.cgroups().is_empty()).then_some(CgroupId(scan.cgroup as u32)),
             figures: scan.figures,
         })
         .collect()
@@ -197,10 +211,10 @@ fn sum<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Figures {
 }
 
 /// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due anything.
-fn jain_index<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Option<f64> {
+pub(crate) fn jain_index<'a>(tasks: impl Iterator<Item = &'a Figures>) -> Option<f64> {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for task in tasks {
-        if let Some(share) = percent(task.figures.run_ns as f64, task.figures.fluid_ns as f64) {
+    for figures in tasks {
+        if let Some(share) = percent(figures.run_ns as f64, figures.fluid_ns as f64) {
             n += 1.0;
             sum += share;
             squares += share * share;

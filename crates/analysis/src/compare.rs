@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 pub struct Comparison {
     /// The names of the runs.
     pub columns: Vec<String>,
-    /// First the machine's metrics, then those of each group that any run has.
+    /// First the machine's metrics, then those of each group and of each control group below the root that any run has.
     pub rows: Vec<ComparisonRow>,
 }
 
 /// One metric in all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonRow {
-    /// The group; `None` for a metric of the machine.
+    /// The group, or `cgroup PATH` for a control group; `None` for a metric of the machine.
     pub group: Option<String>,
     /// The metric's name (the definition page).
     pub metric: &'static str,
@@ -46,7 +46,28 @@ impl ComparisonRow {
     }
 }
 
-/// Sets runs side by side. Groups stand in the order in which the runs show them first.
+/// Every metric of one group.
+fn group_rows<'f>(
+    name: String,
+    figures: &'f [Option<&Figures>],
+) -> impl Iterator<Item = ComparisonRow> + use<'f> {
+    metric::GROUP.iter().map(move |metric| ComparisonRow {
+        group: Some(name.clone()),
+        metric: metric.name,
+        figure: metric.figure,
+        unit: metric.unit,
+        values: figures.iter().map(|f| f.and_then(metric.read)).collect(),
+    })
+}
+
+/// The control groups below the root that any run has.
+fn cgroup_paths<'r>(runs: &[(&str, &'r Analysis)]) -> Vec<&'r str> {
+    let mut known = BTreeSet::new();
+    let all = runs.iter().flat_map(|(_, analysis)| analysis.cgroups.iter().skip(1));
+    all.map(|cgroup| cgroup.path.as_str()).filter(|path| known.insert(*path)).collect()
+}
+
+/// Sets runs side by side. Control groups come last. Groups stand in the order in which the runs show them first.
 pub fn compare(runs: &[(&str, &Analysis)]) -> Comparison {
     let mut rows: Vec<ComparisonRow> = metric::MACHINE
         .iter()
@@ -70,13 +91,14 @@ pub fn compare(runs: &[(&str, &Analysis)]) -> Comparison {
             .iter()
             .map(|(_, analysis)| analysis.group(name).map(|group| &group.figures))
             .collect();
-        rows.extend(metric::GROUP.iter().map(|metric| ComparisonRow {
-            group: Some(name.to_owned()),
-            metric: metric.name,
-            figure: metric.figure,
-            unit: metric.unit,
-            values: figures.iter().map(|f| f.and_then(metric.read)).collect(),
-        }));
+        rows.extend(group_rows(name.to_owned(), &figures));
+    }
+    for path in cgroup_paths(runs) {
+        let figures: Vec<Option<&Figures>> = runs
+            .iter()
+            .map(|(_, analysis)| analysis.cgroup(path).map(|cgroup| &cgroup.figures))
+            .collect();
+        rows.extend(group_rows(format!("cgroup {path}"), &figures));
     }
     Comparison { columns: runs.iter().map(|(name, _)| (*name).to_owned()).collect(), rows }
 }

@@ -6,25 +6,52 @@
 //! left would be a CPU or more, it gets one and leaves; the rest share by weight (Parekh & Gallager 1993 for GPS; the cap as
 //! in Chandra et al., "Surplus Fair Scheduling", OSDI 2000, section 2.1).
 //!
-//! Tasks of one weight have one rate, so the integral of the rate is kept per weight, and a task's service is a difference
-//! of two readings: an event costs O(distinct weights), never O(tasks).
+//! With control groups the same happens at each level of the tree (hierarchical GPS: Bennett & Zhang, "Hierarchical Packet
+//! Fair Queueing Algorithms", SIGCOMM 1996): the tasks of a group and the groups below it that have a runnable task share what
+//! the group gets, tasks by their weight and groups by theirs. A group gets at most one CPU for each of its runnable tasks:
+//! min(n_i, λ·w_i). What one cannot use goes to its siblings, so that all min(m, n) CPUs are given away.
 //!
-//! Fixed point: rates and integrals carry [`FRACTION_BITS`] fraction bits. A rate is rounded down by less than 2^-40, which
-//! loses a task less than 1 ns in 10^12 ns.
+//! Tasks of one weight in one group have one rate, so the integral of the rate is kept per group and weight, and a task's
+//! service is a difference of two readings: an event costs O(distinct weights + groups), never O(tasks).
+//!
+//! Fixed point: rates and integrals carry [`FRACTION_BITS`] fraction bits. A rate is rounded down by less than 2^-40 at each
+//! level, which loses a task less than 1 ns in 10^12 ns.
 
 /// Fraction bits of rates and of services.
 pub(crate) const FRACTION_BITS: u32 = 40;
 
-/// GPS on the whole machine with at most one CPU per task.
+/// One CPU, as a rate.
+const ONE: u128 = 1 << FRACTION_BITS;
+
+/// GPS on the whole machine with at most one CPU per task, down the tree of control groups.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineFluid {
     cpus: u64,
     now_ns: u64,
     stale: bool,
+    /// Parents before their children; the first is the root.
+    nodes: Vec<Node>,
+    /// The nodes that have a runnable task in or below them, by number.
+    active: Vec<usize>,
+    /// Space for the filling of one node.
+    shares: Vec<Share>,
+}
+
+/// A control group.
+#[derive(Clone, Debug)]
+struct Node {
+    parent: Option<usize>,
+    weight: u32,
+    /// Runnable tasks in it and below.
+    runnable: u64,
+    /// What it gets of the machine, CPUs << FRACTION_BITS.
+    rate: u128,
     /// By falling weight.
     classes: Vec<Class>,
     /// The classes that have runnable tasks, by falling weight.
     active: Vec<usize>,
+    /// The groups right below it that have runnable tasks, by number.
+    children: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -37,6 +64,24 @@ struct Class {
     served: u128,
 }
 
+/// Who shares what a node gets.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    /// A class of tasks, or a child.
+    of: Member,
+    /// Of one member.
+    weight: u128,
+    members: u128,
+    /// The most that one member can use.
+    cap: u128,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Member {
+    Class(usize),
+    Child(usize),
+}
+
 impl MachineFluid {
     /// `weights`: every weight that any task may have.
     pub(crate) fn new(cpus: u32, weights: &[u32]) -> Self {
@@ -44,19 +89,54 @@ impl MachineFluid {
         weights.sort_unstable_by(|a, b| b.cmp(a));
         weights.dedup();
         let class = |weight| Class { weight, runnable: 0, rate: 0, served: 0 };
+        let root = Node {
+            parent: None,
+            weight: 1,
+            runnable: 0,
+            rate: 0,
+            classes: weights.into_iter().map(class).collect(),
+            active: Vec::new(),
+            children: Vec::new(),
+        };
         Self {
             cpus: cpus.into(),
             now_ns: 0,
             stale: false,
-            classes: weights.into_iter().map(class).collect(),
+            nodes: vec![root],
             active: Vec::new(),
+            shares: Vec::new(),
         }
     }
 
-    /// The number of the class of a weight, or of the next lower one.
+    /// Adds a group below another one; its number is one more than the last one's.
+    pub(crate) fn add_group(&mut self, parent: usize, weight: u32) {
+        let root = &self.nodes[0];
+        let fresh = |class: &Class| Class { runnable: 0, rate: 0, served: 0, ..class.clone() };
+        let classes = root.classes.iter().map(fresh).collect();
+        let (active, children) = (Vec::new(), Vec::new());
+        let parent = Some(parent);
+        self.nodes.push(Node {
+            parent,
+            weight: weight.max(1),
+            runnable: 0,
+            rate: 0,
+            classes,
+            active,
+            children,
+        });
+    }
+
+    /// A group has another weight from now on.
+    pub(crate) fn set_group_weight(&mut self, group: usize, weight: u32) {
+        self.nodes[group].weight = weight.max(1);
+        self.stale = true;
+    }
+
+    /// The number of the class of a weight, or of the next lower one; the same in each group.
     pub(crate) fn class_of(&self, weight: u32) -> usize {
-        let at = self.classes.partition_point(|class| class.weight > weight);
-        at.min(self.classes.len() - 1)
+        let classes = &self.nodes[0].classes;
+        let at = classes.partition_point(|class| class.weight > weight);
+        at.min(classes.len() - 1)
     }
 
     /// Lets the fluid schedule run until `now_ns`.
@@ -70,66 +150,125 @@ impl MachineFluid {
             self.fill();
             self.stale = false;
         }
-        for class in &self.active {
-            let class = &mut self.classes[*class];
-            class.served += u128::from(class.rate) * u128::from(elapsed_ns);
-        }
-    }
-
-    /// Computes the rates of the present runnable set by water-filling.
-    fn fill(&mut self) {
-        let active = || self.active.iter().map(|class| &self.classes[*class]);
-        let runnable: u64 = active().map(|class| class.runnable).sum();
-        let mut cpus_left = u128::from(self.cpus.min(runnable));
-        let mut weight_left: u128 = active().map(Class::total_weight).sum();
-        for class in &self.active {
-            let class = &mut self.classes[*class];
-            let weight = u128::from(class.weight);
-            if weight * cpus_left >= weight_left {
-                class.rate = 1 << FRACTION_BITS;
-                cpus_left -= u128::from(class.runnable).min(cpus_left);
-                weight_left -= class.total_weight();
-            } else {
-                class.rate = (((cpus_left * weight) << FRACTION_BITS) / weight_left) as u64;
+        for node in &self.active {
+            let Node { classes, active, .. } = &mut self.nodes[*node];
+            for class in active {
+                let class = &mut classes[*class];
+                class.served += u128::from(class.rate) * u128::from(elapsed_ns);
             }
         }
     }
 
-    pub(crate) fn add(&mut self, class: usize) {
-        if self.classes[class].runnable == 0 {
-            let at = self.active.partition_point(|active| *active < class);
-            self.active.insert(at, class);
+    /// Computes the rates of the present runnable set by water-filling, from the root down.
+    fn fill(&mut self) {
+        let root = &mut self.nodes[0];
+        root.rate = u128::from(self.cpus.min(root.runnable)) << FRACTION_BITS;
+        for at in 0..self.active.len() {
+            self.fill_node(self.active[at]);
         }
-        self.classes[class].runnable += 1;
-        self.stale = true;
     }
 
-    pub(crate) fn remove(&mut self, class: usize) {
-        self.classes[class].runnable -= 1;
-        if self.classes[class].runnable == 0 {
-            self.active.retain(|active| *active != class);
+    /// Shares out what one node gets. A member whose share would be more than it can use gets that, and leaves; those with the
+    /// most weight for what they can use come first.
+    fn fill_node(&mut self, node: usize) {
+        let mut shares = std::mem::take(&mut self.shares);
+        shares.clear();
+        let Node { classes, active, children, rate, .. } = &self.nodes[node];
+        let class = |class: &usize| Share {
+            of: Member::Class(*class),
+            weight: classes[*class].weight.into(),
+            members: classes[*class].runnable.into(),
+            cap: ONE,
+        };
+        shares.extend(active.iter().map(class));
+        let child = |child: &usize| Share {
+            of: Member::Child(*child),
+            weight: self.nodes[*child].weight.into(),
+            members: 1,
+            cap: u128::from(self.nodes[*child].runnable) << FRACTION_BITS,
+        };
+        shares.extend(children.iter().map(child));
+        if !children.is_empty() {
+            shares.sort_by(|a, b| (b.weight * a.cap).cmp(&(a.weight * b.cap)));
+        }
+        let mut left = *rate;
+        let mut weight_left: u128 = shares.iter().map(|share| share.weight * share.members).sum();
+        for share in &shares {
+            let capped = share.weight * left >= weight_left * share.cap;
+            let rate = if capped { share.cap } else { left * share.weight / weight_left };
+            match share.of {
+                Member::Class(class) => self.nodes[node].classes[class].rate = rate as u64,
+                Member::Child(child) => self.nodes[child].rate = rate,
+            }
+            if capped {
+                left -= (share.cap * share.members).min(left);
+                weight_left -= share.weight * share.members;
+            }
+        }
+        self.shares = shares;
+    }
+
+    /// A task of a class in a group becomes runnable.
+    pub(crate) fn add(&mut self, group: usize, class: usize) {
+        let node = &mut self.nodes[group];
+        if node.classes[class].runnable == 0 {
+            insert(&mut node.active, class);
+        }
+        node.classes[class].runnable += 1;
+        self.stale = true;
+        let mut at = group;
+        loop {
+            let node = &mut self.nodes[at];
+            node.runnable += 1;
+            let begins = node.runnable == 1;
+            let parent = node.parent;
+            if begins {
+                insert(&mut self.active, at);
+            }
+            let Some(parent) = parent else { return };
+            if begins {
+                insert(&mut self.nodes[parent].children, at);
+            }
+            at = parent;
+        }
+    }
+
+    /// A task of a class in a group is no longer runnable.
+    pub(crate) fn remove(&mut self, group: usize, class: usize) {
+        let node = &mut self.nodes[group];
+        node.classes[class].runnable -= 1;
+        if node.classes[class].runnable == 0 {
+            node.active.retain(|active| *active != class);
         }
         self.stale = true;
+        let mut at = group;
+        loop {
+            let node = &mut self.nodes[at];
+            node.runnable -= 1;
+            let ends = node.runnable == 0;
+            let parent = node.parent;
+            if ends {
+                self.active.retain(|active| *active != at);
+            }
+            let Some(parent) = parent else { return };
+            if ends {
+                self.nodes[parent].children.retain(|child| *child != at);
+            }
+            at = parent;
+        }
     }
 
     /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with the rate
-    /// of its class: meaningful as a difference.
-    pub(crate) fn served(&self, class: usize) -> u128 {
-        self.classes[class].served
-    }
-
-    #[cfg(test)]
-    fn rates(&mut self) -> Vec<f64> {
-        self.fill();
-        let scale = (1u64 << FRACTION_BITS) as f64;
-        self.classes.iter().map(|class| class.rate as f64 / scale).collect()
+    /// of its class in its group: meaningful as a difference.
+    pub(crate) fn served(&self, group: usize, class: usize) -> u128 {
+        self.nodes[group].classes[class].served
     }
 }
 
-impl Class {
-    fn total_weight(&self) -> u128 {
-        u128::from(self.weight) * u128::from(self.runnable)
-    }
+/// Inserts into a sorted list.
+fn insert(list: &mut Vec<usize>, value: usize) {
+    let at = list.partition_point(|known| *known < value);
+    list.insert(at, value);
 }
 
 /// GPS among the tasks that are queued on one CPU: what the placement of tasks leaves to share.
@@ -165,69 +304,4 @@ impl CpuFluid {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::weight_of_nice;
-    use proptest::prelude::*;
-
-    fn fluid(cpus: u32, tasks: &[u32]) -> MachineFluid {
-        let mut fluid = MachineFluid::new(cpus, tasks);
-        for weight in tasks {
-            let class = fluid.class_of(*weight);
-            fluid.add(class);
-        }
-        fluid
-    }
-
-    #[test]
-    fn nice_minus_five_zero_and_five_share_one_cpu() {
-        let weights = [-5, 0, 5].map(weight_of_nice);
-        let rates = fluid(1, &weights).rates();
-        let percent: Vec<String> = rates.iter().map(|r| format!("{:.2}", r * 100.0)).collect();
-        assert_eq!(percent, ["69.67", "22.86", "7.48"]);
-    }
-
-    #[test]
-    fn no_task_gets_more_than_a_cpu() {
-        // 2 CPUs, weights 10:1:1: the heavy one would be due 1.67 CPUs.
-        assert_eq!(fluid(2, &[10, 1, 1]).rates(), [1.0, 0.5]);
-        // 3 equal tasks on 2 CPUs: two thirds each.
-        assert!((fluid(2, &[7, 7, 7]).rates()[0] - 2.0 / 3.0).abs() < 1e-11);
-        // Fewer tasks than CPUs: one each, whatever the weights.
-        assert_eq!(fluid(4, &[9, 1]).rates(), [1.0, 1.0]);
-    }
-
-    #[test]
-    fn the_cap_cascades() {
-        // 3 CPUs, 100:10:1:1: 100 is capped; of 2 left 10 is due 1.67, capped; 1 and 1 share one.
-        assert_eq!(fluid(3, &[100, 10, 1, 1]).rates(), [1.0, 1.0, 0.5]);
-    }
-
-    proptest! {
-        #[test]
-        fn the_rates_are_the_definition(
-            cpus in 1u32..9,
-            nices in prop::collection::vec(-20i8..20, 1..20),
-        ) {
-            let weights: Vec<u32> = nices.iter().map(|nice| weight_of_nice(*nice)).collect();
-            let mut fluid = fluid(cpus, &weights);
-            let rates = fluid.rates();
-            let rate_of = |weight: u32| rates[fluid.class_of(weight)];
-            let total: f64 = weights.iter().map(|w| rate_of(*w)).sum();
-            let due = f64::from(cpus).min(weights.len() as f64);
-            prop_assert!((total - due).abs() < 1e-9, "{total} of {due}");
-            for a in &weights {
-                prop_assert!(rate_of(*a) <= 1.0);
-                for b in &weights {
-                    // Below the cap the rates are in proportion; a capped task is at least as heavy.
-                    if rate_of(*a) < 1.0 && rate_of(*b) < 1.0 {
-                        let (x, y) = (rate_of(*a) / f64::from(*a), rate_of(*b) / f64::from(*b));
-                        prop_assert!((x - y).abs() <= 1e-9 * x + 1e-12);
-                    } else if rate_of(*a) < 1.0 {
-                        prop_assert!(b >= a);
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

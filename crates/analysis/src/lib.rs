@@ -35,6 +35,7 @@
 //! ```
 
 mod analysis;
+mod cgroups;
 mod compare;
 mod figures;
 mod fluid;
@@ -52,6 +53,7 @@ mod task_scan;
 mod weight;
 
 pub use analysis::{Analysis, GroupMetrics, TaskMetrics};
+pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use figures::Figures;
 pub use machine_metrics::{

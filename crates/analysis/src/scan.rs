@@ -3,6 +3,7 @@
 //! Here are the walk and its end; [`switches`] and [`wakeups`] say what each event means, [`accounting`] where the time goes.
 
 mod accounting;
+mod cgroups;
 mod switches;
 mod wakeups;
 
@@ -45,6 +46,8 @@ pub(crate) struct Scan<'t> {
     /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
     queued_at_waking: bool,
     fluid: MachineFluid,
+    /// `cpu.weight` of the cgroups, now.
+    cgroup_weights: Vec<Option<u32>>,
     waste: IdleWaiting,
     cpus: Vec<CpuScan>,
     callbacks: [u64; CallbackKind::ALL.len()],
@@ -61,6 +64,7 @@ pub(crate) struct Scan<'t> {
 pub(crate) struct Scanned {
     pub(crate) window_ns: (u64, u64),
     pub(crate) tasks: Vec<TaskScan>,
+    pub(crate) cgroup_weights: Vec<Option<u32>>,
     pub(crate) cpus: Vec<CpuMetrics>,
     pub(crate) series: Option<Series>,
     pub(crate) machine: MachineMetrics,
@@ -90,6 +94,7 @@ impl<'t> Scan<'t> {
             counting: false,
             queued_at_waking: !has_wakeups(trace),
             fluid: MachineFluid::new(trace.cpus, &options.weights.map(|weight| weight.max(1))),
+            cgroup_weights: Vec::new(),
             waste: IdleWaiting::new(trace.cpus, window_ns),
             cpus: Vec::new(),
             callbacks: [0; CallbackKind::ALL.len()],
@@ -102,6 +107,7 @@ impl<'t> Scan<'t> {
             params: Vec::new(),
         };
         scan.fluid.advance(window_ns.0);
+        scan.set_up_cgroups();
         scan.set_up_cpus();
         scan.set_up_tasks(groups);
         scan
@@ -124,7 +130,13 @@ impl<'t> Scan<'t> {
             let weight = self.weights.weight(info.nice);
             let figures =
                 Figures { window_ns, tasks: 1, cpus: self.trace.cpus, ..Figures::default() };
+            let cgroups = self.trace.cgroups().len();
+            let cgroup = info.cgroup.map_or(0, CgroupId::index);
             self.tasks.push(TaskScan {
+                cgroup: if cgroup < cgroups { cgroup } else { 0 },
+                pieces: Vec::new(),
+                moved_run_ns: 0,
+                moved_fluid_ns: 0,
                 state: State::Initial,
                 since_ns: self.now_ns,
                 cpu: 0,
@@ -230,7 +242,8 @@ impl<'t> Scan<'t> {
             EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
             EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
-            EventKind::CgroupMove { .. } | EventKind::CgroupWeight { .. } => {}
+            EventKind::CgroupMove { task, to, .. } => self.on_cgroup_move(task, to),
+            EventKind::CgroupWeight { cgroup, weight } => self.on_cgroup_weight(cgroup, weight),
             EventKind::Mark { task, .. } => {
                 self.tasks[task.index()].figures.marks += u64::from(self.counting);
             }
@@ -265,6 +278,7 @@ impl<'t> Scan<'t> {
         self.waste.finish();
         for id in 1..self.tasks.len() {
             self.finish_task(id);
+            self.join_pieces(id);
         }
         for cpu in 0..self.trace.cpus {
             self.close_cpu(cpu, false);
@@ -276,6 +290,7 @@ impl<'t> Scan<'t> {
         Scanned {
             window_ns: self.window_ns,
             tasks: self.tasks,
+            cgroup_weights: self.cgroup_weights,
             cpus: self.cpus.into_iter().map(|cpu| cpu.metrics).collect(),
             series: self.series,
             machine: self.machine,
@@ -309,6 +324,9 @@ impl<'t> Scan<'t> {
         machine.migrations = recorded.then_some(self.migrations);
         for task in &mut self.tasks {
             task.figures.migrations = recorded.then_some(task.migrations);
+            for (_, piece) in task.pieces.iter_mut().filter(|_| !recorded) {
+                piece.migrations = None;
+            }
         }
         machine.idle_while_waiting_ns = self.waste.total_ns;
         machine.idle_while_waiting_longest_ns = self.waste.longest_ns;

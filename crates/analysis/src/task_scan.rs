@@ -62,6 +62,13 @@ pub(crate) struct TaskScan {
     pub(crate) weight: u32,
     /// The class of the weight in the machine's fluid schedule.
     pub(crate) class: usize,
+    /// Its cgroup, by number in the trace; 0 where the trace has none.
+    pub(crate) cgroup: usize,
+    /// What it got in the cgroups that it left, in order; complete at the end of the scan for a task that moved.
+    pub(crate) pieces: Vec<(usize, Figures)>,
+    /// Run time and fluid service in those, ns.
+    pub(crate) moved_run_ns: u64,
+    pub(crate) moved_fluid_ns: u64,
     /// The restriction under which it is entered in the idle-while-waiting count.
     pub(crate) restriction: Option<usize>,
     /// Last readings of the fluid schedules.

@@ -168,7 +168,7 @@ pub(crate) struct MachineArgs {
 /// What is shown.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// One row for each task, or for each group of tasks
+    /// One row for each task, for each group of tasks, or for each control group
     #[arg(long, value_enum, default_value_t = Per::Group)]
     pub(crate) per: Per,
 
@@ -188,6 +188,8 @@ pub(crate) enum Per {
     Group,
     /// Each task
     Task,
+    /// Each control group, with those below it
+    Cgroup,
 }
 
 #[derive(Debug, Args)]

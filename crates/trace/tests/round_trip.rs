@@ -1,8 +1,8 @@
 //! What is written as ftrace text and read back is the same trace.
 
 use fairground_trace::{
-    CallbackKind, Event, EventKind, Label, Precision, TaskId, TaskInfo, TaskState, Trace, read,
-    write_ftrace, write_ftrace_with,
+    CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, Precision, TaskId, TaskInfo,
+    TaskState, Trace, read, write_ftrace, write_ftrace_with,
 };
 use proptest::prelude::*;
 
@@ -14,6 +14,10 @@ const STATES: [TaskState; 6] = [
     TaskState::Dead,
     TaskState::Parked,
 ];
+
+/// Paths and parents.
+const CGROUPS: [(&str, Option<u32>); 4] =
+    [("/", None), ("web", Some(0)), ("web/front end", Some(1)), ("batch", Some(0))];
 
 fn text_of(trace: &Trace) -> Vec<u8> {
     let mut text = Vec::new();
@@ -67,6 +71,15 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
             value
         }),
         label().prop_map(|label| EventKind::Param { label }),
+        // Where the task comes from is put in when its place is known.
+        (1..tasks, 0..CGROUPS.len() as u32).prop_map(|(task, to)| EventKind::CgroupMove {
+            task: TaskId(task),
+            from: CgroupId::ROOT,
+            to: CgroupId(to)
+        }),
+        (0..CGROUPS.len() as u32, 1..=10_000_u32).prop_map(|(cgroup, weight)| {
+            EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
+        }),
         label().prop_map(|label| EventKind::Print { label }),
         (0..1000_u64).prop_map(|count| EventKind::Lost { count }),
     ]
@@ -99,8 +112,15 @@ prop_compose! {
     ) -> Trace {
         let mut trace = Trace::new(cpus);
         for (i, info) in infos.into_iter().enumerate() {
-            trace.add_task(TaskInfo { pid: 1000 - i as u32, ..info });
+            let cgroup = (i % 3 > 0).then_some(CgroupId(i as u32 % CGROUPS.len() as u32));
+            trace.add_task(TaskInfo { pid: 1000 - i as u32, cgroup, ..info });
         }
+        for (path, parent) in CGROUPS {
+            let weight = parent.map(|parent| 7 + parent);
+            let parent = parent.map(CgroupId);
+            trace.add_cgroup(CgroupInfo { path: path.to_owned(), parent, weight });
+        }
+        let mut places: Vec<_> = trace.tasks().iter().map(|task| task.cgroup).collect();
         for label in labels {
             trace.intern(&label);
         }
@@ -109,6 +129,13 @@ prop_compose! {
         for (i, (step_ns, cpu, kind)) in events.into_iter().enumerate() {
             // Equal stamps among the rest.
             time_ns += if i % 3 == 0 { 0 } else { step_ns };
+            let kind = match kind {
+                EventKind::CgroupMove { task, to, .. } => {
+                    let from = places[task.index()].replace(to).unwrap_or(CgroupId::ROOT);
+                    EventKind::CgroupMove { task, from, to }
+                }
+                kind => kind,
+            };
             trace.push(Event { time_ns, cpu, insns: 0, kind });
         }
         trace.end_ns = time_ns + before_ns;
@@ -142,6 +169,9 @@ proptest! {
         let mut other = Trace::new(trace.cpus);
         for info in &trace.tasks()[1..] {
             other.add_task(info.clone());
+        }
+        for info in trace.cgroups() {
+            other.add_cgroup(info.clone());
         }
         for label in trace.labels() {
             other.intern(label);
@@ -228,4 +258,25 @@ fn the_text() {
     (trace.start_ns, trace.end_ns) = (0, 3_000_000_000);
     assert_same(&trace, &back(&trace));
     insta::assert_snapshot!(String::from_utf8(text_of(&trace)).unwrap());
+}
+
+/// What a kernel records: nobody has told the tree before.
+#[test]
+fn a_kernels_moves_make_the_tree() {
+    let text = "  sh-9 [000] ..... 1.000001: cgroup_attach_task: dst_root=1 dst_id=77 dst_level=2 dst_path=/web/front pid=9 comm=sh\n\
+                \x20 sh-9 [000] ..... 1.000002: cgroup_attach_task: dst_root=1 dst_id=1 dst_level=0 dst_path=/ pid=9 comm=sh\n";
+    let trace = read("kernel", text.as_bytes()).unwrap();
+    let paths: Vec<&str> = trace.cgroups().iter().map(|cgroup| cgroup.path.as_str()).collect();
+    assert_eq!(paths, ["/", "web", "web/front"]);
+    assert_eq!(trace.cgroups()[2].parent, Some(CgroupId(1)));
+    assert_eq!(trace.cgroups()[2].weight, None);
+    let moves: Vec<EventKind> = trace.events().map(|event| event.kind).collect();
+    let sh = TaskId(1);
+    let expected = [(0, 2), (2, 0)].map(|(from, to)| EventKind::CgroupMove {
+        task: sh,
+        from: CgroupId(from),
+        to: CgroupId(to),
+    });
+    assert_eq!(moves, expected);
+    assert_eq!(trace.loss.unreadable, 0);
 }

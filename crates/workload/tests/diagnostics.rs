@@ -20,3 +20,8 @@ fn the_flow_of_programs() {
 fn a_cyclic_wait() {
     insta::assert_snapshot!(message("cycle.toml", include_str!("bad/cycle.toml")));
 }
+
+#[test]
+fn control_groups() {
+    insta::assert_snapshot!(message("cgroups.toml", include_str!("bad/cgroups.toml")));
+}

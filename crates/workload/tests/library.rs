@@ -107,6 +107,11 @@ fn bad_specifications() {
         "bench-load:hog",
         "hogs:1,duration=1s + hogs:1,duration=2s",
         "hogs:1000000 + hogs:1",
+        "containers",
+        "containers:web=0:3 web=5:x",
+        "containers:/web:3 a//b:1",
+        "containers:web=300",
+        "containers:web=5:1 web=6:1",
     ];
     let messages = specs.map(|spec| match from_spec(spec) {
         Ok(_) => panic!("{spec} is bad on purpose"),
@@ -134,7 +139,7 @@ proptest::proptest! {
         parts in proptest::collection::vec(
             proptest::sample::select(vec![
                 "hogs", "sleepers", "slice", "mix", "bench-load", ":", ",", "+", "=", " ", "3", "-5", "0",
-                "nice", "cpus", "1ms", "sleep", "run", "duration", "2:0:100:900", "spread", "hogs:2", "é",
+                "containers", "web", "web=3:4", "a/b=7:1", "/", "nice", "cpus", "1ms", "sleep", "run", "duration", "2:0:100:900", "spread", "hogs:2", "é",
             ]),
             0..12,
         )
@@ -155,4 +160,39 @@ fn slice_with_workers_pinned_signals_and_awaits_them_all() {
     }
     assert!(from_spec("slice:16,workers=7/8").is_err());
     assert!(from_spec("slice:16,workers=all").is_err());
+}
+
+#[test]
+fn containers_nest_and_stay_apart_when_joined() {
+    let spec =
+        "containers:alice=300 alice/build=50:8 bob:2 + containers:bob=7:1 alice/build:1 + hogs:1";
+    let workload = from_spec(spec).unwrap_or_else(|error| panic!("{error}"));
+    let tree: Vec<_> = workload.cgroups.iter().map(|c| (c.path.as_str(), c.weight)).collect();
+    let expected = [
+        ("/", 100),
+        ("alice", 300),
+        ("alice/build", 50),
+        ("alice-2", 100),
+        ("alice-2/build", 100),
+        ("bob", 100),
+        ("bob-2", 7),
+    ];
+    assert_eq!(tree, expected);
+    let path = |cgroup: Option<usize>| cgroup.map(|cgroup| workload.cgroups[cgroup].path.as_str());
+    let tasks: Vec<_> =
+        workload.tasks.iter().map(|t| (t.name.as_str(), t.count, path(t.cgroup))).collect();
+    let expected = [
+        ("alice-build", 8, Some("alice/build")),
+        ("bob", 2, Some("bob")),
+        ("bob-2", 1, Some("bob-2")),
+        ("alice-build-2", 1, Some("alice-2/build")),
+        ("hog", 1, None),
+    ];
+    let mut sorted = (tasks.clone(), expected.to_vec());
+    sorted.0.sort_unstable();
+    sorted.1.sort_unstable();
+    assert_eq!(sorted.0, sorted.1);
+    let again = parse("again.toml", &to_toml(&workload));
+    assert_eq!(again.as_ref().map(|w| &w.cgroups), Ok(&workload.cgroups));
+    assert_eq!(again, Ok(workload));
 }

@@ -71,7 +71,7 @@ impl Scan<'_> {
         }
     }
 
-    fn close_task(&mut self, id: usize, closing: Option<Category>) {
+    pub(super) fn close_task(&mut self, id: usize, closing: Option<Category>) {
         let (from_ns, to_ns) =
             (self.window_time(self.tasks[id].since_ns), self.window_time(self.now_ns));
         let task = &mut self.tasks[id];
@@ -139,23 +139,24 @@ impl Scan<'_> {
         let task = &mut self.tasks[id];
         let cpu = &mut self.cpus[task.cpu as usize].fluid;
         cpu.advance(now_ns);
-        let served = self.fluid.served(task.class);
+        let served = self.fluid.served(task.cgroup, task.class);
         task.machine_fluid += served - task.machine_mark;
         task.machine_mark = served;
         let per_weight = cpu.served_per_weight();
         task.cpu_fluid += (per_weight - task.cpu_mark) * u128::from(task.weight);
         task.cpu_mark = per_weight;
-        let fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
+        let fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64 + task.moved_fluid_ns;
         let figures = &mut task.figures;
-        figures.lag_max_ns = figures.lag_max_ns.max(fluid_ns.saturating_sub(figures.run_ns));
-        figures.lead_max_ns = figures.lead_max_ns.max(figures.run_ns.saturating_sub(fluid_ns));
+        let run_ns = figures.run_ns + task.moved_run_ns;
+        figures.lag_max_ns = figures.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
+        figures.lead_max_ns = figures.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
     }
 
     pub(super) fn join_fluid(&mut self, id: usize) {
         let now_ns = self.window_time(self.now_ns);
         let task = &mut self.tasks[id];
-        self.fluid.add(task.class);
-        task.machine_mark = self.fluid.served(task.class);
+        self.fluid.add(task.cgroup, task.class);
+        task.machine_mark = self.fluid.served(task.cgroup, task.class);
         let cpu = &mut self.cpus[task.cpu as usize].fluid;
         cpu.advance(now_ns);
         cpu.add(task.weight);
@@ -164,7 +165,7 @@ impl Scan<'_> {
 
     pub(super) fn leave_fluid(&mut self, id: usize) {
         let task = &self.tasks[id];
-        self.fluid.remove(task.class);
+        self.fluid.remove(task.cgroup, task.class);
         self.cpus[task.cpu as usize].fluid.remove(task.weight);
     }
 
@@ -181,7 +182,10 @@ impl Scan<'_> {
         let task = &mut self.tasks[id];
         task.figures.slices.censored += u64::from(state == State::Running);
         task.figures.fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
-        task.figures.fluid_on_cpu_ns = (task.cpu_fluid >> FRACTION_BITS) as u64;
+        // How a group's weight is spread over CPUs is the scheduler's to say: with groups there is no such figure.
+        if self.trace.cgroups().is_empty() {
+            task.figures.fluid_on_cpu_ns = (task.cpu_fluid >> FRACTION_BITS) as u64;
+        }
         let assumed = !task.nice_known && task.machine_fluid > 0;
         self.irregularities.assumed_nice += u64::from(assumed);
         task.figures.sort();

@@ -44,6 +44,7 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
     let (id, title, name) = match per {
         Per::Group => ("groups", "Groups of tasks", "group"),
         Per::Task => ("tasks", "Tasks", "task"),
+        Per::Cgroup => return cgroups_table(analysis),
     };
     let mut table = Table::new(id, title, columns(name));
     match per {
@@ -57,9 +58,33 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
                 table.push(row(&task.name, &task.figures));
             }
         }
+        Per::Cgroup => {}
     }
     if per == Per::Group && analysis.groups.iter().any(|g| g.figures.tasks > 1) {
         table.note("The shares of a group are those of its tasks together, in % of one CPU.");
+    }
+    table
+}
+
+/// Who got what in the tree of control groups.
+fn cgroups_table(analysis: &Analysis) -> Table {
+    let mut columns = columns("cgroup");
+    columns.insert(1, Column::number("weight"));
+    columns.insert(6, Column::number("jain_within"));
+    let mut table = Table::new("cgroups", "Control groups", columns);
+    for cgroup in &analysis.cgroups {
+        let mut row = row(&cgroup.path, &cgroup.figures);
+        row.insert(1, Cell::known(cgroup.weight, |weight| Cell::count(weight.into())));
+        row.insert(6, Cell::known(cgroup.jain_index, |index| Cell::quantity(index, 4, "")));
+        table.push(row);
+    }
+    if analysis.cgroups.is_empty() {
+        table.note("The workload, or the recording, has no control groups.");
+    } else {
+        table.note("A row is all tasks in the group and below it. Shares are in % of one CPU; the fluid share goes down the tree by weight.");
+        table.note(
+            "jain_within: how evenly the tasks of the group got what they were due; 1 is exactly.",
+        );
     }
     table
 }

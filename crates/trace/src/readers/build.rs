@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::CGROUPS_MAX;
 use super::records::{Class, Name, Names, Record, What, Who};
-use crate::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// How an event touches a task: some ways only a living task is touched, so that a dead one's pid must be another's.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,7 @@ struct Known {
     /// A line told its class.
     class_said: bool,
     nice: Option<i8>,
+    cgroup: Option<CgroupId>,
 }
 
 /// Makes the events of a trace out of records in order of time.
@@ -41,6 +43,8 @@ pub(super) struct Builder<'a> {
     has_list: bool,
     /// What each CPU runs, where a switch has told it.
     running: HashMap<u32, TaskId>,
+    /// Cgroups by path, without the `/` in front.
+    paths: HashMap<String, CgroupId>,
 }
 
 impl<'a> Builder<'a> {
@@ -50,17 +54,26 @@ impl<'a> Builder<'a> {
         let mut known = vec![Known { listed: true, ..Known::default() }];
         let has_list = !listed.is_empty();
         for (i, info) in listed.into_iter().enumerate() {
-            let (pid, nice) = (info.pid, info.nice);
+            let (pid, nice, cgroup) = (info.pid, info.nice, info.cgroup);
             if i == 0 && pid == 0 {
                 *trace.task_mut(TaskId::IDLE) = info;
                 continue;
             }
             let id = trace.add_task(info);
-            known.push(Known { listed: true, class_said: true, nice, ..Known::default() });
+            known.push(Known { listed: true, class_said: true, nice, cgroup, ..Known::default() });
             awaited.entry(pid).or_default().push_back(id);
         }
         let current = HashMap::from([(0, TaskId::IDLE)]);
-        Self { trace, names, known, current, awaited, has_list, running: HashMap::new() }
+        Self {
+            trace,
+            names,
+            known,
+            current,
+            awaited,
+            has_list,
+            running: HashMap::new(),
+            paths: HashMap::new(),
+        }
     }
 
     pub(super) fn finish(self) -> Trace {
@@ -111,6 +124,19 @@ impl<'a> Builder<'a> {
             What::Mark { pid, label, value } => {
                 EventKind::Mark { task: self.task(pid, None, Touch::Any), label, value }
             }
+            What::CgroupMove { pid, path } => {
+                let task = self.task(pid, None, Touch::Any);
+                let Some(to) = self.cgroup(path) else { return };
+                let from = self.known[task.index()].cgroup.replace(to);
+                EventKind::CgroupMove { task, from: from.unwrap_or(CgroupId::ROOT), to }
+            }
+            What::CgroupWeight { cgroup, weight } => {
+                if cgroup as usize >= self.trace.cgroups().len() {
+                    self.trace.loss.unreadable += 1;
+                    return;
+                }
+                EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
+            }
             What::Param { label } => EventKind::Param { label },
             What::Print { label } => EventKind::Print { label },
             What::Lost { count } => {
@@ -120,6 +146,40 @@ impl<'a> Builder<'a> {
             }
         };
         self.event(record, kind);
+    }
+
+    /// The cgroup of a path (`/web/front`); one that is not known yet is entered, with those above it, without weights. `None`
+    /// when there are too many.
+    fn cgroup(&mut self, path: Name) -> Option<CgroupId> {
+        let whole = self.names.text(path).trim_matches('/');
+        if self.paths.is_empty() && self.trace.cgroups().is_empty() {
+            let path = "/".to_owned();
+            self.trace.add_cgroup(CgroupInfo { path, parent: None, weight: None });
+        }
+        for (index, known) in self.trace.cgroups().iter().enumerate().skip(self.paths.len()) {
+            let plain = known.path.trim_matches('/').to_owned();
+            self.paths.entry(plain).or_insert(CgroupId(index as u32));
+        }
+        let mut at = CgroupId::ROOT;
+        let ends = whole.match_indices('/').map(|(end, _)| end).chain([whole.len()]);
+        for end in ends.filter(|end| *end > 0) {
+            let prefix = &whole[..end];
+            at = match self.paths.get(prefix) {
+                Some(known) => *known,
+                None if self.trace.cgroups().len() >= CGROUPS_MAX => {
+                    self.trace.loss.unreadable += 1;
+                    return None;
+                }
+                None => {
+                    let info =
+                        CgroupInfo { path: prefix.to_owned(), parent: Some(at), weight: None };
+                    let id = self.trace.add_cgroup(info);
+                    self.paths.insert(prefix.to_owned(), id);
+                    id
+                }
+            };
+        }
+        Some(at)
     }
 
     fn event(&mut self, record: &Record, kind: EventKind) {

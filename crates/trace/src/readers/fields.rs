@@ -67,6 +67,14 @@ pub(super) enum Said<'a> {
     Param {
         label: &'a str,
     },
+    CgroupMove {
+        pid: u32,
+        path: &'a str,
+    },
+    CgroupWeight {
+        cgroup: u32,
+        weight: u32,
+    },
     Print {
         label: &'a str,
     },
@@ -104,6 +112,11 @@ pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<Said<'a>> {
             Said::Migrate { task, from_cpu, to_cpu: cpu(value(rest, "dest_cpu=")?)? }
         }
         "sched_process_fork" => return fork(fields),
+        "cgroup_attach_task" => {
+            let (_, rest) = fields.split_once("dst_path=")?;
+            let (path, rest) = rest.split_once(" pid=")?;
+            Said::CgroupMove { pid: first_word(rest).parse().ok()?, path }
+        }
         "sched_process_exit" => Said::Exit { task: one_task(fields)?.0 },
         "hrtimer_expire_entry" => tick(fields),
         "tracing_mark_write" => return super::marks::parse(fields),

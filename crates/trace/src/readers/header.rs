@@ -2,8 +2,8 @@
 
 use super::fields::value;
 use super::line::{CPUS_MAX, leading_number};
-use crate::TaskInfo;
 use crate::escape::unescape;
+use crate::{CgroupId, CgroupInfo, TaskInfo};
 
 /// What a line that is no event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) enum Remark {
     Window { start_ns: u64, end_ns: u64 },
     /// Our own: a task, in the order of their numbers.
     Task(TaskInfo),
+    /// Our own: a cgroup, in the order of their numbers.
+    Cgroup(CgroupInfo),
     /// Our own: a label, in the order of their numbers.
     Label(String),
 }
@@ -89,10 +91,19 @@ fn own_comment(text: &str) -> Option<Remark> {
         }
         "cpus" => Some(Remark::Cpus(cpu_count(rest)?)),
         "label" => Some(Remark::Label(unescape(rest).into_owned())),
+        "cgroup" => {
+            let (fixed, path) = rest.split_once("path=")?;
+            let parent = value(fixed, "parent=").and_then(|parent| parent.parse().ok());
+            let weight = value(fixed, "weight=").and_then(|weight| weight.parse().ok());
+            let path = unescape(path).into_owned();
+            Some(Remark::Cgroup(CgroupInfo { path, parent: parent.map(CgroupId), weight }))
+        }
         "task" => {
             let (fixed, comm) = rest.split_once(" comm=")?;
             let mut info = TaskInfo::new(value(fixed, "pid=")?.parse().ok()?, &unescape(comm));
             info.nice = value(fixed, "nice=").and_then(|nice| nice.parse().ok());
+            info.cgroup =
+                value(fixed, "cgroup=").and_then(|cgroup| cgroup.parse().ok()).map(CgroupId);
             info.allowed_cpus = value(fixed, "cpus=").and_then(cpu_ranges);
             Some(Remark::Task(info))
         }

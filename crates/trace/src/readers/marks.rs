@@ -5,6 +5,7 @@
 //! tracing_mark_write: fairground:param name=value
 //! tracing_mark_write: fairground:nice pid=77 nice=-5
 //! tracing_mark_write: fairground:callback enqueue pid=77
+//! tracing_mark_write: fairground:cgroup_weight cgroup=2 weight=300
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
 //! ```
 
@@ -29,6 +30,10 @@ pub(super) fn parse(text: &str) -> Option<Said<'_>> {
             let kind = CallbackKind::ALL.into_iter().find(|kind| kind.name() == name)?;
             Said::Callback { kind, pid: value(rest, "pid=")?.parse().ok()? }
         }
+        "cgroup_weight" => Said::CgroupWeight {
+            cgroup: value(rest, "cgroup=")?.parse().ok()?,
+            weight: value(rest, "weight=")?.parse().ok()?,
+        },
         "lost" => Said::LostHere,
         _ => Said::Other,
     })

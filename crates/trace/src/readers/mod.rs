@@ -33,12 +33,15 @@ use std::io::BufRead;
 pub use error::ReadError;
 
 use crate::escape::unescape;
-use crate::{Loss, TaskInfo, Trace};
+use crate::{CgroupInfo, Loss, TaskInfo, Trace};
 use build::Builder;
 use fields::Said;
 use header::Remark;
 use lines::{End, Lines};
 use records::{Names, Record, What};
+
+/// Cgroups that a recording may have.
+pub(crate) const CGROUPS_MAX: usize = 1 << 16;
 
 /// Characters of a bad line that a message quotes.
 const QUOTE_CHARS: usize = 80;
@@ -222,10 +225,24 @@ impl Reader {
             }
             Remark::Window { start_ns, end_ns } => self.window = Some((start_ns, end_ns)),
             Remark::Task(info) => self.listed.push(info),
+            Remark::Cgroup(info) => self.cgroup(info),
             Remark::Label(text) => {
                 self.trace.intern(&text);
             }
         }
+    }
+
+    /// Takes over a cgroup of the header; its parent must stand before it, and the first one is the root.
+    fn cgroup(&mut self, info: CgroupInfo) {
+        let known = self.trace.cgroups().len();
+        let sound = match info.parent {
+            None => known == 0,
+            Some(parent) => parent.index() < known,
+        };
+        if !sound || known >= CGROUPS_MAX {
+            return self.unreadable("a cgroup without its parent, or too many of them", &info.path);
+        }
+        self.trace.add_cgroup(info);
     }
 
     fn finish(mut self, name: &str) -> Result<Trace, ReadError> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::fields::{Named, Said};
+use crate::escape::unescape;
 use crate::{CallbackKind, Label, TaskState};
 
 /// A name's number in [`Names`].
@@ -83,6 +84,8 @@ pub(super) enum What {
     Callback { kind: CallbackKind, pid: u32 },
     Mark { pid: u32, label: Label, value: u64 },
     Param { label: Label },
+    CgroupMove { pid: u32, path: Name },
+    CgroupWeight { cgroup: u32, weight: u32 },
     Print { label: Label },
     Lost { count: u64 },
 }
@@ -121,6 +124,10 @@ pub(super) fn record(
         Said::Callback { kind, pid } => What::Callback { kind, pid },
         Said::Mark { pid, label: text, value } => What::Mark { pid, label: label(text), value },
         Said::Param { label: text } => What::Param { label: label(text) },
+        Said::CgroupMove { pid, path } => {
+            What::CgroupMove { pid, path: names.intern(&unescape(path)) }
+        }
+        Said::CgroupWeight { cgroup, weight } => What::CgroupWeight { cgroup, weight },
         Said::Lost { count } => What::Lost { count },
         // A printed line may find no room: the reader enters it itself.
         Said::Print { .. } | Said::LostHere | Said::Other => return None,

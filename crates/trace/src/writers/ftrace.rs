@@ -8,14 +8,14 @@
 //! * two living tasks with one pid: the lines name pids.
 //!
 //! What the kernel's events cannot say stands in marks (`tracing_mark_write`) and in comments of the header: the window,
-//! the tasks in order with nice value and allowed CPUs, the labels. In the lines of events, a name's control characters,
+//! the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines of events, a name's control characters,
 //! `[` and `=` are shown as `?`; the header has the name itself.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::escape::{escape, escape_start};
-use crate::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// Digits of the time stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +105,9 @@ impl<'a> Text<'a> {
         for task in self.trace.tasks() {
             task_line(out, task);
         }
+        for cgroup in self.trace.cgroups() {
+            cgroup_line(out, cgroup);
+        }
         for label in self.trace.labels() {
             let _ = writeln!(out, "# fairground: label {}", escape(label));
         }
@@ -161,9 +164,25 @@ impl<'a> Text<'a> {
                 let text = self.trace.label(label);
                 let _ = write!(self.out, "bpf_trace_printk: {}", escape_start(text));
             }
+            EventKind::CgroupMove { task, to, .. } => self.cgroup_move(event, task, to),
             kind => self.marked(event, kind),
         }
         self.out.push('\n');
+    }
+
+    /// The numbers of hierarchy and cgroup are those of the table; the kernel's own are not in the trace.
+    fn cgroup_move(&mut self, event: &Event, task: TaskId, to: CgroupId) {
+        self.columns_of_running(event);
+        let path = self.trace.cgroups().get(to.index()).map_or("/", |cgroup| &cgroup.path);
+        let plain = path.trim_start_matches('/');
+        let level = plain.split('/').filter(|name| !name.is_empty()).count();
+        let (id, pid) = (to.0 + 1, self.pid(task));
+        let comm = &self.names[task.index()];
+        let _ = write!(
+            self.out,
+            "cgroup_attach_task: dst_root=1 dst_id={id} dst_level={level} dst_path=/{} pid={pid} comm={comm}",
+            escape(plain)
+        );
     }
 
     /// Events that the kernel has no tracepoint for.
@@ -192,10 +211,6 @@ impl<'a> Text<'a> {
             }
             EventKind::CgroupWeight { cgroup, weight } => {
                 write!(self.out, "fairground:cgroup_weight cgroup={} weight={weight}", cgroup.0)
-            }
-            EventKind::CgroupMove { task, from, to } => {
-                let pid = self.pid(task);
-                write!(self.out, "fairground:cgroup_move pid={pid} from={} to={}", from.0, to.0)
             }
             EventKind::Param { label } => {
                 write!(self.out, "fairground:param {}", escape(trace.label(label)))
@@ -290,7 +305,21 @@ fn task_line(out: &mut String, task: &TaskInfo) {
         let ranges: Vec<_> = ranges.iter().map(|(first, last)| format!("{first}-{last}")).collect();
         let _ = write!(out, " cpus={}", ranges.join(","));
     }
+    if let Some(cgroup) = task.cgroup {
+        let _ = write!(out, " cgroup={}", cgroup.0);
+    }
     let _ = writeln!(out, " comm={}", escape(&task.comm));
+}
+
+fn cgroup_line(out: &mut String, cgroup: &CgroupInfo) {
+    let _ = write!(out, "# fairground: cgroup");
+    if let Some(parent) = cgroup.parent {
+        let _ = write!(out, " parent={}", parent.0);
+    }
+    if let Some(weight) = cgroup.weight {
+        let _ = write!(out, " weight={weight}");
+    }
+    let _ = writeln!(out, " path={}", escape(&cgroup.path));
 }
 
 fn state_letter(state: TaskState) -> char {

@@ -58,7 +58,7 @@ pub(super) const BENCH_LOAD: Entry = Entry {
 };
 
 /// Endless loop of a run and a sleep, or what is left of it when one is 0.
-fn run_and_sleep(run: Duration, sleep: Duration) -> Program {
+pub(super) fn run_and_sleep(run: Duration, sleep: Duration) -> Program {
     const NONE: Duration = Duration::Fixed(0);
     match (run, sleep) {
         (_, NONE) => vec![Op::RunForever],

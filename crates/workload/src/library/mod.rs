@@ -1,5 +1,6 @@
 //! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
 
+mod containers;
 mod load;
 mod phases;
 mod ring;
@@ -50,6 +51,7 @@ pub const COMMON_PARAMETERS: &[Parameter] =
 
 const ENTRIES: &[Entry] = &[
     load::BENCH_LOAD,
+    containers::CONTAINERS,
     phases::FAIRTEST,
     load::HOGS,
     phases::MASSIVE_INTR,

@@ -1,0 +1,95 @@
+//! Control groups: their place in the fluid schedule, and tasks that move between them.
+
+use super::Scan;
+use crate::Figures;
+use crate::fluid::FRACTION_BITS;
+use crate::task_scan::State;
+use fairground_trace::{CgroupId, TaskId};
+
+/// `cpu.weight` of a group whose weight the trace does not know (`CGROUP_WEIGHT_DFL`).
+const WEIGHT_DEFAULT: u32 = 100;
+
+impl Scan<'_> {
+    /// Enters the tree into the fluid schedule. A parent that does not stand before its child is damage; the root stands in
+    /// for it.
+    pub(super) fn set_up_cgroups(&mut self) {
+        for (index, info) in self.trace.cgroups().iter().enumerate() {
+            let weight = info.weight.unwrap_or(WEIGHT_DEFAULT);
+            self.cgroup_weights.push(info.weight);
+            if index > 0 {
+                let parent = info.parent.map_or(0, CgroupId::index);
+                let parent = if parent < index { parent } else { 0 };
+                self.fluid.add_group(parent, self.group_weight(weight));
+            }
+        }
+    }
+
+    /// A group's weight beside those of tasks: 100 is as much as nice 0 (`sched_weight_from_cgroup`).
+    fn group_weight(&self, weight: u32) -> u32 {
+        let nice_0 = u64::from(self.weights.weight(Some(0)));
+        let scaled = (u64::from(weight) * nice_0 + 50) / 100;
+        u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+    }
+
+    pub(super) fn on_cgroup_weight(&mut self, cgroup: CgroupId, weight: u32) {
+        if cgroup == CgroupId::ROOT {
+            return;
+        }
+        self.cgroup_weights[cgroup.index()] = Some(weight);
+        self.fluid.set_group_weight(cgroup.index(), self.group_weight(weight));
+    }
+
+    /// The task's figures up to here are those of its old group; from here on they are the new one's.
+    pub(super) fn on_cgroup_move(&mut self, id: TaskId, to: CgroupId) {
+        let id = id.index();
+        if id == 0 || self.tasks[id].cgroup == to.index() {
+            return;
+        }
+        let state = self.tasks[id].state;
+        if state != State::Initial {
+            self.close_task(id, None);
+        }
+        if state.is_queued() {
+            self.settle(id);
+            self.leave_fluid(id);
+        }
+        self.end_piece(id);
+        self.tasks[id].cgroup = to.index();
+        if state.is_queued() {
+            self.join_fluid(id);
+        }
+    }
+
+    /// Keeps what the task got and did in its present group, and begins anew.
+    fn end_piece(&mut self, id: usize) {
+        let task = &mut self.tasks[id];
+        let (window_ns, cpus) = (task.figures.window_ns, task.figures.cpus);
+        let fresh = Figures { window_ns, cpus, tasks: 1, ..Figures::default() };
+        let mut figures = std::mem::replace(&mut task.figures, fresh);
+        figures.fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
+        task.machine_fluid &= (1 << FRACTION_BITS) - 1;
+        task.moved_run_ns += figures.run_ns;
+        task.moved_fluid_ns += figures.fluid_ns;
+        let before: u64 = task.pieces.iter().filter_map(|(_, piece)| piece.migrations).sum();
+        figures.migrations = Some(task.migrations - before);
+        task.pieces.push((task.cgroup, figures));
+    }
+
+    /// At the end: the figures of a task that moved are those of all its groups together.
+    pub(super) fn join_pieces(&mut self, id: usize) {
+        if self.tasks[id].pieces.is_empty() {
+            return;
+        }
+        let task = &mut self.tasks[id];
+        let before: u64 = task.pieces.iter().filter_map(|(_, piece)| piece.migrations).sum();
+        task.figures.migrations = Some(task.migrations - before);
+        task.pieces.push((task.cgroup, task.figures.clone()));
+        let mut whole = Figures::default();
+        for (_, piece) in &task.pieces {
+            whole.absorb(piece);
+        }
+        whole.sort();
+        whole.tasks = 1;
+        task.figures = whole;
+    }
+}
