@@ -99,3 +99,61 @@ fn what_is_not_there_is_said() {
         &["line 20", "size", "workload"],
     );
 }
+
+const TOP: &str = r#"
+format = 1
+name = "top"
+title = "Three hogs on two CPUs"
+source = "a mail"
+about = "About."
+[[run]]
+name = "stuck"
+workload = "hogs:3"
+sched = "cfs_2_6_23@2.6.23-rc1"
+cpus = 2
+hz = 1000
+costs = "zero"
+duration = "5s"
+set = { trace_balance = true, sched_load_scale_fuzz = 0, rule_small_imbalance = "SMALL_LPT" }
+at = ["2s:sched_load_scale_fuzz=2048"]
+[[given]]
+name = "a mail"
+source = "somewhere"
+top = [[7084, 67, "0:50.13"], [7083, 66, "10:48.86"]]
+[[top]]
+title = "Who got what"
+columns = ["a mail", "stuck"]
+[[table]]
+title = "Lines"
+columns = ["stuck", "a mail"]
+rows = [
+  { metric = "printed_before.balance small-no-gain", label = "before", decimals = 0 },
+  { metric = "printed_after.balance small-no-gain", label = "after", decimals = 0 },
+]
+[[claim]]
+say = "One of them has a CPU to itself for two seconds at least."
+run = "stuck"
+metric = "top.1"
+within = "66..100"
+"#;
+
+#[test]
+fn a_table_of_tasks_shows_given_lines_beside_measured_ones() {
+    let files = Files::new();
+    let file = files.write("top.toml", TOP);
+    let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
+    for part in ["Who got what", "7084", "0:50.13", "10:48.86", "a mail: TIME+", "stuck: %CPU"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("it printed"), "lines that are counted are not listed\n{text}");
+    let row = |label: &str| {
+        let line = text.lines().find(|l| l.starts_with(&format!("| {label} "))).expect(label);
+        line.split('|').map(str::trim).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before: u32 = row("before")[2].parse().expect("a count");
+    assert!(before > 3, "stuck for two seconds\n{text}");
+    assert_eq!(row("after")[2], "0", "never is a count\n{text}");
+    assert_eq!(row("after")[3], "not measured", "who ran nothing has counted nothing\n{text}");
+    let bad = files.write("bad.toml", TOP.replace("\"0:50.13\"", "\"50 s\""));
+    assert!(refusal(&["reproduce", &bad]).contains("`50 s` is no TIME+"));
+}

@@ -60,6 +60,7 @@ pub(super) fn compare_all(cli: &Cli, common: &Common<'_>) -> Result<(Document, E
     let mut code = 0;
     for outcome in &outcomes {
         present::describe_run(&mut document, outcome);
+        present::printed_notes(&mut document, outcome);
         document
             .notes
             .extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));

@@ -13,7 +13,7 @@ use fairground_report::{Cell, Column, Document, Table};
 
 use super::run::duration_ns;
 use crate::args::{Cli, EngineArg, MachineArgs, NullLoadsArg, ReproduceArgs, TimersArg};
-use crate::experiment::{Experiment, Figures, Run, UserTimeEntry};
+use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top};
 use crate::failure::{Failure, did_you_mean};
 use crate::input::{
     Scheduler, at_settings, find_workload, machine_config, one_variant, topology_value,
@@ -44,6 +44,9 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         };
         let slices = SliceReports::of(&outcome.result.trace, user_time);
         figures.insert(run.name.clone(), figures_of(&outcome, &slices));
+        if !experiment.counts_prints() {
+            present::printed_notes(&mut made, &outcome);
+        }
         if run.reports {
             reports.extend(present::reports_table(&run.name, &slices));
         }
@@ -135,6 +138,8 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             figures.insert(&format!("report.{}", metric.key()), value.as_slice());
         }
     }
+    top::of_run(&mut figures, &outcome.result.trace, &outcome.analysis);
+    top::printed(&mut figures, &outcome.result.trace);
     for path in Path::ALL {
         let cost = outcome.result.counters.path(path);
         let mean = |sum: u64| (cost.times > 0).then(|| sum as f64 / cost.times as f64);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::file::{Given, Range};
+use super::top::TopLine;
 
 /// The samples of one metric: one for each report or interval, or a single one for the whole run.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,24 +40,41 @@ impl From<Range> for Sample {
 
 /// The figures of one column.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Figures(BTreeMap<String, Sample>);
+pub(crate) struct Figures {
+    samples: BTreeMap<String, Sample>,
+    /// The tasks as `top` shows them.
+    pub(crate) top: Vec<TopLine>,
+    /// Every printed line was counted: one without a count was printed zero times.
+    pub(crate) counts_prints: bool,
+}
+
+/// Nothing was printed with that text.
+const NEVER: &Sample = &Sample { low: 0.0, mean: 0.0, high: 0.0, count: 1 };
 
 impl Figures {
     /// Enters the values of a metric.
     pub(crate) fn insert(&mut self, metric: &str, values: &[f64]) {
         if let Some(sample) = Sample::of(values) {
-            self.0.insert(metric.to_owned(), sample);
+            self.samples.insert(metric.to_owned(), sample);
         }
+    }
+
+    /// One more of what a metric counts.
+    pub(crate) fn count(&mut self, metric: &str) {
+        let before = self.samples.get(metric).map_or(0.0, |s| s.mean);
+        self.insert(metric, &[before + 1.0]);
     }
 
     /// A metric, or `None`: not measured.
     pub(crate) fn get(&self, metric: &str) -> Option<&Sample> {
-        self.0.get(metric)
+        let never = self.counts_prints && metric.starts_with("printed");
+        self.samples.get(metric).or(never.then_some(NEVER))
     }
 }
 
 impl From<&Given> for Figures {
     fn from(given: &Given) -> Self {
-        Self(given.values.iter().map(|(k, range)| (k.clone(), Sample::from(*range))).collect())
+        let samples = given.values.iter().map(|(k, range)| (k.clone(), Sample::from(*range)));
+        Self { samples: samples.collect(), top: given.top.clone(), counts_prints: false }
     }
 }

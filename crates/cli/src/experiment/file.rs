@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::sweep::{Matrix, Point, Published, Sweep};
+use super::top::{TopLine, TopTable};
 use crate::args::TimersArg;
 use crate::failure::Failure;
 
@@ -49,6 +50,9 @@ pub(crate) struct Experiment {
     /// The tables to print.
     #[serde(default, rename = "table")]
     pub(crate) tables: Vec<Table>,
+    /// Tables of tasks.
+    #[serde(default, rename = "top")]
+    pub(crate) tops: Vec<TopTable>,
     /// What must be so.
     #[serde(default, rename = "claim")]
     pub(crate) claims: Vec<Claim>,
@@ -147,7 +151,11 @@ pub(crate) struct Given {
     /// Where the figures stand.
     pub(crate) source: String,
     /// Metric → value or range.
+    #[serde(default)]
     pub(crate) values: BTreeMap<String, Range>,
+    /// Tasks as `top` showed them.
+    #[serde(default)]
+    pub(crate) top: Vec<TopLine>,
 }
 
 /// A value or a range, as published: `1.05` or `"0.12..0.44"`.
@@ -266,6 +274,11 @@ impl Experiment {
         published.chain(given.filter(|(_, source)| !source.is_empty()))
     }
 
+    /// Whether a table counts what the schedulers print, so that the lines themselves need not be shown.
+    pub(crate) fn counts_prints(&self) -> bool {
+        self.tables.iter().flat_map(|t| &t.rows).any(|row| row.metric.starts_with("printed"))
+    }
+
     /// The runs, with the defaults filled in.
     pub(crate) fn runs(&self) -> Result<Vec<Run>, Failure> {
         self.runs.iter().map(|entry| self.run(entry)).collect()
@@ -348,7 +361,8 @@ impl Experiment {
             self.runs.iter().any(|r| r.name == name) || self.given.iter().any(|g| g.name == name)
         };
         self.check_matrices(file)?;
-        let columns = self.tables.iter().flat_map(|t| t.columns.iter());
+        let tops = self.tops.iter().flat_map(|t| t.columns.iter());
+        let columns = self.tables.iter().flat_map(|t| t.columns.iter()).chain(tops);
         let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
         for name in columns.chain(claims) {
             if !known(name) {

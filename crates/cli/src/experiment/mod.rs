@@ -3,9 +3,11 @@
 mod figures;
 mod file;
 mod sweep;
+pub(crate) mod top;
 mod verdict;
 
 pub(crate) use figures::{Figures, Sample};
 pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
 pub(crate) use sweep::{Matrix, Point, at_point};
+pub(crate) use top::TopTable;
 pub(crate) use verdict::{Verdict, judge};

@@ -83,6 +83,7 @@ impl Published {
             name: at_point(&self.name, point),
             source: String::new(),
             values: BTreeMap::from([(self.metric.clone(), *value)]),
+            top: Vec::new(),
         };
         self.values.iter().map(given).collect()
     }

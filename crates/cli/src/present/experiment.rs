@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use fairground_report::{Cell, Column, Document, Table};
 
-use crate::experiment::{Experiment, Figures, Matrix, Point, Sample, Verdict, at_point, judge};
+use crate::experiment::{
+    Experiment, Figures, Matrix, Point, Sample, TopTable, Verdict, at_point, judge,
+};
 
 /// The document, and whether every claim holds.
 pub(crate) fn experiment_document(
@@ -18,6 +20,9 @@ pub(crate) fn experiment_document(
     }
     for table in &experiment.tables {
         document.tables.push(figure_table(table, figures));
+    }
+    for top in &experiment.tops {
+        document.tables.push(top_table(top, figures));
     }
     for matrix in &experiment.matrices {
         document.tables.push(matrix_table(matrix, &experiment.points, figures));
@@ -41,6 +46,34 @@ fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Fig
         result.push(cells);
     }
     result
+}
+
+/// The tasks of each column, the busiest first.
+fn top_table(top: &TopTable, figures: &BTreeMap<String, Figures>) -> Table {
+    let mut columns = vec![Column::text("")];
+    for name in &top.columns {
+        columns.push(Column::mixed(format!("{name}: PID")));
+        columns.push(Column::mixed(format!("{name}: %CPU")));
+        columns.push(Column::mixed(format!("{name}: TIME+")));
+    }
+    let mut table = Table::new("top", top.title.as_str(), columns);
+    let lines = |name: &String| figures.get(name).map_or(&[][..], |f| &f.top);
+    let rows = top.columns.iter().map(|name| lines(name).len()).max().unwrap_or(0);
+    for row in 0..rows {
+        let mut cells = vec![Cell::text(format!("{}", row + 1))];
+        for name in &top.columns {
+            match lines(name).get(row) {
+                Some(line) => cells.extend([
+                    Cell::text(line.pid.to_string()),
+                    Cell::text(line.percent.to_string()),
+                    Cell::text(line.time()),
+                ]),
+                None => cells.extend([Cell::NotMeasured, Cell::NotMeasured, Cell::NotMeasured]),
+            }
+        }
+        table.push(cells);
+    }
+    table
 }
 
 /// A metric with a row for each point.

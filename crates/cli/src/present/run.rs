@@ -57,6 +57,10 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             exit.time_ns / 1_000_000
         ));
     }
+}
+
+/// The first lines that the scheduler printed.
+pub(crate) fn printed_notes(document: &mut Document, outcome: &Outcome) {
     let printed = outcome.analysis.machine.prints;
     for line in outcome.result.log.iter().take(PRINTED_LINES_SHOWN) {
         document.notes.push(format!("{}: it printed: {line}", outcome.label));
