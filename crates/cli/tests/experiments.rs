@@ -133,7 +133,7 @@ rows = [
 [[claim]]
 say = "One of them has a CPU to itself for two seconds at least."
 run = "stuck"
-metric = "top.1"
+metric = "hog.share_3"
 within = "66..100"
 "#;
 

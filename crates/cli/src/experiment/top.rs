@@ -58,8 +58,7 @@ impl<'de> Deserialize<'de> for TopLine {
     }
 }
 
-/// The tasks of a run as `top` would show them at its end, the largest %CPU first, and `top.N`, the N-th largest CPU share over
-/// the whole run, %.
+/// The tasks of a run as `top` would show them at its end, the largest %CPU first.
 pub(crate) fn of_run(figures: &mut Figures, trace: &Trace, whole: &Analysis) {
     let window = (whole.end_ns.saturating_sub(REFRESH_NS).max(whole.start_ns), whole.end_ns);
     let length_ns = (window.1 - window.0).max(1);
@@ -75,13 +74,6 @@ pub(crate) fn of_run(figures: &mut Figures, trace: &Trace, whole: &Analysis) {
     }
     lines.sort_by_key(|line| (std::cmp::Reverse((line.percent, line.time_cs)), line.pid));
     figures.top = lines;
-    let run_ns = (whole.end_ns - whole.start_ns).max(1) as f64;
-    let mut shares: Vec<f64> =
-        whole.tasks.iter().map(|t| t.figures.run_ns as f64 / run_ns * 100.0).collect();
-    shares.sort_by(|a, b| b.total_cmp(a));
-    for (rank, share) in shares.iter().enumerate() {
-        figures.insert(&format!("top.{}", rank + 1), &[*share]);
-    }
 }
 
 /// How often the scheduler printed which line, by the text before its first colon: `printed.TEXT`; before and after the first
