@@ -35,6 +35,7 @@
     BALANCE_SET("6.1", t, 6_1) BALANCE_SET("6.5", t, 6_1)
 /* clang-format on */
 #include "cfs_preempt.bpf.h"
+#include "cfs_cgroup.bpf.h"
 #include "cfs_hrtick.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -147,6 +148,8 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     note_inserted(&q->left, vruntime);
     scx_bpf_dsq_insert_vtime(p, dsq_of(q), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
+    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(q))
+        update_min_vruntime(q);
     if (!joins)
         return;
     if (current_queue(cpu)->curr_pid) {
@@ -222,6 +225,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
+    root->picked_group = 0;
     picked = unlikely(root->children) ? pick_through_groups(cpu, prev_runs) : pick_task(root, prev_runs);
     if (picked == PICK_TAKEN) {
         root->picked = true;
@@ -268,6 +272,8 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     clear_buddies(q, q->curr_pid);
     if (rule_min_vruntime == MIN_OF_TREE)
         update_min_vruntime(q);
+    if (unlikely(q->children))
+        q->last_curr = q->curr_pid;
     if (unlikely(t->group))
         set_next_groups(t->group, cpu);
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
@@ -311,12 +317,12 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
     u32 cpu = task_cpu(p);
-    struct cfs_queue *root = queue_of(cpu), *q = current_queue(cpu);
+    struct cfs_queue *q = current_queue(cpu);
 
     if (q->curr_pid != (u32)p->pid)
         return;
     charge_curr(q, p);
-    if (!root->picked)
+    if (!is_in_transit(q))
         update_min_vruntime(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (ADAPTIVE_GRAN) {
@@ -383,6 +389,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init_task, struct task_struct *p, struct scx_in
     if (!t)
         return -ENOMEM;
     t->is_new = true;
+    t->group = args->cgroup ? group_of_cgroup(args->cgroup) : 0;
     t->avg_wakeup_ns = sched_wakeup_granularity_ns * tunable_factor();
     return 0;
 }
@@ -406,4 +413,6 @@ SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .runnable = (void 
                .enqueue = (void *)cfs_enqueue, .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running,
                .tick = (void *)cfs_tick, .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent,
                .yield = (void *)cfs_yield, .init_task = (void *)cfs_init_task, .init = (void *)cfs_init,
+               .cgroup_init = (void *)cfs_cgroup_init, .cgroup_exit = (void *)cfs_cgroup_exit,
+               .cgroup_move = (void *)cfs_cgroup_move, .cgroup_set_weight = (void *)cfs_cgroup_set_weight,
                .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs");

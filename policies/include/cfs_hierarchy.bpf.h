@@ -187,6 +187,8 @@ static __noinline void put_prev_groups(u32 group, u32 cpu)
             e->sum_exec_ns = q->curr_sum_exec;
             note_inserted(&q->left_group, e->vruntime);
             q->curr_pid = 0;
+            if (rule_min_vruntime == MIN_OF_TREE && !is_in_transit(q))
+                update_min_vruntime(q);
         }
         group = parent_group(group);
     }
@@ -270,8 +272,10 @@ static __noinline enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
         }
         if (id && with_current && id == q->curr_pid)
             return PICK_CURRENT;
-        if (id && take_task(q, id))
+        if (id && take_task(q, id)) {
+            root->picked_group = group;
             return PICK_TAKEN;
+        }
         if (!group)
             break;
         entity_of(group, cpu)->barren_try = barren_try;

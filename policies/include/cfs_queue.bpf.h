@@ -39,6 +39,7 @@ struct cfs_queue {
     u32 fork_pid;     /* new, and ahead of its parent by exchange: runs first */
     u32 stopped_pid;  /* has stopped to sleep, and is not yet off the books */
     u32 picked;       /* dispatch chose: the next task to run need not be questioned */
+    u32 picked_group; /* whose task that is */
     u32 balance_only; /* the tick ended the turn for the balancer alone */
     u32 cpu;
     u32 group;      /* whose queue; 0: the root's */
@@ -46,7 +47,7 @@ struct cfs_queue {
     u32 nr_idle;    /* SCHED_IDLE tasks among those that can run; atomic */
     u32 nr_grouped; /* root only: tasks of groups among those that can run; atomic */
     u32 nr;         /* groups only: entities that can run; atomic */
-    u32 last_curr;  /* the group that was current last */
+    u32 last_curr;  /* who was current last, where groups are */
     u32 pick_tries; /* root only: number of the last search through groups */
     u64 pair_start_ns;
     u64 hrtick_ns;              /* the timer of HRTICK ends the current slice then; 0: it is not armed */
@@ -109,6 +110,17 @@ static __always_inline u64 fair_delta(const struct cfs_queue *q, u64 delta_ns, u
         return q->group ? scale_by_groups(q->group, q->cpu, delta_ns) : delta_ns;
     }
     return virtual_time(delta_ns, weight, inverse);
+}
+
+/*
+ * The task that dispatch has picked is in no queue and not yet current: the clock of the queue that it comes from must not be
+ * taken from the rest.
+ */
+static __always_inline bool is_in_transit(const struct cfs_queue *q)
+{
+    const struct cfs_queue *root = queue_of(q->cpu);
+
+    return root->picked && root->picked_group == q->group;
 }
 
 /* Brings the record of waiting tasks up to date. True: somebody waits, and q->left.vtime is the smallest key. */
@@ -176,7 +188,6 @@ static __always_inline void advance_curr(struct cfs_queue *q, s64 delta_ns)
 /* The groups above a queue are charged what its current task is. */
 static __noinline void advance_groups(u32 group, u32 cpu, s64 delta_ns)
 {
-    bool picked = queue_of(cpu)->picked;
     u32 level;
 
     for_range (level, GROUP_DEPTH_MAX) {
@@ -188,7 +199,7 @@ static __noinline void advance_groups(u32 group, u32 cpu, s64 delta_ns)
         q = queue_in(group, cpu);
         advance_curr(q, delta_ns);
         q->curr_sum_exec += (u64)delta_ns;
-        if (!picked)
+        if (!is_in_transit(q))
             update_min_vruntime(q);
     }
 }
