@@ -11,6 +11,7 @@ const USUAL_GROUP: &[&str] = &[
     "cpu_share",
     "fluid_share",
     "fairness_error",
+    "lag.max",
     "variation.run_time",
     "true_mean_slice",
     "wait_time.max",
