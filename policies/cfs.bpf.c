@@ -148,7 +148,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     note_inserted(&q->left, vruntime);
     scx_bpf_dsq_insert_vtime(p, dsq_of(q), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
     mark_waiting(cpu);
-    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(q))
+    if (unlikely(t->group) && rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
         update_min_vruntime(q);
     if (!joins)
         return;
@@ -322,7 +322,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
     if (q->curr_pid != (u32)p->pid)
         return;
     charge_curr(q, p);
-    if (!is_in_transit(q))
+    if (!is_in_transit(queue_of(cpu), q))
         update_min_vruntime(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);
     if (ADAPTIVE_GRAN) {

@@ -72,6 +72,7 @@ static __noinline s32 make_group_queues(u32 group)
         q->min_vruntime = MIN_VRUNTIME_START;
         q->cpu = cpu;
         q->group = group;
+        q->nr_grouped = 1;
         e->weight = GROUP_SHARES_DEFAULT;
         e->inverse = nice_inverse[20];
         e->averaged_ns = scx_bpf_now();

@@ -187,7 +187,7 @@ static __noinline void put_prev_groups(u32 group, u32 cpu)
             e->sum_exec_ns = q->curr_sum_exec;
             note_inserted(&q->left_group, e->vruntime);
             q->curr_pid = 0;
-            if (rule_min_vruntime == MIN_OF_TREE && !is_in_transit(q))
+            if (rule_min_vruntime == MIN_OF_TREE && !is_in_transit(queue_of(cpu), q))
                 update_min_vruntime(q);
         }
         group = parent_group(group);

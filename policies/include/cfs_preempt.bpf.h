@@ -82,7 +82,7 @@ static __always_inline void set_last_buddy(struct cfs_queue *q)
 static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, struct cfs_task *t)
 {
     struct cfs_queue *root = queue_of(cpu), *current = current_queue(cpu), *own = queue_in(t->group, cpu), *q = own;
-    struct match *m = &matches[cpu & (MAX_CPUS - 1)];
+    struct match m = {.group = 0};
     u32 policy = p->policy, pid = (u32)p->pid;
     bool sync = root->sync_pid == pid;
 
@@ -101,15 +101,19 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
         return true;
     if (policy == SCHED_BATCH || policy == SCHED_IDLE || !WAKEUP_PREEMPTION)
         return false;
-    m->vruntime = p->scx.dsq_vtime;
-    m->avg_wakeup_ns = t->avg_wakeup_ns;
-    m->weight = t->weight;
-    m->inverse = t->inverse;
+    m.vruntime = p->scx.dsq_vtime;
+    m.avg_wakeup_ns = t->avg_wakeup_ns;
+    m.weight = t->weight;
+    m.inverse = t->inverse;
     if (unlikely(current != own)) {
-        match_ancestors(cpu, current->group, t->group, m);
-        q = queue_in(m->group, cpu);
+        struct match *found = &matches[cpu & (MAX_CPUS - 1)];
+
+        *found = m;
+        match_ancestors(cpu, current->group, t->group, found);
+        m = *found;
+        q = queue_in(m.group, cpu);
     }
-    if (time_diff(q->curr_vruntime, m->vruntime) <= (s64)granularity_against(q, m))
+    if (time_diff(q->curr_vruntime, m.vruntime) <= (s64)granularity_against(q, &m))
         return false;
     if (LAST_BUDDY && rule_last_of_many && !fits_latency(nr_queued(current) + 1))
         set_last_buddy(current);

@@ -45,7 +45,7 @@ struct cfs_queue {
     u32 group;      /* whose queue; 0: the root's */
     u32 leaf_group; /* root only: the group of the current task */
     u32 nr_idle;    /* SCHED_IDLE tasks among those that can run; atomic */
-    u32 nr_grouped; /* root only: tasks of groups among those that can run; atomic */
+    u32 nr_grouped; /* root: tasks of groups among those that can run; a group's: 1. 0: no group is here; atomic */
     u32 nr;         /* groups only: entities that can run; atomic */
     u32 last_curr;  /* who was current last, where groups are */
     u32 pick_tries; /* root only: number of the last search through groups */
@@ -84,11 +84,11 @@ static __always_inline u64 dsq_of(const struct cfs_queue *q)
 /* Entities of a queue that can run, the current one included. */
 static __always_inline u32 nr_queued(const struct cfs_queue *q)
 {
-    if (q->group)
-        return q->nr;
-    if (likely(!q->children))
-        return nr_running[q->cpu & (MAX_CPUS - 1)];
-    return nr_running[q->cpu & (MAX_CPUS - 1)] - q->nr_grouped + (u32)__builtin_popcountll(q->children);
+    u32 tasks = nr_running[q->cpu & (MAX_CPUS - 1)];
+
+    if (likely(!q->nr_grouped))
+        return tasks;
+    return q->group ? q->nr : tasks - q->nr_grouped + (u32)__builtin_popcountll(q->children);
 }
 
 static __always_inline u64 tunable_factor(void)
@@ -116,37 +116,40 @@ static __always_inline u64 fair_delta(const struct cfs_queue *q, u64 delta_ns, u
  * The task that dispatch has picked is in no queue and not yet current: the clock of the queue that it comes from must not be
  * taken from the rest.
  */
-static __always_inline bool is_in_transit(const struct cfs_queue *q)
+static __always_inline bool is_in_transit(const struct cfs_queue *root, const struct cfs_queue *q)
 {
-    const struct cfs_queue *root = queue_of(q->cpu);
-
     return root->picked && root->picked_group == q->group;
 }
 
-/* Brings the record of waiting tasks up to date. True: somebody waits, and q->left.vtime is the smallest key. */
-static __always_inline bool find_left_task(struct cfs_queue *q)
+/* The same for a queue in a hierarchy: a group's, or a root's with groups. */
+static __noinline bool find_left_of_all(struct cfs_queue *q, u64 *vruntime)
 {
-    if (likely(!q->group))
-        return find_leftmost(&q->left, q->cpu);
+    bool waits;
+
     if (q->left.state == LEFT_UNKNOWN) {
         u64 vtime = 0;
 
         q->left.state = peek_queue(dsq_of(q), 0, &vtime) ? LEFT_KNOWN : LEFT_NONE;
         q->left.vtime = vtime;
     }
-    return q->left.state == LEFT_KNOWN;
+    waits = q->left.state == LEFT_KNOWN;
+    *vruntime = q->left.vtime;
+    if (q->children && find_left_group(q)) {
+        *vruntime = waits ? min_time(*vruntime, q->left_group.vtime) : q->left_group.vtime;
+        waits = true;
+    }
+    return waits;
 }
 
 /* The smallest vruntime among those that wait, tasks and groups. False: nobody does. */
 static __always_inline bool find_left(struct cfs_queue *q, u64 *vruntime)
 {
-    bool waits = find_left_task(q);
+    bool waits;
 
+    if (unlikely(q->nr_grouped))
+        return find_left_of_all(q, vruntime);
+    waits = find_leftmost(&q->left, q->cpu);
     *vruntime = q->left.vtime;
-    if (unlikely(q->children) && find_left_group(q)) {
-        *vruntime = waits ? min_time(*vruntime, q->left_group.vtime) : q->left_group.vtime;
-        waits = true;
-    }
     return waits;
 }
 
@@ -199,7 +202,7 @@ static __noinline void advance_groups(u32 group, u32 cpu, s64 delta_ns)
         q = queue_in(group, cpu);
         advance_curr(q, delta_ns);
         q->curr_sum_exec += (u64)delta_ns;
-        if (!is_in_transit(q))
+        if (!is_in_transit(queue_of(cpu), q))
             update_min_vruntime(q);
     }
 }
