@@ -1,7 +1,8 @@
 //! Simulated scheduling events (switches and wake-ups) per second of wall time, on one core, tracing to memory.
 //!
-//! Two loads, as many CPUs as asked for: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. And one that must
-//! cost the same whatever stands idle beside it: the second load of 8 CPUs on a machine with many more.
+//! Two loads, as many CPUs as asked for: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. One that must
+//! cost the same whatever stands idle beside it: the second load of 8 CPUs on a machine with many more. And the largest: 1,024
+//! CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms.
 //!
 //!     cargo run --release -p fairground-benches --bin events [SCHEDULER…]
 //!
@@ -29,6 +30,13 @@ struct Load {
     rate: u64,
 }
 
+/// 100,000 tasks want 98 % of 1,024 CPUs.
+const CROWD: Load = Load {
+    name: "100,000 × (100 µs run, 10 ms sleep)",
+    spec: |_| "sleepers:100000,run=100us,sleep=10ms".to_owned(),
+    rate: 18_000,
+};
+
 const LOADS: [Load; 2] = [
     Load { name: "2 hogs/CPU", spec: |cpus| format!("hogs:{}", 2 * cpus), rate: 250 },
     Load {
@@ -41,10 +49,10 @@ const LOADS: [Load; 2] = [
 fn main() {
     let mut names: Vec<String> = std::env::args().skip(1).collect();
     if names.is_empty() {
-        names = ["fifo", "cfs", "rfs"].map(str::to_owned).to_vec();
+        names = fairground_policies::all().iter().map(|policy| policy.name.to_owned()).collect();
     }
     println!(
-        "{:<8} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10}",
+        "{:<11} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10}",
         "sched", "load", "of", "CPUs", "events", "best M/s", "median M/s"
     );
     for name in &names {
@@ -57,6 +65,7 @@ fn main() {
         for idle_beside in [64, 256, 1024] {
             measure(name, &policy, &LOADS[1], 8, idle_beside);
         }
+        measure(name, &policy, &CROWD, 1024, 1024);
     }
     println!("bytes kept per event: {}", Trace::BYTES_PER_EVENT);
 }
@@ -81,7 +90,7 @@ fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
     rates.sort_by(f64::total_cmp);
     let (best, median) = (rates[REPETITIONS - 1], rates[REPETITIONS / 2]);
     println!(
-        "{name:<8} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2}",
+        "{name:<11} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2}",
         load.name
     );
 }

@@ -13,8 +13,11 @@ pub mod cfs2623;
 pub mod eevdf;
 pub mod fixture;
 pub mod naive;
+pub mod naive_cfs;
 pub mod naive_eevdf;
 pub mod o1;
+pub mod pair_cfs;
+pub mod pair_eevdf;
 pub mod random;
 pub mod rfs;
 pub mod sd;
@@ -127,14 +130,20 @@ impl Bench {
     }
 }
 
-/// A parameter set of numbers and switches, as numbers.
+/// A parameter set, all values as numbers.
 pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
     let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let prefix = format!("set:{set}=");
     let of_set = |global: &fairground_bpf::Global| {
         let value = global.tags.iter().find_map(|tag| tag.strip_prefix(&prefix))?;
-        Some((global.name.clone(), value.parse().ok()?))
+        let number = match &global.ty {
+            fairground_bpf::GlobalType::Enum { values, .. } => {
+                values.iter().find(|(name, _)| name == value).map(|(_, number)| *number as u64)
+            }
+            _ => value.parse().ok(),
+        };
+        Some((global.name.clone(), number.unwrap_or_else(|| panic!("{} = {value}", global.name))))
     };
     object.globals().iter().filter_map(of_set).collect()
 }

@@ -54,3 +54,35 @@ impl Dice {
         choices[self.below(choices.len() as u64) as usize]
     }
 }
+
+/// How often a step of a life is what: one in so many steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    pub tasks: usize,
+    pub sleep: u64,
+    pub yields: u64,
+    pub change: u64,
+    pub nices: &'static [i8],
+    pub slices_ns: &'static [u64],
+}
+
+pub const MIXES: [Mix; 4] = [
+    Mix { tasks: 4, sleep: 50, yields: 400, change: 300, nices: &[0], slices_ns: &[0] },
+    Mix { tasks: 9, sleep: 4, yields: 100, change: 90, nices: &[-5, 0, 5], slices_ns: &[0] },
+    Mix {
+        tasks: 14,
+        sleep: 3,
+        yields: 12,
+        change: 12,
+        nices: &[-20, -11, -3, 0, 0, 4, 13, 19],
+        slices_ns: &[0, 100_000, 300_000, 3_000_000, 100_000_000],
+    },
+    Mix {
+        tasks: 24,
+        sleep: 6,
+        yields: 60,
+        change: 30,
+        nices: &[-1, 0, 0, 1],
+        slices_ns: &[0, 0, 200_000],
+    },
+];
