@@ -130,6 +130,24 @@ impl Bench {
     }
 }
 
+/// `20`, `20ms`, `on`.
+fn plain_number(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match &text[digits.len()..] {
+        "" | "ns" => 1,
+        "us" => US,
+        "ms" => MS,
+        "s" => 1_000 * MS,
+        word => {
+            return ["off", "on", "false", "true"]
+                .iter()
+                .position(|w| *w == word)
+                .map(|at| at as u64 % 2);
+        }
+    };
+    digits.parse::<u64>().ok().map(|number| number * unit)
+}
+
 /// A parameter set, all values as numbers.
 pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
     let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
@@ -141,7 +159,7 @@ pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
             fairground_bpf::GlobalType::Enum { values, .. } => {
                 values.iter().find(|(name, _)| name == value).map(|(_, number)| *number as u64)
             }
-            _ => value.parse().ok(),
+            _ => plain_number(value),
         };
         Some((global.name.clone(), number.unwrap_or_else(|| panic!("{} = {value}", global.name))))
     };

@@ -216,10 +216,8 @@ impl Naive {
         self.update();
         let Some(curr) = self.current.filter(|_| self.nr() > 1) else { return false };
         let ran_ns = self.ran_ns - self.picked_ns;
-        let mut ideal_ns = self.slice(curr);
-        if self.rules.modern {
-            ideal_ns = ideal_ns.min(self.rules.latency_ns);
-        }
+        // 6.5 limits it to the latency besides.
+        let ideal_ns = self.slice(curr);
         if ran_ns > ideal_ns {
             self.forget(curr);
             return true;
