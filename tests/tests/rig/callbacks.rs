@@ -105,7 +105,7 @@ impl Host for OneCpu {
 
 type Kfunc = (&'static str, HostFn<OneCpu>);
 
-const KFUNCS: [Kfunc; 20] = [
+const KFUNCS: [Kfunc; 22] = [
     ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
     ("scx_bpf_task_cpu", |_, _, _| Ok(0)),
     ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
@@ -175,6 +175,8 @@ const KFUNCS: [Kfunc; 20] = [
         Ok((pid as usize).checked_sub(1).and_then(|at| k.tasks.get(at)).copied().unwrap_or(0))
     }),
     ("bpf_task_release", |_, _, _| Ok(0)),
+    ("bpf_cgroup_ancestor", |_, _, _| Err(Trap::host("there are no control groups here"))),
+    ("bpf_cgroup_release", |_, _, _| Ok(0)),
 ];
 
 fn types() -> TargetTypes {
@@ -210,7 +212,13 @@ fn types() -> TargetTypes {
     ];
     let task = task.map(|(name, at, ty)| Field::at(name, at, ty));
     t.structure("task_struct", TASK_BYTES as u32, &task);
-    t.structure("scx_init_task_args", 8, &[Field::at("fork", 0, boolean)]);
+    let node = t.structure("kernfs_node", 8, &[Field::at("id", 0, u64)]);
+    let node = t.pointer(node);
+    let group = t.structure("cgroup", 16, &[Field::at("level", 0, s32), Field::at("kn", 8, node)]);
+    let group = t.pointer(group);
+    let args = [Field::at("fork", 0, boolean), Field::at("cgroup", 8, group)];
+    t.structure("scx_init_task_args", 16, &args);
+    t.structure("scx_cgroup_init_args", 4, &[Field::at("weight", 0, u32)]);
     t
 }
 
@@ -378,7 +386,7 @@ impl Callbacks {
         self.store_u32(task, TGID, self.tasks as u32);
         self.store_u32(task, NR_CPUS_ALLOWED, 1);
         self.set_nice(task, nice);
-        let args = self.program.alloc(8, 8).expect("memory");
+        let args = self.program.alloc(16, 8).expect("memory");
         assert_eq!(self.call("init_task", &[task.0, args]) as i32, 0, "init_task succeeds");
         task
     }
