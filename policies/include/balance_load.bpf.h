@@ -59,6 +59,8 @@ struct balance_cpu {
     u32 idle_pass; /* it has done so in this pass */
     u32 push_to;   /* active balancing: CPU + 1 that wants one of this CPU's tasks; 0: none */
     u32 next_idle; /* where the search for an idle CPU to wake goes on */
+    u32 looked;    /* the waiting tasks that this balance has looked at, */
+    u32 moved;     /* and moved: in memory, where a verifier does not follow their values */
 } __attribute__((aligned(64)));
 
 struct balance_cpu balance_cpus[MAX_CPUS];
@@ -67,7 +69,7 @@ u64 balance_moves;
 
 static __always_inline struct balance_cpu *balance_of(u32 cpu)
 {
-    return &balance_cpus[cpu & (MAX_CPUS - 1)];
+    return &balance_cpus[BOUNDED(cpu, MAX_CPUS)];
 }
 
 /* What is fed into the averages; a scheduler may define another measure (PRECISE_CPU_LOAD of 2.6.23). */
@@ -131,7 +133,9 @@ static __always_inline void decay_idle_load(u32 cpu)
 
 static __always_inline u64 average_at(u32 cpu, u32 idx)
 {
-    return balance_of(cpu)->cpu_load[idx - 1 < LOAD_AVERAGES ? idx - 1 : 0];
+    u32 at = BOUNDED(idx - 1, 4);
+
+    return balance_of(cpu)->cpu_load[at < LOAD_AVERAGES ? at : 0];
 }
 
 /* A low guess of the load of a CPU from which something might be taken. */

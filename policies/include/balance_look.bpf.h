@@ -150,11 +150,11 @@ static __always_inline bool begin_balance(u32 cpu, enum idle_type idle)
 static __noinline void wake_idle_balancer(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
-    u32 i, looked = 0, from = b->next_idle;
+    u32 i, looked = 0;
     u64 now = scx_bpf_now();
 
     for_range (i, nr_cpus / 64 + 1 + IDLE_LOOK_MAX) {
-        u32 word = from / 64;
+        u32 from = b->next_idle, word = from / 64;
         u64 bits = READ_ONCE(idle_cpus[word & (WAITING_WORDS - 1)]) & (~0ULL << (from & 63));
         u32 other = word * 64 + (u32)__builtin_ctzll(bits);
 
@@ -162,19 +162,17 @@ static __noinline void wake_idle_balancer(u32 cpu)
             break;
         if (!bits) {
             from = (word + 1) * 64;
-            if (from >= nr_cpus)
-                from = 0;
+            b->next_idle = from < nr_cpus ? from : 0;
             continue;
         }
         looked++;
-        from = other + 1 < nr_cpus ? other + 1 : 0;
+        b->next_idle = other + 1 < nr_cpus ? other + 1 : 0;
         if ((s64)(balance_of(other)->next_balance_ns - now) <= (s64)TICK_SLACK_NS) {
             balance_of(other)->kicked = true;
             scx_bpf_kick_cpu((s32)other, SCX_KICK_IDLE);
             break;
         }
     }
-    b->next_idle = from;
 }
 
 /*

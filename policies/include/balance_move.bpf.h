@@ -76,11 +76,14 @@ static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_s
  */
 static __noinline u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
 {
-    u32 i, turn, looked = 0, moved = 0;
+    struct balance_cpu *b = balance_of(to);
+    u32 i, turn;
     s64 left = load == ~0ULL ? 1 : (s64)load;
     bool done = !load;
 
-    balance_of(to)->all_pinned = !done;
+    b->all_pinned = !done;
+    b->looked = 0;
+    b->moved = 0;
     for_range (turn, BALANCE_TURNS(from)) {
         struct bpf_iter_scx_dsq it;
 
@@ -89,22 +92,22 @@ static __noinline u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
                 struct task_struct *p = done ? NULL : bpf_iter_scx_dsq_next(&it);
                 u64 weight;
 
-                if (!p || looked > sched_nr_migrate)
+                if (!p || b->looked > sched_nr_migrate)
                     break;
-                looked++;
+                b->looked++;
                 weight = balance_weight(p);
                 if (!move_task(&it, p, from, to, load == ~0ULL ? load : (u64)left, level))
                     continue;
-                moved++;
+                b->moved++;
                 left -= (s64)weight;
                 done = left <= 0;
             }
         }
         bpf_iter_scx_dsq_destroy(&it);
     }
-    if (!looked)
-        balance_of(to)->all_pinned = false;
-    return moved;
+    if (!b->looked)
+        b->all_pinned = false;
+    return b->moved;
 }
 
 /*

@@ -34,6 +34,8 @@ u32 topology_node[MAX_CPUS] TOPOLOGY("node");
 enum domain_level { DOMAIN_SMT, DOMAIN_MC, DOMAIN_CPU, DOMAIN_NODE, DOMAIN_LEVELS };
 /* Kinds of unit: 0 is a CPU, level + 1 the span of that level. */
 #define UNIT_KINDS (DOMAIN_LEVELS + 1)
+/* Space for a power of two of them, so that an index is kept in bounds by a mask. */
+#define UNIT_SPACE (8 * MAX_CPUS)
 
 enum domain_flag {
     BALANCE_NEWIDLE = 1, /* a CPU that runs out of work looks here */
@@ -86,29 +88,27 @@ struct unit {
 
 u16 cpu_order[MAX_CPUS];
 u16 cpu_place[MAX_CPUS]; /* where a CPU is in cpu_order */
-struct unit units[UNIT_KINDS * MAX_CPUS];
+struct unit units[UNIT_SPACE];
 
 static __always_inline u32 cpu_at(u32 place)
 {
-    return cpu_order[place & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+    return cpu_order[BOUNDED(place, MAX_CPUS)] & (MAX_CPUS - 1);
 }
 
 static __always_inline u32 place_of(u32 cpu)
 {
-    return cpu_place[cpu & (MAX_CPUS - 1)] & (MAX_CPUS - 1);
+    return cpu_place[BOUNDED(cpu, MAX_CPUS)] & (MAX_CPUS - 1);
 }
 
 /* The unit of a kind (0 ... DOMAIN_LEVELS) that holds a place. */
 static __always_inline struct unit *unit_at(u32 kind, u32 place)
 {
-    u32 index = kind * MAX_CPUS + (place & (MAX_CPUS - 1));
-
-    return &units[index < UNIT_KINDS * MAX_CPUS ? index : 0];
+    return &units[BOUNDED(kind * MAX_CPUS + (place & (MAX_CPUS - 1)), UNIT_SPACE)];
 }
 
 static __always_inline const struct domain_params *params_of(u32 level)
 {
-    return &domain_table[rule_domains & 3][level & (DOMAIN_LEVELS - 1)];
+    return &domain_table[BOUNDED(rule_domains, 4)][BOUNDED(level, DOMAIN_LEVELS)];
 }
 
 /* Whether a CPU has a domain of this level: its span is more than one group. */
@@ -135,7 +135,7 @@ static __always_inline u64 group_power(u32 level, u32 place)
     for_range (i, MAX_CPUS) {
         if (at >= group->end)
             break;
-        power += BALANCE_SCALE;
+        power = (u64)(i + 1) * BALANCE_SCALE;
         at = unit_at(DOMAIN_CPU, at)->end;
     }
     return power;

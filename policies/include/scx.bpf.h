@@ -112,6 +112,18 @@ void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
          *begun_##i = (bpf_iter_num_new(&range_of_##i, 0, (n)), (struct bpf_iter_num *)NULL);                        \
          !begun_##i && range_next(&range_of_##i, &(i));)
 
+/*
+ * An index kept below `size`, a power of two, at the very place of its use. A plain `index & (size - 1)` is moved out of loops by
+ * compilers, and left out where they know the range; a verifier forgets in each turn of a loop what it knew before.
+ */
+#define BOUNDED(index, size)                                                                                         \
+    ({                                                                                                               \
+        u64 bounded_ = (index);                                                                                      \
+                                                                                                                     \
+        asm volatile("" : "+r"(bounded_));                                                                           \
+        bounded_ &((size) - 1);                                                                                      \
+    })
+
 /* One function, several names or prototypes. */
 bool scx_bpf_dsq_insert___v2___packed(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;
 void scx_bpf_dsq_insert___since613(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym __weak;

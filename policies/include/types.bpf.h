@@ -79,7 +79,7 @@ struct task_struct {
     s32 tgid;        /* that of its first thread: the process */
     u32 flags;       /* PF_* */
     u32 __state;     /* TASK_*: how it sleeps; 0 when it can run */
-    s32 on_cpu;      /* it runs */
+    u32 on_cpu;      /* it runs; a byte in later kernels, and a signed type could not be adapted to that */
     s32 static_prio; /* 120 + nice */
     u32 policy;      /* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE, ... */
     s32 nr_cpus_allowed;
