@@ -94,7 +94,7 @@ static __always_inline bool note_outcome(u32 cpu, u32 moved)
         d->nr_failed = 0;
         b->idle = NOT_IDLE;
     } else if (b->all_pinned) {
-        b->left_out[busiest / 64] |= 1ULL << (busiest & 63);
+        b->left_out[BOUNDED(busiest, MAX_CPUS) / 64] |= 1ULL << (busiest & 63);
         b->left_out_count++;
         return true;
     } else if (++d->nr_failed > params_of(level)->cache_nice_tries + 2) {
@@ -115,7 +115,7 @@ static __always_inline bool note_outcome(u32 cpu, u32 moved)
 }
 
 /* Moves what the look has found, and goes on with it. */
-static __noinline void carry_out(u32 cpu)
+SEPARATE void carry_out(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     u32 i, moved;
@@ -179,7 +179,7 @@ static __always_inline void balance_run(u32 cpu)
 }
 
 /* The levels of load_balance_newidle. Returns how many tasks came. */
-static __noinline u32 newidle_levels(u32 cpu)
+SEPARATE u32 newidle_levels(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     u32 level, round, moved = 0;
@@ -207,7 +207,7 @@ static __noinline u32 newidle_levels(u32 cpu)
             if (moved) {
                 b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed = 0;
             } else if (b->all_pinned) {
-                b->left_out[busiest / 64] |= 1ULL << (busiest & 63);
+                b->left_out[BOUNDED(busiest, MAX_CPUS) / 64] |= 1ULL << (busiest & 63);
                 b->left_out_count++;
                 again = true;
             }

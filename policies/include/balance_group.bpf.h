@@ -136,7 +136,7 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
 }
 
 /* Walks the groups of a CPU's domain, from its own one on, round about: among equals the next one counts as busiest. */
-static __noinline void scan_groups(u32 cpu, u32 level, u32 idx)
+SEPARATE void scan_groups(u32 cpu, u32 level, u32 idx)
 {
     struct balance_cpu *b = balance_of(cpu);
     struct group_scan *s = &b->scan;
@@ -205,7 +205,7 @@ static __always_inline u32 small_imbalance(struct group_scan *s)
 }
 
 /* The arithmetic of find_busiest_group, from the sums. Sets avg_load, lpt and imbalance. */
-static __noinline u32 weigh_groups(u32 cpu, u32 level)
+SEPARATE u32 weigh_groups(u32 cpu, u32 level)
 {
     struct group_scan *s = &balance_of(cpu)->scan;
     u64 off, onto;
@@ -230,7 +230,7 @@ static __noinline u32 weigh_groups(u32 cpu, u32 level)
 }
 
 /* find_busiest_queue: the CPU of the busiest group with the highest load, unless it runs its only task. */
-static __noinline u32 find_busiest_queue(u32 cpu)
+SEPARATE u32 find_busiest_queue(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     struct group_scan *s = &b->scan;
@@ -252,7 +252,7 @@ static __noinline u32 find_busiest_queue(u32 cpu)
 }
 
 /* Looks for work in one domain of a CPU. What decided is in scan.rule, from whom and how much in the rest of scan. */
-static __noinline bool find_work(u32 cpu, u32 level, u32 idle)
+SEPARATE bool find_work(u32 cpu, u32 level, u32 idle)
 {
     struct balance_cpu *b = balance_of(cpu);
     struct group_scan *s = &b->scan;

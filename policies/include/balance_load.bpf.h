@@ -94,7 +94,7 @@ static __always_inline void average_load(struct balance_cpu *b, u64 load)
 }
 
 /* The ticks that an idle CPU has not had. */
-static __noinline void average_idle_ticks(u32 cpu, u64 ticks)
+SEPARATE void average_idle_ticks(u32 cpu, u64 ticks)
 {
     struct balance_cpu *b = balance_of(cpu);
     u32 i;

@@ -41,7 +41,7 @@ static __always_inline u64 due_ns(u32 cpu, u32 level, bool idle)
 }
 
 /* When the CPU has to look next: the earliest of its levels. */
-static __noinline void set_next_balance(u32 cpu, bool idle)
+SEPARATE void set_next_balance(u32 cpu, bool idle)
 {
     u64 earliest = ~0ULL;
     u32 level;
@@ -80,7 +80,7 @@ static __always_inline void begin_level(struct balance_cpu *b)
  * rebalance_domains from b->level on. True: it stopped at a level where there is something to move; b->scan says what. False:
  * it is through.
  */
-static __noinline bool look_through_domains(u32 cpu)
+SEPARATE bool look_through_domains(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     u64 now = scx_bpf_now();
@@ -147,7 +147,7 @@ static __always_inline bool begin_balance(u32 cpu, enum idle_type idle)
 }
 
 /* A CPU with waiting tasks wakes an idle one whose time to balance has come. They take turns. */
-static __noinline void wake_idle_balancer(u32 cpu)
+SEPARATE void wake_idle_balancer(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     u32 i, looked = 0;

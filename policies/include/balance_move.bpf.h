@@ -74,7 +74,7 @@ static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_s
  * Moves waiting tasks of `from` to the queues of `to`, until `load` of weight has been moved (~0: one task, whatever its
  * weight). Returns how many. Only in dispatch.
  */
-static __noinline u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
+SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
 {
     struct balance_cpu *b = balance_of(to);
     u32 i, turn;
@@ -115,7 +115,7 @@ static __noinline u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
  * hot or not. In the kernel the migration thread does that, so the current task can be pushed too: here it is when no
  * waiting one could and it is put back after its turn (balance_active_push).
  */
-static __noinline void push_one(u32 cpu)
+SEPARATE void push_one(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     u32 to = (b->push_to - 1) & (MAX_CPUS - 1), level, i, shared = 0;

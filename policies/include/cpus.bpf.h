@@ -47,7 +47,7 @@ static __always_inline void count_running(u32 cpu, s32 change)
 
 static __always_inline void set_cpu_bit(u64 *words, u32 cpu)
 {
-    u64 *word = &words[(cpu & (MAX_CPUS - 1)) / 64];
+    u64 *word = &words[BOUNDED(cpu, MAX_CPUS) / 64];
 
     if (!(READ_ONCE(*word) & 1ULL << (cpu & 63)))
         __sync_fetch_and_or(word, 1ULL << (cpu & 63));
@@ -55,7 +55,7 @@ static __always_inline void set_cpu_bit(u64 *words, u32 cpu)
 
 static __always_inline void clear_cpu_bit(u64 *words, u32 cpu)
 {
-    u64 *word = &words[(cpu & (MAX_CPUS - 1)) / 64];
+    u64 *word = &words[BOUNDED(cpu, MAX_CPUS) / 64];
 
     if (READ_ONCE(*word) & 1ULL << (cpu & 63))
         __sync_fetch_and_and(word, ~(1ULL << (cpu & 63)));
@@ -87,7 +87,7 @@ static __always_inline void leave_cpu(u32 cpu, u64 weight)
 
 static __always_inline void mark_waiting(u32 cpu)
 {
-    u64 *word = &waiting_cpus[(cpu & (MAX_CPUS - 1)) / 64];
+    u64 *word = &waiting_cpus[BOUNDED(cpu, MAX_CPUS) / 64];
     u64 bit = 1ULL << (cpu & 63);
 
     if (!(READ_ONCE(*word) & bit))
@@ -100,7 +100,7 @@ static __always_inline void mark_waiting(u32 cpu)
  */
 static __always_inline void mark_empty(u32 cpu)
 {
-    u64 *word = &waiting_cpus[(cpu & (MAX_CPUS - 1)) / 64];
+    u64 *word = &waiting_cpus[BOUNDED(cpu, MAX_CPUS) / 64];
     u64 bit = 1ULL << (cpu & 63);
 
     if (READ_ONCE(*word) & bit)

@@ -146,7 +146,7 @@ u16 sort_start[MAX_CPUS + 1];
 u16 sort_from[MAX_CPUS];
 
 /* One pass of a radix sort of cpu_order: stable, by the numbers in `key`. */
-static __noinline void sort_cpus(u32 key_kind)
+SEPARATE void sort_cpus(u32 key_kind)
 {
     u32 i, sum = 0;
 
@@ -189,7 +189,7 @@ static __always_inline u32 shared_kind(u32 a, u32 b, bool flat)
 }
 
 /* Puts the CPUs in order and finds the units. `flat`: nobody told the topology. */
-static __noinline void find_units(bool flat)
+SEPARATE void find_units(bool flat)
 {
     u32 i, kind;
 

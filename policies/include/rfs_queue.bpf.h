@@ -158,6 +158,31 @@ static __always_inline void count_generations(struct rfs_queue *q)
     }
 }
 
+/* The sums' rules, each checked once. */
+SEPARATE void change_sums(struct rfs_sums *s, u64 weight, u64 norm)
+{
+    if (s)
+        sums_change(s, weight, norm, max_timesum_log2);
+}
+
+SEPARATE void add_to_sums(struct rfs_sums *s, u64 time_norm, u64 weight)
+{
+    if (s)
+        sums_add(s, time_norm, weight, max_timesum_log2);
+}
+
+SEPARATE void remove_from_sums(struct rfs_sums *s, u64 time_norm, u64 weight)
+{
+    if (s)
+        sums_remove(s, time_norm, weight, max_timesum_log2);
+}
+
+SEPARATE void advance_sums(struct rfs_sums *s, s64 norm, u64 weight)
+{
+    if (s)
+        sums_advance(s, norm, weight);
+}
+
 /* Takes over into the sums what other CPUs have moved meanwhile. */
 static __always_inline void settle_moved(struct rfs_queue *q)
 {
@@ -169,7 +194,7 @@ static __always_inline void settle_moved(struct rfs_queue *q)
     norm = READ_ONCE(q->moved_norm);
     if (__sync_fetch_and_add(&q->moves, 0) != moved)
         return; /* one is at it: next time */
-    sums_change(&q->sums, weight - q->seen_weight, norm - q->seen_norm, max_timesum_log2);
+    change_sums(&q->sums, weight - q->seen_weight, norm - q->seen_norm);
     q->seen_moved = moved;
     q->seen_weight = weight;
     q->seen_norm = norm;
@@ -191,7 +216,7 @@ static __always_inline void account(struct rfs_queue *q, s64 units)
 
     q->curr_time_norm += (u64)norm;
     settle_moved(q);
-    sums_advance(&q->sums, norm, q->curr_average_weight);
+    advance_sums(&q->sums, norm, q->curr_average_weight);
     count_generations(q);
 }
 
@@ -230,7 +255,7 @@ static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cp
 
     t->cpu = cpu;
     t->time_norm = time_norm;
-    sums_add(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+    add_to_sums(&q->sums, time_norm, t->average_weight);
     if (empty && time_diff(q->sums.time_norm_base, q->generation_base) < 0)
         q->generation_base = q->sums.time_norm_base;
     join_cpu(cpu, t->load);
@@ -247,7 +272,7 @@ static __always_inline void leave(struct rfs_task *t, u32 held, u64 time_norm)
         return;
     }
     settle_moved(q);
-    sums_remove(&q->sums, time_norm, t->average_weight, max_timesum_log2);
+    remove_from_sums(&q->sums, time_norm, t->average_weight);
 }
 
 /* Queues have unrelated times: over a migration the distance to the average stays. */

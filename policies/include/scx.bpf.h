@@ -86,6 +86,12 @@ enum { ENOMEM = 12 };
 #define likely(x)            __builtin_expect(!!(x), 1)
 #define unlikely(x)          __builtin_expect(!!(x), 0)
 
+/*
+ * A function that a verifier checks once, by itself, for any arguments: numbers, and pointers that may be NULL. A static one it
+ * follows anew at each call and on each path to it, which multiplies: 1000000 instructions are soon reached.
+ */
+#define SEPARATE __attribute__((noinline))
+
 /* The same name on every kernel from 6.12 on. */
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle) __ksym;
