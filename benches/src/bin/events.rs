@@ -2,7 +2,7 @@
 //!
 //! Two loads, as many CPUs as asked for: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. One that must
 //! cost the same whatever stands idle beside it: the second load of 8 CPUs on a machine with many more. And the largest: 1,024
-//! CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms.
+//! CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms; making them is not measured.
 //!
 //!     cargo run --release -p fairground-benches --bin events [SCHEDULER…]
 //!
@@ -28,6 +28,8 @@ struct Load {
     spec: fn(u32) -> String,
     /// Events per CPU and simulated second, roughly: sets the length of the run.
     rate: u64,
+    /// Simulated time before the measurement, ns: in it the tasks are made, which is no event of the table.
+    start_up_ns: u64,
 }
 
 /// 100,000 tasks want 98 % of 1,024 CPUs.
@@ -35,14 +37,21 @@ const CROWD: Load = Load {
     name: "100,000 × (100 µs run, 10 ms sleep)",
     spec: |_| "sleepers:100000,run=100us,sleep=10ms".to_owned(),
     rate: 18_000,
+    start_up_ns: 15_000_000,
 };
 
 const LOADS: [Load; 2] = [
-    Load { name: "2 hogs/CPU", spec: |cpus| format!("hogs:{}", 2 * cpus), rate: 250 },
+    Load {
+        name: "2 hogs/CPU",
+        spec: |cpus| format!("hogs:{}", 2 * cpus),
+        rate: 250,
+        start_up_ns: 0,
+    },
     Load {
         name: "4 × (100 µs run, 400 µs sleep)/CPU",
         spec: |cpus| format!("sleepers:{},run=100us,sleep=400us", 4 * cpus),
         rate: 16_000,
+        start_up_ns: 0,
     },
 ];
 
@@ -83,7 +92,8 @@ fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
     let mut rates = Vec::new();
     let mut events = 0;
     for _ in 0..REPETITIONS {
-        let (count, seconds) = run(policy, &workload, cpus, length_ns.min(60_000_000_000));
+        let end_ns = load.start_up_ns + length_ns.min(60_000_000_000);
+        let (count, seconds) = run(policy, &workload, cpus, load.start_up_ns, end_ns);
         events = count;
         rates.push(count as f64 / seconds / 1e6);
     }
@@ -95,8 +105,8 @@ fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
     );
 }
 
-/// Events, and the wall time of the run alone: set-up and analysis are not counted.
-fn run(policy: &Policy, workload: &Workload, cpus: u32, length_ns: u64) -> (u64, f64) {
+/// Events between two simulated times, and the wall time that they took: set-up and analysis are not counted.
+fn run(policy: &Policy, workload: &Workload, cpus: u32, from_ns: u64, to_ns: u64) -> (u64, f64) {
     let mut config = MachineConfig::new(cpus);
     config.hz = 250;
     config.check = false;
@@ -104,9 +114,11 @@ fn run(policy: &Policy, workload: &Workload, cpus: u32, length_ns: u64) -> (u64,
     config.trace = TraceOptions { callbacks: false, ticks: false };
     let mut machine =
         Machine::new(&config, policy, &[], workload).unwrap_or_else(|e| panic!("{e}"));
+    machine.run_until(from_ns).unwrap_or_else(|e| panic!("{e}"));
+    let before = machine.counters().switches + machine.counters().wakeups;
     let start = Instant::now();
-    machine.run_until(length_ns).unwrap_or_else(|e| panic!("{e}"));
+    machine.run_until(to_ns).unwrap_or_else(|e| panic!("{e}"));
     let seconds = start.elapsed().as_secs_f64();
     let result = machine.finish().unwrap_or_else(|e| panic!("{e}"));
-    (result.counters.switches + result.counters.wakeups, seconds)
+    (result.counters.switches + result.counters.wakeups - before, seconds)
 }
