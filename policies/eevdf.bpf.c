@@ -57,7 +57,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
     if (!t)
         return;
     if (t->ghost && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
-        if (t->cpu == cpu && t->weight == nice_weight[nice_index(p->static_prio)]) {
+        if (t->cpu == cpu && t->weight == task_weight(p)) {
             settle_pulled(q);
             resume(t, cpu, custom_slice(p));
             return;

@@ -7,7 +7,7 @@
 
 static __always_inline u64 balance_weight(struct task_struct *p)
 {
-    return nice_weight[nice_index(p->static_prio)];
+    return task_weight(p);
 }
 
 /* Who is not eligible there, and has to wait longest, goes first. */

@@ -112,12 +112,19 @@ static __always_inline void place(struct eevdf_queue *q, struct eevdf_task *t, u
     t->rel_deadline = false;
 }
 
+/* SCHED_IDLE is below nice 19 (WEIGHT_IDLEPRIO, WMULT_IDLEPRIO). */
+#define IDLE_WEIGHT  3
+#define IDLE_INVERSE 1431655765
+
+static __always_inline u32 task_weight(const struct task_struct *p)
+{
+    return unlikely(p->policy == SCHED_IDLE) ? IDLE_WEIGHT : nice_weight[nice_index(p->static_prio)];
+}
+
 static __always_inline void set_weight(struct eevdf_task *t, const struct task_struct *p)
 {
-    u32 index = nice_index(p->static_prio);
-
-    t->weight = nice_weight[index];
-    t->inverse = nice_inverse[index];
+    t->weight = task_weight(p);
+    t->inverse = t->weight == IDLE_WEIGHT ? IDLE_INVERSE : nice_inverse[nice_index(p->static_prio)];
 }
 
 /*

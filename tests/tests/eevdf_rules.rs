@@ -211,3 +211,24 @@ fn all_sets_are_complete() {
     assert_eq!([tunables("6.6"), tunables("6.12")], [tunables("6.18"); 2]);
     assert!(tunables("6.18") >= 18);
 }
+
+/// SCHED_IDLE has the weight 3, whatever its nice value: it gets 3 parts of 1027 beside a task at nice 0. No operation of a
+/// workload sets a policy, so the test writes it; it counts from the next wake-up on.
+#[test]
+fn an_idle_task_has_next_to_nothing() {
+    for set in SETS {
+        let share = |policy: u32| {
+            let mut run = bench(set).hz(1000).run("hogs:1 + sleepers:1,run=5ms,sleep=100us");
+            run.until(3 * MS);
+            let sleeper = run.named("sleeper")[0];
+            assert!(run.machine.set_task_policy(sleeper, policy));
+            run.until(6_000 * MS);
+            let slices = run.slices();
+            let own = slices.iter().filter(|s| s.task == sleeper && s.start_ns > 1_000 * MS);
+            own.map(|s| s.ran_ns()).sum::<u64>() as f64 / (5_000 * MS) as f64
+        };
+        let (normal, idle) = (share(0), share(5));
+        assert!((0.40..0.52).contains(&normal), "{set}: {normal}");
+        assert!((0.0005..0.02).contains(&idle), "{set}: {idle}");
+    }
+}

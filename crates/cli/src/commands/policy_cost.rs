@@ -1,6 +1,6 @@
 //! `sched show --cost`: what a scheduler's program executes on each path of the kernel, counted over reference loads.
 
-use fairground_machine::{CostModel, Machine, MachineConfig, Path, Topology};
+use fairground_machine::{Machine, MachineConfig, Path, Topology};
 use fairground_report::{Cell, Column, Table};
 
 use crate::failure::Failure;
@@ -12,20 +12,39 @@ struct Load {
     name: &'static str,
     workload: &'static str,
     cpus: u32,
+    /// Simulated time, ns.
+    duration_ns: u64,
 }
 
 /// From the shortest queue to a long one, with wake-ups that preempt and such that do not, and on more than one CPU.
 const LOADS: [Load; 6] = [
-    Load { name: "2 hogs, 1 CPU", workload: "hogs:2", cpus: 1 },
-    Load { name: "200 hogs, 1 CPU", workload: "hogs:200", cpus: 1 },
-    Load { name: "hogs of five nice values, 1 CPU", workload: "hogs:1:-20:-10:0:10:19", cpus: 1 },
-    Load { name: "4 × (100 µs run, 400 µs sleep), 1 CPU", workload: "sleepers:4", cpus: 1 },
-    Load { name: "2 tasks that yield, 1 CPU", workload: "yieldpair,duration=1s", cpus: 1 },
-    Load { name: "slice:16, 2 CPUs", workload: "slice:16", cpus: 2 },
+    Load { name: "2 hogs, 1 CPU", workload: "hogs:2", cpus: 1, duration_ns: LONG_NS },
+    Load { name: "200 hogs, 1 CPU", workload: "hogs:200", cpus: 1, duration_ns: LONG_NS },
+    Load {
+        name: "hogs of five nice values, 1 CPU",
+        workload: "hogs:1:-20:-10:0:10:19",
+        cpus: 1,
+        duration_ns: LONG_NS,
+    },
+    Load {
+        name: "4 × (100 µs run, 400 µs sleep), 1 CPU",
+        workload: "sleepers:4",
+        cpus: 1,
+        duration_ns: LONG_NS,
+    },
+    Load {
+        name: "2 tasks that yield, 1 CPU",
+        workload: "yieldpair",
+        cpus: 1,
+        duration_ns: SHORT_NS,
+    },
+    Load { name: "slice:16, 2 CPUs", workload: "slice:16", cpus: 2, duration_ns: LONG_NS },
 ];
 
-/// The length of each, ns: thousands of ticks.
-const DURATION_NS: u64 = 2_000_000_000;
+/// Thousands of ticks, ns.
+const LONG_NS: u64 = 2_000_000_000;
+/// Thousands of yields, ns.
+const SHORT_NS: u64 = 20_000_000;
 /// Ticks a second.
 const HZ: u32 = 1000;
 
@@ -62,8 +81,9 @@ pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
         }
     }
     table.note(format!(
-        "BPF instructions of the scheduler's own program, {} s of simulated time at {HZ} ticks a second for each load; a call into the kernel counts as one.",
-        DURATION_NS / 1_000_000_000
+        "BPF instructions of the scheduler's own program, {} s of simulated time (yields: {} ms) at {HZ} ticks a second; a call into the kernel counts as one.",
+        LONG_NS / 1_000_000_000,
+        SHORT_NS / 1_000_000
     ));
     Ok(table)
 }
@@ -74,10 +94,9 @@ fn run(scheduler: &Scheduler, load: &Load) -> Result<fairground_machine::Counter
     let mut config = MachineConfig::new(load.cpus);
     config.topology = Topology::flat(load.cpus);
     config.hz = HZ;
-    config.cost = CostModel::preset("zero").map_err(|e| failed(&e))?;
     let mut machine = Machine::new(&config, &scheduler.policy, &scheduler.settings, &workload)
         .map_err(|e| failed(&e))?;
-    machine.run_until(DURATION_NS).map_err(|e| failed(&e))?;
+    machine.run_until(load.duration_ns).map_err(|e| failed(&e))?;
     if let Some(exit) = machine.exit() {
         return Err(failed(&format_args!("{}: the scheduler was ejected: {exit}", load.name)));
     }
