@@ -19,11 +19,19 @@ const END_NS: u64 = 60_000_000_000;
 /// Switches are thrown so far apart, ns: often enough that each is on and off within a run.
 const THROW_EVERY_NS: u64 = 3_000_000;
 
-/// Tasks that come and go, wake each other, yield, change weight and affinity, beside some that compute all the time.
+/// Tasks that come and go, wake each other, yield, change weight, affinity and control group, beside some that compute all the
+/// time.
 const WORKLOAD: &str = r#"
 format = 1
 name = "everything"
 duration = "60s"
+
+[cgroups.left]
+weight = 300
+
+[cgroups."left/inner"]
+
+[cgroups.right]
 
 [[pipe]]
 name = "there"
@@ -84,7 +92,17 @@ program = [{ loop = [
 ] }]
 
 [[task]]
+name = "mover"
+count = 2
+cgroup = "left/inner"
+program = [{ loop = [
+  { run = "80us" }, { cgroup = "right" }, { run = "60us" }, { sleep = "300us" }, { weight = { cgroup = "left", weight = 50 } },
+  { run = "40us" }, { cgroup = "left/inner" }, { sleep = "200us" }, { weight = { cgroup = "left", weight = 900 } },
+] }]
+
+[[task]]
 name = "forker"
+cgroup = "right"
 program = [{ loop = [{ fork = "child" }, { sleep = "1ms" }, "wait"] }]
 
 [[task]]
