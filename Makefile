@@ -4,8 +4,9 @@
 SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-# What a plain Debian machine lacks: the compiler for the schedulers, its formatter, and the headers that BPF C includes.
-APT_PACKAGES := clang-19 clang-format-19 libbpf-dev linux-libc-dev gcc g++ libc6-dev make ca-certificates
+# What a plain Debian machine lacks: the compiler for the schedulers, its formatter, the headers that BPF C includes, and
+# what libbpf is built with.
+APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates
 RUST_VERSION := 1.95.0
 CARGO := cargo
 RELEASE := target/release/fairground

@@ -15,7 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &[]),
     ("analysis", &["trace"]),
     ("machine", &["bpf", "trace", "workload"]),
-    ("cli", &["analysis", "bpf", "machine", "policies", "report", "trace", "workload"]),
+    ("kernel", &["trace", "workload"]),
+    ("cli", &["analysis", "bpf", "kernel", "machine", "policies", "report", "trace", "workload"]),
 ];
 
 /// A file longer than this holds two ideas.
