@@ -66,6 +66,12 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Carry out the job in a folder: the program calls itself with it
+    #[command(name = fairground_kernel::run::RUNNER_COMMAND, hide = true)]
+    RunJob {
+        /// The job's folder
+        folder: std::path::PathBuf,
+    },
 }
 
 /// The scheduler's side.

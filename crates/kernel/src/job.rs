@@ -5,6 +5,7 @@
 //! FOLDER/scheduler.bpf.o  the scheduler's object, when there is one
 //! FOLDER/trace.dat        the recording (trace-cmd's format, version 6), when one was asked for and can be had
 //! FOLDER/outcome.json     the outcome; written last, under another name, and renamed: whole or absent
+//! FOLDER/error.txt        in its place: why the job could not be carried out
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ pub const SCHEDULER_FILE: &str = "scheduler.bpf.o";
 pub const TRACE_FILE: &str = "trace.dat";
 /// The outcome in the job's folder.
 pub const OUTCOME_FILE: &str = "outcome.json";
+/// Why there is no outcome, in words; whole or absent, as the outcome.
+pub const ERROR_FILE: &str = "error.txt";
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,5 +7,7 @@
 //! This crate knows [`fairground_workload`] and [`fairground_trace`], and nobody else.
 
 pub mod job;
+pub mod run;
 
 pub use job::{Job, Outcome};
+pub use run::{GroundError, RunError, carry_out, on_host};

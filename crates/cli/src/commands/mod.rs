@@ -34,5 +34,9 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
             present::write_stdout(&String::from_utf8_lossy(&script))?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::RunJob { folder } => match fairground_kernel::carry_out(folder) {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            Err(error) => Err(Failure::new(error)),
+        },
     }
 }

@@ -1,0 +1,72 @@
+//! Why a job could not be carried out.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why the runner could not carry out its job.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file of the job cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel says.
+        error: std::io::Error,
+    },
+    /// The job is wrong.
+    #[error("{}: {problem}", path.display())]
+    Job {
+        /// The job's file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Why a ground gave no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum GroundError {
+    /// A file of the job cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel says.
+        error: std::io::Error,
+    },
+    /// The runner cannot be started.
+    #[error("cannot start {}: {error}", program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// What the kernel says.
+        error: std::io::Error,
+    },
+    /// The runner did not end in time and was killed.
+    #[error("the run did not end within {} s and was killed{}", deadline.as_secs(), said(last_words))]
+    Deadline {
+        /// How long it had.
+        deadline: Duration,
+        /// What it wrote to its standard error last.
+        last_words: String,
+    },
+    /// The runner died of something.
+    #[error("the process that carries out the run ended with {status}{}", said(last_words))]
+    Died {
+        /// Its exit code or signal in words.
+        status: String,
+        /// What it wrote to its standard error last.
+        last_words: String,
+    },
+    /// The job cannot be carried out.
+    #[error("{problem}")]
+    Job {
+        /// What the runner says.
+        problem: String,
+    },
+}
+
+fn said(last_words: &str) -> String {
+    if last_words.is_empty() { String::new() } else { format!("; it said: {last_words}") }
+}
