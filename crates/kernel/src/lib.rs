@@ -6,8 +6,11 @@
 //!
 //! This crate knows [`fairground_workload`] and [`fairground_trace`], and nobody else.
 
+pub mod catalogue;
+pub mod guest;
 pub mod job;
 pub mod run;
+pub mod vm;
 
 pub use job::{Job, Outcome};
 pub use run::{GroundError, RunError, carry_out, on_host};
