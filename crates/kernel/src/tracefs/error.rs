@@ -1,0 +1,52 @@
+//! Why there is no recording, for people.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A recording that could not be made, or not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// No tracefs is mounted, and it could not be mounted.
+    #[error(
+        "there is no tracefs: {why}\n  help: recording needs root and a kernel with CONFIG_FTRACE; \
+         as root: mount -t tracefs none /sys/kernel/tracing"
+    )]
+    NoTracefs {
+        /// What was tried, and what it gave.
+        why: String,
+    },
+    /// tracefs is there, and this user may not use it.
+    #[error("{}: {source}\n  help: recording a kernel's events needs root: run it with sudo", .path.display())]
+    NotPermitted {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// A file of tracefs does not do what it should.
+    #[error("{}: {action}: {source}", .path.display())]
+    Tracefs {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was to be done with it.
+        action: &'static str,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+    /// The kernel does not have an event that was asked for.
+    #[error(
+        "this kernel has no event {event}\n  help: /sys/kernel/tracing/available_events lists what it has"
+    )]
+    NoEvent {
+        /// `system:event`.
+        event: String,
+    },
+    /// The recording could not be written.
+    #[error("{}: the recording could not be written: {source}", .path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
