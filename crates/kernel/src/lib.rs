@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod guest;
 pub mod job;
 pub mod run;
+pub mod sched_ext;
 pub mod tracefs;
 pub mod vm;
 

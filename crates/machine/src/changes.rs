@@ -77,12 +77,8 @@ impl Changes<'_> {
             return Err(SettingError::machine(name, format!("it is no setting; {forms}")));
         }
         let policy = self.policy;
-        let global = settings::find(policy.name(), &policy.globals, name)?;
+        let (global, bytes) = settings::variable_bytes(policy.name(), &policy.globals, setting)?;
         let variable = &policy.globals[global];
-        let bytes = settings::encode(variable, value)?;
-        if at_ns.is_some() && variable.read_only {
-            return Err(SettingError::Frozen { name: name.clone() });
-        }
         Ok((Target::Global { global, bytes }, format!("{}={value}", variable.name)))
     }
 

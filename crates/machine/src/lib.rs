@@ -43,5 +43,5 @@ pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError};
-pub use settings::{Setting, SettingError};
+pub use settings::{Setting, SettingError, variable_bytes};
 pub use topology::{CpuPlace, Topology, TopologyError};

@@ -83,6 +83,25 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
+/// What a setting writes: the variable, as an index into `globals`, and the bytes for it. A setting of the machine itself (`cgroup.…`, `task.…`) writes
+/// no variable.
+///
+/// # Errors
+/// If the scheduler has no such variable, the variable cannot hold that value, or it is frozen when the setting comes.
+pub fn variable_bytes(
+    scheduler: &str,
+    globals: &[Global],
+    setting: &Setting,
+) -> Result<(usize, Vec<u8>), SettingError> {
+    let found = find(scheduler, globals, &setting.name)?;
+    let variable = &globals[found];
+    let bytes = encode(variable, &setting.value)?;
+    if setting.at_ns.is_some() && variable.read_only {
+        return Err(SettingError::Frozen { name: setting.name.clone() });
+    }
+    Ok((found, bytes))
+}
+
 /// Finds a tunable by name: its index.
 pub(crate) fn find(policy: &str, globals: &[Global], name: &str) -> Result<usize, SettingError> {
     let exact = globals.iter().position(|g| g.name == name);

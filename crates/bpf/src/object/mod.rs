@@ -97,6 +97,11 @@ impl Object {
         self.globals.iter().find(|global| global.name == name)
     }
 
+    /// The data section that holds a global variable: `.rodata`, `.data`, `.bss`, or one with a name of its own.
+    pub fn section_of(&self, global: &Global) -> &str {
+        self.maps.get(global.map).map_or("", |map| &map.def.name)
+    }
+
     /// The value that a global variable has in the object, byte for byte; zeros where the object stores none (`.bss`).
     pub fn initial(&self, global: &Global) -> Vec<u8> {
         let content = self.maps.get(global.map).map_or(&[][..], |map| &map.def.initial);

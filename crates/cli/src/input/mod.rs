@@ -7,6 +7,7 @@ mod scheduler;
 mod settings;
 mod topology;
 mod workload;
+mod writes;
 
 pub(crate) use build::compile_scheduler;
 pub(crate) use machine::machine_config;
@@ -15,6 +16,8 @@ pub(crate) use scheduler::{Scheduler, Sizes, find_object, parameter_sets, split_
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
 pub(crate) use topology::topology_value;
 pub(crate) use workload::find_workload;
+#[allow(unused_imports, reason = "`load` and the real grounds use it")]
+pub(crate) use writes::global_writes;
 
 use crate::failure::Failure;
 

@@ -1,0 +1,72 @@
+//! Settings by name, as the bytes that a real kernel's loader puts into an object's data sections.
+
+use fairground_bpf::Object;
+use fairground_kernel::job::GlobalWrite;
+use fairground_machine::{Setting, variable_bytes};
+
+use crate::failure::Failure;
+
+/// What `settings` write, in their order: a parameter set's before those that were typed, so that the last one counts.
+///
+/// # Errors
+/// If the scheduler has no such variable, it cannot hold the value, or the setting is one of the simulated machine.
+#[allow(dead_code, reason = "`load` and the real grounds use it")]
+pub(crate) fn global_writes(
+    object: &Object,
+    settings: &[Setting],
+) -> Result<Vec<GlobalWrite>, Failure> {
+    settings.iter().map(|setting| global_write(object, setting)).collect()
+}
+
+fn global_write(object: &Object, setting: &Setting) -> Result<GlobalWrite, Failure> {
+    let Setting { name, value, at_ns } = setting;
+    if name.starts_with("cgroup.") || name.starts_with("task.") {
+        return Err(Failure::new(format_args!(
+            "`{name}={value}` is a setting of the simulated machine"
+        ))
+        .help("on a real kernel, set variables of the scheduler (`fairground sched show NAME`)"));
+    }
+    let (found, bytes) =
+        variable_bytes(object.name(), object.globals(), setting).map_err(Failure::new)?;
+    let global = &object.globals()[found];
+    Ok(GlobalWrite {
+        label: format!("{}={value}", global.name),
+        section: object.section_of(global).to_owned(),
+        offset: global.offset,
+        bytes,
+        at_ns: *at_ns,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::find_object;
+
+    #[test]
+    fn a_setting_becomes_the_bytes_of_its_variable() {
+        let object = find_object("cfs").expect("cfs comes with fairground");
+        let settings = [
+            Setting::initial("sched_latency_ns", "6ms"),
+            Setting::at(5, "new_fair_sleepers", "off"),
+        ];
+        let writes = global_writes(&object, &settings).expect("settings of cfs");
+        let latency = object.global("sched_latency_ns").expect("a tunable of cfs");
+        assert_eq!(writes[0].label, "sched_latency_ns=6ms");
+        assert_eq!(writes[0].section, ".data");
+        assert_eq!(writes[0].offset, latency.offset);
+        assert_eq!(writes[0].bytes, 6_000_000_u64.to_le_bytes());
+        assert_eq!((writes[1].bytes.as_slice(), writes[1].at_ns), (&[0][..], Some(5)));
+    }
+
+    #[test]
+    fn what_no_kernel_can_be_told_is_refused() {
+        let object = find_object("cfs").expect("cfs comes with fairground");
+        for (name, told) in [("cgroup.web.weight", "simulated machine"), ("latencee", "no tunable")]
+        {
+            let failure = global_writes(&object, &[Setting::initial(name, "1")]);
+            let text = failure.expect_err("no variable of that name").to_string();
+            assert!(text.contains(told), "{text}");
+        }
+    }
+}
