@@ -1,7 +1,7 @@
 //! Why there is no recording, for people.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A recording that could not be made, or not be written.
 #[derive(Debug, thiserror::Error)]
@@ -49,4 +49,20 @@ pub enum RecordError {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl RecordError {
+    /// What went wrong with a file of tracefs.
+    pub(super) fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => Self::NotPermitted { path, source },
+            _ => Self::Tracefs { path, action, source },
+        }
+    }
+
+    /// What went wrong with the recording's file.
+    pub(super) fn output(path: &Path, source: io::Error) -> Self {
+        Self::Output { path: path.to_owned(), source }
+    }
 }

@@ -2,9 +2,18 @@
 //!
 //! A [`Recorder`] makes an instance of its own, so that nothing that anybody else traces is touched, lets the kernel write
 //! its events into memory, reads nothing while the run lasts, and leaves a `trace.dat` that trace-cmd and KernelShark open.
+//!
+//! [`Recorder::start_streaming`] is for recordings of unknown length: when the memory of a CPU is half full, a thread of
+//! the recording process empties it into files without a name, which are gone when the process is.
 
+mod capture;
 mod error;
+mod events;
+mod instance;
+mod mounted;
 mod recorder;
+mod stats;
+mod trace_dat;
 
 pub use error::RecordError;
 pub use recorder::{Recorded, Recorder};

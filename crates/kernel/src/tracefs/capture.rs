@@ -1,0 +1,196 @@
+//! The kernel's pages: each CPU's buffer is read as whole pages from `per_cpu/cpuN/trace_pipe_raw`.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use super::RecordError;
+use super::instance::Instance;
+
+/// Pages that are read before they are written together.
+const PAGES_AT_ONCE: usize = 32;
+/// How often the thread that empties the buffers looks at them, ms, should the kernel not wake it.
+const LOOK_MS: u16 = 250;
+
+/// The buffers of one CPU.
+#[derive(Debug)]
+struct Buffer {
+    cpu: u32,
+    pipe: File,
+    /// What was taken out during the recording: a file without a name.
+    taken: Option<File>,
+}
+
+impl Buffer {
+    /// Moves every page that is in the kernel to `out`; returns bytes.
+    fn drain(&self, page_bytes: usize, out: &mut impl Write) -> io::Result<u64> {
+        let mut pages = vec![0; page_bytes * PAGES_AT_ONCE];
+        let (mut filled, mut moved, mut more) = (0, 0, true);
+        while more {
+            match (&self.pipe).read(&mut pages[filled..filled + page_bytes]) {
+                Ok(0) => more = false,
+                Ok(n) if n == page_bytes => filled += n,
+                Ok(n) => {
+                    return Err(io::Error::other(format!("the kernel gave {n} bytes of a page")));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => more = false,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+            if filled == pages.len() || !more {
+                out.write_all(&pages[..filled])?;
+                moved += filled as u64;
+                filled = 0;
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// The thread that empties the buffers during the recording.
+#[derive(Debug)]
+struct Thread {
+    stop: Arc<EventFd>,
+    handle: JoinHandle<io::Result<Vec<Buffer>>>,
+}
+
+/// The buffers of all CPUs.
+#[derive(Debug)]
+pub(super) struct Capture {
+    page_bytes: usize,
+    buffers: Vec<Buffer>,
+    thread: Option<Thread>,
+}
+
+impl Capture {
+    /// Opens the buffers. The kernel's own description of a page says how large one is.
+    pub(super) fn open(instance: &Instance, header_page: &str) -> Result<Self, RecordError> {
+        let page_bytes = page_bytes(header_page).ok_or_else(|| {
+            let source = io::Error::other("it does not say how large a page is");
+            RecordError::of(&instance.root().join("events/header_page"), "understand", source)
+        })?;
+        let open = |cpu| {
+            let pipe =
+                instance.open_without_waiting(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))?;
+            Ok(Buffer { cpu, pipe, taken: None })
+        };
+        let buffers = instance.cpus()?.into_iter().map(open).collect::<Result<_, RecordError>>()?;
+        Ok(Self { page_bytes, buffers, thread: None })
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// Starts the thread that empties the buffers into files without a name in `folder`.
+    pub(super) fn stream(&mut self, folder: &Path) -> Result<(), RecordError> {
+        for buffer in &mut self.buffers {
+            let file = tempfile::tempfile_in(folder);
+            buffer.taken = Some(file.map_err(|e| RecordError::output(folder, e))?);
+        }
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let stop = EventFd::from_flags(flags)
+            .map(Arc::new)
+            .map_err(|e| RecordError::of(folder, "make an eventfd", e.into()))?;
+        let (buffers, page_bytes) = (std::mem::take(&mut self.buffers), self.page_bytes);
+        let stopped = Arc::clone(&stop);
+        let handle = thread::Builder::new()
+            .name("fairground-rec".to_owned())
+            .spawn(move || empty_until(&stopped, buffers, page_bytes))
+            .map_err(|e| RecordError::of(folder, "start a thread", e))?;
+        self.thread = Some(Thread { stop, handle });
+        Ok(())
+    }
+
+    /// Ends the thread, if there is one; the kernel must have stopped recording.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        let Some(Thread { stop, handle }) = self.thread.take() else { return Ok(()) };
+        stop.write(1)?;
+        let ended = handle.join().map_err(|_| io::Error::other("the reading thread failed"))?;
+        self.buffers = ended?;
+        Ok(())
+    }
+
+    /// The CPUs, in order.
+    pub(super) fn cpus(&self) -> impl Iterator<Item = u32> + '_ {
+        self.buffers.iter().map(|buffer| buffer.cpu)
+    }
+
+    /// Moves everything that a CPU recorded to `out`; returns bytes.
+    pub(super) fn move_cpu(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64> {
+        let Some(buffer) = self.buffers.iter_mut().find(|buffer| buffer.cpu == cpu) else {
+            return Ok(0);
+        };
+        let mut moved = 0;
+        if let Some(mut taken) = buffer.taken.take() {
+            taken.seek(SeekFrom::Start(0))?;
+            moved += io::copy(&mut taken, out)?;
+        }
+        Ok(moved + buffer.drain(self.page_bytes, out)?)
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // Whoever drops a recording does not want it; but the thread must go.
+        let _ = self.finish();
+    }
+}
+
+/// Empties each buffer when the kernel says that it is half full (`buffer_percent`), until told to stop.
+fn empty_until(stop: &EventFd, buffers: Vec<Buffer>, page_bytes: usize) -> io::Result<Vec<Buffer>> {
+    loop {
+        let pipes =
+            buffers.iter().map(|buffer| PollFd::new(buffer.pipe.as_fd(), PollFlags::POLLIN));
+        let mut waited: Vec<PollFd<'_>> =
+            pipes.chain([PollFd::new(stop.as_fd(), PollFlags::POLLIN)]).collect();
+        match poll(&mut waited, PollTimeout::from(LOOK_MS)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let ready: Vec<bool> = waited.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        if ready.last() == Some(&true) {
+            return Ok(buffers);
+        }
+        for (buffer, _) in buffers.iter().zip(&ready).filter(|(_, ready)| **ready) {
+            if let Some(mut taken) = buffer.taken.as_ref() {
+                buffer.drain(page_bytes, &mut taken)?;
+            }
+        }
+    }
+}
+
+/// Where the data of a page end, from `events/header_page`: offset and size of the field `data`.
+fn page_bytes(header_page: &str) -> Option<usize> {
+    /// The largest that `buffer_subbuf_size_kb` could reasonably make it.
+    const PAGE_BYTES_MAX: usize = 1 << 22;
+    let line = header_page.lines().find(|line| line.contains(" data;"))?;
+    let number = |key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        rest.split(';').next()?.trim().parse::<usize>().ok()
+    };
+    let bytes = number("offset:")?.checked_add(number("size:")?)?;
+    (bytes > 0 && bytes <= PAGE_BYTES_MAX).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_as_large_as_the_kernel_says() {
+        let text = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+                    \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+                    \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
+        assert_eq!(page_bytes(text), Some(4096));
+        assert_eq!(page_bytes(""), None);
+        assert_eq!(page_bytes("field: char data; offset:1; size:99999999999999999999;"), None);
+    }
+}

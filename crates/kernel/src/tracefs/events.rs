@@ -1,0 +1,87 @@
+//! Which events are recorded.
+
+use super::RecordError;
+use super::instance::Instance;
+use crate::job::RecordingJob;
+
+/// What every recording has.
+const SCHEDULING: [&str; 7] = [
+    "sched:sched_switch",
+    "sched:sched_waking",
+    "sched:sched_wakeup",
+    "sched:sched_wakeup_new",
+    "sched:sched_migrate_task",
+    "sched:sched_process_fork",
+    "sched:sched_process_exit",
+];
+/// What it has where the kernel does: moves between control groups, and what a scheduler's program prints.
+const WHERE_THERE: [&str; 2] = ["cgroup:cgroup_attach_task", "bpf_trace:bpf_trace_printk"];
+/// The event that gets the stacks.
+const STACKS_OF: &str = "sched:sched_switch";
+
+/// The folder of an event `system:event` below an instance.
+fn folder(event: &str) -> String {
+    format!("events/{}", event.replacen(':', "/", 1))
+}
+
+/// Whether a text has the form `system:event`, so that it names one folder and no other.
+fn well_formed(event: &str) -> bool {
+    let sound = |name: &str| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+    };
+    event.split_once(':').is_some_and(|(system, name)| sound(system) && sound(name))
+}
+
+/// Switches the events on, and says which: in order, each once, `system:event`.
+pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Vec<String>, RecordError> {
+    let mut enabled: Vec<String> = Vec::new();
+    let asked = SCHEDULING.iter().copied().chain(job.events.iter().map(String::as_str));
+    let offered = WHERE_THERE.iter().copied().filter(|event| instance.has(&folder(event)));
+    for event in asked.chain(offered) {
+        if enabled.iter().any(|known| known == event) {
+            continue;
+        }
+        if !well_formed(event) || !instance.has(&format!("{}/enable", folder(event))) {
+            return Err(RecordError::NoEvent { event: event.to_owned() });
+        }
+        instance.write(&format!("{}/enable", folder(event)), "1")?;
+        enabled.push(event.to_owned());
+    }
+    if job.stacks {
+        instance.write(&format!("{}/trigger", folder(STACKS_OF)), "stacktrace")?;
+    }
+    Ok(enabled)
+}
+
+/// The formats of the events, by system, in order of their names.
+pub(super) fn formats(
+    instance: &Instance,
+    events: &[String],
+) -> Result<Vec<(String, Vec<String>)>, RecordError> {
+    let mut systems: Vec<(String, Vec<String>)> = Vec::new();
+    let mut sorted: Vec<&String> = events.iter().collect();
+    sorted.sort();
+    for event in sorted {
+        let system = event.split(':').next().unwrap_or_default();
+        let format = instance.read(&format!("{}/format", folder(event)))?;
+        match systems.last_mut().filter(|(name, _)| name == system) {
+            Some((_, formats)) => formats.push(format),
+            None => systems.push((system.to_owned(), vec![format])),
+        }
+    }
+    Ok(systems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_a_system_and_a_name() {
+        assert!(SCHEDULING.iter().chain(&WHERE_THERE).all(|event| well_formed(event)));
+        for bad in ["", "sched", "sched:", ":x", "sched:../../x", "a/b:c", "sched:*", "a:b:c"] {
+            assert!(!well_formed(bad), "{bad}");
+        }
+        assert_eq!(folder("sched:sched_switch"), "events/sched/sched_switch");
+    }
+}

@@ -1,0 +1,182 @@
+//! An instance of tracefs: buffers and switches of one's own.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::thread;
+use std::time::Duration;
+
+use super::RecordError;
+
+/// The beginning of the names of our instances; process number and start time follow.
+const NAME: &str = "fairground";
+/// Instances that one process may have at a time.
+const INSTANCES_MAX: u32 = 64;
+/// Attempts to remove an instance that is busy, and the pause between them.
+const REMOVALS_MAX: u32 = 20;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
+
+/// A folder `instances/fairground-PID-START-N`; removed when dropped.
+#[derive(Debug)]
+pub(super) struct Instance {
+    /// The folder of tracefs itself.
+    root: PathBuf,
+    dir: PathBuf,
+}
+
+impl Instance {
+    /// Makes one, and removes those that killed processes left behind.
+    pub(super) fn make(root: &Path) -> Result<Self, RecordError> {
+        let folder = root.join("instances");
+        remove_stale(&folder);
+        let pid = process::id();
+        let start = start_time(pid).unwrap_or(0);
+        for number in 0..INSTANCES_MAX {
+            let dir = folder.join(format!("{NAME}-{pid}-{start}-{number}"));
+            match fs::create_dir(&dir) {
+                Ok(()) => return Ok(Self { root: root.to_owned(), dir }),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(RecordError::of(&dir, "make the instance", e)),
+            }
+        }
+        let full = io::Error::other(format!("this process has {INSTANCES_MAX} recordings already"));
+        Err(RecordError::of(&folder, "make an instance", full))
+    }
+
+    /// The folder of tracefs itself.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A file of the instance.
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.dir.join(file)
+    }
+
+    pub(super) fn has(&self, file: &str) -> bool {
+        self.path(file).exists()
+    }
+
+    pub(super) fn read(&self, file: &str) -> Result<String, RecordError> {
+        read_text(&self.path(file))
+    }
+
+    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), RecordError> {
+        let path = self.path(file);
+        fs::write(&path, text).map_err(|e| RecordError::of(&path, "write", e))
+    }
+
+    /// Opens a file for writing, closed on exec.
+    pub(super) fn open_to_write(&self, file: &str) -> Result<File, RecordError> {
+        let path = self.path(file);
+        OpenOptions::new().write(true).open(&path).map_err(|e| RecordError::of(&path, "open", e))
+    }
+
+    /// Opens a file whose reads give what is there and never wait.
+    pub(super) fn open_without_waiting(&self, file: &str) -> Result<File, RecordError> {
+        let path = self.path(file);
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NONBLOCK);
+        options.open(&path).map_err(|e| RecordError::of(&path, "open", e))
+    }
+
+    /// The numbers of the CPUs that have buffers, in order.
+    pub(super) fn cpus(&self) -> Result<Vec<u32>, RecordError> {
+        let path = self.path("per_cpu");
+        let entries = fs::read_dir(&path).map_err(|e| RecordError::of(&path, "read", e))?;
+        let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
+        let mut cpus: Vec<u32> =
+            entries.filter_map(|entry| number(entry.ok()?.file_name().to_str()?)).collect();
+        cpus.sort_unstable();
+        Ok(cpus)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Events first: an instance that cannot be removed, for somebody looks into it, at least stops recording.
+        let _ = fs::write(self.path("tracing_on"), "0");
+        let _ = fs::write(self.path("events/enable"), "0");
+        // A process that was just forked or killed may hold a file of it for a moment.
+        for _ in 0..REMOVALS_MAX {
+            match fs::remove_dir(&self.dir) {
+                Err(e) if e.kind() == io::ErrorKind::ResourceBusy => thread::sleep(REMOVAL_PAUSE),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Reads a file of tracefs. Some give everything to the first read and nothing to those after it, whatever its size
+/// (`show_header` of `kernel/trace/trace_events.c`), so the first must be large.
+pub(super) fn read_text(path: &Path) -> Result<String, RecordError> {
+    const AT_ONCE: usize = 64 << 10;
+    let read = || {
+        let mut file = File::open(path)?;
+        let (mut bytes, mut part) = (Vec::new(), vec![0; AT_ONCE]);
+        loop {
+            match file.read(&mut part) {
+                Ok(0) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                Ok(n) => bytes.extend_from_slice(&part[..n]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    };
+    read().map_err(|e| RecordError::of(path, "read", e))
+}
+
+/// Removes the instances of processes that are gone.
+fn remove_stale(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let stale = entry.file_name().to_str().and_then(owner).is_some_and(|(pid, start)| {
+            // A process whose start time is not told may be alive.
+            !Path::new(&format!("/proc/{pid}")).exists()
+                || start_time(pid).is_some_and(|now| now != start)
+        });
+        if stale {
+            drop(Instance { root: folder.to_owned(), dir: entry.path() });
+        }
+    }
+}
+
+/// Process number and start time from an instance's name; `None` for other people's instances.
+fn owner(name: &str) -> Option<(u32, u64)> {
+    let mut parts = name.strip_prefix(NAME)?.strip_prefix('-')?.split('-');
+    let (pid, start, number) = (parts.next()?, parts.next()?, parts.next()?);
+    number.parse::<u32>().ok()?;
+    Some((pid.parse().ok()?, start.parse().ok()?)).filter(|_| parts.next().is_none())
+}
+
+/// When a process started, in clock ticks since boot: field 22 of `/proc/PID/stat`.
+fn start_time(pid: u32) -> Option<u64> {
+    const FIELDS_AFTER_NAME: usize = 19;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(FIELDS_AFTER_NAME)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_instances_are_ours() {
+        assert_eq!(owner("fairground-12-345-0"), Some((12, 345)));
+        for other in ["fairground", "fairground-x", "fairground-1-2", "fairground-1-2-3-4", "mine"]
+        {
+            assert_eq!(owner(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_living_process_has_a_start_time() {
+        let own = start_time(process::id()).expect("we are alive");
+        assert!(start_time(1).is_none_or(|init| init <= own));
+        assert_eq!(start_time(u32::MAX), None);
+    }
+}

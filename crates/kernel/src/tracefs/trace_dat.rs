@@ -1,0 +1,158 @@
+//! The file format of trace-cmd, version 6 (trace-cmd's own page `trace-cmd.dat.v6`): sections in a fixed order, numbers in
+//! the byte order and word size of the machine.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+const VERSION: &[u8] = b"6\0";
+/// The page size that sections of data are aligned to.
+const ALIGNMENT: u64 = 4096;
+/// Room for what the kernel says of a CPU's buffer: eight numbers with their names.
+const STATS_BYTES: usize = 512;
+
+/// Options (`TRACECMD_OPTION_…`).
+const OPTION_DONE: u16 = 0;
+const OPTION_CPUSTAT: u16 = 2;
+const OPTION_TRACECLOCK: u16 = 4;
+const OPTION_UNAME: u16 = 5;
+
+/// Everything but the pages.
+#[derive(Debug, Default)]
+pub(super) struct Description {
+    /// `events/header_page`.
+    pub(super) header_page: String,
+    /// `events/header_event`.
+    pub(super) header_event: String,
+    /// The formats of ftrace's own events: marks, stacks.
+    pub(super) ftrace_formats: Vec<String>,
+    /// The formats of the other events, by system.
+    pub(super) systems: Vec<(String, Vec<String>)>,
+    /// `/proc/kallsyms`, or nothing.
+    pub(super) kallsyms: Vec<u8>,
+    /// `printk_formats`.
+    pub(super) printk_formats: String,
+    /// A line `pid name` for each task whose name is known.
+    pub(super) cmdlines: Vec<u8>,
+    /// `trace_clock`, the one in use in brackets.
+    pub(super) clock: String,
+    /// Name, release, version and machine of the kernel.
+    pub(super) uname: String,
+    /// CPU numbers lie below it.
+    pub(super) cpus: u32,
+    /// Bytes of the kernel's page.
+    pub(super) page_bytes: usize,
+}
+
+/// What supplies the pages and, after them, what the kernel says of them.
+pub(super) trait Source {
+    /// Writes the pages of a CPU and returns their bytes.
+    fn pages(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64>;
+    /// A CPU's `stats`, once its pages are written.
+    fn stats(&mut self, cpu: u32) -> io::Result<String>;
+}
+
+/// Writes a whole file.
+pub(super) fn write<W: Write + Seek>(
+    out: &mut W,
+    described: &Description,
+    source: &mut impl Source,
+) -> io::Result<()> {
+    head(out, described)?;
+    let stats_at = options(out, described)?;
+    out.write_all(b"flyrecord\0")?;
+    let table_at = out.stream_position()?;
+    let mut table = vec![(0_u64, 0_u64); described.cpus as usize];
+    write_table(out, &table)?;
+    for (cpu, entry) in table.iter_mut().enumerate() {
+        let at = align(out)?;
+        *entry = (at, source.pages(cpu as u32, out)?);
+    }
+    out.seek(SeekFrom::Start(table_at))?;
+    write_table(out, &table)?;
+    for (cpu, at) in stats_at.iter().enumerate() {
+        let mut text = source.stats(cpu as u32)?.into_bytes();
+        // trace-cmd joins these texts, so they are filled with blanks and have no end.
+        text.resize(STATS_BYTES - 1, b' ');
+        text.push(b'\n');
+        out.seek(SeekFrom::Start(*at))?;
+        out.write_all(&text)?;
+    }
+    out.flush()
+}
+
+fn head(out: &mut impl Write, described: &Description) -> io::Result<()> {
+    out.write_all(MAGIC)?;
+    out.write_all(VERSION)?;
+    out.write_all(&[u8::from(cfg!(target_endian = "big")), size_of::<usize>() as u8])?;
+    out.write_all(&(described.page_bytes as u32).to_ne_bytes())?;
+    out.write_all(b"header_page\0")?;
+    long(out, described.header_page.as_bytes())?;
+    out.write_all(b"header_event\0")?;
+    long(out, described.header_event.as_bytes())?;
+    formats(out, &described.ftrace_formats)?;
+    out.write_all(&(described.systems.len() as u32).to_ne_bytes())?;
+    for (system, events) in &described.systems {
+        out.write_all(system.as_bytes())?;
+        out.write_all(b"\0")?;
+        formats(out, events)?;
+    }
+    short(out, &described.kallsyms)?;
+    short(out, described.printk_formats.as_bytes())?;
+    long(out, &described.cmdlines)?;
+    out.write_all(&described.cpus.to_ne_bytes())
+}
+
+/// Writes the options, with room for the stats of each CPU, and says where that is.
+fn options(out: &mut (impl Write + Seek), described: &Description) -> io::Result<Vec<u64>> {
+    out.write_all(b"options  \0")?;
+    let mut stats_at = Vec::new();
+    for _ in 0..described.cpus {
+        out.write_all(&OPTION_CPUSTAT.to_ne_bytes())?;
+        out.write_all(&(STATS_BYTES as u32).to_ne_bytes())?;
+        stats_at.push(out.stream_position()?);
+        out.write_all(&[0; STATS_BYTES])?;
+    }
+    option(out, OPTION_TRACECLOCK, &described.clock)?;
+    option(out, OPTION_UNAME, &described.uname)?;
+    out.write_all(&OPTION_DONE.to_ne_bytes())?;
+    Ok(stats_at)
+}
+
+fn option(out: &mut impl Write, number: u16, text: &str) -> io::Result<()> {
+    out.write_all(&number.to_ne_bytes())?;
+    // trace-cmd takes these as texts with their end.
+    short(out, &[text.as_bytes(), b"\0"].concat())
+}
+
+fn formats(out: &mut impl Write, formats: &[String]) -> io::Result<()> {
+    out.write_all(&(formats.len() as u32).to_ne_bytes())?;
+    formats.iter().try_for_each(|format| long(out, format.as_bytes()))
+}
+
+/// Bytes after their number in eight bytes.
+fn long(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    out.write_all(&(bytes.len() as u64).to_ne_bytes())?;
+    out.write_all(bytes)
+}
+
+/// Bytes after their number in four bytes.
+fn short(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+    let count = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+    out.write_all(&count.to_ne_bytes())?;
+    out.write_all(bytes)
+}
+
+fn write_table(out: &mut impl Write, table: &[(u64, u64)]) -> io::Result<()> {
+    table.iter().try_for_each(|(at, bytes)| {
+        out.write_all(&at.to_ne_bytes())?;
+        out.write_all(&bytes.to_ne_bytes())
+    })
+}
+
+/// Fills up to the next page of the file, and says where that is.
+fn align(out: &mut (impl Write + Seek)) -> io::Result<u64> {
+    let at = out.stream_position()?;
+    let aligned = at.next_multiple_of(ALIGNMENT);
+    out.write_all(&vec![0; (aligned - at) as usize])?;
+    Ok(aligned)
+}
