@@ -1,5 +1,9 @@
 //! What can be typed. One definition makes the parsing, `--help` and the shell completions.
 
+mod ground;
+
+pub(crate) use ground::{GroundArgs, VmModeArg};
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -77,11 +81,11 @@ pub(crate) enum Command {
 /// The scheduler's side.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SchedArgs {
-    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), or its source (`./mine.bpf.c`). Several with commas
-    #[arg(long, value_delimiter = ',', default_value = "cfs")]
+    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source (`./mine.bpf.c`), or, on a real kernel, `kernel`: that kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
+    #[arg(long, value_delimiter = ',')]
     pub(crate) sched: Vec<String>,
 
-    /// Set a tunable or feature before the run; with several values, `compare` runs each
+    /// Set a tunable or feature before the run (`kernel.NAME=VALUE`: one of a real kernel itself); with several values, `compare` runs each
     #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
     pub(crate) set: Vec<String>,
 
@@ -130,7 +134,7 @@ pub(crate) enum TimersArg {
 /// The machine's side.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// Number of CPUs
+    /// Number of CPUs, of the simulated machine or of the virtual one
     #[arg(long, conflicts_with = "topology")]
     pub(crate) cpus: Option<u32>,
 
@@ -138,9 +142,9 @@ pub(crate) struct MachineArgs {
     #[arg(long)]
     pub(crate) topology: Option<String>,
 
-    /// Ticks a second: 100, 250, 300 or 1000
-    #[arg(long, default_value_t = 250)]
-    pub(crate) hz: u32,
+    /// Ticks a second: 100, 250, 300 or 1000 [default: 250]. A real kernel has what it was built with
+    #[arg(long)]
+    pub(crate) hz: Option<u32>,
 
     /// What ends a sleep: a timer of its own, or a tick, as on x86-64 up to Linux 2.6.23
     #[arg(long, value_enum, default_value_t = TimersArg::Hrtimer)]
@@ -203,6 +207,8 @@ pub(crate) struct RunArgs {
     /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
     pub(crate) workload: String,
     #[command(flatten)]
+    pub(crate) ground: GroundArgs,
+    #[command(flatten)]
     pub(crate) sched: SchedArgs,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
@@ -220,6 +226,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct CompareArgs {
     /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
     pub(crate) workload: String,
+    #[command(flatten)]
+    pub(crate) ground: GroundArgs,
     #[command(flatten)]
     pub(crate) sched: SchedArgs,
     #[command(flatten)]

@@ -4,9 +4,12 @@ mod args;
 mod commands;
 mod experiment;
 mod failure;
+mod grounds;
 mod input;
+mod outcome;
 mod present;
 mod progress;
+mod real;
 mod simulate;
 
 use std::process::ExitCode;

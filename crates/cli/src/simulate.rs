@@ -1,12 +1,13 @@
 //! One run in the simulated machine, and its analysis.
 
 use fairground_analysis::{Analysis, Options};
-use fairground_machine::{ExitKind, Machine, MachineConfig, RunResult, Setting};
+use fairground_machine::{Machine, MachineConfig, RunResult, Setting};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
 use crate::failure::Failure;
-use crate::input::{Scheduler, Sizes};
+use crate::input::Scheduler;
+use crate::outcome::{Outcome, Told};
 use crate::progress::Progress;
 
 /// What to run.
@@ -30,27 +31,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) rename: fn(&str) -> &str,
 }
 
-/// A finished run.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    /// The column's name.
-    pub(crate) label: String,
-    /// The scheduler as it was typed.
-    pub(crate) scheduler: String,
-    /// Every setting in order, those of the parameter set first.
-    pub(crate) settings: Vec<Setting>,
-    /// How many of them are those of the parameter set.
-    pub(crate) settings_of_set: usize,
-    /// How large the scheduler's object is.
-    pub(crate) sizes: Sizes,
-    /// The trace, and how the scheduler's time in charge ended.
-    pub(crate) result: RunResult,
-    /// The figures.
-    pub(crate) analysis: Analysis,
-}
-
 /// Simulated time between two looks at the progress bar, ns.
-const CHUNK_NS: u64 = 50_000_000;
+pub(crate) const CHUNK_NS: u64 = 50_000_000;
 
 impl Plan<'_> {
     /// Steps of progress that the run takes.
@@ -61,9 +43,9 @@ impl Plan<'_> {
     /// Runs to the end, or until the scheduler is ejected.
     pub(crate) fn run(self, progress: &Progress) -> Result<Outcome, Failure> {
         progress.name(&self.label);
-        let mut settings = self.scheduler.settings.clone();
+        let mut settings = self.scheduler.object.settings.clone();
         settings.extend(self.settings.iter().cloned());
-        let failed = |e| Failure::new(format_args!("{}: {e}", self.scheduler.label));
+        let failed = |e| Failure::new(format_args!("{}: {e}", self.scheduler.object.label));
         let mut machine =
             Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload)
                 .map_err(failed)?;
@@ -73,31 +55,21 @@ impl Plan<'_> {
             machine.run_until(now_ns).map_err(failed)?;
             progress.advance(1);
         }
-        let mut result = machine.finish().map_err(failed)?;
-        for number in 0..result.trace.tasks().len() {
-            let task = result.trace.task_mut(TaskId(number as u32));
+        let RunResult { mut trace, exit, log, counters } = machine.finish().map_err(failed)?;
+        for number in 0..trace.tasks().len() {
+            let task = trace.task_mut(TaskId(number as u32));
             task.comm = (self.rename)(&task.comm).to_owned();
         }
-        let analysis = Analysis::of(&result.trace, &self.options);
+        let analysis = Analysis::of(&trace, &self.options);
         Ok(Outcome {
             label: self.label,
-            scheduler: self.scheduler.label.clone(),
-            sizes: self.scheduler.sizes,
+            scheduler: self.scheduler.object.label.clone(),
+            sizes: Some(self.scheduler.object.sizes),
             settings,
-            settings_of_set: self.scheduler.settings.len(),
-            result,
+            settings_of_set: self.scheduler.object.settings.len(),
+            trace,
             analysis,
+            told: Told::Simulated { exit, counters, log },
         })
-    }
-}
-
-impl Outcome {
-    /// The process's exit code for this run.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self.result.exit.kind {
-            ExitKind::ErrorStall => 42,
-            kind if kind.is_error() => 43,
-            _ => 0,
-        }
     }
 }

@@ -11,6 +11,7 @@ pub mod guest;
 pub mod job;
 pub mod run;
 pub mod sched_ext;
+pub mod stream;
 pub mod tracefs;
 pub mod vm;
 

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod analyze;
+mod columns;
 mod compare;
 mod policy_cost;
 mod replay;

@@ -59,7 +59,7 @@ pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
         Column::number_in("mean", "divisions"),
         Column::number_in("most", "divisions"),
     ];
-    let title = format!("What {} executes, counted", scheduler.label);
+    let title = format!("What {} executes, counted", scheduler.object.label);
     let mut table = Table::new("policy_cost", title, columns);
     for load in &LOADS {
         let counters = run(scheduler, load)?;
@@ -89,12 +89,12 @@ pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
 }
 
 fn run(scheduler: &Scheduler, load: &Load) -> Result<fairground_machine::Counters, Failure> {
-    let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{}: {e}", scheduler.label));
+    let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{}: {e}", scheduler.object.label));
     let workload = find_workload(load.workload)?;
     let mut config = MachineConfig::new(load.cpus);
     config.topology = Topology::flat(load.cpus);
     config.hz = HZ;
-    let mut machine = Machine::new(&config, &scheduler.policy, &scheduler.settings, &workload)
+    let mut machine = Machine::new(&config, &scheduler.policy, &scheduler.object.settings, &workload)
         .map_err(|e| failed(&e))?;
     machine.run_until(load.duration_ns).map_err(|e| failed(&e))?;
     if let Some(exit) = machine.exit() {

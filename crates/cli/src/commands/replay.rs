@@ -8,7 +8,8 @@ use fairground_analysis::{Analysis, Options};
 use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 
-use super::compare::{Common, compare_all};
+use super::columns::Columns;
+use super::compare::compare_all;
 use crate::args::{Cli, ReplayArgs};
 use crate::failure::Failure;
 use crate::input::read_recording;
@@ -28,16 +29,17 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     // A recorded sleep already contains the slack of the machine that was recorded.
     machine.cost.insert(0, "timer_slack_ns=0".to_owned());
     let original = Analysis::of(&recording.trace, &Options::default());
-    let common = Common {
-        title: format!("replay of {}", recording.name),
+    let columns = Columns {
         workload: &workload,
         sched: &args.sched,
+        ground: None,
         machine: &machine,
         show: &args.show,
-        recorded: Some(&original),
+        callbacks: false,
         rename: without_pid,
     };
-    let (mut document, code) = compare_all(cli, &common)?;
+    let title = format!("replay of {}", recording.name);
+    let (mut document, code) = compare_all(cli, &title, &columns, Some(&original))?;
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     present::print(&document, cli.format)?;

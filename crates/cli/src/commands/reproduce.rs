@@ -20,7 +20,8 @@ use crate::input::{
 };
 use crate::present;
 use crate::progress::Progress;
-use crate::simulate::{Outcome, Plan};
+use crate::outcome::Outcome;
+use crate::simulate::Plan;
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -42,7 +43,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
             UserTimeEntry::Exact => UserTime::Exact,
             UserTimeEntry::Ticks => UserTime::Ticks { tick_ns: 1_000_000_000 / u64::from(run.hz) },
         };
-        let slices = SliceReports::of(&outcome.result.trace, user_time);
+        let slices = SliceReports::of(&outcome.trace, user_time);
         figures.insert(run.name.clone(), figures_of(&outcome, &slices));
         if !experiment.counts_prints() {
             present::printed_notes(&mut made, &outcome);
@@ -74,7 +75,7 @@ fn run_one(
     let machine_args = MachineArgs {
         cpus: run.cpus,
         topology: None,
-        hz: run.hz,
+        hz: Some(run.hz),
         timers: run.timers,
         seed: run.seed,
         check: false,
@@ -132,23 +133,25 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             .collect();
         figures.insert(&format!("report.{}", metric.key()), &values);
     }
-    if let Some(ring) = RingReport::of(&outcome.result.trace) {
+    if let Some(ring) = RingReport::of(&outcome.trace) {
         for metric in RING_PROGRAM {
             let value = (metric.read)(&ring).map(Value::as_f64);
             figures.insert(&format!("report.{}", metric.key()), value.as_slice());
         }
     }
-    top::of_run(&mut figures, &outcome.result.trace, &outcome.analysis);
-    top::printed(&mut figures, &outcome.result.trace);
+    top::of_run(&mut figures, &outcome.trace, &outcome.analysis);
+    top::printed(&mut figures, &outcome.trace);
     for path in Path::ALL {
-        let cost = outcome.result.counters.path(path);
+        let Some(cost) = outcome.path_cost(path) else { continue };
         let mean = |sum: u64| (cost.times > 0).then(|| sum as f64 / cost.times as f64);
         let name = format!("{path:?}").to_lowercase();
         figures.insert(&format!("path.{name}.instructions"), mean(cost.insns).as_slice());
         figures.insert(&format!("path.{name}.divisions"), mean(cost.divisions).as_slice());
     }
-    figures.insert("object.code", &[outcome.sizes.code_bytes as f64]);
-    figures.insert("object.data", &[outcome.sizes.data_bytes as f64]);
+    if let Some(sizes) = outcome.sizes {
+        figures.insert("object.code", &[sizes.code_bytes as f64]);
+        figures.insert("object.data", &[sizes.data_bytes as f64]);
+    }
     for metric in metric::MACHINE {
         if let Some(value) = (metric.read)(&outcome.analysis) {
             figures.insert(&format!("run.{}", metric.key()), &[in_ms(value.as_f64(), metric.unit)]);

@@ -8,18 +8,15 @@ use std::process::ExitCode;
 use fairground_analysis::Options;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
-use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Document};
 use fairground_trace::Trace;
 
+use super::columns::Columns;
 use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::failure::Failure;
-use crate::input::{
-    Scheduler, at_settings, find_workload, machine_config, one_variant, parse_time,
-};
+use crate::input::{find_workload, one_variant, parse_time};
+use crate::outcome::Outcome;
 use crate::present;
-use crate::progress::Progress;
-use crate::simulate::{Outcome, Plan};
 
 /// The measuring options that the flags ask for, for a simulated trace.
 pub(crate) fn simulated_options(show: &ShowArgs) -> Result<Options, Failure> {
@@ -37,56 +34,59 @@ pub(crate) fn duration_ns(flag: Option<&str>, default_ns: u64) -> Result<u64, Fa
 }
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
-    let [spec] = args.sched.sched.as_slice() else {
-        return Err(
-            Failure::new("`run` takes one scheduler").help("`fairground compare` runs several")
-        );
-    };
+    if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
+        return Err(Failure::new("`run` takes one scheduler on one ground")
+            .help("`fairground compare` runs several"));
+    }
+    one_variant(&args.sched.set)?;
     let workload = find_workload(&args.workload)?;
-    let scheduler = Scheduler::load(spec, args.sched.engine)?;
-    let mut settings = one_variant(&args.sched.set)?.settings;
-    settings.extend(at_settings(&args.sched.at)?);
-    let machine = machine_config(
-        &args.machine,
-        args.sched.null_loads,
-        TraceOptions { callbacks: args.callbacks, ticks: true },
-    )?;
-    let duration_ns = duration_ns(args.machine.duration.as_deref(), workload.duration_ns)?;
-    let plan = Plan {
-        label: spec.clone(),
-        scheduler: &scheduler,
-        settings,
+    let columns = Columns {
         workload: &workload,
-        machine: machine.clone(),
-        duration_ns,
-        options: simulated_options(&args.show)?,
+        sched: &args.sched,
+        ground: Some(&args.ground),
+        machine: &args.machine,
+        show: &args.show,
+        callbacks: args.callbacks,
         rename: |name| name,
     };
-    let progress = Progress::new(cli.quiet, plan.steps());
-    let outcome = plan.run(&progress)?;
-    drop(progress);
+    let ran = columns.run(cli.quiet)?;
+    let [outcome] = ran.outcomes.as_slice() else {
+        return Err(Failure::new("`run` makes one run"));
+    };
     if let Some(path) = &args.trace {
-        write_trace(path, &outcome.result.trace)?;
+        write_trace(path, &outcome.trace)?;
         if path == Path::new("-") {
             return Ok(ExitCode::from(outcome.exit_code()));
         }
     }
-    let mut document = Document::new(format!("{} under {spec}", args.workload));
-    present::describe_machine(&mut document, &machine, duration_ns);
+    let title = match args.ground.on.as_slice() {
+        [ground] if ground != "sim" => {
+            format!("{} under {} on {ground}", args.workload, outcome.label)
+        }
+        _ => format!("{} under {}", args.workload, outcome.label),
+    };
+    let mut document = Document::new(title);
+    if let Some(machine) = &ran.simulated {
+        present::describe_machine(&mut document, machine, ran.duration_ns);
+    }
     document.set("machine", "workload", Cell::text(&args.workload));
-    present::describe_run(&mut document, &outcome);
-    present::printed_notes(&mut document, &outcome);
-    add_tables(&mut document, &outcome, &args.show);
+    present::describe_run(&mut document, outcome);
+    present::printed_notes(&mut document, outcome);
+    add_tables(&mut document, outcome, &args.show);
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(outcome.exit_code()))
 }
 
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
+    document.tables.extend(present::accounting_table(outcome));
+    if !outcome.is_recorded() {
+        return;
+    }
     document.tables.push(present::machine_table(&outcome.analysis, show.all));
     document.tables.push(present::tasks_table(&outcome.analysis, show.per));
-    let reports = SliceReports::of(&outcome.result.trace, UserTime::Exact);
+    let reports = SliceReports::of(&outcome.trace, UserTime::Exact);
     document.tables.extend(present::reports_table("Reports of the program", &reports));
-    let ring = RingReport::of(&outcome.result.trace);
+    let ring = RingReport::of(&outcome.trace);
     document.tables.extend(ring.as_ref().map(present::ring_table));
     document.tables.extend(present::intervals_table(&outcome.analysis));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));

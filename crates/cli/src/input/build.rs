@@ -43,10 +43,11 @@ pub(crate) fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Fail
 }
 
 /// Compiles a source and reads the object, which is then gone again.
-pub(super) fn object_of_source(name: &str) -> Result<Object, Failure> {
+pub(super) fn object_of_source(name: &str) -> Result<(Object, Vec<u8>), Failure> {
     let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let object = folder.path().join("scheduler.bpf.o");
     compile_scheduler(Path::new(name), &object)?;
     let bytes = fs::read(&object).map_err(|e| Failure::io(object.display(), &e))?;
-    Object::parse(name, &bytes).map_err(Failure::new)
+    let object = Object::parse(name, &bytes).map_err(Failure::new)?;
+    Ok((object, bytes))
 }

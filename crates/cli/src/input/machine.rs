@@ -11,7 +11,9 @@ use super::parse_time;
 use super::topology::find_topology;
 
 /// CPUs when neither `--cpus` nor `--topology` is given.
-const CPUS_DEFAULT: u32 = 2;
+pub(crate) const CPUS_DEFAULT: u32 = 2;
+/// Ticks a second when nobody says otherwise: what Debian's kernels have.
+const HZ_DEFAULT: u32 = 250;
 /// What kernels are built with (`CONFIG_HZ`).
 const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
 
@@ -30,11 +32,12 @@ pub(crate) fn machine_config(
         }
         (None, None) => {}
     }
-    if !HZ_CHOICES.contains(&args.hz) {
-        return Err(Failure::new(format_args!("--hz {}: no kernel ticks so", args.hz))
+    let hz = args.hz.unwrap_or(HZ_DEFAULT);
+    if !HZ_CHOICES.contains(&hz) {
+        return Err(Failure::new(format_args!("--hz {hz}: no kernel ticks so"))
             .help("give 100, 250, 300 or 1000"));
     }
-    config.hz = args.hz;
+    config.hz = hz;
     config.timers = match args.timers {
         TimersArg::Hrtimer => SleepTimers::Hrtimer,
         TimersArg::Jiffies => SleepTimers::Jiffies,

@@ -1,6 +1,7 @@
 //! From what was typed to checked values. After this nobody asks "was it set?".
 
 mod build;
+mod ground;
 mod machine;
 mod recording;
 mod scheduler;
@@ -10,13 +11,13 @@ mod workload;
 mod writes;
 
 pub(crate) use build::compile_scheduler;
-pub(crate) use machine::machine_config;
+pub(crate) use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
+pub(crate) use machine::{CPUS_DEFAULT, machine_config};
 pub(crate) use recording::read_recording;
-pub(crate) use scheduler::{Scheduler, Sizes, find_object, parameter_sets, split_set};
+pub(crate) use scheduler::{Scheduler, SchedulerObject, Sizes, find_object, parameter_sets, split_set};
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
 pub(crate) use topology::topology_value;
 pub(crate) use workload::find_workload;
-#[allow(unused_imports, reason = "`load` and the real grounds use it")]
 pub(crate) use writes::global_writes;
 
 use crate::failure::Failure;

@@ -11,17 +11,28 @@ use super::build::{SOURCE_END, object_of_source};
 use crate::args::EngineArg;
 use crate::failure::{Failure, did_you_mean};
 
-/// A scheduler, compiled and ready for any number of machines.
+/// A scheduler's object, for any ground.
 #[derive(Debug)]
-pub(crate) struct Scheduler {
+pub(crate) struct SchedulerObject {
     /// As it was typed: `cfs@6.1`, `mine.bpf.o`.
     pub(crate) label: String,
-    /// The compiled policy.
-    pub(crate) policy: Policy,
-    /// How large its object is.
+    /// The object, read.
+    pub(crate) object: Object,
+    /// The bytes that a kernel loads.
+    pub(crate) bytes: Vec<u8>,
+    /// How large it is.
     pub(crate) sizes: Sizes,
     /// What its parameter set sets.
     pub(crate) settings: Vec<Setting>,
+}
+
+/// A scheduler, compiled and ready for any number of simulated machines.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    /// What it was compiled from.
+    pub(crate) object: SchedulerObject,
+    /// The compiled policy.
+    pub(crate) policy: Policy,
 }
 
 /// How large an object is, bytes.
@@ -49,11 +60,11 @@ const BYTES_PER_SLOT: u64 = 8;
 /// Parameter sets by name: what each sets, in the order of the object's variables.
 pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
 
-impl Scheduler {
-    /// Loads `NAME`, `NAME@SET`, or a file (`@SET` works there too).
-    pub(crate) fn load(spec: &str, engine: EngineArg) -> Result<Self, Failure> {
+impl SchedulerObject {
+    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too).
+    pub(crate) fn find(spec: &str) -> Result<Self, Failure> {
         let (name, set) = split_set(spec);
-        let object = find_object(name)?;
+        let (object, bytes) = read_object(name)?;
         let settings = match set {
             None => Vec::new(),
             Some(set) => {
@@ -62,13 +73,23 @@ impl Scheduler {
                 values.iter().map(|(name, value)| Setting::initial(name, value)).collect()
             }
         };
+        let sizes = Sizes::of(&object);
+        Ok(Self { label: spec.to_owned(), object, bytes, sizes, settings })
+    }
+}
+
+impl Scheduler {
+    /// Finds an object ([`SchedulerObject::find`]) and compiles it for the simulated machine.
+    pub(crate) fn load(spec: &str, engine: EngineArg) -> Result<Self, Failure> {
+        let object = SchedulerObject::find(spec)?;
         let engine = match engine {
             EngineArg::Jit => Engine::Jit,
             EngineArg::Interpreter => Engine::Interpreter,
         };
-        let policy =
-            Policy::load(&object, engine).map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
-        Ok(Self { label: spec.to_owned(), policy, sizes: Sizes::of(&object), settings })
+        let (name, _) = split_set(spec);
+        let policy = Policy::load(&object.object, engine)
+            .map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
+        Ok(Self { object, policy })
     }
 }
 
@@ -82,9 +103,15 @@ pub(crate) fn split_set(spec: &str) -> (&str, Option<&str>) {
 
 /// The object of a scheduler: one that comes with fairground, an object file, or a source that is compiled now.
 pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
+    read_object(name).map(|(object, _)| object)
+}
+
+/// The same, with its bytes.
+fn read_object(name: &str) -> Result<(Object, Vec<u8>), Failure> {
     if let Some(policy) = fairground_policies::get(name) {
         let file = format!("{name}.bpf.o");
-        return Object::parse(&file, policy.object).map_err(Failure::new);
+        let object = Object::parse(&file, policy.object).map_err(Failure::new)?;
+        return Ok((object, policy.object.to_vec()));
     }
     let is_file_name = name.contains('/') || name.ends_with(".o") || name.ends_with(SOURCE_END);
     if !is_file_name && !Path::new(name).is_file() {
@@ -101,7 +128,8 @@ pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
         return object_of_source(name);
     }
     let bytes = fs::read(name).map_err(|e| Failure::io(name, &e))?;
-    Object::parse(name, &bytes).map_err(Failure::new)
+    let object = Object::parse(name, &bytes).map_err(Failure::new)?;
+    Ok((object, bytes))
 }
 
 /// The parameter sets that an object describes in its tags (`set:NAME=VALUE` on a variable).

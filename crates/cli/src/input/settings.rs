@@ -8,8 +8,8 @@ use crate::failure::Failure;
 /// One combination of the values of `--set`: its name in tables, and the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Variant {
-    /// `name=value` of those settings that have several values; empty when there is one combination only.
-    pub(crate) label: String,
+    /// Name and value of those settings that have several values; empty when there is one combination only.
+    pub(crate) varied: Vec<(String, String)>,
     /// The settings.
     pub(crate) settings: Vec<Setting>,
 }
@@ -47,12 +47,24 @@ fn with(variant: &Variant, name: &str, value: &str, shown: bool) -> Variant {
     let mut variant = variant.clone();
     variant.settings.push(Setting::initial(name, value));
     if shown {
-        if !variant.label.is_empty() {
-            variant.label.push(' ');
-        }
-        variant.label += &format!("{name}={value}");
+        variant.varied.push((name.to_owned(), value.to_owned()));
     }
     variant
+}
+
+impl Variant {
+    /// The part of the combination that has an effect somewhere: what `takes` says of each name.
+    pub(crate) fn only(&self, takes: impl Fn(&str) -> bool) -> Variant {
+        let varied = self.varied.iter().filter(|(name, _)| takes(name));
+        let settings = self.settings.iter().filter(|setting| takes(&setting.name));
+        Variant { varied: varied.cloned().collect(), settings: settings.cloned().collect() }
+    }
+
+    /// `name=value` of what varies, for the names of columns.
+    pub(crate) fn label(&self) -> String {
+        let varied: Vec<_> = self.varied.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        varied.join(" ")
+    }
 }
 
 /// The only combination, for commands that run once.
@@ -96,7 +108,7 @@ mod tests {
     fn values_multiply_and_only_varied_names_are_shown() {
         let set = ["a=1".to_owned(), "b=on,off".to_owned(), "c=2,3".to_owned()];
         let labels: Vec<_> =
-            variants(&set).expect("settings").into_iter().map(|v| v.label).collect();
+            variants(&set).expect("settings").iter().map(Variant::label).collect();
         assert_eq!(labels, ["b=on c=2", "b=on c=3", "b=off c=2", "b=off c=3"]);
         assert!(one_variant(&set).is_err());
         assert_eq!(one_variant(&set[..1]).expect("one").settings, [Setting::initial("a", "1")]);

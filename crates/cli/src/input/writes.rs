@@ -10,7 +10,6 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// If the scheduler has no such variable, it cannot hold the value, or the setting is one of the simulated machine.
-#[allow(dead_code, reason = "`load` and the real grounds use it")]
 pub(crate) fn global_writes(
     object: &Object,
     settings: &[Setting],

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod experiment;
+mod kernel;
 mod policy;
 mod reports;
 mod run;
@@ -10,6 +11,7 @@ mod values;
 
 pub(crate) use comparison::comparison_table;
 pub(crate) use experiment::experiment_document;
+pub(crate) use kernel::accounting_table;
 pub(crate) use policy::{path_name, policy_table};
 pub(crate) use reports::{reports_table, ring_table};
 pub(crate) use run::{describe_machine, describe_run, loss_notes, printed_notes};

@@ -3,7 +3,7 @@
 use fairground_machine::{Path, PathCost};
 use fairground_report::{Cell, Column, Table};
 
-use crate::simulate::Outcome;
+use crate::outcome::Outcome;
 
 /// The name of a path in tables.
 pub(crate) fn path_name(path: Path) -> &'static str {
@@ -29,17 +29,22 @@ pub(crate) fn policy_table(outcomes: &[Outcome]) -> Table {
     for path in Path::ALL {
         let of = path_name(path);
         let mean = |outcome: &Outcome, sum: fn(&PathCost) -> u64| {
-            let cost = outcome.result.counters.path(path);
-            match cost.times {
-                0 => Cell::NotMeasured,
-                times => Cell::float(sum(&cost) as f64 / times as f64, 1),
+            match outcome.path_cost(path) {
+                Some(cost) if cost.times > 0 => {
+                    Cell::float(sum(&cost) as f64 / cost.times as f64, 1)
+                }
+                _ => Cell::NotMeasured,
             }
         };
         row(of, "instructions", &|outcome| mean(outcome, |cost| cost.insns));
         row(of, "divisions", &|outcome| mean(outcome, |cost| cost.divisions));
     }
-    row("object", "code, bytes", &|outcome| Cell::count(outcome.sizes.code_bytes));
-    row("object", "data, bytes", &|outcome| Cell::count(outcome.sizes.data_bytes));
+    row("object", "code, bytes", &|outcome| {
+        Cell::known(outcome.sizes, |sizes| Cell::count(sizes.code_bytes))
+    });
+    row("object", "data, bytes", &|outcome| {
+        Cell::known(outcome.sizes, |sizes| Cell::count(sizes.data_bytes))
+    });
     table.note(
         "Means over the run, counted in the scheduler's own program; a call into the kernel is one instruction.",
     );

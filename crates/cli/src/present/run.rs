@@ -4,7 +4,8 @@ use fairground_analysis::Irregularities;
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
 
-use crate::simulate::Outcome;
+use super::kernel::describe_kernel;
+use crate::outcome::{Outcome, Told};
 
 /// Lines that a scheduler printed, of which the first ones are shown.
 const PRINTED_LINES_SHOWN: usize = 20;
@@ -49,20 +50,26 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             document.set(section, setting.name.as_str(), Cell::text(value));
         }
     }
-    let exit = &outcome.result.exit;
-    if exit.kind.is_error() {
-        document.notes.push(format!(
-            "{}: the scheduler was ejected after {} ms: {exit}",
-            outcome.label,
-            exit.time_ns / 1_000_000
-        ));
+    if let Told::Real { ground, job } = &outcome.told {
+        describe_kernel(document, ground, &job.kernel);
+        let of_run = job.notes.iter().map(|note| format!("{}: {note}", outcome.label));
+        document.notes.extend(of_run);
+        if let Some(why) = &job.not_recorded {
+            document.notes.push(format!(
+                "{}: there is no recording ({why}): what the events tell is not measured",
+                outcome.label
+            ));
+        }
+    }
+    if let Some(ejection) = outcome.ejection() {
+        document.notes.push(format!("{}: {ejection}", outcome.label));
     }
 }
 
 /// The first lines that the scheduler printed.
 pub(crate) fn printed_notes(document: &mut Document, outcome: &Outcome) {
     let printed = outcome.analysis.machine.prints;
-    for line in outcome.result.log.iter().take(PRINTED_LINES_SHOWN) {
+    for line in outcome.log().iter().take(PRINTED_LINES_SHOWN) {
         document.notes.push(format!("{}: it printed: {line}", outcome.label));
     }
     if printed > PRINTED_LINES_SHOWN as u64 {

@@ -1,0 +1,42 @@
+//! Where a workload runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// The ground.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GroundArgs {
+    /// Where to run: `sim` (the simulated machine), `vm:KERNEL` (a real kernel in a virtual machine; `kernels list` names them), `host` (this machine's kernel). `compare` takes several with commas
+    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "GROUND")]
+    pub(crate) on: Vec<String>,
+
+    /// How the virtual machine's time goes: by counted instructions, the same in every run, or by the clock on the wall
+    #[arg(long, value_enum, default_value_t = VmModeArg::Deterministic)]
+    pub(crate) vm_mode: VmModeArg,
+
+    /// A kernel of your own (bzImage) for `--on vm`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernel: Option<PathBuf>,
+
+    /// Memory of the virtual machine, MiB
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    pub(crate) memory: u32,
+
+    /// A boot parameter for the virtual machine's kernel; may be given several times
+    #[arg(long, value_name = "PARAMETER")]
+    pub(crate) append: Vec<String>,
+
+    /// Memory for recorded events on a real kernel, KiB for each CPU
+    #[arg(long, value_name = "KIB", default_value_t = 16384)]
+    pub(crate) buffer: u32,
+}
+
+/// How the time of a virtual machine goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VmModeArg {
+    /// By counted instructions, one CPU at a time: bit for bit the same in every run
+    Deterministic,
+    /// By the clock on the wall, CPUs side by side: for load, not for measuring
+    Fast,
+}

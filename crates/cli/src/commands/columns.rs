@@ -1,0 +1,248 @@
+//! Every run that the flags ask for: grounds × schedulers × settings.
+
+use std::collections::BTreeSet;
+
+use fairground_kernel::job::Knob;
+use fairground_machine::{MachineConfig, Setting, TraceOptions};
+use fairground_workload::Workload;
+
+use super::run::{duration_ns, simulated_options};
+use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
+use crate::failure::Failure;
+use crate::input::{
+    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings,
+    is_knob, machine_config, split_knobs, variants,
+};
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+use crate::real::RealPlan;
+use crate::simulate::Plan;
+
+/// Everything that the runs have in common.
+#[derive(Debug)]
+pub(super) struct Columns<'a> {
+    pub(super) workload: &'a Workload,
+    pub(super) sched: &'a SchedArgs,
+    pub(super) ground: Option<&'a GroundArgs>,
+    pub(super) machine: &'a MachineArgs,
+    pub(super) show: &'a ShowArgs,
+    /// Whether each callback of a simulated scheduler is recorded.
+    pub(super) callbacks: bool,
+    /// What a task is called in the result, from its name in the workload.
+    pub(super) rename: fn(&str) -> &str,
+}
+
+/// What was run.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// The runs, in the order of the columns.
+    pub(super) outcomes: Vec<Outcome>,
+    /// The simulated machine, where one of them is simulated.
+    pub(super) simulated: Option<MachineConfig>,
+    /// The length of each, ns.
+    pub(super) duration_ns: u64,
+}
+
+/// One column, to be run.
+struct Column<'a> {
+    ground: &'a Ground,
+    scheduler: &'a Loaded,
+    variant: Variant,
+}
+
+/// A scheduler as its ground needs it.
+struct Loaded {
+    spec: String,
+    /// For the simulated machine.
+    compiled: Option<Scheduler>,
+    /// For a real kernel, where only real kernels run it.
+    object: Option<SchedulerObject>,
+}
+
+impl Loaded {
+    fn object(&self) -> Option<&SchedulerObject> {
+        self.compiled.as_ref().map(|scheduler| &scheduler.object).or(self.object.as_ref())
+    }
+
+    fn is_own(&self) -> bool {
+        self.spec == OWN_SCHEDULER
+    }
+}
+
+impl Columns<'_> {
+    /// Runs all of them.
+    pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
+        let grounds = self.grounds()?;
+        let schedulers = self.schedulers(&grounds)?;
+        let variants = variants(&self.sched.set)?;
+        let later = at_settings(&self.sched.at)?;
+        self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
+        let columns = columns(&grounds, &schedulers, &variants);
+        if columns.is_empty() {
+            return Err(Failure::new(format_args!(
+                "--sched {OWN_SCHEDULER} is the own scheduler of a real kernel, and `--on sim` has none"
+            ))
+            .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`"));
+        }
+        let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
+        let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
+        let config = machine_config(self.machine, self.sched.null_loads, trace)?;
+        let steps = duration_ns.div_ceil(crate::simulate::CHUNK_NS) * columns.len() as u64;
+        let progress = Progress::new(quiet, steps);
+        let several = grounds.len() > 1;
+        let mut outcomes = Vec::with_capacity(columns.len());
+        for column in &columns {
+            let label = column.label(several);
+            let mut settings = column.variant.settings.clone();
+            settings.extend(later.iter().filter(|s| column.takes(&s.name)).cloned());
+            let (settings, knobs) = split_knobs(settings);
+            outcomes.push(match (column.ground, &column.scheduler.compiled) {
+                (Ground::Sim, Some(scheduler)) => Plan {
+                    label,
+                    scheduler,
+                    settings,
+                    workload: self.workload,
+                    machine: config.clone(),
+                    duration_ns,
+                    options: simulated_options(self.show)?,
+                    rename: self.rename,
+                }
+                .run(&progress)?,
+                _ => self.real(column, label, settings, knobs, duration_ns)?.run(&progress)?,
+            });
+        }
+        let simulated = grounds.contains(&Ground::Sim).then_some(config);
+        Ok(Ran { outcomes, simulated, duration_ns })
+    }
+
+    fn real<'c>(
+        &'c self,
+        column: &Column<'c>,
+        label: String,
+        settings: Vec<Setting>,
+        knobs: Vec<Knob>,
+        duration_ns: u64,
+    ) -> Result<RealPlan<'c>, Failure> {
+        let args = self.ground.ok_or_else(|| Failure::new("this command only simulates"))?;
+        Ok(RealPlan {
+            label,
+            ground: column.ground,
+            args,
+            cpus: self.machine.cpus.unwrap_or(CPUS_DEFAULT),
+            object: column.scheduler.object(),
+            settings,
+            knobs,
+            workload: self.workload,
+            seed: self.machine.seed,
+            duration_ns,
+            options: simulated_options(self.show)?,
+        })
+    }
+
+    fn grounds(&self) -> Result<Vec<Ground>, Failure> {
+        match self.ground {
+            Some(args) => args.on.iter().map(|text| Ground::parse(text)).collect(),
+            None => Ok(vec![Ground::Sim]),
+        }
+    }
+
+    /// The schedulers that were named, or else those that the grounds have by default.
+    fn schedulers(&self, grounds: &[Ground]) -> Result<Vec<Loaded>, Failure> {
+        let mut specs: Vec<&str> = self.sched.sched.iter().map(String::as_str).collect();
+        if specs.is_empty() {
+            let defaults: BTreeSet<_> = grounds.iter().map(Ground::default_scheduler).collect();
+            specs.extend(defaults);
+        }
+        let simulated = grounds.contains(&Ground::Sim);
+        let load = |spec: &str| {
+            let (compiled, object) = match spec {
+                OWN_SCHEDULER => (None, None),
+                _ if simulated => (Some(Scheduler::load(spec, self.sched.engine)?), None),
+                _ => (None, Some(SchedulerObject::find(spec)?)),
+            };
+            Ok(Loaded { spec: spec.to_owned(), compiled, object })
+        };
+        specs.into_iter().map(load).collect()
+    }
+
+    /// A flag that has no effect on any of the grounds is a mistake of the one who typed it.
+    fn refuse_what_no_ground_takes(
+        &self,
+        grounds: &[Ground],
+        variants: &[Variant],
+        later: &[Setting],
+    ) -> Result<(), Failure> {
+        let real = grounds.iter().any(Ground::is_real);
+        let mut settings = variants.iter().flat_map(|variant| &variant.settings).chain(later);
+        if let Some(knob) = settings.find(|s| is_knob(&s.name)).filter(|_| !real) {
+            return Err(Failure::new(format_args!(
+                "`{}` is a tunable of a real kernel, and `--on sim` has none",
+                knob.name
+            ))
+            .help("name the scheduler's own tunable (`sched show` lists them), or add `--on vm:KERNEL`"));
+        }
+        let only_real = grounds.iter().all(Ground::is_real);
+        let simulated_only = [
+            ("--hz", self.machine.hz.is_some()),
+            ("--cost", !self.machine.cost.is_empty()),
+            ("--check", self.machine.check),
+            ("--callbacks", self.callbacks),
+        ];
+        if let Some((flag, _)) = simulated_only.iter().find(|(_, given)| *given && only_real) {
+            return Err(Failure::new(format_args!(
+                "{flag} is of the simulated machine, and a real kernel is what it is"
+            ))
+            .help(format_args!("leave {flag} out, or add `sim` to --on")));
+        }
+        if real && self.machine.topology.is_some() {
+            return Err(Failure::new("--topology is of the simulated machine")
+                .help("a virtual machine takes --cpus; its CPUs are cores of one socket"));
+        }
+        Ok(())
+    }
+}
+
+/// Every combination that makes sense: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
+/// machine has no tunables of a kernel. What has no effect on a run makes no second column.
+fn columns<'a>(
+    grounds: &'a [Ground],
+    schedulers: &'a [Loaded],
+    variants: &[Variant],
+) -> Vec<Column<'a>> {
+    let mut columns: Vec<Column<'a>> = Vec::new();
+    for ground in grounds {
+        for scheduler in schedulers.iter().filter(|s| ground.is_real() || !s.is_own()) {
+            let takes = |name: &str| takes(ground, scheduler, name);
+            let first = columns.len();
+            for variant in variants.iter().map(|variant| variant.only(takes)) {
+                if columns[first..].iter().all(|column| column.variant != variant) {
+                    columns.push(Column { ground, scheduler, variant });
+                }
+            }
+        }
+    }
+    columns
+}
+
+/// Whether a setting of that name means something to a scheduler on a ground.
+fn takes(ground: &Ground, scheduler: &Loaded, name: &str) -> bool {
+    if is_knob(name) { ground.is_real() } else { !scheduler.is_own() }
+}
+
+impl Column<'_> {
+    fn takes(&self, name: &str) -> bool {
+        takes(self.ground, self.scheduler, name)
+    }
+
+    fn label(&self, with_ground: bool) -> String {
+        let mut label = self.scheduler.spec.clone();
+        if with_ground {
+            label += &format!(" {}", self.ground);
+        }
+        let varied = self.variant.label();
+        if !varied.is_empty() {
+            label += &format!(" {varied}");
+        }
+        label
+    }
+}

@@ -1,0 +1,112 @@
+//! What a run left, on whatever ground: the stream of events, its analysis, and what only that ground can tell.
+
+use fairground_analysis::Analysis;
+use fairground_kernel::job;
+use fairground_machine::{Counters, Exit, ExitKind, Path, PathCost, Setting};
+use fairground_trace::Trace;
+
+use crate::input::Sizes;
+
+/// A finished run.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The column's name.
+    pub(crate) label: String,
+    /// The scheduler as it was typed.
+    pub(crate) scheduler: String,
+    /// Every setting in order, those of the parameter set first.
+    pub(crate) settings: Vec<Setting>,
+    /// How many of them are those of the parameter set.
+    pub(crate) settings_of_set: usize,
+    /// How large the scheduler's object is; `None` for a kernel's own scheduler.
+    pub(crate) sizes: Option<Sizes>,
+    /// Everything that happened.
+    pub(crate) trace: Trace,
+    /// The figures.
+    pub(crate) analysis: Analysis,
+    /// What only this ground can tell.
+    pub(crate) told: Told,
+}
+
+/// What only one kind of ground can tell.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The simulated machine.
+    Simulated {
+        /// How the scheduler's time in charge ended.
+        exit: Exit,
+        /// What the machine counted.
+        counters: Counters,
+        /// What the scheduler printed.
+        log: Vec<String>,
+    },
+    /// A real kernel.
+    Real {
+        /// The ground as it was typed.
+        ground: String,
+        /// The job's outcome.
+        job: Box<job::Outcome>,
+    },
+}
+
+impl Outcome {
+    /// The process's exit code for this run.
+    pub(crate) fn exit_code(&self) -> u8 {
+        let kind = match &self.told {
+            Told::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
+            Told::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
+        };
+        match kind {
+            Some(kind) if kind == u64::from(ExitKind::ErrorStall.number()) => 42,
+            Some(kind) if kind >= u64::from(ExitKind::Error.number()) => 43,
+            _ => 0,
+        }
+    }
+
+    /// What the scheduler's program cost on a path; `None` where nobody counts.
+    pub(crate) fn path_cost(&self, path: Path) -> Option<PathCost> {
+        match &self.told {
+            Told::Simulated { counters, .. } => Some(counters.path(path)),
+            Told::Real { .. } => None,
+        }
+    }
+
+    /// Why there are no events, when there are none.
+    pub(crate) fn not_recorded(&self) -> Option<&str> {
+        match &self.told {
+            Told::Simulated { .. } => None,
+            Told::Real { job, .. } => job.not_recorded.as_deref(),
+        }
+    }
+
+    /// Whether there are events; without them only the kernel's own accounting is measured.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.not_recorded().is_none()
+    }
+
+    /// What the scheduler printed, where it was kept beside the events.
+    pub(crate) fn log(&self) -> &[String] {
+        match &self.told {
+            Told::Simulated { log, .. } => log,
+            Told::Real { .. } => &[],
+        }
+    }
+
+    /// The ejection of the scheduler in words, when it was ejected.
+    pub(crate) fn ejection(&self) -> Option<String> {
+        if self.exit_code() == 0 {
+            return None;
+        }
+        Some(match &self.told {
+            Told::Simulated { exit, .. } => {
+                format!("the scheduler was ejected after {} ms: {exit}", exit.time_ns / 1_000_000)
+            }
+            Told::Real { job, .. } => match &job.exit {
+                Some(exit) => {
+                    format!("the kernel ejected the scheduler: {}: {}", exit.reason, exit.message)
+                }
+                None => "the kernel ejected the scheduler".to_owned(),
+            },
+        })
+    }
+}

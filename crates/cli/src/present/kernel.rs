@@ -1,0 +1,61 @@
+//! What a real kernel tells beside the events.
+
+use fairground_kernel::job::KernelInfo;
+use fairground_report::{Cell, Column, Document, Table, TimeUnit};
+
+use crate::outcome::{Outcome, Told};
+
+/// The kernel of a run: version, CPUs, clock, switches.
+pub(super) fn describe_kernel(document: &mut Document, ground: &str, kernel: &KernelInfo) {
+    let section = format!("kernel {ground}");
+    document.set(&section, "release", Cell::text(&kernel.release));
+    document.set(&section, "version", Cell::text(&kernel.version));
+    document.set(&section, "cpus", Cell::count(kernel.cpus.into()));
+    document.set(&section, "hz", Cell::known(kernel.hz, |hz| Cell::count(hz.into())));
+    document.set(&section, "sched_ext", Cell::text(if kernel.sched_ext { "yes" } else { "no" }));
+    if kernel.preempt_rt {
+        document.set(&section, "preemption", Cell::text("PREEMPT_RT"));
+    }
+    if !kernel.features.is_empty() {
+        document.set(&section, "features", Cell::text(kernel.features.join(" ")));
+    }
+    for (name, value) in &kernel.tunables {
+        document.set(&section, name.as_str(), Cell::text(value));
+    }
+}
+
+/// The kernel's own accounting of each task; `None` for a simulated run.
+pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
+    let Told::Real { job, .. } = &outcome.told else { return None };
+    let columns = [
+        Column::text("task"),
+        Column::number("tid"),
+        Column::duration("user", TimeUnit::Ms),
+        Column::duration("system", TimeUnit::Ms),
+        Column::duration("run", TimeUnit::Ms),
+        Column::duration("wait", TimeUnit::Ms),
+        Column::number("voluntary"),
+        Column::number("involuntary"),
+    ];
+    let mut table = Table::new("accounting", "What the kernel says of each task", columns);
+    for task in job.tasks.iter().take(TASKS_SHOWN) {
+        table.push([
+            Cell::text(&task.name),
+            Cell::count(task.tid.into()),
+            Cell::duration_ns(task.utime_us.saturating_mul(1_000)),
+            Cell::duration_ns(task.stime_us.saturating_mul(1_000)),
+            Cell::known(task.run_ns, Cell::duration_ns),
+            Cell::known(task.wait_ns, Cell::duration_ns),
+            Cell::count(task.nvcsw),
+            Cell::count(task.nivcsw),
+        ]);
+    }
+    table.note("user and system from getrusage; run and wait from /proc/PID/schedstat.");
+    if job.tasks.len() > TASKS_SHOWN {
+        table.note(format!("The first {TASKS_SHOWN} of {} tasks.", job.tasks.len()));
+    }
+    Some(table)
+}
+
+/// More rows than this are not read by anybody; the table of groups counts them all.
+const TASKS_SHOWN: usize = 40;

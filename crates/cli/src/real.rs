@@ -1,0 +1,110 @@
+//! One run on a real kernel, and its analysis.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use fairground_analysis::{Analysis, Options};
+use fairground_kernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
+use fairground_kernel::stream::Stream;
+use fairground_machine::Setting;
+use fairground_trace::Trace;
+use fairground_workload::{Workload, to_toml};
+
+use crate::args::GroundArgs;
+use crate::failure::Failure;
+use crate::input::{Ground, SchedulerObject, global_writes};
+use crate::outcome::{Outcome, Told};
+use crate::progress::Progress;
+
+/// What to run.
+#[derive(Debug)]
+pub(crate) struct RealPlan<'a> {
+    /// The column's name.
+    pub(crate) label: String,
+    /// Where.
+    pub(crate) ground: &'a Ground,
+    /// How the ground is made.
+    pub(crate) args: &'a GroundArgs,
+    /// CPUs of a virtual machine.
+    pub(crate) cpus: u32,
+    /// The scheduler; `None`: the kernel's own.
+    pub(crate) object: Option<&'a SchedulerObject>,
+    /// Tunables of the scheduler beyond the parameter set: before the run, and during it.
+    pub(crate) settings: Vec<Setting>,
+    /// Tunables of the kernel.
+    pub(crate) knobs: Vec<Knob>,
+    /// The workload.
+    pub(crate) workload: &'a Workload,
+    /// Seed of the workload's random draws.
+    pub(crate) seed: u64,
+    /// The length, ns.
+    pub(crate) duration_ns: u64,
+    /// How to measure; the window is the run's.
+    pub(crate) options: Options,
+}
+
+impl RealPlan<'_> {
+    /// Runs it.
+    pub(crate) fn run(self, progress: &Progress) -> Result<Outcome, Failure> {
+        progress.name(&self.label);
+        let (settings, settings_of_set) = match self.object {
+            Some(object) => {
+                let mut settings = object.settings.clone();
+                settings.extend(self.settings.iter().cloned());
+                (settings, object.settings.len())
+            }
+            None => (Vec::new(), 0),
+        };
+        let job = self.job(&settings)?;
+        let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
+        let object = self.object.map(|object| object.bytes.as_slice());
+        let told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)
+            .map_err(|e| Failure::new(format_args!("{}: {e}", self.label)))?;
+        let recording = match told.not_recorded {
+            None => read_recording(&folder.path().join(TRACE_FILE))?,
+            Some(_) => Trace::new(told.kernel.cpus),
+        };
+        let Stream { trace, window } = Stream::of(&told, &recording);
+        drop(recording);
+        let analysis =
+            Analysis::of(&trace, &Options { window: Some(window), ..self.options.clone() });
+        Ok(Outcome {
+            label: self.label,
+            scheduler: match self.object {
+                Some(object) => object.label.clone(),
+                None => crate::input::OWN_SCHEDULER.to_owned(),
+            },
+            sizes: self.object.map(|object| object.sizes),
+            settings,
+            settings_of_set,
+            trace,
+            analysis,
+            told: Told::Real { ground: self.ground.to_string(), job: Box::new(told) },
+        })
+    }
+
+    fn job(&self, settings: &[Setting]) -> Result<Job, Failure> {
+        let scheduler = self.object.map(|object| {
+            let writes = global_writes(&object.object, settings)?;
+            Ok::<_, Failure>(SchedulerJob { name: object.label.clone(), writes })
+        });
+        Ok(Job {
+            workload: to_toml(self.workload),
+            duration_ns: self.duration_ns,
+            seed: self.seed,
+            scheduler: scheduler.transpose()?,
+            knobs: self.knobs.clone(),
+            recording: Some(RecordingJob {
+                kib_per_cpu: self.args.buffer,
+                ..RecordingJob::default()
+            }),
+        })
+    }
+}
+
+fn read_recording(path: &Path) -> Result<Trace, Failure> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|e| Failure::io(&name, &e))?;
+    fairground_trace::read(&name, BufReader::new(file)).map_err(Failure::new)
+}

@@ -1,0 +1,111 @@
+//! A run on a real kernel as the event stream that a simulated run has.
+//!
+//! A recording names tasks by what fits into the kernel's 16 bytes, and holds every task of the machine. Here the tasks of
+//! the workload get their names back, the rest is put together under [`OTHERS`], and the clock starts with the recording.
+
+use std::collections::BTreeMap;
+
+use fairground_trace::{Event, TaskId, Trace};
+
+use crate::Outcome;
+
+/// The group of the tasks that are not the workload's: kernel threads, the runner.
+pub const OTHERS: &str = "other";
+
+/// A recording of a run, and where in it the run lies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// The events, from the recording's first on; time 0 is the first of them, or the start of the run.
+    pub trace: Trace,
+    /// The run: from its start to its end, ns of the trace's clock.
+    pub window: (u64, u64),
+}
+
+impl Stream {
+    /// Joins the recording of a run with what the run told.
+    pub fn of(outcome: &Outcome, recording: &Trace) -> Stream {
+        let first_ns = recording.get(0).map_or(outcome.start_ns, |event| event.time_ns);
+        let origin_ns = first_ns.min(outcome.start_ns);
+        let window = (outcome.start_ns - origin_ns, outcome.end_ns.max(outcome.start_ns) - origin_ns);
+        let mut trace = Trace::new(recording.cpus.max(outcome.kernel.cpus));
+        trace.loss = recording.loss.clone();
+        trace.start_ns = 0;
+        trace.end_ns = window.1;
+        let names: BTreeMap<u32, &str> =
+            outcome.tasks.iter().map(|task| (task.tid, task.name.as_str())).collect();
+        for task in recording.tasks().iter().skip(1) {
+            let mut task = task.clone();
+            task.comm = match names.get(&task.pid) {
+                Some(name) => (*name).to_owned(),
+                None => format!("{OTHERS}/{}", task.comm),
+            };
+            trace.add_task(task);
+        }
+        for cgroup in recording.cgroups() {
+            trace.add_cgroup(cgroup.clone());
+        }
+        for label in recording.labels() {
+            trace.intern(label);
+        }
+        trace.reserve(recording.len());
+        for event in recording.events() {
+            let time_ns = event.time_ns.saturating_sub(origin_ns);
+            trace.push(Event { time_ns, ..event });
+            trace.end_ns = trace.end_ns.max(time_ns);
+        }
+        Stream { trace, window }
+    }
+
+    /// Whether a task is one of the workload.
+    pub fn is_of_workload(&self, task: TaskId) -> bool {
+        let task = self.trace.tasks().get(task.index()).filter(|_| task != TaskId::IDLE);
+        task.is_some_and(|task| !task.comm.starts_with(OTHERS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{KernelInfo, TaskUsage};
+    use fairground_trace::{EventKind, TaskInfo, TaskState};
+
+    fn outcome() -> Outcome {
+        let hog = TaskUsage { name: "worker/3".to_owned(), tid: 7, ..TaskUsage::default() };
+        Outcome {
+            kernel: KernelInfo { cpus: 2, ..KernelInfo::default() },
+            start_ns: 1_500,
+            end_ns: 9_000,
+            tasks: vec![hog],
+            marks: Vec::new(),
+            changes: Vec::new(),
+            exit: None,
+            not_recorded: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn tasks_get_their_names_back_and_the_clock_starts_with_the_recording() {
+        let mut recording = Trace::new(1);
+        let worker = recording.add_task(TaskInfo::new(7, "worker"));
+        let thread = recording.add_task(TaskInfo::new(9, "kworker/0:1"));
+        for (time_ns, prev, next) in [(1_000, TaskId::IDLE, thread), (2_000, thread, worker)] {
+            let kind = EventKind::Switch { prev, prev_state: TaskState::Sleeping, next };
+            recording.push(Event { time_ns, cpu: 0, insns: 0, kind });
+        }
+        let stream = Stream::of(&outcome(), &recording);
+        let names: Vec<_> = stream.trace.tasks().iter().map(|task| task.comm.as_str()).collect();
+        assert_eq!(names, ["swapper", "worker/3", "other/kworker/0:1"]);
+        assert_eq!(stream.window, (500, 8_000));
+        let times: Vec<_> = stream.trace.events().map(|event| event.time_ns).collect();
+        assert_eq!((times, stream.trace.end_ns, stream.trace.cpus), (vec![0, 1_000], 8_000, 2));
+        assert!(stream.is_of_workload(worker) && !stream.is_of_workload(thread));
+        assert!(!stream.is_of_workload(TaskId::IDLE));
+    }
+
+    #[test]
+    fn a_run_that_started_before_the_first_event_keeps_its_window() {
+        let stream = Stream::of(&outcome(), &Trace::new(2));
+        assert_eq!((stream.window, stream.trace.end_ns), ((0, 7_500), 7_500));
+    }
+}
