@@ -3,12 +3,23 @@
 use std::path::Path;
 use std::time::Duration;
 
+use fairground_kernel::catalogue::Cache;
 use fairground_kernel::job::{Job, Outcome};
+use fairground_kernel::on_host;
+use fairground_kernel::vm::{self, VmConfig, VmMode, run_in_vm};
 
+use crate::args::VmModeArg;
 use crate::failure::Failure;
 use crate::input::Ground;
 use crate::progress::Progress;
 use crate::real::RealPlan;
+use crate::simulate::CHUNK_NS;
+
+/// What a run on the host may take beyond its own length: forking, reading the recording, ending every task.
+const HOST_MARGIN: Duration = Duration::from_secs(60);
+
+/// The kernel that `--on vm` boots when none is named: the newest with sched_ext.
+const KERNEL_DEFAULT: &str = "7.2";
 
 /// Runs a job where the plan says; the recording is in `folder` afterwards.
 pub(crate) fn carry_out(
@@ -18,9 +29,53 @@ pub(crate) fn carry_out(
     folder: &Path,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let _ = (plan, job, object, folder, progress, Duration::ZERO);
     match plan.ground {
         Ground::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
-        _ => Err(Failure::new("pending")),
+        Ground::Host => {
+            let deadline = Duration::from_nanos(plan.duration_ns) + HOST_MARGIN;
+            on_host(job, object, folder, deadline).map_err(Failure::new)
+        }
+        Ground::Vm(kernel) => {
+            let config = vm_config(plan, kernel, progress)?;
+            let mut shown = 0;
+            let mut tell = |at: vm::Progress| match at {
+                vm::Progress::Booting => progress.name(&format!("{}: boots", plan.label)),
+                vm::Progress::Running { done_ns, .. } => {
+                    progress.name(&plan.label);
+                    let done = done_ns.unwrap_or(0) / CHUNK_NS;
+                    progress.advance(done.saturating_sub(shown));
+                    shown = shown.max(done);
+                }
+                vm::Progress::Collecting => progress.name(&format!("{}: collects", plan.label)),
+            };
+            run_in_vm(job, object, &config, folder, &mut tell).map_err(Failure::new)
+        }
     }
+}
+
+fn vm_config(plan: &RealPlan<'_>, name: &str, progress: &Progress) -> Result<VmConfig, Failure> {
+    let cache = Cache::open().map_err(Failure::new)?;
+    let mut say = |text: &str| progress.say(text);
+    let kernel = match (&plan.args.kernel, name) {
+        (Some(path), "") => {
+            return Err(Failure::new(format_args!("--kernel {}: not yet", path.display())));
+        }
+        (Some(_), name) => {
+            return Err(Failure::new(format_args!(
+                "--kernel names a file, and --on names the kernel `{name}`"
+            ))
+            .help("with --kernel, give `--on vm`"));
+        }
+        (None, "") => cache.kernel(KERNEL_DEFAULT, &mut say).map_err(Failure::new)?,
+        (None, name) => cache.kernel(name, &mut say).map_err(Failure::new)?,
+    };
+    let qemu = cache.qemu(&mut say).map_err(Failure::new)?;
+    let mut config = VmConfig::new(qemu, kernel, plan.cpus);
+    config.memory_mib = plan.args.memory;
+    config.mode = match plan.args.vm_mode {
+        VmModeArg::Deterministic => VmMode::Deterministic,
+        VmModeArg::Fast => VmMode::Fast,
+    };
+    config.append = plan.args.append.clone();
+    Ok(config)
 }

@@ -8,22 +8,31 @@ use indicatif::{ProgressBar, ProgressStyle};
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
+    quiet: bool,
 }
 
 impl Progress {
     /// A bar of `total` steps; hidden when `quiet` or when stderr is no terminal.
     pub(crate) fn new(quiet: bool, total: u64) -> Self {
         if quiet || !io::stderr().is_terminal() {
-            return Self { bar: ProgressBar::hidden() };
+            return Self { bar: ProgressBar::hidden(), quiet };
         }
         let style = ProgressStyle::with_template("{msg:24!} {bar:40} {percent:>3} %  {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
-        Self { bar: ProgressBar::new(total).with_style(style) }
+        Self { bar: ProgressBar::new(total).with_style(style), quiet }
     }
 
     /// Names what is being done.
     pub(crate) fn name(&self, text: &str) {
         self.bar.set_message(text.to_owned());
+    }
+
+    /// Something to know, on a line of its own; on stderr, unless `quiet`.
+    pub(crate) fn say(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        self.bar.suspend(|| eprintln!("{text}"));
     }
 
     /// That many steps more are done.

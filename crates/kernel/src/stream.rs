@@ -26,7 +26,8 @@ impl Stream {
     pub fn of(outcome: &Outcome, recording: &Trace) -> Stream {
         let first_ns = recording.get(0).map_or(outcome.start_ns, |event| event.time_ns);
         let origin_ns = first_ns.min(outcome.start_ns);
-        let window = (outcome.start_ns - origin_ns, outcome.end_ns.max(outcome.start_ns) - origin_ns);
+        let window =
+            (outcome.start_ns - origin_ns, outcome.end_ns.max(outcome.start_ns) - origin_ns);
         let mut trace = Trace::new(recording.cpus.max(outcome.kernel.cpus));
         trace.loss = recording.loss.clone();
         trace.start_ns = 0;

@@ -10,8 +10,8 @@ use super::run::{duration_ns, simulated_options};
 use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
 use crate::failure::Failure;
 use crate::input::{
-    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings,
-    is_knob, machine_config, split_knobs, variants,
+    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings, is_knob,
+    machine_config, split_knobs, variants,
 };
 use crate::outcome::Outcome;
 use crate::progress::Progress;

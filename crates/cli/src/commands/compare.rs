@@ -58,8 +58,7 @@ pub(super) fn compare_all(
         code = code.max(outcome.exit_code());
     }
     let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
-    let columns: Vec<_> =
-        recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
+    let columns: Vec<_> = recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
     document.tables.push(present::comparison_table(&columns, common.show.all));
     document.tables.push(present::policy_table(outcomes));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {

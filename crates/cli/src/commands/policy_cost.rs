@@ -89,13 +89,15 @@ pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
 }
 
 fn run(scheduler: &Scheduler, load: &Load) -> Result<fairground_machine::Counters, Failure> {
-    let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{}: {e}", scheduler.object.label));
+    let failed =
+        |e: &dyn std::fmt::Display| Failure::new(format_args!("{}: {e}", scheduler.object.label));
     let workload = find_workload(load.workload)?;
     let mut config = MachineConfig::new(load.cpus);
     config.topology = Topology::flat(load.cpus);
     config.hz = HZ;
-    let mut machine = Machine::new(&config, &scheduler.policy, &scheduler.object.settings, &workload)
-        .map_err(|e| failed(&e))?;
+    let mut machine =
+        Machine::new(&config, &scheduler.policy, &scheduler.object.settings, &workload)
+            .map_err(|e| failed(&e))?;
     machine.run_until(load.duration_ns).map_err(|e| failed(&e))?;
     if let Some(exit) = machine.exit() {
         return Err(failed(&format_args!("{}: the scheduler was ejected: {exit}", load.name)));

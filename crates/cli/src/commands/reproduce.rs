@@ -18,9 +18,9 @@ use crate::failure::{Failure, did_you_mean};
 use crate::input::{
     Scheduler, at_settings, find_workload, machine_config, one_variant, topology_value,
 };
+use crate::outcome::Outcome;
 use crate::present;
 use crate::progress::Progress;
-use crate::outcome::Outcome;
 use crate::simulate::Plan;
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.

@@ -107,8 +107,7 @@ mod tests {
     #[test]
     fn values_multiply_and_only_varied_names_are_shown() {
         let set = ["a=1".to_owned(), "b=on,off".to_owned(), "c=2,3".to_owned()];
-        let labels: Vec<_> =
-            variants(&set).expect("settings").iter().map(Variant::label).collect();
+        let labels: Vec<_> = variants(&set).expect("settings").iter().map(Variant::label).collect();
         assert_eq!(labels, ["b=on c=2", "b=on c=3", "b=off c=2", "b=off c=3"]);
         assert!(one_variant(&set).is_err());
         assert_eq!(one_variant(&set[..1]).expect("one").settings, [Setting::initial("a", "1")]);

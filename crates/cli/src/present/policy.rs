@@ -28,13 +28,9 @@ pub(crate) fn policy_table(outcomes: &[Outcome]) -> Table {
     };
     for path in Path::ALL {
         let of = path_name(path);
-        let mean = |outcome: &Outcome, sum: fn(&PathCost) -> u64| {
-            match outcome.path_cost(path) {
-                Some(cost) if cost.times > 0 => {
-                    Cell::float(sum(&cost) as f64 / cost.times as f64, 1)
-                }
-                _ => Cell::NotMeasured,
-            }
+        let mean = |outcome: &Outcome, sum: fn(&PathCost) -> u64| match outcome.path_cost(path) {
+            Some(cost) if cost.times > 0 => Cell::float(sum(&cost) as f64 / cost.times as f64, 1),
+            _ => Cell::NotMeasured,
         };
         row(of, "instructions", &|outcome| mean(outcome, |cost| cost.insns));
         row(of, "divisions", &|outcome| mean(outcome, |cost| cost.divisions));
