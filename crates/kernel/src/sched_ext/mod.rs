@@ -4,18 +4,51 @@
 //! the kernel takes its own scheduler back.
 
 mod error;
+mod exit;
+mod layout;
+mod opened;
+mod sections;
+mod state;
+mod topology;
+mod verifier;
 
-pub use error::LoadError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use libbpf_rs::{Link, MapCore, MapType, Object};
+
+pub use error::{Cause, LoadError};
+pub use exit::{ExitKind, asks_for_restart};
+pub use opened::{VerifiedProgram, verify};
+pub use state::KernelState;
 
 use crate::job::{GlobalWrite, SchedulerExit};
+use exit::exit_of;
+use layout::Layout;
+use sections::Section;
+use state::KernelLog;
+
+/// How long the kernel may take to give the CPUs back to its own scheduler. It waits for every CPU and for RCU.
+pub const DETACH_DEADLINE: Duration = Duration::from_secs(20);
+/// How often the kernel is asked meanwhile.
+const POLL: Duration = Duration::from_millis(2);
 
 /// A scheduler in charge of the running kernel. Dropping it detaches it.
 #[derive(Debug)]
-pub struct Attached {}
+pub struct Attached {
+    // The link goes first: it needs the object.
+    link: Option<Link>,
+    sections: Vec<Section>,
+    object: Object,
+    layout: Layout,
+    log: KernelLog,
+    name: String,
+}
 
 impl Attached {
     /// Loads an object and puts it in charge. `name` is what messages call it. Writes without a time are applied before
-    /// the object is loaded; the others are left to [`Attached::write`].
+    /// the object is loaded; the others are left to [`Attached::write`]. Arrays with a `topology:` tag get the running
+    /// machine's topology.
     ///
     /// # Errors
     /// If the kernel, the user's rights or the object do not allow it; the kernel's own scheduler is in charge then.
@@ -24,8 +57,48 @@ impl Attached {
         object: &[u8],
         writes: &[GlobalWrite],
     ) -> Result<Attached, LoadError> {
-        let _ = (object, writes);
-        Err(LoadError::NoSchedExt { name: name.to_owned(), release: String::new() })
+        state::check(name)?;
+        let log = KernelLog::from_now_on();
+        let (mut object, layout) = opened::load(name, object, writes)?;
+        // SAFETY: the sections live in `Attached` beside the object, which keeps the memory; nobody else gets them.
+        let sections = unsafe { Section::all(&mut object) };
+        let mut attached =
+            Attached { link: None, sections, object, layout, log, name: name.to_owned() };
+        attached.take_charge()?;
+        Ok(attached)
+    }
+
+    fn take_charge(&mut self) -> Result<(), LoadError> {
+        let scheduler = self.layout.scheduler().unwrap_or_default().to_owned();
+        let (link, said) = verifier::listening(|| {
+            let mut maps = self.object.maps_mut();
+            let table = maps.find(|map| {
+                map.map_type() == MapType::StructOps && map.name().to_string_lossy() == *scheduler
+            });
+            table.map(|mut table| table.attach_struct_ops())
+        });
+        let failed = |error: String, log: Vec<String>| LoadError::Attach {
+            name: self.name.clone(),
+            error,
+            log,
+        };
+        match link {
+            Some(Ok(link)) => self.link = Some(link),
+            Some(Err(error)) => {
+                let mut log = verifier::messages(&said);
+                log.extend(self.log.lines());
+                return Err(failed(error.to_string(), log));
+            }
+            None => return Err(failed("its callback table is not there".to_owned(), Vec::new())),
+        }
+        // A scheduler that fails in `init` is attached without an error, and ended before the call returns.
+        if KernelState::read().is_some_and(|state| state.state == "enabled") {
+            return Ok(());
+        }
+        self.link = None;
+        let exit = self.await_exit();
+        let log = self.log.lines();
+        Err(LoadError::Ejected { name: self.name.clone(), exit, log })
     }
 
     /// Changes a variable of the scheduler while it is in charge.
@@ -33,16 +106,60 @@ impl Attached {
     /// # Errors
     /// If the object has no such bytes, or they were frozen when it was loaded (`.rodata`).
     pub fn write(&mut self, write: &GlobalWrite) -> Result<(), LoadError> {
-        Err(LoadError::Frozen { label: write.label.clone() })
+        if write.section.starts_with(".rodata") {
+            return Err(LoadError::Frozen { label: write.label.clone() });
+        }
+        let section = self.sections.iter_mut().find(|section| section.is(&write.section));
+        let done = usize::try_from(write.offset)
+            .ok()
+            .and_then(|offset| section?.write(offset, &write.bytes));
+        done.ok_or_else(|| opened::no_place(&self.name, write))
+    }
+
+    /// Bytes of a data section as they are now; `None` if the object has none there.
+    pub fn read(&self, section: &str, offset: u64, length: u64) -> Option<Vec<u8>> {
+        let found = self.sections.iter().find(|known| known.is(section))?;
+        found.read(usize::try_from(offset).ok()?, usize::try_from(length).ok()?)
     }
 
     /// How it ended, if it is not in charge any more.
     pub fn exited(&mut self) -> Option<SchedulerExit> {
-        None
+        if let Some(exit) = self.recorded_exit() {
+            return Some(exit);
+        }
+        let gone = KernelState::read().is_none_or(|state| state.is_disabled());
+        gone.then(|| self.await_exit())
     }
 
-    /// Takes it off, and waits until the kernel's own scheduler is in charge.
-    pub fn detach(self) -> SchedulerExit {
-        SchedulerExit { kind: None, code: None, reason: String::new(), message: String::new() }
+    /// The programs of the object, with how many instructions the verifier looked at for each.
+    pub fn programs(&self) -> Vec<VerifiedProgram> {
+        opened::verified(&self.object)
+    }
+
+    /// Takes it off, and waits until the kernel's own scheduler is in charge ([`DETACH_DEADLINE`]).
+    pub fn detach(mut self) -> SchedulerExit {
+        self.link = None;
+        self.await_exit()
+    }
+
+    /// Waits until the kernel's own scheduler is in charge, and says how it came to it.
+    fn await_exit(&mut self) -> SchedulerExit {
+        let start = Instant::now();
+        while start.elapsed() < DETACH_DEADLINE {
+            match KernelState::read() {
+                Some(state) if !state.is_disabled() => thread::sleep(POLL),
+                _ => break,
+            }
+        }
+        let late = start.elapsed() >= DETACH_DEADLINE;
+        let recorded = self.recorded_exit();
+        recorded.unwrap_or_else(|| exit::from_log(&self.log.lines(), late))
+    }
+
+    /// What the object's own `exit` callback wrote down.
+    fn recorded_exit(&self) -> Option<SchedulerExit> {
+        let place = self.layout.exit.as_ref()?;
+        let section = self.sections.iter().find(|section| section.is(&place.section))?;
+        exit_of(place, section)
     }
 }

@@ -1,0 +1,158 @@
+//! From the bytes of an object to programs in the kernel: opening, settings, topology, the verifier.
+
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::{AsRawLibbpf, MapType, Object, ObjectBuilder, OpenObject, libbpf_sys};
+
+use super::layout::Layout;
+use super::sections::is_section;
+use super::{LoadError, state, topology, verifier};
+use crate::job::GlobalWrite;
+
+/// What libbpf calls every object; with a data section's name behind it, 15 characters are the kernel's limit.
+const OBJECT_NAME: &str = "sched";
+/// Where the machine's topology is found.
+const DEVICES: &str = "/sys/devices/system";
+/// Bytes of an element of a topology array: u32.
+const ELEMENT: usize = 4;
+/// `BPF_F_LINK`: the callback table lives as long as its link. Without it the kernel keeps a scheduler whose program has died.
+const BPF_F_LINK: u32 = 1 << 13;
+
+/// A program that the verifier has passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedProgram {
+    /// Its name.
+    pub name: String,
+    /// Instructions that the verifier looked at, on all paths together (`bpf_prog_info.verified_insns`); `None` where the
+    /// kernel does not tell.
+    pub verified_insns: Option<u32>,
+}
+
+/// Loads an object without putting it in charge: does it pass this kernel's verifier, and at what price?
+///
+/// # Errors
+/// As [`Attached::attach`](super::Attached::attach), save that another scheduler may be in charge.
+pub fn verify(
+    name: &str,
+    object: &[u8],
+    writes: &[GlobalWrite],
+) -> Result<Vec<VerifiedProgram>, LoadError> {
+    match state::check(name) {
+        Ok(()) | Err(LoadError::Busy { .. }) => Ok(verified(&load(name, object, writes)?.0)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens, sets and loads.
+pub(super) fn load(
+    name: &str,
+    object: &[u8],
+    writes: &[GlobalWrite],
+) -> Result<(Object, Layout), LoadError> {
+    let (opened, said) = verifier::listening(|| {
+        let mut builder = ObjectBuilder::default();
+        builder.name(OBJECT_NAME)?.open_memory(object)
+    });
+    let mut opened = opened.map_err(|error| {
+        let mut messages = verifier::messages(&said);
+        messages.push(error.to_string());
+        LoadError::NoObject { name: name.to_owned(), messages }
+    })?;
+    let layout = layout_of(name, &opened)?;
+    layout.scheduler().map_err(|found| LoadError::NotOne { name: name.to_owned(), found })?;
+    for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
+        let flags = map.map_flags() | BPF_F_LINK;
+        let _ = map.set_map_flags(flags);
+    }
+    fill_topology(name, &mut opened, &layout)?;
+    for write in writes.iter().filter(|write| write.at_ns.is_none()) {
+        put(&mut opened, &write.section, write.offset, &write.bytes)
+            .ok_or_else(|| no_place(name, write))?;
+    }
+    let (loaded, said) = verifier::listening(|| opened.load());
+    match loaded {
+        Ok(object) => Ok((object, layout)),
+        Err(error) => {
+            let mut said = said;
+            said.push(error.to_string());
+            Err(verifier::explain(name, &said))
+        }
+    }
+}
+
+fn layout_of(name: &str, opened: &OpenObject) -> Result<Layout, LoadError> {
+    let pointer = opened.as_libbpf_object();
+    // SAFETY: the object is open for as long as `opened` is borrowed, and nobody changes it meanwhile.
+    let raw = unsafe { pointer.as_ref() };
+    match Btf::from_bpf_object(raw) {
+        Ok(Some(btf)) => Ok(Layout::of(&btf)),
+        _ => Err(LoadError::NoObject {
+            name: name.to_owned(),
+            messages: vec!["it has no type information (.BTF): compile it with -g".to_owned()],
+        }),
+    }
+}
+
+pub(super) fn no_place(name: &str, write: &GlobalWrite) -> LoadError {
+    LoadError::NoPlace {
+        name: name.to_owned(),
+        label: write.label.clone(),
+        problem: format!(
+            "{} bytes at {} of {} are not in the object: it was made for another build of it",
+            write.bytes.len(),
+            write.offset,
+            write.section
+        ),
+    }
+}
+
+/// Changes bytes of a section of an object that is not loaded yet.
+fn put(opened: &mut OpenObject, section: &str, offset: u64, bytes: &[u8]) -> Option<()> {
+    let mut maps = opened.maps_mut();
+    let mut map = maps.find(|map| is_section(&map.name().to_string_lossy(), section))?;
+    let content = map.initial_value_mut()?;
+    let from = usize::try_from(offset).ok()?;
+    content.get_mut(from..from.checked_add(bytes.len())?)?.copy_from_slice(bytes);
+    Some(())
+}
+
+fn fill_topology(name: &str, opened: &mut OpenObject, layout: &Layout) -> Result<(), LoadError> {
+    for (level, place) in &layout.topology {
+        let wrong = |problem: &str| LoadError::NoPlace {
+            name: name.to_owned(),
+            label: place.variable.clone(),
+            problem: problem.to_owned(),
+        };
+        let places =
+            topology::places(Path::new(DEVICES), level, place.size / ELEMENT).ok_or_else(|| {
+                wrong(
+                    "its tag names no level of the topology; known are core, llc, node and socket",
+                )
+            })?;
+        let bytes: Vec<u8> = places.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        put(opened, &place.section, place.offset as u64, &bytes)
+            .ok_or_else(|| wrong("the array has no place in the object"))?;
+    }
+    Ok(())
+}
+
+/// What the verifier did for each program.
+pub(super) fn verified(object: &Object) -> Vec<VerifiedProgram> {
+    object
+        .progs()
+        .map(|program| {
+            let fd = std::os::fd::AsFd::as_fd(&program).as_raw_fd();
+            let mut info = libbpf_sys::bpf_prog_info::default();
+            let mut size = size_of_val(&info) as u32;
+            // SAFETY: `info` is as large as `size` says, and the descriptor is open as long as the program is borrowed.
+            let known =
+                unsafe { libbpf_sys::bpf_prog_get_info_by_fd(fd, &raw mut info, &raw mut size) };
+            VerifiedProgram {
+                name: program.name().to_string_lossy().into_owned(),
+                verified_insns: (known == 0).then_some(info.verified_insns),
+            }
+        })
+        .collect()
+}

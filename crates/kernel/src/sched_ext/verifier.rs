@@ -1,0 +1,200 @@
+//! What libbpf and the kernel's verifier say when they refuse an object, in words.
+
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::{PrintLevel, set_print};
+
+use super::error::{Cause, LoadError};
+
+/// Lines of the verifier's log that an error shows: the instruction that it stops at, the registers, the reason.
+const LOG_LINES_SHOWN: usize = 24;
+/// What libbpf said that an error shows.
+const MESSAGES_SHOWN: usize = 12;
+
+/// What libbpf said. It takes a plain function for its messages, so they go through here.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn keep(_: PrintLevel, message: String) {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+}
+
+/// Does something with libbpf, and returns its warnings beside the result.
+pub(super) fn listening<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let before = set_print(Some((PrintLevel::Warn, keep)));
+    let result = work();
+    set_print(before);
+    let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+    (result, said)
+}
+
+/// What to say when libbpf could not load an object.
+pub(super) fn explain(name: &str, said: &[String]) -> LoadError {
+    if let Some((program, log)) = verifier_log(said) {
+        let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+        let text = lines.join("\n");
+        let shown = lines.len().saturating_sub(LOG_LINES_SHOWN);
+        return LoadError::Refused {
+            name: name.to_owned(),
+            program,
+            log: lines[shown..].iter().map(|line| (*line).to_owned()).collect(),
+            causes: causes(&text),
+        };
+    }
+    let messages = messages(said);
+    let text = messages.join("\n");
+    LoadError::Load { name: name.to_owned(), messages, causes: causes(&text) }
+}
+
+/// libbpf's messages for a person, the last ones.
+pub(super) fn messages(said: &[String]) -> Vec<String> {
+    let lines = said.iter().flat_map(|text| text.lines());
+    let lines: Vec<String> = lines
+        .map(|line| line.trim_start_matches("libbpf: ").to_owned())
+        .filter(|l| !l.is_empty())
+        .collect();
+    let first = lines.len().saturating_sub(MESSAGES_SHOWN);
+    lines[first..].to_vec()
+}
+
+/// The refused program and the verifier's log, which libbpf prints between two lines of its own.
+fn verifier_log(said: &[String]) -> Option<(String, String)> {
+    const BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
+    const END: &str = "-- END PROG LOAD LOG --";
+    let all = said.concat();
+    let (before, rest) = all.rsplit_once(BEGIN)?;
+    let log = rest.split_once(END).map_or(rest, |(log, _)| log);
+    let program = before.rsplit_once("prog '")?.1.split_once('\'')?.0;
+    Some((program.to_owned(), log.to_owned()))
+}
+
+/// What refusals usually mean: a piece of the log, its meaning, the remedy.
+const CAUSES: [(&str, Cause); 12] = [
+    (
+        "BPF program is too large. Processed",
+        Cause {
+            meaning: "it is too long to check: more than a million instructions on all paths together",
+            remedy: "make functions that take numbers `SEPARATE`, and loops `for_range`: the verifier looks at them once",
+        },
+    ),
+    (
+        "calling kernel function",
+        Cause {
+            meaning: "it calls a kernel function that this callback may not call",
+            remedy: "the kernel permits each kfunc in certain callbacks only (scx_bpf_dsq_move_to_local in dispatch, \
+                     scx_bpf_create_dsq in a sleepable init)",
+        },
+    ),
+    (
+        "invalid mem access 'map_value_or_null'",
+        Cause {
+            meaning: "a map's value is used without a look whether it is there",
+            remedy: "check the result of the look-up for NULL",
+        },
+    ),
+    (
+        "invalid mem access 'scalar'",
+        Cause {
+            meaning: "a number is used as a pointer: the verifier has lost track of where it came from",
+            remedy: "keep pointers in registers or maps, and read foreign memory by BPF_CORE_READ or bpf_probe_read_kernel",
+        },
+    ),
+    (
+        "makes map_value pointer be out of bounds",
+        Cause {
+            meaning: "an index may lie outside of its array",
+            remedy: "mask the index at the place of its use: BOUNDED(index, size)",
+        },
+    ),
+    (
+        "invalid access to map value",
+        Cause {
+            meaning: "an index may lie outside of its array",
+            remedy: "mask the index at the place of its use: BOUNDED(index, size)",
+        },
+    ),
+    (
+        "unbounded memory access",
+        Cause {
+            meaning: "an index has no bound that the verifier knows",
+            remedy: "mask the index at the place of its use: BOUNDED(index, size)",
+        },
+    ),
+    (
+        "infinite loop detected",
+        Cause {
+            meaning: "a loop makes no progress that the verifier can see",
+            remedy: "write it with for_range and a named limit",
+        },
+    ),
+    (
+        "back-edge from insn",
+        Cause {
+            meaning: "it loops, and the verifier does not see the end",
+            remedy: "write the loop with for_range and a named limit",
+        },
+    ),
+    (
+        "combined stack size of",
+        Cause {
+            meaning: "it needs more than 512 bytes of stack",
+            remedy: "keep collected state in globals",
+        },
+    ),
+    (
+        "unknown func",
+        Cause {
+            meaning: "this kernel has no helper of that number for a scheduler",
+            remedy: "`fairground sched show OBJECT` lists what it calls",
+        },
+    ),
+    (
+        "extern (func ksym)",
+        Cause {
+            meaning: "it calls a kernel function that this kernel does not have, or has with other arguments",
+            remedy: "kfuncs of sched_ext changed their names between releases: declare them `__weak` and test with bpf_ksym_exists",
+        },
+    ),
+];
+
+fn causes(text: &str) -> Vec<Cause> {
+    // The reason stands at the log's end; the whole log names kfuncs and helpers that are all right.
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines[lines.len().saturating_sub(4)..].join("\n");
+    CAUSES
+        .iter()
+        .find(|(sign, _)| end.contains(sign))
+        .map(|(_, cause)| *cause)
+        .into_iter()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_program_reason_and_remedy() {
+        let said = [
+            "libbpf: prog 'cfs_tick': BPF program load failed: -EACCES\n".to_owned(),
+            "libbpf: prog 'cfs_tick': -- BEGIN PROG LOAD LOG --\n0: R1=ctx()\n12: (79) r1 = *(u64 *)(r0 +0)\n\
+             R0 invalid mem access 'map_value_or_null'\nprocessed 12 insns\n-- END PROG LOAD LOG --\n"
+                .to_owned(),
+            "libbpf: failed to load object 'cfs'\n".to_owned(),
+        ];
+        let text = explain("cfs", &said).to_string();
+        assert!(text.contains("the program `cfs_tick`"), "{text}");
+        assert!(text.contains("invalid mem access"), "{text}");
+        assert!(text.contains("check the result of the look-up for NULL"), "{text}");
+        assert!(!text.contains("BEGIN PROG"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_kernel_function_is_named() {
+        let said =
+            ["libbpf: extern (func ksym) 'scx_bpf_new': not found in kernel or module BTFs\n"
+                .to_owned()];
+        let text = explain("mine", &said).to_string();
+        assert!(text.contains("scx_bpf_new") && text.contains("__weak"), "{text}");
+    }
+}
