@@ -2,7 +2,7 @@
 
 use fairground_analysis::Analysis;
 use fairground_kernel::job;
-use fairground_machine::{Counters, Exit, ExitKind, Path, PathCost, Setting};
+use fairground_machine::{Counters, Exit, ExitKind, MachineConfig, Path, PathCost, Setting};
 use fairground_trace::Trace;
 
 use crate::input::Sizes;
@@ -33,10 +33,14 @@ pub(crate) struct Outcome {
 pub(crate) enum Told {
     /// The simulated machine.
     Simulated {
+        /// The machine.
+        machine: Box<MachineConfig>,
+        /// The length of the run, simulated ns.
+        duration_ns: u64,
         /// How the scheduler's time in charge ended.
         exit: Exit,
         /// What the machine counted.
-        counters: Counters,
+        counters: Box<Counters>,
         /// What the scheduler printed.
         log: Vec<String>,
     },

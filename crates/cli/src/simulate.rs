@@ -69,7 +69,13 @@ impl Plan<'_> {
             settings_of_set: self.scheduler.object.settings.len(),
             trace,
             analysis,
-            told: Told::Simulated { exit, counters, log },
+            told: Told::Simulated {
+                machine: Box::new(self.machine),
+                duration_ns: self.duration_ns,
+                exit,
+                counters: Box::new(counters),
+                log,
+            },
         })
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct GroundArgs {
     pub(crate) kernel: Option<PathBuf>,
 
     /// Memory of the virtual machine, MiB
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT)]
     pub(crate) memory: u32,
 
     /// A boot parameter for the virtual machine's kernel; may be given several times
@@ -28,9 +28,28 @@ pub(crate) struct GroundArgs {
     pub(crate) append: Vec<String>,
 
     /// Memory for recorded events on a real kernel, KiB for each CPU
-    #[arg(long, value_name = "KIB", default_value_t = 16384)]
+    #[arg(long, value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT)]
     pub(crate) buffer: u32,
 }
+
+impl GroundArgs {
+    /// What an experiment says of a ground; the rest as the flags have it by default.
+    pub(crate) fn deterministic(on: &str, append: &[String]) -> GroundArgs {
+        GroundArgs {
+            on: vec![on.to_owned()],
+            vm_mode: VmModeArg::Deterministic,
+            kernel: None,
+            memory: MEMORY_MIB_DEFAULT,
+            append: append.to_vec(),
+            buffer: BUFFER_KIB_DEFAULT,
+        }
+    }
+}
+
+/// Memory of a virtual machine when nobody says otherwise, MiB.
+const MEMORY_MIB_DEFAULT: u32 = 1024;
+/// Memory for events when nobody says otherwise, KiB a CPU.
+const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
 
 /// How the time of a virtual machine goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

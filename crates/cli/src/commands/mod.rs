@@ -3,6 +3,7 @@
 mod analyze;
 mod columns;
 mod compare;
+mod experiment_runs;
 mod policy_cost;
 mod replay;
 mod reproduce;

@@ -4,24 +4,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
-use fairground_analysis::Options;
 use fairground_analysis::metric::{self, Unit, Value};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
-use fairground_machine::{Path, TraceOptions};
+use fairground_machine::Path;
 use fairground_report::{Cell, Column, Document, Table};
 
-use super::run::duration_ns;
-use crate::args::{Cli, EngineArg, MachineArgs, NullLoadsArg, ReproduceArgs, TimersArg};
+use super::experiment_runs;
+use crate::args::{Cli, ReproduceArgs};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top};
 use crate::failure::{Failure, did_you_mean};
-use crate::input::{
-    Scheduler, at_settings, find_workload, machine_config, one_variant, topology_value,
-};
 use crate::outcome::Outcome;
 use crate::present;
-use crate::progress::Progress;
-use crate::simulate::Plan;
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.
 include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
@@ -37,21 +31,22 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let mut reports = Vec::new();
     let mut made = Document::default();
     let mut code = 0;
-    for run in &runs {
-        let outcome = run_one(cli, run, args.engine, &mut made)?;
-        let user_time = match run.user_time {
-            UserTimeEntry::Exact => UserTime::Exact,
-            UserTimeEntry::Ticks => UserTime::Ticks { tick_ns: 1_000_000_000 / u64::from(run.hz) },
-        };
-        let slices = SliceReports::of(&outcome.trace, user_time);
-        figures.insert(run.name.clone(), figures_of(&outcome, &slices));
-        if !experiment.counts_prints() {
-            present::printed_notes(&mut made, &outcome);
+    let shows_prints = !experiment.counts_prints();
+    let finished = experiment_runs::run_all(cli.quiet, &runs, args.engine, |run, outcome| {
+        Finished::of(run, outcome, shows_prints)
+    });
+    for (run, finished) in runs.iter().zip(finished) {
+        match finished {
+            Ok(finished) => {
+                figures.insert(run.name.clone(), finished.figures);
+                reports.extend(finished.reports);
+                code = code.max(finished.code);
+                merge(&mut made, finished.made);
+            }
+            Err(failure) if run.on == "sim" => return Err(failure),
+            // A machine without virtual machines still gets what it can measure; the rest is not measured, and says why.
+            Err(failure) => made.notes.push(format!("{}: not measured: {failure}", run.name)),
         }
-        if run.reports {
-            reports.extend(present::reports_table(&run.name, &slices));
-        }
-        code = code.max(outcome.exit_code());
     }
     let (mut document, holds) = present::experiment_document(&experiment, &figures);
     let claims =
@@ -63,63 +58,39 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }
 
-fn run_one(
-    cli: &Cli,
-    run: &Run,
-    engine: EngineArg,
-    made: &mut Document,
-) -> Result<Outcome, Failure> {
-    let at_run = |e: Failure| Failure::new(format_args!("run `{}`: {e}", run.name));
-    let workload = find_workload(&run.workload).map_err(at_run)?;
-    let scheduler = Scheduler::load(&run.sched, engine).map_err(at_run)?;
-    let machine_args = MachineArgs {
-        cpus: run.cpus,
-        topology: None,
-        hz: Some(run.hz),
-        timers: run.timers,
-        seed: run.seed,
-        check: false,
-        idle_bound: None,
-        costs: run.costs.clone(),
-        cost: run.cost.clone(),
-        duration: run.duration.clone(),
-    };
-    let mut machine = machine_config(
-        &machine_args,
-        NullLoadsArg::Error,
-        TraceOptions { callbacks: false, ticks: true },
-    )
-    .map_err(at_run)?;
-    if let Some(topology) = &run.topology {
-        machine.topology = topology_value("topology", topology).map_err(at_run)?;
+/// What is kept of a run: its events are not.
+struct Finished {
+    figures: Figures,
+    reports: Option<Table>,
+    made: Document,
+    code: u8,
+}
+
+impl Finished {
+    fn of(run: &Run, outcome: &Outcome, shows_prints: bool) -> Finished {
+        let user_time = match run.user_time {
+            UserTimeEntry::Exact => UserTime::Exact,
+            UserTimeEntry::Ticks => UserTime::Ticks { tick_ns: 1_000_000_000 / u64::from(run.hz) },
+        };
+        let slices = SliceReports::of(&outcome.trace, user_time);
+        let mut made = Document::default();
+        experiment_runs::describe(&mut made, run, outcome);
+        if shows_prints {
+            present::printed_notes(&mut made, outcome);
+        }
+        let reports = if run.reports { present::reports_table(&run.name, &slices) } else { None };
+        Finished { figures: figures_of(outcome, &slices), reports, made, code: outcome.exit_code() }
     }
-    let mut settings = one_variant(&run.set).map_err(at_run)?.settings;
-    settings.extend(at_settings(&run.at).map_err(at_run)?);
-    let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns).map_err(at_run)?;
-    if made.sections.is_empty() {
-        present::describe_machine(made, &machine, duration_ns);
+}
+
+/// Adds what a run says of how it was made; what an earlier one said already is not said again.
+fn merge(made: &mut Document, of_run: Document) {
+    for section in of_run.sections {
+        if made.sections.iter().all(|known| known.name != section.name) {
+            made.sections.push(section);
+        }
     }
-    let plan = Plan {
-        label: run.name.clone(),
-        scheduler: &scheduler,
-        settings,
-        workload: &workload,
-        machine,
-        duration_ns,
-        options: Options::simulated(),
-        rename: |name| name,
-    };
-    let progress = Progress::new(cli.quiet, plan.steps());
-    let outcome = plan.run(&progress)?;
-    let section = format!("run {}", outcome.label);
-    present::describe_run(made, &outcome);
-    made.set(&section, "workload", Cell::text(&run.workload));
-    made.set(&section, "hz", Cell::count(run.hz.into()));
-    if run.timers == TimersArg::Jiffies {
-        made.set(&section, "timers", Cell::text("jiffies"));
-    }
-    made.set(&section, "costs", Cell::text(&run.costs));
-    Ok(outcome)
+    made.notes.extend(of_run.notes);
 }
 
 /// Every figure of a run by its key (docs/experiments.md).

@@ -48,6 +48,9 @@ pub(crate) struct Figures {
     pub(crate) counts_prints: bool,
 }
 
+/// The metric that every group of tasks has.
+const GROUP_MARK: &str = ".cpu_share";
+
 /// Nothing was printed with that text.
 const NEVER: &Sample = &Sample { low: 0.0, mean: 0.0, high: 0.0, count: 1 };
 
@@ -63,6 +66,11 @@ impl Figures {
     pub(crate) fn count(&mut self, metric: &str) {
         let before = self.samples.get(metric).map_or(0.0, |s| s.mean);
         self.insert(metric, &[before + 1.0]);
+    }
+
+    /// The groups of tasks that have figures, by name.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &str> {
+        self.samples.keys().filter_map(|key| key.strip_suffix(GROUP_MARK))
     }
 
     /// A metric, or `None`: not measured.

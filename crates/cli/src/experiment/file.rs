@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
 use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::{TopLine, TopTable};
 use crate::args::TimersArg;
@@ -44,6 +45,18 @@ pub(crate) struct Experiment {
     /// Tables with a row for each point.
     #[serde(default, rename = "matrix")]
     pub(crate) matrices: Vec<Matrix>,
+    /// Real kernels and simulations, held against each other.
+    #[serde(default, rename = "agreement")]
+    pub(crate) agreements: Vec<Agreement>,
+    /// How far they may lie apart.
+    #[serde(default, rename = "tolerance")]
+    tolerances: Vec<Tolerance>,
+    /// Proofs that the metrics move.
+    #[serde(default, rename = "power")]
+    powers: Vec<Power>,
+    /// Known causes of differences.
+    #[serde(default, rename = "gap")]
+    pub(crate) gaps: Vec<Gap>,
     /// Figures from elsewhere: published, or of a real kernel.
     #[serde(default, rename = "given")]
     pub(crate) given: Vec<Given>,
@@ -61,6 +74,8 @@ pub(crate) struct Experiment {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
+    on: Option<String>,
+    append: Option<Vec<String>>,
     workload: Option<String>,
     sched: Option<String>,
     cpus: Option<u32>,
@@ -116,6 +131,10 @@ pub(crate) struct Run {
     pub(crate) reports: bool,
     /// How user time is counted.
     pub(crate) user_time: UserTimeEntry,
+    /// The ground, as the command line takes it.
+    pub(crate) on: String,
+    /// Boot parameters of a virtual machine's kernel.
+    pub(crate) append: Vec<String>,
     /// The workload, as the command line takes it.
     pub(crate) workload: String,
     /// The scheduler, as the command line takes it.
@@ -274,6 +293,11 @@ impl Experiment {
         published.chain(given.filter(|(_, source)| !source.is_empty()))
     }
 
+    /// What decides whether a simulation agrees with a real kernel.
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules { tolerances: &self.tolerances, powers: &self.powers, gaps: &self.gaps }
+    }
+
     /// Whether a table counts what the schedulers print, so that the lines themselves need not be shown.
     pub(crate) fn counts_prints(&self) -> bool {
         self.tables.iter().flat_map(|t| &t.rows).any(|row| row.metric.starts_with("printed"))
@@ -316,6 +340,8 @@ impl Experiment {
             name: entry.name.clone(),
             reports: entry.reports,
             user_time: entry.user_time,
+            on: own.on.or(base.on.clone()).unwrap_or_else(|| "sim".to_owned()),
+            append: own.append.or(base.append.clone()).unwrap_or_default(),
             workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
             sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
             cpus,
@@ -364,7 +390,8 @@ impl Experiment {
         let tops = self.tops.iter().flat_map(|t| t.columns.iter());
         let columns = self.tables.iter().flat_map(|t| t.columns.iter()).chain(tops);
         let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
-        for name in columns.chain(claims) {
+        let ends = self.powers.iter().flat_map(|p| [&p.low, &p.high]);
+        for name in columns.chain(claims).chain(ends) {
             if !known(name) {
                 let names = self.runs.iter().map(|r| r.name.as_str());
                 let names = names.chain(self.given.iter().map(|g| g.name.as_str()));
@@ -372,7 +399,30 @@ impl Experiment {
                     .help(near_or_all(name, names)));
             }
         }
+        self.check_agreements(file)?;
         self.runs().map(drop)
+    }
+
+    /// Both sides of an agreement are sweeps, and a metric that moves has a tolerance.
+    fn check_agreements(&self, file: &str) -> Result<(), Failure> {
+        let sweeps = || self.sweeps.iter().map(|s| s.name.as_str());
+        let sides = self.agreements.iter().flat_map(|a| [&a.real, &a.simulated].into_iter().chain(&a.control));
+        if let Some(name) = sides.into_iter().find(|name| !sweeps().any(|s| s == name.as_str())) {
+            return Err(Failure::new(format_args!("{file}: no sweep `{name}`"))
+                .help(near_or_all(name, sweeps())));
+        }
+        let points = || self.points.iter().map(|p| p.name.as_str());
+        let left_out = self.agreements.iter().flat_map(|a| a.without.keys());
+        if let Some(name) = left_out.into_iter().find(|name| !points().any(|p| p == name.as_str())) {
+            return Err(Failure::new(format_args!("{file}: no point `{name}`"))
+                .help(near_or_all(name, points())));
+        }
+        let metrics = || self.tolerances.iter().map(|t| t.metric.as_str());
+        if let Some(power) = self.powers.iter().find(|p| !metrics().any(|m| m == p.metric)) {
+            return Err(Failure::new(format_args!("{file}: no tolerance for `{}`", power.metric))
+                .help(near_or_all(&power.metric, metrics())));
+        }
+        Ok(())
     }
 }
 

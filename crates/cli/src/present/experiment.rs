@@ -27,10 +27,11 @@ pub(crate) fn experiment_document(
     for matrix in &experiment.matrices {
         document.tables.push(matrix_table(matrix, &experiment.points, figures));
     }
+    let agrees = super::agreement::add_agreements(&mut document, experiment, figures);
     let (claims, holds) = claims_table(experiment, figures);
     document.tables.extend(claims);
     document.notes.extend(experiment.about.trim().split("\n\n").map(|p| p.replace('\n', " ")));
-    (document, holds)
+    (document, holds && agrees)
 }
 
 fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Figures>) -> Table {

@@ -1,5 +1,6 @@
 //! From analyses to tables. Nothing is computed here that an analysis does not know.
 
+mod agreement;
 mod comparison;
 mod experiment;
 mod kernel;

@@ -1,0 +1,167 @@
+//! The runs of an experiment, each on its ground, as many side by side as there are CPUs.
+
+use std::sync::Mutex;
+use std::thread;
+
+use fairground_analysis::Options;
+use fairground_machine::TraceOptions;
+use fairground_report::{Cell, Document};
+use fairground_workload::Workload;
+
+use super::run::duration_ns;
+use crate::args::{EngineArg, GroundArgs, MachineArgs, NullLoadsArg, TimersArg};
+use crate::experiment::Run;
+use crate::failure::Failure;
+use crate::input::{
+    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, at_settings, find_workload,
+    machine_config, one_variant, split_knobs, topology_value,
+};
+use crate::outcome::{Outcome, Told};
+use crate::present;
+use crate::progress::Progress;
+use crate::real::RealPlan;
+use crate::simulate::{CHUNK_NS, Plan};
+
+/// Runs everything and keeps of each run what `keep` makes of it, in the order of the runs. The order in which they are run is
+/// chance and shows nowhere.
+pub(super) fn run_all<T: Send>(
+    quiet: bool,
+    runs: &[Run],
+    engine: EngineArg,
+    keep: impl Fn(&Run, &Outcome) -> T + Sync,
+) -> Vec<Result<T, Failure>> {
+    let mut steps = 0;
+    for run in runs {
+        let workload = find_workload(&run.workload).map_or(0, |w| w.duration_ns);
+        let length = duration_ns(run.duration.as_deref(), workload).unwrap_or(0);
+        steps += length.div_ceil(CHUNK_NS);
+    }
+    let progress = Progress::new(quiet, steps);
+    let next = Mutex::new(0..runs.len());
+    let results: Vec<Mutex<Option<Result<T, Failure>>>> =
+        runs.iter().map(|_| Mutex::new(None)).collect();
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(runs.len());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let taken = next.lock().ok().and_then(|mut next| next.next());
+                    let Some(index) = taken else { return };
+                    let run = &runs[index];
+                    let result = run_one(run, engine, &progress)
+                        .map(|outcome| keep(run, &outcome))
+                        .map_err(|e| Failure::new(format_args!("run `{}`: {e}", run.name)));
+                    if let Ok(mut slot) = results[index].lock() {
+                        *slot = Some(result);
+                    }
+                }
+            });
+        }
+    });
+    let missing = || Err(Failure::new("a run was lost: its thread ended early"));
+    results
+        .into_iter()
+        .map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(missing))
+        .collect()
+}
+
+fn run_one(run: &Run, engine: EngineArg, progress: &Progress) -> Result<Outcome, Failure> {
+    let workload = find_workload(&run.workload)?;
+    match Ground::parse(&run.on)? {
+        Ground::Sim => simulated(run, &workload, engine, progress),
+        ground => real(run, &workload, &ground, progress),
+    }
+}
+
+fn simulated(
+    run: &Run,
+    workload: &Workload,
+    engine: EngineArg,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let scheduler = Scheduler::load(&run.sched, engine)?;
+    let machine_args = MachineArgs {
+        cpus: run.cpus,
+        topology: None,
+        hz: Some(run.hz),
+        timers: run.timers,
+        seed: run.seed,
+        check: false,
+        idle_bound: None,
+        costs: run.costs.clone(),
+        cost: run.cost.clone(),
+        duration: run.duration.clone(),
+    };
+    let trace = TraceOptions { callbacks: false, ticks: true };
+    let mut machine = machine_config(&machine_args, NullLoadsArg::Error, trace)?;
+    if let Some(topology) = &run.topology {
+        machine.topology = topology_value("topology", topology)?;
+    }
+    let mut settings = one_variant(&run.set)?.settings;
+    settings.extend(at_settings(&run.at)?);
+    let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns)?;
+    let plan = Plan {
+        label: run.name.clone(),
+        scheduler: &scheduler,
+        settings,
+        workload,
+        machine,
+        duration_ns,
+        options: Options::simulated(),
+        rename: |name| name,
+    };
+    plan.run(progress)
+}
+
+fn real(
+    run: &Run,
+    workload: &Workload,
+    ground: &Ground,
+    progress: &Progress,
+) -> Result<Outcome, Failure> {
+    let object = match run.sched.as_str() {
+        OWN_SCHEDULER => None,
+        spec => Some(SchedulerObject::find(spec)?),
+    };
+    let mut settings = one_variant(&run.set)?.settings;
+    settings.extend(at_settings(&run.at)?);
+    let (settings, knobs) = split_knobs(settings);
+    let args = GroundArgs::deterministic(&run.on, &run.append);
+    let plan = RealPlan {
+        label: run.name.clone(),
+        ground,
+        args: &args,
+        cpus: run.cpus.unwrap_or(CPUS_DEFAULT),
+        object: object.as_ref(),
+        settings,
+        knobs,
+        workload,
+        seed: run.seed,
+        duration_ns: duration_ns(run.duration.as_deref(), workload.duration_ns)?,
+        options: Options::default(),
+    };
+    let outcome = plan.run(progress)?;
+    match outcome.not_recorded() {
+        Some(why) => Err(Failure::new(format_args!("there is no recording: {why}"))),
+        None => Ok(outcome),
+    }
+}
+
+/// How a run was made.
+pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
+    if let Told::Simulated { machine, duration_ns, .. } = &outcome.told {
+        present::describe_machine(made, machine, *duration_ns);
+    }
+    present::describe_run(made, outcome);
+    let section = format!("run {}", outcome.label);
+    made.set(&section, "workload", Cell::text(&run.workload));
+    if run.on != "sim" {
+        made.set(&section, "ground", Cell::text(&run.on));
+        return;
+    }
+    made.set(&section, "hz", Cell::count(run.hz.into()));
+    if run.timers == TimersArg::Jiffies {
+        made.set(&section, "timers", Cell::text("jiffies"));
+    }
+    made.set(&section, "costs", Cell::text(&run.costs));
+}
