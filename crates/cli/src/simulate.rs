@@ -35,11 +35,6 @@ pub(crate) struct Plan<'a> {
 pub(crate) const CHUNK_NS: u64 = 50_000_000;
 
 impl Plan<'_> {
-    /// Steps of progress that the run takes.
-    pub(crate) fn steps(&self) -> u64 {
-        self.duration_ns.div_ceil(CHUNK_NS)
-    }
-
     /// Runs to the end, or until the scheduler is ejected.
     pub(crate) fn run(self, progress: &Progress) -> Result<Outcome, Failure> {
         progress.name(&self.label);

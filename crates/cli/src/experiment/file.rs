@@ -406,14 +406,18 @@ impl Experiment {
     /// Both sides of an agreement are sweeps, and a metric that moves has a tolerance.
     fn check_agreements(&self, file: &str) -> Result<(), Failure> {
         let sweeps = || self.sweeps.iter().map(|s| s.name.as_str());
-        let sides = self.agreements.iter().flat_map(|a| [&a.real, &a.simulated].into_iter().chain(&a.control));
+        let sides = self
+            .agreements
+            .iter()
+            .flat_map(|a| [&a.real, &a.simulated].into_iter().chain(&a.control));
         if let Some(name) = sides.into_iter().find(|name| !sweeps().any(|s| s == name.as_str())) {
             return Err(Failure::new(format_args!("{file}: no sweep `{name}`"))
                 .help(near_or_all(name, sweeps())));
         }
         let points = || self.points.iter().map(|p| p.name.as_str());
         let left_out = self.agreements.iter().flat_map(|a| a.without.keys());
-        if let Some(name) = left_out.into_iter().find(|name| !points().any(|p| p == name.as_str())) {
+        if let Some(name) = left_out.into_iter().find(|name| !points().any(|p| p == name.as_str()))
+        {
             return Err(Failure::new(format_args!("{file}: no point `{name}`"))
                 .help(near_or_all(name, points())));
         }

@@ -7,9 +7,7 @@ mod sweep;
 pub(crate) mod top;
 mod verdict;
 
-pub(crate) use agreement::{
-    AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Rules, Tally,
-};
+pub(crate) use agreement::{AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Rules, Tally};
 pub(crate) use figures::{Figures, Sample};
 pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
 pub(crate) use sweep::{Matrix, Point, at_point};
