@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::Global;
 use crate::env::{FuncRef, Host};
 use crate::exec;
+use crate::graph::Graph;
 use crate::helpers::Timers;
 use crate::image::Image;
 use crate::jit;
@@ -113,6 +114,7 @@ pub(crate) struct Core<H> {
     /// `bpf_spin_lock`s held.
     pub(crate) locks: u32,
     pub(crate) timers: Timers,
+    pub(crate) graph: Graph,
 }
 
 /// A running copy of an [`Image`]. Instances share nothing but code.
@@ -163,6 +165,7 @@ impl<H: Host> Instance<H> {
             pending: None,
             locks: 0,
             timers: Timers::default(),
+            graph: Graph::default(),
         };
         let mut core = Box::new(core);
         // SAFETY: the control block is committed, page-aligned, zero (valid for every field), and larger than `Vm`.
@@ -233,6 +236,7 @@ impl<H: Host> Instance<H> {
         self.insns += (fuel - unsafe { (*self.vm).fuel }) as u64;
         if result.is_err() {
             self.core.locks = 0;
+            self.core.graph.held.clear();
         }
         result
     }

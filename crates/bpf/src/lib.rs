@@ -20,6 +20,7 @@ mod env;
 mod error;
 mod exec;
 mod globals;
+mod graph;
 mod helpers;
 mod image;
 mod instance;

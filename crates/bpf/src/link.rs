@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::btf::Kind;
 use crate::core_reloc::{self, Patched, essential_name};
 use crate::error::{Fault, LoadCause};
 use crate::object::{CodeFunction, Extern, ExternKind, Target};
@@ -23,6 +24,11 @@ pub struct Symbols<'a> {
 const KFUNC_ADDRESS: u64 = 0xffff_ffff_8100_0000;
 /// Bytes between the addresses of two kernel functions.
 const KFUNC_STRIDE_BYTES: u64 = 16;
+
+/// Kernel functions that allocate a structure of the object's own.
+const ALLOCATORS: [&str; 2] = ["bpf_obj_new_impl", "bpf_obj_new"];
+/// Bytes of one allocated object: what the kernel's BPF allocator gives at most.
+const MAX_OBJECT_BYTES: u64 = 4096;
 
 /// Links an object: resolves CO-RE relocations against `types` and external symbols against `symbols`.
 ///
@@ -57,7 +63,23 @@ impl<'a> Linker<'a> {
         for function in &self.object.code {
             functions.push(self.function(function)?);
         }
-        Ok(Linked { functions, maps, kfuncs: std::mem::take(&mut self.kfuncs) })
+        let kfuncs = std::mem::take(&mut self.kfuncs);
+        let allocates = kfuncs.iter().any(|name| ALLOCATORS.contains(&name.as_str()));
+        let objects = if allocates { self.structures() } else { BTreeMap::new() };
+        Ok(Linked { functions, maps, kfuncs, objects })
+    }
+
+    /// Bytes of every structure of the object that has a size and can be allocated.
+    fn structures(&self) -> BTreeMap<u32, u32> {
+        let btf = &self.object.btf;
+        let structures = btf.iter().filter(|(_, ty)| {
+            matches!(ty.kind, Kind::Composite { union: false, .. }) && !ty.name.is_empty()
+        });
+        let sized = structures.filter_map(|(id, _)| {
+            let bytes = btf.size_of(id).filter(|bytes| *bytes <= MAX_OBJECT_BYTES)?;
+            Some((id, bytes as u32))
+        });
+        sized.collect()
     }
 
     fn maps(&self) -> Result<Vec<MapDef>, Fault> {

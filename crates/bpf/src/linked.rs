@@ -116,4 +116,7 @@ pub struct Linked {
     pub maps: Vec<MapDef>,
     /// Names of the host functions that the object calls, in the order of [`Callee::Kfunc`].
     pub kfuncs: Vec<String>,
+    /// Bytes of the structures that the object may allocate (`bpf_obj_new`), by their number in its type information; empty
+    /// where it allocates none.
+    pub objects: BTreeMap<u32, u32>,
 }

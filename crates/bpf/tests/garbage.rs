@@ -125,7 +125,8 @@ type Seen = Result<(Result<u64, String>, Option<u64>, Vec<u8>, Recorder), String
 
 fn observe(functions: &[Function], engine: Engine, null_loads: NullLoads) -> Seen {
     let kfuncs = KFUNCS.map(str::to_owned).to_vec();
-    let linked = Linked { functions: functions.to_vec(), maps: maps(), kfuncs };
+    let linked =
+        Linked { functions: functions.to_vec(), maps: maps(), kfuncs, ..Linked::default() };
     let image = Image::from_linked("garbage", linked, &env(), engine).map_err(|e| e.to_string())?;
     let config =
         InstanceConfig { cpus: 2, fuel_per_call: 20_000, null_loads, ..Default::default() };

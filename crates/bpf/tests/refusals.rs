@@ -6,7 +6,12 @@ use fairground_bpf::{Callee, Engine, Fixup, Function, Image, Linked, MapDef, Map
 use support::{Code, Recorder, code, env, exit, insn, map, mov};
 
 fn refusal(function: Function, maps: Vec<MapDef>) -> String {
-    let linked = Linked { functions: vec![function], maps, kfuncs: vec!["record".into()] };
+    let linked = Linked {
+        functions: vec![function],
+        maps,
+        kfuncs: vec!["record".into()],
+        ..Linked::default()
+    };
     let image = Image::<Recorder>::from_linked("bad.bpf.o", linked, &env(), Engine::Jit);
     image.expect_err("a refusal").to_string()
 }

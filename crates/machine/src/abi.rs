@@ -23,6 +23,8 @@ pub const EXIT_MSG_LEN: usize = 1024;
 pub const EXIT_DUMP_DFL_LEN: u32 = 32_768;
 /// `SCX_CPUPERF_ONE`: the performance of the fastest CPU.
 pub const CPUPERF_ONE: u32 = 1024;
+/// `default_bw_period_us`: the period of a cgroup's bandwidth, which nothing limits here, µs.
+pub const CGROUP_PERIOD_US: u64 = 100_000;
 /// `SCX_OPS_NAME_LEN`.
 pub const OPS_NAME_LEN: u32 = 128;
 /// CPUs that the layout of a `struct cpumask` has room for.
@@ -120,6 +122,8 @@ pub mod ops_flag {
     pub const ENQ_EXITING: u64 = 4;
     /// Only tasks of policy SCHED_EXT.
     pub const SWITCH_PARTIAL: u64 = 8;
+    /// Tasks can be looked up by `p->scx.tid` (7.2).
+    pub const TID_TO_TASK: u64 = 1 << 8;
 }
 
 /// `enum scx_pick_idle_cpu_flags`: a CPU whose whole core is idle.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fairground_bpf::{Engine, Env, Global, Image, LoadError, Object, OpsValue, StructOps};
 
 use crate::kernel::{Kernel, Op};
-use crate::layout::{OPS_CALLBACKS, kernel_types};
+use crate::layout::{OPS_CALLBACKS, cid_form_name, constant, kernel_types};
 use crate::topology::{self, globals::TopologyArray};
 use crate::{abi, kfuncs, settings};
 
@@ -77,6 +77,8 @@ pub struct Policy {
     pub(crate) image: Arc<Image<Kernel>>,
     pub(crate) ops: OpsTable,
     pub(crate) globals: Vec<Global>,
+    /// Variables that hold constants of the kernel, and their values.
+    pub(crate) constants: Vec<(usize, u64)>,
     /// Where the program reads `CONFIG_HZ`: the machine's, not the program's.
     pub(crate) hz: Option<Global>,
     /// Arrays that each machine fills with its topology.
@@ -97,6 +99,8 @@ impl fmt::Debug for Policy {
 pub(crate) struct OpsTable {
     functions: [Option<usize>; Op::COUNT],
     pub(crate) flags: u64,
+    /// It is a `struct sched_ext_ops_cid`: CPUs go by their topological numbers.
+    pub(crate) cid_form: bool,
     pub(crate) batch: u32,
     /// `timeout_ms`; `None` when the scheduler names none.
     pub(crate) timeout_ns: Option<u64>,
@@ -109,6 +113,7 @@ impl OpsTable {
         OpsTable {
             functions: [None; Op::COUNT],
             flags: 0,
+            cid_form: false,
             batch: abi::DISPATCH_BATCH_DFL,
             timeout_ns: None,
         }
@@ -143,7 +148,8 @@ impl Policy {
         let hz = object.configuration().into_iter().find(|value| value.name == "CONFIG_HZ");
         let globals = object.globals().to_vec();
         let topology = topology::globals::find(object.name(), &globals)?;
-        Ok(Policy { name, image, ops: table, globals, hz, topology })
+        let constants = kernel_constants(&globals);
+        Ok(Policy { name, image, ops: table, globals, constants, hz, topology })
     }
 
     /// The scheduler's name (`sched_ext_ops.name`).
@@ -164,8 +170,22 @@ impl Policy {
 
     /// Its tunables: the global numbers, switches and enumerations that a setting can change, in the order of the object.
     pub fn tunables(&self) -> impl Iterator<Item = &Global> {
-        self.globals.iter().filter(|g| g.is_settable() && settings::settable(&g.ty))
+        let tunable = |g: &&Global| g.is_settable() && settings::settable(&g.ty);
+        self.globals.iter().filter(tunable).filter(|g| !is_kernel_constant(g))
     }
+}
+
+/// Whether a variable stands for a constant of the kernel: `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`. The headers
+/// of the scx project declare one for each constant whose value depends on the kernel; every loader sets them, from the
+/// kernel's type information, before the program is loaded.
+pub fn is_kernel_constant(global: &Global) -> bool {
+    global.read_only && global.volatile && global.size == 8 && global.name.starts_with("__SCX_")
+}
+
+/// The variables that stand for a constant which this kernel has. One that it lacks stays 0, as with the headers' own loader.
+fn kernel_constants(globals: &[Global]) -> Vec<(usize, u64)> {
+    let standing = globals.iter().enumerate().filter(|(_, global)| is_kernel_constant(global));
+    standing.filter_map(|(at, global)| Some((at, constant(&global.name[2..])?))).collect()
 }
 
 /// The kernel that programs are linked against.
@@ -184,8 +204,14 @@ pub(crate) fn environment() -> Env<Kernel> {
     env
 }
 
+/// Types of a scheduler's table: of the form that names CPUs by their numbers, and of the one (7.2) that names them by their
+/// topological numbers.
+const OPS_TYPES: [&str; 2] = ["sched_ext_ops", CID_FORM];
+const CID_FORM: &str = "sched_ext_ops_cid";
+
 fn find_ops(object: &Object) -> Result<&StructOps, PolicyError> {
-    let mut tables = object.struct_ops().iter().filter(|s| s.type_name == "sched_ext_ops");
+    let mut tables =
+        object.struct_ops().iter().filter(|s| OPS_TYPES.contains(&s.type_name.as_str()));
     let Some(first) = tables.next() else {
         let others = object.struct_ops().iter().map(|s| s.type_name.clone()).collect();
         return Err(PolicyError::NoOps { file: object.name().to_owned(), others });
@@ -204,8 +230,9 @@ fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
         _ => 0,
     };
     let mut functions = [None; Op::COUNT];
+    let cid_form = ops.type_name == CID_FORM;
     for (slot, name) in functions.iter_mut().zip(OPS_CALLBACKS) {
-        *slot = ops.function(name);
+        *slot = ops.function(if cid_form { cid_form_name(name) } else { name });
     }
     let batch = match int("dispatch_max_batch") {
         0 => abi::DISPATCH_BATCH_DFL,
@@ -233,5 +260,5 @@ fn read_ops(file: &str, ops: &StructOps) -> Result<OpsTable, PolicyError> {
             });
         }
     };
-    Ok(OpsTable { functions, flags: int("flags"), batch, timeout_ns })
+    Ok(OpsTable { functions, flags: int("flags"), cid_form, batch, timeout_ns })
 }

@@ -1,6 +1,6 @@
 //! Kfuncs that any environment has alike.
 
-use super::{HelperFn, MAX_LOOPS};
+use super::{HelperFn, MAX_LOOPS, graph};
 use crate::env::Host;
 use crate::exec::Call;
 use crate::maps::{E2BIG, EINVAL};
@@ -25,8 +25,8 @@ const NAMES: [&str; 15] = [
 ];
 
 /// Their names.
-pub(crate) fn builtin_kfuncs() -> &'static [&'static str] {
-    &NAMES
+pub(crate) fn builtin_kfuncs() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter().chain(graph::NAMES)
 }
 
 /// The kfunc of that name.
@@ -58,7 +58,7 @@ pub(crate) fn builtin_kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
             call.core().maps.arena_free(super::map(args[0])?, args[1], args[2] as u32)?;
             Ok(0)
         },
-        _ => return None,
+        _ => return graph::kfunc(name),
     })
 }
 

@@ -1,5 +1,6 @@
 //! BPF helpers by their UAPI number, and the kfuncs that need no machine.
 
+mod graph;
 mod kfuncs;
 mod maps;
 mod memory;

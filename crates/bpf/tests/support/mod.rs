@@ -150,7 +150,7 @@ pub(crate) fn image(
 ) -> Arc<Image<Recorder>> {
     let kfuncs =
         ["record", "fail", "bpf_iter_num_new", "bpf_iter_num_next"].map(str::to_owned).to_vec();
-    let linked = Linked { functions, maps, kfuncs };
+    let linked = Linked { functions, maps, kfuncs, ..Linked::default() };
     let image = Image::from_linked("test", linked, &env(), engine).expect("a valid program");
     assert_eq!(image.engine(), engine, "tests run where the JIT does");
     image

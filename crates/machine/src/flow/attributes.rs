@@ -92,7 +92,12 @@ impl Machine {
             machine.publish_affinity(slot, &mask)?;
             if machine.has(Op::SetCpumask) {
                 let addr = machine.kernel.task(slot).addr;
-                machine.call(Op::SetCpumask, Some(slot), &[addr, addr + field::CPUS_MASK]);
+                let cids = &machine.kernel.cids;
+                let shown = match cids.form {
+                    true => cids.write_mask(machine.program.memory(), &mask)?,
+                    false => addr + field::CPUS_MASK,
+                };
+                machine.call(Op::SetCpumask, Some(slot), &[addr, shown]);
             }
             machine.restore(slot)
         })?;

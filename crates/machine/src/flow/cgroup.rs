@@ -4,9 +4,11 @@ use fairground_trace::EventKind;
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
-use crate::abi::{deq, enq};
+use crate::abi::{self, deq, enq};
 use crate::kernel::{CgroupRef, Op, ScxState, Slot};
-use crate::layout::offsets::{cgroup as cgroup_field, task as field};
+use crate::layout::offsets::{
+    cgroup as cgroup_field, cgroup_init_args as init_args, task as field,
+};
 
 /// The largest errno (`MAX_ERRNO`).
 const ERRNO_MAX: i32 = 4095;
@@ -22,7 +24,10 @@ impl Machine {
             if self.has(Op::CgroupInit) {
                 let args = self.cgroup_init_args;
                 let weight = self.kernel.cgroups.get(cgroup).weight;
-                self.program.memory().store_u32(args, weight)?;
+                let mem = self.program.memory();
+                mem.store_u32(args + init_args::WEIGHT, weight)?;
+                mem.store_u64(args + init_args::BW_PERIOD_US, abi::CGROUP_PERIOD_US)?;
+                mem.store_u64(args + init_args::BW_QUOTA_US, u64::MAX)?;
                 let addr = self.kernel.cgroups.addr(cgroup);
                 let result = self.call(Op::CgroupInit, None, &[addr, args]) as i32;
                 if result != 0 {

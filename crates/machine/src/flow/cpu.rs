@@ -57,6 +57,9 @@ impl Machine {
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
         loop {
             self.kernel.this_cpu = cpu;
+            if !self.kernel.reenqueues.is_empty() {
+                self.run_reenqueues(cpu)?;
+            }
             self.kernel.flush_kicks(self.program.memory())?;
             let rq = &self.kernel.cpus[cpu as usize];
             let (start, resched, curr) = (rq.run_start_ns, rq.need_resched, rq.curr);

@@ -13,10 +13,12 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, CgroupRef, Cgroups, DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq, Timers,
-    agenda, write_mask,
+    Caches, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq,
+    Timers, agenda, write_mask,
 };
-use crate::layout::offsets::{self, cgroup, init_task_args, rq as rq_field, task as field};
+use crate::layout::offsets::{
+    self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
+};
 use crate::machine::Start;
 use crate::prng::{Prng, STREAM_SCHEDULER};
 use crate::{Counters, MachineConfig, MachineError, Policy, Setting};
@@ -42,6 +44,10 @@ impl Machine {
             cgroup_capacity: cgroups.len() as u32,
             null_loads: config.null_loads,
         })?;
+        for (global, value) in &policy.constants {
+            let bytes = value.to_le_bytes();
+            program.set_global(&policy.globals[*global], &bytes).map_err(MachineError::Memory)?;
+        }
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let mut actors =
@@ -51,9 +57,11 @@ impl Machine {
         let exit_task_args = program.alloc(8, 8)?;
         let masks = guest_masks(&program)?;
         let rqs = program.alloc(rq_field::SIZE * u64::from(cpus), 64)?;
-        let cgroup_init_args = program.alloc(8, 8)?;
+        let cgroup_init_args = program.alloc(cgroup_init_args::SIZE, 8)?;
+        let cmask = program.alloc(Cids::mask_bytes(cpus), 8)?;
         publish_cgroups(&program, &mut cgroups)?;
         let mut kernel = new_kernel(config, policy, slab, masks, cgroups);
+        kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         for cpu in 0..cpus {
             let local = kernel.queues.create();
@@ -167,7 +175,9 @@ impl Machine {
     /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of every cgroup.
     pub(crate) fn load(&mut self) -> Step {
         if self.has(Op::Init) {
+            self.kernel.cids.open = true;
             let result = self.call(Op::Init, None, &[]) as i32;
+            self.kernel.cids.open = false;
             if result != 0 {
                 self.kernel.error(format!("ops.init() failed ({result})"));
             }
@@ -176,6 +186,7 @@ impl Machine {
             self.kernel.error("SCX_OPS_ENQ_LAST requires ops.enqueue() to be implemented");
         }
         self.init_cgroups()?;
+        self.rest_all();
         self.arm_watchdog();
         if let Some(start) = self.starts.last() {
             let at = start.at_ns;
@@ -186,6 +197,18 @@ impl Machine {
             self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
         }
         Ok(())
+    }
+
+    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`. (`scx_bypass` ends
+    /// with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
+    fn rest_all(&mut self) {
+        for cpu in 0..self.kernel.nr_cpus() {
+            if self.kernel.exit.is_none() {
+                self.kernel.this_cpu = cpu;
+                self.update_idle(cpu, true);
+            }
+        }
+        self.kernel.this_cpu = 0;
     }
 
     /// The CPUs on which an actor may start.
@@ -313,6 +336,8 @@ fn new_kernel(
         idle_shown: false,
         owned_masks: std::collections::BTreeMap::new(),
         cgroups,
+        cids: Cids::new(&config.topology, ops.cid_form, ops.flags),
+        reenqueues: Vec::new(),
         kf_task: None,
         preempt_counts: 0,
     }

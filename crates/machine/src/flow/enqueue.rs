@@ -73,6 +73,40 @@ impl Machine {
         Ok(())
     }
 
+    /// `process_deferred_reenq_locals`, `process_deferred_reenq_users`: the tasks of the queues that were named go to the
+    /// scheduler again. Tasks that come into a queue meanwhile are not met. Callback: `enqueue`.
+    pub(crate) fn run_reenqueues(&mut self, cpu: u32) -> Step {
+        for queue in std::mem::take(&mut self.kernel.reenqueues) {
+            let insns = self.counted(|machine| machine.reenqueue(queue))?;
+            let ns = self.policy_ns(insns);
+            self.kernel.charge(cpu, ns);
+        }
+        Ok(())
+    }
+
+    fn reenqueue(&mut self, queue: DsqRef) -> Step {
+        let dsq = self.kernel.dsq_of(queue);
+        let mut waiting = Vec::new();
+        let mut at = self.kernel.queues.first(dsq);
+        while let Some(number) = at {
+            waiting.push(Slot(number));
+            at = self.kernel.queues.next(number);
+        }
+        for slot in waiting {
+            if self.kernel.exit.is_some() {
+                break;
+            }
+            if self.kernel.queues.queue_of(slot.0) != Some(dsq) {
+                continue;
+            }
+            self.kernel.dispatch_dequeue(slot);
+            self.do_enqueue_task(slot, enq::REENQ, Sticky::No)?;
+            let cpu = self.kernel.task(slot).cpu;
+            self.kernel.run_deferred(self.program.memory(), cpu)?;
+        }
+        Ok(())
+    }
+
     /// `ops_dequeue`: takes a task back from the scheduler. Callback: `dequeue`, if the scheduler owned it.
     pub(crate) fn ops_dequeue(&mut self, slot: Slot, deq_flags: u64) {
         self.kernel.task_mut(slot).waiting = false;

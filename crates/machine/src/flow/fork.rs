@@ -139,6 +139,7 @@ impl Machine {
         }
         mem.store_u64(addr + field::GROUP_LEADER, addr)?;
         mem.store_u64(addr + field::START_TIME, self.kernel.now_ns)?;
+        mem.store_u64(addr + field::SCX_TID, u64::from(task.pid - FIRST_PID) + 1)?;
         self.publish_cgroup(slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
         write_comm(mem, addr, comm)

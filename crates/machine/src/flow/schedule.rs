@@ -137,9 +137,10 @@ impl Machine {
         prev_queued: Option<Slot>,
     ) -> Step<bool> {
         let prev_addr = prev.map_or(0, |slot| self.kernel.task(slot).addr);
+        let told = self.kernel.cids.told(cpu);
         for _ in 0..abi::DISPATCH_MAX_LOOPS {
             self.kernel.dispatched = 0;
-            self.call(Op::Dispatch, prev, &[u64::from(cpu), prev_addr]);
+            self.call(Op::Dispatch, prev, &[told, prev_addr]);
             let mem = self.program.memory();
             self.kernel.flush_dispatch_buffer(mem, cpu)?;
             let local = self.kernel.cpus[cpu as usize].local;
@@ -261,9 +262,10 @@ impl Machine {
     }
 
     /// `__scx_update_idle` at a real change between a task and the idle task. Callback: `update_idle`.
-    fn update_idle(&mut self, cpu: u32, idle: bool) {
+    pub(crate) fn update_idle(&mut self, cpu: u32, idle: bool) {
         if self.has(Op::UpdateIdle) {
-            self.call(Op::UpdateIdle, None, &[u64::from(cpu), u64::from(idle)]);
+            let told = self.kernel.cids.told(cpu);
+            self.call(Op::UpdateIdle, None, &[told, u64::from(idle)]);
         }
         if self.kernel.ops.builtin_idle {
             self.kernel.idle.update(cpu, idle);

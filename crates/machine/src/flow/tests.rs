@@ -18,6 +18,7 @@ fn core_only() -> Policy {
         image: image.expect("an empty program links"),
         ops: OpsTable::empty(),
         globals: Vec::new(),
+        constants: Vec::new(),
         hz: None,
         topology: Vec::new(),
     }

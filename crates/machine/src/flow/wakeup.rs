@@ -85,13 +85,12 @@ impl Machine {
         }
         let mut cpu = prev_cpu;
         if self.has(Op::SelectCpu) {
-            let addr = task.addr;
+            let (addr, told) = (task.addr, self.kernel.cids.told(prev_cpu));
             self.kernel.direct = DirectDispatch::Open(slot);
-            let chosen =
-                self.call(Op::SelectCpu, Some(slot), &[addr, u64::from(prev_cpu), wake_flags]);
+            let chosen = self.call(Op::SelectCpu, Some(slot), &[addr, told, wake_flags]);
             self.kernel.direct = DirectDispatch::Closed;
             if let Some(valid) =
-                self.kernel.cpu_valid(i64::from(chosen as i32), "from ops.select_cpu()")
+                self.kernel.named_cpu(i64::from(chosen as i32), "from ops.select_cpu()")
             {
                 cpu = valid;
             }

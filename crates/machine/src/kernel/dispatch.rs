@@ -54,7 +54,7 @@ impl Kernel {
         let global = DsqRef::Global(self.topology.node_of(self.task(slot).cpu));
         if dsq_id & dsq::LOCAL_ON == dsq::LOCAL_ON {
             let target = i64::from((dsq_id & dsq::LOCAL_CPU_MASK) as u32 as i32);
-            return match self.cpu_valid(target, "in SCX_DSQ_LOCAL_ON dispatch verdict") {
+            return match self.named_cpu(target, "in SCX_DSQ_LOCAL_ON dispatch verdict") {
                 Some(cpu) => DsqRef::Local(cpu),
                 None => global,
             };

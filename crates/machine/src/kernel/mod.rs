@@ -5,6 +5,7 @@
 mod account;
 mod caches;
 mod cgroup;
+mod cids;
 mod dispatch;
 mod idle;
 mod kick;
@@ -29,6 +30,7 @@ use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
+pub(crate) use cids::Cids;
 pub(crate) use dispatch::DispatchEntry;
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
@@ -128,6 +130,9 @@ pub(crate) struct Kernel {
     /// Masks that the program owns (`bpf_cpumask_create`), with their references.
     pub(crate) owned_masks: BTreeMap<u64, u32>,
     pub(crate) cgroups: Cgroups,
+    pub(crate) cids: Cids,
+    /// Queues whose tasks go to the scheduler again (`scx_bpf_dsq_reenq`), each once.
+    pub(crate) reenqueues: Vec<DsqRef>,
     /// The task that the running callback is about (`kf_tasks`).
     pub(crate) kf_task: Option<Slot>,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
@@ -193,6 +198,15 @@ impl Kernel {
         let slot = *self.slots_by_birth.get(number as usize)?;
         let task = self.task(slot);
         let lives = task.pid == pid && task.scx_state != ScxState::None && !task.exiting;
+        lives.then_some(slot)
+    }
+
+    /// The living task of a `p->scx.tid`: tasks count from 1 in the order of their birth.
+    pub(crate) fn slot_of_tid(&self, tid: u64) -> Option<Slot> {
+        let born = usize::try_from(tid.checked_sub(1)?).ok()?;
+        let slot = *self.slots_by_birth.get(born)?;
+        let task = self.task(slot);
+        let lives = u64::from(task.pid - FIRST_PID) + 1 == tid && task.scx_state != ScxState::None;
         lives.then_some(slot)
     }
 

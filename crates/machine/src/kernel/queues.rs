@@ -8,7 +8,7 @@ use crate::check::{Finding, Invariant, Violation};
 use crate::dsq::{Dsq, DsqError};
 
 impl Kernel {
-    fn dsq_of(&self, target: DsqRef) -> Dsq {
+    pub(crate) fn dsq_of(&self, target: DsqRef) -> Dsq {
         match target {
             DsqRef::Local(cpu) => self.cpus[cpu as usize].local,
             DsqRef::Global(node) => self.global[node as usize],

@@ -2,6 +2,7 @@
 //! stand side by side, so that an object built for either finds its own.
 
 mod cgroup;
+mod cid;
 mod cpumask;
 mod dispatch;
 mod exit;
@@ -20,7 +21,7 @@ pub(crate) type Kfunc = (&'static str, HostFn<Kernel>);
 
 /// All kfuncs.
 pub(crate) fn table() -> Vec<Kfunc> {
-    let families: [&[Kfunc]; 9] = [
+    let families: [&[Kfunc]; 10] = [
         dispatch::KFUNCS,
         queue::KFUNCS,
         iter::KFUNCS,
@@ -29,6 +30,7 @@ pub(crate) fn table() -> Vec<Kfunc> {
         cpumask::KFUNCS,
         task::KFUNCS,
         cgroup::KFUNCS,
+        cid::KFUNCS,
         exit::KFUNCS,
     ];
     families.concat()

@@ -5,16 +5,20 @@ use fairground_bpf::{Memory, Trap};
 use super::{Kfunc, int, s32};
 use crate::abi::{dsq, errno};
 use crate::dsq::DsqError;
-use crate::kernel::{Kernel, Slot};
+use crate::kernel::{DsqRef, Kernel, Slot};
 
 pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_create_dsq", create),
     ("scx_bpf_destroy_dsq", destroy),
     ("scx_bpf_dsq_nr_queued", nr_queued),
     ("scx_bpf_dsq_peek", peek),
+    ("scx_bpf_dsq_reenq", reenqueue),
 ];
 
 type Ret = Result<u64, Trap>;
+
+/// `SCX_REENQ_ANY`: every task; the same as no flag.
+const REENQ_ANY: u64 = 1;
 
 /// `NUMA_NO_NODE`.
 const ANY_NODE: i64 = -1;
@@ -44,7 +48,7 @@ fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     let queue = if id == dsq::LOCAL {
         Some(k.cpus[k.this_cpu as usize].local)
     } else if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
-        let cpu = k.cpu_valid(i64::from((id & dsq::LOCAL_CPU_MASK) as u32 as i32), "");
+        let cpu = k.named_cpu(i64::from((id & dsq::LOCAL_CPU_MASK) as u32 as i32), "");
         cpu.map(|cpu| k.cpus[cpu as usize].local)
     } else {
         k.queues.user(id)
@@ -63,4 +67,28 @@ fn peek(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
         return Ok(0);
     };
     Ok(k.queues.first(queue).map_or(0, |number| k.task(Slot(number)).addr))
+}
+
+/// `scx_bpf_dsq_reenq(dsq_id, flags)` (7.1): the tasks of a local or user queue go to the scheduler again, with
+/// `SCX_ENQ_REENQ`, once the callback is over.
+fn reenqueue(k: &mut Kernel, _: &Memory, [id, flags, ..]: [u64; 5]) -> Ret {
+    if flags & !REENQ_ANY != 0 {
+        k.error(format!("invalid SCX_REENQ flags {flags:#x}"));
+        return Ok(0);
+    }
+    let this = k.this_cpu;
+    let queue = match id {
+        dsq::LOCAL => Some(DsqRef::Local(this)),
+        _ if id & dsq::LOCAL_ON == dsq::LOCAL_ON => {
+            let cpu = i64::from((id & dsq::LOCAL_CPU_MASK) as u32 as i32);
+            k.named_cpu(cpu, "in scx_bpf_dsq_reenq()").map(DsqRef::Local)
+        }
+        _ => k.queues.user(id).map(|queue| DsqRef::User(queue, id)),
+    };
+    match queue {
+        Some(queue) if !k.reenqueues.contains(&queue) => k.reenqueues.push(queue),
+        Some(_) => {}
+        None => k.error(format!("DSQ {id:#x} cannot be re-enqueued: it is no local or user queue")),
+    }
+    Ok(0)
 }

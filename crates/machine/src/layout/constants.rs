@@ -41,6 +41,19 @@ pub(crate) const OPS_CALLBACKS: &[&str] = &[
     "exit",
 ];
 
+/// What a callback is called in a table of the cid form (`struct sched_ext_ops_cid`, 7.2), where CPUs go by their topological
+/// numbers.
+pub(crate) fn cid_form_name(callback: &'static str) -> &'static str {
+    match callback {
+        "select_cpu" => "select_cid",
+        "set_cpumask" => "set_cmask",
+        "dump_cpu" => "dump_cid",
+        "cpu_online" => "cid_online",
+        "cpu_offline" => "cid_offline",
+        same => same,
+    }
+}
+
 pub(crate) const EXIT_KIND: &[(&str, i64)] = &[
     ("SCX_EXIT_NONE", 0),
     ("SCX_EXIT_DONE", 1),
@@ -143,6 +156,7 @@ const ENUMERATIONS: &[Enumeration] = &[
             c("SCX_OPS_ENQ_LAST", ops_flag::ENQ_LAST),
             c("SCX_OPS_ENQ_EXITING", ops_flag::ENQ_EXITING),
             c("SCX_OPS_SWITCH_PARTIAL", ops_flag::SWITCH_PARTIAL),
+            c("SCX_OPS_TID_TO_TASK", ops_flag::TID_TO_TASK),
         ],
     ),
     (
@@ -164,6 +178,13 @@ const ENUMERATIONS: &[Enumeration] = &[
         ],
     ),
 ];
+
+/// The value of a constant of this kernel.
+pub(crate) fn constant(name: &str) -> Option<u64> {
+    let all = ENUMERATIONS.iter().flat_map(|(_, _, values)| values.iter());
+    let mut all = all.chain(EXIT_KIND).chain(PREEMPT_REASON);
+    all.find(|(known, _)| *known == name).map(|(_, value)| *value as u64)
+}
 
 /// Adds every enumeration that no structure needs.
 pub(crate) fn enumerations(types: &mut TargetTypes) {

@@ -43,6 +43,7 @@ pub(crate) mod task {
     pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
     pub(crate) const SCX_WEIGHT: u64 = SCX + scx_entity::WEIGHT;
     pub(crate) const SCX_FLAGS: u64 = SCX + scx_entity::FLAGS;
+    pub(crate) const SCX_TID: u64 = SCX + scx_entity::TID;
     pub(crate) const SCX_DISALLOW: u64 = SCX + scx_entity::DISALLOW;
     pub(crate) const SUM_EXEC: u64 = SE + super::sched_entity::SUM_EXEC_RUNTIME;
     pub(crate) const EXEC_START: u64 = SE + super::sched_entity::EXEC_START;
@@ -61,6 +62,7 @@ pub(crate) mod scx_entity {
     pub(crate) const WEIGHT: u64 = 16;
     pub(crate) const FLAGS: u64 = 20;
     pub(crate) const DISALLOW: u64 = 24;
+    pub(crate) const TID: u64 = 32;
     pub(crate) const SIZE: u64 = 96;
 }
 
@@ -140,6 +142,23 @@ pub(crate) mod cgroup {
     pub(crate) const NAME_BYTES: u64 = 257;
     /// Bytes from one block to the next.
     pub(crate) const STRIDE: u64 = 576;
+}
+
+/// `struct scx_cmask`.
+pub(crate) mod cmask {
+    pub(crate) const BASE: u64 = 0;
+    pub(crate) const NR_CIDS: u64 = 4;
+    pub(crate) const ALLOC_WORDS: u64 = 8;
+    pub(crate) const BITS: u64 = 16;
+}
+
+/// `struct scx_cgroup_init_args`.
+pub(crate) mod cgroup_init_args {
+    pub(crate) const WEIGHT: u64 = 0;
+    pub(crate) const BW_PERIOD_US: u64 = 8;
+    pub(crate) const BW_QUOTA_US: u64 = 16;
+    pub(crate) const BW_BURST_US: u64 = 24;
+    pub(crate) const SIZE: u64 = 32;
 }
 
 /// Bytes of a `struct cpumask`.

@@ -3,7 +3,10 @@
 use fairground_bpf::{Field, TargetTypes, TypeRef};
 
 use super::constants;
-use super::offsets::{self, cgroup, exit_info, init_task_args, rq, sched_entity, scx_entity, task};
+use super::offsets::{
+    self, cgroup, cgroup_init_args, cmask, exit_info, init_task_args, rq, sched_entity, scx_entity,
+    task,
+};
 use crate::abi;
 
 /// The plain types that structures are made of.
@@ -208,6 +211,7 @@ fn task_struct(
             at("weight", scx_entity::WEIGHT, b.u32),
             at("flags", scx_entity::FLAGS, b.u32),
             at("disallow", scx_entity::DISALLOW, b.boolean),
+            at("tid", scx_entity::TID, b.u64),
         ],
     );
     let thread_info = structure(
@@ -279,7 +283,17 @@ fn arguments(t: &mut TargetTypes, b: &Basic, cgroup_ptr: TypeRef, task_ptr: Type
         ],
     );
     structure(t, "scx_exit_task_args", 1, &[at("cancelled", 0, b.boolean)]);
-    structure(t, "scx_cgroup_init_args", 4, &[at("weight", 0, b.u32)]);
+    structure(
+        t,
+        "scx_cgroup_init_args",
+        cgroup_init_args::SIZE,
+        &[
+            at("weight", cgroup_init_args::WEIGHT, b.u32),
+            at("bw_period_us", cgroup_init_args::BW_PERIOD_US, b.u64),
+            at("bw_quota_us", cgroup_init_args::BW_QUOTA_US, b.u64),
+            at("bw_burst_us", cgroup_init_args::BW_BURST_US, b.u64),
+        ],
+    );
     structure(t, "scx_cpu_acquire_args", 0, &[]);
     let reason = t.enumeration("scx_cpu_preempt_reason", 4, false, constants::PREEMPT_REASON);
     structure(t, "scx_cpu_release_args", 16, &[at("reason", 0, reason), at("task", 8, task_ptr)]);
@@ -302,6 +316,18 @@ fn iterators(t: &mut TargetTypes, b: &Basic) {
     structure(t, "bpf_iter_scx_dsq", 48, &[at("__opaque", 0, six)]);
     let one = t.array(b.u64, 1);
     structure(t, "bpf_iter_num", 8, &[at("__opaque", 0, one)]);
+    let bits = t.array(b.u64, 0);
+    structure(
+        t,
+        "scx_cmask",
+        cmask::BITS,
+        &[
+            at("base", cmask::BASE, b.u32),
+            at("nr_cids", cmask::NR_CIDS, b.u32),
+            at("alloc_words", cmask::ALLOC_WORDS, b.u32),
+            at("bits", cmask::BITS, bits),
+        ],
+    );
 }
 
 /// The table of callbacks: programs ask whether a member exists.

@@ -1,0 +1,125 @@
+//! CPUs by their topological numbers, and tasks by their own (Linux 7.2).
+
+use fairground_bpf::{Memory, Trap};
+
+use super::{Kfunc, int, s32};
+use crate::abi::{CPUPERF_ONE, errno};
+use crate::kernel::Kernel;
+
+pub(super) const KFUNCS: &[Kfunc] = &[
+    ("scx_bpf_cpu_to_cid", cpu_to_cid),
+    ("scx_bpf_cid_to_cpu", cid_to_cpu),
+    ("scx_bpf_task_cid", task_cid),
+    ("scx_bpf_this_cid", this_cid),
+    ("scx_bpf_nr_cids", nr_cids),
+    ("scx_bpf_nr_online_cids", nr_cids),
+    ("scx_bpf_kick_cid", kick_cid),
+    ("scx_bpf_cid_curr", cid_curr),
+    ("scx_bpf_cidperf_cap", cidperf_cap),
+    ("scx_bpf_cidperf_cur", cidperf_cap),
+    ("scx_bpf_cidperf_set", cidperf_set),
+    ("scx_bpf_cid_override", cid_override),
+    ("scx_bpf_tid_to_task", tid_to_task),
+];
+
+type Ret = Result<u64, Trap>;
+
+/// `s32 scx_bpf_cpu_to_cid(cpu)`.
+fn cpu_to_cid(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
+    let cpu = k.cpu_valid(int(cpu), "");
+    Ok(cpu.map_or(s32(errno::EINVAL), |cpu| u64::from(k.cids.cid_of(cpu))))
+}
+
+/// `s32 scx_bpf_cid_to_cpu(cid)`.
+fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
+    Ok(k.cpu_of_cid(int(cid)).map_or(s32(errno::EINVAL), u64::from))
+}
+
+/// `s32 scx_bpf_task_cid(p)`: of the CPU of the task's run queue.
+fn task_cid(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
+    let cpu = match k.idle_task_at(task) {
+        Some(cpu) => cpu,
+        None => {
+            let slot = k.need_task(task, "scx_bpf_task_cid")?;
+            k.task(slot).cpu
+        }
+    };
+    Ok(u64::from(k.cids.cid_of(cpu)))
+}
+
+/// `s32 scx_bpf_this_cid()`.
+fn this_cid(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(u64::from(k.cids.cid_of(k.this_cpu)))
+}
+
+/// `u32 scx_bpf_nr_cids()`, and how many of them are online: all are.
+fn nr_cids(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
+    Ok(u64::from(k.nr_cpus()))
+}
+
+/// `scx_bpf_kick_cid(cid, flags)`.
+fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
+    if let Some(cpu) = k.cpu_of_cid(int(cid)) {
+        k.kick(i64::from(cpu), flags);
+    }
+    Ok(0)
+}
+
+/// `struct task_struct *scx_bpf_cid_curr(cid)`.
+fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
+    let Some(cpu) = k.cpu_of_cid(int(cid)) else { return Ok(0) };
+    let rq = &k.cpus[cpu as usize];
+    Ok(rq.curr.map_or(rq.idle_addr, |slot| k.task(slot).addr))
+}
+
+/// `u32 scx_bpf_cidperf_cap(cid)` and `scx_bpf_cidperf_cur(cid)`: all CPUs run at the same, full speed.
+fn cidperf_cap(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
+    k.cpu_of_cid(int(cid));
+    Ok(u64::from(CPUPERF_ONE))
+}
+
+/// `scx_bpf_cidperf_set(cid, perf)`: checked; the speed of a CPU does not change.
+fn cidperf_set(k: &mut Kernel, _: &Memory, [cid, perf, ..]: [u64; 5]) -> Ret {
+    let perf = perf as u32;
+    if k.cpu_of_cid(int(cid)).is_some() && perf > CPUPERF_ONE {
+        k.error(format!("Invalid cpuperf target {perf} for cid {}", int(cid)));
+    }
+    Ok(0)
+}
+
+/// `scx_bpf_cid_override(cpu_to_cid, bytes)`: other numbers for all CPUs, from `ops.init()` alone.
+fn cid_override(k: &mut Kernel, mem: &Memory, [table, bytes, ..]: [u64; 5]) -> Ret {
+    if !k.cids.open {
+        k.error("scx_bpf_cid_override() only allowed from ops.init()");
+        return Ok(0);
+    }
+    let (cpus, bytes) = (k.nr_cpus(), bytes as u32);
+    if bytes != 4 * cpus {
+        k.error(format!("scx_bpf_cid_override: expected {} bytes, got {bytes}", 4 * cpus));
+        return Ok(0);
+    }
+    let mut cid_of = Vec::with_capacity(cpus as usize);
+    let mut seen = vec![false; cpus as usize];
+    for cpu in 0..cpus {
+        let cid = mem.load_u32(table + 4 * u64::from(cpu))?;
+        if k.cpu_of_cid(int(u64::from(cid))).is_none() {
+            return Ok(0);
+        }
+        if std::mem::replace(&mut seen[cid as usize], true) {
+            k.error(format!("cid {cid} assigned to multiple cpus"));
+            return Ok(0);
+        }
+        cid_of.push(cid);
+    }
+    k.cids.replace(cid_of);
+    Ok(0)
+}
+
+/// `struct task_struct *scx_bpf_tid_to_task(tid)`: NULL when no living task has it. Only with `SCX_OPS_TID_TO_TASK`.
+fn tid_to_task(k: &mut Kernel, _: &Memory, [tid, ..]: [u64; 5]) -> Ret {
+    if !k.cids.tids {
+        k.error("scx_bpf_tid_to_task() called without SCX_OPS_TID_TO_TASK");
+        return Ok(0);
+    }
+    Ok(k.slot_of_tid(tid).map_or(0, |slot| k.task(slot).addr))
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Builds the kernel's own example schedulers (tools/sched_ext: scx_simple, scx_qmap, scx_central, scx_flatcg) from Debian's
+# kernel source, for the tests that run objects which nobody here wrote. Nothing of them is committed.
+# Usage: third-party.sh [CACHE_DIRECTORY]. Needs no root: apt works in private folders inside the cache.
+#
+#   CACHE/scx_simple.bpf.o …   the objects
+#   CACHE/version              the Debian version that they were built from; present when all of them are there
+#   CACHE/source/              tools/sched_ext and the headers that it includes
+#
+# The types (vmlinux.h) are those of the cloud kernel of the same version: the kernel that the virtual machine boots.
+set -euo pipefail
+
+suite=${FAIRGROUND_DEBIAN_SUITE:-forky}
+mirror=${FAIRGROUND_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+cache=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/fairground/third-party}
+clang=${FAIRGROUND_CLANG:-clang-19}
+examples=(simple qmap central flatcg)
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+say() { echo "third-party: $*" >&2; }
+fail() {
+  say "$*"
+  exit 2
+}
+need() { command -v "$1" >/dev/null || fail "there is no \`$1\` on this machine: install the Debian package $2"; }
+
+if [[ -f $cache/version ]]; then
+  say "the objects of linux-source $(<"$cache/version") are in $cache (delete that directory to build them anew)"
+  exit 0
+fi
+need apt-get apt
+need dpkg-deb dpkg
+need bpftool bpftool
+need zstd zstd
+need xz xz-utils
+need python3 python3
+need "$clang" clang-19
+
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/build.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,include/bpf,objects}
+
+# Private folders for apt: neither the machine's sources nor its state are touched. Packages are checked against the
+# archive's signature.
+[[ -f $keyring ]] || fail "there is no $keyring: install the Debian package debian-archive-keyring"
+echo "deb [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
+apt=(-qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$work/lists"
+  -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root -o Acquire::Retries=3 -o Acquire::Languages=none)
+say "reading the package lists of Debian $suite"
+apt-get "${apt[@]}" update
+
+# linux-source-X.Y of the newest kernel that sched_ext's examples come with, and the cloud kernel of the same version.
+source_package=$(apt-cache "${apt[@]}" search --names-only '^linux-source-[0-9.]+$' | awk '{print $1}' | sort -V | tail -n 1 || true)
+[[ -n $source_package ]] || fail "Debian $suite has no package linux-source-X.Y"
+version=$(apt-cache "${apt[@]}" show "$source_package" | awk '/^Version:/ {print $2; exit}')
+series=${source_package#linux-source-}
+kernel_package=
+for kind in binary image; do # The image itself; up to 6.12 its package is called linux-image.
+  [[ -n $kernel_package ]] || kernel_package=$(apt-cache "${apt[@]}" search --names-only "^linux-$kind-${series//./\\.}[0-9.]*\\+.*cloud-amd64$" |
+    awk '{print $1}' | grep -v -e dbg -e unsigned | sort -V | tail -n 1 || true)
+done
+[[ -n $kernel_package ]] || fail "Debian $suite has no cloud kernel of version $series"
+say "downloading $source_package and $kernel_package ($version, about 180 MB)"
+(cd "$work/packages" && apt-get "${apt[@]}" download "$source_package" "$kernel_package")
+
+# Of the sources only the examples, libbpf's headers and the UAPI headers.
+say "unpacking"
+top=linux-source-$series
+dpkg-deb --fsys-tarfile "$work/packages/$source_package"_*.deb | tar -xO "./usr/src/$top.tar.xz" |
+  tar -xJ -C "$work" "$top/tools/sched_ext" "$top/tools/lib/bpf" "$top/tools/include" "$top/include/uapi/linux/bpf.h" "$top/scripts/bpf_doc.py"
+mv "$work/$top" "$work/source"
+dpkg-deb -x "$work/packages/$kernel_package"_*.deb "$work/kernel"
+vmlinuz=$(find "$work/kernel" -name 'vmlinuz*' -type f | head -n 1)
+[[ -n $vmlinuz ]] || fail "the package $kernel_package holds no vmlinuz"
+
+# The kernel's types. A bzImage holds its vmlinux compressed; the boot protocol's header (Documentation/arch/x86/boot.rst,
+# fields setup_sects, payload_offset, payload_length) says where. Its last 4 bytes are the unpacked size.
+python3 - "$vmlinuz" "$work/payload" <<'PYTHON'
+import struct, sys
+image = open(sys.argv[1], "rb").read()
+offset, length = struct.unpack_from("<II", image, 0x248)
+start = ((image[0x1F1] or 4) + 1) * 512 + offset
+open(sys.argv[2], "wb").write(image[start : start + length - 4])
+PYTHON
+case $(head -c 4 "$work/payload" | od -An -tx1 | tr -d ' ') in
+28b52ffd) zstd -dqf "$work/payload" -o "$work/vmlinux" ;;
+fd377a58) xz -dc "$work/payload" >"$work/vmlinux" ;;
+1f8b*) gzip -dc "$work/payload" >"$work/vmlinux" ;;
+*) fail "the kernel in $vmlinuz is compressed in a way that is unknown here (known: zstd, xz, gzip)" ;;
+esac
+bpftool btf dump file "$work/vmlinux" format c >"$work/include/vmlinux.h"
+
+# As `make -C tools/sched_ext` does: libbpf's headers of the same tree, and the same flags (BPF_CFLAGS there).
+tree=$work/source/tools
+cp "$tree"/lib/bpf/*.h "$work/include/bpf/"
+python3 "$work/source/scripts/bpf_doc.py" --header --filename "$work/source/include/uapi/linux/bpf.h" >"$work/include/bpf/bpf_helper_defs.h"
+mapfile -t system < <("$clang" -v -E - </dev/null 2>&1 | sed -n '/<...> search starts here:/,/End of search list./{ s| \(/.*\)|-idirafter\n\1|p }')
+for example in "${examples[@]}"; do
+  say "compiling scx_$example"
+  (cd "$tree/sched_ext" && "$clang" -g -D__TARGET_ARCH_x86 -mlittle-endian -I. -Iinclude -Iinclude/bpf-compat -I"$work/include" \
+    -I../include/uapi -I../include "${system[@]}" -Wall -Wno-compare-distinct-pointer-types -Wno-microsoft-anon-tag \
+    -fms-extensions -O2 -mcpu=v3 -target bpf "-ffile-prefix-map=$work/=" -c "scx_$example.bpf.c" -o "$work/objects/scx_$example.bpf.o")
+done
+
+rm -rf "$cache/source"
+mv "$work/source" "$cache/source"
+mv "$work"/objects/*.bpf.o "$cache/"
+echo "$version" >"$cache/version"
+say "built from $source_package $version: $cache"
