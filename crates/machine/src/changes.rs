@@ -51,7 +51,7 @@ impl Changes<'_> {
     }
 
     fn target(&self, setting: &Setting) -> Result<(Target, String), SettingError> {
-        let Setting { name, value, at_ns } = setting;
+        let Setting { name, value, .. } = setting;
         if let Some(path) = between(name, "cgroup.", ".weight") {
             let target =
                 Target::Weight { cgroup: self.cgroup(name, path)?, weight: weight(name, value)? };
