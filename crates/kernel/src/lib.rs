@@ -9,11 +9,15 @@
 pub mod catalogue;
 pub mod guest;
 pub mod job;
+mod knobs;
 pub mod run;
 pub mod sched_ext;
 pub mod stream;
+mod tasks;
 pub mod tracefs;
 pub mod vm;
 
 pub use job::{Job, Outcome};
+pub use knobs::KnobError;
 pub use run::{GroundError, RunError, carry_out, on_host};
+pub use tasks::TaskError;

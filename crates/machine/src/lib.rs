@@ -29,7 +29,7 @@ mod kfuncs;
 mod layout;
 mod machine;
 mod policy;
-mod prng;
+pub(crate) use fairground_workload::prng;
 mod settings;
 mod topology;
 

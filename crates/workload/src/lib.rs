@@ -15,6 +15,7 @@ pub mod library;
 pub mod limits;
 mod model;
 mod parse;
+pub mod prng;
 mod replay;
 mod spans;
 mod units;

@@ -3,6 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::knobs::KnobError;
+use crate::sched_ext::LoadError;
+use crate::tasks::TaskError;
+use crate::tracefs::RecordError;
+
 /// Why the runner could not carry out its job.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -22,6 +27,21 @@ pub enum RunError {
         /// What is wrong.
         problem: String,
     },
+    /// The process that cleans up behind a killed runner cannot be started.
+    #[error("cannot start a process: {0}")]
+    Janitor(std::io::Error),
+    /// The kernel could not be told something.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// The scheduler could not be put in charge.
+    #[error(transparent)]
+    Scheduler(#[from] LoadError),
+    /// The run could not be recorded.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The tasks could not run.
+    #[error(transparent)]
+    Tasks(#[from] TaskError),
 }
 
 /// Why a ground gave no outcome.

@@ -1,4 +1,4 @@
-//! The one source of random numbers of a machine.
+//! The one source of random numbers of a run, simulated or real: a task draws the same numbers on every ground.
 //!
 //! xoshiro256** (D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", 2018/2021), its state filled by
 //! SplitMix64 as its authors advise. Reasons: 64 bits a draw without a division or a table, a period of 2^256 − 1, no known
@@ -6,13 +6,13 @@
 //! draws therefore never shift another's: adding a task to a workload, or a draw to a task, leaves all others as they were.
 
 /// The stream ([`Prng::fork`] of the run's seed) that tasks draw from.
-pub(crate) const STREAM_TASKS: u64 = 1;
+pub const STREAM_TASKS: u64 = 1;
 /// The stream for the scheduler's own requests (`bpf_get_prandom_u32`).
-pub(crate) const STREAM_SCHEDULER: u64 = 2;
+pub const STREAM_SCHEDULER: u64 = 2;
 
 /// A seeded generator of integers. Equal seeds give equal draws on every platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Prng {
+pub struct Prng {
     state: [u64; 4],
 }
 
@@ -27,14 +27,16 @@ fn split_mix(counter: &mut u64) -> u64 {
 
 impl Prng {
     /// The generator of a seed. Any seed is good, 0 too.
-    pub(crate) fn new(seed: u64) -> Prng {
+    #[must_use]
+    pub fn new(seed: u64) -> Prng {
         let mut counter = seed;
         Prng { state: std::array::from_fn(|_| split_mix(&mut counter)) }
     }
 
     /// An independent generator, named by a number. It depends on this generator's state and on `stream` alone, and leaves
     /// this one untouched: forks of a generator that is never drawn from do not depend on each other's order.
-    pub(crate) fn fork(&self, stream: u64) -> Prng {
+    #[must_use]
+    pub fn fork(&self, stream: u64) -> Prng {
         let mut counter = stream;
         let mut mixed = split_mix(&mut counter);
         let state = self.state.map(|word| {
@@ -48,7 +50,7 @@ impl Prng {
 
     /// 64 random bits.
     #[inline]
-    pub(crate) fn next_u64(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         let [s0, s1, s2, s3] = self.state;
         let drawn = s1.wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let (t2, t3) = (s2 ^ s0, s3 ^ s1);
@@ -58,14 +60,14 @@ impl Prng {
 
     /// 32 random bits.
     #[inline]
-    pub(crate) fn next_u32(&mut self) -> u32 {
+    pub fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
 
     /// A number in `0..n`, each equally likely; 0 when `n` is 0 (D. Lemire, "Fast random integer generation in an interval",
     /// 2019: the high half of a product, and a redraw for the few low halves that would favour some results).
     #[inline]
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
+    pub fn below(&mut self, n: u64) -> u64 {
         let mut wide = u128::from(self.next_u64()) * u128::from(n);
         if (wide as u64) < n {
             let unfair = n.wrapping_neg() % n;
@@ -79,7 +81,7 @@ impl Prng {
 
     /// A number in `low..=high`, each equally likely; `low` when `high` is smaller.
     #[inline]
-    pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
         match high.saturating_sub(low) {
             0 => low,
             u64::MAX => self.next_u64(),

@@ -1,0 +1,185 @@
+//! The runner's work, from the job's file to the outcome's.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use fairground_workload::Workload;
+
+use super::RunError;
+use super::info::kernel_info;
+use super::janitor::Janitor;
+use super::timeline::{Ended, Running};
+use crate::job::{
+    ERROR_FILE, GlobalWrite, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit,
+    TRACE_FILE,
+};
+use crate::knobs::{Knobs, Places};
+use crate::sched_ext::Attached;
+use crate::tasks::Executor;
+use crate::tracefs::{RecordError, Recorder};
+
+/// Carries out the job in `folder`, in this process, which must have one thread, and writes the outcome beside it.
+///
+/// # Errors
+/// What is wrong with the job, and what this kernel or this user may not do. The message also stands in
+/// [`crate::job::ERROR_FILE`].
+pub fn carry_out(folder: &Path) -> Result<Outcome, RunError> {
+    // SAFETY: touches only the process's own state.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
+    let done = read_job(folder).and_then(|(job, workload)| {
+        let outcome = run(&job, &workload, folder)?;
+        let path = folder.join(OUTCOME_FILE);
+        let text = serde_json::to_vec(&outcome);
+        let text = text.map_err(|error| RunError::file(&path, error.into()))?;
+        write_whole(&path, &text)?;
+        Ok(outcome)
+    });
+    if let Err(error) = &done {
+        // The message is also what the caller gets.
+        let _ = write_whole(&folder.join(ERROR_FILE), error.to_string().as_bytes());
+    }
+    done
+}
+
+/// Under another name first, then renamed: nobody ever sees half a file.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
+    let other = path.with_extension("part");
+    fs::write(&other, bytes).map_err(|error| RunError::file(&other, error))?;
+    fs::rename(&other, path).map_err(|error| RunError::file(path, error))
+}
+
+fn read_job(folder: &Path) -> Result<(Job, Workload), RunError> {
+    let path = folder.join(JOB_FILE);
+    let bytes = fs::read(&path).map_err(|error| RunError::file(&path, error))?;
+    let wrong = |problem: String| RunError::Job { path: path.clone(), problem };
+    let job: Job = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    if job.duration_ns == 0 {
+        return Err(wrong("a run of 0 ns is no run".to_owned()));
+    }
+    let workload = fairground_workload::parse("the job's workload", &job.workload);
+    let workload = workload.map_err(|error| wrong(error.to_string()))?;
+    Ok((job, workload))
+}
+
+fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunError> {
+    let mut notes = Vec::new();
+    let mut knobs = Knobs::find(&job.knobs, Places::default())?;
+    let leaves_traces = !job.knobs.is_empty() || !workload.cgroups.is_empty();
+    // Before anything that it must not hold: above all a scheduler's link.
+    let _janitor = match leaves_traces {
+        true => Some(Janitor::start(&knobs.originals()).map_err(RunError::Janitor)?),
+        false => None,
+    };
+    for knob in job.knobs.iter().filter(|knob| knob.at_ns.is_none()) {
+        knobs.turn(knob)?;
+    }
+    let kernel = kernel_info();
+    let mut scheduler = attach(job, folder)?;
+    let (recorder, not_recorded) = record(job)?;
+    let above = AboveOthers::rise();
+    let marker = match recorder.as_ref().and_then(Recorder::marker) {
+        Some(marker) => {
+            Some(marker.try_clone_to_owned().map_err(|error| RunError::file(folder, error))?)
+        }
+        None => None,
+    };
+    let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
+    let Ended { start_ns, end_ns, changes } = Running {
+        executor: &mut executor,
+        scheduler: scheduler.as_mut(),
+        recorder: recorder.as_ref(),
+        knobs: &mut knobs,
+    }
+    .run(job)?;
+    if let Some(recorder) = &recorder {
+        recorder.pause()?;
+    }
+    executor.kill();
+    executor.reap_all()?;
+    drop(above);
+    if let Some(recorder) = recorder {
+        let recorded = recorder.stop(&folder.join(TRACE_FILE))?;
+        if recorded.lost > 0 {
+            notes.push(format!("{} events of the kernel were lost", recorded.lost));
+        }
+    }
+    let exit = scheduler.map(leave);
+    let (tasks, marks) = executor.collect(&mut notes);
+    early_end(job, start_ns, end_ns, &mut notes);
+    Ok(Outcome { kernel, start_ns, end_ns, tasks, marks, changes, exit, not_recorded, notes })
+}
+
+fn attach(job: &Job, folder: &Path) -> Result<Option<Attached>, RunError> {
+    let Some(scheduler) = &job.scheduler else { return Ok(None) };
+    let path = folder.join(SCHEDULER_FILE);
+    let object = fs::read(&path).map_err(|error| RunError::file(&path, error))?;
+    let at_start = scheduler.writes.iter().filter(|write| write.at_ns.is_none());
+    let at_start: Vec<GlobalWrite> = at_start.cloned().collect();
+    Ok(Some(Attached::attach(&scheduler.name, &object, &at_start)?))
+}
+
+/// An ejected scheduler's own words, or those of its orderly end.
+fn leave(mut scheduler: Attached) -> SchedulerExit {
+    scheduler.exited().unwrap_or_else(|| scheduler.detach())
+}
+
+/// Without tracefs a run still has the tasks' own accounting; an event that the kernel does not have is an error.
+fn record(job: &Job) -> Result<(Option<Recorder>, Option<String>), RunError> {
+    let Some(recording) = &job.recording else { return Ok((None, None)) };
+    match Recorder::start(recording) {
+        Ok(recorder) => Ok((Some(recorder), None)),
+        Err(error @ (RecordError::NoTracefs { .. } | RecordError::NotPermitted { .. })) => {
+            Ok((None, Some(error.to_string())))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn early_end(job: &Job, start_ns: u64, end_ns: u64, notes: &mut Vec<String>) {
+    let took_ns = end_ns - start_ns;
+    if took_ns < job.duration_ns {
+        notes.push(format!(
+            "the run ended after {} of {} ms: the scheduler was not in charge any more",
+            took_ns / 1_000_000,
+            job.duration_ns / 1_000_000
+        ));
+    }
+    let late = job.knobs.iter().map(|knob| (knob.at_ns, &knob.name));
+    let writes = job.scheduler.iter().flat_map(|scheduler| &scheduler.writes);
+    let late = late.chain(writes.map(|write| (write.at_ns, &write.label)));
+    for (_, name) in late.filter(|(at_ns, _)| at_ns.is_some_and(|at_ns| at_ns >= took_ns)) {
+        notes.push(format!("`{name}` was to change after the end of the run, and did not"));
+    }
+}
+
+/// The runner in a higher class than the tasks, so that it is not kept waiting by those it starts; where that is allowed.
+struct AboveOthers;
+
+impl AboveOthers {
+    fn rise() -> Self {
+        set_policy(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1);
+        Self
+    }
+}
+
+impl Drop for AboveOthers {
+    fn drop(&mut self) {
+        set_policy(libc::SCHED_OTHER, 0);
+    }
+}
+
+fn set_policy(policy: libc::c_int, priority: libc::c_int) {
+    // SAFETY: zeroes are a value, and the kernel only reads it. A refusal leaves the runner where it was.
+    unsafe {
+        let mut parameters = std::mem::zeroed::<libc::sched_param>();
+        parameters.sched_priority = priority;
+        libc::sched_setscheduler(0, policy, &raw const parameters);
+    }
+}
+
+impl RunError {
+    fn file(path: &Path, error: io::Error) -> Self {
+        Self::File { path: path.to_owned(), error }
+    }
+}

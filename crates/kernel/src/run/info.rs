@@ -1,0 +1,58 @@
+//! The kernel as it is found.
+
+use std::fs;
+use std::path::Path;
+
+use crate::job::KernelInfo;
+use crate::knobs::{Places, features, tunables};
+use crate::tasks::parse_cpu_list;
+
+/// Looks at the running kernel.
+pub(crate) fn kernel_info() -> KernelInfo {
+    let (release, version) = match nix::sys::utsname::uname() {
+        Ok(names) => (
+            names.release().to_string_lossy().into_owned(),
+            names.version().to_string_lossy().into_owned(),
+        ),
+        Err(_) => Default::default(),
+    };
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = parse_cpu_list(&online).iter().map(|(first, last)| last - first + 1).sum();
+    let real_time = fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1");
+    let places = Places::default();
+    KernelInfo {
+        preempt_rt: real_time || version.contains("PREEMPT_RT"),
+        release,
+        version,
+        cpus,
+        hz: hz(),
+        sched_ext: Path::new("/sys/kernel/sched_ext").is_dir(),
+        features: features(&places),
+        tunables: tunables(&places),
+    }
+}
+
+/// Ticks a second: the coarse clock moves with the tick, and the kernel says by how much (`TICK_NSEC`).
+fn hz() -> Option<u32> {
+    const NS_PER_S: i64 = 1_000_000_000;
+    let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the time in.
+    let done = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut tick) };
+    if done != 0 || tick.tv_sec != 0 || tick.tv_nsec <= 0 {
+        return None;
+    }
+    u32::try_from((NS_PER_S + tick.tv_nsec / 2) / tick.tv_nsec).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_running_kernel_is_described() {
+        let info = kernel_info();
+        assert!(info.cpus > 0 && !info.release.is_empty() && !info.version.is_empty());
+        let hz = info.hz.expect("every kernel has the coarse clock");
+        assert!([100, 128, 250, 256, 300, 1_000, 1_024].contains(&hz), "{hz}");
+    }
+}

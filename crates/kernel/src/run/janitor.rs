@@ -1,0 +1,79 @@
+//! Who cleans up behind a runner that was killed: a process that does nothing but wait for that, in a session of its own.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::knobs::{Original, restore};
+use crate::tasks::cgroups::remove_leftovers;
+
+/// How long after the runner's death its tasks are given to be gone.
+const TASKS_GONE: Duration = Duration::from_millis(20);
+
+/// The runner's end: dropping it sends the janitor home.
+#[derive(Debug)]
+pub(super) struct Janitor {
+    alive: OwnedFd,
+    pid: libc::pid_t,
+}
+
+impl Janitor {
+    /// Starts one that will write back `originals`, and remove control groups. The process must have one thread.
+    pub(super) fn start(originals: &[Original]) -> io::Result<Self> {
+        let mut ends = [0; 2];
+        // SAFETY: the kernel fills in two descriptors, which nobody else owns.
+        let (read, write) = unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+        };
+        // SAFETY: the process has one thread, so that its child may do everything.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => watch(read.as_raw_fd(), originals),
+            pid => Ok(Self { alive: write, pid }),
+        }
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        // SAFETY: the byte outlives the call; the child is ours, and ends when it reads it.
+        unsafe {
+            libc::write(self.alive.as_raw_fd(), c"!".as_ptr().cast(), 1);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn watch(alive: libc::c_int, originals: &[Original]) -> ! {
+    let mut byte = 0u8;
+    // SAFETY: touches only the process's own state; nothing of the parent's is used but the arguments.
+    let read = unsafe {
+        libc::setsid();
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::prctl(libc::PR_SET_NAME, c"janitor".as_ptr(), 0, 0, 0);
+        let alive_number = alive as libc::c_uint;
+        if alive_number > 0 {
+            libc::close_range(0, alive_number - 1, 0);
+        }
+        libc::close_range(alive_number + 1, libc::c_uint::MAX, 0);
+        loop {
+            let read = libc::read(alive, (&raw mut byte).cast(), 1);
+            if read >= 0 || *libc::__errno_location() != libc::EINTR {
+                break read;
+            }
+        }
+    };
+    if read <= 0 {
+        restore(originals);
+        sleep(TASKS_GONE);
+        remove_leftovers();
+    }
+    // SAFETY: ends the process at once.
+    unsafe { libc::_exit(0) }
+}

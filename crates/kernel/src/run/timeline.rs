@@ -1,0 +1,120 @@
+//! The run itself: sleep, change what is to be changed, look now and then whether all is well.
+
+use std::io::Write;
+
+use super::RunError;
+use crate::job::{Change, GlobalWrite, Job, Knob};
+use crate::knobs::Knobs;
+use crate::sched_ext::Attached;
+use crate::tasks::Executor;
+use crate::tasks::clock::{now_ns, sleep_until};
+use crate::tracefs::Recorder;
+
+/// How often the runner looks whether an attached scheduler is still in charge, ns.
+const SCHEDULER_LOOK_NS: u64 = 100_000_000;
+/// How often the runner waits for orphans and looks whether forks succeed, where tasks fork tasks, ns.
+const ORPHANS_LOOK_NS: u64 = 1_000_000_000;
+
+/// Something that changes during the run.
+#[derive(Clone, Copy, Debug)]
+enum Event<'j> {
+    Write(&'j GlobalWrite),
+    Knob(&'j Knob),
+}
+
+/// What the runner has its hands on while the tasks run.
+#[derive(Debug)]
+pub(super) struct Running<'r> {
+    pub(super) executor: &'r mut Executor,
+    pub(super) scheduler: Option<&'r mut Attached>,
+    pub(super) recorder: Option<&'r Recorder>,
+    pub(super) knobs: &'r mut Knobs,
+}
+
+/// How the run ended, and what was changed on the way.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) changes: Vec<Change>,
+}
+
+impl Running<'_> {
+    /// Lets the tasks go, and returns when the run is over: after its duration, or when the scheduler is not in charge any
+    /// more.
+    pub(super) fn run(&mut self, job: &Job) -> Result<Ended, RunError> {
+        let events = events(job);
+        let start_ns = self.executor.release();
+        let mut ended = Ended { start_ns, ..Ended::default() };
+        for (at_ns, event) in events {
+            if !self.sleep(start_ns + at_ns)? {
+                ended.end_ns = now_ns();
+                return Ok(ended);
+            }
+            let label = match event {
+                Event::Write(write) => {
+                    if let Some(scheduler) = &mut self.scheduler {
+                        scheduler.write(write)?;
+                    }
+                    write.label.clone()
+                }
+                Event::Knob(knob) => {
+                    self.knobs.turn(knob)?;
+                    format!("{}={}", knob.name, knob.value)
+                }
+            };
+            let time_ns = now_ns();
+            self.say(&label);
+            ended.changes.push(Change { time_ns, label });
+        }
+        self.sleep(start_ns + job.duration_ns)?;
+        ended.end_ns = now_ns();
+        Ok(ended)
+    }
+
+    /// Sleeps until a time, looking after things. `false`: the scheduler is not in charge any more.
+    fn sleep(&mut self, until_ns: u64) -> Result<bool, RunError> {
+        let look_ns = match (&self.scheduler, self.executor.forks()) {
+            (Some(_), _) => SCHEDULER_LOOK_NS,
+            (None, true) => ORPHANS_LOOK_NS,
+            (None, false) => u64::MAX,
+        };
+        loop {
+            let next_ns = now_ns().saturating_add(look_ns).min(until_ns);
+            sleep_until(next_ns);
+            if self.executor.forks() {
+                self.executor.reap_ended();
+                if let Some(error) = self.executor.failed_fork() {
+                    return Err(error.into());
+                }
+            }
+            if self.scheduler.as_mut().is_some_and(|scheduler| scheduler.exited().is_some()) {
+                return Ok(false);
+            }
+            if next_ns == until_ns {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Writes a change into the recording.
+    fn say(&self, label: &str) {
+        let marker = self.recorder.and_then(Recorder::marker);
+        if let Some(Ok(marker)) = marker.map(|marker| marker.try_clone_to_owned()) {
+            let mut marker = std::fs::File::from(marker);
+            // The change also stands in the outcome.
+            let _ = marker.write_all(format!("fairground:param {label}").as_bytes());
+        }
+    }
+}
+
+/// What changes during the run, in order of time.
+fn events(job: &Job) -> Vec<(u64, Event<'_>)> {
+    let writes = job.scheduler.iter().flat_map(|scheduler| &scheduler.writes);
+    let writes = writes.filter_map(|write| Some((write.at_ns?, Event::Write(write))));
+    let knobs = job.knobs.iter().filter_map(|knob| Some((knob.at_ns?, Event::Knob(knob))));
+    let mut events: Vec<_> =
+        writes.chain(knobs).filter(|(at_ns, _)| *at_ns < job.duration_ns).collect();
+    events.sort_by_key(|(at_ns, _)| *at_ns);
+    events
+}

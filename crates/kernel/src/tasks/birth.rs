@@ -1,0 +1,322 @@
+//! How a task comes into being: from the runner before the start, from another task during the run.
+//!
+//! No task outlives the runner. Those that the runner forked are killed by the kernel when it dies (`PR_SET_PDEATHSIG`). One
+//! that a task forked gets a signal of its own when its parent dies, and looks who its parent is now: the runner, which adopts
+//! orphans, or a stranger, and then it ends.
+
+use std::io;
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+use super::clock::sleep_until;
+use super::error::TaskError;
+use super::futex;
+use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
+use super::task::{Task, errno, on_signal, own_usage};
+use super::world::World;
+
+/// The runner's process.
+static RUNNER: AtomicI32 = AtomicI32::new(0);
+
+/// Children that a task may leave unwaited for before it waits for those that have ended by itself.
+const CHILDREN_UNREAPED_MAX: u32 = 128;
+/// How long a task may take from its birth until it is ready, ns.
+const READY_LIMIT_NS: u64 = 10_000_000_000;
+
+/// Makes this process one that tasks can be forked from: it adopts orphans, and its children inherit the handlers.
+pub(super) fn prepare_runner() {
+    // SAFETY: the handlers are functions of the right type; both calls touch only the process's own state.
+    unsafe {
+        RUNNER.store(libc::getpid(), SeqCst);
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        handle(libc::SIGUSR1, on_signal);
+        handle(libc::SIGUSR2, on_orphaned);
+    }
+}
+
+/// # Safety
+/// The handler does only what a signal handler may.
+unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: zeroes are an action with an empty mask; the kernel copies it. System calls are not restarted: each looks itself
+    // what to do.
+    unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        action.sa_sigaction = handler as usize;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// The parent has died: if the runner has, so does this task.
+extern "C" fn on_orphaned(_: libc::c_int) {
+    // SAFETY: both calls are allowed in a signal handler.
+    unsafe {
+        if libc::getppid() != RUNNER.load(SeqCst) {
+            libc::_exit(0);
+        }
+    }
+}
+
+/// Sets the calling task's nice value.
+pub(super) fn set_nice(nice: i8) -> bool {
+    // SAFETY: touches no memory.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice.into()) == 0 }
+}
+
+/// Forks the anchor: a process that only sleeps, so that the tasks' process group has a number of its own for as long as the
+/// run lasts.
+pub(super) fn anchor() -> Result<libc::pid_t, TaskError> {
+    // SAFETY: the child only makes calls that are allowed after a fork.
+    unsafe {
+        let runner = libc::getpid();
+        let pid = libc::fork();
+        if pid < 0 {
+            return Err(TaskError::last("start a process", None));
+        }
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            libc::prctl(libc::PR_SET_NAME, c"anchor".as_ptr(), 0, 0, 0);
+            libc::close_range(0, libc::c_uint::MAX, 0);
+            while libc::getppid() == runner {
+                libc::pause();
+            }
+            libc::_exit(0);
+        }
+        libc::setpgid(pid, pid);
+        Ok(pid)
+    }
+}
+
+impl World {
+    /// Takes the next slot for the next task of a group.
+    fn slot(&self, group: u32, parent: Option<u32>) -> Option<u32> {
+        let next = |slots: u32| ((slots as usize) < SLOTS_MAX).then_some(slots + 1);
+        let index = self.head[0].slots.fetch_update(SeqCst, SeqCst, next).ok()?;
+        let (slot, members) = (&self.slots[index as usize], &self.groups[group as usize]);
+        slot.group.store(group, SeqCst);
+        slot.nth.store(members.born.fetch_add(1, SeqCst), SeqCst);
+        slot.parent.store(parent.map_or(0, |parent| parent + 1), SeqCst);
+        members.end.fetch_max(index + 1, SeqCst);
+        Some(index)
+    }
+
+    /// Forks a task that exists from the beginning, and waits until it is ready to start.
+    pub(super) fn fork_first(&self, group: u32) -> Result<(), TaskError> {
+        let name = &self.plan.groups[group as usize].name;
+        let index = self.slot(group, None).ok_or_else(|| TaskError::last("find a slot", None))?;
+        // SAFETY: the runner has one thread, and the child goes on with what a child may do after a fork.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            self.first_life(index);
+        }
+        if pid < 0 {
+            let what = format!("start task number {index} of the workload, one of `{name}`");
+            let help = "use fewer tasks, or raise the limits: ulimit -u, /proc/sys/kernel/pid_max";
+            return Err(TaskError::last(what, Some(help)));
+        }
+        let ready = &self.head[0].ready;
+        let deadline_ns = super::clock::now_ns() + READY_LIMIT_NS;
+        while ready.load(SeqCst) <= index {
+            let now_ns = super::clock::now_ns();
+            // SAFETY: asks whether the child is still there.
+            let gone = unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } != 0;
+            if gone || now_ns > deadline_ns {
+                return Err(self.stillborn(name));
+            }
+            // Short, for a child that dies wakes nobody.
+            futex::wait(ready, index, Some(100_000_000));
+        }
+        Ok(())
+    }
+
+    /// Why a task was not ready.
+    fn stillborn(&self, name: &str) -> TaskError {
+        let failed = |kind: Trouble| {
+            let (times, error) = &self.head[0].troubles[kind as usize];
+            (times.load(SeqCst) > 0).then(|| io::Error::from_raw_os_error(error.load(SeqCst)))
+        };
+        match failed(Trouble::Memory) {
+            Some(error) => TaskError::System {
+                what: format!("get the memory that a task of `{name}` reads"),
+                error,
+                help: Some("let it touch less, or use fewer tasks".to_owned()),
+            },
+            None => TaskError::Unfit {
+                problem: format!("a task of `{name}` was not ready within 10 s of its start"),
+                help: "is the machine overloaded, or out of memory?".to_owned(),
+            },
+        }
+    }
+
+    fn first_life(&self, index: u32) -> ! {
+        let mut task = Task::new(self, index);
+        // SAFETY: the calls touch only the process's own state.
+        unsafe {
+            libc::setpgid(0, self.anchor);
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            if libc::getppid() != RUNNER.load(SeqCst) {
+                libc::_exit(0);
+            }
+        }
+        self.close_others();
+        task.settle(i8::MAX);
+        // The wait for the start is a switch that is not the workload's.
+        let [user, system, voluntary, involuntary] = own_usage();
+        for (kept, now) in task.slot.usage.iter().zip([user, system, voluntary + 1, involuntary]) {
+            kept.store(now, SeqCst);
+        }
+        task.adopt();
+        let delay_ns = task.group.start_ns.unwrap_or(0);
+        if delay_ns == 0 {
+            task.slot.state.store(LIVING, SeqCst);
+        }
+        let head = &self.head[0];
+        head.ready.fetch_add(1, SeqCst);
+        futex::wake(&head.ready, 1);
+        while head.go.load(SeqCst) == 0 {
+            futex::wait(&head.go, 0, None);
+        }
+        if delay_ns > 0 {
+            sleep_until(head.start_ns.load(SeqCst) + delay_ns);
+            task.slot.state.store(LIVING, SeqCst);
+        }
+        task.live()
+    }
+}
+
+impl Task<'_> {
+    /// Gives a new process its name, memory, nice value, affinity and cgroup. `nice`: what it has by inheritance.
+    fn settle(&mut self, nice: i8) {
+        // SAFETY: touches no memory.
+        self.slot.tid.store(unsafe { libc::getpid() } as u32, SeqCst);
+        let nth = self.slot.nth.load(SeqCst);
+        let mut comm = super::text::Line::new();
+        comm.text(&self.group.name);
+        if self.group.count > 1 {
+            comm.text("/").number(nth.into());
+        }
+        comm.text("\0");
+        // SAFETY: the name ends with a zero byte; the kernel takes 15 bytes of it.
+        unsafe { libc::prctl(libc::PR_SET_NAME, comm.bytes().as_ptr(), 0, 0, 0) };
+        self.memory = std::ptr::null_mut();
+        if self.group.memory_bytes > 0 {
+            self.get_memory();
+        }
+        if nice != self.group.nice && !set_nice(self.group.nice) {
+            self.trouble(Trouble::Nice);
+        }
+        self.nice.set(self.group.nice);
+        if let Some(cpus) = &self.group.cpus
+            && !cpus.apply()
+        {
+            self.trouble(Trouble::Affinity);
+        }
+        if let Some(cgroup) = self.group.cgroup {
+            self.enter_cgroup(cgroup);
+        }
+    }
+
+    fn get_memory(&mut self) {
+        // SAFETY: a new anonymous mapping touches no memory that is in use.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                self.group.memory_bytes as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
+                -1,
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            self.trouble(Trouble::Memory);
+            self.end();
+        }
+        self.memory = memory.cast();
+    }
+
+    /// Starts all tasks of a group.
+    pub(super) fn fork(&self, group: u32) {
+        for _ in 0..self.world.plan.groups[group as usize].count {
+            if self.children.get() >= CHILDREN_UNREAPED_MAX {
+                self.reap_ended();
+            }
+            let Some(index) = self.world.slot(group, Some(self.index)) else {
+                return self.trouble(Trouble::Slots);
+            };
+            self.fork_one(index);
+        }
+    }
+
+    /// Signals wait meanwhile: the child must not take one for its parent.
+    fn fork_one(&self, index: u32) {
+        // SAFETY: both sets live on this stack; parent and child each go on with their own copy of everything, and the child
+        // only makes calls that are allowed after a fork.
+        unsafe {
+            let mut masked = std::mem::zeroed::<libc::sigset_t>();
+            let mut before = std::mem::zeroed::<libc::sigset_t>();
+            libc::sigaddset(&raw mut masked, libc::SIGUSR1);
+            libc::sigprocmask(libc::SIG_BLOCK, &raw const masked, &raw mut before);
+            let parent = libc::getpid();
+            let pid = libc::fork();
+            if pid == 0 {
+                self.next_life(index, parent, &masked);
+            }
+            if pid > 0 {
+                let slot = &self.world.slots[index as usize];
+                slot.tid.store(pid as u32, SeqCst);
+                // The child may have ended already.
+                let _ = slot.state.compare_exchange(ABSENT, LIVING, SeqCst, SeqCst);
+                self.children.set(self.children.get() + 1);
+            } else {
+                self.trouble(Trouble::Fork);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+        }
+    }
+
+    fn next_life(&self, index: u32, parent: libc::pid_t, masked: &libc::sigset_t) -> ! {
+        // SAFETY: touches only the process's own state.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR2, 0, 0, 0);
+            let now = libc::getppid();
+            if now != parent && now != RUNNER.load(SeqCst) {
+                libc::_exit(0);
+            }
+        }
+        for register in &self.world.registers {
+            register.store(0, SeqCst);
+        }
+        let mut task = Task::new(self.world, index);
+        task.settle(self.nice.get());
+        // A child's usage begins with its fork.
+        task.adopt();
+        // The parent may not have come to it yet.
+        let _ = task.slot.state.compare_exchange(ABSENT, LIVING, SeqCst, SeqCst);
+        // SAFETY: the set outlives the call.
+        unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, masked, std::ptr::null_mut()) };
+        task.live()
+    }
+
+    fn reap_ended(&self) {
+        while self.children.get() > 0 {
+            // SAFETY: asks for no details.
+            if unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } <= 0 {
+                return;
+            }
+            self.children.set(self.children.get() - 1);
+        }
+    }
+
+    /// Waits until all children have ended.
+    pub(super) fn wait_children(&self) {
+        // Ends: each turn is a child less, or a signal.
+        while self.children.get() > 0 {
+            // SAFETY: asks for no details.
+            let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
+            if pid > 0 {
+                self.children.set(self.children.get() - 1);
+            } else if errno() != libc::EINTR {
+                self.children.set(0);
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The monotonic clock.
+
+use std::mem::MaybeUninit;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Now, ns of the monotonic clock.
+pub(crate) fn now_ns() -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the kernel (or the vDSO) fills the time in; this clock exists on every Linux.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / NS_PER_S) as libc::time_t,
+        tv_nsec: (ns % NS_PER_S) as libc::c_long,
+    }
+}
+
+/// Sleeps until a time of the monotonic clock, whatever signals come.
+pub(crate) fn sleep_until(at_ns: u64) {
+    let until = timespec(at_ns);
+    loop {
+        // SAFETY: the time outlives the call.
+        let error = unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &raw const until,
+                std::ptr::null_mut(),
+            )
+        };
+        if error != libc::EINTR {
+            return;
+        }
+    }
+}
+
+/// Sleeps for a length of time. Asks at each signal whether to sleep on for what is left.
+pub(super) fn sleep_for(length_ns: u64, mut go_on: impl FnMut() -> bool) {
+    let mut left = timespec(length_ns);
+    loop {
+        let asked = left;
+        // SAFETY: both times outlive the call.
+        let error = unsafe {
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const asked, &raw mut left)
+        };
+        if error != libc::EINTR || !go_on() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A workload made ready to be executed by processes that may not allocate: every number looked up, every mask built.
+
+use fairground_workload::{CpuList, Duration, Op, Program, Role, TaskSpec, Workload};
+
+use super::error::TaskError;
+
+/// The most that is moved through a pipe in one system call, bytes.
+const PIPE_CHUNK_MAX: u64 = 1 << 20;
+/// Tasks that exist from the beginning.
+pub(super) const TASKS_AT_START_MAX: u64 = 30_000;
+
+/// CPUs, as `sched_setaffinity` takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CpuSet(Vec<u64>);
+
+impl CpuSet {
+    pub(super) fn new(list: &CpuList) -> Self {
+        let last = list.0.iter().map(|(_, last)| *last).max().unwrap_or(0);
+        let mut words = vec![0u64; last as usize / 64 + 1];
+        for cpu in list.0.iter().flat_map(|(first, last)| *first..=*last) {
+            words[cpu as usize / 64] |= 1 << (cpu % 64);
+        }
+        Self(words)
+    }
+
+    /// Makes it the calling task's affinity.
+    pub(super) fn apply(&self) -> bool {
+        // SAFETY: the kernel reads the words, which outlive the call.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_sched_setaffinity,
+                0,
+                size_of_val(self.0.as_slice()),
+                self.0.as_ptr(),
+            )
+        };
+        done == 0
+    }
+
+    /// Whether it holds one of the CPUs.
+    pub(super) fn meets(&self, online: &CpuSet) -> bool {
+        self.0.iter().zip(&online.0).any(|(own, other)| own & other != 0)
+    }
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) enum Step {
+    Run(Duration),
+    RunForever,
+    Touch(u64),
+    Sleep(Duration),
+    TimerWait { register: usize, period_ns: u64 },
+    PipeWrite { pipe: usize, bytes: u64 },
+    PipeRead { pipe: usize, bytes: u64 },
+    Send(usize),
+    Receive(usize, u32),
+    Signal(Role),
+    Fork(usize),
+    WaitChildren,
+    Yield,
+    SetNice(i8),
+    SetSlice(u64),
+    SetAffinity(CpuSet),
+    SetCgroup(usize),
+    SetCgroupWeight(usize, u32),
+    Mark(usize),
+    Loop(Option<u64>, Box<[Step]>),
+    Exit,
+}
+
+/// A group of equal tasks.
+#[derive(Debug)]
+pub(super) struct GroupPlan {
+    pub(super) name: String,
+    pub(super) count: u32,
+    pub(super) nice: i8,
+    pub(super) cpus: Option<CpuSet>,
+    pub(super) cgroup: Option<usize>,
+    pub(super) start_ns: Option<u64>,
+    pub(super) program: Box<[Step]>,
+    pub(super) handler: Box<[Step]>,
+    /// Memory that each of its tasks has: to touch, and to move through pipes.
+    pub(super) memory_bytes: u64,
+}
+
+impl GroupPlan {
+    /// The name of its `nth` task, as in simulation.
+    pub(super) fn task_name(&self, nth: u32) -> String {
+        if self.count == 1 { self.name.clone() } else { format!("{}/{nth}", self.name) }
+    }
+}
+
+/// A whole workload.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) groups: Vec<GroupPlan>,
+    /// The texts of all marks; how often a task left each is its register of the same number, its timers' follow.
+    pub(super) labels: Vec<String>,
+    /// Numbers that each task keeps.
+    pub(super) registers: usize,
+    /// Whether tasks are forked by tasks.
+    pub(super) forks: bool,
+    /// Whether a task asks for slices of its own length.
+    pub(super) sets_slice: bool,
+}
+
+impl Plan {
+    /// Makes a checked workload ready.
+    pub(super) fn new(workload: &Workload) -> Result<Self, TaskError> {
+        let at_start = workload.tasks.iter().filter(|spec| spec.start_ns.is_some());
+        let at_start: u64 = at_start.map(|spec| u64::from(spec.count)).sum();
+        if at_start > TASKS_AT_START_MAX {
+            return Err(TaskError::Unfit {
+                problem: format!(
+                    "the workload starts {at_start} tasks, and a real kernel is given at most TASKS_AT_START_MAX, {TASKS_AT_START_MAX}"
+                ),
+                help: "run it in the simulator, or with fewer tasks".to_owned(),
+            });
+        }
+        let mut plan = Self {
+            groups: Vec::new(),
+            labels: Vec::new(),
+            registers: 0,
+            forks: false,
+            sets_slice: false,
+        };
+        for spec in &workload.tasks {
+            plan.labels_of(&spec.program);
+            plan.labels_of(&spec.on_signal);
+        }
+        plan.registers = plan.labels.len() + workload.timers.len();
+        for spec in &workload.tasks {
+            let group = plan.group(workload, spec);
+            plan.groups.push(group);
+        }
+        Ok(plan)
+    }
+
+    fn labels_of(&mut self, program: &Program) {
+        for op in program {
+            match op {
+                Op::Mark(text) if !self.labels.contains(text) => self.labels.push(text.clone()),
+                Op::Loop(_, body) => self.labels_of(body),
+                _ => {}
+            }
+        }
+    }
+
+    fn group(&mut self, workload: &Workload, spec: &TaskSpec) -> GroupPlan {
+        let mut memory_bytes = 0;
+        let program = self.steps(workload, &spec.program, &mut memory_bytes);
+        let handler = self.steps(workload, &spec.on_signal, &mut memory_bytes);
+        GroupPlan {
+            name: spec.name.clone(),
+            count: spec.count,
+            nice: spec.nice,
+            cpus: spec.cpus.as_ref().map(CpuSet::new),
+            cgroup: spec.cgroup,
+            start_ns: spec.start_ns,
+            program,
+            handler,
+            memory_bytes,
+        }
+    }
+
+    fn steps(&mut self, workload: &Workload, program: &Program, memory: &mut u64) -> Box<[Step]> {
+        program.iter().map(|op| self.step(workload, op, memory)).collect()
+    }
+
+    fn step(&mut self, workload: &Workload, op: &Op, memory: &mut u64) -> Step {
+        let mut chunk = |pipe: usize, bytes: u64| {
+            let chunk = bytes.min(workload.pipes[pipe].capacity).min(PIPE_CHUNK_MAX);
+            *memory = (*memory).max(chunk);
+        };
+        match op {
+            Op::Run(length) => Step::Run(*length),
+            Op::RunForever => Step::RunForever,
+            Op::Touch(bytes) => {
+                *memory = (*memory).max(*bytes);
+                Step::Touch(*bytes)
+            }
+            Op::Sleep(length) => Step::Sleep(*length),
+            Op::TimerWait(timer) => Step::TimerWait {
+                register: self.labels.len() + timer,
+                period_ns: workload.timers[*timer].period_ns,
+            },
+            Op::PipeWrite(pipe, bytes) => {
+                chunk(*pipe, *bytes);
+                Step::PipeWrite { pipe: *pipe, bytes: *bytes }
+            }
+            Op::PipeRead(pipe, bytes) => {
+                chunk(*pipe, *bytes);
+                Step::PipeRead { pipe: *pipe, bytes: *bytes }
+            }
+            Op::Send(queue) => Step::Send(*queue),
+            Op::Receive(queue, count) => Step::Receive(*queue, *count),
+            Op::Signal(role) => Step::Signal(*role),
+            Op::Fork(group) => {
+                self.forks = true;
+                Step::Fork(*group)
+            }
+            Op::WaitChildren => Step::WaitChildren,
+            Op::Yield => Step::Yield,
+            Op::SetNice(nice) => Step::SetNice(*nice),
+            Op::SetSlice(ns) => {
+                self.sets_slice = true;
+                Step::SetSlice(*ns)
+            }
+            Op::SetAffinity(list) => Step::SetAffinity(CpuSet::new(list)),
+            Op::SetCgroup(cgroup) => Step::SetCgroup(*cgroup),
+            Op::SetCgroupWeight(cgroup, weight) => Step::SetCgroupWeight(*cgroup, *weight),
+            Op::Mark(text) => {
+                // All texts were collected before.
+                Step::Mark(self.labels.iter().position(|label| label == text).unwrap_or(0))
+            }
+            Op::Loop(times, body) => Step::Loop(*times, self.steps(workload, body, memory)),
+            Op::Exit => Step::Exit,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! All that tasks share, and what they inherit: made by the runner before the first of them.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::AtomicU64;
+
+use fairground_workload::prng::{Prng, STREAM_TASKS};
+use fairground_workload::{CpuList, Workload};
+
+use super::cgroups::Cgroups;
+use super::error::TaskError;
+use super::plan::{CpuSet, Plan};
+use super::queue::Queue;
+use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot};
+use super::spin::Speed;
+
+/// What tasks share and inherit.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) plan: Plan,
+    pub(super) speed: Speed,
+    /// Never drawn from: each task has a fork of it.
+    pub(super) prng: Prng,
+    pub(super) head: Shared<Head>,
+    pub(super) groups: Shared<Group>,
+    pub(super) slots: Shared<Slot>,
+    pub(super) marks: Shared<MarkSlot>,
+    pub(super) queues: Shared<Queue>,
+    /// The end to read from, the end to write to.
+    pub(super) pipes: Vec<(OwnedFd, OwnedFd)>,
+    pub(super) cgroups: Option<Cgroups>,
+    /// Where marks are written into the recording.
+    pub(super) marker: Option<OwnedFd>,
+    /// Each process's own after its fork: how often it left each mark, and the last expiry of each timer.
+    pub(super) registers: Box<[AtomicU64]>,
+    /// The process that gives the tasks' process group its number.
+    pub(super) anchor: libc::pid_t,
+    /// What tasks keep open, sorted.
+    keep: Vec<RawFd>,
+}
+
+impl World {
+    /// Makes everything but the tasks. `notes` gets what the kernel does otherwise than the workload says.
+    pub(super) fn new(
+        workload: &Workload,
+        seed: u64,
+        marker: Option<OwnedFd>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, TaskError> {
+        let plan = Plan::new(workload)?;
+        check_cpus(&plan)?;
+        check_memory(&plan)?;
+        let speed = Speed::measure();
+        if speed.spread_percent > SPREAD_PERCENT_MAX {
+            notes.push(format!(
+                "the CPU's speed was measured beside other work (the slowest of the measurements took {} % longer than the fastest): lengths of computations are those of the fastest",
+                speed.spread_percent
+            ));
+        }
+        let queues = Shared::<Queue>::new(workload.queues.len())?;
+        for (queue, spec) in queues.iter().zip(&workload.queues) {
+            queue.set_up(spec.capacity, spec.initial);
+        }
+        let pipes = pipes(workload, notes)?;
+        let cgroups = Cgroups::new(workload)?;
+        let mut keep: Vec<RawFd> = pipes
+            .iter()
+            .flat_map(|(read, write)| [read.as_raw_fd(), write.as_raw_fd()])
+            .chain(cgroups.iter().flat_map(Cgroups::descriptors))
+            .chain(marker.iter().map(AsRawFd::as_raw_fd))
+            .collect();
+        keep.sort_unstable();
+        Ok(Self {
+            head: Shared::new(1)?,
+            groups: Shared::new(plan.groups.len())?,
+            slots: Shared::new(SLOTS_MAX)?,
+            marks: Shared::new(if marker.is_none() { MARKS_MAX } else { 0 })?,
+            registers: (0..plan.registers).map(|_| AtomicU64::new(0)).collect(),
+            prng: Prng::new(seed).fork(STREAM_TASKS),
+            anchor: super::birth::anchor()?,
+            plan,
+            speed,
+            queues,
+            pipes,
+            cgroups,
+            marker,
+            keep,
+        })
+    }
+
+    /// Closes what a task has no business with: above all a scheduler's link, which must die with the runner.
+    pub(super) fn close_others(&self) {
+        let mut next: libc::c_uint = 0;
+        for keep in &self.keep {
+            let keep = *keep as libc::c_uint;
+            if keep > next {
+                // SAFETY: the process uses none of these any more.
+                unsafe { libc::close_range(next, keep - 1, 0) };
+            }
+            next = keep + 1;
+        }
+        // SAFETY: as above.
+        unsafe { libc::close_range(next, libc::c_uint::MAX, 0) };
+    }
+}
+
+/// Spread of the measurements of the CPU's speed that is worth a note, %.
+const SPREAD_PERCENT_MAX: u64 = 25;
+
+/// Descriptors that the runner needs beside those of pipes.
+const OTHER_DESCRIPTORS: u64 = 256;
+
+fn pipes(
+    workload: &Workload,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(OwnedFd, OwnedFd)>, TaskError> {
+    let needed = 2 * workload.pipes.len() as u64 + OTHER_DESCRIPTORS;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills the limit in, then reads it.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        if limit.rlim_cur < needed {
+            limit.rlim_cur = needed;
+            limit.rlim_max = limit.rlim_max.max(needed);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+    let mut pipes = Vec::with_capacity(workload.pipes.len());
+    for pipe in &workload.pipes {
+        let mut ends = [0; 2];
+        // SAFETY: the kernel fills in two descriptors, which nobody else owns.
+        let (read, write) = unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+                let what =
+                    format!("make the pipe `{}`, one of {}", pipe.name, workload.pipes.len());
+                return Err(TaskError::last(
+                    what,
+                    Some("raise the limit of open files: ulimit -n"),
+                ));
+            }
+            (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+        };
+        let bytes = libc::c_int::try_from(pipe.capacity).unwrap_or(libc::c_int::MAX);
+        // SAFETY: both calls only look at or change the pipe itself.
+        let now = unsafe {
+            libc::fcntl(write.as_raw_fd(), libc::F_SETPIPE_SZ, bytes);
+            libc::fcntl(write.as_raw_fd(), libc::F_GETPIPE_SZ)
+        };
+        if u64::try_from(now) != Ok(pipe.capacity) {
+            notes.push(format!(
+                "the pipe `{}` holds {now} bytes here, not {}: the kernel counts in pages",
+                pipe.name, pipe.capacity
+            ));
+        }
+        pipes.push((read, write));
+    }
+    Ok(pipes)
+}
+
+/// A group that is pinned to CPUs which this machine does not have cannot start.
+fn check_cpus(plan: &Plan) -> Result<(), TaskError> {
+    let Ok(text) = std::fs::read_to_string("/sys/devices/system/cpu/online") else { return Ok(()) };
+    let list = super::parse_cpu_list(&text);
+    let online = CpuSet::new(&CpuList(list));
+    for group in &plan.groups {
+        if group.cpus.as_ref().is_some_and(|cpus| !cpus.meets(&online)) {
+            return Err(TaskError::Unfit {
+                problem: format!(
+                    "the tasks of `{}` are pinned to CPUs that this machine does not have: it has {}",
+                    group.name,
+                    text.trim()
+                ),
+                help: "pin them to others, or give the machine more CPUs".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Memory that is never given to tasks, bytes.
+const MEMORY_SPARED: u64 = 64 << 20;
+
+fn check_memory(plan: &Plan) -> Result<(), TaskError> {
+    let wanted: u64 =
+        plan.groups.iter().map(|group| u64::from(group.count) * group.memory_bytes).sum();
+    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return Ok(()) };
+    let kib = text.lines().find_map(|line| {
+        line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    });
+    let Some(available) = kib.map(|kib| kib << 10) else { return Ok(()) };
+    if wanted > available.saturating_sub(MEMORY_SPARED) {
+        let error = io::Error::from_raw_os_error(libc::ENOMEM);
+        return Err(TaskError::System {
+            what: format!(
+                "give the tasks {} MiB of memory to read, for {} MiB are available",
+                wanted >> 20,
+                available >> 20
+            ),
+            error,
+            help: Some("let them touch less, or give the machine more memory".to_owned()),
+        });
+    }
+    Ok(())
+}
