@@ -35,13 +35,19 @@ pub enum RunError {
     Knob(#[from] KnobError),
     /// The scheduler could not be put in charge.
     #[error(transparent)]
-    Scheduler(#[from] LoadError),
+    Scheduler(Box<LoadError>),
     /// The run could not be recorded.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The tasks could not run.
     #[error(transparent)]
     Tasks(#[from] TaskError),
+}
+
+impl From<LoadError> for RunError {
+    fn from(error: LoadError) -> Self {
+        Self::Scheduler(Box::new(error))
+    }
 }
 
 /// Why a ground gave no outcome.
