@@ -34,6 +34,7 @@
     BALANCE_SET("2.6.30", t, 2_6_27) BALANCE_SET("2.6.32", t, 2_6_27) BALANCE_SET("2.6.36", t, 2_6_27)                   \
     BALANCE_SET("6.1", t, 6_1) BALANCE_SET("6.5", t, 6_1)
 /* clang-format on */
+#include "exit.bpf.h"
 #include "cfs_preempt.bpf.h"
 #include "cfs_cgroup.bpf.h"
 #include "cfs_hrtick.bpf.h"
@@ -409,10 +410,13 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs_init)
     return err ?: hrtick_init();
 }
 
+EXIT_RECORD(cfs)
+
 SCX_OPS_DEFINE(cfs_ops, .select_cpu = (void *)cfs_select_cpu, .runnable = (void *)cfs_runnable,
                .enqueue = (void *)cfs_enqueue, .dispatch = (void *)cfs_dispatch, .running = (void *)cfs_running,
                .tick = (void *)cfs_tick, .stopping = (void *)cfs_stopping, .quiescent = (void *)cfs_quiescent,
                .yield = (void *)cfs_yield, .init_task = (void *)cfs_init_task, .init = (void *)cfs_init,
-               .cgroup_init = (void *)cfs_cgroup_init, .cgroup_exit = (void *)cfs_cgroup_exit,
-               .cgroup_move = (void *)cfs_cgroup_move, .cgroup_set_weight = (void *)cfs_cgroup_set_weight,
-               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs");
+               .exit = (void *)cfs_exit, .cgroup_init = (void *)cfs_cgroup_init,
+               .cgroup_exit = (void *)cfs_cgroup_exit, .cgroup_move = (void *)cfs_cgroup_move,
+               .cgroup_set_weight = (void *)cfs_cgroup_set_weight, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
+               .name = "cfs");

@@ -23,6 +23,7 @@
  * entity_tick, check_preempt_curr_fair, task_new_fair, yield_task_fair, set_task_cpu; balancing by balance.bpf.h. Not modelled: task groups (2.6.23 could
  * not configure them), real-time load. A new thread is told from a new process by its thread group.
  */
+#include "exit.bpf.h"
 #include "cfs2623_moves.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -326,9 +327,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(cfs2623_init)
     return err ?: balance_init();
 }
 
+EXIT_RECORD(cfs2623)
+
 SCX_OPS_DEFINE(cfs2623_ops, .select_cpu = (void *)cfs2623_select_cpu, .runnable = (void *)cfs2623_runnable,
                .enqueue = (void *)cfs2623_enqueue, .dispatch = (void *)cfs2623_dispatch,
                .running = (void *)cfs2623_running, .tick = (void *)cfs2623_tick, .stopping = (void *)cfs2623_stopping,
                .quiescent = (void *)cfs2623_quiescent, .yield = (void *)cfs2623_yield,
-               .init_task = (void *)cfs2623_init_task, .init = (void *)cfs2623_init, .flags = SCX_OPS_ENQ_EXITING,
-               .timeout_ms = 30000, .name = "cfs_2_6_23");
+               .init_task = (void *)cfs2623_init_task, .init = (void *)cfs2623_init, .exit = (void *)cfs2623_exit,
+               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "cfs_2_6_23");

@@ -23,6 +23,7 @@
  */
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 6_1
+#include "exit.bpf.h"
 #include "eevdf_balance.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -372,8 +373,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(eevdf_init)
     return err ?: balance_init();
 }
 
+EXIT_RECORD(eevdf)
+
 SCX_OPS_DEFINE(eevdf_ops, .select_cpu = (void *)eevdf_select_cpu, .runnable = (void *)eevdf_runnable,
                .enqueue = (void *)eevdf_enqueue, .dispatch = (void *)eevdf_dispatch, .running = (void *)eevdf_running,
                .tick = (void *)eevdf_tick, .stopping = (void *)eevdf_stopping, .quiescent = (void *)eevdf_quiescent,
                .yield = (void *)eevdf_yield, .init_task = (void *)eevdf_init_task, .init = (void *)eevdf_init,
-               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "eevdf");
+               .exit = (void *)eevdf_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "eevdf");

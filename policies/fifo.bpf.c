@@ -7,6 +7,7 @@
  * Fails: it knows no nice values; a task that wakes up waits for every other one (here up to 40 ms, grows with each hog);
  * one queue for all CPUs moves tasks away from their caches and is one lock that all CPUs fight for.
  */
+#include "exit.bpf.h"
 #include "scx.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -43,5 +44,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(fifo_init)
     return scx_bpf_create_dsq(QUEUE, -1);
 }
 
+EXIT_RECORD(fifo)
+
 SCX_OPS_DEFINE(fifo_ops, .select_cpu = (void *)fifo_select_cpu, .enqueue = (void *)fifo_enqueue,
-               .dispatch = (void *)fifo_dispatch, .init = (void *)fifo_init, .name = "fifo");
+               .dispatch = (void *)fifo_dispatch, .init = (void *)fifo_init, .exit = (void *)fifo_exit,
+               .name = "fifo");

@@ -25,6 +25,7 @@
 #define BALANCE_RELEASE 2_6_22
 #define BALANCE_SCALE   128
 #define BALANCE_QUEUES  2
+#include "exit.bpf.h"
 #include "o1_arrays.bpf.h"
 #include "interrupt.bpf.h"
 
@@ -478,8 +479,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init)
     return err ? err : balance_init();
 }
 
+EXIT_RECORD(o1)
+
 SCX_OPS_DEFINE(o1_ops, .select_cpu = (void *)o1_select_cpu, .runnable = (void *)o1_runnable,
                .enqueue = (void *)o1_enqueue, .dispatch = (void *)o1_dispatch, .running = (void *)o1_running,
                .tick = (void *)o1_tick, .stopping = (void *)o1_stopping, .quiescent = (void *)o1_quiescent,
                .yield = (void *)o1_yield, .init_task = (void *)o1_init_task, .enable = (void *)o1_enable,
-               .init = (void *)o1_init, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "o1");
+               .init = (void *)o1_init, .exit = (void *)o1_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000,
+               .name = "o1");

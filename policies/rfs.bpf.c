@@ -21,6 +21,7 @@
  * distance to the average stays.
  */
 #define BALANCE_RELEASE 2_6_23_RC2
+#include "exit.bpf.h"
 #include "rfs_queue.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -327,8 +328,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(rfs_init)
     return err ? err : balance_init();
 }
 
+EXIT_RECORD(rfs)
+
 SCX_OPS_DEFINE(rfs_ops, .select_cpu = (void *)rfs_select_cpu, .runnable = (void *)rfs_runnable,
                .enqueue = (void *)rfs_enqueue, .dispatch = (void *)rfs_dispatch, .running = (void *)rfs_running,
                .tick = (void *)rfs_tick, .stopping = (void *)rfs_stopping, .quiescent = (void *)rfs_quiescent,
                .yield = (void *)rfs_yield, .init_task = (void *)rfs_init_task, .init = (void *)rfs_init,
-               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "rfs");
+               .exit = (void *)rfs_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "rfs");

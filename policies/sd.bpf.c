@@ -29,6 +29,7 @@
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 2_6_22
 #define BALANCE_SCALE   128
+#include "exit.bpf.h"
 #include "sd_queue.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -425,8 +426,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(sd_init)
     return balance_init();
 }
 
+EXIT_RECORD(sd)
+
 SCX_OPS_DEFINE(sd_ops, .select_cpu = (void *)sd_select_cpu, .runnable = (void *)sd_runnable,
                .enqueue = (void *)sd_enqueue, .dispatch = (void *)sd_dispatch, .running = (void *)sd_running,
                .tick = (void *)sd_tick, .stopping = (void *)sd_stopping, .quiescent = (void *)sd_quiescent,
                .yield = (void *)sd_yield, .init_task = (void *)sd_init_task, .init = (void *)sd_init,
-               .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "sd");
+               .exit = (void *)sd_exit, .flags = SCX_OPS_ENQ_EXITING, .timeout_ms = 30000, .name = "sd");

@@ -112,8 +112,13 @@ struct scx_exit_task_args {
     bool cancelled;
 };
 
+enum scx_exit_kind { SCX_EXIT_NONE = 0 }; /* its size and name matter; the numbers: exit.bpf.h */
+
 struct scx_exit_info {
+    enum scx_exit_kind kind;
     s64 exit_code;
+    const char *reason;
+    char *msg;
 };
 
 /* Only a type's name and size matter here: kfuncs fill it. */

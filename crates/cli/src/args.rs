@@ -1,8 +1,10 @@
 //! What can be typed. One definition makes the parsing, `--help` and the shell completions.
 
 mod ground;
+mod load;
 
 pub(crate) use ground::{GroundArgs, VmModeArg};
+pub(crate) use load::LoadArgs;
 
 use std::path::PathBuf;
 
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Run a published experiment again: published figures beside measured ones
     Reproduce(ReproduceArgs),
+    /// Attach a scheduler to the running kernel until Ctrl-C, and show what it does (root; a kernel with sched_ext)
+    Load(LoadArgs),
     /// Schedulers: what there is, what they can be told, how to build one
     #[command(subcommand)]
     Sched(SchedCommand),

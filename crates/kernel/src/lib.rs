@@ -12,6 +12,7 @@ pub mod job;
 mod knobs;
 pub mod run;
 pub mod sched_ext;
+pub mod signals;
 pub mod stream;
 mod tasks;
 pub mod tracefs;

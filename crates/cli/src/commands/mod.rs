@@ -4,6 +4,7 @@ mod analyze;
 mod columns;
 mod compare;
 mod experiment_runs;
+mod load;
 mod policy_cost;
 mod replay;
 mod reproduce;
@@ -27,6 +28,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Analyze(args) => analyze::analyze(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),
+        Command::Load(args) => load::load(cli, args),
         Command::Sched(command) => sched::sched(cli, command),
         Command::Workload(command) => workload::workload(cli, command),
         Command::Completions { shell } => {

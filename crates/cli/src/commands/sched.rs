@@ -61,7 +61,7 @@ fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
 }
 
 /// A tag's text: `unit:ns` → `ns`.
-fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
+pub(super) fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
     global.tags.iter().find_map(|t| t.strip_prefix(prefix)).unwrap_or("")
 }
 
@@ -97,7 +97,7 @@ fn tunables_table(object: &Object) -> Table {
     table
 }
 
-fn value_text(global: &Global, bytes: &[u8]) -> String {
+pub(super) fn value_text(global: &Global, bytes: &[u8]) -> String {
     let mut wide = [0; 8];
     let length = bytes.len().min(8);
     wide[..length].copy_from_slice(&bytes[..length]);

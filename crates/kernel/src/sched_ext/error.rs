@@ -126,7 +126,7 @@ pub enum LoadError {
         /// The scheduler.
         name: String,
         /// How it ended.
-        exit: SchedulerExit,
+        exit: Box<SchedulerExit>,
         /// What the kernel's log says about it.
         log: Vec<String>,
     },

@@ -5,6 +5,7 @@
 
 mod error;
 mod exit;
+mod kconfig;
 mod layout;
 mod opened;
 mod sections;
@@ -96,7 +97,7 @@ impl Attached {
             return Ok(());
         }
         self.link = None;
-        let exit = self.await_exit();
+        let exit = Box::new(self.await_exit());
         let log = self.log.lines();
         Err(LoadError::Ejected { name: self.name.clone(), exit, log })
     }

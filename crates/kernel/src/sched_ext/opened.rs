@@ -1,18 +1,20 @@
 //! From the bytes of an object to programs in the kernel: opening, settings, topology, the verifier.
 
+use std::ffi::CStr;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::ptr::NonNull;
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::{AsRawLibbpf, MapType, Object, ObjectBuilder, OpenObject, libbpf_sys};
+use libbpf_rs::{AsRawLibbpf, MapType, Object, OpenObject, libbpf_sys};
 
 use super::layout::Layout;
 use super::sections::is_section;
-use super::{LoadError, state, topology, verifier};
+use super::{LoadError, kconfig, state, topology, verifier};
 use crate::job::GlobalWrite;
 
 /// What libbpf calls every object; with a data section's name behind it, 15 characters are the kernel's limit.
-const OBJECT_NAME: &str = "sched";
+const OBJECT_NAME: &CStr = c"sched";
 /// Where the machine's topology is found.
 const DEVICES: &str = "/sys/devices/system";
 /// Bytes of an element of a topology array: u32.
@@ -51,10 +53,7 @@ pub(super) fn load(
     object: &[u8],
     writes: &[GlobalWrite],
 ) -> Result<(Object, Layout), LoadError> {
-    let (opened, said) = verifier::listening(|| {
-        let mut builder = ObjectBuilder::default();
-        builder.name(OBJECT_NAME)?.open_memory(object)
-    });
+    let (opened, said) = verifier::listening(|| open(object));
     let mut opened = opened.map_err(|error| {
         let mut messages = verifier::messages(&said);
         messages.push(error.to_string());
@@ -79,6 +78,25 @@ pub(super) fn load(
             said.push(error.to_string());
             Err(verifier::explain(name, &said))
         }
+    }
+}
+
+/// `bpf_object__open_mem` with the known part of the kernel's configuration, for which libbpf-rs has no option.
+fn open(object: &[u8]) -> std::io::Result<OpenObject> {
+    let kconfig = kconfig::known();
+    let options = libbpf_sys::bpf_object_open_opts {
+        sz: size_of::<libbpf_sys::bpf_object_open_opts>() as libbpf_sys::size_t,
+        object_name: OBJECT_NAME.as_ptr(),
+        kconfig: kconfig.as_ptr(),
+        ..Default::default()
+    };
+    let (start, size) = (object.as_ptr().cast(), object.len() as libbpf_sys::size_t);
+    // SAFETY: libbpf copies the object, the name and the configuration before it returns.
+    let opened = unsafe { libbpf_sys::bpf_object__open_mem(start, size, &raw const options) };
+    match NonNull::new(opened) {
+        // SAFETY: it has just been opened, is not loaded, and nobody else has it.
+        Some(opened) => Ok(unsafe { OpenObject::from_ptr(opened) }),
+        None => Err(std::io::Error::last_os_error()),
     }
 }
 

@@ -69,7 +69,7 @@ fn verifier_log(said: &[String]) -> Option<(String, String)> {
 }
 
 /// What refusals usually mean: a piece of the log, its meaning, the remedy.
-const CAUSES: [(&str, Cause); 12] = [
+const CAUSES: [(&str, Cause); 13] = [
     (
         "BPF program is too large. Processed",
         Cause {
@@ -146,6 +146,13 @@ const CAUSES: [(&str, Cause); 12] = [
         Cause {
             meaning: "this kernel has no helper of that number for a scheduler",
             remedy: "`fairground sched show OBJECT` lists what it calls",
+        },
+    ),
+    (
+        "failed to open system Kconfig",
+        Cause {
+            meaning: "it asks for the kernel's configuration (`__kconfig`)",
+            remedy: "this kernel's configuration is found neither in /proc/config.gz nor in /boot; CONFIG_HZ is known without",
         },
     ),
     (

@@ -1,0 +1,337 @@
+//! `load`: a scheduler in charge of the running kernel, for a while.
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use fairground_bpf::{Global, GlobalType};
+use fairground_kernel::job::{GlobalWrite, SchedulerExit};
+use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
+use fairground_kernel::signals::EndSignals;
+use fairground_report::{Cell, Column, Document, Table};
+
+use super::sched::{tag, value_text};
+use crate::args::{Cli, Format, LoadArgs};
+use crate::failure::Failure;
+use crate::input::{SchedulerObject, at_settings, global_writes, one_variant, parse_time};
+use crate::present;
+
+/// How often the kernel is asked whether the scheduler is still there.
+const WATCH: Duration = Duration::from_millis(100);
+/// Attached again so often after CPUs came and went; then somebody should look.
+const RESTARTS_MAX: u32 = 1000;
+/// Rows that are kept for JSON, CSV and Markdown, which are printed at the end; the newest count.
+const ROWS_MAX: usize = 10_000;
+/// Exit codes of the program (see `--help`).
+const STALLED: u8 = 42;
+const EJECTED: u8 = 43;
+
+/// A scheduler, and what to do with it.
+struct Session<'a> {
+    cli: &'a Cli,
+    scheduler: SchedulerObject,
+    writes: Vec<GlobalWrite>,
+    length: Option<Duration>,
+    stats: Duration,
+    signals: EndSignals,
+}
+
+/// How a session ended.
+enum End {
+    /// Its user, or `--for`.
+    Asked,
+    /// The kernel, or the scheduler itself.
+    Exited(SchedulerExit),
+}
+
+pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
+    let scheduler = SchedulerObject::find(&args.sched)?;
+    let mut settings = scheduler.settings.clone();
+    settings.extend(one_variant(&args.set)?.settings);
+    settings.extend(at_settings(&args.at)?);
+    let mut writes = global_writes(&scheduler.object, &settings)?;
+    writes.sort_by_key(|write| write.at_ns);
+    let time = |flag, text: &str| match parse_time(flag, text)? {
+        0 => Err(Failure::new(format_args!("{flag} 0 leaves nothing to see"))),
+        ns => Ok(Duration::from_nanos(ns)),
+    };
+    let session = Session {
+        cli,
+        scheduler,
+        writes,
+        length: args.length.as_deref().map(|text| time("--for", text)).transpose()?,
+        stats: time("--stats", &args.stats)?,
+        signals: EndSignals::hold().map_err(|e| Failure::io("<signals>", &e))?,
+    };
+    session.run()
+}
+
+impl Session<'_> {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        let name = &self.scheduler.label;
+        let mut watch = Watch::new(self);
+        let mut restarts = 0;
+        let end = loop {
+            let mut attached = self.attach()?;
+            if restarts == 0 {
+                self.say(&format!("{name} is in charge of this machine; Ctrl-C gives it back"));
+            }
+            match self.stay(&mut attached, &mut watch)? {
+                End::Exited(exit) if asks_for_restart(&exit) && restarts < RESTARTS_MAX => {
+                    drop(attached);
+                    restarts += 1;
+                    self.say(&format!("{name}: {}: {}; attached again", exit.reason, exit.message));
+                }
+                End::Asked => break attached.detach(),
+                End::Exited(exit) => {
+                    attached.detach();
+                    break exit;
+                }
+            }
+        };
+        self.finish(&end, watch)
+    }
+
+    fn attach(&self) -> Result<Attached, Failure> {
+        Attached::attach(&self.scheduler.label, &self.scheduler.bytes, &self.writes)
+            .map_err(Failure::new)
+    }
+
+    /// Watches until it ends. A signal is seen at once.
+    fn stay(&self, attached: &mut Attached, watch: &mut Watch) -> Result<End, Failure> {
+        watch.attached(attached, &self.writes);
+        loop {
+            let elapsed = watch.start.elapsed();
+            if self.length.is_some_and(|length| elapsed >= length) {
+                return Ok(End::Asked);
+            }
+            let next = [Some(watch.next_row), self.length, watch.next_change(&self.writes)];
+            let until = next.into_iter().flatten().min().unwrap_or(WATCH);
+            let pause = until.saturating_sub(elapsed).min(WATCH);
+            if self.signals.wait(pause).is_some() {
+                return Ok(End::Asked);
+            }
+            if let Some(exit) = attached.exited() {
+                return Ok(End::Exited(exit));
+            }
+            watch.change(attached, &self.writes)?;
+            watch.look(self, attached)?;
+        }
+    }
+
+    fn finish(&self, exit: &SchedulerExit, watch: Watch) -> Result<ExitCode, Failure> {
+        if let Some(state) = KernelState::read().filter(|state| !state.is_disabled()) {
+            return Err(Failure::new(format_args!(
+                "the kernel has not taken its own scheduler back: sched_ext is `{}`",
+                state.state
+            ))
+            .help("`echo S > /proc/sysrq-trigger` removes a scheduler by force"));
+        }
+        if self.cli.format != Format::Table {
+            let mut document = Document::new(format!("{} in charge", self.scheduler.label));
+            document.set("scheduler", "exit_kind", Cell::known(exit.kind, Cell::count));
+            document.set("scheduler", "exit_code", Cell::known(exit.code, Cell::Int));
+            document.set("scheduler", "exit_reason", Cell::text(&exit.reason));
+            document.set("scheduler", "exit_message", Cell::text(&exit.message));
+            document.tables.push(watch.table());
+            present::print(&document, self.cli.format)?;
+        }
+        let message = if exit.message.is_empty() { "" } else { ": " };
+        self.say(&format!(
+            "{}: {}{message}{}; the kernel's own scheduler is in charge again",
+            self.scheduler.label, exit.reason, exit.message
+        ));
+        Ok(ExitCode::from(match exit.kind.and_then(ExitKind::of) {
+            Some(ExitKind::Stall) => STALLED,
+            Some(ExitKind::Error | ExitKind::ErrorOfItself) => EJECTED,
+            _ => 0,
+        }))
+    }
+
+    fn say(&self, text: &str) {
+        if !self.cli.quiet {
+            eprintln!("fairground: {text}");
+        }
+    }
+}
+
+/// What is seen of a scheduler, row by row.
+struct Watch {
+    start: Instant,
+    /// When the next row is due, after the start.
+    next_row: Duration,
+    /// Switches of the whole machine when the last row was made, and when that was.
+    before: Option<(u64, Duration)>,
+    /// The next setting of `--at`.
+    change: usize,
+    /// Documented numbers of the scheduler, with their value when it was attached.
+    variables: Vec<(Variable, Vec<u8>)>,
+    rows: Vec<Row>,
+}
+
+/// A variable of the scheduler that explains itself.
+struct Variable {
+    global: Global,
+    section: String,
+}
+
+struct Row {
+    time: Duration,
+    state: KernelState,
+    switches_per_s: Option<f64>,
+    /// Variables that the scheduler has changed since it was attached.
+    counters: Vec<(String, String)>,
+}
+
+impl Watch {
+    fn new(session: &Session<'_>) -> Watch {
+        let object = &session.scheduler.object;
+        let number = |ty: &GlobalType| {
+            matches!(ty, GlobalType::Bool | GlobalType::Int { .. } | GlobalType::Enum { .. })
+        };
+        let shown = object
+            .globals()
+            .iter()
+            .filter(|g| !g.read_only && number(&g.ty) && !tag(g, "doc:").is_empty());
+        let variables = shown.map(|global| {
+            let section = object.section_of(global).to_owned();
+            (Variable { global: global.clone(), section }, Vec::new())
+        });
+        Watch {
+            start: Instant::now(),
+            next_row: session.stats,
+            before: None,
+            change: initial(&session.writes),
+            variables: variables.collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn attached(&mut self, attached: &Attached, writes: &[GlobalWrite]) {
+        // Attached again, it has to be told again what it was told meanwhile.
+        self.change = initial(writes);
+        for (variable, value) in &mut self.variables {
+            *value = variable.read(attached).unwrap_or_default();
+        }
+        self.before = switches().map(|count| (count, self.start.elapsed()));
+    }
+
+    fn next_change(&self, writes: &[GlobalWrite]) -> Option<Duration> {
+        writes.get(self.change)?.at_ns.map(Duration::from_nanos)
+    }
+
+    /// Does what `--at` asked for, when its time has come.
+    fn change(&mut self, attached: &mut Attached, writes: &[GlobalWrite]) -> Result<(), Failure> {
+        while self.next_change(writes).is_some_and(|at| self.start.elapsed() >= at) {
+            let write = &writes[self.change];
+            attached.write(write).map_err(Failure::new)?;
+            self.change += 1;
+            // What its user changes is no counter.
+            for (variable, value) in &mut self.variables {
+                if variable.section == write.section && variable.global.offset == write.offset {
+                    value.clone_from(&write.bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a row, when one is due.
+    fn look(&mut self, session: &Session<'_>, attached: &Attached) -> Result<(), Failure> {
+        let time = self.start.elapsed();
+        if time < self.next_row {
+            return Ok(());
+        }
+        while self.next_row <= time {
+            self.next_row += session.stats;
+        }
+        let now = switches().map(|count| (count, time));
+        let rate = |((from, then), (to, now)): ((u64, Duration), (u64, Duration))| {
+            to.saturating_sub(from) as f64 / (now - then).as_secs_f64()
+        };
+        let switches_per_s = self.before.zip(now).map(rate).filter(|rate| rate.is_finite());
+        self.before = now;
+        let row = Row {
+            time,
+            state: KernelState::read().unwrap_or_default(),
+            switches_per_s,
+            counters: self.counters(attached),
+        };
+        if session.cli.format == Format::Table {
+            return present::write_stdout(&row.line());
+        }
+        if self.rows.len() == ROWS_MAX {
+            self.rows.remove(0);
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn counters(&self, attached: &Attached) -> Vec<(String, String)> {
+        let changed = self.variables.iter().filter_map(|(variable, before)| {
+            let now = variable.read(attached).filter(|now| now != before)?;
+            Some((variable.global.name.clone(), value_text(&variable.global, &now)))
+        });
+        changed.collect()
+    }
+
+    fn table(self) -> Table {
+        let columns = [
+            Column::number_in("time", "s"),
+            Column::text("scheduler"),
+            Column::text("state"),
+            Column::number_in("switches", "1/s"),
+            Column::number("rejected_tasks"),
+            Column::text("counters"),
+        ];
+        let mut table = Table::new("seconds", "In charge", columns);
+        for row in self.rows {
+            let counters: Vec<_> = row.counters.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            table.push([
+                Cell::float(row.time.as_secs_f64(), 1),
+                Cell::text(row.state.ops.unwrap_or_default()),
+                Cell::text(row.state.state),
+                Cell::known(row.switches_per_s, |rate| Cell::float(rate, 0)),
+                Cell::known(row.state.nr_rejected, Cell::count),
+                Cell::text(counters.join(" ")),
+            ]);
+        }
+        table
+    }
+}
+
+impl Variable {
+    fn read(&self, attached: &Attached) -> Option<Vec<u8>> {
+        attached.read(&self.section, self.global.offset, self.global.size)
+    }
+}
+
+impl Row {
+    fn line(&self) -> String {
+        let ops = self.state.ops.as_deref().unwrap_or("no scheduler");
+        let rate = |rate: f64| format!("{rate:.0} switches/s");
+        let switches = self.switches_per_s.map_or("switches not measured".to_owned(), rate);
+        let rejected = self.state.nr_rejected;
+        let rejected = rejected.map_or("not measured".to_owned(), |number| number.to_string());
+        let mut line = format!(
+            "{:8.1} s  {ops} {}  {switches:>20}  rejected tasks: {rejected}",
+            self.time.as_secs_f64(),
+            self.state.state
+        );
+        for (name, value) in &self.counters {
+            line += &format!("  {name}={value}");
+        }
+        line + "\n"
+    }
+}
+
+/// How many settings come before the object is loaded; they are the first ones.
+fn initial(writes: &[GlobalWrite]) -> usize {
+    writes.iter().filter(|write| write.at_ns.is_none()).count()
+}
+
+/// Switches of all CPUs since the machine started (`ctxt` of `/proc/stat`).
+fn switches() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    stat.lines().find_map(|line| line.strip_prefix("ctxt "))?.trim().parse().ok()
+}

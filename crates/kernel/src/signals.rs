@@ -1,0 +1,62 @@
+//! Signals that ask a program to end, taken one by one instead of by surprise.
+
+use std::io;
+use std::time::Duration;
+
+use nix::sys::signal::{SigSet, Signal};
+
+/// The signals that end a session: Ctrl-C, `kill`, a terminal that goes away. They are blocked as long as this lives, and
+/// wait until somebody asks; the process still dies at once of SIGKILL.
+#[derive(Debug)]
+pub struct EndSignals {
+    set: SigSet,
+    before: SigSet,
+}
+
+impl EndSignals {
+    /// Blocks them for this thread, and for those that it starts.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn hold() -> io::Result<EndSignals> {
+        let mut set = SigSet::empty();
+        set.extend([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+        let before = SigSet::thread_get_mask()?;
+        set.thread_block()?;
+        Ok(EndSignals { set, before })
+    }
+
+    /// Waits for one of them, at most so long. `None`: none came.
+    pub fn wait(&self, at_most: Duration) -> Option<Signal> {
+        let limit = libc::timespec {
+            tv_sec: at_most.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: at_most.subsec_nanos().into(),
+        };
+        // SAFETY: both pointers are to values that live here; no information about the sender is asked for.
+        let number = unsafe {
+            libc::sigtimedwait(self.set.as_ref(), std::ptr::null_mut(), &raw const limit)
+        };
+        Signal::try_from(number).ok()
+    }
+}
+
+impl Drop for EndSignals {
+    fn drop(&mut self) {
+        // One that came meanwhile does now what it does.
+        let _ = self.before.thread_set_mask();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_waits_until_it_is_asked_for() {
+        let signals = EndSignals::hold().expect("signals can be blocked");
+        assert_eq!(signals.wait(Duration::ZERO), None);
+        nix::sys::signal::raise(Signal::SIGTERM).expect("a signal for this thread");
+        assert_eq!(signals.wait(Duration::from_secs(5)), Some(Signal::SIGTERM));
+        assert_eq!(signals.wait(Duration::ZERO), None);
+    }
+}
