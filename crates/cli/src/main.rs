@@ -20,6 +20,9 @@ use crate::args::Cli;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    if fairground_kernel::guest::is_init() {
+        fairground_kernel::guest::main();
+    }
     let cli = Cli::parse();
     match commands::execute(&cli) {
         Ok(code) => code,

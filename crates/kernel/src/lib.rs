@@ -7,6 +7,7 @@
 //! This crate knows [`fairground_workload`] and [`fairground_trace`], and nobody else.
 
 pub mod catalogue;
+pub mod channel;
 pub mod guest;
 pub mod job;
 mod knobs;

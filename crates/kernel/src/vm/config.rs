@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::{Deadlines, VmError};
 use crate::catalogue::{Kernel, Qemu};
 
 /// How the machine's time passes.
@@ -30,7 +31,7 @@ pub struct VmConfig {
     pub mode: VmMode,
     /// Parameters for the kernel's command line, after the program's own.
     pub append: Vec<String>,
-    /// How long the whole may take, wall time; `None`: by the guest's duration ([`super::Deadlines::for_guest`]).
+    /// How long each part (boot, run, end) may take, wall time; `None`: by the guest's duration ([`super::Deadlines`]).
     pub deadline: Option<Duration>,
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
     /// [`crate::guest::is_init`] says so. `None`: the running one.
@@ -56,6 +57,30 @@ impl VmConfig {
             append: Vec::new(),
             deadline: None,
             program: None,
+        }
+    }
+
+    /// Whether the machine can be.
+    pub(super) fn check(&self) -> Result<(), VmError> {
+        let refuse = |what: String| Err(VmError::Config(what));
+        if !(1..=Self::MAX_CPUS).contains(&self.cpus) {
+            return refuse(format!("{} virtual CPUs: 1 to {} can be", self.cpus, Self::MAX_CPUS));
+        }
+        if !(Self::MIN_MEMORY_MIB..=Self::MAX_MEMORY_MIB).contains(&self.memory_mib) {
+            let (least, most) = (Self::MIN_MEMORY_MIB, Self::MAX_MEMORY_MIB);
+            return refuse(format!("{} MiB of memory: {least} to {most} can be", self.memory_mib));
+        }
+        match self.append.iter().find(|p| p.is_empty() || p.contains(char::is_control)) {
+            Some(parameter) => refuse(format!("boot parameter {parameter:?}: it is no parameter")),
+            None => Ok(()),
+        }
+    }
+
+    /// The deadlines of a command that lasts `guest_ns`; one of the caller's own goes for each part.
+    pub(super) fn deadlines(&self, guest_ns: u64) -> Deadlines {
+        match self.deadline {
+            Some(own) => Deadlines { boot: own, run: own, shutdown: own },
+            None => Deadlines::for_guest(guest_ns, self.cpus, self.mode),
         }
     }
 }

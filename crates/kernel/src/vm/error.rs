@@ -58,6 +58,14 @@ pub enum VmError {
     Catalogue(#[from] crate::catalogue::CatalogueError),
 }
 
+impl VmError {
+    /// An error of input or output while `what` was done.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::Io { what, error }
+    }
+}
+
 /// The console's lines, as the end of a message.
 fn lines(console: &[String]) -> String {
     if console.is_empty() {

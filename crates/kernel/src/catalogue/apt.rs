@@ -1,0 +1,239 @@
+//! Debian's archive by way of apt, without root: lists and downloads in folders of our own, checked with Debian's keys.
+//!
+//! The machine's own apt settings hold (a proxy, above all); its sources, its lists and its package status are left
+//! alone. apt checks the signature of the archive's index and, by the index, each file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::CatalogueError;
+
+const MIRROR: &str = "http://deb.debian.org/debian";
+const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
+/// Where Debian and its derivatives keep the keys of Debian's archive (package `debian-archive-keyring`).
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A part of Debian's archive with lists of its own.
+#[derive(Debug)]
+pub(super) struct Archive {
+    folder: PathBuf,
+}
+
+/// A package as the archive's index has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Package {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) sha256: String,
+}
+
+impl Archive {
+    /// The archive of `suites` (`bookworm`, `bookworm-security`, …), with its lists under `folder`, brought up to date.
+    pub(super) fn update(folder: PathBuf, suites: &[&str]) -> Result<Self, CatalogueError> {
+        if !Path::new(KEYRING).is_file() {
+            return Err(CatalogueError::NoKeys { path: KEYRING.into() });
+        }
+        for part in ["lists/partial", "archives/partial"] {
+            let path = folder.join(part);
+            fs::create_dir_all(&path)
+                .map_err(CatalogueError::io(format!("make {}", path.display())))?;
+        }
+        let write = |name: &str, text: &str| {
+            let path = folder.join(name);
+            fs::write(&path, text).map_err(CatalogueError::io(format!("write {}", path.display())))
+        };
+        write("sources.list", &source_lines(suites))?;
+        write("status", "")?;
+        let archive = Self { folder };
+        archive.run("apt-get", &["update", "-o", "APT::Update::Error-Mode=any"])?;
+        Ok(archive)
+    }
+
+    /// Names of packages that begin with `prefix`.
+    pub(super) fn names(&self, prefix: &str) -> Result<Vec<String>, CatalogueError> {
+        let text = self.run("apt-cache", &["pkgnames", prefix])?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// The newest version of a package.
+    pub(super) fn package(&self, name: &str) -> Result<Package, CatalogueError> {
+        let text = self.run("apt-cache", &["show", "--no-all-versions", name])?;
+        parse_package(&text).ok_or_else(|| CatalogueError::Apt {
+            what: format!("apt-cache show {name}"),
+            said: "no version or no SHA256 in its answer".to_owned(),
+        })
+    }
+
+    /// Downloads one package into `folder`; its file.
+    pub(super) fn download(&self, name: &str, folder: &Path) -> Result<PathBuf, CatalogueError> {
+        let mut command = self.command("apt-get");
+        command.args(["download", name]).current_dir(folder);
+        run(command, &format!("apt-get download {name}"))?;
+        debs(folder)?.pop().ok_or_else(|| CatalogueError::Apt {
+            what: format!("apt-get download {name}"),
+            said: "it left no file".to_owned(),
+        })
+    }
+
+    /// Downloads a package with everything that it needs to run, the C library too; their files.
+    pub(super) fn download_closure(&self, name: &str) -> Result<Vec<PathBuf>, CatalogueError> {
+        let flags = ["install", "--download-only", "--no-install-recommends", "-y", name];
+        self.run("apt-get", &flags)?;
+        debs(&self.folder.join("archives"))
+    }
+
+    /// Removes what was downloaded.
+    pub(super) fn clean(&self) {
+        // What stays only takes room.
+        let _ = fs::remove_dir_all(self.folder.join("archives"));
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<String, CatalogueError> {
+        let mut command = self.command(program);
+        command.args(arguments);
+        run(command, &format!("{program} {}", arguments.join(" ")))
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let at = |name: &str| self.folder.join(name).display().to_string();
+        let mut command = Command::new(program);
+        let settings = [
+            format!("Dir::Etc::sourcelist={}", at("sources.list")),
+            "Dir::Etc::sourceparts=/dev/null".to_owned(),
+            "Dir::Etc::preferences=/dev/null".to_owned(),
+            "Dir::Etc::preferencesparts=/dev/null".to_owned(),
+            format!("Dir::State={}", at("")),
+            format!("Dir::State::lists={}", at("lists")),
+            format!("Dir::State::status={}", at("status")),
+            format!("Dir::Cache={}", at("")),
+            format!("Dir::Cache::archives={}", at("archives")),
+            "Acquire::Languages=none".to_owned(),
+            "Acquire::Retries=3".to_owned(),
+            "APT::Architecture=amd64".to_owned(),
+            "APT::Sandbox::User=".to_owned(),
+            // The folders are ours, and the cache's lock is held.
+            "Debug::NoLocking=1".to_owned(),
+        ];
+        for setting in settings {
+            command.args(["-o", &setting]);
+        }
+        command.args(["-q", "-q"]).env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+}
+
+/// Unpacks those files of a package whose path holds one of `wanted` (all of them when it is empty) into `folder`.
+pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), CatalogueError> {
+    let what = format!("unpack {}", deb.display());
+    fs::create_dir_all(folder).map_err(CatalogueError::io(what.clone()))?;
+    if wanted.is_empty() {
+        let mut command = Command::new("dpkg-deb");
+        command.arg("-x").arg(deb).arg(folder);
+        return run(command, &what).map(drop);
+    }
+    let mut command = Command::new("dpkg-deb");
+    command.arg("--fsys-tarfile").arg(deb).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut list = command.spawn().map_err(|e| missing("dpkg-deb", &e))?;
+    let mut tar = Command::new("tar");
+    tar.args(["-x", "-C"]).arg(folder).args(["--wildcards", "--no-anchored"]).args(wanted);
+    tar.stdin(list.stdout.take().expect("piped")).stderr(Stdio::null());
+    // A pattern that finds nothing is an error of tar's; whether what is needed is there, the caller sees.
+    let tarred = tar.status().map_err(|e| missing("tar", &e));
+    let listed = list.wait().map_err(CatalogueError::io(what.clone()))?;
+    tarred?;
+    if listed.success() {
+        return Ok(());
+    }
+    Err(CatalogueError::Apt { what, said: format!("dpkg-deb: {listed}") })
+}
+
+/// The lines of a source list.
+fn source_lines(suites: &[&str]) -> String {
+    let options = format!("arch=amd64 target=Packages signed-by={KEYRING}");
+    let mirror = |suite: &str| if suite.ends_with("-security") { SECURITY_MIRROR } else { MIRROR };
+    suites.iter().map(|s| format!("deb [{options}] {} {s} main\n", mirror(s))).collect()
+}
+
+/// Version and digest of `apt-cache show`'s first paragraph.
+fn parse_package(text: &str) -> Option<Package> {
+    let first = text.split("\n\n").next()?;
+    let field = |name: &str| {
+        let line = first.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(": "));
+        line.map(|value| value.trim().to_owned())
+    };
+    let sha256 = field("SHA256")?;
+    let is_digest = sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit());
+    is_digest.then_some(())?;
+    Some(Package { name: field("Package")?, version: field("Version")?, sha256 })
+}
+
+/// The packages' files in a folder, by name.
+fn debs(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
+    let fail = || CatalogueError::io(format!("read {}", folder.display()));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(fail())? {
+        let path = entry.map_err(fail())?.path();
+        if path.extension().is_some_and(|e| e == "deb") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn run(mut command: Command, what: &str) -> Result<String, CatalogueError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|e| missing(&program, &e))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let network =
+        ["Could not resolve", "Temporary failure", "Unable to connect", "Failed to fetch"];
+    if network.iter().any(|words| said.contains(words)) {
+        return Err(CatalogueError::NoNetwork { what: what.to_owned(), said });
+    }
+    Err(CatalogueError::Apt { what: what.to_owned(), said })
+}
+
+fn missing(program: &str, error: &std::io::Error) -> CatalogueError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return CatalogueError::NoApt { program: program.to_owned() };
+    }
+    CatalogueError::Apt { what: program.to_owned(), said: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOW: &str = "Package: linux-binary-7.2.13+deb14-cloud-amd64\nSource: linux\nVersion: 7.2.13-1\n\
+        Depends: kmod\nDescription: Linux\n Version: no field\nSHA256: \
+        ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n\nPackage: other\nVersion: 1\n";
+
+    #[test]
+    fn a_package_is_read_from_its_first_paragraph() {
+        let package = parse_package(SHOW).expect("a package");
+        assert_eq!(package.version, "7.2.13-1");
+        assert!(package.sha256.starts_with("ba7816bf"));
+    }
+
+    #[test]
+    fn a_package_without_a_digest_is_none() {
+        assert_eq!(parse_package("Package: a\nVersion: 1\n"), None);
+        assert_eq!(parse_package("Package: a\nVersion: 1\nSHA256: short\n"), None);
+        assert_eq!(parse_package(""), None);
+    }
+
+    #[test]
+    fn each_suite_is_signed_and_security_has_its_own_mirror() {
+        let lines = source_lines(&["bookworm", "bookworm-security"]);
+        let lines: Vec<&str> = lines.lines().collect();
+        assert!(lines.iter().all(|l| l.contains("signed-by=/") && l.ends_with(" main")));
+        assert!(
+            lines[0].contains("/debian bookworm ")
+                && lines[1].contains("/debian-security bookworm-security ")
+        );
+    }
+}

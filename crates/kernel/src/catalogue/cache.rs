@@ -1,0 +1,247 @@
+//! The cache: what has been fetched, found again without a network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::{ENTRIES, Entry, numbers};
+use super::kernel::hex_digest;
+use super::{CatalogueError, Kernel, Qemu, fetch};
+
+/// The note beside a fetched kernel.
+pub(super) const KERNEL_NOTE: &str = "kernel.json";
+/// The note beside a fetched QEMU.
+pub(super) const QEMU_NOTE: &str = "qemu.json";
+
+/// The folder in which fetched kernels and QEMU live.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// What is known of a fetched kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cached {
+    /// Its name in the catalogue.
+    pub name: String,
+    /// What `uname -r` says there.
+    pub release: String,
+    /// The Debian package.
+    pub package: String,
+    /// The package's version.
+    pub version: String,
+    /// SHA-256 of the package, as the signed index has it.
+    pub package_sha256: String,
+    /// SHA-256 of the kernel's image.
+    pub sha256: String,
+}
+
+/// What is known of a fetched QEMU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CachedQemu {
+    /// The Debian package's version.
+    pub(super) version: String,
+    /// Folders of libraries, in the cache's folder of QEMU.
+    pub(super) libraries: Vec<String>,
+}
+
+impl Cache {
+    /// `FAIRGROUND_CACHE`, else `fairground` in `XDG_CACHE_HOME`, else in `~/.cache`.
+    ///
+    /// # Errors
+    ///
+    /// When none of these variables is set.
+    pub fn open() -> Result<Self, CatalogueError> {
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        set("FAIRGROUND_CACHE")
+            .or_else(|| set("XDG_CACHE_HOME").map(|c| c.join("fairground")))
+            .or_else(|| set("HOME").map(|h| h.join(".cache/fairground")))
+            .map(Self::at)
+            .ok_or(CatalogueError::NoCache)
+    }
+
+    /// The cache in a folder of one's own.
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The kernels that have been fetched, by name.
+    pub fn kernels(&self) -> Vec<Cached> {
+        let entries = fs::read_dir(self.root.join("kernels"));
+        let entries = entries.into_iter().flatten().filter_map(Result::ok);
+        let mut found: Vec<Cached> = entries
+            .filter_map(|e| fs::read(e.path().join(KERNEL_NOTE)).ok())
+            .filter_map(|text| serde_json::from_slice(&text).ok())
+            .collect();
+        found.sort_by_key(|c| (numbers(&c.name), c.name.clone()));
+        found
+    }
+
+    /// A kernel of the catalogue that has been fetched; `newest` is the newest of them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such kernel, when it has not been fetched, or when its image is not the one that was fetched.
+    pub fn cached_kernel(&self, name: &str) -> Result<Kernel, CatalogueError> {
+        let entry = find(name)?;
+        let matches = |c: &Cached| c.name == name || (entry.name == name && self.is_of(c, &entry));
+        let cached = self.kernels().into_iter().rfind(matches);
+        let cached = cached.ok_or_else(|| CatalogueError::NotFetched { name: name.to_owned() })?;
+        self.load(&cached)
+    }
+
+    /// A kernel of the catalogue, fetched when it is not here yet; `say` hears what is being done.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such kernel, or it cannot be fetched.
+    pub fn kernel(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Kernel, CatalogueError> {
+        match self.cached_kernel(name) {
+            Err(CatalogueError::NotFetched { .. }) => self.fetch_kernel(name, say),
+            other => other,
+        }
+    }
+
+    /// Fetches a kernel of the catalogue, as new as the archive has it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such kernel, or it cannot be fetched.
+    pub fn fetch_kernel(
+        &self,
+        name: &str,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, CatalogueError> {
+        let cached = fetch::kernel(self, &find(name)?, name, say)?;
+        self.load(&cached)
+    }
+
+    /// QEMU 10 or newer that is here: the machine's own, else the fetched one.
+    ///
+    /// # Errors
+    ///
+    /// When there is neither.
+    pub fn cached_qemu(&self) -> Result<Qemu, CatalogueError> {
+        let installed = match Qemu::installed() {
+            Ok(qemu) => return Ok(qemu),
+            Err(error) => error,
+        };
+        let folder = self.qemu_folder();
+        let Ok(text) = fs::read(folder.join(QEMU_NOTE)) else { return Err(installed) };
+        let note: CachedQemu = serde_json::from_slice(&text)
+            .map_err(|_| CatalogueError::Damaged { path: folder.clone() })?;
+        Qemu::fetched(&folder, &note.libraries)
+    }
+
+    /// QEMU 10 or newer: the machine's own, else the fetched one, fetched when it is not here yet.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be fetched.
+    pub fn qemu(&self, say: &mut dyn FnMut(&str)) -> Result<Qemu, CatalogueError> {
+        match self.cached_qemu() {
+            Err(CatalogueError::NoQemu { .. }) => {
+                fetch::qemu(self, say)?;
+                self.cached_qemu()
+            }
+            other => other,
+        }
+    }
+
+    /// Where the kernel of this name is, or would be.
+    pub(super) fn kernel_folder(&self, name: &str) -> PathBuf {
+        self.root.join("kernels").join(name)
+    }
+
+    /// Where the fetched QEMU is, or would be.
+    pub(super) fn qemu_folder(&self) -> PathBuf {
+        self.root.join("qemu")
+    }
+
+    fn is_of(&self, cached: &Cached, entry: &Entry) -> bool {
+        let pinned = |name: &str| ENTRIES.iter().any(|e| e.series.is_some() && e.name == name);
+        entry.series.is_none()
+            && !pinned(&cached.name)
+            && cached.name.ends_with("-rt") == (entry.flavour == "rt")
+    }
+
+    fn load(&self, cached: &Cached) -> Result<Kernel, CatalogueError> {
+        let folder = self.kernel_folder(&cached.name);
+        let image = folder.join("vmlinuz");
+        let bytes = fs::read(&image)
+            .map_err(CatalogueError::io(format!("read the kernel {}", image.display())))?;
+        if hex_digest(&bytes) != cached.sha256 {
+            return Err(CatalogueError::Damaged { path: folder });
+        }
+        let config = Some(folder.join("config")).filter(|c| c.is_file());
+        let (name, sha256) = (cached.name.clone(), cached.sha256.clone());
+        Ok(Kernel { name, image, config, sha256 })
+    }
+}
+
+fn find(name: &str) -> Result<Entry, CatalogueError> {
+    Entry::find(name).ok_or_else(|| CatalogueError::Unknown {
+        name: name.to_owned(),
+        known: ENTRIES.iter().map(|e| e.name.to_owned()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache_with(names: &[&str]) -> (tempfile::TempDir, Cache) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path().to_owned());
+        for name in names {
+            let at = cache.kernel_folder(name);
+            fs::create_dir_all(&at).expect("made");
+            fs::write(at.join("vmlinuz"), name).expect("written");
+            let note = Cached {
+                name: (*name).to_owned(),
+                release: format!("{name}.1"),
+                package: "p".to_owned(),
+                version: "1".to_owned(),
+                package_sha256: String::new(),
+                sha256: hex_digest(name.as_bytes()),
+            };
+            fs::write(at.join(KERNEL_NOTE), serde_json::to_vec(&note).expect("text"))
+                .expect("written");
+        }
+        (folder, cache)
+    }
+
+    #[test]
+    fn newest_is_the_highest_that_was_fetched_and_never_a_pinned_one() {
+        let (_folder, cache) = cache_with(&["6.1", "6.12", "7.2", "7.10", "7.2-rt"]);
+        let name = |asked: &str| cache.cached_kernel(asked).map(|k| k.name).ok();
+        assert_eq!(name("newest").as_deref(), Some("7.10"));
+        assert_eq!(name("newest-rt").as_deref(), Some("7.2-rt"));
+        assert_eq!(name("7.2").as_deref(), Some("7.2"));
+        assert_eq!(name("6.1").as_deref(), Some("6.1"));
+        assert_eq!(name("7.3"), None);
+    }
+
+    #[test]
+    fn a_kernel_that_changed_on_disk_is_refused() {
+        let (_folder, cache) = cache_with(&["6.1"]);
+        fs::write(cache.kernel_folder("6.1").join("vmlinuz"), "half").expect("written");
+        let error = cache.cached_kernel("6.1").expect_err("refused");
+        assert!(matches!(error, CatalogueError::Damaged { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_name_says_what_there_is() {
+        let (_folder, cache) = cache_with(&[]);
+        let error = cache.cached_kernel("fish").expect_err("refused").to_string();
+        assert!(error.contains("6.1, 6.12, newest, newest-rt"), "{error}");
+        let error = cache.cached_kernel("6.1").expect_err("refused").to_string();
+        assert!(error.contains("fairground kernels fetch 6.1"), "{error}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Fetching: into a temporary folder of the cache, checked, then renamed. One program at a time.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use super::apt::{self, Archive};
+use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE};
+use super::entry::{Entry, KernelPackage};
+use super::kernel::{hex_digest, is_bzimage};
+use super::qemu::PROGRAM;
+use super::{CatalogueError, Qemu};
+
+/// The suites that QEMU and its libraries come from: one release, so that all of it fits together.
+const QEMU_SUITES: [&str; 1] = ["trixie"];
+const QEMU_PACKAGE: &str = "qemu-system-x86";
+
+/// Fetches the kernel of `entry` under the name that its version gives it.
+pub(super) fn kernel(
+    cache: &Cache,
+    entry: &Entry,
+    asked: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<Cached, CatalogueError> {
+    let _lock = lock(cache, say)?;
+    let archive = update(cache, entry.suites, say)?;
+    let names = archive.names("linux-")?;
+    let chosen = entry.choose(&names).ok_or_else(|| CatalogueError::Gone {
+        name: asked.to_owned(),
+        newest: format!("no such kernel in Debian's {}", entry.suites.join(", ")),
+    })?;
+    let name = entry.cache_name(&chosen.series);
+    if asked != entry.name && asked != name {
+        let newest = format!("Debian's {} has {name} now", entry.suites.join(", "));
+        return Err(CatalogueError::Gone { name: asked.to_owned(), newest });
+    }
+    let package = archive.package(&chosen.package)?;
+    say(&format!("fetching {} {}", package.name, package.version));
+    let scratch = scratch(cache)?;
+    let deb = archive.download(&chosen.package, scratch.path())?;
+    if hex_digest(&read(&deb)?) != package.sha256 {
+        return Err(CatalogueError::Damaged { path: deb });
+    }
+    let unpacked = scratch.path().join("unpacked");
+    // The image's package leads to a binary's (since 7.0), which has its files in /usr/lib/modules/RELEASE.
+    apt::unpack(&deb, &["vmlinuz*", "config*"], &unpacked)?;
+    let made = scratch.path().join("made");
+    let sha256 = lay_out(&unpacked, &chosen, &made)?;
+    let cached = Cached {
+        name: name.clone(),
+        release: chosen.release,
+        package: package.name,
+        version: package.version,
+        package_sha256: package.sha256,
+        sha256,
+    };
+    write(&made.join(KERNEL_NOTE), &serde_json::to_vec_pretty(&cached).expect("plain data"))?;
+    put_in_place(&made, &cache.kernel_folder(&name))?;
+    archive.clean();
+    Ok(cached)
+}
+
+/// Fetches QEMU with everything that it needs, down to the C library.
+pub(super) fn qemu(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(), CatalogueError> {
+    let _lock = lock(cache, say)?;
+    let archive = update(cache, &QEMU_SUITES, say)?;
+    let package = archive.package(QEMU_PACKAGE)?;
+    say(&format!("fetching {} {} and its libraries", package.name, package.version));
+    let debs = archive.download_closure(QEMU_PACKAGE)?;
+    let scratch = scratch(cache)?;
+    let made = scratch.path().join("made");
+    for deb in &debs {
+        // The machine's own half of QEMU: programs, firmware, libraries; no documentation, no configuration.
+        apt::unpack(deb, &["lib", "lib64"], &made)?;
+        apt::unpack(
+            deb,
+            &[&format!("usr/bin/{PROGRAM}"), "usr/share/qemu", "usr/share/seabios"],
+            &made,
+        )?;
+    }
+    let libraries = library_folders(&made);
+    let note = CachedQemu { version: package.version, libraries };
+    // It must start from where it is made; it does not know where that is.
+    Qemu::fetched(&made, &note.libraries)?;
+    write(&made.join(QEMU_NOTE), &serde_json::to_vec_pretty(&note).expect("plain data"))?;
+    put_in_place(&made, &cache.qemu_folder())?;
+    archive.clean();
+    Ok(())
+}
+
+fn update(
+    cache: &Cache,
+    suites: &[&str],
+    say: &mut dyn FnMut(&str),
+) -> Result<Archive, CatalogueError> {
+    say(&format!("asking Debian's archive about {}", suites.join(", ")));
+    Archive::update(cache.root().join("apt").join(suites.join("+")), suites)
+}
+
+/// Puts the image and the configuration where the cache has them; the image's digest.
+fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<String, CatalogueError> {
+    let release = &chosen.release;
+    let modules = unpacked.join("usr/lib/modules").join(release);
+    let modules_before = unpacked.join("lib/modules").join(release);
+    let boot = unpacked.join("boot");
+    let first = |paths: [PathBuf; 3]| paths.into_iter().find(|p| p.is_file());
+    let image = first([
+        modules.join("vmlinuz"),
+        boot.join(format!("vmlinuz-{release}")),
+        modules_before.join("vmlinuz"),
+    ]);
+    let lost = || CatalogueError::NoKernel { path: PathBuf::from(&chosen.package) };
+    let bytes = read(&image.ok_or_else(lost)?)?;
+    if !is_bzimage(&bytes) {
+        return Err(lost());
+    }
+    fs::create_dir_all(made).map_err(CatalogueError::io(format!("make {}", made.display())))?;
+    write(&made.join("vmlinuz"), &bytes)?;
+    let config = first([
+        modules.join("config"),
+        boot.join(format!("config-{release}")),
+        modules_before.join("config"),
+    ]);
+    if let Some(config) = config {
+        write(&made.join("config"), &read(&config)?)?;
+    }
+    Ok(hex_digest(&bytes))
+}
+
+/// The folders below `root` that hold shared libraries, as paths from there.
+fn library_folders(root: &Path) -> Vec<String> {
+    const CANDIDATES: [&str; 6] = [
+        "usr/lib/x86_64-linux-gnu",
+        "lib/x86_64-linux-gnu",
+        "usr/lib64",
+        "lib64",
+        "usr/lib",
+        "usr/lib/x86_64-linux-gnu/pulseaudio",
+    ];
+    let holds_libraries = |folder: &&&str| {
+        let entries = fs::read_dir(root.join(folder)).into_iter().flatten().filter_map(Result::ok);
+        entries.into_iter().any(|e| e.file_name().to_string_lossy().contains(".so"))
+    };
+    CANDIDATES.iter().filter(holds_libraries).map(|f| (*f).to_owned()).collect()
+}
+
+/// Moves a made folder to its name; what was there before goes.
+fn put_in_place(made: &Path, place: &Path) -> Result<(), CatalogueError> {
+    let what = format!("put {} in place", place.display());
+    if let Some(above) = place.parent() {
+        fs::create_dir_all(above).map_err(CatalogueError::io(what.clone()))?;
+    }
+    if place.exists() {
+        let old = made.with_extension("replaced");
+        fs::rename(place, &old).map_err(CatalogueError::io(what.clone()))?;
+    }
+    fs::rename(made, place).map_err(CatalogueError::io(what))
+}
+
+/// A folder in the cache that goes when it is dropped; those that killed programs left are removed first.
+fn scratch(cache: &Cache) -> Result<tempfile::TempDir, CatalogueError> {
+    const PREFIX: &str = ".fetch-";
+    let root = cache.root();
+    // The lock is held: no living program has one.
+    for entry in fs::read_dir(root).into_iter().flatten().filter_map(Result::ok) {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(root);
+    made.map_err(CatalogueError::io(format!("make a folder in {}", root.display())))
+}
+
+/// Holds the cache's lock; says so when another program has it, and waits.
+fn lock(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<Flock<File>, CatalogueError> {
+    let path = cache.root().join("lock");
+    let fail = || CatalogueError::io(format!("lock {}", path.display()));
+    fs::create_dir_all(cache.root()).map_err(fail())?;
+    let file = File::create(&path).map_err(fail())?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock),
+        Err((file, Errno::EWOULDBLOCK)) => {
+            say("another fairground is fetching: waiting for it");
+            Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| fail()(e.into()))
+        }
+        Err((_, error)) => Err(fail()(error.into())),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CatalogueError> {
+    fs::read(path).map_err(CatalogueError::io(format!("read {}", path.display())))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), CatalogueError> {
+    fs::write(path, bytes).map_err(CatalogueError::io(format!("write {}", path.display())))
+}

@@ -1,0 +1,72 @@
+//! A kernel that can be booted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::CatalogueError;
+
+/// A kernel that can be booted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Its name in the catalogue (`6.1`, `7.2-rt`), or its path.
+    pub name: String,
+    /// Its bzImage.
+    pub image: PathBuf,
+    /// Its configuration, where there is one.
+    pub config: Option<PathBuf>,
+    /// SHA-256 of the image, hexadecimal.
+    pub sha256: String,
+}
+
+impl Kernel {
+    /// One's own bzImage; a `.config` or `config` beside it is taken as its configuration.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or is no bzImage.
+    pub fn from_path(path: &Path) -> Result<Self, CatalogueError> {
+        let bytes = fs::read(path)
+            .map_err(CatalogueError::io(format!("read the kernel {}", path.display())))?;
+        if !is_bzimage(&bytes) {
+            return Err(CatalogueError::NoKernel { path: path.to_owned() });
+        }
+        let beside = |name: &str| path.parent().map(|f| f.join(name)).filter(|c| c.is_file());
+        Ok(Self {
+            name: path.display().to_string(),
+            image: path.to_owned(),
+            config: beside("config").or_else(|| beside(".config")),
+            sha256: hex_digest(&bytes),
+        })
+    }
+}
+
+/// Whether a file has the header of a Linux kernel for x86 (`Documentation/arch/x86/boot.rst`: "HdrS" at 0x202).
+pub(super) fn is_bzimage(bytes: &[u8]) -> bool {
+    bytes.get(0x202..0x206) == Some(b"HdrS")
+}
+
+/// SHA-256, hexadecimal.
+pub(super) fn hex_digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_no_kernel() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), "vmlinux").expect("written");
+        let error = Kernel::from_path(file.path()).expect_err("refused").to_string();
+        assert!(error.contains("no bzImage"), "{error}");
+    }
+
+    #[test]
+    fn a_digest_is_that_of_the_standard() {
+        let of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hex_digest(b"abc"), of_abc, "FIPS 180-4, appendix B.1");
+    }
+}

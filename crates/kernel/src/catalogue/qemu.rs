@@ -1,0 +1,130 @@
+//! An emulator: the machine's own, or one that was fetched.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::CatalogueError;
+
+/// The program's name.
+pub(super) const PROGRAM: &str = "qemu-system-x86_64";
+/// The dynamic linker's name.
+const LINKER: &str = "ld-linux-x86-64.so.2";
+/// The oldest version whose instruction-counted mode was seen to work: 7.2 stalls.
+const OLDEST: u32 = 10;
+
+/// An emulator that can be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qemu {
+    /// `qemu-system-x86_64`.
+    pub program: PathBuf,
+    /// Folders of its own libraries, the C library among them; empty: it uses the machine's.
+    pub libraries: Vec<PathBuf>,
+    /// Folders of firmware (`-L`).
+    pub firmware: Vec<PathBuf>,
+    /// Its version, `10.0.2`.
+    pub version: String,
+}
+
+impl Qemu {
+    /// The machine's own, when it is new enough.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or one older than 10.
+    pub fn installed() -> Result<Self, CatalogueError> {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let found = env::split_paths(&path).map(|f| f.join(PROGRAM)).find(|p| p.is_file());
+        let program = found.ok_or(CatalogueError::NoQemu { found: None })?;
+        Self::at(program, Vec::new(), Vec::new())
+    }
+
+    /// The emulator `program`, when it starts and is new enough.
+    pub(super) fn at(
+        program: PathBuf,
+        libraries: Vec<PathBuf>,
+        firmware: Vec<PathBuf>,
+    ) -> Result<Self, CatalogueError> {
+        let mut qemu = Self { program, libraries, firmware, version: String::new() };
+        let output = qemu.command().arg("--version").stdin(Stdio::null()).output();
+        let told = match output {
+            Ok(output) if output.status.success() => output.stdout,
+            Ok(output) => {
+                return Err(CatalogueError::NoQemu { found: Some(reason(&output.stderr)) });
+            }
+            Err(error) => return Err(CatalogueError::NoQemu { found: Some(error.to_string()) }),
+        };
+        let told = String::from_utf8_lossy(&told).into_owned();
+        let version = version(&told).ok_or_else(|| CatalogueError::NoQemu {
+            found: Some(told.lines().next().unwrap_or_default().to_owned()),
+        })?;
+        let major = version.split('.').next().and_then(|m| m.parse::<u32>().ok());
+        if major.is_none_or(|major| major < OLDEST) {
+            return Err(CatalogueError::NoQemu { found: Some(format!("version {version}")) });
+        }
+        qemu.version = version;
+        Ok(qemu)
+    }
+
+    /// The one that was unpacked into `folder`.
+    pub(super) fn fetched(folder: &Path, libraries: &[String]) -> Result<Self, CatalogueError> {
+        let program = folder.join("usr/bin").join(PROGRAM);
+        let firmware = ["usr/share/qemu", "usr/share/seabios"].map(|f| folder.join(f)).into();
+        Self::at(program, libraries.iter().map(|f| folder.join(f)).collect(), firmware)
+    }
+
+    /// A command that starts it, with its libraries and its firmware.
+    ///
+    /// One with libraries of its own is started by its own dynamic linker: it runs beside any C library, and no library
+    /// of the machine's gets into it.
+    pub fn command(&self) -> Command {
+        let linker = self.libraries.iter().map(|f| f.join(LINKER)).find(|l| l.is_file());
+        let mut command = match linker {
+            Some(linker) => {
+                let mut command = Command::new(linker);
+                command.arg("--library-path").arg(joined(&self.libraries)).arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
+        // Modules of the machine's own QEMU would be of another build.
+        command.env("QEMU_MODULE_DIR", "/nonexistent");
+        for folder in &self.firmware {
+            command.arg("-L").arg(folder);
+        }
+        command
+    }
+}
+
+fn joined(folders: &[PathBuf]) -> OsString {
+    let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
+    // A colon in a folder's name cannot be written: such a folder is left out.
+    env::join_paths(folders.into_iter().filter(|f| !f.to_string_lossy().contains(':')))
+        .unwrap_or_default()
+}
+
+fn reason(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.lines().next().unwrap_or("it does not start").to_owned()
+}
+
+/// `10.0.2` of `QEMU emulator version 10.0.2 (Debian …)`.
+fn version(told: &str) -> Option<String> {
+    let after = told.split_once("version ")?.1;
+    let end = after.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(after.len());
+    Some(after[..end].to_owned()).filter(|v| !v.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_number_after_the_word() {
+        let told = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)\nCopyright";
+        assert_eq!(version(told).as_deref(), Some("10.0.2"));
+        assert_eq!(version("QEMU emulator version 9.2.50-dirty").as_deref(), Some("9.2.50"));
+        assert_eq!(version("something else"), None);
+    }
+}

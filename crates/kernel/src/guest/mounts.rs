@@ -1,0 +1,44 @@
+//! The file systems of a bare guest.
+
+use std::fs;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+
+/// File system, where, options, and whether nothing works without it.
+const MOUNTS: [(&str, &str, Option<&str>, bool); 9] = [
+    ("proc", "/proc", None, true),
+    ("sysfs", "/sys", None, true),
+    ("devtmpfs", "/dev", None, true),
+    ("tmpfs", "/dev/shm", None, false),
+    ("tmpfs", "/tmp", None, true),
+    ("tracefs", "/sys/kernel/tracing", None, false),
+    ("debugfs", "/sys/kernel/debug", None, false),
+    ("cgroup2", "/sys/fs/cgroup", None, false),
+    ("bpf", "/sys/fs/bpf", None, false),
+];
+
+/// Mounts them all; one that this kernel lacks is told on the console, and left out.
+///
+/// # Errors
+///
+/// When one is missing without which the command cannot run.
+pub(super) fn mount_all() -> Result<(), String> {
+    for (kind, target, options, needed) in MOUNTS {
+        if !Path::new(target).is_dir()
+            && let Err(error) = fs::create_dir_all(target)
+        {
+            if needed {
+                return Err(format!("make {target}: {error}"));
+            }
+            continue; // The kernel offers no such place in sysfs: it lacks the file system too.
+        }
+        match mount(Some(kind), target, Some(kind), MsFlags::empty(), options) {
+            Ok(()) | Err(Errno::EBUSY) => {}
+            Err(error) if needed => return Err(format!("mount {kind} on {target}: {error}")),
+            Err(error) => eprintln!("fairground: no {kind} on {target}: {error}"),
+        }
+    }
+    Ok(())
+}

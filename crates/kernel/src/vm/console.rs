@@ -1,0 +1,97 @@
+//! What the guest's console said: read while it runs, its last part kept.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// How much of the console is kept, bytes.
+const KEPT: usize = 64 << 10;
+/// How many lines an error shows, and how long each may be.
+const SHOWN_LINES: usize = 20;
+const SHOWN_WIDTH: usize = 200;
+
+/// The console's last part, filled by a thread until QEMU closes it.
+#[derive(Debug)]
+pub(super) struct Console {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Console {
+    /// Reads `from` to its end.
+    pub(super) fn follow(mut from: impl Read + Send + 'static) -> Self {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let filled = Arc::clone(&kept);
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut buffer) {
+                push(&mut filled.lock().unwrap_or_else(PoisonError::into_inner), &buffer[..count]);
+            }
+        });
+        Self { kept, reader: Some(reader) }
+    }
+
+    /// Waits for the console's end: QEMU must have ended.
+    pub(super) fn finish(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            // A reader that panicked leaves what it had read.
+            let _ = reader.join();
+        }
+    }
+
+    /// What is kept, as text without control characters.
+    pub(super) fn text(&self) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        let text = String::from_utf8_lossy(&bytes).replace('\r', "");
+        text.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
+    }
+
+    /// The last lines, for an error.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        last_lines(&self.text())
+    }
+}
+
+fn push(kept: &mut VecDeque<u8>, bytes: &[u8]) {
+    kept.extend(bytes);
+    let surplus = kept.len().saturating_sub(KEPT);
+    kept.drain(..surplus);
+}
+
+fn last_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let first = lines.len().saturating_sub(SHOWN_LINES);
+    lines[first..].iter().map(|l| l.chars().take(SHOWN_WIDTH).collect()).collect()
+}
+
+/// What the kernel gave as the reason of a panic, when the console holds one.
+pub(super) fn panic_reason(console: &str) -> Option<String> {
+    const WORDS: &str = "Kernel panic - not syncing: ";
+    let line = console.lines().find_map(|l| l.split_once(WORDS))?.1;
+    Some(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_panic_is_found() {
+        let console = "[    1.0] VFS: x\n[    1.5] Kernel panic - not syncing: No working init found.  Try\n[ 1.6] CPU: 0\n";
+        assert_eq!(panic_reason(console).as_deref(), Some("No working init found.  Try"));
+        assert_eq!(panic_reason("all is well\n"), None);
+    }
+
+    #[test]
+    fn the_end_is_kept_whatever_the_guest_writes() {
+        let mut noise = vec![b'x'; 3 * KEPT];
+        noise.extend_from_slice(b"\n\x1b[31mred\x07\r\nlast \xff\n");
+        let mut console = Console::follow(std::io::Cursor::new(noise));
+        console.finish();
+        let lines = console.last_lines();
+        assert_eq!(lines[lines.len() - 2..], ["[31mred".to_owned(), "last \u{fffd}".to_owned()]);
+        assert!(lines[0].len() <= SHOWN_WIDTH);
+    }
+}

@@ -1,0 +1,107 @@
+//! The guest's first file system: the program as `/init`, and what it needs to start.
+//!
+//! A static program needs nothing. A dynamic one (a debug build) brings its interpreter and the libraries that the
+//! interpreter would load here, at their own paths. Each executable is cut after what the kernel maps: symbols and
+//! debug information stay behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::VmError;
+use super::cpio::Archive;
+use super::elf;
+
+/// The program's path in the guest.
+pub(crate) const INIT: &str = "/init";
+
+/// A file for the guest beside the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestFile {
+    /// Its path in the guest.
+    pub path: String,
+    /// Whether it is a program.
+    pub executable: bool,
+    /// What it holds.
+    pub content: Vec<u8>,
+}
+
+/// The archive for `program` and `files`.
+///
+/// # Errors
+///
+/// When the program or a library cannot be read, or is no ELF file for this machine.
+pub(crate) fn build(program: &Path, files: &[GuestFile]) -> Result<Vec<u8>, VmError> {
+    let mut archive = Archive::default();
+    for folder in ["/dev", "/proc", "/sys", "/tmp", "/run"] {
+        archive.folder(folder);
+    }
+    archive.device("/dev/console", 5, 1);
+    let content = read(program)?;
+    let needs = elf::interpreter(&content)
+        .map_err(|e| VmError::Config(format!("{}: {e}", program.display())))?;
+    if let Some(interpreter) = needs {
+        for path in libraries(program)?.into_iter().chain([PathBuf::from(&interpreter)]) {
+            archive.file(&path.to_string_lossy(), true, &elf::loadable_part(read(&path)?));
+        }
+    }
+    archive.file(INIT, true, &elf::loadable_part(content));
+    for file in files {
+        archive.file(&file.path, file.executable, &file.content);
+    }
+    Ok(archive.finish())
+}
+
+/// The libraries that the interpreter would load for `program` here, in its order.
+fn libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
+    let output = Command::new(program)
+        .env("LD_TRACE_LOADED_OBJECTS", "1")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(VmError::io(format!("list the libraries of {}", program.display())))?;
+    Ok(library_paths(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The paths in lines such as `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f…)`.
+fn library_paths(listing: &str) -> Vec<PathBuf> {
+    listing
+        .lines()
+        .filter_map(|line| line.split_once(" => ")?.1.split_once(" (0x"))
+        .map(|(path, _)| PathBuf::from(path.trim()))
+        .filter(|path| path.is_absolute())
+        .collect()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, VmError> {
+    fs::read(path).map_err(VmError::io(format!("read {}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_the_paths_of_the_listing() {
+        let listing = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibelf.so.1 => /lib/x/libelf.so.1 (0x00007f1)\n\
+                       \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f2)\n";
+        assert_eq!(library_paths(listing), [PathBuf::from("/lib/x/libelf.so.1")]);
+    }
+
+    #[test]
+    fn the_same_program_gives_the_same_archive() {
+        let program = std::env::current_exe().expect("a test has a program");
+        let first = build(&program, &[]).expect("packed");
+        assert_eq!(first, build(&program, &[]).expect("packed"));
+        assert!(
+            first.windows(6).any(|w| w == b"\0init\0") || first.windows(5).any(|w| w == b"init\0")
+        );
+    }
+
+    #[test]
+    fn a_text_is_no_program() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), "#!/bin/sh\n").expect("written");
+        let error = build(file.path(), &[]).expect_err("refused").to_string();
+        assert!(error.contains("not an x86-64 ELF program"), "{error}");
+    }
+}

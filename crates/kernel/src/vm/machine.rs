@@ -1,0 +1,137 @@
+//! QEMU as a child: its command line, its life, its end.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+
+use super::console::Console;
+use super::memory::SharedMemory;
+use super::{VmConfig, VmError, VmMode, kvm};
+
+/// A running QEMU; it dies when this is dropped, and when the program dies.
+#[derive(Debug)]
+pub(super) struct Machine {
+    child: Child,
+    pub(super) console: Console,
+}
+
+impl Machine {
+    /// Starts it.
+    pub(super) fn start(
+        config: &VmConfig,
+        initramfs: &Path,
+        memory: &SharedMemory,
+    ) -> Result<Self, VmError> {
+        let mut command = config.qemu.command();
+        command.args(accelerator(config));
+        command.args(["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]);
+        command.args(["-serial", "stdio", "-monitor", "none", "-net", "none"]);
+        command.args(["-smp", &config.cpus.to_string()]);
+        command.args(["-m", &format!("{}M", config.memory_mib)]);
+        command.arg("-object").arg(format!(
+            "memory-backend-file,id=shared,share=on,mem-path={},size={}",
+            memory.path(),
+            memory.size()
+        ));
+        command.args(["-device", "ivshmem-plain,memdev=shared"]);
+        command.arg("-kernel").arg(&config.kernel.image);
+        command.arg("-initrd").arg(initramfs);
+        command.arg("-append").arg(command_line(config));
+        Self::spawn(command)
+    }
+
+    /// Starts `command` so that it cannot outlive this process; both its outputs are the console.
+    fn spawn(mut command: Command) -> Result<Self, VmError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let fail = || VmError::io(format!("start {program}"));
+        let (reader, writer) = std::io::pipe().map_err(fail())?;
+        let writer_too = writer.try_clone().map_err(fail())?;
+        command.stdin(Stdio::null()).stdout(writer).stderr(writer_too);
+        die_with_parent(&mut command);
+        let child = command.spawn().map_err(fail())?;
+        // The command holds the pipe's writing end: without it the console's end is QEMU's end.
+        drop(command);
+        Ok(Self { child, console: Console::follow(reader) })
+    }
+
+    /// Its status, when it has ended.
+    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, VmError> {
+        let status = self.child.try_wait().map_err(VmError::io("wait for QEMU"))?;
+        if status.is_some() {
+            self.console.finish();
+        }
+        Ok(status)
+    }
+
+    /// Ends it now.
+    pub(super) fn kill(&mut self) {
+        // Either fails only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.console.finish();
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Lets the kernel kill the child as soon as the thread that starts it ends, however it ends.
+pub(super) fn die_with_parent(command: &mut Command) {
+    let parent = std::process::id();
+    let tie = move || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        // The parent may have died before the call above.
+        if nix::unistd::getppid().as_raw().cast_unsigned() != parent {
+            return Err(std::io::ErrorKind::NotConnected.into());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls and allocates nothing.
+    unsafe { command.pre_exec(tie) };
+}
+
+/// How the machine's time passes, as QEMU's arguments.
+///
+/// Each of the deterministic ones is needed: a fixed shift (2^3 ns an instruction), no waiting for the wall clock in idle
+/// times, a clock that starts at a fixed date and follows the instructions, and no source of chance.
+fn accelerator(config: &VmConfig) -> Vec<&'static str> {
+    match config.mode {
+        VmMode::Deterministic => vec![
+            "-accel",
+            "tcg,thread=single",
+            "-icount",
+            "shift=3,sleep=off",
+            "-rtc",
+            "base=2026-01-01T00:00:00,clock=vm",
+            "-cpu",
+            "max,-rdrand,-rdseed",
+            "-seed",
+            "42",
+        ],
+        VmMode::Fast if kvm::works(&config.qemu) => vec!["-accel", "kvm", "-cpu", "max"],
+        VmMode::Fast => vec!["-accel", "tcg,thread=multi", "-cpu", "max"],
+    }
+}
+
+/// The kernel's command line.
+fn command_line(config: &VmConfig) -> String {
+    let ours = [
+        "console=ttyS0",
+        "quiet",
+        "panic=-1",
+        "cryptomgr.notests",
+        "mitigations=off",
+        "tsc=reliable",
+        "nokaslr",
+        "norandmaps",
+        "rdinit=/init",
+    ];
+    let theirs = config.append.iter().map(String::as_str);
+    ours.into_iter().chain(theirs).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,97 @@
+//! The host's side of the shared memory: an anonymous file, read and written as a file.
+//!
+//! It has no name, so nothing is left when the program is killed. QEMU opens it through the program's own entry in
+//! `/proc`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::VmError;
+use crate::channel::{
+    BundleError, Entry, GuestPage, HostPage, INPUT_AT, PAGE_SIZE, PageError, entry_size,
+    read_bundle, write_bundle,
+};
+
+/// The shared memory.
+#[derive(Debug)]
+pub(super) struct SharedMemory {
+    file: File,
+    page: HostPage,
+    size: u64,
+}
+
+impl SharedMemory {
+    /// Makes it, with `files` for the guest in it and room for `room` bytes of results.
+    pub(super) fn new(files: &[(String, Vec<u8>)], room: u64) -> Result<Self, VmError> {
+        let make = || -> io::Result<Self> {
+            let input_len =
+                4 + files.iter().map(|(n, c)| entry_size(n, c.len() as u64)).sum::<u64>();
+            let output_at = (INPUT_AT + input_len).next_multiple_of(PAGE_SIZE as u64);
+            // The memory of a PCI device has a power of two as its size.
+            let size = (output_at + room).next_power_of_two();
+            let page = HostPage { input_len, output_at, output_room: size - output_at };
+            let file = File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?);
+            file.set_len(size)?;
+            let entries = files
+                .iter()
+                .map(|(name, content)| Entry {
+                    name,
+                    length: content.len() as u64,
+                    content: Box::new(content.as_slice()),
+                })
+                .collect();
+            let mut bundle = Vec::new();
+            write_bundle(&mut bundle, entries)?;
+            file.write_all_at(&page.to_bytes(), 0)?;
+            file.write_all_at(&bundle, INPUT_AT)?;
+            Ok(Self { file, page, size })
+        };
+        make().map_err(VmError::io("make the memory that the guest shares"))
+    }
+
+    /// Its size, bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The path under which a child of this process opens it.
+    pub(super) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// What the guest tells now.
+    pub(super) fn guest(&self) -> Result<GuestPage, PageError> {
+        let mut page = [0; PAGE_SIZE];
+        if self.file.read_exact_at(&mut page, PAGE_SIZE as u64).is_err() {
+            return Err(PageError::Magic);
+        }
+        GuestPage::parse(&page, self.page.output_room)
+    }
+
+    /// Reads the guest's bundle of `length` bytes; `file` says where each file goes.
+    pub(super) fn results<W: io::Write>(
+        &self,
+        length: u64,
+        file: impl FnMut(&str) -> io::Result<W>,
+    ) -> Result<Vec<String>, BundleError> {
+        read_bundle(At { file: &self.file, next: self.page.output_at }, length, file)
+    }
+}
+
+/// Reads a file from a place on.
+struct At<'a> {
+    file: &'a File,
+    next: u64,
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(into, self.next)?;
+        self.next += count as u64;
+        Ok(count)
+    }
+}
