@@ -43,7 +43,9 @@ pub enum Progress {
     Booting,
     /// The job runs.
     Running {
-        /// How long it lasts, ns of the guest's time. How far it is cannot be seen from outside without disturbing it.
+        /// How far it is, ns of the guest's time; `None`: it cannot be seen without disturbing the guest.
+        done_ns: Option<u64>,
+        /// How long it lasts, ns of the guest's time.
         of_ns: u64,
     },
     /// The results are brought back.

@@ -35,7 +35,9 @@ pub(super) fn to_the_end(
         let page = memory.guest().map_err(|e| VmError::Channel(format!("its page: {e}")))?;
         if phase.state != page.state {
             match page.state {
-                GuestState::Running => progress(Progress::Running { of_ns: duration_ns }),
+                GuestState::Running => {
+                    progress(Progress::Running { done_ns: None, of_ns: duration_ns })
+                }
                 GuestState::Collecting => progress(Progress::Collecting),
                 _ => {}
             }
