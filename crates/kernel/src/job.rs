@@ -153,7 +153,7 @@ pub struct TaskUsage {
     pub utime_us: u64,
     /// System time, µs (getrusage).
     pub stime_us: u64,
-    /// Voluntary switches.
+    /// Voluntary switches; the one at its death is among them.
     pub nvcsw: u64,
     /// Involuntary switches.
     pub nivcsw: u64,
@@ -161,7 +161,7 @@ pub struct TaskUsage {
     pub run_ns: Option<u64>,
     /// Time runnable and not running, ns (`/proc/PID/schedstat`); `None` where the kernel does not tell.
     pub wait_ns: Option<u64>,
-    /// Operations of its program that it finished: progress.
+    /// Operations that it finished, those of its signal handler included: progress.
     pub ops: u64,
 }
 

@@ -53,7 +53,7 @@ impl World {
         let speed = Speed::measure();
         if speed.spread_percent > SPREAD_PERCENT_MAX {
             notes.push(format!(
-                "the CPU's speed was measured beside other work (the slowest of the measurements took {} % longer than the fastest): lengths of computations are those of the fastest",
+                "the CPU's speed was measured beside other work (half of the measurements took {} % longer than the fastest): lengths of computations are those of the fastest",
                 speed.spread_percent
             ));
         }

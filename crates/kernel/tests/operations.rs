@@ -1,0 +1,253 @@
+//! What the operations of a workload do as real processes: laws that hold on any kernel and any loaded machine.
+
+mod rig;
+
+use std::collections::BTreeSet;
+
+use rig::{library, marks, ops, toml};
+
+#[test]
+fn every_task_makes_progress_and_none_gets_more_cpu_than_there_is() {
+    let outcome = library("hogs:4 + sleepers:3").millis(1_500).run();
+    assert_eq!(outcome.tasks.len(), 7);
+    for task in &outcome.tasks {
+        assert!(task.utime_us + task.stime_us > 0, "{task:?}");
+        assert!(task.run_ns.is_none_or(|run_ns| run_ns > 0), "{task:?}");
+    }
+    let used_us: u64 = outcome.tasks.iter().map(|task| task.utime_us + task.stime_us).sum();
+    let wall_us = (outcome.end_ns - outcome.start_ns) / 1_000;
+    // Killed tasks die within a tick or two of the end.
+    let there_was_us = (wall_us + 20_000) * u64::from(outcome.kernel.cpus);
+    assert!(used_us <= there_was_us, "{used_us} µs of {there_was_us}");
+    assert!(ops(&outcome, "sleeper").iter().all(|ops| *ops > 0), "{outcome:?}");
+    assert!(wall_us >= 1_500_000, "the whole duration");
+}
+
+#[test]
+fn a_ping_pong_through_pipes_is_in_step() {
+    let outcome = toml(
+        r#"
+        [[pipe]]
+        name = "there"
+        [[pipe]]
+        name = "back"
+        [[task]]
+        name = "ping"
+        program = [{ loop = [{ write = { pipe = "there", bytes = 1 } }, { read = { pipe = "back", bytes = 1 } }, { mark = "ping" }] }]
+        [[task]]
+        name = "pong"
+        program = [{ loop = [{ read = { pipe = "there", bytes = 1 } }, { mark = "pong" }, { write = { pipe = "back", bytes = 1 } }] }]
+        "#,
+    )
+    .millis(400)
+    .run();
+    let counts: Vec<usize> = ["ping", "pong"]
+        .map(|label| outcome.marks.iter().filter(|mark| mark.label == label).count())
+        .to_vec();
+    assert!(counts[0] > 100 && counts[1] - counts[0] <= 1, "{counts:?}");
+    let order: Vec<&str> = outcome.marks.iter().map(|mark| mark.label.as_str()).collect();
+    assert!(order.chunks(2).all(|pair| pair[0] == "pong"), "one after the other");
+}
+
+#[test]
+fn bytes_that_do_not_fit_wait_for_room() {
+    let outcome = toml(
+        r#"
+        [[pipe]]
+        name = "p"
+        capacity = 4096
+        [[task]]
+        name = "writer"
+        program = [{ write = { pipe = "p", bytes = 100000 } }, { mark = "written" }]
+        [[task]]
+        name = "reader"
+        program = [{ sleep = "50ms" }, { mark = "read" }, { loop = [{ read = { pipe = "p", bytes = 4000 } }] }]
+        "#,
+    )
+    .millis(500)
+    .run();
+    let time = |label: &str| {
+        outcome.marks.iter().find(|mark| mark.label == label).expect("marked").time_ns
+    };
+    assert!(time("written") > time("read"), "the writer had to wait for the reader");
+    assert_eq!(ops(&outcome, "writer"), [2], "all of it went through");
+}
+
+#[test]
+fn a_queue_loses_no_message() {
+    let outcome = toml(
+        r#"
+        [[queue]]
+        name = "q"
+        capacity = 4
+        initial = 2
+        [[task]]
+        name = "sender"
+        count = 3
+        program = [{ loop = [{ send = "q" }], times = 1000 }]
+        [[task]]
+        name = "receiver"
+        count = 2
+        program = [{ loop = [{ receive = { queue = "q", count = 10 } }], times = 150 }, { mark = "all" }]
+        [[task]]
+        name = "rest"
+        program = [{ sleep = "700ms" }, { receive = { queue = "q", count = 2 } }, { mark = "rest" }, { receive = { queue = "q", count = 1 } }]
+        "#,
+    )
+    .millis(1_200)
+    .run();
+    assert_eq!(ops(&outcome, "sender"), [1_000; 3]);
+    assert_eq!(ops(&outcome, "receiver"), [151; 2]);
+    assert_eq!(ops(&outcome, "rest"), [3], "the two that lay in it at the start, and no third");
+}
+
+#[test]
+fn a_signal_ends_a_sleep_and_only_interrupts_a_wait() {
+    let outcome = toml(
+        r#"
+        [[queue]]
+        name = "never"
+        [[task]]
+        name = "sleeper"
+        program = [{ sleep = "100s" }, { mark = "woke" }, { receive = "never" }, { mark = "wrong" }]
+        on_signal = [{ mark = "handled" }]
+        [[task]]
+        name = "deaf"
+        program = [{ sleep = "100s" }, { mark = "woke" }, { receive = "never" }, { mark = "wrong" }]
+        [[task]]
+        name = "hog"
+        program = [{ run = "forever" }]
+        on_signal = [{ mark = "handled" }]
+        [[task]]
+        name = "killer"
+        program = [{ loop = [{ sleep = "150ms" }, { signal = "sleeper" }, { signal = "deaf" }, { signal = "hog" }], times = 3 }, { sleep = "100s" }, { send = "never" }]
+        "#,
+    )
+    .millis(800)
+    .run();
+    let tid =
+        |name: &str| outcome.tasks.iter().find(|task| task.name == name).expect("the task").tid;
+    let seen = |name: &str, label: &str| {
+        marks(&outcome).get(&(tid(name), label.to_owned())).map_or(0, Vec::len)
+    };
+    assert_eq!((seen("sleeper", "handled"), seen("hog", "handled")), (3, 3), "{:?}", outcome.marks);
+    assert_eq!((seen("sleeper", "woke"), seen("deaf", "woke")), (1, 1));
+    assert_eq!((seen("sleeper", "wrong"), seen("deaf", "wrong")), (0, 0));
+    let first = outcome.marks.first().expect("a mark");
+    assert!(first.time_ns - outcome.start_ns >= 150_000_000, "not before the first signal");
+}
+
+#[test]
+fn forked_children_run_and_are_all_waited_for() {
+    let outcome = toml(
+        r#"
+        [[task]]
+        name = "root"
+        program = [{ loop = [{ fork = "child" }, "wait", { mark = "reaped" }], times = 10 }]
+        on_signal = [{ mark = "called" }]
+        [[task]]
+        name = "child"
+        count = 3
+        program = [{ run = "100us" }, { signal = "root" }, { fork = "grandchild" }]
+        [[task]]
+        name = "grandchild"
+        program = [{ sleep = "20ms" }, { mark = "last" }]
+        "#,
+    )
+    .millis(1_500)
+    .run();
+    let called = outcome.marks.iter().filter(|mark| mark.label == "called").count();
+    assert_eq!(ops(&outcome, "root"), [30 + called as u64], "its program and its handler");
+    assert_eq!(ops(&outcome, "child"), [3; 30]);
+    assert_eq!(ops(&outcome, "grandchild"), [2; 30], "also those whose parents are gone");
+    let names: BTreeSet<&str> = outcome.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert!(names.contains("child/29") && names.len() == 61 - 29, "{names:?}");
+    assert!((1..=30).contains(&called), "signals that come together are one: {called}");
+}
+
+#[test]
+fn a_timer_never_comes_early_and_is_not_stretched() {
+    let outcome = toml(
+        r#"
+        [[timer]]
+        name = "t"
+        period = "5ms"
+        [[task]]
+        name = "periodic"
+        program = [{ loop = [{ timer = "t" }, { mark = "tick" }] }]
+        "#,
+    )
+    .millis(1_500)
+    .run();
+    let ticks: Vec<u64> = outcome.marks.iter().map(|mark| mark.time_ns).collect();
+    assert!((30..=300).contains(&ticks.len()), "{} ticks of 300", ticks.len());
+    let due_ns = |nth: usize| outcome.start_ns + (nth as u64 + 1) * 5_000_000;
+    let late_ns: Vec<u64> = (0..).zip(&ticks).map(|(nth, time_ns)| time_ns - due_ns(nth)).collect();
+    // Lateness does not add up: the period counts from the first wait, whenever that was, and however late some ticks were,
+    // others later on are in time again.
+    let half = late_ns.len() / 2;
+    let least_ns = |late_ns: &[u64]| late_ns.iter().min().copied().expect("a tick");
+    assert!(least_ns(&late_ns[half..]) < least_ns(&late_ns[..half]) + 5_000_000, "{late_ns:?}");
+}
+
+#[test]
+fn what_a_task_sets_for_itself_is_taken() {
+    let outcome = toml(
+        r#"
+        [[task]]
+        name = "setter"
+        nice = 5
+        cpus = "0"
+        program = [{ nice = 10 }, { slice = "3ms" }, { slice = "0s" }, { cpus = "0" }, "yield", { touch = 1048576 }, { loop = [{ mark = "done" }, "exit"], times = 2 }]
+        "#,
+    )
+    .millis(300)
+    .run();
+    assert!(outcome.notes.iter().all(|note| !note.contains(" times ")), "{:?}", outcome.notes);
+    assert_eq!(ops(&outcome, "setter"), [7], "the end is the last");
+    let labels: Vec<&str> = outcome.marks.iter().map(|mark| mark.label.as_str()).collect();
+    assert_eq!(labels, ["done"]);
+}
+
+#[test]
+fn marks_count_up_for_each_task() {
+    let outcome = library("slice:3,report=50ms").run();
+    let all = marks(&outcome);
+    assert!(!all.is_empty());
+    for (who, values) in all {
+        assert!(values.iter().enumerate().all(|(nth, value)| nth as u64 == *value), "{who:?}");
+    }
+}
+
+#[test]
+fn the_slice_program_reports_when_all_have_answered() {
+    let outcome = library("slice:4,report=200ms").millis(1_500).run();
+    let of = |group: &str| outcome.tasks.iter().filter(|task| task.name.starts_with(group)).count();
+    assert_eq!((of("slice"), of("worker"), of("sleeper")), (1, 4, 1));
+    let mut answered = BTreeSet::new();
+    let mut reports = 0;
+    for mark in &outcome.marks {
+        match mark.label.as_str() {
+            "answer" => {
+                assert_eq!(mark.value, reports, "an answer to the report that is being made");
+                assert!(answered.insert(mark.tid), "one answer each");
+            }
+            _ => {
+                assert_eq!((mark.value, answered.len()), (reports, 4), "{:?}", outcome.marks);
+                answered.clear();
+                reports += 1;
+            }
+        }
+    }
+    assert!(reports >= 1, "{:?}", outcome.marks);
+}
+
+#[test]
+fn a_thousand_tasks() {
+    let outcome = library("sleepers:990,run=10us,sleep=100ms + hogs:10").millis(1_500).run();
+    assert_eq!(outcome.tasks.len(), 1_000);
+    let idle = ops(&outcome, "sleeper").iter().filter(|ops| **ops == 0).count();
+    assert_eq!(idle, 0, "every sleeper got on");
+    let tids: BTreeSet<u32> = outcome.tasks.iter().map(|task| task.tid).collect();
+    assert_eq!(tids.len(), 1_000);
+}
