@@ -1,9 +1,11 @@
 //! What can be typed. One definition makes the parsing, `--help` and the shell completions.
 
 mod ground;
+mod kernels;
 mod load;
 
 pub(crate) use ground::{GroundArgs, VmModeArg};
+pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
 
 use std::path::PathBuf;
@@ -62,6 +64,9 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Attach a scheduler to the running kernel until Ctrl-C, and show what it does (root; a kernel with sched_ext)
     Load(LoadArgs),
+    /// Real kernels for virtual machines: what is here, fetch them from Debian, boot one
+    #[command(subcommand)]
+    Kernels(KernelsCommand),
     /// Schedulers: what there is, what they can be told, how to build one
     #[command(subcommand)]
     Sched(SchedCommand),
@@ -80,6 +85,9 @@ pub(crate) enum Command {
         /// The job's folder
         folder: std::path::PathBuf,
     },
+    /// Describe the running kernel: the program calls itself with it in a guest
+    #[command(name = fairground_kernel::run::INFO_COMMAND, hide = true)]
+    KernelInfo,
 }
 
 /// The scheduler's side.

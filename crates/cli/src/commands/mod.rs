@@ -4,6 +4,7 @@ mod analyze;
 mod columns;
 mod compare;
 mod experiment_runs;
+mod kernels;
 mod load;
 mod policy_cost;
 mod replay;
@@ -36,6 +37,13 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut script);
             present::write_stdout(&String::from_utf8_lossy(&script))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Kernels(command) => kernels::kernels(cli, command),
+        Command::KernelInfo => {
+            let info = fairground_kernel::run::kernel_info();
+            let text = serde_json::to_string_pretty(&info).expect("plain data");
+            present::write_stdout(&text)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::RunJob { folder } => match fairground_kernel::carry_out(folder) {

@@ -8,7 +8,7 @@ use crate::knobs::{Places, features, tunables};
 use crate::tasks::parse_cpu_list;
 
 /// Looks at the running kernel.
-pub(crate) fn kernel_info() -> KernelInfo {
+pub fn kernel_info() -> KernelInfo {
     let (release, version) = match nix::sys::utsname::uname() {
         Ok(names) => (
             names.release().to_string_lossy().into_owned(),

@@ -16,6 +16,10 @@ mod timeline;
 pub use carry_out::carry_out;
 pub use error::{GroundError, RunError};
 pub use host::{on_host, on_host_by, write_job};
+pub use info::kernel_info;
 
 /// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.
 pub const RUNNER_COMMAND: &str = "__run-job";
+
+/// The hidden command with which the program describes the kernel that it runs on, as JSON on its standard output.
+pub const INFO_COMMAND: &str = "__kernel-info";

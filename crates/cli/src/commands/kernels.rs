@@ -1,0 +1,156 @@
+//! `kernels list|fetch|boot`: the catalogue of real kernels.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fairground_kernel::catalogue::{Cache, ENTRIES, Kernel};
+use fairground_kernel::channel::STDOUT_FILE;
+use fairground_kernel::job::KernelInfo;
+use fairground_kernel::run::INFO_COMMAND;
+use fairground_kernel::vm::{GuestAnswer, GuestCommand, VmConfig, VmMode, run_command};
+use fairground_report::{Cell, Column, Document, Table};
+
+use crate::args::{BootArgs, Cli, KernelsCommand, VmModeArg};
+use crate::failure::Failure;
+use crate::input::parse_time;
+use crate::present;
+
+/// Room for what a guest's command writes, bytes.
+const OUTPUT_ROOM: u64 = 64 << 20;
+
+pub(super) fn kernels(cli: &Cli, command: &KernelsCommand) -> Result<ExitCode, Failure> {
+    match command {
+        KernelsCommand::List => list(cli).map(|()| ExitCode::SUCCESS),
+        KernelsCommand::Fetch { names } => fetch(cli, names).map(|()| ExitCode::SUCCESS),
+        KernelsCommand::Boot(args) => boot(cli, args),
+    }
+}
+
+/// A kernel by its name in the catalogue, or by its path; fetched when it is not here.
+pub(crate) fn find_kernel(cli: &Cli, cache: &Cache, name: &str) -> Result<Kernel, Failure> {
+    if name.contains('/') {
+        return Kernel::from_path(Path::new(name)).map_err(Failure::new);
+    }
+    cache.kernel(name, &mut saying(cli)).map_err(Failure::new)
+}
+
+/// Tells on stderr what is being done, unless the user wants silence.
+pub(crate) fn saying(cli: &Cli) -> impl FnMut(&str) {
+    let quiet = cli.quiet;
+    move |text| {
+        if !quiet {
+            eprintln!("fairground: {text}");
+        }
+    }
+}
+
+fn list(cli: &Cli) -> Result<(), Failure> {
+    let cache = Cache::open().map_err(Failure::new)?;
+    let columns = ["kernel", "release", "package", "version", "sha256"].map(Column::text);
+    let mut table = Table::new("kernels", "Kernels that are here", columns);
+    for kernel in cache.kernels() {
+        let short: String = kernel.sha256.chars().take(16).collect();
+        table.push([
+            Cell::text(kernel.name),
+            Cell::text(kernel.release),
+            Cell::text(kernel.package),
+            Cell::text(kernel.version),
+            Cell::text(short),
+        ]);
+    }
+    let columns = ["name", "what_it_is"].map(Column::text);
+    let mut known = Table::new("catalogue", "Kernels that can be fetched", columns);
+    for entry in ENTRIES {
+        known.push([Cell::text(entry.name), Cell::text(entry.what)]);
+    }
+    known.note(
+        "`newest` goes by its version once it is here. A kernel of your own goes by its path.",
+    );
+    let mut document = Document::default();
+    document.set("catalogue", "cache", Cell::text(cache.root().display().to_string()));
+    let qemu = match cache.cached_qemu() {
+        Ok(qemu) => format!("{} ({})", qemu.version, qemu.program.display()),
+        Err(error) => error.to_string(),
+    };
+    document.set("catalogue", "qemu", Cell::text(qemu));
+    document.tables.push(table);
+    document.tables.push(known);
+    present::print(&document, cli.format)
+}
+
+fn fetch(cli: &Cli, names: &[String]) -> Result<(), Failure> {
+    let cache = Cache::open().map_err(Failure::new)?;
+    let all: Vec<String> = ENTRIES.iter().map(|e| e.name.to_owned()).collect();
+    let mut say = saying(cli);
+    let qemu = cache.qemu(&mut say).map_err(Failure::new)?;
+    say(&format!("QEMU {} is here", qemu.version));
+    for name in if names.is_empty() { &all } else { names } {
+        let kernel = cache.fetch_kernel(name, &mut say).map_err(Failure::new)?;
+        say(&format!("kernel {} is here: {}", kernel.name, kernel.image.display()));
+    }
+    Ok(())
+}
+
+fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
+    let cache = Cache::open().map_err(Failure::new)?;
+    let kernel = find_kernel(cli, &cache, &args.kernel)?;
+    let qemu = cache.qemu(&mut saying(cli)).map_err(Failure::new)?;
+    let mut config = VmConfig::new(qemu, kernel, args.cpus);
+    config.memory_mib = args.memory;
+    config.append.clone_from(&args.append);
+    config.mode = match args.vm_mode {
+        VmModeArg::Deterministic => VmMode::Deterministic,
+        VmModeArg::Fast => VmMode::Fast,
+    };
+    let own = !args.command.is_empty();
+    let command = GuestCommand {
+        arguments: if own { args.command.clone() } else { vec![INFO_COMMAND.to_owned()] },
+        duration_ns: parse_time("--for", &args.duration)?,
+        room: OUTPUT_ROOM,
+        ..GuestCommand::default()
+    };
+    let folder = tempfile::tempdir().map_err(|e| Failure::io("make a temporary folder", &e))?;
+    let answer =
+        run_command(&command, &config, folder.path(), &mut |_| ()).map_err(Failure::new)?;
+    let path = folder.path().join(STDOUT_FILE);
+    let output = std::fs::read(&path).map_err(|e| Failure::io("read the guest's answer", &e))?;
+    if own {
+        present::write_stdout(&String::from_utf8_lossy(&output))?;
+        if !cli.quiet {
+            eprint!("{}", answer.console);
+        }
+        return Ok(ExitCode::from(u8::try_from(answer.exit_code).unwrap_or(Failure::CODE)));
+    }
+    let info: KernelInfo = serde_json::from_slice(&output).map_err(|e| {
+        Failure::new(format_args!("the guest did not describe its kernel: {e}"))
+            .help(answer.console.trim_end())
+    })?;
+    present::print(&boot_document(&info, &answer), cli.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn boot_document(info: &KernelInfo, answer: &GuestAnswer) -> Document {
+    let mut document = Document::new("Booted");
+    let yes_no = |is: bool| Cell::text(if is { "yes" } else { "no" });
+    let time =
+        |took: Duration| Cell::duration_ns(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+    let mut set = |name: &str, value: Cell| document.set("kernel", name, value);
+    set("release", Cell::text(&info.release));
+    set("version", Cell::text(&info.version));
+    set("cpus", Cell::count(u64::from(info.cpus)));
+    set("ticks_a_second", Cell::known(info.hz, |hz| Cell::count(u64::from(hz))));
+    set("sched_ext", yes_no(info.sched_ext));
+    set("preempt_rt", yes_no(info.preempt_rt));
+    set("features", Cell::text(info.features.join(" ")));
+    document.set("took", "boot", time(answer.boot));
+    document.set("took", "command", time(answer.run));
+    document.set("took", "shutdown", time(answer.shutdown));
+    let mut table =
+        Table::new("tunables", "Tunables", [Column::text("tunable"), Column::text("value")]);
+    for (name, value) in &info.tunables {
+        table.push([Cell::text(name), Cell::text(value)]);
+    }
+    document.tables.push(table);
+    document
+}
