@@ -6,6 +6,7 @@ use std::process::Command;
 
 use fairground_kernel::job::RecordingJob;
 use fairground_kernel::tracefs::{RecordError, Recorder};
+use fairground_trace::{EventKind, TaskId, Trace};
 
 /// Starts a recording, or says why this machine cannot.
 fn recorder(job: &RecordingJob) -> Option<Recorder> {
@@ -58,4 +59,63 @@ fn an_event_that_is_not_there_is_named() {
         error.to_string().starts_with("this kernel has no event sched:no_such_event"),
         "{error}"
     );
+}
+
+/// What both forms of a recording must agree on: text has µs, rounded to the nearest, and names only what the kernel saved.
+fn common(trace: &Trace) -> Vec<(u64, u32, String)> {
+    let named = |task: TaskId| {
+        let info = &trace.tasks()[task.index()];
+        format!("{}/{:?}/{:?}", info.pid, info.nice, info.cgroup)
+    };
+    let event = |event: fairground_trace::Event| {
+        let kind = match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                format!("{} {prev_state:?} {}", named(prev), named(next))
+            }
+            EventKind::Waking { task, waker, target_cpu } => {
+                format!("waking {} {} {target_cpu}", named(task), named(waker))
+            }
+            EventKind::Mark { task, label, value } => {
+                format!("mark {} {} {value}", named(task), trace.label(label))
+            }
+            other => format!("{other:?}"),
+        };
+        ((event.time_ns + 500) / 1000, event.cpu, kind)
+    };
+    trace.events().map(event).collect()
+}
+
+#[test]
+fn the_kernels_text_and_the_file_hold_the_same_events() {
+    let Some(recorder) = recorder(&job()) else { return };
+    let marker = recorder.marker().expect("trace_marker");
+    let mark = format!("C|{}|answers|12\n", std::process::id());
+    assert_eq!(nix::unistd::write(marker, mark.as_bytes()), Ok(mark.len()));
+    load();
+    recorder.pause().expect("a pause");
+    let text = fs::read(recorder.folder().join("trace")).expect("the kernel's text");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.dat");
+    let recorded = recorder.stop(&file).expect("a recording");
+    let bytes = fs::read(&file).expect("the recording");
+    let from_text = fairground_trace::read("trace", &text[..]).expect("text");
+    let from_file = fairground_trace::read("trace.dat", &bytes[..]).expect("a recording");
+    assert_eq!(from_file.loss, from_text.loss);
+    assert_eq!(from_file.cpus, from_text.cpus);
+    let (wanted, got) = (common(&from_text), common(&from_file));
+    assert!(got.len() > 100 && got.iter().any(|(_, _, kind)| kind.contains("answers 12")));
+    for (wanted, got) in wanted.iter().zip(&got) {
+        assert_eq!(wanted, got);
+    }
+    assert_eq!(wanted.len(), got.len());
+    let names = |trace: &Trace| -> Vec<String> {
+        trace.tasks().iter().map(|task| task.comm.clone()).collect()
+    };
+    for (text, file) in names(&from_text).iter().zip(&names(&from_file)) {
+        assert!(text == file || text == "<...>", "{text} and {file}");
+    }
+    // A change of nice value that was seen in passing has no record of its own.
+    let nice = from_file.events().filter(|e| matches!(e.kind, EventKind::Nice { .. })).count();
+    let records = from_file.len() - nice + from_file.loss.skipped as usize;
+    assert_eq!(records as u64, recorded.events);
 }

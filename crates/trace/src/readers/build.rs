@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::CGROUPS_MAX;
+use super::collect::CGROUPS_MAX;
 use super::records::{Class, Name, Names, Record, What, Who};
 use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 

@@ -227,7 +227,7 @@ fn cpu(text: &str) -> Option<u32> {
 }
 
 /// The first letter decides: `R+` is a runnable task that was preempted in the kernel, `D|K` a killable sleep.
-fn task_state(text: &str) -> Option<TaskState> {
+pub(super) fn task_state(text: &str) -> Option<TaskState> {
     Some(match text.bytes().next()? {
         b'R' => TaskState::Runnable,
         b'S' => TaskState::Sleeping,

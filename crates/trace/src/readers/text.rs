@@ -1,0 +1,96 @@
+//! Recordings as text: `perf sched script`, `perf script`, ftrace and `trace-cmd report`.
+//!
+//! The texts are relatives: a line is one event, the columns before the event differ a little, the fields are the kernel's
+//! own. One reader takes them all, line by line, and decides per line.
+
+use std::io::BufRead;
+
+use super::ReadError;
+use super::collect::{Collector, Place};
+use super::header::{self, Remark};
+use super::lines::{self, End, Lines};
+use super::{fields, line};
+use crate::Trace;
+
+/// Reads a text.
+pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
+    let mut lines = Lines::new(input);
+    let mut collector = Collector::new();
+    let mut read: u64 = 0;
+    loop {
+        match lines.next() {
+            Ok(Some((bytes, end))) => {
+                read += 1;
+                collector.place = Place::Line(read);
+                take_line(&mut collector, bytes, end);
+            }
+            Ok(None) => break,
+            Err(source) if collector.is_empty() => {
+                return Err(ReadError::Io { name: name.to_owned(), source });
+            }
+            Err(e) => {
+                collector.trace.loss.truncated = true;
+                collector.first_of_all(|| format!("after line {read}: the input failed: {e}"));
+                break;
+            }
+        }
+    }
+    if read == 0 {
+        return Err(ReadError::Empty { name: name.to_owned() });
+    }
+    collector.finish(name, read, "lines")
+}
+
+fn take_line(collector: &mut Collector, bytes: &[u8], end: End) {
+    let text = String::from_utf8_lossy(bytes);
+    match end {
+        End::Newline => take_text(collector, &text),
+        End::TooLong => {
+            let why = format!("longer than {} bytes", lines::LINE_BYTES_MAX);
+            collector.unreadable_text(&why, &text);
+        }
+        End::Input => {
+            collector.trace.loss.truncated = true;
+            collector.first(|| {
+                "the last line has no end, and was left out: the input is cut off".into()
+            });
+        }
+    }
+}
+
+fn take_text(collector: &mut Collector, text: &str) {
+    if let Some(remark) = header::remark(text) {
+        return take_remark(collector, remark);
+    }
+    let line = match line::parse(text) {
+        Ok(line) => line,
+        Err(_) if header::is_call_chain(text) => {
+            return take_remark(collector, Remark::OtherRecord);
+        }
+        Err(why) => return collector.unreadable_text(why, text),
+    };
+    let Some(said) = fields::parse(line.event, line.fields) else {
+        return collector.unreadable_text(&format!("{} without its fields", line.event), text);
+    };
+    let running = line.pid.map(|pid| (pid, line.comm));
+    collector.event(line.cpu, line.time_ns, said, running);
+}
+
+fn take_remark(collector: &mut Collector, remark: Remark) {
+    match remark {
+        Remark::Nothing => {}
+        Remark::OtherRecord => collector.trace.loss.skipped += 1,
+        Remark::Cpus(cpus) => collector.trace.cpus = cpus,
+        Remark::Entries { overwritten, cpus } => {
+            collector.trace.cpus = cpus.unwrap_or(collector.trace.cpus);
+            collector.overwritten(overwritten);
+        }
+        Remark::Lost { cpu, count } => collector.lost(cpu, count),
+        Remark::Window { start_ns, end_ns } => collector.window = Some((start_ns, end_ns)),
+        Remark::Task(info) => collector.listed.push(info),
+        Remark::Cgroup(info) => collector.cgroup(info),
+        Remark::Label(text) => {
+            collector.trace.intern(&text);
+        }
+    }
+}

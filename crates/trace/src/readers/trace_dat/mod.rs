@@ -1,0 +1,183 @@
+//! `trace.dat`, the file of trace-cmd and KernelShark: versions 6 and 7, plain or compressed with zlib or zstd.
+
+mod contents;
+mod pages;
+mod sections;
+
+use std::collections::HashMap;
+use std::io;
+
+use self::contents::{Buffer, Contents, CpuPages};
+use self::pages::{Item, Layout};
+use super::ReadError;
+use super::binary::{Decoded, Decoder, Scratch, TracingData, Why};
+use super::collect::{Collector, Place};
+use crate::Trace;
+
+/// The first bytes.
+pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
+
+/// Clocks of the kernel that do not count nanoseconds.
+const CLOCKS_WITHOUT_TIME: [&str; 2] = ["counter", "x86-tsc"];
+
+const REMEDY: &str =
+    "record it again with `fairground record`; `trace-cmd report` may still print a part of it";
+
+/// Reads a whole file; `cut` says why it is not whole.
+pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<Trace, ReadError> {
+    let damaged = |why: Why| ReadError::Damaged {
+        name: name.to_owned(),
+        format: "a trace.dat",
+        why,
+        remedy: REMEDY,
+    };
+    let contents = contents(bytes).map_err(damaged)?;
+    let layout = Layout::new(contents.endian, contents.page_bytes, &contents.header_page)
+        .ok_or_else(|| damaged("its pages have no possible size".to_owned()))?;
+    if let Some(clock) = clock_without_time(&contents) {
+        return Err(ReadError::Damaged {
+            name: name.to_owned(),
+            format: "a trace.dat",
+            why: format!("its clock {clock} does not count nanoseconds"),
+            remedy: "record with a clock of time: `trace-cmd record -C mono`",
+        });
+    }
+    let mut reader = Reader::new(&contents, layout);
+    if let Some(error) = cut {
+        reader.collector.trace.loss.truncated = true;
+        reader
+            .collector
+            .first_of_all(|| format!("after byte {}: the input failed: {error}", bytes.len()));
+    }
+    reader.all(&contents);
+    reader.collector.finish(name, reader.read, "records")
+}
+
+fn contents(bytes: &[u8]) -> Result<Contents<'_>, Why> {
+    let (cursor, version, page_bytes) = TracingData::start(bytes)?;
+    match version.as_str() {
+        "6" => contents::version_6(bytes),
+        "7" => sections::version_7(bytes, cursor, page_bytes),
+        _ => Err(format!("its version is {version:?}; 6 and 7 are known")),
+    }
+}
+
+/// The clock in use, if its numbers are no times.
+fn clock_without_time<'c>(contents: &'c Contents<'_>) -> Option<&'c str> {
+    let clocks = contents.clock.as_deref()?;
+    let used =
+        clocks.split_once('[').and_then(|(_, rest)| rest.split(']').next()).unwrap_or(clocks);
+    CLOCKS_WITHOUT_TIME.contains(&used.trim()).then_some(used)
+}
+
+struct Reader<'c> {
+    collector: Collector,
+    decoder: Decoder,
+    layout: Layout,
+    names: HashMap<u32, &'c str>,
+    scratch: Scratch,
+    /// Records in all.
+    read: u64,
+}
+
+impl<'c> Reader<'c> {
+    fn new(contents: &'c Contents<'_>, layout: Layout) -> Self {
+        let formats = contents.formats.iter().map(String::as_str);
+        let mut collector = Collector::new();
+        collector.trace.cpus = contents.cpus;
+        let name = |line: &'c str| {
+            let (pid, name) = line.split_once(' ')?;
+            Some((pid.parse().ok()?, name))
+        };
+        Self {
+            collector,
+            decoder: Decoder::new(contents.endian, formats, &contents.kallsyms),
+            layout,
+            names: contents.cmdlines.lines().filter_map(name).collect(),
+            scratch: Scratch::default(),
+            read: 0,
+        }
+    }
+
+    fn all(&mut self, contents: &Contents<'_>) {
+        let (buffer, others) = contents.main_buffer();
+        if others > 0 {
+            self.collector.first_of_all(|| {
+                format!("{others} more buffers in the file were left out: the largest is read")
+            });
+        }
+        if let Some(why) = &contents.cut {
+            self.collector.trace.loss.truncated = true;
+            self.collector.first_of_all(|| format!("the file ends early: {why}"));
+        }
+        let Some(Buffer { cpus, .. }) = buffer else { return };
+        let stats: HashMap<u32, Stats> =
+            contents.stats.iter().filter_map(|text| Stats::parse(text)).collect();
+        for pages in cpus {
+            let missed = self.cpu(pages);
+            let Some(stats) = stats.get(&pages.cpu) else { continue };
+            // What is said in the pages themselves is said twice.
+            self.collector.overwritten(stats.overrun.saturating_sub(missed));
+            let at_the_end = stats.commit_overrun.saturating_add(stats.dropped);
+            if at_the_end > 0 {
+                self.collector.lost_at_the_end(pages.cpu, at_the_end);
+            }
+        }
+    }
+
+    /// Reads the pages of a CPU; returns the number of missing events that they tell.
+    fn cpu(&mut self, pages: &CpuPages<'_>) -> u64 {
+        let Self { collector, decoder, layout, names, scratch, read } = self;
+        let mut missed: u64 = 0;
+        for (number, page) in pages.bytes.chunks(layout.page_bytes).enumerate() {
+            let offset = (number * layout.page_bytes) as u64;
+            collector.place = Place::Byte(pages.at.saturating_add(offset));
+            layout.walk(page, |item| match item {
+                Item::Missed(count) => {
+                    missed = missed.saturating_add(count.unwrap_or(0));
+                    collector.lost(pages.cpu, count.unwrap_or(1));
+                }
+                Item::Event { time_ns, data } => {
+                    *read += 1;
+                    match decoder.decode(data, scratch) {
+                        Decoded::Event { said, running_pid } => {
+                            let unknown = if running_pid == 0 { "<idle>" } else { "<...>" };
+                            let name = names.get(&running_pid).copied().unwrap_or(unknown);
+                            collector.event(pages.cpu, time_ns, said, Some((running_pid, name)));
+                        }
+                        Decoded::Unreadable(why) => collector.unreadable(&why),
+                    }
+                }
+                Item::Bad(why) => collector.unreadable(why),
+                Item::Cut => {
+                    collector.trace.loss.truncated = true;
+                    collector.first(|| "the page is cut off".to_owned());
+                }
+            });
+        }
+        missed
+    }
+}
+
+/// What the kernel said of a CPU's buffer (`per_cpu/cpuN/stats`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stats {
+    overrun: u64,
+    commit_overrun: u64,
+    dropped: u64,
+}
+
+impl Stats {
+    /// From the text of an option: a line `CPU: N`, then the kernel's.
+    fn parse(text: &str) -> Option<(u32, Self)> {
+        let number = |key: &str| {
+            text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok())
+        };
+        let stats = Self {
+            overrun: number("overrun:").unwrap_or(0),
+            commit_overrun: number("commit overrun:").unwrap_or(0),
+            dropped: number("dropped events:").unwrap_or(0),
+        };
+        Some((number("CPU:")?.try_into().ok()?, stats))
+    }
+}

@@ -1,0 +1,116 @@
+//! `perf.data` against the text that perf itself prints of the same file: perf 6.1 on Linux 6.18, a shell's pipes, forks,
+//! a renamed process and a niced one.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use fairground_trace::{EventKind, ReadError, read};
+use flate2::read::MultiGzDecoder;
+use proptest::prelude::*;
+
+fn packed(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(name);
+    fs::read(path).expect("a recording")
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(&packed(name)[..]).read_to_end(&mut bytes).expect("gzip");
+    bytes
+}
+
+/// `perf sched script --ns` prints whole nanoseconds: nothing may differ.
+#[test]
+fn the_file_and_perfs_text_give_the_same_trace() {
+    let from_text = read("perf.txt.gz", &packed("perf.txt.gz")[..]).unwrap();
+    let from_file = read("perf.data.gz", &packed("perf.data.gz")[..]).unwrap();
+    assert!(from_text.len() > 300 && from_text.tasks().len() > 20);
+    assert!(from_text.events().any(|event| matches!(event.kind, EventKind::Nice { nice: 5, .. })));
+    for (text, file) in from_text.events().zip(from_file.events()) {
+        assert_eq!(text, file);
+    }
+    // The text has no line that tells the number of CPUs, and both were in use.
+    assert_eq!(from_file, from_text);
+    assert_eq!(read("perf.data", &unpacked("perf.data.gz")[..]).unwrap(), from_file);
+}
+
+/// The same samples behind the same head, as perf would have compressed them: one frame without an end.
+#[test]
+fn compressed_records_are_unpacked() {
+    let bytes = unpacked("perf.data.gz");
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (data_at, data_size) = (number(40), number(48));
+    let data = &bytes[data_at..data_at + data_size];
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x78];
+    let mut records = Vec::new();
+    // Raw blocks: zstd's own way to keep what does not shrink.
+    for block in data.chunks(30_000) {
+        frame.extend(&((block.len() as u32) << 3).to_le_bytes()[..3]);
+        frame.extend(block);
+        for part in frame.chunks(60_000) {
+            records.extend(81_u32.to_le_bytes());
+            records.extend(0_u16.to_le_bytes());
+            records.extend((part.len() as u16 + 8).to_le_bytes());
+            records.extend(part);
+        }
+        frame.clear();
+    }
+    let grown = records.len() as u64 - data_size as u64;
+    let mut file = bytes[..data_at].to_vec();
+    file[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    file.extend(&records);
+    // The sections of the features moved.
+    let mut rest = bytes[data_at + data_size..].to_vec();
+    let features = (72..104).map(|at| bytes[at].count_ones() as usize).sum::<usize>();
+    for entry in rest[..16 * features].chunks_mut(16) {
+        let at = u64::from_le_bytes(entry[..8].try_into().unwrap()) + grown;
+        entry[..8].copy_from_slice(&at.to_le_bytes());
+    }
+    file.extend(rest);
+    let plain = read("perf.data", &bytes[..]).unwrap();
+    assert_eq!(read("compressed", &file[..]).unwrap(), plain);
+}
+
+fn error(bytes: &[u8]) -> String {
+    read("odd.data", bytes).expect_err("this cannot be read").to_string()
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let bytes = unpacked("perf.data.gz");
+    let said = error(&bytes[..bytes.len() / 2]);
+    assert!(said.contains("a perf.data that cannot be read: byte "), "{said}");
+    assert!(said.contains("help: print it with the perf that recorded it"), "{said}");
+    let mut pipe = bytes[..16].to_vec();
+    pipe[8] = 16;
+    assert!(error(&pipe).contains("written into a pipe"), "{}", error(&pipe));
+    // Without the feature of the tracepoints' descriptions.
+    let mut plain = bytes;
+    plain[72] &= !2;
+    let said = error(&plain);
+    assert!(said.contains("it holds no tracepoints"), "{said}");
+}
+
+#[test]
+fn cut_off_in_its_head() {
+    let bytes = unpacked("perf.data.gz");
+    for end in 8..200 {
+        assert!(matches!(read("cut", &bytes[..end]), Err(ReadError::Damaged { .. })), "{end}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), head in any::<bool>(), cut in any::<prop::sample::Index>()) {
+        let mut bytes = unpacked("perf.data.gz");
+        for (at, value) in flips {
+            let at = at.index(if head { 2048 } else { bytes.len() });
+            bytes[at] = value;
+        }
+        bytes.truncate(bytes.len() / 2 + cut.index(bytes.len()));
+        let _ = read("damaged", &bytes[..]);
+    }
+}

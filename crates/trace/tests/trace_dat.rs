@@ -1,0 +1,200 @@
+//! `trace.dat`: files that trace-cmd 3.1 wrote of one recording of a real kernel (6.18), and small ones made here.
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use fairground_trace::{EventKind, ReadError, TaskId, TaskState, Trace, read};
+use flate2::read::MultiGzDecoder;
+use proptest::prelude::*;
+use support::{Dat, MISSED, PAGE, STORED, small};
+
+fn file(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(name);
+    fs::read(path).expect("a recording")
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(&file(name)[..]).read_to_end(&mut bytes).expect("gzip");
+    bytes
+}
+
+fn trace(bytes: &[u8]) -> Trace {
+    read("small", bytes).expect("a trace")
+}
+
+#[test]
+fn every_version_gives_the_same_trace() {
+    let packed = read("version-6.dat.gz", &file("version-6.dat.gz")[..]).unwrap();
+    // trace-cmd's own report of the file has 598 lines of events.
+    assert_eq!((packed.len(), packed.cpus), (598, 2));
+    assert_eq!((packed.loss.unreadable, packed.loss.lost_events, packed.loss.skipped), (0, 0, 0));
+    assert!(!packed.loss.truncated && packed.loss.first.is_none(), "{:?}", packed.loss);
+    assert_eq!(trace(&unpacked("version-6.dat.gz")), packed);
+    assert_eq!(trace(&unpacked("version-7.dat.gz")), packed);
+    assert_eq!(trace(&file("version-7-zstd.dat")), packed);
+}
+
+#[test]
+fn the_small_file_in_both_byte_orders() {
+    let little = trace(&small(false).bytes());
+    assert_eq!(trace(&small(true).bytes()), little);
+    let events: Vec<_> = little.events().map(|e| (e.time_ns, e.cpu, e.kind)).collect();
+    let switch = |prev, prev_state, next| EventKind::Switch {
+        prev: TaskId(prev),
+        prev_state,
+        next: TaskId(next),
+    };
+    let wanted = [
+        (1000, 0, switch(0, TaskState::Runnable, 1)),
+        (1010, 1, switch(0, TaskState::Runnable, 2)),
+        (1015, 0, switch(1, TaskState::Sleeping, 3)),
+        (2000, 0, switch(3, TaskState::Uninterruptible, 0)),
+    ];
+    assert_eq!(events, wanted);
+    assert_eq!(little.loss.skipped, 1);
+    let names: Vec<_> = little.tasks().iter().map(|task| task.comm.as_str()).collect();
+    assert_eq!(names, ["swapper", "one", "tri", "two"]);
+}
+
+#[test]
+fn what_the_kernel_lost_is_counted_where_it_is_missing() {
+    let mut dat = small(false);
+    let late = vec![dat.switch(0, (0, b"swap", 0), (1, b"one\0"))];
+    dat.add(0, dat.page(3000, &late, MISSED | STORED, 35));
+    dat.add(1, dat.page(4000, &[dat.other(0, 9)], MISSED, 0));
+    dat.stats = vec![
+        // 35 of the overwritten ones are those before the last page.
+        "CPU: 0\nentries: 0\noverrun: 39\ncommit overrun: 0\ndropped events: 0\n".to_owned(),
+        "CPU: 1\nentries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 12\n".to_owned(),
+    ];
+    let trace = trace(&dat.bytes());
+    let lost: Vec<_> = trace
+        .events()
+        .filter_map(|e| match e.kind {
+            EventKind::Lost { count } => Some((e.time_ns, e.cpu, count)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lost, [(3000, 0, 35), (4000, 1, 1), (4000, 1, 12)]);
+    assert_eq!(trace.loss.lost_events, 4 + 35 + 1 + 12);
+    assert_eq!(
+        trace.loss.first.as_deref().map(|first| first.contains("CPU 0 lost 35 events")),
+        Some(true)
+    );
+}
+
+#[test]
+fn what_cannot_be_understood_is_counted() {
+    let mut dat = small(false);
+    let events = vec![dat.other(0, 1234), dat.switch(1, (0, b"swap", 0), (1, b"one\0"))];
+    dat.add(0, dat.page(3000, &events, 0, 0));
+    let trace = trace(&dat.bytes());
+    assert_eq!((trace.len(), trace.loss.unreadable), (5, 1));
+    let first = trace.loss.first.unwrap();
+    assert!(first.ends_with("an event of type 1234, which the file does not describe"), "{first}");
+}
+
+fn error(bytes: &[u8]) -> String {
+    read("odd.dat", bytes).expect_err("this cannot be read").to_string()
+}
+
+#[test]
+fn what_is_no_recording_of_times_is_refused() {
+    let dat = Dat { clock: "local [x86-tsc]".to_owned(), ..small(false) };
+    let said = error(&dat.bytes());
+    assert!(said.contains("its clock x86-tsc does not count nanoseconds"), "{said}");
+    assert!(said.contains("trace-cmd record -C mono"), "{said}");
+    let said = error(b"\x17\x08\x44tracing5\0\0\x08\0\x10\0\0");
+    assert!(said.contains("its version is \"5\"; 6 and 7 are known"), "{said}");
+    let said = error(b"\x17\x08\x44tracing7\0\0\x08\0\x10\0\0lzma\x001\0");
+    assert!(said.contains("compressed with \"lzma\""), "{said}");
+    let empty = Dat { cpus: vec![vec![]], ..small(false) };
+    assert!(matches!(read("x", &empty.bytes()[..]), Err(ReadError::NoEvents { read: 0, .. })));
+}
+
+#[test]
+fn cut_off_at_every_byte() {
+    let bytes = small(false).bytes();
+    let whole = trace(&bytes);
+    let data_from = bytes.len() - 3 * PAGE;
+    let mut most = 0;
+    for end in 0..bytes.len() {
+        match read("cut", &bytes[..end]) {
+            Ok(part) => {
+                assert!(end > data_from && part.loss.truncated, "{end}: {:?}", part.loss);
+                assert!(part.len() >= most && part.len() <= whole.len(), "{end}");
+                most = part.len();
+            }
+            Err(ReadError::Empty { .. }) => assert_eq!(end, 0),
+            Err(ReadError::Damaged { why, .. }) => assert!(why.contains("cut off"), "{end}: {why}"),
+            // So short that it could be a text; or nothing of the data is left.
+            Err(ReadError::NoEvents { .. }) => assert!(end < 11 || end >= data_from, "{end}"),
+            Err(other) => panic!("{end}: {other}"),
+        }
+    }
+    // The last page is half empty: all events are there long before the end.
+    assert_eq!(most, whole.len());
+}
+
+#[test]
+fn every_bit_flipped() {
+    for big in [false, true] {
+        let mut bytes = small(big).bytes();
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                if let Ok(trace) = read("flipped", &bytes[..]) {
+                    assert!(trace.len() < 100);
+                }
+                bytes[at] ^= 1 << bit;
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_in_real_files(version in 0..3_usize, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), cut in any::<prop::sample::Index>()) {
+        let mut bytes = match version {
+            0 => unpacked("version-6.dat.gz"),
+            1 => unpacked("version-7.dat.gz"),
+            _ => file("version-7-zstd.dat"),
+        };
+        for (at, value) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        bytes.truncate(bytes.len() / 2 + cut.index(bytes.len()));
+        let _ = read("damaged", &bytes[..]);
+    }
+
+    /// Any switches on any CPUs, at any distance that a page can tell, come back in order of time.
+    #[test]
+    fn what_was_written_is_read(cpus in prop::collection::vec(prop::collection::vec((0..1_u64 << 27, 1..50_u32), 1..4), 1..4), big in any::<bool>()) {
+        let mut dat = Dat { big, clock: "[mono]".to_owned(), ..Dat::default() };
+        let mut wanted = Vec::new();
+        for (cpu, events) in cpus.iter().enumerate() {
+            let mut time_ns = 5_000_000_000;
+            let mut data = Vec::new();
+            for (delta, pid) in events {
+                time_ns += delta;
+                data.push(dat.switch(*delta, (0, b"swap", 0), (*pid, b"a\0\0\0")));
+                wanted.push((time_ns, cpu as u32, *pid));
+            }
+            dat.cpus.push(vec![dat.page(5_000_000_000, &data, 0, 0)]);
+        }
+        wanted.sort_by_key(|(time_ns, ..)| *time_ns);
+        let trace = read("made", &dat.bytes()[..]).unwrap();
+        let got: Vec<_> = trace.events().map(|event| {
+            let EventKind::Switch { next, .. } = event.kind else { panic!("{event:?}") };
+            (event.time_ns, event.cpu, trace.tasks()[next.index()].pid)
+        }).collect();
+        prop_assert_eq!(got, wanted);
+    }
+}
