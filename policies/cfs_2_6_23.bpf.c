@@ -79,7 +79,7 @@ void BPF_STRUCT_OPS(cfs2623_runnable, struct task_struct *p, u64 enq_flags)
         key = place_new(q, cpu, p, t);
     } else {
         if (enq_flags & SCX_ENQ_WAKEUP)
-            end_sleep(q, t, p->policy, cpu_weight[cpu], balance_of(cpu)->cpu_load[2]);
+            end_sleep(q, t, p->policy, cpu_weight[cpu], *cpu_load_of(cpu, 2));
         wait_start(q, t);
         key = key_of(q->fair_clock, t->wait_runtime, t->weight, t->inverse);
     }

@@ -10,6 +10,12 @@
  * Example, 10 tasks of nice 0 on 8 CPUs of one domain: loads 2048 twice and 1024 six times, average 1280. A CPU with one
  * task finds min(768, 1024, 256) = 256: a quarter of a task. Whether that moves one is the small-imbalance rule, and the
  * whole matter of the patch of July 2007: see rule_small_imbalance, sched_load_scale_fuzz and docs/balancing.md.
+ *
+ * What a look costs: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle while any CPU
+ * has two tasks. The kernel does its whole arithmetic on the way. Where each group is a single CPU, this code first only sums
+ * the loads, some 6 instructions per CPU: four looks of five end there, because the CPU that looks is above the average
+ * (above_average). The outcome is the same, the instructions are fewer: 256 CPUs take some 1,500 where the full walk takes
+ * 37,000, so this balancer is cheaper on a large machine than the one that it follows. `sched show --cost` counts what it has.
  */
 #ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
 #define FAIRGROUND_BALANCE_GROUP_BPF_H
@@ -30,6 +36,9 @@ enum balance_verdict {
     SMALL_KEPT,       /* small, no gain, and the imbalance is moved all the same (2.6.23) */
     BALANCE_VERDICTS,
 };
+
+/* CPUs in one turn of the loop that sums their loads: what a turn itself costs is shared by them. */
+#define SUM_STEP 8
 
 #define FINDS(verdict) ((verdict) >= NORMAL)
 
@@ -135,6 +144,68 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
     s->min_cpu_load = ~0ULL;
 }
 
+/*
+ * The walk over a domain whose groups are single CPUs, the usual kind, with one comparison and one sum for each of them: such a
+ * group is the busiest if it has the highest load of those with two tasks, and nothing else of it is asked for.
+ */
+SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
+{
+    struct balance_cpu *b = balance_of(cpu);
+    struct group_scan *s = &b->scan;
+    u32 own = place_of(cpu), i, busiest;
+    const struct unit *span = unit_at(level + 1, own);
+    u32 end = span->end, cpus = end - span->first;
+    u64 total = target_load(cpu, idx), most = 0;
+
+    s->this_load = total;
+    for_range (i, cpus - 1) {
+        u32 ahead = own + 1 + i, place = ahead < end ? ahead : ahead - cpus, other = cpu_at(place);
+        u64 load;
+
+        if (is_left_out(b, other))
+            continue;
+        load = source_load(other, idx);
+        total += load;
+        if (load > most && nr_running[other] > 1) {
+            most = load;
+            s->busiest_first = place;
+        }
+    }
+    busiest = cpu_at(s->busiest_first);
+    s->total_load = total;
+    s->total_power = cpus * BALANCE_SCALE;
+    s->balance_cpu = cpu;
+    s->this_nr = nr_running[cpu & (MAX_CPUS - 1)];
+    s->this_weight = cpu_weight[cpu & (MAX_CPUS - 1)];
+    s->this_power = s->busiest_power = BALANCE_SCALE;
+    s->max_load = most;
+    s->busiest_end = s->busiest_first + 1;
+    s->busiest_nr = nr_running[busiest];
+    s->busiest_weight = cpu_weight[busiest];
+    s->found = most > 0;
+}
+
+/*
+ * Whether a CPU has no less than the average load of a domain whose groups are single CPUs. Then nobody counts as busier, and
+ * the walk need not be made: that is how most looks of a CPU that ran out of work end. Same loads, same answer as there.
+ */
+SEPARATE bool above_average(u32 cpu, u32 level, u32 idx)
+{
+    const struct unit *span = unit_at(level + 1, place_of(cpu));
+    u32 i, j, first = span->first, cpus = span->end - first;
+    u64 own = target_load(cpu, idx), total = own - source_load(cpu, idx);
+    const u64 *averages = idx ? cpu_load_of(0, load_index(idx)) : cpu_weight;
+
+    for_range (i, cpus / SUM_STEP) {
+        u32 at = BOUNDED(first + i * SUM_STEP, MAX_CPUS) & -SUM_STEP;
+
+#pragma unroll
+        for (j = 0; j < SUM_STEP; j++)
+            total += least(cpu_weight[at + j], averages[at + j]);
+    }
+    return own >= total / cpus;
+}
+
 /* Walks the groups of a CPU's domain, from its own one on, round about: among equals the next one counts as busiest. */
 SEPARATE void scan_groups(u32 cpu, u32 level, u32 idx)
 {
@@ -143,9 +214,6 @@ SEPARATE void scan_groups(u32 cpu, u32 level, u32 idx)
     const struct unit *own = unit_at(level, place_of(cpu)), *span = unit_at(level + 1, place_of(cpu));
     u32 i, cpus = span->end - span->first;
 
-    __builtin_memset(s, 0, sizeof(*s));
-    s->min_cpu_load = ~0ULL;
-    s->balance_cpu = s->busiest_cpu = ~0u;
     for_range (i, cpus) {
         u32 ahead = own->first + i, place = ahead < span->end ? ahead : ahead - cpus, other = cpu_at(place);
         bool local = place >= own->first && place < own->end;
@@ -251,6 +319,12 @@ SEPARATE u32 find_busiest_queue(u32 cpu)
     return busiest;
 }
 
+/* Whether a walk over a domain's CPUs is one over neighbours in memory, in whole steps, none of them left out. */
+static __always_inline bool can_be_summed(const struct balance_cpu *b, const struct unit *span)
+{
+    return cpus_in_order && !b->left_out_count && !trace_balance && !((span->first | span->end) & (SUM_STEP - 1));
+}
+
 /* Looks for work in one domain of a CPU. What decided is in scan.rule, from whom and how much in the rest of scan. */
 SEPARATE bool find_work(u32 cpu, u32 level, u32 idle)
 {
@@ -258,8 +332,20 @@ SEPARATE bool find_work(u32 cpu, u32 level, u32 idle)
     struct group_scan *s = &b->scan;
     const struct domain_params *params = params_of(level);
     u32 idx = idle == NOT_IDLE ? params->busy_idx : idle == NEWLY_IDLE ? params->newidle_idx : params->idle_idx;
+    /* Whether a sibling has work is asked of the lowest level only. */
+    bool of_cpus = level > DOMAIN_SMT && groups_are_cpus[level & (DOMAIN_LEVELS - 1)];
 
-    scan_groups(cpu, level, idx);
+    if (of_cpus && can_be_summed(b, unit_at(level + 1, place_of(cpu))) && above_average(cpu, level, idx)) {
+        s->rule = NOT_BUSIER;
+        return false;
+    }
+    __builtin_memset(s, 0, sizeof(*s));
+    s->min_cpu_load = ~0ULL;
+    s->balance_cpu = s->busiest_cpu = ~0u;
+    if (of_cpus)
+        scan_cpus(cpu, level, idx);
+    else
+        scan_groups(cpu, level, idx);
     if (idle != NEWLY_IDLE && s->balance_cpu != cpu) {
         s->rule = NOT_OURS;
         return false;

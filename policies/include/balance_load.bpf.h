@@ -44,8 +44,7 @@ struct group_scan {
 /* One for each CPU; others write push_to and kicked only. */
 struct balance_cpu {
     struct balance_domain domains[DOMAIN_LEVELS];
-    u64 cpu_load[LOAD_AVERAGES];
-    u64 load_jiffy; /* cpu_load is as of this tick */
+    u64 load_jiffy; /* cpu_loads are as of this tick */
     u64 next_balance_ns;
     u64 seen_moves; /* balance_moves when it looked */
     struct group_scan scan;
@@ -64,6 +63,8 @@ struct balance_cpu {
 } __attribute__((aligned(64)));
 
 struct balance_cpu balance_cpus[MAX_CPUS];
+/* cpu_load[k] of every CPU. By average, not by CPU: whoever looks for work reads one of them, of many CPUs. */
+u64 cpu_loads[LOAD_AVERAGES][MAX_CPUS];
 /* Tasks that balancing has moved, on all CPUs, since the start. */
 u64 balance_moves;
 
@@ -77,34 +78,37 @@ static __always_inline struct balance_cpu *balance_of(u32 cpu)
 #define cpu_load_input(cpu) (cpu_weight[(cpu) & (MAX_CPUS - 1)])
 #endif
 
-/* The averages after a tick with this load. */
-static __always_inline void average_load(struct balance_cpu *b, u64 load)
+/* cpu_load[k] of a CPU. */
+static __always_inline u64 *cpu_load_of(u32 cpu, u32 k)
 {
-    u64 one, two;
+    return &cpu_loads[k][BOUNDED(cpu, MAX_CPUS)];
+}
 
-    b->cpu_load[0] = load;
-    one = load;
-    two = load;
-    if (rule_load_rounds_up && load > b->cpu_load[1])
+/* The averages after a tick with this load. */
+static __always_inline void average_load(u32 cpu, u64 load)
+{
+    u64 *half = cpu_load_of(cpu, 1), *quarter = cpu_load_of(cpu, 2), one = load, two = load;
+
+    *cpu_load_of(cpu, 0) = load;
+    if (rule_load_rounds_up && load > *half)
         one += 1;
-    if (rule_load_rounds_up && load > b->cpu_load[2])
+    if (rule_load_rounds_up && load > *quarter)
         two += 3;
-    b->cpu_load[1] = (b->cpu_load[1] + one) >> 1;
-    b->cpu_load[2] = (b->cpu_load[2] * 3 + two) >> 2;
+    *half = (*half + one) >> 1;
+    *quarter = (*quarter * 3 + two) >> 2;
 }
 
 /* The ticks that an idle CPU has not had. */
 SEPARATE void average_idle_ticks(u32 cpu, u64 ticks)
 {
-    struct balance_cpu *b = balance_of(cpu);
     u32 i;
 
     if (ticks >= IDLE_TICKS_MAX) {
-        b->cpu_load[0] = b->cpu_load[1] = b->cpu_load[2] = 0;
+        *cpu_load_of(cpu, 0) = *cpu_load_of(cpu, 1) = *cpu_load_of(cpu, 2) = 0;
         return;
     }
     for_range (i, ticks)
-        average_load(b, 0);
+        average_load(cpu, 0);
 }
 
 /* update_cpu_load: at each tick of a busy CPU. */
@@ -116,7 +120,7 @@ static __always_inline void update_cpu_load(u32 cpu)
     if (missed > 1)
         average_idle_ticks(cpu, missed - 1);
     b->load_jiffy = jiffy;
-    average_load(b, cpu_load_input(cpu));
+    average_load(cpu, cpu_load_input(cpu));
 }
 
 /* An idle CPU's averages decay as if it had ticks. */
@@ -131,11 +135,17 @@ static __always_inline void decay_idle_load(u32 cpu)
     }
 }
 
-static __always_inline u64 average_at(u32 cpu, u32 idx)
+/* Which average an index of a domain's table means; not for index 0. */
+static __always_inline u32 load_index(u32 idx)
 {
     u32 at = BOUNDED(idx - 1, 4);
 
-    return balance_of(cpu)->cpu_load[at < LOAD_AVERAGES ? at : 0];
+    return at < LOAD_AVERAGES ? at : 0;
+}
+
+static __always_inline u64 average_at(u32 cpu, u32 idx)
+{
+    return *cpu_load_of(cpu, load_index(idx));
 }
 
 /* A low guess of the load of a CPU from which something might be taken. */

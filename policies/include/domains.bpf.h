@@ -89,6 +89,10 @@ struct unit {
 u16 cpu_order[MAX_CPUS];
 u16 cpu_place[MAX_CPUS]; /* where a CPU is in cpu_order */
 struct unit units[UNIT_SPACE];
+/* Whether each group of each domain of a level is a single CPU. */
+bool groups_are_cpus[DOMAIN_LEVELS];
+/* Whether each CPU's place is its number. */
+bool cpus_in_order;
 
 static __always_inline u32 cpu_at(u32 place)
 {
@@ -193,11 +197,16 @@ SEPARATE void find_units(bool flat)
 {
     u32 i, kind;
 
+    for_range (kind, DOMAIN_LEVELS)
+        groups_are_cpus[kind & (DOMAIN_LEVELS - 1)] = true;
+    cpus_in_order = true;
     for_range (i, nr_cpus) {
         u32 place = i & (MAX_CPUS - 1), cpu = cpu_at(place);
         u32 shared = place ? shared_kind(cpu_at(place - 1), cpu, flat) : UNIT_KINDS;
 
         cpu_place[cpu] = (u16)place;
+        if (cpu != place)
+            cpus_in_order = false;
         for_range (kind, UNIT_KINDS)
             unit_at(kind, place)->first = kind >= shared ? unit_at(kind, place - 1)->first : (u16)place;
     }
@@ -209,6 +218,8 @@ SEPARATE void find_units(bool flat)
             bool last = place + 1 >= nr_cpus || next->first != unit->first;
 
             unit->end = last ? (u16)(place + 1) : next->end;
+            if (kind < DOMAIN_LEVELS && unit->end - unit->first > 1)
+                groups_are_cpus[kind & (DOMAIN_LEVELS - 1)] = false;
         }
     }
 }
