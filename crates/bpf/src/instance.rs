@@ -297,6 +297,17 @@ impl<H: Host> Instance<H> {
         Ok(base)
     }
 
+    /// Asks for the cache lines of task number `task` of the slab, the first `bytes` of it, and of what task storage holds for it.
+    /// Nothing waits for them, and no result depends on them.
+    #[inline]
+    pub fn prefetch_task(&self, task: usize, bytes: u64) {
+        let core = &*self.core;
+        // SAFETY: the control block lives as long as the instance; no program runs now.
+        let (base, stride) = unsafe { ((*self.vm).slab_base, (*self.vm).slab_stride) };
+        core.memory.prefetch(base.wrapping_add(task as u64 * stride), bytes);
+        core.maps.prefetch_task(&core.memory, task);
+    }
+
     /// The guest address of what task-storage map `map` (by name) holds for the task at `addr`; `None` if it holds nothing, or
     /// there is no such map.
     pub fn task_storage(&self, map: &str, addr: u64) -> Option<u64> {

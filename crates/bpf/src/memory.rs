@@ -66,6 +66,12 @@ impl Memory {
         load_u64 store_u64 u64
     }
 
+    /// Asks for the cache lines of `bytes` bytes from `addr` on.
+    #[inline]
+    pub(crate) fn prefetch(&self, addr: u64, bytes: u64) {
+        crate::hint::lines(self.guest.wrapping_add(addr as u32 as usize), bytes as usize);
+    }
+
     /// Checks that at most one page of bytes at `addr` allows `access`.
     #[inline]
     fn at(&self, addr: u64, bytes: u64, access: Access) -> Result<*mut u8, Trap> {

@@ -178,6 +178,14 @@ impl DispatchQueues {
         Ok(())
     }
 
+    /// Asks for the cache lines of a task's place in a queue.
+    #[inline]
+    pub(crate) fn prefetch(&self, task: u32) {
+        if let Some(node) = self.nodes.get(task as usize) {
+            fairground_bpf::prefetch(node);
+        }
+    }
+
     /// Tasks on the queue.
     #[inline]
     pub(crate) fn len(&self, dsq: Dsq) -> u32 {

@@ -204,6 +204,17 @@ impl EventQueue {
         Some((first.time_ns, self.named(first.slot())))
     }
 
+    /// What comes after the event that was taken out last, unless something else is armed before it; `None` also when so few are
+    /// armed that nobody need prepare for it.
+    #[inline]
+    pub(crate) fn expected(&self) -> Option<Slot> {
+        let next = match self.heap.get(1..=ARITY) {
+            Some(few) if self.hole => few.iter().min_by_key(|entry| entry.key())?,
+            _ => return None,
+        };
+        Some(self.named(next.slot()))
+    }
+
     /// The number of armed slots.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {

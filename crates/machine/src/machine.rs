@@ -9,7 +9,11 @@ use crate::changes::{Change, Target};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
 use crate::kernel::{CgroupRef, Kernel, Slot, agenda};
+use crate::layout::offsets;
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
+
+/// So few tasks stay in the caches of the machine that simulates, whatever is asked for.
+const PREPARED_TASKS_MIN: usize = 1024;
 
 /// What a run left behind.
 #[derive(Clone, Debug)]
@@ -127,12 +131,32 @@ impl Machine {
             };
             self.kernel.now_ns = time_ns;
             self.kernel.counters.steps += 1;
+            self.prepare_next();
             self.handle(slot).map_err(MachineError::Memory)?;
             if self.failure.is_some() || self.kernel.check {
                 self.outcome()?;
             }
         }
         self.outcome()
+    }
+
+    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that comes up
+    /// after a sleep is in no cache.
+    #[inline]
+    fn prepare_next(&self) {
+        if self.kernel.tasks.len() < PREPARED_TASKS_MIN {
+            return;
+        }
+        let slot = match self.kernel.events.expected() {
+            Some(EventSlot::Task(number)) => Some(Slot(number)),
+            Some(EventSlot::Cpu(cpu, _)) => self.kernel.cpus[cpu as usize].curr,
+            _ => None,
+        };
+        let Some(slot) = slot else { return };
+        self.kernel.prefetch(slot);
+        self.actors.prefetch(slot.0);
+        let place = self.kernel.cpus.len() + slot.index();
+        self.program.prefetch_task(place, offsets::TASK_HOT_BYTES);
     }
 
     #[inline]

@@ -34,6 +34,16 @@ impl Maps {
         Ok(at)
     }
 
+    /// Asks for the cache lines of the values of task number `task`.
+    #[inline]
+    pub(crate) fn prefetch_task(&self, memory: &Memory, task: usize) {
+        for map in &self.maps {
+            if let Kind::Tasks { values, slot, .. } = &map.kind {
+                memory.prefetch(*values + task as u64 * *slot, *slot);
+            }
+        }
+    }
+
     /// The value of task number `task`, if there is one.
     pub(crate) fn task_value(&self, index: usize, task: usize) -> Option<u64> {
         let Kind::Tasks { values, slot, present } = &self.maps.get(index)?.kind else {

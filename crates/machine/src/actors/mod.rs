@@ -29,6 +29,16 @@ use crate::cpuset::CpuMask;
 
 pub use engine::Actors;
 
+impl Actors {
+    /// Asks for the cache lines of the actor that a task most often has: tasks and actors are numbered alike until some end.
+    #[inline]
+    pub(crate) fn prefetch(&self, number: u32) {
+        if let Some(actor) = self.actors.get(number as usize) {
+            fairground_bpf::prefetch(actor);
+        }
+    }
+}
+
 /// An actor, for as long as it lives and until [`Actors::release`]; then the number may be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId(pub u32);

@@ -167,6 +167,15 @@ impl Kernel {
         &mut self.tasks[slot.index()]
     }
 
+    /// Asks for the cache lines of a task.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        if let Some(task) = self.tasks.get(slot.index()) {
+            fairground_bpf::prefetch(task);
+        }
+        self.queues.prefetch(slot.0);
+    }
+
     pub(crate) fn nr_cpus(&self) -> u32 {
         self.cpus.len() as u32
     }

@@ -3,6 +3,8 @@
 
 /// Bytes from one `task_struct` to the next.
 pub(crate) const TASK_STRIDE: u64 = 576;
+/// What is read or written of a task when it wakes up, runs and sleeps lies in so many bytes from its start.
+pub(crate) const TASK_HOT_BYTES: u64 = task::CPUS_MASK;
 
 /// `struct task_struct`. The fields that callbacks touch most share the first cache lines.
 pub(crate) mod task {

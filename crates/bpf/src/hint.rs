@@ -1,0 +1,33 @@
+//! What a host may ask for ahead of time. A hint changes no result, only how long it takes to come.
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Asks for the cache lines of a value. Nothing waits for them.
+#[inline]
+pub fn prefetch<T>(value: &T) {
+    lines(std::ptr::from_ref(value).cast(), size_of::<T>());
+}
+
+/// Asks for the cache lines of `bytes` bytes from `from` on, which need not be there.
+#[inline]
+pub(crate) fn lines(from: *const u8, bytes: usize) {
+    let mut at = from;
+    let end = from.wrapping_add(bytes);
+    while at < end {
+        line(at);
+        at = at.wrapping_add(LINE);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn line(at: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the instruction reads nothing as far as the program can tell, and an address where nothing is does no harm.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn line(_at: *const u8) {}
