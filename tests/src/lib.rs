@@ -1,1 +1,3 @@
 //! Home of the whole-program tests; see `tests/tests/`.
+
+pub mod soak;

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// Caches of a CPU that are looked at.
 const CACHES_MAX: u32 = 16;
-/// Nodes that are looked at.
-const NODES_MAX: u32 = 1024;
 
 /// The place of each CPU at one level, numbers counted from 0 in the order of the CPUs; `None`: there is no such level. A
 /// CPU that is off or of which nothing is known has the number 0.
@@ -21,6 +19,10 @@ pub(super) fn places(root: &Path, level: &str, cpus: usize) -> Option<Vec<u32>> 
     };
     let mut known: Vec<String> = Vec::new();
     let number = |cpu| {
+        // Arrays have room for many more CPUs than there are.
+        if !cpu_folder(root, cpu).exists() {
+            return 0;
+        }
         let Some(list) = sharers(root, cpu) else { return 0 };
         let found = known.iter().position(|other| *other == list);
         let place = found.unwrap_or_else(|| {
@@ -59,10 +61,14 @@ fn last_level_cache(root: &Path, cpu: usize) -> Option<String> {
         .or_else(|| first_of(root, cpu, &["package_cpus_list", "core_siblings_list"]))
 }
 
+/// The node is a link in the CPU's folder: `node0`.
 fn node(root: &Path, cpu: usize) -> Option<String> {
-    let folder = cpu_folder(root, cpu);
-    let node = (0..NODES_MAX).find(|node| folder.join(format!("node{node}")).exists())?;
-    Some(node.to_string())
+    let entries = fs::read_dir(cpu_folder(root, cpu)).ok()?;
+    let mut names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.find(|name| {
+        let number = name.strip_prefix("node");
+        number.is_some_and(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+    })
 }
 
 #[cfg(test)]
@@ -77,6 +83,8 @@ mod tests {
             fs::create_dir_all(&core).expect("a folder");
             fs::write(core.join("core_cpus_list"), ["0,2\n", "1,3\n"][cpu % 2]).expect("a file");
             fs::write(core.join("package_cpus_list"), "0-3\n").expect("a file");
+            fs::create_dir(root.path().join(format!("cpu/cpu{cpu}/node{}", cpu / 2)))
+                .expect("a folder");
             for (index, (level, list)) in
                 [(1, "x"), (3, ["0-1", "2-3"][cpu / 2])].iter().enumerate()
             {
@@ -90,7 +98,7 @@ mod tests {
         assert_eq!(at("core"), Some(vec![0, 1, 0, 1, 0]));
         assert_eq!(at("llc"), Some(vec![0, 0, 1, 1, 0]));
         assert_eq!(at("socket"), Some(vec![0; 5]));
-        assert_eq!(at("node"), Some(vec![0; 5]));
+        assert_eq!(at("node"), Some(vec![0, 0, 1, 1, 0]));
         assert_eq!(at("rack"), None);
     }
 }

@@ -1,0 +1,171 @@
+//! What is done with each scheduler, in the guest.
+
+use std::error::Error;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fairground_kernel::job::SchedulerExit;
+use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
+use fairground_policies::Policy;
+
+use super::load::Load;
+use super::{PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport};
+
+/// How often the scheduler is looked at.
+const WATCH: Duration = Duration::from_millis(50);
+/// How long the kernel may take to ask for a restart after a CPU has gone or come.
+const HOTPLUG_DEADLINE: Duration = Duration::from_secs(30);
+/// `SCX_EXIT_UNREG`: its user took it off.
+const UNREGISTERED: u64 = 64;
+
+/// Does what the plan in the current folder says, and leaves the report there.
+///
+/// # Errors
+/// If there is no plan, or the report cannot be written. What goes wrong with a scheduler stands in the report.
+pub fn guest() -> Result<(), Box<dyn Error>> {
+    let plan: Plan = serde_json::from_slice(&fs::read(PLAN_FILE)?)?;
+    let mut report = Report {
+        kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        schedulers: Vec::new(),
+    };
+    for policy in fairground_policies::all() {
+        if !plan.schedulers.is_empty() && !plan.schedulers.iter().any(|name| name == policy.name) {
+            continue;
+        }
+        let mut soak = Soak::new(policy, &plan);
+        if let Err(problem) = soak.run() {
+            soak.report.problems.push(problem);
+        }
+        eprintln!("{}", serde_json::to_string(&soak.report)?);
+        report.schedulers.push(soak.report);
+    }
+    fs::write(REPORT_FILE, serde_json::to_vec(&report)?)?;
+    Ok(())
+}
+
+struct Soak<'a> {
+    policy: &'a Policy,
+    plan: &'a Plan,
+    report: SchedulerReport,
+}
+
+impl Soak<'_> {
+    fn new<'a>(policy: &'a Policy, plan: &'a Plan) -> Soak<'a> {
+        let report = SchedulerReport { name: policy.name.to_owned(), ..SchedulerReport::default() };
+        Soak { policy, plan, report }
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let start = Instant::now();
+        let mut attached = self.attach()?;
+        self.report.attach_ms = start.elapsed().as_millis() as u64;
+        self.report.programs =
+            attached.programs().into_iter().map(|p| (p.name, p.verified_insns)).collect();
+        attached = self.under_load(attached)?;
+        attached = self.reload(attached)?;
+        let exit = attached.detach();
+        self.check_taken_off(&exit);
+        self.report.exit = Some(exit);
+        Ok(())
+    }
+
+    fn attach(&self) -> Result<Attached, String> {
+        Attached::attach(self.policy.name, self.policy.object, &[]).map_err(|e| e.to_string())
+    }
+
+    /// The load to its end, with CPUs that go and come in its first part.
+    fn under_load(&mut self, mut attached: Attached) -> Result<Attached, String> {
+        if self.plan.load_s == 0 {
+            return Ok(attached);
+        }
+        let length = Duration::from_secs(self.plan.load_s);
+        let mut load = self.start_load(length)?;
+        let start = Instant::now();
+        while load.is_running(&mut self.report) {
+            thread::sleep(WATCH);
+            if let Some(exit) = attached.exited() {
+                return Err(format!("it left under load: {exit:?}"));
+            }
+            let due = length / 2 * (self.report.hotplugs + 1) / (self.plan.hotplugs + 1);
+            if self.report.hotplugs < self.plan.hotplugs && start.elapsed() >= due {
+                attached = self.hotplug(attached)?;
+            }
+        }
+        load.finish(&mut self.report);
+        Ok(attached)
+    }
+
+    fn start_load(&self, length: Duration) -> Result<Load, String> {
+        Load::start(Path::new("/tmp/load"), length, &self.plan.programs)
+            .map_err(|e| format!("the load: {e}"))
+    }
+
+    /// Takes the last CPU away and gives it back. The kernel ends the scheduler each time, and asks for it to be attached
+    /// again: no policy here follows CPUs by itself.
+    fn hotplug(&mut self, mut attached: Attached) -> Result<Attached, String> {
+        let last = (1..1024).take_while(|cpu| Path::new(&online(*cpu)).exists()).last();
+        let last = last.ok_or("this machine has one CPU")?;
+        for state in ["0", "1"] {
+            fs::write(online(last), state).map_err(|e| format!("CPU {last} to {state}: {e}"))?;
+            let start = Instant::now();
+            let exit = loop {
+                if let Some(exit) = attached.exited() {
+                    break exit;
+                }
+                if start.elapsed() > HOTPLUG_DEADLINE {
+                    return Err(format!("CPU {last} to {state}: the kernel did not end it"));
+                }
+                thread::sleep(WATCH);
+            };
+            if !asks_for_restart(&exit) {
+                return Err(format!("CPU {last} to {state}: it left for good: {exit:?}"));
+            }
+            drop(attached);
+            attached = self.attach()?;
+            self.report.restarts += 1;
+        }
+        self.report.hotplugs += 1;
+        Ok(attached)
+    }
+
+    /// Off and on again, under a load that goes on.
+    fn reload(&mut self, mut attached: Attached) -> Result<Attached, String> {
+        const LONG: Duration = Duration::from_secs(24 * 3600);
+        if self.plan.reloads == 0 {
+            return Ok(attached);
+        }
+        let mut load = self.start_load(LONG)?;
+        for _ in 0..self.plan.reloads {
+            let exit = attached.detach();
+            self.check_taken_off(&exit);
+            let start = Instant::now();
+            attached = self.attach()?;
+            let took = start.elapsed().as_millis() as u64;
+            self.report.reload_max_ms = self.report.reload_max_ms.max(took);
+            self.report.reloads += 1;
+            thread::sleep(WATCH);
+            if !load.is_running(&mut self.report) {
+                return Err("the load ended while it was attached anew".to_owned());
+            }
+        }
+        Ok(attached)
+    }
+
+    /// Its user took it off, with no word of an error, and the kernel's own scheduler is in charge.
+    fn check_taken_off(&mut self, exit: &SchedulerExit) {
+        let kind = exit.kind == Some(UNREGISTERED)
+            && exit.kind.and_then(ExitKind::of) == Some(ExitKind::UnregisteredByUser);
+        if !kind || exit.code != Some(0) || !exit.message.is_empty() {
+            self.report.problems.push(format!("taken off, it says {exit:?}"));
+        }
+        if !KernelState::read().is_some_and(|state| state.is_disabled()) {
+            self.report.problems.push("the kernel has not taken its own scheduler back".to_owned());
+        }
+    }
+}
+
+fn online(cpu: u32) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/online")
+}

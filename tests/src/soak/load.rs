@@ -1,0 +1,203 @@
+//! The load: tasks of every kind, as a job that a runner of its own carries out; and programs beside it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fairground_kernel::job::{JOB_FILE, Job, OUTCOME_FILE, Outcome};
+use fairground_kernel::run::RUNNER_COMMAND;
+
+use super::SchedulerReport;
+
+/// How much longer than its job a runner may take before it counts as stuck.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Hogs of several nice values, sleepers, a pair with a pipe, a pair with queues, forks, yields, and a task that changes its
+/// nice value and its affinity. None of them may wait for ever.
+const WORKLOAD: &str = r#"
+format = 1
+name = "soak"
+duration = "10s"
+
+[[pipe]]
+name = "there"
+[[pipe]]
+name = "back"
+[[queue]]
+name = "question"
+[[queue]]
+name = "answer"
+
+[[task]]
+name = "hog"
+count = 2
+program = [{ loop = [{ run = "3ms" }] }]
+
+[[task]]
+name = "nice-hog"
+nice = 5
+program = [{ loop = [{ run = "3ms" }] }]
+
+[[task]]
+name = "sleeper"
+count = 3
+program = [{ loop = [{ run = "50us..200us" }, { sleep = "1ms..3ms" }] }]
+
+[[task]]
+name = "ping"
+program = [{ loop = [{ write = "there" }, { read = "back" }] }]
+[[task]]
+name = "pong"
+program = [{ loop = [{ read = "there" }, { write = "back" }] }]
+
+[[task]]
+name = "client"
+program = [{ loop = [{ send = "question" }, { receive = "answer" }, { run = "100us" }] }]
+[[task]]
+name = "server"
+program = [{ loop = [{ receive = "question" }, { run = "50us" }, { send = "answer" }] }]
+
+[[task]]
+name = "parent"
+program = [{ loop = [{ fork = "child" }, "wait", { sleep = "2ms" }], times = 2000 }, { loop = [{ run = "1ms" }, { sleep = "5ms" }] }]
+[[task]]
+name = "child"
+program = [{ run = "100us" }, "exit"]
+
+[[task]]
+name = "polite"
+program = [{ loop = [{ run = "100us" }, "yield", { sleep = "500us" }] }]
+
+[[task]]
+name = "changer"
+program = [{ loop = [
+  { nice = 10 }, { run = "1ms" }, { cpus = "0" }, { run = "1ms" },
+  { nice = 0 }, { run = "1ms" }, { cpus = "0-3" }, { sleep = "1ms" },
+] }]
+"#;
+
+/// The load while it runs. Dropping it ends it.
+pub(super) struct Load {
+    runner: Child,
+    folder: PathBuf,
+    deadline: Instant,
+    programs: Vec<(Vec<String>, Child)>,
+    program_runs: u64,
+}
+
+impl Load {
+    /// Starts it for so long.
+    pub(super) fn start(
+        folder: &Path,
+        length: Duration,
+        programs: &[Vec<String>],
+    ) -> io::Result<Load> {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder)?;
+        let job = Job {
+            workload: WORKLOAD.to_owned(),
+            duration_ns: length.as_nanos() as u64,
+            seed: 1,
+            scheduler: None,
+            knobs: Vec::new(),
+            recording: None,
+        };
+        fs::write(folder.join(JOB_FILE), serde_json::to_vec(&job)?)?;
+        let runner = Command::new(std::env::current_exe()?)
+            .arg(RUNNER_COMMAND)
+            .arg(folder)
+            .stdin(Stdio::null())
+            .spawn()?;
+        let mut load = Load {
+            runner,
+            folder: folder.to_owned(),
+            deadline: Instant::now() + length + GRACE,
+            programs: Vec::new(),
+            program_runs: 0,
+        };
+        for program in programs {
+            load.programs.push((program.clone(), start(program)?));
+        }
+        Ok(load)
+    }
+
+    /// Whether the job still runs. Programs beside it that have ended are started anew.
+    pub(super) fn is_running(&mut self, report: &mut SchedulerReport) -> bool {
+        for (program, child) in &mut self.programs {
+            let Ok(Some(status)) = child.try_wait() else { continue };
+            if status.success() {
+                self.program_runs += 1;
+            } else {
+                report.problems.push(format!("{}: {status}", program.join(" ")));
+            }
+            match start(program) {
+                Ok(next) => *child = next,
+                Err(error) => report.problems.push(format!("{}: {error}", program[0])),
+            }
+        }
+        if Instant::now() > self.deadline {
+            report
+                .problems
+                .push(format!("the load did not end {} s after its time", GRACE.as_secs()));
+            return false;
+        }
+        matches!(self.runner.try_wait(), Ok(None))
+    }
+
+    /// What each task did; a task without progress is a problem.
+    pub(super) fn finish(mut self, report: &mut SchedulerReport) {
+        for (program, child) in &mut self.programs {
+            let _ = child.kill();
+            let _ = child.wait();
+            if self.program_runs == 0 && report.problems.is_empty() {
+                report.problems.push(format!("{} never came to its end", program.join(" ")));
+            }
+        }
+        report.program_runs += self.program_runs;
+        let outcome = fs::read(self.folder.join(OUTCOME_FILE))
+            .map_err(|e| e.to_string())
+            .and_then(|bytes| serde_json::from_slice::<Outcome>(&bytes).map_err(|e| e.to_string()));
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                return report.problems.push(format!("the load left no outcome: {error}"));
+            }
+        };
+        // Children of the forks count together: each lives for a moment only.
+        let mut ops: BTreeMap<&str, u64> = BTreeMap::new();
+        for task in &outcome.tasks {
+            let name = if task.name.starts_with("child") { "child" } else { task.name.as_str() };
+            *ops.entry(name).or_default() += task.ops;
+        }
+        for (name, ops) in ops.iter().filter(|(_, ops)| **ops == 0) {
+            report.problems.push(format!("the task {name} made no progress: {ops} operations"));
+        }
+        report.workers = report.workers.max(ops.len() + self.programs.len());
+        let least = ops.values().copied().min().unwrap_or(0);
+        report.least_ops = if report.least_ops == 0 { least } else { report.least_ops.min(least) };
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // The runner's tasks die with it.
+        let _ = self.runner.kill();
+        let _ = self.runner.wait();
+        for (_, child) in &mut self.programs {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn start(program: &[String]) -> io::Result<Child> {
+    Command::new(&program[0])
+        .args(&program[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
