@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fairground_kernel::catalogue::Cache;
+use fairground_kernel::catalogue::{Cache, Kernel};
 use fairground_kernel::job::{Job, Outcome};
 use fairground_kernel::on_host;
 use fairground_kernel::vm::{self, VmConfig, VmMode, run_in_vm};
@@ -37,18 +37,15 @@ pub(crate) fn carry_out(
         }
         Ground::Vm(kernel) => {
             let config = vm_config(plan, kernel, progress)?;
-            let mut shown = 0;
             let mut tell = |at: vm::Progress| match at {
                 vm::Progress::Booting => progress.name(&format!("{}: boots", plan.label)),
-                vm::Progress::Running { done_ns, .. } => {
-                    progress.name(&plan.label);
-                    let done = done_ns.unwrap_or(0) / CHUNK_NS;
-                    progress.advance(done.saturating_sub(shown));
-                    shown = shown.max(done);
-                }
+                vm::Progress::Running { .. } => progress.name(&plan.label),
                 vm::Progress::Collecting => progress.name(&format!("{}: collects", plan.label)),
             };
-            run_in_vm(job, object, &config, folder, &mut tell).map_err(Failure::new)
+            let outcome =
+                run_in_vm(job, object, &config, folder, &mut tell).map_err(Failure::new)?;
+            progress.advance(plan.duration_ns.div_ceil(CHUNK_NS));
+            Ok(outcome)
         }
     }
 }
@@ -57,9 +54,7 @@ fn vm_config(plan: &RealPlan<'_>, name: &str, progress: &Progress) -> Result<VmC
     let cache = Cache::open().map_err(Failure::new)?;
     let mut say = |text: &str| progress.say(text);
     let kernel = match (&plan.args.kernel, name) {
-        (Some(path), "") => {
-            return Err(Failure::new(format_args!("--kernel {}: not yet", path.display())));
-        }
+        (Some(path), "") => Kernel::from_path(path).map_err(Failure::new)?,
         (Some(_), name) => {
             return Err(Failure::new(format_args!(
                 "--kernel names a file, and --on names the kernel `{name}`"

@@ -7,6 +7,7 @@
 
 mod mounts;
 mod power;
+pub mod turns;
 mod window;
 
 use std::fs::{self, File};
@@ -41,6 +42,7 @@ pub fn main() -> ! {
         mounts::mount_all()?;
         raise_limits();
         link_kernel_config();
+        turns::shorten()?;
         let mut window = Window::open()?;
         match serve(&mut window) {
             Ok(page) => window.tell(&page),

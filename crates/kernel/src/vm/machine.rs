@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use super::console::Console;
 use super::memory::SharedMemory;
 use super::{VmConfig, VmError, VmMode, kvm};
+use crate::guest::turns;
 
 /// A running QEMU; it dies when this is dropped, and when the program dies.
 #[derive(Debug)]
@@ -132,6 +133,11 @@ fn command_line(config: &VmConfig) -> String {
         "norandmaps",
         "rdinit=/init",
     ];
+    // In turns of a millisecond a CPU stands still while the clock goes on: see `guest::turns`.
+    let turns = match config.mode {
+        VmMode::Deterministic => &[turns::PARAMETER, turns::NO_DRIVER][..],
+        VmMode::Fast => &[],
+    };
     let theirs = config.append.iter().map(String::as_str);
-    ours.into_iter().chain(theirs).collect::<Vec<_>>().join(" ")
+    ours.iter().chain(turns).copied().chain(theirs).collect::<Vec<_>>().join(" ")
 }
