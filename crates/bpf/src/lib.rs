@@ -49,7 +49,9 @@ pub use instance::{Instance, InstanceConfig, InstanceError, MAX_CPUS, MapsRef, N
 pub use link::{Symbols, link};
 pub use linked::{Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};
 pub use memory::Memory;
-pub use object::{FunctionInfo, Object, SectionInfo, SourceLine};
+pub use object::{
+    FunctionInfo, Lack, LackKind, MapInfo, Object, SectionInfo, SourceLine, WantedKfunc,
+};
 pub use struct_ops::{OpsField, OpsValue, StructOps};
 pub use trap::{Trap, TrapKind, TrapPlace};
 pub use types::{Field, TargetTypes, TypeRef};

@@ -105,6 +105,10 @@ pub(crate) struct SchedArgs {
     #[arg(long, value_name = "TIME:NAME=VALUE")]
     pub(crate) at: Vec<String>,
 
+    /// What the program that loads an object for real would set in it, as a file (`experiments/profiles/scx_qmap.toml`)
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) profile: Vec<PathBuf>,
+
     /// How the scheduler's instructions are executed: both engines give the same result
     #[arg(long, value_enum, default_value_t = EngineArg::Jit)]
     pub(crate) engine: EngineArg,

@@ -42,6 +42,6 @@ pub use exit::{Exit, ExitKind};
 pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use machine::{Machine, RunResult};
-pub use policy::{Policy, PolicyError, is_kernel_constant};
+pub use policy::{Policy, PolicyError, is_called, is_kernel_constant, lacks};
 pub use settings::{Setting, SettingError, variable_bytes};
 pub use topology::{CpuPlace, Topology, TopologyError};

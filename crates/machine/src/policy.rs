@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use fairground_bpf::{Engine, Env, Global, Image, LoadError, Object, OpsValue, StructOps};
+use fairground_bpf::{Engine, Env, Global, Image, Lack, LoadError, Object, OpsValue, StructOps};
 
 use crate::kernel::{Kernel, Op};
 use crate::layout::{OPS_CALLBACKS, cid_form_name, constant, kernel_types};
@@ -186,6 +186,20 @@ pub fn is_kernel_constant(global: &Global) -> bool {
 fn kernel_constants(globals: &[Global]) -> Vec<(usize, u64)> {
     let standing = globals.iter().enumerate().filter(|(_, global)| is_kernel_constant(global));
     standing.filter_map(|(at, global)| Some((at, constant(&global.name[2..])?))).collect()
+}
+
+/// What the simulated kernel lacks for an object, also for one that cannot be loaded.
+pub fn lacks(object: &Object) -> Vec<Lack> {
+    object.lacks(&environment())
+}
+
+/// Whether a callback (`dump`, `sub_attach`, …; of either form of table) is ever called here.
+pub fn is_called(callback: &str) -> bool {
+    let known = OPS_CALLBACKS.iter().any(|name| [*name, cid_form_name(name)].contains(&callback));
+    let idle = ["core_sched_before", "cpu_acquire", "cpu_release", "cpu_online", "cpu_offline"];
+    let idle_cids = ["cid_online", "cid_offline"];
+    let dumps = callback.starts_with("dump");
+    known && !dumps && !idle.contains(&callback) && !idle_cids.contains(&callback)
 }
 
 /// The kernel that programs are linked against.

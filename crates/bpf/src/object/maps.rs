@@ -106,23 +106,29 @@ fn size_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
     btf.size_of(to).and_then(|size| u32::try_from(size).ok()).ok_or_else(wrong)
 }
 
-/// `enum bpf_map_type` of the UAPI.
+/// `enum bpf_map_type` of the UAPI: the kinds that an instance can hold.
+const KINDS: [(u32, MapKind); 12] = [
+    (1, MapKind::Hash),
+    (2, MapKind::Array),
+    (4, MapKind::PerfEventArray),
+    (5, MapKind::PerCpuHash),
+    (6, MapKind::PerCpuArray),
+    (9, MapKind::LruHash),
+    (22, MapKind::Queue),
+    (23, MapKind::Stack),
+    (27, MapKind::RingBuf),
+    (29, MapKind::TaskStorage),
+    (32, MapKind::CgroupStorage),
+    (33, MapKind::Arena),
+];
+
 fn kind_of(number: u32) -> Option<MapKind> {
-    Some(match number {
-        1 => MapKind::Hash,
-        2 => MapKind::Array,
-        4 => MapKind::PerfEventArray,
-        5 => MapKind::PerCpuHash,
-        6 => MapKind::PerCpuArray,
-        9 => MapKind::LruHash,
-        22 => MapKind::Queue,
-        23 => MapKind::Stack,
-        27 => MapKind::RingBuf,
-        29 => MapKind::TaskStorage,
-        32 => MapKind::CgroupStorage,
-        33 => MapKind::Arena,
-        _ => return None,
-    })
+    KINDS.iter().find(|(known, _)| *known == number).map(|(_, kind)| *kind)
+}
+
+/// The UAPI's number of a kind; 0 for a data section.
+pub(crate) fn number_of_kind(kind: MapKind) -> u32 {
+    KINDS.iter().find(|(_, known)| *known == kind).map_or(0, |(number, _)| *number)
 }
 
 /// What the kernel demands of each kind (`map_alloc_check` of each map type).

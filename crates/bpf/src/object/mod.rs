@@ -1,5 +1,6 @@
 //! What an object file says: functions, maps, global variables, struct_ops.
 
+mod adjust;
 mod annotations;
 mod code;
 pub(crate) mod data;
@@ -7,6 +8,7 @@ pub(crate) mod elf;
 mod externs;
 pub(crate) mod limits;
 mod maps;
+mod needs;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +16,7 @@ pub use annotations::SourceLine;
 pub(crate) use code::{CodeFunction, LDDW, Target};
 pub(crate) use externs::{Extern, ExternKind};
 pub(crate) use maps::ObjectMap;
+pub use needs::{Lack, LackKind, MapInfo, WantedKfunc};
 
 use crate::btf::Btf;
 use crate::btf::ext::Extension;

@@ -11,7 +11,7 @@ use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
 use crate::failure::Failure;
 use crate::input::{
     CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings, is_knob,
-    machine_config, split_knobs, variants,
+    machine_config, read_profiles, split_knobs, variants,
 };
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -41,6 +41,8 @@ pub(super) struct Ran {
     pub(super) simulated: Option<MachineConfig>,
     /// The length of each, ns.
     pub(super) duration_ns: u64,
+    /// What may explain an ejection.
+    pub(super) notes: Vec<String>,
 }
 
 /// One column, to be run.
@@ -73,8 +75,10 @@ impl Columns<'_> {
     /// Runs all of them.
     pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
         let grounds = self.grounds()?;
-        let schedulers = self.schedulers(&grounds)?;
+        let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
+        let config = machine_config(self.machine, self.sched.null_loads, trace)?;
         let variants = variants(&self.sched.set)?;
+        let schedulers = self.schedulers(&grounds, config.cpus(), &variants)?;
         let later = at_settings(&self.sched.at)?;
         self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
         let columns = columns(&grounds, &schedulers, &variants);
@@ -85,18 +89,18 @@ impl Columns<'_> {
             .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`"));
         }
         let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
-        let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
-        let config = machine_config(self.machine, self.sched.null_loads, trace)?;
         let steps = duration_ns.div_ceil(crate::simulate::CHUNK_NS) * columns.len() as u64;
         let progress = Progress::new(quiet, steps);
         let several = grounds.len() > 1;
         let mut outcomes = Vec::with_capacity(columns.len());
+        let mut notes = Vec::new();
         for column in &columns {
             let label = column.label(several);
             let mut settings = column.variant.settings.clone();
             settings.extend(later.iter().filter(|s| column.takes(&s.name)).cloned());
             let (settings, knobs) = split_knobs(settings);
-            outcomes.push(match (column.ground, &column.scheduler.compiled) {
+            let given = settings.clone();
+            let outcome = match (column.ground, &column.scheduler.compiled) {
                 (Ground::Sim, Some(scheduler)) => Plan {
                     label,
                     scheduler,
@@ -109,10 +113,16 @@ impl Columns<'_> {
                 }
                 .run(&progress)?,
                 _ => self.real(column, label, settings, knobs, duration_ns)?.run(&progress)?,
-            });
+            };
+            if outcome.ejection().is_some() {
+                notes.extend(
+                    column.scheduler.object().and_then(|object| object.left_at_zero(&given)),
+                );
+            }
+            outcomes.push(outcome);
         }
         let simulated = grounds.contains(&Ground::Sim).then_some(config);
-        Ok(Ran { outcomes, simulated, duration_ns })
+        Ok(Ran { outcomes, simulated, duration_ns, notes })
     }
 
     fn real<'c>(
@@ -147,18 +157,29 @@ impl Columns<'_> {
     }
 
     /// The schedulers that were named, or else those that the grounds have by default.
-    fn schedulers(&self, grounds: &[Ground]) -> Result<Vec<Loaded>, Failure> {
+    fn schedulers(
+        &self,
+        grounds: &[Ground],
+        cpus: u32,
+        variants: &[Variant],
+    ) -> Result<Vec<Loaded>, Failure> {
         let mut specs: Vec<&str> = self.sched.sched.iter().map(String::as_str).collect();
         if specs.is_empty() {
             let defaults: BTreeSet<_> = grounds.iter().map(Ground::default_scheduler).collect();
             specs.extend(defaults);
         }
         let simulated = grounds.contains(&Ground::Sim);
+        let profiles = read_profiles(&self.sched.profile, &specs)?;
         let load = |spec: &str| {
+            let profile = profiles.iter().find(|profile| profile.is_for(spec));
+            if let Some(profile) = profile {
+                variants.iter().try_for_each(|variant| profile.check(spec, &variant.settings))?;
+            }
+            let profile = profile.map(|profile| (profile, cpus));
             let (compiled, object) = match spec {
                 OWN_SCHEDULER => (None, None),
-                _ if simulated => (Some(Scheduler::load(spec, self.sched.engine)?), None),
-                _ => (None, Some(SchedulerObject::find(spec)?)),
+                _ if simulated => (Some(Scheduler::load(spec, profile, self.sched.engine)?), None),
+                _ => (None, Some(SchedulerObject::find(spec, profile)?)),
             };
             Ok(Loaded { spec: spec.to_owned(), compiled, object })
         };

@@ -49,6 +49,7 @@ pub(super) fn compare_all(
     }
     document.set("machine", "workload", Cell::text(title));
     let mut code = 0;
+    document.notes.extend(ran.notes.iter().cloned());
     for outcome in outcomes {
         present::describe_run(&mut document, outcome);
         present::printed_notes(&mut document, outcome);

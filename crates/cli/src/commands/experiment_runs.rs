@@ -79,7 +79,7 @@ fn simulated(
     engine: EngineArg,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let scheduler = Scheduler::load(&run.sched, engine)?;
+    let scheduler = Scheduler::load(&run.sched, None, engine)?;
     let machine_args = MachineArgs {
         cpus: run.cpus,
         topology: None,
@@ -121,7 +121,7 @@ fn real(
 ) -> Result<Outcome, Failure> {
     let object = match run.sched.as_str() {
         OWN_SCHEDULER => None,
-        spec => Some(SchedulerObject::find(spec)?),
+        spec => Some(SchedulerObject::find(spec, None)?),
     };
     let mut settings = one_variant(&run.set)?.settings;
     settings.extend(at_settings(&run.at)?);

@@ -45,7 +45,7 @@ enum End {
 }
 
 pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
-    let scheduler = SchedulerObject::find(&args.sched)?;
+    let scheduler = SchedulerObject::find(&args.sched, None)?;
     let mut settings = scheduler.settings.clone();
     settings.extend(one_variant(&args.set)?.settings);
     settings.extend(at_settings(&args.at)?);

@@ -6,6 +6,7 @@ mod compare;
 mod experiment_runs;
 mod kernels;
 mod load;
+mod needs;
 mod policy_cost;
 mod replay;
 mod reproduce;

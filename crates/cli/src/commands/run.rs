@@ -72,6 +72,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.set("machine", "workload", Cell::text(&args.workload));
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
+    document.notes.extend(ran.notes.iter().cloned());
     add_tables(&mut document, outcome, &args.show);
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(outcome.exit_code()))

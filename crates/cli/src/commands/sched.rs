@@ -5,12 +5,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_bpf::{Global, GlobalType, Object};
+use fairground_machine::is_kernel_constant;
 use fairground_report::{Cell, Column, Document, Table};
 
+use super::needs::needs_tables;
 use super::policy_cost::cost_table;
 use crate::args::{Cli, EngineArg, SchedCommand};
 use crate::failure::Failure;
-use crate::input::{Scheduler, compile_scheduler, find_object, parameter_sets, split_set};
+use crate::input::{
+    Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
+};
 use crate::present;
 
 pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failure> {
@@ -46,16 +50,16 @@ fn list(cli: &Cli) -> Result<(), Failure> {
 }
 
 fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
-    // Loading checks the parameter set, if one is named; what is shown of the object is the same for all.
-    let scheduler = Scheduler::load(spec, EngineArg::Jit)?;
+    // The parameter set is checked, if one is named; what is shown of the object is the same for all.
+    let object = SchedulerObject::find(spec, None)?.object;
     let (name, _) = split_set(spec);
-    let object = find_object(name)?;
     let mut document = Document::new(name);
     document.tables.push(tunables_table(&object));
     document.tables.push(callbacks_table(&object));
+    document.tables.extend(needs_tables(&object));
     document.tables.push(sections_table(&object));
     if cost {
-        document.tables.push(cost_table(&scheduler)?);
+        document.tables.push(cost_table(&Scheduler::load(spec, None, EngineArg::Jit)?)?);
     }
     present::print(&document, cli.format)
 }
@@ -68,7 +72,9 @@ pub(super) fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
 /// Variables that say what they are are tunables; the rest is the scheduler's own state.
 fn is_tunable(global: &Global) -> bool {
     !tag(global, "doc:").is_empty()
-        || (global.read_only && !matches!(global.ty, GlobalType::Other | GlobalType::Array { .. }))
+        || (global.read_only
+            && !is_kernel_constant(global)
+            && !matches!(global.ty, GlobalType::Other | GlobalType::Array { .. }))
 }
 
 fn tunables_table(object: &Object) -> Table {

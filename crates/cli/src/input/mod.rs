@@ -3,6 +3,7 @@
 mod build;
 mod ground;
 mod machine;
+mod profile;
 mod recording;
 mod scheduler;
 mod settings;
@@ -13,6 +14,7 @@ mod writes;
 pub(crate) use build::compile_scheduler;
 pub(crate) use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
 pub(crate) use machine::{CPUS_DEFAULT, machine_config};
+pub(crate) use profile::{Profile, read_profiles};
 pub(crate) use recording::read_recording;
 pub(crate) use scheduler::{
     Scheduler, SchedulerObject, Sizes, find_object, parameter_sets, split_set,

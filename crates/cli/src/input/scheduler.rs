@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fairground_bpf::Object;
-use fairground_machine::{Engine, Policy, Setting};
+use fairground_bpf::{Global, GlobalType, Object};
+use fairground_machine::{Engine, Policy, Setting, is_kernel_constant};
 
+use super::Profile;
 use super::build::{SOURCE_END, object_of_source};
 use crate::args::EngineArg;
 use crate::failure::{Failure, did_you_mean};
@@ -22,7 +23,7 @@ pub(crate) struct SchedulerObject {
     pub(crate) bytes: Vec<u8>,
     /// How large it is.
     pub(crate) sizes: Sizes,
-    /// What its parameter set sets.
+    /// What its parameter set and its profile set.
     pub(crate) settings: Vec<Setting>,
 }
 
@@ -61,11 +62,11 @@ const BYTES_PER_SLOT: u64 = 8;
 pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
 
 impl SchedulerObject {
-    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too).
-    pub(crate) fn find(spec: &str) -> Result<Self, Failure> {
+    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many CPUs.
+    pub(crate) fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
         let (name, set) = split_set(spec);
-        let (object, bytes) = read_object(name)?;
-        let settings = match set {
+        let (mut object, bytes) = read_object(name)?;
+        let mut settings = match set {
             None => Vec::new(),
             Some(set) => {
                 let sets = parameter_sets(&object);
@@ -74,14 +75,49 @@ impl SchedulerObject {
             }
         };
         let sizes = Sizes::of(&object);
+        if let Some((profile, cpus)) = profile {
+            settings.extend(profile.apply(&mut object, cpus)?);
+        }
         Ok(Self { label: spec.to_owned(), object, bytes, sizes, settings })
+    }
+}
+
+impl SchedulerObject {
+    /// Of an object file: the constants (`const volatile`) that are 0 in it and that nobody set, in words. Whether 0 is meant
+    /// the object does not say; the program that loads it for real may set them.
+    pub(crate) fn left_at_zero(&self, given: &[Setting]) -> Option<String> {
+        let (name, _) = split_set(&self.label);
+        if fairground_policies::get(name).is_some() {
+            return None;
+        }
+        let is_set = |global: &Global| {
+            self.settings.iter().chain(given).any(|setting| setting.name == global.name)
+        };
+        let constants = self.object.globals().iter().filter(|global| {
+            let number = !matches!(global.ty, GlobalType::Array { .. } | GlobalType::Other);
+            let constant = global.read_only && global.volatile && number;
+            constant && !is_kernel_constant(global) && !is_set(global)
+        });
+        let zero = |global: &&Global| self.object.initial(global).iter().all(|byte| *byte == 0);
+        let names: Vec<&str> = constants.filter(zero).map(|global| global.name.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{}: constants that are 0 in the object and were not set: `{}`; what its loader would set is given with --set or --profile",
+                self.label,
+                names.join("`, `")
+            )
+        })
     }
 }
 
 impl Scheduler {
     /// Finds an object ([`SchedulerObject::find`]) and compiles it for the simulated machine.
-    pub(crate) fn load(spec: &str, engine: EngineArg) -> Result<Self, Failure> {
-        let object = SchedulerObject::find(spec)?;
+    pub(crate) fn load(
+        spec: &str,
+        profile: Option<(&Profile, u32)>,
+        engine: EngineArg,
+    ) -> Result<Self, Failure> {
+        let object = SchedulerObject::find(spec, profile)?;
         let engine = match engine {
             EngineArg::Jit => Engine::Jit,
             EngineArg::Interpreter => Engine::Interpreter,

@@ -68,18 +68,24 @@ impl Kernel {
     }
 
     /// `consume_dispatch_q`: moves the first task of a queue that may run on a CPU into that CPU's local queue.
-    pub(crate) fn consume(&mut self, mem: &Memory, cpu: u32, dsq: Dsq) -> Result<bool, Trap> {
+    pub(crate) fn consume(
+        &mut self,
+        mem: &Memory,
+        cpu: u32,
+        dsq: Dsq,
+        enq_flags: u64,
+    ) -> Result<bool, Trap> {
         let mut at = self.queues.first(dsq);
         while let Some(number) = at {
             let slot = Slot(number);
             if self.task(slot).cpu == cpu {
                 self.queues.remove(number);
-                self.move_local_to_local(mem, slot, 0, cpu)?;
+                self.move_local_to_local(mem, slot, enq_flags, cpu)?;
                 return Ok(true);
             }
             if self.can_run_remote(slot, cpu, false) {
                 self.queues.remove(number);
-                self.move_remote_to_local(mem, slot, 0, cpu)?;
+                self.move_remote_to_local(mem, slot, enq_flags, cpu)?;
                 return Ok(true);
             }
             at = self.queues.next(number);
@@ -90,7 +96,7 @@ impl Kernel {
     /// `consume_global_dsq`: from the global queue of the CPU's node.
     pub(crate) fn consume_global(&mut self, mem: &Memory, cpu: u32) -> Result<bool, Trap> {
         let dsq = self.global[self.topology.node_of(cpu) as usize];
-        if self.queues.is_empty(dsq) { Ok(false) } else { self.consume(mem, cpu, dsq) }
+        if self.queues.is_empty(dsq) { Ok(false) } else { self.consume(mem, cpu, dsq, 0) }
     }
 
     /// `move_local_task_to_local_dsq`: the task's run queue is the CPU's already.

@@ -16,6 +16,7 @@ pub(super) const KFUNCS: &[Kfunc] = &[
     ("scx_bpf_dispatch_nr_slots", nr_slots),
     ("scx_bpf_dispatch_cancel", cancel),
     ("scx_bpf_dsq_move_to_local", move_to_local),
+    ("scx_bpf_dsq_move_to_local___v2", move_to_local_with),
     ("scx_bpf_consume", move_to_local),
     ("scx_bpf_reenqueue_local", reenqueue_local),
 ];
@@ -90,7 +91,16 @@ fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
 
 /// `bool scx_bpf_dsq_move_to_local(dsq_id)`, `scx_bpf_consume` in 6.12.
 fn move_to_local(k: &mut Kernel, mem: &Memory, [dsq_id, ..]: [u64; 5]) -> Ret {
+    move_to_local_with(k, mem, [dsq_id, 0, 0, 0, 0])
+}
+
+/// `bool scx_bpf_dsq_move_to_local___v2(dsq_id, enq_flags)` (7.1).
+fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u64; 5]) -> Ret {
     if !k.kf_allowed(kf::DISPATCH) {
+        return Ok(0);
+    }
+    if enq_flags & enq::INTERNAL_MASK != 0 {
+        k.error(format!("invalid enq_flags {enq_flags:#x}"));
         return Ok(0);
     }
     let cpu = k.this_cpu;
@@ -99,7 +109,7 @@ fn move_to_local(k: &mut Kernel, mem: &Memory, [dsq_id, ..]: [u64; 5]) -> Ret {
         k.error(format!("invalid DSQ ID 0x{dsq_id:016x}"));
         return Ok(0);
     };
-    let moved = k.consume(mem, cpu, dsq)?;
+    let moved = k.consume(mem, cpu, dsq, enq_flags)?;
     k.dispatched += u32::from(moved);
     Ok(u64::from(moved))
 }

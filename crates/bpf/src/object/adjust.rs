@@ -1,0 +1,74 @@
+//! What a loader may change of an object before it is linked, as libbpf's callers do between open and load.
+
+use super::limits;
+use crate::error::{Fault, LoadCause};
+use crate::struct_ops::OpsField;
+use crate::{LoadError, MapKind, Object, OpsValue};
+
+/// Integer members of a scheduler's table that a loader may set.
+const OPS_MEMBERS: [&str; 6] =
+    ["flags", "timeout_ms", "dispatch_max_batch", "exit_dump_len", "hotplug_seq", "sub_cgroup_id"];
+
+impl Object {
+    /// Makes the only variable of a data section an array of `count` elements (`bpf_map__set_value_size`): its first elements
+    /// keep their values, the new ones are zero. The section is `.data.NAME`, the variable has any name.
+    ///
+    /// # Errors
+    /// If no such variable stands alone in a section, it is no array, or the section becomes too large.
+    pub fn resize_array(&mut self, variable: &str, count: u64) -> Result<(), LoadError> {
+        self.resized(variable, count)
+            .map_err(|cause| Fault::at_symbol(variable, cause).in_file(self.name()))
+    }
+
+    fn resized(&mut self, variable: &str, count: u64) -> Result<(), LoadCause> {
+        let wrong = |text: &str| Err(LoadCause::Unsupported(text.to_owned()));
+        let Some(global) = self.global(variable).cloned() else {
+            return wrong("resizing it: the object has no such variable");
+        };
+        let crate::GlobalType::Array { element_size, .. } = global.ty else {
+            return wrong("resizing it: it is no array");
+        };
+        let alone = self.globals().iter().filter(|other| other.map == global.map).count() == 1;
+        if !alone || global.offset != 0 {
+            return wrong(
+                "resizing it: it does not stand alone in its section (SEC(\".data.NAME\"))",
+            );
+        }
+        let bytes = element_size.saturating_mul(count.max(1));
+        limits::check("bytes of a data section", bytes, limits::MAX_DATA_BYTES)?;
+        let Some(map) = self.maps.get_mut(global.map) else {
+            return wrong("resizing it: it lies in no section");
+        };
+        if !matches!(map.def.kind, MapKind::Data { .. }) {
+            return wrong("resizing it: it lies in no data section");
+        }
+        map.def.initial.resize(bytes as usize, 0);
+        map.def.value_size = bytes as u32;
+        Ok(())
+    }
+
+    /// Sets an integer member of the scheduler's table.
+    ///
+    /// # Errors
+    /// If the object has no table or several, or the member is not one of those that a loader sets.
+    pub fn set_ops_member(&mut self, member: &str, value: u64) -> Result<(), LoadError> {
+        if !OPS_MEMBERS.contains(&member) {
+            let text = format!("setting it: a loader sets `{}`", OPS_MEMBERS.join("`, `"));
+            return Err(self.fault(member, text));
+        }
+        if self.struct_ops.len() != 1 {
+            let text = format!("setting it: the object has {} tables", self.struct_ops.len());
+            return Err(self.fault(member, text));
+        }
+        let fields = &mut self.struct_ops[0].fields;
+        fields.retain(|field| field.name != member);
+        if value != 0 {
+            fields.push(OpsField { name: member.to_owned(), value: OpsValue::Int(value) });
+        }
+        Ok(())
+    }
+
+    fn fault(&self, symbol: &str, text: String) -> LoadError {
+        Fault::at_symbol(symbol, LoadCause::Unsupported(text)).in_file(self.name())
+    }
+}

@@ -1,0 +1,195 @@
+//! `--profile`: what the program that loads an object for real would have set in it.
+//!
+//! ```toml
+//! object = "scx_central"                 # scx_central.bpf.o
+//! required = ["nr_cpu_ids", "slice_ns"]  # must be set: here or with --set
+//!
+//! [set]                                  # variables, as --set takes them
+//! nr_cpu_ids = "cpus"                    # the number of CPUs
+//! slice_ns = "20ms"
+//!
+//! [resize]                               # arrays that stand alone in their section: elements
+//! cpu_started_at = "cpus"
+//!
+//! [ops]                                  # integers of the callback table
+//! timeout_ms = 5000
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fairground_bpf::Object;
+use fairground_machine::Setting;
+use serde::Deserialize;
+
+use crate::failure::{Failure, did_you_mean};
+
+/// A profile file, strict: an unknown key is an error with its line.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    object: String,
+    #[serde(default)]
+    required: Vec<String>,
+    #[serde(default)]
+    set: BTreeMap<String, Value>,
+    #[serde(default)]
+    resize: BTreeMap<String, Value>,
+    #[serde(default)]
+    ops: BTreeMap<String, Value>,
+}
+
+/// A value: a whole number, a switch, or a text, of which `cpus` is the number of CPUs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Switch(bool),
+    Number(i64),
+    Text(String),
+}
+
+/// What stands for the number of CPUs.
+const CPUS: &str = "cpus";
+
+/// A profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Profile {
+    path: PathBuf,
+    file: File,
+}
+
+impl Profile {
+    /// Reads a profile.
+    pub(crate) fn read(path: &Path) -> Result<Profile, Failure> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).map_err(|e| Failure::io(path.display(), &e))?;
+        let file = toml::from_str(&text).map_err(|e| {
+            Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
+                .help("docs/own-scheduler.md describes the keys of a profile")
+        })?;
+        Ok(Profile { path: path.to_owned(), file })
+    }
+
+    /// Whether it is for a scheduler, by the name of its file.
+    pub(crate) fn is_for(&self, spec: &str) -> bool {
+        let name = Path::new(spec).file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let stem = [".bpf.o", ".bpf.c", ".o"].iter().find_map(|end| name.strip_suffix(end));
+        stem.unwrap_or(&name) == self.file.object
+    }
+
+    /// Applies what concerns the object itself, and returns what it sets in a machine of so many CPUs.
+    pub(crate) fn apply(&self, object: &mut Object, cpus: u32) -> Result<Vec<Setting>, Failure> {
+        let shown = self.path.display();
+        for (array, count) in &self.file.resize {
+            let count = self.number(array, count, cpus)?;
+            object
+                .resize_array(array, count)
+                .map_err(|e| Failure::new(format_args!("{shown}: [resize] {array}: {e}")))?;
+        }
+        for (member, value) in &self.file.ops {
+            let value = self.number(member, value, cpus)?;
+            object
+                .set_ops_member(member, value)
+                .map_err(|e| Failure::new(format_args!("{shown}: [ops] {member}: {e}")))?;
+        }
+        for name in self.file.set.keys().chain(&self.file.required) {
+            self.known(object, name)?;
+        }
+        let set = self.file.set.iter();
+        Ok(set.map(|(name, value)| Setting::initial(name, &value.text(cpus))).collect())
+    }
+
+    /// A required variable that nobody set is an error that names it.
+    pub(crate) fn check(&self, spec: &str, settings: &[Setting]) -> Result<(), Failure> {
+        let is_set = |name: &String| {
+            self.file.set.contains_key(name)
+                || settings.iter().any(|s| s.at_ns.is_none() && s.name.eq_ignore_ascii_case(name))
+        };
+        match self.file.required.iter().find(|name| !is_set(name)) {
+            None => Ok(()),
+            Some(name) => Err(Failure::new(format_args!(
+                "{spec} cannot run without `{name}`, which {} requires and does not set",
+                self.path.display()
+            ))
+            .help(format_args!(
+                "give `--set {name}=VALUE`, or set it in the profile, under [set]"
+            ))),
+        }
+    }
+
+    /// What a remark calls it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The object that it is for.
+    pub(crate) fn object(&self) -> &str {
+        &self.file.object
+    }
+
+    fn known(&self, object: &Object, name: &str) -> Result<(), Failure> {
+        if object.global(name).is_some() {
+            return Ok(());
+        }
+        let names = object.globals().iter().filter(|g| g.is_settable()).map(|g| g.name.as_str());
+        let failure = Failure::new(format_args!(
+            "{}: {} has no variable `{name}`",
+            self.path.display(),
+            object.name()
+        ));
+        Err(match did_you_mean(name, names) {
+            Some(near) => failure.help(format_args!("did you mean `{near}`?")),
+            None => failure.help(format_args!(
+                "`fairground sched show {}` lists its variables",
+                object.name()
+            )),
+        })
+    }
+
+    fn number(&self, name: &str, value: &Value, cpus: u32) -> Result<u64, Failure> {
+        let number = match value {
+            Value::Number(number) => u64::try_from(*number).ok(),
+            Value::Text(text) if text == CPUS => Some(u64::from(cpus)),
+            _ => None,
+        };
+        number.ok_or_else(|| {
+            Failure::new(format_args!("{}: `{name}` is no count", self.path.display()))
+                .help("give a whole number, or \"cpus\" for the number of CPUs")
+        })
+    }
+}
+
+impl Value {
+    fn text(&self, cpus: u32) -> String {
+        match self {
+            Value::Switch(on) => on.to_string(),
+            Value::Number(number) => number.to_string(),
+            Value::Text(text) if text == CPUS => cpus.to_string(),
+            Value::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// Reads the profiles that were named, and checks that each is for one of the schedulers.
+pub(crate) fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, Failure> {
+    let mut profiles: Vec<Profile> = Vec::with_capacity(paths.len());
+    for path in paths {
+        let profile = Profile::read(path)?;
+        let (shown, object) = (path.display(), profile.object());
+        if !specs.iter().any(|spec| profile.is_for(spec)) {
+            return Err(Failure::new(format_args!(
+                "{shown} is for `{object}`, and no such object is run"
+            ))
+            .help(format_args!("add `--sched PATH/{object}.bpf.o`, or leave the profile out")));
+        }
+        if let Some(other) = profiles.iter().find(|other| other.object() == object) {
+            let other = other.path().display();
+            return Err(Failure::new(format_args!("{other} and {shown} are both for `{object}`"))
+                .help("give one profile for each object"));
+        }
+        profiles.push(profile);
+    }
+    Ok(profiles)
+}

@@ -1,0 +1,132 @@
+//! Objects that nobody here wrote: the kernel's own examples, the very bytes that a kernel loads, in the simulated machine.
+//! `make third-party` builds them into the cache; without them these tests say so and pass.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::{Files, fairground, refusal, success};
+
+const EXAMPLES: [&str; 4] = ["scx_simple", "scx_central", "scx_flatcg", "scx_qmap"];
+
+/// The objects' folder; `None` where they were not built.
+fn cache() -> Option<PathBuf> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
+    let cache = base.join("fairground/third-party");
+    if cache.join("version").is_file() {
+        return Some(cache);
+    }
+    println!("skipped: {} holds no objects; run `make third-party`", cache.display());
+    None
+}
+
+fn in_tree(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path).display().to_string()
+}
+
+fn profile(example: &str) -> String {
+    in_tree(&format!("experiments/profiles/{example}.toml"))
+}
+
+/// Arguments of a checked run of 4 CPUs with a profile.
+fn arguments(cache: &Path, example: &str, workload: &str, more: &[&str]) -> Vec<String> {
+    let object = cache.join(format!("{example}.bpf.o")).display().to_string();
+    let fixed = ["run", workload, "--cpus", "4", "--check", "--quiet", "--sched", &object];
+    let mut all: Vec<String> = fixed.iter().map(|word| (*word).to_owned()).collect();
+    all.extend(["--profile".to_owned(), profile(example)]);
+    all.extend(more.iter().map(|word| (*word).to_owned()));
+    all
+}
+
+/// What such a run prints; it must end well.
+fn run(cache: &Path, example: &str, workload: &str, more: &[&str]) -> String {
+    let all = arguments(cache, example, workload, more);
+    success(&all.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// CPU shares by the rows of a table (`table,row,label,column,unit,value`), % of one CPU.
+fn shares(csv: &str, table: &str) -> Vec<(String, f64)> {
+    let share = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let wanted = cells.len() == 6 && cells[0] == table && cells[3] == "cpu_share";
+        wanted.then(|| (cells[2].to_owned(), cells[5].parse().expect("a number")))
+    };
+    csv.lines().filter_map(share).collect()
+}
+
+/// Eight equal hogs on four CPUs get equal shares under every one of them: half a CPU each.
+#[test]
+fn equal_hogs_get_equal_shares() {
+    let Some(cache) = cache() else { return };
+    for example in EXAMPLES {
+        let more = ["--duration", "5s", "--per", "task", "--format", "csv"];
+        let shares = shares(&run(&cache, example, "hogs:8", &more), "tasks");
+        println!("{example}: {shares:?}");
+        assert_eq!(shares.len(), 8, "{example}");
+        for (name, share) in shares {
+            assert!((share - 50.0).abs() < 1.5, "{example}: {name} has {share} %");
+        }
+    }
+}
+
+/// Everybody sends and receives all and ends; no task is left behind.
+#[test]
+fn messages_arrive_to_the_last() {
+    let Some(cache) = cache() else { return };
+    let workload = in_tree("tests/tests/fixtures/hackbench.toml");
+    for example in EXAMPLES {
+        let trace = run(&cache, example, &workload, &["--trace", "-"]);
+        let ends = trace.lines().filter(|line| line.contains("sched_process_exit:")).count();
+        assert_eq!(ends, 16, "{example}");
+        let last = trace.lines().rfind(|line| line.contains("sched_process_exit:"));
+        println!("{example}: {}", last.unwrap_or_default().trim());
+    }
+}
+
+/// Both engines run the same bytes to the same trace.
+#[test]
+fn both_engines_agree() {
+    let Some(cache) = cache() else { return };
+    for example in EXAMPLES {
+        let traces = ["jit", "interpreter"].map(|engine| {
+            let more = ["--duration", "500ms", "--trace", "-", "--engine", engine];
+            run(&cache, example, "hogs:3+sleepers:4", &more)
+        });
+        assert!(traces[0] == traces[1], "{example}");
+        assert!(traces[0].lines().count() > 100, "{example}");
+    }
+}
+
+/// scx_flatcg multiplies weights down the tree: its own opening example, B and C of weight 100 in A of 100, beside D of 200.
+#[test]
+fn flatcg_shares_by_weights_down_the_tree() {
+    let Some(cache) = cache() else { return };
+    let workload = "containers:a=100 a/b=100:4 a/c=100:4 d=200:4";
+    let more = ["--duration", "20s", "--per", "cgroup", "--format", "csv"];
+    let shares = shares(&run(&cache, "scx_flatcg", workload, &more), "cgroups");
+    println!("{shares:?}");
+    for (path, expected) in [("a/b", 400.0 / 6.0), ("a/c", 400.0 / 6.0), ("d", 800.0 / 3.0)] {
+        let share = shares.iter().find(|(name, _)| name == path).expect("the cgroup is there").1;
+        assert!((share - expected).abs() < 0.05 * expected, "{path}: {share}, not {expected}");
+    }
+}
+
+/// What the loader sets is what makes an object run: without it, it fails, and what is required is named.
+#[test]
+fn a_setting_that_is_missing_is_named() {
+    let Some(cache) = cache() else { return };
+    let object = cache.join("scx_qmap.bpf.o").display().to_string();
+    let bare = fairground(&["run", "hogs:2", "--quiet", "--sched", &object]);
+    assert_eq!(bare.status.code(), Some(43), "it ejects itself");
+    let said = String::from_utf8_lossy(&bare.stdout).into_owned();
+    assert!(said.contains("max_tasks must be > 0"), "{said}");
+    assert!(said.contains("were not set: `slice_ns`"), "{said}");
+    let files = Files::new();
+    let text = std::fs::read_to_string(profile("scx_qmap")).expect("the profile is there");
+    let short = files.write("short.toml", text.replace("max_tasks = 16384", ""));
+    let run = ["run", "hogs:2", "--sched", &object, "--profile", &short];
+    let said = refusal(&run);
+    assert!(said.contains("cannot run without `max_tasks`"), "{said}");
+    success(&[&run[..], &["--set", "max_tasks=64", "--duration", "50ms"]].concat());
+}
