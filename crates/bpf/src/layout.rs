@@ -104,7 +104,8 @@ fn place(map: &MapDef, addr: u64, offset: u64) -> Result<Place, Fault> {
         MapKind::PerCpuHash
         | MapKind::TaskStorage
         | MapKind::CgroupStorage
-        | MapKind::PerfEventArray => Ok(Place::Dynamic),
+        | MapKind::PerfEventArray
+        | MapKind::ArrayOfMaps => Ok(Place::Dynamic),
     }
 }
 

@@ -86,6 +86,7 @@ pub enum MapKind {
     RingBuf,
     PerfEventArray,
     Arena,
+    ArrayOfMaps,
 }
 
 /// One map, as the object declares it.
@@ -103,7 +104,8 @@ pub struct MapDef {
     pub max_entries: u32,
     /// The UAPI's `map_flags`.
     pub flags: u32,
-    /// The first content of a data section, or of an arena's first pages; empty elsewhere.
+    /// The first content of a data section, or of an arena's first pages. Of an array of maps: for each element the number of
+    /// the map in it plus 1, or 0, as 4 bytes, little-endian. Empty elsewhere.
     pub initial: Vec<u8>,
 }
 

@@ -13,7 +13,7 @@ use fairground_workload::{Workload, to_toml};
 
 use crate::args::GroundArgs;
 use crate::failure::Failure;
-use crate::input::{Ground, SchedulerObject, global_writes};
+use crate::input::{Ground, SchedulerObject, global_writes, resize_writes};
 use crate::outcome::{Outcome, Told};
 use crate::progress::Progress;
 
@@ -86,7 +86,8 @@ impl RealPlan<'_> {
 
     fn job(&self, settings: &[Setting]) -> Result<Job, Failure> {
         let scheduler = self.object.map(|object| {
-            let writes = global_writes(&object.object, settings)?;
+            let mut writes = resize_writes(object);
+            writes.extend(global_writes(&object.object, settings)?);
             Ok::<_, Failure>(SchedulerJob { name: object.label.clone(), writes })
         });
         Ok(Job {

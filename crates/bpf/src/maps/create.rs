@@ -6,7 +6,7 @@ use super::hash::{Hash, Shape};
 use super::queue::Queue;
 use super::ring::Ring;
 use crate::instance::{InstanceConfig, InstanceError};
-use crate::layout::{Layout, Place, round8};
+use crate::layout::{Layout, Place, map_handle, round8};
 use crate::linked::{MapDef, MapKind};
 use crate::memory::Memory;
 use crate::region::PAGE;
@@ -60,6 +60,7 @@ pub(super) fn kind(
         }
         MapKind::RingBuf => Kind::Ring(Ring::new(addr, u64::from(def.max_entries))),
         MapKind::PerfEventArray => Kind::PerfEvents,
+        MapKind::ArrayOfMaps => Kind::Maps(handles(&def.initial)),
         MapKind::Arena => {
             // The object's own variables stand first, as libbpf places them.
             let own = (def.initial.len() as u64).div_ceil(PAGE);
@@ -67,4 +68,11 @@ pub(super) fn kind(
             Kind::Arena(Arena { addr, used })
         }
     })
+}
+
+/// What a look into an array of maps gives for each element: a map's handle, or NULL.
+fn handles(initial: &[u8]) -> Vec<u64> {
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0u32, |n, byte| n << 8 | u32::from(*byte));
+    let handle = |number: u32| number.checked_sub(1).map_or(0, |map| map_handle(map as usize));
+    initial.chunks_exact(4).map(|bytes| handle(number(bytes))).collect()
 }

@@ -49,14 +49,24 @@ struct Map {
 }
 
 enum Kind {
-    Array { addr: u64, slot: u64, cpu_stride: u64 },
+    Array {
+        addr: u64,
+        slot: u64,
+        cpu_stride: u64,
+    },
     Hash(Hash),
-    Tasks { values: u64, slot: u64, present: Vec<u8> },
+    Tasks {
+        values: u64,
+        slot: u64,
+        present: Vec<u8>,
+    },
     Cgroups(Hash),
     Queue(Queue),
     Ring(Ring),
     PerfEvents,
     Arena(Arena),
+    /// Handles of maps, or NULL.
+    Maps(Vec<u64>),
 }
 
 impl fmt::Debug for Maps {
@@ -117,6 +127,7 @@ impl Maps {
                 Ok(if found { base + at * *slot } else { 0 })
             }
             Kind::Hash(hash) => hash.lookup(memory, key, cpu),
+            Kind::Maps(maps) => Ok(maps.get(memory.load_u32(key)? as usize).copied().unwrap_or(0)),
             _ => Err(map.refuse("look up a key in")),
         }
     }

@@ -1,20 +1,19 @@
 //! What a loader may change of an object before it is linked, as libbpf's callers do between open and load.
 
-use super::limits;
 use crate::error::{Fault, LoadCause};
 use crate::struct_ops::OpsField;
-use crate::{LoadError, MapKind, Object, OpsValue};
+use crate::{LoadError, Object, OpsValue};
 
 /// Integer members of a scheduler's table that a loader may set.
 const OPS_MEMBERS: [&str; 6] =
     ["flags", "timeout_ms", "dispatch_max_batch", "exit_dump_len", "hotplug_seq", "sub_cgroup_id"];
 
 impl Object {
-    /// Makes the only variable of a data section an array of `count` elements (`bpf_map__set_value_size`): its first elements
-    /// keep their values, the new ones are zero. The section is `.data.NAME`, the variable has any name.
+    /// Makes an array that is the only variable of its section (`.data.NAME`) one of `count` elements, as
+    /// [`Object::enlarge_section`] does in bytes.
     ///
     /// # Errors
-    /// If no such variable stands alone in a section, it is no array, or the section becomes too large.
+    /// If no such variable stands alone in a data section, it is no array, or [`Object::enlarge_section`] refuses.
     pub fn resize_array(&mut self, variable: &str, count: u64) -> Result<(), LoadError> {
         self.resized(variable, count)
             .map_err(|cause| Fault::at_symbol(variable, cause).in_file(self.name()))
@@ -35,16 +34,8 @@ impl Object {
             );
         }
         let bytes = element_size.saturating_mul(count.max(1));
-        limits::check("bytes of a data section", bytes, limits::MAX_DATA_BYTES)?;
-        let Some(map) = self.maps.get_mut(global.map) else {
-            return wrong("resizing it: it lies in no section");
-        };
-        if !matches!(map.def.kind, MapKind::Data { .. }) {
-            return wrong("resizing it: it lies in no data section");
-        }
-        map.def.initial.resize(bytes as usize, 0);
-        map.def.value_size = bytes as u32;
-        Ok(())
+        let section = self.section_of(&global).to_owned();
+        self.enlarge(&section, bytes).map_err(|fault| fault.cause)
     }
 
     /// Sets an integer member of the scheduler's table.

@@ -8,6 +8,9 @@ use crate::btf::{Btf, Kind, Member};
 use crate::error::{Fault, LoadCause};
 use crate::{MapDef, MapKind};
 
+/// Elements of an array of maps.
+const MAX_MAPS_IN_ARRAY: u32 = 1 << 16;
+
 /// A map as the object declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectMap {
@@ -41,7 +44,49 @@ pub(crate) fn read(
         by_offset.insert(variable.offset, found.len());
         found.push(map);
     }
+    for variable in data::variables(elf, btf, section)? {
+        fill_array(elf, btf, section, &variable, &by_offset, found)
+            .map_err(|cause| Fault::at_symbol(variable.name, cause))?;
+    }
     Ok(by_offset)
+}
+
+/// The maps that an array of maps holds from the start: the pointers in its member `values`.
+fn fill_array(
+    elf: &Elf<'_>,
+    btf: &Btf,
+    section: usize,
+    variable: &data::PlacedVariable<'_>,
+    by_offset: &BTreeMap<u64, usize>,
+    found: &mut [ObjectMap],
+) -> Result<(), LoadCause> {
+    let Some(map) = by_offset.get(&variable.offset).and_then(|at| found.get_mut(*at)) else {
+        return Ok(());
+    };
+    if map.def.kind != MapKind::ArrayOfMaps || map.unsupported.is_some() {
+        return Ok(());
+    }
+    map.def.initial = vec![0; 4 * map.def.max_entries as usize];
+    let Kind::Composite { members, .. } = &btf.get(btf.strip_all(variable.of)).kind else {
+        return Ok(());
+    };
+    let Some(values) = members.iter().find(|member| member.name == "values") else {
+        return Ok(());
+    };
+    let start = variable.offset + u64::from(values.bit_offset / 8);
+    let end = start + 8 * u64::from(map.def.max_entries);
+    let relocations = elf.sections[section].relocations.iter();
+    for relocation in relocations.filter(|found| (start..end).contains(&found.offset)) {
+        let symbol = &elf.symbols[relocation.symbol];
+        let inner = by_offset.get(&symbol.value).filter(|_| symbol.section == Some(section));
+        let Some(inner) = inner else {
+            let text = format!("`values` holds `{}`, which is no map", symbol.name);
+            return Err(LoadCause::BadMap(text));
+        };
+        let at = (relocation.offset - start) as usize / 8 * 4;
+        map.def.initial[at..at + 4].copy_from_slice(&(*inner as u32 + 1).to_le_bytes());
+    }
+    Ok(())
 }
 
 fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
@@ -67,7 +112,7 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
             "value_size" => def.value_size = number_of(btf, member)?,
             "key" => def.key_size = size_of(btf, member)?,
             "value" => def.value_size = size_of(btf, member)?,
-            // `values` belongs to maps of maps, which are unsupported by their type; the rest places or names a map.
+            // `values` says what an array of maps holds; the rest places or names a map.
             "values" | "numa_node" | "pinning" | "map_extra" => {}
             other => return Err(LoadCause::BadMap(format!("the attribute `{other}` is unknown"))),
         }
@@ -107,13 +152,14 @@ fn size_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
 }
 
 /// `enum bpf_map_type` of the UAPI: the kinds that an instance can hold.
-const KINDS: [(u32, MapKind); 12] = [
+const KINDS: [(u32, MapKind); 13] = [
     (1, MapKind::Hash),
     (2, MapKind::Array),
     (4, MapKind::PerfEventArray),
     (5, MapKind::PerCpuHash),
     (6, MapKind::PerCpuArray),
     (9, MapKind::LruHash),
+    (12, MapKind::ArrayOfMaps),
     (22, MapKind::Queue),
     (23, MapKind::Stack),
     (27, MapKind::RingBuf),
@@ -136,7 +182,7 @@ fn check(def: &MapDef) -> Result<(), LoadCause> {
     let (key, value, entries) = (def.key_size, def.value_size, def.max_entries);
     let wrong = |text: &str| Err(LoadCause::BadMap(text.into()));
     match def.kind {
-        MapKind::Array | MapKind::PerCpuArray if key != 4 => {
+        MapKind::Array | MapKind::PerCpuArray | MapKind::ArrayOfMaps if key != 4 => {
             wrong("the key of an array has four bytes")
         }
         MapKind::TaskStorage | MapKind::CgroupStorage if key != 4 => {
@@ -150,6 +196,10 @@ fn check(def: &MapDef) -> Result<(), LoadCause> {
             wrong("the size of a ring buffer is a power of two and a multiple of a page")
         }
         MapKind::RingBuf | MapKind::Arena | MapKind::PerfEventArray => Ok(()),
+        MapKind::ArrayOfMaps if entries > MAX_MAPS_IN_ARRAY => {
+            wrong("an array of maps has at most 65,536 elements")
+        }
+        MapKind::ArrayOfMaps if entries > 0 => Ok(()),
         MapKind::TaskStorage | MapKind::CgroupStorage if value > 0 => Ok(()),
         _ if value == 0 => wrong("it needs a value"),
         _ if entries == 0 => wrong("it needs `max_entries`"),

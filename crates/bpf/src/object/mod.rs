@@ -105,6 +105,11 @@ impl Object {
         self.maps.get(global.map).map_or("", |map| &map.def.name)
     }
 
+    /// The whole content of the data section that holds a global variable; empty where the object stores none (`.bss`).
+    pub fn content_of(&self, global: &Global) -> &[u8] {
+        self.maps.get(global.map).map_or(&[], |map| &map.def.initial)
+    }
+
     /// The value that a global variable has in the object, byte for byte; zeros where the object stores none (`.bss`).
     pub fn initial(&self, global: &Global) -> Vec<u8> {
         let content = self.maps.get(global.map).map_or(&[][..], |map| &map.def.initial);

@@ -11,6 +11,10 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 
+    /// What the program that loads an object for real would set in it, as a file
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) profile: Option<std::path::PathBuf>,
+
     /// Set a tunable or feature while it is in charge
     #[arg(long, value_name = "TIME:NAME=VALUE")]
     pub(crate) at: Vec<String>,

@@ -10,8 +10,8 @@ use super::run::{duration_ns, simulated_options};
 use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
 use crate::failure::Failure;
 use crate::input::{
-    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings, is_knob,
-    machine_config, read_profiles, split_knobs, variants,
+    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings,
+    host_cpus, is_knob, machine_config, read_profiles, split_knobs, variants,
 };
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -170,10 +170,26 @@ impl Columns<'_> {
         }
         let simulated = grounds.contains(&Ground::Sim);
         let profiles = read_profiles(&self.sched.profile, &specs)?;
+        let cpus = match grounds {
+            _ if profiles.is_empty() => cpus,
+            [Ground::Host] => host_cpus(),
+            _ if grounds.contains(&Ground::Host) && host_cpus() != cpus => {
+                return Err(Failure::new(format_args!(
+                    "a profile counts CPUs, and this machine has {} where the others have {cpus}",
+                    host_cpus()
+                ))
+                .help(format_args!("add `--cpus {}`", host_cpus())));
+            }
+            _ => cpus,
+        };
+        let real = grounds.iter().any(Ground::is_real);
         let load = |spec: &str| {
             let profile = profiles.iter().find(|profile| profile.is_for(spec));
             if let Some(profile) = profile {
                 variants.iter().try_for_each(|variant| profile.check(spec, &variant.settings))?;
+                if real {
+                    profile.check_real()?;
+                }
             }
             let profile = profile.map(|profile| (profile, cpus));
             let (compiled, object) = match spec {

@@ -13,7 +13,10 @@ use fairground_report::{Cell, Column, Document, Table};
 use super::sched::{tag, value_text};
 use crate::args::{Cli, Format, LoadArgs};
 use crate::failure::Failure;
-use crate::input::{SchedulerObject, at_settings, global_writes, one_variant, parse_time};
+use crate::input::{
+    SchedulerObject, at_settings, global_writes, host_cpus, one_variant, parse_time, read_profiles,
+    resize_writes,
+};
 use crate::present;
 
 /// How often the kernel is asked whether the scheduler is still there.
@@ -45,11 +48,19 @@ enum End {
 }
 
 pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
-    let scheduler = SchedulerObject::find(&args.sched, None)?;
+    let given = one_variant(&args.set)?.settings;
+    let profiles = read_profiles(args.profile.as_slice(), &[&args.sched])?;
+    for profile in &profiles {
+        profile.check(&args.sched, &given)?;
+        profile.check_real()?;
+    }
+    let profile = profiles.first().map(|profile| (profile, host_cpus()));
+    let scheduler = SchedulerObject::find(&args.sched, profile)?;
     let mut settings = scheduler.settings.clone();
-    settings.extend(one_variant(&args.set)?.settings);
+    settings.extend(given);
     settings.extend(at_settings(&args.at)?);
-    let mut writes = global_writes(&scheduler.object, &settings)?;
+    let mut writes = resize_writes(&scheduler);
+    writes.extend(global_writes(&scheduler.object, &settings)?);
     writes.sort_by_key(|write| write.at_ns);
     let time = |flag, text: &str| match parse_time(flag, text)? {
         0 => Err(Failure::new(format_args!("{flag} 0 leaves nothing to see"))),

@@ -14,7 +14,7 @@ mod writes;
 pub(crate) use build::compile_scheduler;
 pub(crate) use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
 pub(crate) use machine::{CPUS_DEFAULT, machine_config};
-pub(crate) use profile::{Profile, read_profiles};
+pub(crate) use profile::{Profile, host_cpus, read_profiles};
 pub(crate) use recording::read_recording;
 pub(crate) use scheduler::{
     Scheduler, SchedulerObject, Sizes, find_object, parameter_sets, split_set,
@@ -22,7 +22,7 @@ pub(crate) use scheduler::{
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
 pub(crate) use topology::topology_value;
 pub(crate) use workload::find_workload;
-pub(crate) use writes::global_writes;
+pub(crate) use writes::{global_writes, resize_writes};
 
 use crate::failure::Failure;
 

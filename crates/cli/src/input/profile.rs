@@ -119,6 +119,23 @@ impl Profile {
         }
     }
 
+    /// On a real kernel: what it cannot set there.
+    pub(crate) fn check_real(&self) -> Result<(), Failure> {
+        match self.file.ops.keys().next() {
+            None => Ok(()),
+            Some(member) => Err(Failure::new(format_args!(
+                "{}: [ops] {member}: the callback table can be changed in simulation only",
+                self.path.display()
+            ))
+            .help("leave [ops] out for a real kernel")),
+        }
+    }
+
+    /// The arrays that it resizes.
+    pub(crate) fn resized(&self) -> impl Iterator<Item = &str> {
+        self.file.resize.keys().map(String::as_str)
+    }
+
     /// What a remark calls it.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -192,4 +209,11 @@ pub(crate) fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Pro
         profiles.push(profile);
     }
     Ok(profiles)
+}
+
+/// CPUs that this machine may have (`/sys/devices/system/cpu/possible`), as a loader on it counts them.
+pub(crate) fn host_cpus() -> u32 {
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<u32>().ok());
+    last.map_or(1, |last| last.saturating_add(1))
 }

@@ -23,6 +23,8 @@ pub(crate) struct SchedulerObject {
     pub(crate) bytes: Vec<u8>,
     /// How large it is.
     pub(crate) sizes: Sizes,
+    /// Arrays that its profile resized.
+    pub(crate) resized: Vec<String>,
     /// What its parameter set and its profile set.
     pub(crate) settings: Vec<Setting>,
 }
@@ -75,10 +77,12 @@ impl SchedulerObject {
             }
         };
         let sizes = Sizes::of(&object);
+        let mut resized = Vec::new();
         if let Some((profile, cpus)) = profile {
             settings.extend(profile.apply(&mut object, cpus)?);
+            resized.extend(profile.resized().map(str::to_owned));
         }
-        Ok(Self { label: spec.to_owned(), object, bytes, sizes, settings })
+        Ok(Self { resized, label: spec.to_owned(), object, bytes, sizes, settings })
     }
 }
 

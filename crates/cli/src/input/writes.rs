@@ -4,6 +4,7 @@ use fairground_bpf::Object;
 use fairground_kernel::job::GlobalWrite;
 use fairground_machine::{Setting, variable_bytes};
 
+use super::SchedulerObject;
 use crate::failure::Failure;
 
 /// What `settings` write, in their order: a parameter set's before those that were typed, so that the last one counts.
@@ -15,6 +16,22 @@ pub(crate) fn global_writes(
     settings: &[Setting],
 ) -> Result<Vec<GlobalWrite>, Failure> {
     settings.iter().map(|setting| global_write(object, setting)).collect()
+}
+
+/// What makes the arrays as long as the profile says: their whole sections, which begin with what the object has there.
+pub(crate) fn resize_writes(scheduler: &SchedulerObject) -> Vec<GlobalWrite> {
+    let of = |array: &String| {
+        let global = scheduler.object.global(array)?;
+        let content = scheduler.object.content_of(global);
+        Some(GlobalWrite {
+            label: format!("{array}: {} bytes", content.len()),
+            section: scheduler.object.section_of(global).to_owned(),
+            offset: 0,
+            bytes: content.to_vec(),
+            at_ns: None,
+        })
+    };
+    scheduler.resized.iter().filter_map(of).collect()
 }
 
 fn global_write(object: &Object, setting: &Setting) -> Result<GlobalWrite, Failure> {

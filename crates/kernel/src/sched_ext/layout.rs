@@ -5,8 +5,10 @@ use libbpf_rs::btf::types::{DataSec, DeclTag, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use libbpf_rs::{HasSize, ReferencesType};
 
-/// The type of a scheduler's callback table.
-const OPS_TYPE: &str = "sched_ext_ops";
+use super::constants::constant_of;
+
+/// Types of a scheduler's callback table; in the second (7.2) CPUs go by their topological numbers.
+const OPS_TYPES: [&str; 2] = ["sched_ext_ops", "sched_ext_ops_cid"];
 /// What starts the tag of an array that wants the topology.
 const TOPOLOGY_TAG: &str = "topology:";
 
@@ -44,6 +46,8 @@ pub(super) struct Layout {
     pub(super) exit: Option<ExitPlace>,
     /// Arrays that want the topology, with the level: `core`, `llc`, `node`, `socket`.
     pub(super) topology: Vec<(String, Place)>,
+    /// Variables that stand for constants of the kernel.
+    pub(super) constants: Vec<Place>,
 }
 
 impl Layout {
@@ -67,6 +71,10 @@ impl Layout {
                     layout.ops.push((name, of.split("___").next().unwrap_or_default().to_owned()));
                     continue;
                 }
+                if constant_of(&place).is_some() {
+                    layout.constants.push(place);
+                    continue;
+                }
                 let levels = tags.iter().filter(|(id, _)| *id == info.ty);
                 layout.topology.extend(levels.map(|(_, level)| (level.clone(), place.clone())));
                 if layout.exit.is_none() {
@@ -79,7 +87,7 @@ impl Layout {
 
     /// The name of the one callback table, or all that there are.
     pub(super) fn scheduler(&self) -> Result<&str, Vec<String>> {
-        let mut schedulers = self.ops.iter().filter(|(_, of)| of == OPS_TYPE);
+        let mut schedulers = self.ops.iter().filter(|(_, of)| OPS_TYPES.contains(&of.as_str()));
         match (schedulers.next(), schedulers.next()) {
             (Some((name, _)), None) => Ok(name),
             _ => Err(self.ops.iter().map(|(name, of)| format!("struct {of} {name}")).collect()),

@@ -3,6 +3,7 @@
 //! The link to the kernel is a file descriptor of this process and is never pinned: when the process ends, however it ends,
 //! the kernel takes its own scheduler back.
 
+mod constants;
 mod error;
 mod exit;
 mod kconfig;

@@ -10,11 +10,13 @@ use libbpf_rs::{AsRawLibbpf, MapType, Object, OpenObject, libbpf_sys};
 
 use super::layout::Layout;
 use super::sections::is_section;
-use super::{LoadError, kconfig, state, topology, verifier};
+use super::{LoadError, constants, kconfig, state, topology, verifier};
 use crate::job::GlobalWrite;
 
 /// What libbpf calls every object; with a data section's name behind it, 15 characters are the kernel's limit.
 const OBJECT_NAME: &CStr = c"sched";
+/// How the name of a data section of its own begins.
+const OWN_SECTION: &str = ".data.";
 /// Where the machine's topology is found.
 const DEVICES: &str = "/sys/devices/system";
 /// Bytes of an element of a topology array: u32.
@@ -66,6 +68,9 @@ pub(super) fn load(
         let _ = map.set_map_flags(flags);
     }
     fill_topology(name, &mut opened, &layout)?;
+    for (place, value) in constants::values(&layout.constants) {
+        put(&mut opened, &place.section, place.offset as u64, &value);
+    }
     for write in writes.iter().filter(|write| write.at_ns.is_none()) {
         put(&mut opened, &write.section, write.offset, &write.bytes)
             .ok_or_else(|| no_place(name, write))?;
@@ -126,13 +131,18 @@ pub(super) fn no_place(name: &str, write: &GlobalWrite) -> LoadError {
     }
 }
 
-/// Changes bytes of a section of an object that is not loaded yet.
+/// Changes bytes of a section of an object that is not loaded yet. A section with a name of its own (`.data.NAME`) becomes longer
+/// if they go beyond its end, and with it the array that is its last variable.
 fn put(opened: &mut OpenObject, section: &str, offset: u64, bytes: &[u8]) -> Option<()> {
     let mut maps = opened.maps_mut();
     let mut map = maps.find(|map| is_section(&map.name().to_string_lossy(), section))?;
-    let content = map.initial_value_mut()?;
     let from = usize::try_from(offset).ok()?;
-    content.get_mut(from..from.checked_add(bytes.len())?)?.copy_from_slice(bytes);
+    let end = from.checked_add(bytes.len())?;
+    if section.starts_with(OWN_SECTION) && map.initial_value()?.len() < end {
+        map.set_value_size(u32::try_from(end).ok()?).ok()?;
+    }
+    let content = map.initial_value_mut()?;
+    content.get_mut(from..end)?.copy_from_slice(bytes);
     Some(())
 }
 
