@@ -256,6 +256,11 @@ impl<H: Host> Instance<H> {
         unsafe { (*self.vm).divisions }
     }
 
+    /// CPUs: the number of values in per-CPU maps.
+    pub fn cpus(&self) -> u32 {
+        self.core.config.cpus
+    }
+
     /// Guest memory.
     #[inline]
     pub fn memory(&self) -> &Memory {
@@ -391,6 +396,15 @@ impl MapsRef<'_> {
     /// The map has no keys of that size, or is of a kind without lookups.
     pub fn lookup(&mut self, map: usize, key: &[u8], cpu: u32) -> Result<Option<u64>, Trap> {
         self.core_maps.lookup_bytes(self.memory, map, key, cpu)
+    }
+
+    /// As [`MapsRef::lookup`]; a hash table gets an element of zeros where it has none. `None`: the array has no such element, or
+    /// the table is full.
+    ///
+    /// # Errors
+    /// As [`MapsRef::lookup`].
+    pub fn entry(&mut self, map: usize, key: &[u8], cpu: u32) -> Result<Option<u64>, Trap> {
+        self.core_maps.entry_bytes(self.memory, map, key, cpu)
     }
 
     /// Takes the records that the program sent through ring buffers and perf events since the last call, oldest first:

@@ -31,6 +31,7 @@ mod machine;
 mod policy;
 pub(crate) use fairground_workload::prng;
 mod settings;
+mod setup;
 mod topology;
 
 pub use check::{Invariant, Violation};
@@ -44,4 +45,5 @@ pub use inspect::TaskView;
 pub use machine::{Machine, RunResult};
 pub use policy::{Policy, PolicyError, is_called, is_kernel_constant, lacks};
 pub use settings::{Setting, SettingError, variable_bytes};
+pub use setup::{MapContent, Setup, SetupError};
 pub use topology::{CpuPlace, Topology, TopologyError};

@@ -171,6 +171,7 @@ impl Machine {
             EventSlot::Machine(agenda::TICK) => self.tick_event(),
             EventSlot::Machine(agenda::SETTING) => self.setting_event(),
             EventSlot::Machine(agenda::START) => self.start_event(),
+            EventSlot::Machine(agenda::PROGRAMS) => self.programs_event(),
             EventSlot::Machine(agenda::WATCHDOG) => {
                 self.watchdog();
                 Ok(())

@@ -7,6 +7,7 @@ use fairground_bpf::{Engine, Env, Global, Image, Lack, LoadError, Object, OpsVal
 
 use crate::kernel::{Kernel, Op};
 use crate::layout::{OPS_CALLBACKS, cid_form_name, constant, kernel_types};
+use crate::setup::Prepared;
 use crate::topology::{self, globals::TopologyArray};
 use crate::{abi, kfuncs, settings};
 
@@ -79,6 +80,8 @@ pub struct Policy {
     pub(crate) globals: Vec<Global>,
     /// Variables that hold constants of the kernel, and their values.
     pub(crate) constants: Vec<(usize, u64)>,
+    /// What its loader does beside setting variables.
+    pub(crate) setup: Prepared,
     /// Where the program reads `CONFIG_HZ`: the machine's, not the program's.
     pub(crate) hz: Option<Global>,
     /// Arrays that each machine fills with its topology.
@@ -149,7 +152,8 @@ impl Policy {
         let globals = object.globals().to_vec();
         let topology = topology::globals::find(object.name(), &globals)?;
         let constants = kernel_constants(&globals);
-        Ok(Policy { name, image, ops: table, globals, constants, hz, topology })
+        let setup = Prepared::default();
+        Ok(Policy { name, image, ops: table, globals, constants, setup, hz, topology })
     }
 
     /// The scheduler's name (`sched_ext_ops.name`).

@@ -156,6 +156,26 @@ impl Maps {
         }
     }
 
+    /// As [`Maps::lookup_bytes`]; a hash table gets an element of zeros where it has none.
+    pub(crate) fn entry_bytes(
+        &mut self,
+        memory: &Memory,
+        index: usize,
+        key: &[u8],
+        cpu: u32,
+    ) -> Result<Option<u64>, Trap> {
+        if let Some(found) = self.lookup_bytes(memory, index, key, cpu)? {
+            return Ok(Some(found));
+        }
+        match &mut self.map(index)?.kind {
+            Kind::Hash(hash) => {
+                let slot = hash.insert_bytes(memory, key)?;
+                Ok(slot.map(|slot| hash.value(slot, cpu)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// `bpf_map_update_elem`: 0 or a negative errno.
     pub(crate) fn update(
         &mut self,

@@ -17,11 +17,13 @@ pub(crate) struct ObjectMap {
     pub(crate) def: MapDef,
     /// Its type by UAPI number, if no instance can hold such a map. That is an error only when it is linked.
     pub(crate) unsupported: Option<u32>,
+    /// The type of its values, where the object names one.
+    pub(crate) value: Option<u32>,
 }
 
 impl ObjectMap {
     pub(crate) fn supported(def: MapDef) -> Self {
-        Self { def, unsupported: None }
+        Self { def, unsupported: None, value: None }
     }
 }
 
@@ -93,7 +95,7 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
     let Kind::Composite { members, .. } = &btf.get(btf.strip_all(of)).kind else {
         return Err(LoadCause::BadMap("it is no structure".into()));
     };
-    let mut number = None;
+    let (mut number, mut value) = (None, None);
     let mut def = MapDef {
         name: name.to_owned(),
         kind: MapKind::Array,
@@ -111,7 +113,10 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
             "key_size" => def.key_size = number_of(btf, member)?,
             "value_size" => def.value_size = number_of(btf, member)?,
             "key" => def.key_size = size_of(btf, member)?,
-            "value" => def.value_size = size_of(btf, member)?,
+            "value" => {
+                def.value_size = size_of(btf, member)?;
+                value = pointee(btf, member);
+            }
             // `values` says what an array of maps holds; the rest places or names a map.
             "values" | "numa_node" | "pinning" | "map_extra" => {}
             other => return Err(LoadCause::BadMap(format!("the attribute `{other}` is unknown"))),
@@ -119,11 +124,11 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
     }
     let number = number.ok_or_else(|| LoadCause::BadMap("it has no `type`".into()))?;
     let Some(kind) = kind_of(number) else {
-        return Ok(ObjectMap { def, unsupported: Some(number) });
+        return Ok(ObjectMap { def, unsupported: Some(number), value });
     };
     def.kind = kind;
     check(&def)?;
-    Ok(ObjectMap::supported(def))
+    Ok(ObjectMap { def, unsupported: None, value })
 }
 
 /// `__uint(name, n)` is a pointer to an array of n elements; `__ulong(name, n)` is an enumeration of one constant.
@@ -142,12 +147,18 @@ fn number_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
     number.ok_or_else(wrong)
 }
 
+/// What `__type(name, t)` points to.
+fn pointee(btf: &Btf, member: &Member) -> Option<u32> {
+    match btf.get(btf.strip_qualifiers(member.of)).kind {
+        Kind::Pointer(to) => Some(to),
+        _ => None,
+    }
+}
+
 /// `__type(name, t)` is a pointer to t.
 fn size_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
     let wrong = || LoadCause::BadMap(format!("`{}` is no __type() of a known size", member.name));
-    let Kind::Pointer(to) = btf.get(btf.strip_qualifiers(member.of)).kind else {
-        return Err(wrong());
-    };
+    let to = pointee(btf, member).ok_or_else(wrong)?;
     btf.size_of(to).and_then(|size| u32::try_from(size).ok()).ok_or_else(wrong)
 }
 

@@ -88,6 +88,22 @@ impl Object {
         self.maps.iter().map(info).collect()
     }
 
+    /// Byte offset and size of a member of a map's value, by its path (`limits.burst`); an empty path is the whole value. `None`:
+    /// there is no such map or member, or the map does not name its values' type.
+    pub fn map_member(&self, map: &str, path: &str) -> Option<(u64, u64)> {
+        let map = self.maps.iter().find(|found| found.def.name == map)?;
+        if path.is_empty() {
+            return Some((0, u64::from(map.def.value_size)));
+        }
+        let (mut id, mut bits) = (map.value?, 0u32);
+        for part in path.split('.') {
+            let (offset, of) = self.btf.member_at(self.btf.strip_all(id), part, 0)?;
+            bits = bits.checked_add(offset)?;
+            id = of;
+        }
+        Some((u64::from(bits / 8), self.btf.size_of(id)?))
+    }
+
     /// The kernel functions that it names, sorted.
     pub fn kfuncs(&self) -> Vec<WantedKfunc> {
         let named = self.externs.iter().filter(|symbol| symbol.kind == ExternKind::Kfunc);

@@ -13,6 +13,14 @@
 //!
 //! [ops]                                  # integers of the callback table
 //! timeout_ms = 5000
+//!
+//! [maps.limits]                          # elements of arrays and hash tables by their keys
+//! 0 = 7                                  # the whole value: a number, or bytes as [1, 2, 3]
+//! 1 = { burst = 5, "inner.depth" = 2 }   # members of it
+//!
+//! [run]                                  # programs (SEC("syscall"))
+//! before = ["prepare"]                   # before the scheduler is attached
+//! each_second = ["refresh"]
 //! ```
 
 use std::collections::BTreeMap;
@@ -20,7 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairground_bpf::Object;
-use fairground_machine::Setting;
+use fairground_machine::{MapContent, Setting, Setup};
 use serde::Deserialize;
 
 use crate::failure::{Failure, did_you_mean};
@@ -38,6 +46,30 @@ struct File {
     resize: BTreeMap<String, Value>,
     #[serde(default)]
     ops: BTreeMap<String, Value>,
+    #[serde(default)]
+    maps: BTreeMap<String, BTreeMap<String, Element>>,
+    #[serde(default)]
+    run: Programs,
+}
+
+/// Programs of the object that its loader runs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Programs {
+    #[serde(default)]
+    before: Vec<String>,
+    #[serde(default)]
+    each_second: Vec<String>,
+}
+
+/// One element of a map.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Element {
+    Number(i64),
+    Bytes(Vec<u8>),
+    Cpus(String),
+    Members(BTreeMap<String, Value>),
 }
 
 /// A value: a whole number, a switch, or a text, of which `cpus` is the number of CPUs.
@@ -119,15 +151,80 @@ impl Profile {
         }
     }
 
+    /// What else it does in each simulated machine of so many CPUs.
+    pub(crate) fn setup(&self, object: &Object, cpus: u32) -> Result<Setup, Failure> {
+        let mut maps = Vec::new();
+        for (map, elements) in &self.file.maps {
+            for (key, element) in elements {
+                maps.extend(self.element(object, cpus, map, key, element)?);
+            }
+        }
+        let Programs { before, each_second } = self.file.run.clone();
+        Ok(Setup { maps, before, each_second })
+    }
+
+    fn element(
+        &self,
+        object: &Object,
+        cpus: u32,
+        map: &str,
+        key: &str,
+        element: &Element,
+    ) -> Result<Vec<MapContent>, Failure> {
+        let place = format!("{}: [maps.{map}] {key}", self.path.display());
+        let key = key.parse::<u64>().map_err(|_| {
+            Failure::new(format_args!("{place}: a key is a whole number, and 0 or more"))
+        })?;
+        let content = |path: &str, number: i64| {
+            let (offset, size) = object.map_member(map, path).ok_or_else(|| {
+                Failure::new(format_args!("{place}: there is no member `{path}` in its values"))
+                    .help(format_args!("`fairground sched show {}` lists its maps", object.name()))
+            })?;
+            let bytes = number.to_le_bytes();
+            let bytes = bytes.get(..size as usize).filter(|kept| fits(number, kept.len()));
+            let bytes = bytes.ok_or_else(|| {
+                Failure::new(format_args!("{place}: {number} does not fit into {size} bytes"))
+                    .help("a value that is no plain number is given as bytes, or by its members")
+            })?;
+            Ok(MapContent { map: map.to_owned(), key, offset, bytes: bytes.to_vec() })
+        };
+        match element {
+            Element::Number(number) => Ok(vec![content("", *number)?]),
+            Element::Cpus(text) if text == CPUS => Ok(vec![content("", i64::from(cpus))?]),
+            Element::Cpus(text) => {
+                Err(Failure::new(format_args!("{place}: `{text}` is no number"))
+                    .help("give a whole number, or \"cpus\" for the number of CPUs"))
+            }
+            Element::Bytes(bytes) => {
+                let (map, bytes) = (map.to_owned(), bytes.clone());
+                Ok(vec![MapContent { map, key, offset: 0, bytes }])
+            }
+            Element::Members(members) => members
+                .iter()
+                .map(|(path, value)| match value {
+                    Value::Switch(on) => content(path, i64::from(*on)),
+                    Value::Number(number) => content(path, *number),
+                    Value::Text(_) => content(path, self.number(path, value, cpus)? as i64),
+                })
+                .collect(),
+        }
+    }
+
     /// On a real kernel: what it cannot set there.
     pub(crate) fn check_real(&self) -> Result<(), Failure> {
-        match self.file.ops.keys().next() {
+        let programs = !self.file.run.before.is_empty() || !self.file.run.each_second.is_empty();
+        let parts = [
+            ("ops", !self.file.ops.is_empty()),
+            ("maps", !self.file.maps.is_empty()),
+            ("run", programs),
+        ];
+        match parts.iter().find(|(_, given)| *given) {
             None => Ok(()),
-            Some(member) => Err(Failure::new(format_args!(
-                "{}: [ops] {member}: the callback table can be changed in simulation only",
+            Some((part, _)) => Err(Failure::new(format_args!(
+                "{}: [{part}] can be done in simulation only so far",
                 self.path.display()
             ))
-            .help("leave [ops] out for a real kernel")),
+            .help(format_args!("leave [{part}] out for a real kernel"))),
         }
     }
 
@@ -187,6 +284,12 @@ impl Value {
             Value::Text(text) => text.clone(),
         }
     }
+}
+
+/// Whether a number fits into so many bytes, signed or unsigned.
+fn fits(number: i64, bytes: usize) -> bool {
+    let bits = 8 * bytes as u32;
+    bits >= 64 || (bits > 0 && (-(1i64 << (bits - 1))..1i64 << bits).contains(&number))
 }
 
 /// Reads the profiles that were named, and checks that each is for one of the schedulers.

@@ -127,8 +127,12 @@ impl Scheduler {
             EngineArg::Interpreter => Engine::Interpreter,
         };
         let (name, _) = split_set(spec);
-        let policy = Policy::load(&object.object, engine)
-            .map_err(|e| Failure::new(format_args!("{name}: {e}")))?;
+        let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
+        let mut policy = Policy::load(&object.object, engine).map_err(|e| failed(&e))?;
+        if let Some((profile, cpus)) = profile {
+            let setup = profile.setup(&object.object, cpus)?;
+            policy = policy.with_setup(&setup).map_err(|e| failed(&e))?;
+        }
         Ok(Self { object, policy })
     }
 }

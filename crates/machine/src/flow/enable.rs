@@ -44,10 +44,6 @@ impl Machine {
             cgroup_capacity: cgroups.len() as u32,
             null_loads: config.null_loads,
         })?;
-        for (global, value) in &policy.constants {
-            let bytes = value.to_le_bytes();
-            program.set_global(&policy.globals[*global], &bytes).map_err(MachineError::Memory)?;
-        }
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let mut actors =
@@ -174,6 +170,10 @@ impl Machine {
 
     /// `scx_ops_enable_workfn`. Callbacks: `init`, `cgroup_init` of every cgroup.
     pub(crate) fn load(&mut self) -> Step {
+        for function in self.policy.setup.before.clone() {
+            self.run_program(function);
+        }
+        self.arm_programs();
         if self.has(Op::Init) {
             self.kernel.cids.open = true;
             let result = self.call(Op::Init, None, &[]) as i32;
@@ -244,6 +244,11 @@ fn apply_first(
     cgroups: &mut Cgroups,
     first_cgroups: &mut [Option<CgroupRef>],
 ) -> Result<(), MachineError> {
+    for (global, value) in &policy.constants {
+        let bytes = value.to_le_bytes();
+        program.set_global(&policy.globals[*global], &bytes).map_err(MachineError::Memory)?;
+    }
+    policy.setup.fill(program)?;
     for change in changes {
         match change.target {
             Target::Global { global, bytes } => {

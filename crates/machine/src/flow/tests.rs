@@ -19,6 +19,7 @@ fn core_only() -> Policy {
         ops: OpsTable::empty(),
         globals: Vec::new(),
         constants: Vec::new(),
+        setup: crate::setup::Prepared::default(),
         hz: None,
         topology: Vec::new(),
     }

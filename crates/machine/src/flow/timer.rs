@@ -1,8 +1,11 @@
 //! Timers of the scheduler's program.
 
+use fairground_bpf::FuncRef;
 use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
+use crate::events::Slot as EventSlot;
+use crate::kernel::{agenda, kf};
 
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
@@ -35,5 +38,53 @@ impl Machine {
             machine.kernel.charge(cpu, ns);
             Ok(())
         })
+    }
+
+    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without a
+    /// context, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
+    pub(crate) fn run_program(&mut self, function: usize) {
+        if self.broken || self.kernel.exit.is_some() {
+            return;
+        }
+        self.kernel.this_cpu = 0;
+        self.set_context();
+        (self.kernel.kf_mask, self.kernel.kf_task) = (kf::UNLOCKED, None);
+        let result = self.program.call_function(FuncRef(function), [0; 5], &mut self.kernel);
+        self.kernel.idle_shown = false;
+        self.kernel.counters.count_callback(CallbackKind::Other);
+        let name = self.policy.image.linked().functions[function].name.clone();
+        match result {
+            Ok(value) if (value as i32) < 0 => {
+                self.kernel.error(format!("the loader's program {name} failed ({})", value as i32));
+            }
+            Ok(_) => {}
+            Err(trap) => self.trapped(&format!("the loader's program {name}"), &trap),
+        }
+    }
+
+    /// The programs of each full second, on CPU 0, at the cost of their instructions.
+    pub(crate) fn programs_event(&mut self) -> Step {
+        self.on_cpu(0, |machine| {
+            for function in machine.policy.setup.each_second.clone() {
+                let insns = machine.counted(|machine| {
+                    machine.run_program(function);
+                    Ok(())
+                })?;
+                let ns = machine.policy_ns(insns);
+                machine.kernel.charge(0, ns);
+            }
+            Ok(())
+        })?;
+        self.arm_programs();
+        Ok(())
+    }
+
+    /// The next full second, if there is something to run.
+    pub(crate) fn arm_programs(&mut self) {
+        const SECOND_NS: u64 = 1_000_000_000;
+        if !self.policy.setup.each_second.is_empty() {
+            let at = (self.kernel.now_ns / SECOND_NS + 1) * SECOND_NS;
+            self.kernel.events.arm(EventSlot::Machine(agenda::PROGRAMS), at);
+        }
     }
 }

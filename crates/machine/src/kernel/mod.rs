@@ -49,6 +49,8 @@ pub(crate) mod agenda {
     pub(crate) const SETTING: u32 = 2;
     /// The next group of the workload starts.
     pub(crate) const START: u32 = 3;
+    /// The loader runs programs of the object: at each full second.
+    pub(crate) const PROGRAMS: u32 = 4;
 }
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.

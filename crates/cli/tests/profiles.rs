@@ -1,0 +1,137 @@
+//! `--profile`, with an object of the tests' own.
+
+mod support;
+
+use support::{Files, refusal, success};
+
+/// A scheduler whose constants its loader sets.
+const SOURCE: &str = r#"
+#include "scx.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+const volatile u64 slice_ns;
+const volatile u32 nr_cpus;
+u32 counts[1] SEC(".data.counts");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 2);
+    __type(key, u32);
+    __type(value, u64);
+} limits SEC(".maps");
+
+SEC("syscall") s32 hello(void *context)
+{
+    bpf_printk("hello from the loader");
+    return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(own_init)
+{
+    u32 one = 1;
+    u64 *limit = bpf_map_lookup_elem(&limits, &one);
+
+    bpf_printk("slice %llu, CPUs %u, limit %llu", slice_ns, nr_cpus, limit ? *limit : 0);
+    return slice_ns ? 0 : -22;
+}
+
+SCX_OPS_DEFINE(own_ops, .init = (void *)own_init, .name = "own");
+"#;
+
+const PROFILE: &str = r#"
+object = "own"
+required = ["slice_ns"]
+
+[set]
+slice_ns = "5ms"
+nr_cpus = "cpus"
+
+[resize]
+counts = "cpus"
+
+[ops]
+timeout_ms = 2000
+
+[maps.limits]
+1 = 12
+
+[run]
+before = ["hello"]
+"#;
+
+struct Scene {
+    files: Files,
+    object: String,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let files = Files::new();
+        let object = files.compile("own", SOURCE, &fairground_policies::CLANG_FLAGS);
+        Scene { files, object }
+    }
+
+    fn arguments<'a>(&'a self, profile: &'a str) -> Vec<&'a str> {
+        let fixed = ["run", "hogs:2", "--cpus", "3", "--duration", "50ms", "--quiet"];
+        [&fixed[..], &["--sched", &self.object, "--profile", profile]].concat()
+    }
+
+    /// What is said of a profile that is wrong.
+    fn refused(&self, profile: &str) -> String {
+        let path = self.files.write("wrong.toml", profile);
+        refusal(&self.arguments(&path))
+    }
+}
+
+#[test]
+fn a_profile_does_what_the_loader_would() {
+    let scene = Scene::new();
+    let path = scene.files.write("own.toml", PROFILE);
+    let text = success(&scene.arguments(&path));
+    assert!(text.contains("hello from the loader"), "{text}");
+    assert!(text.contains("slice 5000000, CPUs 3, limit 12"), "{text}");
+    let over = success(&[&scene.arguments(&path)[..], &["--set", "slice_ns=1ms"]].concat());
+    assert!(over.contains("slice 1000000, CPUs 3"), "--set counts before the profile: {over}");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let scene = Scene::new();
+    let without = |part: &str| PROFILE.replace(part, "");
+    let said = scene.refused(&without("slice_ns = \"5ms\""));
+    assert!(said.contains("cannot run without `slice_ns`"), "{said}");
+    for (from, to, told) in [
+        ("nr_cpus =", "nr_cpu =", "no variable `nr_cpu`"),
+        ("nr_cpus =", "nr_cpu =", "did you mean `nr_cpus`"),
+        ("object = \"own\"", "object = \"other\"", "is for `other`"),
+        ("counts = \"cpus\"", "slice_ns = 4", "it is no array"),
+        ("timeout_ms = 2000", "timeout = 1", "timeout"),
+        ("1 = 12", "2 = 12", "beyond its 2 elements"),
+        ("1 = 12", "1 = { burst = 2 }", "no member `burst`"),
+        ("[maps.limits]", "[maps.limit]", "limit"),
+        ("\"hello\"", "\"hallo\"", "no such program"),
+        ("[set]", "[sets]", "sets"),
+    ] {
+        let said = scene.refused(&PROFILE.replace(from, to));
+        assert!(said.contains(told), "{from} → {to}: `{told}` is missing from:\n{said}");
+    }
+}
+
+#[test]
+fn what_an_object_is_and_wants_is_shown() {
+    let scene = Scene::new();
+    let shown = success(&["sched", "show", &scene.object, "--format", "markdown"]);
+    for part in ["| limits | array | 4 | 8 | 2 |", "bpf\\_map\\_lookup\\_elem | 1 |", "Nothing"] {
+        assert!(shown.contains(part), "`{part}` is missing from:\n{shown}");
+    }
+    let source = SOURCE.replace(
+        "SEC(\"syscall\")",
+        "void scx_bpf_unheard_of(void) __ksym;\nSEC(\"syscall\") s32 ask(void *c) { scx_bpf_unheard_of(); return 0; }\nSEC(\"syscall\")",
+    );
+    let stranger = scene.files.compile("stranger", &source, &fairground_policies::CLANG_FLAGS);
+    refusal(&["run", "hogs:1", "--sched", &stranger]);
+    let shown = success(&["sched", "show", &stranger, "--format", "markdown"]);
+    let lack = "| kernel function | scx\\_bpf\\_unheard\\_of | it cannot be loaded |";
+    assert!(shown.contains(lack), "{shown}");
+}

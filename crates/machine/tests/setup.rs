@@ -1,0 +1,89 @@
+//! What a loader does beside setting variables: contents of maps, programs that it runs.
+
+mod support;
+
+use fairground_machine::{Machine, MapContent, Setup};
+use fairground_workload::{Op, Workload};
+use support::{MS, free_machine, object, policy, task, workload};
+
+fn content(map: &str, key: u64, offset: u64, bytes: &[u8]) -> MapContent {
+    MapContent { map: map.to_owned(), key, offset, bytes: bytes.to_vec() }
+}
+
+fn one_hog() -> Workload {
+    workload(vec![task("hog", 1, vec![Op::RunForever])])
+}
+
+fn machine(setup: &Setup) -> Machine {
+    let policy = policy("setup").with_setup(setup).expect("a good setup");
+    Machine::new(&free_machine(2), &policy, &[], &one_hog()).expect("a machine")
+}
+
+fn number(machine: &Machine, name: &str) -> u64 {
+    let bytes = machine.variable(name).unwrap_or_else(|| panic!("no variable {name}"));
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn refusal(setup: &Setup) -> String {
+    policy("setup").with_setup(setup).expect_err("a bad setup").to_string()
+}
+
+#[test]
+fn maps_are_filled_before_init() {
+    let object = object("setup");
+    let (offset, size) = object.map_member("limits", "depth").expect("a member");
+    assert_eq!((offset, size), (8, 8));
+    assert_eq!(object.map_member("limits", "wide"), None);
+    assert_eq!(object.map_member("limits", ""), Some((0, 16)));
+    let maps = vec![
+        content("limits", 1, 0, &7u32.to_le_bytes()),
+        content("limits", 1, offset, &9u64.to_le_bytes()),
+        content("each_cpu", 1, 0, &21u64.to_le_bytes()),
+        content("by_name", 77, 0, &5u32.to_le_bytes()),
+    ];
+    let machine = machine(&Setup { maps, ..Setup::default() });
+    let seen = ["burst", "depth", "copies", "named"].map(|name| number(&machine, name));
+    assert_eq!(seen, [7, 9, 42, 5], "in a per-CPU map every CPU's copy");
+}
+
+#[test]
+fn programs_run_before_init_and_at_each_full_second() {
+    let setup = Setup {
+        before: vec!["prepare".to_owned(), "prepare".to_owned()],
+        each_second: vec!["refresh".to_owned()],
+        ..Setup::default()
+    };
+    let mut machine = machine(&setup);
+    assert_eq!((number(&machine, "order"), number(&machine, "refreshed")), (2, 0));
+    machine.run_until(3_500 * MS).expect("no fault of the machine");
+    assert_eq!(number(&machine, "refreshed"), 3);
+    assert_eq!(number(&machine, "last_refresh_ns"), 3_000 * MS);
+}
+
+#[test]
+fn a_program_that_fails_ends_it() {
+    let machine = machine(&Setup { before: vec!["fail".to_owned()], ..Setup::default() });
+    let exit = machine.exit().expect("it is over");
+    assert!(exit.message.contains("program fail failed (-5)"), "{}", exit.message);
+}
+
+#[test]
+fn what_is_not_there_is_refused() {
+    let map = |content| refusal(&Setup { maps: vec![content], ..Setup::default() });
+    assert!(map(content("limit", 0, 0, &[1])).contains("no such map"));
+    assert!(map(content("limits", 3, 0, &[1])).contains("beyond its 3 elements"));
+    assert!(map(content("limits", 0, 13, &[0; 4])).contains("16 bytes"));
+    assert!(map(content("limits", 1 << 32, 0, &[1])).contains("no key of 4 bytes"));
+    assert!(map(content(".bss", 0, 0, &[1])).contains("elements to set"));
+    let program =
+        |name: &str| refusal(&Setup { before: vec![name.to_owned()], ..Setup::default() });
+    assert!(program("prepared").contains("no such program"));
+    assert!(program("setup_init").contains("user space cannot run it"));
+    let full = Setup {
+        maps: vec![content("by_name", 1, 0, &[1]), content("by_name", 2, 0, &[1])],
+        ..Setup::default()
+    };
+    let policy = policy("setup").with_setup(&full).expect("each for itself is right");
+    let error = Machine::new(&free_machine(2), &policy, &[], &one_hog()).expect_err("too many");
+    assert!(error.to_string().contains("beyond its size"), "{error}");
+}
