@@ -59,15 +59,7 @@ impl Machine {
         let mut kernel = new_kernel(config, policy, slab, masks, cgroups);
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
-        for cpu in 0..cpus {
-            let local = kernel.queues.create();
-            let addr = rqs + rq_field::SIZE * u64::from(cpu);
-            kernel.cpus.push(Rq::new(local, addr, slab + u64::from(cpu) * offsets::TASK_STRIDE));
-        }
-        for _ in 0..config.topology.nodes().max(1) {
-            let dsq = kernel.queues.create();
-            kernel.global.push(dsq);
-        }
+        make_queues(&mut kernel, cpus, rqs);
         let timeout = policy.ops.timeout_ns.unwrap_or(abi::WATCHDOG_MAX_NS);
         let mut machine = Machine {
             kernel,
@@ -217,6 +209,20 @@ impl Machine {
             Some(affinity) => self.actors.affinity(affinity).and(&self.kernel.all_cpus),
             None => self.kernel.all_cpus,
         }
+    }
+}
+
+/// The run queues, whose `struct rq`s lie at `rqs`, and the global queues of the nodes.
+fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
+    for cpu in 0..cpus {
+        let local = kernel.queues.create();
+        let addr = rqs + rq_field::SIZE * u64::from(cpu);
+        let idle = kernel.slab + u64::from(cpu) * offsets::TASK_STRIDE;
+        kernel.cpus.push(Rq::new(local, addr, idle));
+    }
+    for _ in 0..kernel.topology.nodes().max(1) {
+        let dsq = kernel.queues.create();
+        kernel.global.push(dsq);
     }
 }
 
