@@ -61,6 +61,40 @@ fn slice_asks_as_many_workers_as_it_waits_for() {
 }
 
 #[test]
+fn periodic_tasks_pipes_and_forks_as_files() {
+    insta::assert_snapshot!(shown("periodic:3,period=4ms,load=75,nice=5,cpus=0-1"));
+    insta::assert_snapshot!(shown("pipe:2,cpu=0"));
+    insta::assert_snapshot!(shown("forkstorm:2,children=4,run=50us..150us"));
+    insta::assert_snapshot!(shown("hackbench:1,fds=2,loops=5,rounds=3"));
+}
+
+/// Law 3 of the benchmarks' page: groups × senders × receivers × loops messages, as many read as written.
+#[test]
+fn hackbench_reads_what_it_writes() {
+    for (spec, messages) in [("hackbench:20", 800_000), ("hackbench:2,fds=3,loops=7", 126)] {
+        let workload = from_spec(spec).unwrap_or_else(|error| panic!("{error}"));
+        let (mut written, mut read, mut tasks) = (0, 0, 0);
+        for task in &workload.tasks[1..] {
+            tasks += task.count;
+            let Some(Op::Loop(Some(times), body)) = task.program.last() else {
+                panic!("a loop of messages")
+            };
+            for op in body {
+                match op {
+                    Op::PipeWrite(_, 100) => written += times * u64::from(task.count),
+                    Op::PipeRead(_, 100) => read += times * u64::from(task.count),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert_eq!((written, read), (messages, messages), "{spec}");
+        assert!(workload.tasks[0].program.iter().any(|op| {
+            matches!(op, Op::Loop(None, body) if body.contains(&Op::Receive(0, tasks)))
+        }));
+    }
+}
+
+#[test]
 fn the_benchmark_loads_every_cpu() {
     let count = |spec: &str| from_spec(spec).map(|w| w.tasks[0].count);
     assert_eq!(count("bench-load:hogs,cpus=256"), Ok(512));
@@ -107,6 +141,9 @@ fn bad_specifications() {
         "bench-load:hog",
         "hogs:1,duration=1s + hogs:1,duration=2s",
         "hogs:1000000 + hogs:1",
+        "periodic:1,period=0s,load=101",
+        "hackbench:0,fds=0",
+        "pipe:0",
         "containers",
         "containers:web=0:3 web=5:x",
         "containers:/web:3 a//b:1",

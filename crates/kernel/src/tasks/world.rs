@@ -107,6 +107,8 @@ impl World {
 /// Spread of the measurements of the CPU's speed that is worth a note, %.
 const SPREAD_PERCENT_MAX: u64 = 25;
 
+/// What the kernel counts pipes in.
+const PAGE_BYTES: u64 = 4_096;
 /// Descriptors that the runner needs beside those of pipes.
 const OTHER_DESCRIPTORS: u64 = 256;
 
@@ -146,7 +148,8 @@ fn pipes(
             libc::fcntl(write.as_raw_fd(), libc::F_SETPIPE_SZ, bytes);
             libc::fcntl(write.as_raw_fd(), libc::F_GETPIPE_SZ)
         };
-        if u64::try_from(now) != Ok(pipe.capacity) {
+        let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES);
+        if u64::try_from(now).map(pages) != Ok(pages(pipe.capacity)) {
             notes.push(format!(
                 "the pipe `{}` holds {now} bytes here, not {}: the kernel counts in pages",
                 pipe.name, pipe.capacity

@@ -2,7 +2,9 @@
 
 mod containers;
 mod load;
+mod messages;
 mod phases;
+mod rhythm;
 mod ring;
 mod slice;
 mod spec;
@@ -53,10 +55,14 @@ const ENTRIES: &[Entry] = &[
     load::BENCH_LOAD,
     containers::CONTAINERS,
     phases::FAIRTEST,
+    rhythm::FORKSTORM,
+    messages::HACKBENCH,
     load::HOGS,
     phases::MASSIVE_INTR,
     load::MIX,
     ring::LAT_CTX,
+    rhythm::PERIODIC,
+    messages::PIPE,
     slice::SLICE,
     load::SLEEPERS,
     yield_pair::YIELD_PAIR,
