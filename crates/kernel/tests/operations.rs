@@ -242,6 +242,30 @@ fn the_slice_program_reports_when_all_have_answered() {
     assert!(reports >= 1, "{:?}", outcome.marks);
 }
 
+/// Law 3 of the benchmarks: as many messages are read as are written, in every round.
+#[test]
+fn hackbench_reads_what_it_writes() {
+    let outcome = library("hackbench:2,fds=4,loops=20,rounds=2").run();
+    for group in 0..2 {
+        // A round: ready, start, then 20 messages to each of 4, or 80 from all.
+        assert_eq!(ops(&outcome, &format!("sender-{group}")), [2 + 80; 8], "{:?}", outcome.notes);
+        for fd in 0..4 {
+            assert_eq!(ops(&outcome, &format!("receiver-{group}-{fd}")), [2 + 80; 2]);
+        }
+    }
+    let rounds = outcome.marks.iter().filter(|mark| mark.label == "hackbench round").count();
+    assert_eq!(rounds, 2);
+}
+
+#[test]
+fn a_storm_of_forks_leaves_accounts_of_all() {
+    let outcome = library("forkstorm:2,children=2,run=20us").millis(600).run();
+    let ended = ops(&outcome, "child").iter().filter(|ops| **ops == 1).count();
+    let rounds: u64 = ops(&outcome, "forker").iter().map(|ops| ops / 2).sum();
+    assert!(rounds >= 2, "{rounds} rounds");
+    assert!(ended as u64 >= 2 * rounds, "{ended} children for {rounds} rounds of 2");
+}
+
 #[test]
 fn a_thousand_tasks() {
     let outcome = library("sleepers:990,run=10us,sleep=100ms + hogs:10").millis(1_500).run();

@@ -127,7 +127,7 @@ fn hackbench(call: &mut Call<'_, '_>) -> Workload {
         tasks.push(member(&format!("sender-{number}"), senders, Op::Loop(Some(loops), write)));
     }
     let description = format!(
-        "{groups} groups of {fds} senders and {fds} receivers, {loops} messages from each to each (hackbench)"
+        "hackbench: groups of {fds} senders and {fds} receivers, {loops} messages from each to each"
     );
     let mut workload = independent(description, tasks);
     workload.pipes = pipes;
