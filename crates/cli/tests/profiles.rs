@@ -68,7 +68,7 @@ struct Scene {
 impl Scene {
     fn new() -> Scene {
         let files = Files::new();
-        let object = files.compile("own", SOURCE, &fairground_policies::CLANG_FLAGS);
+        let object = files.compile("own", SOURCE, fairground_policies::CLANG_FLAGS);
         Scene { files, object }
     }
 
@@ -129,7 +129,7 @@ fn what_an_object_is_and_wants_is_shown() {
         "SEC(\"syscall\")",
         "void scx_bpf_unheard_of(void) __ksym;\nSEC(\"syscall\") s32 ask(void *c) { scx_bpf_unheard_of(); return 0; }\nSEC(\"syscall\")",
     );
-    let stranger = scene.files.compile("stranger", &source, &fairground_policies::CLANG_FLAGS);
+    let stranger = scene.files.compile("stranger", &source, fairground_policies::CLANG_FLAGS);
     refusal(&["run", "hogs:1", "--sched", &stranger]);
     let shown = success(&["sched", "show", &stranger, "--format", "markdown"]);
     let lack = "| kernel function | scx\\_bpf\\_unheard\\_of | it cannot be loaded |";
