@@ -3,10 +3,12 @@
 mod ground;
 mod kernels;
 mod load;
+mod record;
 
 pub(crate) use ground::{GroundArgs, VmModeArg};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
+pub(crate) use record::{ConvertArgs, RecordArgs};
 
 use std::path::PathBuf;
 
@@ -56,7 +58,11 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a workload under several schedulers or settings, one column each
     Compare(CompareArgs),
-    /// Measure a recording: `perf sched script` or ftrace text
+    /// Record what this machine's scheduler does (root)
+    Record(RecordArgs),
+    /// Write a recording of any kind as ftrace text
+    Convert(ConvertArgs),
+    /// Measure a recording: trace.dat, perf.data, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
@@ -254,7 +260,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
-    /// A recording, as text or compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
@@ -262,7 +268,7 @@ pub(crate) struct AnalyzeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// A recording, as text or compressed with gzip; `-` is stdin
+    /// A recording: trace.dat, perf.data, or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) sched: SchedArgs,

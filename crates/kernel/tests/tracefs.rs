@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use fairground_kernel::job::RecordingJob;
-use fairground_kernel::tracefs::{RecordError, Recorder};
+use fairground_kernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
 use fairground_trace::{EventKind, TaskId, Trace};
 
 /// Starts a recording, or says why this machine cannot.
@@ -45,9 +46,17 @@ fn a_recording_of_this_machine() {
     assert!(!instance.exists(), "the instance is gone");
     let names: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();
     assert_eq!(names.len(), 1, "nothing but the recording: {names:?}");
-    if let Ok(path) = std::env::var("FAIRGROUND_KEEP_RECORDING") {
-        fs::copy(&file, Path::new(&path)).expect("a copy");
-    }
+    trace_cmd_agrees(&file, recorded.events);
+}
+
+/// Where trace-cmd is installed, its report has a line for each event.
+fn trace_cmd_agrees(file: &Path, events: u64) {
+    let output = Command::new("trace-cmd").arg("report").arg("-i").arg(file).output();
+    let Ok(output) = output else { return println!("trace-cmd is not installed") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().filter(|line| line.contains(": sched_") || line.contains(": cgroup_"));
+    assert_eq!(lines.count() as u64, events);
 }
 
 #[test]
@@ -118,4 +127,81 @@ fn the_kernels_text_and_the_file_hold_the_same_events() {
     let nice = from_file.events().filter(|e| matches!(e.kind, EventKind::Nice { .. })).count();
     let records = from_file.len() - nice + from_file.loss.skipped as usize;
     assert_eq!(records as u64, recorded.events);
+}
+
+/// The file says what the kernel said: as many events, as many lost.
+fn holds(file: &Path, recorded: Recorded) {
+    let bytes = fs::read(file).expect("the recording");
+    let trace = fairground_trace::read("trace.dat", &bytes[..]).expect("a recording");
+    assert_eq!((trace.loss.unreadable, trace.loss.truncated), (0, false), "{:?}", trace.loss);
+    assert_eq!(trace.loss.lost_events, recorded.lost);
+    let made_by_the_reader = |e: &fairground_trace::Event| {
+        matches!(e.kind, EventKind::Nice { .. } | EventKind::Lost { .. })
+    };
+    let records = trace.events().filter(|e| !made_by_the_reader(e)).count();
+    assert_eq!(records as u64 + trace.loss.skipped, recorded.events);
+}
+
+#[test]
+fn a_buffer_that_is_too_small_drops_the_end_and_says_so() {
+    let Some(recorder) = recorder(&RecordingJob { kib_per_cpu: 8, ..job() }) else { return };
+    for _ in 0..3 {
+        load();
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.dat");
+    let recorded = recorder.stop(&file).expect("a recording");
+    assert!(recorded.lost > 0, "{recorded:?}");
+    holds(&file, recorded);
+}
+
+fn session(words: &[&str], duration: Option<Duration>) -> Session {
+    Session { command: words.iter().map(Into::into).collect(), duration }
+}
+
+#[test]
+fn a_session_lasts_as_long_as_its_command() {
+    let Some(_) = recorder(&job()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    // Small buffers, so that they are emptied during the recording, and overwritten where that is too slow.
+    let job = RecordingJob { kib_per_cpu: 64, ..job() };
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do seq 3000 | cat | wc -l >&2; done; exit 3";
+    let (recorder, end) =
+        session(&["sh", "-c", script], None).record(&job, folder.path()).expect("a session");
+    let End::Command(status) = end else { panic!("{end:?}") };
+    assert_eq!(status.code(), Some(3));
+    let file = folder.path().join("trace.dat");
+    let recorded = recorder.stop(&file).expect("a recording");
+    assert!(recorded.events > 200, "{recorded:?}");
+    holds(&file, recorded);
+}
+
+#[test]
+fn a_session_ends_its_command_when_its_time_is_over() {
+    let Some(_) = recorder(&job()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let short = Some(Duration::from_millis(100));
+    let (recorder, end) =
+        session(&["sleep", "1000"], short).record(&job(), folder.path()).expect("a session");
+    let End::Duration(Some(status)) = end else { panic!("{end:?}") };
+    assert_eq!(status.to_string(), "signal: 15 (SIGTERM)");
+    drop(recorder);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is left");
+    let error = session(&["no-such-program"], None).record(&job(), folder.path());
+    let said = error.expect_err("there is no such program").to_string();
+    assert!(said.starts_with("no-such-program: No such file"), "{said}");
+}
+
+#[test]
+fn instances_of_dead_processes_are_removed() {
+    let Some(first) = recorder(&job()) else { return };
+    let mut child = Command::new("true").spawn().expect("a process");
+    child.wait().expect("its end");
+    let left =
+        first.folder().parent().map(|folder| folder.join(format!("fairground-{}-1-0", child.id())));
+    let left = left.expect("a folder of instances");
+    fs::create_dir(&left).expect("an instance");
+    drop(recorder(&job()));
+    assert!(!left.exists(), "it is removed");
+    assert!(first.folder().is_dir(), "that of a living process is not");
 }

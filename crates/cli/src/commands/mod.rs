@@ -8,6 +8,7 @@ mod kernels;
 mod load;
 mod needs;
 mod policy_cost;
+mod record;
 mod replay;
 mod reproduce;
 mod run;
@@ -27,6 +28,8 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Run(args) => run::run(cli, args),
         Command::Compare(args) => compare::compare(cli, args),
+        Command::Record(args) => record::record(cli, args),
+        Command::Convert(args) => record::convert(args),
         Command::Analyze(args) => analyze::analyze(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),

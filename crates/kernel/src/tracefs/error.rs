@@ -41,6 +41,16 @@ pub enum RecordError {
         /// `system:event`.
         event: String,
     },
+    /// The command that was to be recorded could not be started, or not be waited for.
+    #[error(
+        "{command}: {source}\n  help: what follows `--` is a program and its arguments, without a shell"
+    )]
+    Command {
+        /// Its name; empty when there was none.
+        command: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The recording could not be written.
     #[error("{}: the recording could not be written: {source}", .path.display())]
     Output {

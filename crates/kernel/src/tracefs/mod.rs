@@ -12,8 +12,10 @@ mod events;
 mod instance;
 mod mounted;
 mod recorder;
+mod session;
 mod stats;
 mod trace_dat;
 
 pub use error::RecordError;
 pub use recorder::{Recorded, Recorder};
+pub use session::{End, Session};

@@ -1,0 +1,41 @@
+//! What `record` and `convert` take.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Where the recording goes: `.dat` is trace-cmd's format, `.txt` or `.ftrace` is text; `-` is text on stdout
+    #[arg(long, short, value_name = "FILE", default_value = "trace.dat")]
+    pub(crate) output: PathBuf,
+
+    /// How long; without it until the command ends, or Ctrl-C
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+
+    /// Memory of the kernel for each CPU's events, KiB
+    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(16..=4_194_304))]
+    pub(crate) buffer: u32,
+
+    /// Events beyond those of scheduling, `system:event`; several with commas
+    #[arg(long, value_name = "EVENT", value_delimiter = ',')]
+    pub(crate) events: Vec<String>,
+
+    /// A kernel stack with each switch
+    #[arg(long)]
+    pub(crate) stacks: bool,
+
+    /// Record while this command runs
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// A recording: trace.dat, perf.data, or text, also compressed with gzip; `-` is stdin
+    pub(crate) recording: String,
+    /// Where the ftrace text goes, with nanoseconds (opens in Perfetto); `-` is stdout
+    pub(crate) output: PathBuf,
+}
