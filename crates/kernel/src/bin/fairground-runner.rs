@@ -1,25 +1,62 @@
-//! The runner alone, without the rest of the program: `fairground-runner __run-job FOLDER`.
+//! The runner alone, without the rest of the program: on the host, or as the first process of a guest.
+//!
+//! ```text
+//! fairground-runner __run-job FOLDER
+//! fairground-runner __kernel-info
+//! fairground-runner __misbehave panic|hang|fail|fill|garbage   what a guest can do wrong, for the tests
+//! ```
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use fairground_kernel::run::{INFO_COMMAND, RUNNER_COMMAND};
+use fairground_kernel::{carry_out, guest};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    match (arguments.next(), arguments.next(), arguments.next()) {
-        (Some(command), Some(folder), None)
-            if command == fairground_kernel::run::RUNNER_COMMAND =>
-        {
-            match fairground_kernel::carry_out(Path::new(&folder)) {
-                Ok(_) => ExitCode::SUCCESS,
-                Err(error) => {
-                    eprintln!("{error}");
-                    ExitCode::from(2)
-                }
-            }
+    if guest::is_init() {
+        guest::main();
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        [RUNNER_COMMAND, folder] => {
+            carry_out(Path::new(folder)).map(drop).map_err(|e| e.to_string())
         }
-        _ => {
-            eprintln!("usage: fairground-runner {} FOLDER", fairground_kernel::run::RUNNER_COMMAND);
+        [INFO_COMMAND] => {
+            println!("{}", serde_json::json!(fairground_kernel::run::kernel_info()));
+            Ok(())
+        }
+        ["__misbehave", how] => misbehave(how).map_err(|e| format!("{how}: {e}")),
+        _ => Err(format!("usage: fairground-runner {RUNNER_COMMAND} FOLDER | {INFO_COMMAND}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// What a guest can do wrong. Only a guest: elsewhere this refuses.
+fn misbehave(how: &str) -> std::io::Result<()> {
+    const MORE_THAN_ANY_ROOM: usize = 96 << 20;
+    if std::os::unix::process::parent_id() != 1 || !Path::new("/init").exists() {
+        return Err(std::io::Error::other("only in a guest"));
+    }
+    match how {
+        "panic" => fs::write("/proc/sysrq-trigger", "c"),
+        "hang" => loop {
+            std::thread::sleep(Duration::from_secs(60));
+        },
+        "fail" => {
+            eprintln!("it went wrong");
+            std::process::exit(7)
+        }
+        "fill" => fs::write("everything", vec![0; MORE_THAN_ANY_ROOM]),
+        "garbage" => guest::scribble().map_err(std::io::Error::other),
+        _ => Err(std::io::Error::other("unknown")),
     }
 }

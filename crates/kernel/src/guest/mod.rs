@@ -61,6 +61,17 @@ pub fn main() -> ! {
     power::off()
 }
 
+/// Overwrites what this guest tells the host with nonsense, and ends the machine: what a broken guest would do.
+///
+/// # Errors
+///
+/// When there is no shared memory.
+pub fn scribble() -> Result<(), String> {
+    let mut window = Window::open()?;
+    window.scribble();
+    power::off()
+}
+
 /// Runs the command; leaves its results in the window; what to tell about them.
 fn serve(window: &mut Window) -> Result<GuestPage, String> {
     let inputs = unpack(window)?;

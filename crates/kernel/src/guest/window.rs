@@ -69,6 +69,12 @@ impl Window {
         fence(Ordering::SeqCst);
     }
 
+    /// Fills the guest's page with ones.
+    pub(super) fn scribble(&mut self) {
+        // A part of a page's size takes a page: it cannot fail.
+        let _ = self.part(PAGE_SIZE as u64, PAGE_SIZE as u64).write_all(&[0xff; PAGE_SIZE]);
+    }
+
     /// A part of the memory; empty when it does not lie inside.
     fn part(&self, at: u64, length: u64) -> Part {
         let inside = at.checked_add(length).is_some_and(|end| end <= self.length);

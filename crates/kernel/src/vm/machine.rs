@@ -100,7 +100,8 @@ pub(super) fn die_with_parent(command: &mut Command) {
 /// How the machine's time passes, as QEMU's arguments.
 ///
 /// Each of the deterministic ones is needed: a fixed shift (2^3 ns an instruction), no waiting for the wall clock in idle
-/// times, a clock that starts at a fixed date and follows the instructions, and no source of chance.
+/// times, a clock that starts at a fixed date and follows the instructions, and no source of chance. Without the fast
+/// string instructions the kernel copies eight bytes an instruction instead of one (1 GB/s at 8 ns, not 125 MB/s).
 fn accelerator(config: &VmConfig) -> Vec<&'static str> {
     match config.mode {
         VmMode::Deterministic => vec![
@@ -111,7 +112,7 @@ fn accelerator(config: &VmConfig) -> Vec<&'static str> {
             "-rtc",
             "base=2026-01-01T00:00:00,clock=vm",
             "-cpu",
-            "max,-rdrand,-rdseed",
+            "max,-rdrand,-rdseed,-erms,-fsrm",
             "-seed",
             "42",
         ],

@@ -1,0 +1,206 @@
+//! Real kernels in virtual machines: they boot, they give the same bytes each time, and whatever a guest does wrong is a
+//! typed result. Where no kernel has been fetched, these tests say so and end.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fairground_kernel::catalogue::{Cache, CatalogueError};
+use fairground_kernel::channel::STDOUT_FILE;
+use fairground_kernel::job::{Job, KernelInfo, OUTCOME_FILE, RecordingJob, TRACE_FILE};
+use fairground_kernel::run::INFO_COMMAND;
+use fairground_kernel::vm::{
+    GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,
+};
+
+/// A machine with the kernel `name`, with the runner alone as its program; `None`, and a word about it, where it cannot be.
+fn machine(name: &str, cpus: u32) -> Option<VmConfig> {
+    let cache = Cache::open().ok()?;
+    let found = cache.cached_qemu().and_then(|qemu| Ok((qemu, cache.cached_kernel(name)?)));
+    match found {
+        Ok((qemu, kernel)) => {
+            let mut config = VmConfig::new(qemu, kernel, cpus);
+            config.program = Some(env!("CARGO_BIN_EXE_fairground-runner").into());
+            Some(config)
+        }
+        Err(error @ (CatalogueError::NotFetched { .. } | CatalogueError::NoQemu { .. })) => {
+            eprintln!(
+                "skipped: no QEMU or no kernel {name}: run `fairground kernels fetch` ({error})"
+            );
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn run(config: &VmConfig, arguments: &[&str], folder: &Path) -> Result<GuestAnswer, VmError> {
+    let command = GuestCommand {
+        arguments: arguments.iter().map(|a| (*a).to_owned()).collect(),
+        duration_ns: 1_000_000_000,
+        room: 8 << 20,
+        ..GuestCommand::default()
+    };
+    run_command(&command, config, folder, &mut |_| ())
+}
+
+fn misbehave(how: &str) -> Option<VmError> {
+    let config = machine("6.1", 1)?;
+    let folder = tempfile::tempdir().expect("a folder");
+    Some(run(&config, &["__misbehave", how], folder.path()).expect_err("an error"))
+}
+
+fn info(name: &str, cpus: u32, mode: VmMode) -> Option<KernelInfo> {
+    let mut config = machine(name, cpus)?;
+    config.mode = mode;
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = run(&config, &[INFO_COMMAND], folder.path()).expect("it boots");
+    assert_eq!(answer.exit_code, 0, "{}", answer.console);
+    let text = fs::read(folder.path().join(STDOUT_FILE)).expect("it wrote");
+    Some(serde_json::from_slice(&text).expect("a description"))
+}
+
+#[test]
+fn the_kernel_of_cfs_has_its_switches_and_as_many_cpus_as_were_asked_for() {
+    let Some(info) = info("6.1", 3, VmMode::Deterministic) else { return };
+    assert!(info.release.starts_with("6.1."), "{}", info.release);
+    assert_eq!(info.cpus, 3);
+    assert!(info.features.iter().any(|f| f == "GENTLE_FAIR_SLEEPERS"), "{:?}", info.features);
+    assert!(!info.sched_ext);
+}
+
+#[test]
+fn the_newest_kernel_has_sched_ext_in_the_fast_mode_too() {
+    let Some(info) = info("newest", 2, VmMode::Fast) else { return };
+    assert!(info.sched_ext, "{}", info.release);
+    assert!(info.features.iter().any(|f| f == "PLACE_LAG"), "{:?}", info.features);
+}
+
+fn job() -> Job {
+    let workload =
+        fairground_workload::library::from_spec("hogs:3 + sleepers:2").expect("a workload");
+    Job {
+        workload: fairground_workload::to_toml(&workload),
+        duration_ns: 200_000_000,
+        seed: 1,
+        scheduler: None,
+        knobs: Vec::new(),
+        recording: Some(RecordingJob { kib_per_cpu: 1 << 10, ..RecordingJob::default() }),
+    }
+}
+
+/// The recording and the outcome of a run.
+fn bytes_of_a_run(config: &VmConfig) -> (Vec<u8>, Vec<u8>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut seen = Vec::new();
+    let mut tell = |progress| seen.push(progress);
+    run_in_vm(&job(), None, config, folder.path(), &mut tell).expect("it runs");
+    assert_eq!(seen.first(), Some(&Progress::Booting));
+    let read = |name: &str| fs::read(folder.path().join(name)).expect("it is there");
+    let left = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 2, "the recording and the outcome, and nothing else");
+    (read(TRACE_FILE), read(OUTCOME_FILE))
+}
+
+#[test]
+fn the_same_job_gives_the_same_bytes() {
+    for cpus in [1, 4] {
+        let Some(config) = machine("6.1", cpus) else { return };
+        let (first, second) = (bytes_of_a_run(&config), bytes_of_a_run(&config));
+        assert!(first.0.len() > 10_000, "a recording of {} bytes", first.0.len());
+        assert!(first == second, "{cpus} CPUs: two runs differ");
+    }
+}
+
+#[test]
+fn a_panic_is_told_with_its_reason() {
+    let Some(error) = misbehave("panic") else { return };
+    assert!(matches!(&error, VmError::Panic { reason, .. } if reason.contains("sysrq")), "{error}");
+}
+
+#[test]
+fn a_guest_that_hangs_is_killed_at_its_deadline() {
+    let Some(mut config) = machine("6.1", 1) else { return };
+    config.deadline = Some(Duration::from_secs(40));
+    let folder = tempfile::tempdir().expect("a folder");
+    let error = run(&config, &["__misbehave", "hang"], folder.path()).expect_err("killed");
+    assert!(matches!(&error, VmError::Hang { phase, .. } if phase == "running"), "{error}");
+}
+
+#[test]
+fn a_command_that_fails_is_an_answer() {
+    let Some(config) = machine("6.1", 1) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let answer = run(&config, &["__misbehave", "fail"], folder.path()).expect("an answer");
+    assert_eq!(answer.exit_code, 7);
+    assert!(answer.console.contains("it went wrong"), "{}", answer.console);
+}
+
+#[test]
+fn results_that_do_not_fit_are_told() {
+    let Some(error) = misbehave("fill") else { return };
+    let VmError::GuestFailed { message, .. } = &error else { panic!("{error}") };
+    assert!(message.contains("do not fit") && message.contains("everything"), "{message}");
+}
+
+#[test]
+fn nonsense_in_the_shared_memory_is_refused() {
+    let Some(error) = misbehave("garbage") else { return };
+    assert!(matches!(error, VmError::Channel(_)), "{error}");
+}
+
+#[test]
+fn a_machine_that_cannot_be_is_refused() {
+    let Some(mut config) = machine("6.1", 0) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    for (cpus, memory_mib) in [(0, 1024), (1000, 1024), (1, 1), (1, 1 << 20)] {
+        (config.cpus, config.memory_mib) = (cpus, memory_mib);
+        let error = run(&config, &[INFO_COMMAND], folder.path()).expect_err("refused");
+        assert!(matches!(error, VmError::Config(_)), "{error}");
+    }
+}
+
+/// The variable that tells the test program to be the victim: the folder that its run is to fill.
+const VICTIM: &str = "FAIRGROUND_TEST_VICTIM";
+
+/// Not a test by itself: the program that the next test kills.
+#[test]
+fn victim() {
+    let Some(folder) = std::env::var_os(VICTIM) else { return };
+    let mut config = machine("6.1", 1).expect("the killer looked");
+    config.append = vec![format!("fairground.victim={}", std::process::id())];
+    let _ = run_in_vm(&job(), None, &config, Path::new(&folder), &mut |_| ());
+}
+
+/// Processes whose command line holds `text`.
+fn processes_with(text: &str) -> usize {
+    let entries = fs::read_dir("/proc").expect("proc").filter_map(Result::ok);
+    let lines = entries.filter_map(|e| fs::read(e.path().join("cmdline")).ok());
+    lines.filter(|l| l.windows(text.len()).any(|w| w == text.as_bytes())).count()
+}
+
+#[test]
+fn no_guest_outlives_a_program_that_is_killed_at_any_point() {
+    if machine("6.1", 1).is_none() {
+        return;
+    }
+    for after_ms in [20, 120, 400, 1500, 4000] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut child = Command::new(std::env::current_exe().expect("a program"))
+            .args(["--exact", "victim"])
+            .env(VICTIM, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        std::thread::sleep(Duration::from_millis(after_ms));
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        let sign = format!("fairground.victim={}", child.id());
+        let start = Instant::now();
+        while processes_with(&sign) > 0 {
+            assert!(start.elapsed() < Duration::from_secs(10), "a guest lives on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!folder.path().join(OUTCOME_FILE).exists(), "half a run looks whole");
+    }
+}
