@@ -45,7 +45,7 @@ impl Machine {
     }
 
     /// Starts `command` so that it cannot outlive this process; both its outputs are the console.
-    fn spawn(mut command: Command) -> Result<Self, VmError> {
+    pub(super) fn spawn(mut command: Command) -> Result<Self, VmError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let fail = || VmError::io(format!("start {program}"));
         let (reader, writer) = std::io::pipe().map_err(fail())?;
@@ -83,7 +83,7 @@ impl Drop for Machine {
 }
 
 /// Lets the kernel kill the child as soon as the thread that starts it ends, however it ends.
-pub(super) fn die_with_parent(command: &mut Command) {
+fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let tie = move || {
         set_pdeathsig(Signal::SIGKILL)?;
@@ -116,7 +116,7 @@ fn accelerator(config: &VmConfig) -> Vec<&'static str> {
             "-seed",
             "42",
         ],
-        VmMode::Fast if kvm::works(&config.qemu) => vec!["-accel", "kvm", "-cpu", "max"],
+        VmMode::Fast if kvm::works(config) => kvm::ARGUMENTS.to_vec(),
         VmMode::Fast => vec!["-accel", "tcg,thread=multi", "-cpu", "max"],
     }
 }
