@@ -9,9 +9,14 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates
 RUST_VERSION := 1.95.0
 CARGO := cargo
-RELEASE := target/release/fairground
 
-.PHONY: help demo test setup build lint fmt bench fuzz-smoke clean
+# The release binary is static: it is also the first process of the virtual machines that it boots, where there is no other
+# file. The flag holds for this target only, not for build scripts and procedural macros.
+TARGET := x86_64-unknown-linux-gnu
+RELEASE := target/$(TARGET)/release/fairground
+STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+
+.PHONY: help demo test setup build soak lint fmt bench fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -24,8 +29,11 @@ test: build ## Install, build, and run every test (debug build, held against the
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
 
-build: setup ## The release binary
-	$(CARGO) build --locked --release -p fairground
+build: setup ## The release binary, static
+	$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
+
+soak: setup ## Every scheduler in a virtual machine for a long time: load, 100 reloads, CPUs that go and come (hours)
+	$(CARGO) test --locked -p fairground-tests --test schedulers_on_a_kernel -- --ignored --nocapture
 
 setup: ## Install missing packages; explains itself, asks for root only when something is missing
 	@./setup.sh $(RUST_VERSION) $(APT_PACKAGES)
@@ -39,7 +47,7 @@ fmt: ## Format everything
 	$(CARGO) fmt --all
 	clang-format-19 -i policies/*.bpf.c policies/include/*.h
 
-bench: build ## Simulated scheduling events per second of wall time, one core
+bench: setup ## Simulated scheduling events per second of wall time, one core
 	$(CARGO) run --locked --release -p fairground-benches --bin events
 
 fuzz-smoke: setup ## Each fuzz target for a few seconds from a fixed seed

@@ -183,6 +183,12 @@ SEPARATE void advance_sums(struct rfs_sums *s, s64 norm, u64 weight)
         sums_advance(s, norm, weight);
 }
 
+/* For a queue whose owner may be at work. Checked once, as its turns multiply the paths of whoever calls it. */
+SEPARATE u64 average_of_other(struct rfs_sums *s)
+{
+    return s ? sums_average_of_other(s) : 0;
+}
+
 /* Takes over into the sums what other CPUs have moved meanwhile. */
 static __always_inline void settle_moved(struct rfs_queue *q)
 {
@@ -278,7 +284,7 @@ static __always_inline void leave(struct rfs_task *t, u32 held, u64 time_norm)
 /* Queues have unrelated times: over a migration the distance to the average stays. */
 static __always_inline u64 migrated_norm(u64 time_norm, u32 from, u32 to)
 {
-    u64 distance = sums_average_of_other(&queue_of(to)->sums) - sums_average_of_other(&queue_of(from)->sums);
+    u64 distance = average_of_other(&queue_of(to)->sums) - average_of_other(&queue_of(from)->sums);
 
     return time_norm + (distance >> norm_low_bits << norm_low_bits);
 }
