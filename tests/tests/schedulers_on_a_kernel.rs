@@ -21,14 +21,15 @@ const LONG_DEADLINE: Duration = Duration::from_secs(4 * 3600);
 const HACKBENCH: &str = "/usr/bin/hackbench";
 const STRESS_NG: &str = "/usr/bin/stress-ng";
 
-/// The machine; `None` where there is none, with the reason on stderr.
+/// The machine; `None` where there is none, with the reason on stderr. Its CPUs take turns: with a thread for each, a guest was
+/// seen to panic in a function whose code the kernel was just rewriting, while a scheduler was attached under load.
 fn machine(deadline: Duration) -> Option<VmConfig> {
     let say = &mut |text: &str| eprintln!("{text}");
     let cache = Cache::open();
     let found = cache.and_then(|cache| Ok((cache.qemu(say)?, cache.kernel(KERNEL, say)?)));
     match found {
         Ok((qemu, kernel)) => Some(VmConfig {
-            mode: VmMode::Fast,
+            mode: VmMode::Deterministic,
             deadline: Some(deadline),
             program: Some(env!("CARGO_BIN_EXE_soak").into()),
             ..VmConfig::new(qemu, kernel, CPUS)
@@ -103,6 +104,7 @@ fn every_scheduler_has_a_budget_for_the_verifier() {
 }
 
 #[test]
+#[ignore = "many minutes, most of them the verifier's: make soak"]
 fn every_scheduler_loads_works_and_leaves() {
     let Some(config) = machine(SHORT_DEADLINE) else { return };
     let plan = Plan { schedulers: vec![], load_s: 3, reloads: 1, hotplugs: 1, programs: vec![] };
