@@ -126,7 +126,7 @@ mod tests {
         let (mut a, mut b) = (root.fork(0), root.fork(1));
         assert_ne!(a.next_u64(), b.next_u64());
         assert_eq!(root.fork(1), {
-            root.fork(0);
+            let _ = root.fork(0);
             root.fork(1)
         });
         assert_ne!(root.fork(0), Prng::new(8).fork(0));
