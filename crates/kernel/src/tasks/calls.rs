@@ -19,7 +19,7 @@ impl Task<'_> {
     /// Executes one operation to its end.
     pub(super) fn execute(&self, step: &Step, level: Level) {
         match step {
-            Step::Run(length) => spin(self.world.speed.turns(self.draw(*length, level))),
+            Step::Run(length) => self.world.speed.compute(self.draw(*length, level)),
             Step::RunForever => loop {
                 spin(FOREVER_TURNS);
             },

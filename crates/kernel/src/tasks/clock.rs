@@ -1,4 +1,4 @@
-//! The monotonic clock.
+//! The monotonic clock, and a thread's own.
 
 use std::mem::MaybeUninit;
 
@@ -6,10 +6,19 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// Now, ns of the monotonic clock.
 pub(crate) fn now_ns() -> u64 {
-    let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the kernel (or the vDSO) fills the time in; this clock exists on every Linux.
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of this thread so far, ns.
+pub(super) fn own_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the kernel (or the vDSO) fills the time in; these clocks exist on every Linux.
     let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        libc::clock_gettime(clock, time.as_mut_ptr());
         time.assume_init()
     };
     time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64

@@ -1,29 +1,47 @@
 //! Computing for a given CPU time: a loop of two instructions, of which it is known how many turns a nanosecond has.
 //!
 //! A task that is taken off the CPU loses nothing, for the loop reads no clock: so many turns are so much CPU time, as long as
-//! the CPU runs at the speed at which it was measured.
+//! the CPU runs at the speed at which it was measured. Where CPUs slow each other down — threads of one core, and above all a
+//! virtual machine whose time counts the instructions of all its CPUs — that does not hold: there a computation looks at the
+//! task's own CPU clock now and then, a few times in all, and ends when that says so.
 
-use super::clock::now_ns;
+use super::clock::{now_ns, own_cpu_ns, sleep_until};
 
 /// Turns of one measurement: near a millisecond on today's machines.
-const TRIAL_TURNS: u64 = 1 << 21;
+const TRIAL_TURNS: u64 = 1 << 20;
 /// Measurements; the fastest one was disturbed least.
 const TRIALS: usize = 12;
-/// Binary digits behind the point of [`Speed`].
+/// Binary digits behind the point of a speed.
 const FRACTION_BITS: u32 = 20;
+/// Turns of a measurement while all CPUs are busy.
+const BUSY_TURNS: u64 = 1 << 18;
+/// Measurements while all CPUs are busy.
+const BUSY_TRIALS: usize = 4;
+/// How long helpers are given to be on their CPUs, ns.
+const HELPERS_START_NS: u64 = 5_000_000;
+/// CPUs that are kept busy at most: more do not change the answer.
+const HELPERS_MAX: u32 = 64;
+/// A CPU beside busy ones that is slower than this is slowed down by them, per cent of its speed alone.
+const SLOWED_PERCENT: u64 = 90;
+/// Computations shorter than this are never watched: a look at the clock takes a part of it, ns.
+const WATCHED_NS_MIN: u64 = 20_000;
+/// Looks at the clock in one computation at most: each at least halves what is left.
+const LOOKS_MAX: u32 = 64;
 
 /// How fast the loop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Speed {
     /// Turns a nanosecond, times 2²⁰.
     turns_q20: u64,
+    /// CPUs slow each other down: computations are watched.
+    watched: bool,
     /// How much longer half of the measurements took than the fastest at least, %.
     pub(super) spread_percent: u64,
 }
 
 impl Speed {
-    /// Measures the loop on the CPU that this process is on.
-    pub(super) fn measure() -> Self {
+    /// Measures the loop on the CPU that this process is on, alone and beside a helper on each of the CPUs.
+    pub(super) fn measure(cpus: &[u32]) -> Self {
         let mut took_ns = [0; TRIALS];
         for took_ns in &mut took_ns {
             let start_ns = now_ns();
@@ -32,16 +50,91 @@ impl Speed {
         }
         took_ns.sort_unstable();
         let (fastest_ns, middle_ns) = (took_ns[0], took_ns[TRIALS / 2]);
+        let turns_q20 = ((TRIAL_TURNS << FRACTION_BITS) / fastest_ns).max(1);
+        let busy_q20 = busy_speed(cpus);
         Self {
-            turns_q20: ((TRIAL_TURNS << FRACTION_BITS) / fastest_ns).max(1),
+            turns_q20,
+            watched: busy_q20.is_some_and(|busy| busy < turns_q20 * SLOWED_PERCENT / 100),
             spread_percent: (middle_ns - fastest_ns) * 100 / fastest_ns,
         }
     }
 
     /// Turns that take so long.
-    pub(super) fn turns(self, ns: u64) -> u64 {
+    fn turns(self, ns: u64) -> u64 {
         let turns = (u128::from(ns) * u128::from(self.turns_q20)) >> FRACTION_BITS;
         u64::try_from(turns).unwrap_or(u64::MAX)
+    }
+
+    /// Computes for so much CPU time.
+    pub(super) fn compute(self, ns: u64) {
+        if self.watched && ns >= WATCHED_NS_MIN {
+            self.compute_watched(ns);
+        } else {
+            spin(self.turns(ns));
+        }
+    }
+
+    /// Each part is half of what is left, at the speed of the part before: it ends in time even on a CPU that is half as fast
+    /// meanwhile.
+    fn compute_watched(mut self, ns: u64) {
+        let mut then_ns = own_cpu_ns();
+        let end_ns = then_ns.saturating_add(ns);
+        for _ in 0..LOOKS_MAX {
+            let left_ns = end_ns.saturating_sub(then_ns);
+            if left_ns < WATCHED_NS_MIN {
+                return spin(self.turns(left_ns));
+            }
+            let turns = self.turns(left_ns / 2).max(1);
+            spin(turns);
+            let now_ns = own_cpu_ns();
+            let took_ns = u128::from(now_ns.saturating_sub(then_ns).max(1));
+            let speed = (u128::from(turns) << FRACTION_BITS) / took_ns;
+            self.turns_q20 = u64::try_from(speed).unwrap_or(u64::MAX).max(1);
+            then_ns = now_ns;
+        }
+    }
+}
+
+/// The loop's speed in its own CPU time while every CPU computes; `None` where that cannot be tried.
+fn busy_speed(cpus: &[u32]) -> Option<u64> {
+    let helpers: Vec<libc::pid_t> =
+        cpus.iter().take(HELPERS_MAX as usize).filter_map(|cpu| helper(*cpu)).collect();
+    sleep_until(now_ns() + HELPERS_START_NS);
+    let trials = (0..BUSY_TRIALS).map(|_| {
+        let start_ns = own_cpu_ns();
+        spin(BUSY_TURNS);
+        (BUSY_TURNS << FRACTION_BITS) / (own_cpu_ns() - start_ns).max(1)
+    });
+    let fastest = trials.max();
+    for pid in &helpers {
+        // SAFETY: our own child, which nobody has waited for.
+        unsafe {
+            libc::kill(*pid, libc::SIGKILL);
+            libc::waitpid(*pid, std::ptr::null_mut(), 0);
+        }
+    }
+    (!helpers.is_empty()).then_some(fastest).flatten()
+}
+
+/// A process that computes on a CPU until it is killed.
+fn helper(cpu: u32) -> Option<libc::pid_t> {
+    // SAFETY: the child only makes calls that are allowed after a fork.
+    unsafe {
+        let parent = libc::getpid();
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            let mut set = std::mem::zeroed::<libc::cpu_set_t>();
+            if cpu < libc::CPU_SETSIZE as u32 {
+                libc::CPU_SET(cpu as usize, &mut set);
+                libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
+            }
+            while libc::getppid() == parent {
+                spin(BUSY_TURNS);
+            }
+            libc::_exit(0);
+        }
+        (pid > 0).then_some(pid)
     }
 }
 
@@ -84,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_loop_takes_at_least_as_long_as_asked_for() {
-        let speed = Speed::measure();
+        let speed = Speed::measure(&[]);
         let start_ns = now_ns();
         spin(speed.turns(5_000_000));
         // The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that sped up since.
@@ -92,8 +185,20 @@ mod tests {
     }
 
     #[test]
+    fn a_watched_computation_takes_its_time_however_wrong_the_speed_is() {
+        let right = Speed::measure(&[]);
+        for turns_q20 in [right.turns_q20 / 8, right.turns_q20, right.turns_q20 * 3 / 2] {
+            let speed = Speed { turns_q20: turns_q20.max(1), watched: true, spread_percent: 0 };
+            let start_ns = own_cpu_ns();
+            speed.compute(5_000_000);
+            let took_ns = own_cpu_ns() - start_ns;
+            assert!((4_800_000..6_500_000).contains(&took_ns), "{took_ns} ns at {speed:?}");
+        }
+    }
+
+    #[test]
     fn turns_are_proportional_to_time() {
-        let speed = Speed { turns_q20: 3 << FRACTION_BITS, spread_percent: 0 };
+        let speed = Speed { turns_q20: 3 << FRACTION_BITS, watched: false, spread_percent: 0 };
         assert_eq!((speed.turns(0), speed.turns(7), speed.turns(1_000_000)), (0, 21, 3_000_000));
         assert_eq!(speed.turns(u64::MAX), u64::MAX);
     }

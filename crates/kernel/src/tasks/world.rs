@@ -9,7 +9,7 @@ use fairground_workload::{CpuList, Workload};
 
 use super::cgroups::Cgroups;
 use super::error::TaskError;
-use super::plan::{CpuSet, Plan};
+use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
 use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot};
 use super::spin::Speed;
@@ -50,7 +50,10 @@ impl World {
         let plan = Plan::new(workload)?;
         check_cpus(&plan)?;
         check_memory(&plan)?;
-        let speed = Speed::measure();
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let online = super::parse_cpu_list(&online);
+        let cpus: Vec<u32> = online.iter().flat_map(|(first, last)| *first..=*last).collect();
+        let speed = Speed::measure(if computes(&plan) { &cpus } else { &[] });
         if speed.spread_percent > SPREAD_PERCENT_MAX {
             notes.push(format!(
                 "the CPU's speed was measured beside other work (half of the measurements took {} % longer than the fastest): lengths of computations are those of the fastest",
@@ -102,6 +105,18 @@ impl World {
         // SAFETY: as above.
         unsafe { libc::close_range(next, libc::c_uint::MAX, 0) };
     }
+}
+
+/// Whether a task computes for a length of time that is worth watching.
+fn computes(plan: &Plan) -> bool {
+    fn any(steps: &[Step]) -> bool {
+        steps.iter().any(|step| match step {
+            Step::Run(_) => true,
+            Step::Loop(_, body) => any(body),
+            _ => false,
+        })
+    }
+    plan.groups.iter().any(|group| any(&group.program) || any(&group.handler))
 }
 
 /// Spread of the measurements of the CPU's speed that is worth a note, %.

@@ -1,0 +1,93 @@
+//! What the operations of a workload do on real kernels in deterministic machines, where nothing else runs: control groups,
+//! slices, features that change during the run. Where no kernel has been fetched, these tests say so and end.
+
+mod rig;
+
+use fairground_kernel::Outcome;
+use fairground_kernel::catalogue::Cache;
+use fairground_kernel::job::Knob;
+use fairground_kernel::vm::{VmConfig, run_in_vm};
+use rig::{Bench, RUNNER, library, ops, toml};
+
+/// Runs on a kernel of the catalogue, with 2 CPUs; `None` where there is none.
+fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {
+    let cache = Cache::open().ok()?;
+    let found = cache.cached_qemu().and_then(|qemu| Ok((qemu, cache.cached_kernel(kernel)?)));
+    let (qemu, kernel) = match found {
+        Ok(found) => found,
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+    };
+    let mut config = VmConfig::new(qemu, kernel, 2);
+    config.program = Some(RUNNER.into());
+    let outcome = run_in_vm(&bench.job, None, &config, bench.folder.path(), &mut |_| ());
+    Some(outcome.unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// CPU time of a group's tasks, ns.
+fn used(outcome: &Outcome, group: &str) -> u64 {
+    let tasks = outcome.tasks.iter().filter(|task| task.name.split('/').next() == Some(group));
+    tasks.map(|task| task.run_ns.expect("the kernel tells")).sum()
+}
+
+#[test]
+fn control_groups_share_by_weight_and_inner_ones_may_have_tasks() {
+    let bench = library("containers:a=300:2 a/in=200:2 b=100:2").millis(2_000);
+    let Some(outcome) = in_guest(&bench, "6.1") else { return };
+    assert_eq!(outcome.notes, Vec::<String>::new());
+    // 300 of 400 to `a`; there, 100 to each of its two tasks and 200 to the group within.
+    let all = 2 * (outcome.end_ns - outcome.start_ns);
+    let percent = |group: &str| (used(&outcome, group) * 1_000 / all).div_ceil(10);
+    let shares = ["a", "a-in", "b"].map(percent);
+    let near = |share: u64, ideal: u64| share.abs_diff(ideal) <= 2;
+    assert!(near(shares[0], 38) && near(shares[1], 38) && near(shares[2], 25), "{shares:?}");
+}
+
+#[test]
+fn a_slice_of_its_own_takes_a_kernel_that_knows_it() {
+    let bench = toml(
+        "[[task]]\nname = \"s\"\nprogram = [{ slice = \"5ms\" }, { run = \"1ms\" }, { slice = \"0s\" }]\n",
+    )
+    .millis(100);
+    let Some(old) = in_guest(&bench, "6.1") else { return };
+    assert!(
+        old.notes[0].starts_with("1 times a slice length was refused or forgotten"),
+        "{:?}",
+        old.notes
+    );
+    let Some(new) = in_guest(&bench, "newest") else { return };
+    assert_eq!(new.notes, Vec::<String>::new());
+    assert_eq!(ops(&new, "s"), [3]);
+}
+
+#[test]
+fn a_feature_is_switched_during_the_run() {
+    let mut bench = library("hogs:3").millis(300);
+    let feature =
+        |name: &str, at_ns| Knob { name: name.to_owned(), value: "off".to_owned(), at_ns };
+    bench.job.knobs =
+        vec![feature("START_DEBIT", None), feature("GENTLE_FAIR_SLEEPERS", Some(100_000_000))];
+    let Some(outcome) = in_guest(&bench, "6.1") else { return };
+    let has = |word: &str| outcome.kernel.features.iter().any(|feature| feature == word);
+    assert!(has("NO_START_DEBIT") && has("GENTLE_FAIR_SLEEPERS"), "{:?}", outcome.kernel.features);
+    assert_eq!(outcome.changes.len(), 1);
+    let late_ns = outcome.changes[0].time_ns - outcome.start_ns - 100_000_000;
+    assert!(late_ns < 5_000_000, "the runner is above the hogs: {late_ns} ns late");
+    let all: u64 = used(&outcome, "hog");
+    let there_was = 2 * (outcome.end_ns - outcome.start_ns);
+    assert!(all <= there_was + 10_000_000 && all > there_was * 95 / 100, "{all} of {there_was} ns");
+}
+
+#[test]
+fn computations_take_the_time_that_they_say() {
+    let bench =
+        library("periodic:1,period=10ms,load=40 + periodic:1,period=4ms,load=25").millis(1_000);
+    let Some(outcome) = in_guest(&bench, "6.1") else { return };
+    for (name, expected_us) in [("periodic", 400_000), ("periodic-2", 250_000)] {
+        // Beside what is computed: the timer's interrupt, system calls, ticks; 8 ns an instruction.
+        let (us, most_us) = (used(&outcome, name) / 1_000, expected_us + expected_us / 10);
+        assert!((expected_us - 1_000..most_us).contains(&us), "{name}: {us} µs of {expected_us}");
+    }
+}
