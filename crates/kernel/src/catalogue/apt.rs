@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::CatalogueError;
 
@@ -13,6 +14,9 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
 /// Where Debian and its derivatives keep the keys of Debian's archive (package `debian-archive-keyring`).
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// For how long the lists count as up to date: one fetch of several kernels asks once.
+const FRESH: Duration = Duration::from_secs(600);
 
 /// A part of Debian's archive with lists of its own.
 #[derive(Debug)]
@@ -45,8 +49,14 @@ impl Archive {
         };
         write("sources.list", &source_lines(suites))?;
         write("status", "")?;
+        let stamp = folder.join("updated");
         let archive = Self { folder };
+        let fresh = fs::metadata(&stamp).and_then(|m| m.modified()).ok();
+        if fresh.and_then(|at| at.elapsed().ok()).is_some_and(|age| age < FRESH) {
+            return Ok(archive);
+        }
         archive.run("apt-get", &["update", "-o", "APT::Update::Error-Mode=any"])?;
+        fs::write(&stamp, "").map_err(CatalogueError::io(format!("write {}", stamp.display())))?;
         Ok(archive)
     }
 

@@ -37,6 +37,9 @@ pub(super) fn kernel(
         return Err(CatalogueError::Gone { name: asked.to_owned(), newest });
     }
     let package = archive.package(&chosen.package)?;
+    if let Some(here) = is_here(cache, &name, &package.sha256) {
+        return Ok(here);
+    }
     say(&format!("fetching {} {}", package.name, package.version));
     let scratch = scratch(cache)?;
     let deb = archive.download(&chosen.package, scratch.path())?;
@@ -88,6 +91,12 @@ pub(super) fn qemu(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(), Catal
     put_in_place(&made, &cache.qemu_folder())?;
     archive.clean();
     Ok(())
+}
+
+/// What the cache has under `name`, when it is whole and comes from the package with this digest.
+fn is_here(cache: &Cache, name: &str, package_sha256: &str) -> Option<Cached> {
+    let here = cache.kernels().into_iter().find(|k| k.name == name)?;
+    (here.package_sha256 == package_sha256 && cache.cached_kernel(name).is_ok()).then_some(here)
 }
 
 fn update(
