@@ -77,15 +77,21 @@ static __always_inline u64 place_woken(struct cfs_queue *q, struct cfs_task *t, 
 }
 
 /* place_entity for a new task, task_fork_fair / task_new_fair: one slice to the right, and who goes first. */
-static __noinline u64 place_new(struct cfs_queue *q, u32 cpu, struct cfs_task *t, u32 pid)
+SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
 {
-    u32 here = this_cpu();
+    u32 here = this_cpu(), nr;
     bool elsewhere = rule_fork_parent_queue && here != cpu;
-    struct cfs_queue *parent = queue_in(t->group, here), *src = elsewhere ? parent : q;
-    u32 nr = nr_queued(src) + (elsewhere ? 1 : 0);
-    u64 load = src->load + (elsewhere ? t->weight : 0);
-    u64 vruntime = placement_base(src, nr - 1, load - t->weight);
+    struct cfs_queue *q, *parent, *src;
+    u64 load, vruntime;
 
+    if (!t)
+        return 0;
+    q = queue_in(t->group, cpu);
+    parent = queue_in(t->group, here);
+    src = elsewhere ? parent : q;
+    nr = nr_queued(src) + (elsewhere ? 1 : 0);
+    load = src->load + (elsewhere ? t->weight : 0);
+    vruntime = placement_base(src, nr - 1, load - t->weight);
     if (START_DEBIT)
         vruntime += sched_vslice(src, nr, load, t->weight, t->inverse, t->is_idle);
     if (rule_place_never_left && parent->curr_pid && (elsewhere || here == cpu))
@@ -118,7 +124,7 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
     set_task_weight(p, &t->weight, &t->inverse);
     account_enqueue(t, cpu);
     if (t->is_new) {
-        vruntime = place_new(q, cpu, t, (u32)p->pid);
+        vruntime = place_new(cpu, t, (u32)p->pid);
     } else if (enq_flags & SCX_ENQ_WAKEUP) {
         vruntime = place_woken(q, t, vruntime);
         if (ADAPTIVE_GRAN)
@@ -211,6 +217,14 @@ static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev
     return scx_bpf_dsq_move_to_local(q->cpu) ? PICK_TAKEN : PICK_NOBODY;
 }
 
+/* Who runs next on a CPU. */
+SEPARATE enum pick_result pick_next(u32 cpu, bool prev_runs)
+{
+    struct cfs_queue *root = queue_of(cpu);
+
+    return unlikely(root->children) ? pick_through_groups(cpu, prev_runs) : pick_task(root, prev_runs);
+}
+
 /* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
 void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
 {
@@ -227,7 +241,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     root->picked_group = 0;
-    picked = unlikely(root->children) ? pick_through_groups(cpu, prev_runs) : pick_task(root, prev_runs);
+    picked = pick_next(cpu, prev_runs);
     if (picked == PICK_TAKEN) {
         root->picked = true;
         return;
@@ -239,8 +253,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     mark_empty(cpu);
     forget_leftmost(&root->left);
     if (newidle_balance(cpu))
-        root->picked =
-            (unlikely(root->children) ? pick_through_groups(cpu, false) : pick_task(root, false)) == PICK_TAKEN;
+        root->picked = pick_next(cpu, false) == PICK_TAKEN;
 }
 
 /* set_next_entity: a task comes onto a CPU. */

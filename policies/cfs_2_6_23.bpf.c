@@ -97,8 +97,10 @@ static __always_inline bool had_ideal_turn(const struct cfs2623_queue *q, u32 cp
 }
 
 /* __check_preempt_curr_fair: whether a task with that key should run in place of the current one. */
-static __always_inline bool preempts(const struct cfs2623_queue *q, u32 cpu, u64 key, u64 gran_ns)
+SEPARATE bool preempts(const struct cfs2623_queue *q, u32 cpu, u64 key, u64 gran_ns)
 {
+    if (!q)
+        return false;
     if (rule_latency && had_ideal_turn(q, cpu))
         gran_ns = 0;
     return time_diff(q->curr_key, key) >

@@ -155,15 +155,11 @@ SEPARATE void carry_out(u32 cpu)
     b->pending = false;
 }
 
-/*
- * At the start of ops.dispatch: carries out what the tick found, what an idle CPU was woken for, and what another CPU asked
- * this one to push. Tasks that it moved here are in this CPU's queues.
- */
-static __always_inline void balance_run(u32 cpu)
+/* What others ask of this CPU, then what it has found. */
+SEPARATE void serve_requests(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
 
-    b->idle_pass = false;
     if (b->push_to)
         push_one(cpu);
     if (b->kicked) {
@@ -176,6 +172,19 @@ static __always_inline void balance_run(u32 cpu)
     }
     if (b->pending)
         carry_out(cpu);
+}
+
+/*
+ * At the start of ops.dispatch: carries out what the tick found, what an idle CPU was woken for, and what another CPU asked
+ * this one to push. Tasks that it moved here are in this CPU's queues.
+ */
+static __always_inline void balance_run(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+
+    b->idle_pass = false;
+    if (b->push_to || b->kicked || b->pending)
+        serve_requests(cpu);
 }
 
 /* The levels of load_balance_newidle. Returns how many tasks came. */

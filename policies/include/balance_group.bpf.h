@@ -50,7 +50,7 @@ enum balance_verdict {
         break
 
 /* One line for the trace. */
-static __noinline void say_verdict(u32 cpu, u32 level)
+SEPARATE void say_verdict(u32 cpu, u32 level)
 {
     struct group_scan *s = &balance_of(cpu)->scan;
 

@@ -45,19 +45,23 @@ static __always_inline void read_weight(struct cfs2623_task *t, const struct tas
 }
 
 /* wait_runtime of a waiting task, were its wait to end now. */
-static __always_inline s64 earned_before_move(const struct cfs2623_task *t)
+SEPARATE s64 earned_before_move(const struct cfs2623_task *t)
 {
     s64 limit_ns = runtime_limit(), wait_runtime;
 
+    if (!t)
+        return 0;
     wait_runtime = t->wait_runtime + (s64)waited(t, fair_clock_of_other(t->cpu));
     return wait_runtime > limit_ns ? limit_ns : wait_runtime;
 }
 
 /* The task waits or runs on a CPU whose books do not have it yet. Returns its key there. */
-static __noinline u64 migrate(struct cfs2623_task *t, u32 cpu)
+SEPARATE u64 migrate(struct cfs2623_task *t, u32 cpu)
 {
     struct cfs2623_queue *q = queue_of(cpu);
 
+    if (!t)
+        return 0;
     t->wait_runtime = earned_before_move(t);
     leave_cpu(t->cpu, t->weight);
     forget_leftmost(&queue_of(t->cpu)->left);

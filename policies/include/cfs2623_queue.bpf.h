@@ -117,7 +117,7 @@ static __always_inline u64 wakeup_granularity(u32 policy)
     return (rule_latency ? min_granularity() : fixed_granularity()) / 2;
 }
 
-static __always_inline s64 runtime_limit(void)
+SEPARATE s64 runtime_limit(void)
 {
     if (sched_runtime_limit_ns)
         return (s64)scaled(sched_runtime_limit_ns);
@@ -125,10 +125,12 @@ static __always_inline s64 runtime_limit(void)
 }
 
 /* __add_wait_runtime and limit_wait_runtime: what is beyond the bound is lost. */
-static __always_inline s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_runtime, s64 delta_ns)
+SEPARATE s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_runtime, s64 delta_ns)
 {
     s64 limit_ns = runtime_limit();
 
+    if (!q)
+        return 0;
     wait_runtime += delta_ns;
     if (unlikely(wait_runtime > limit_ns)) {
         q->clamped_ns += wait_runtime - limit_ns;
@@ -141,9 +143,13 @@ static __always_inline s64 add_wait_runtime(struct cfs2623_queue *q, s64 wait_ru
 }
 
 /* delta * weight / load of the queue. */
-static __always_inline u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight)
+SEPARATE u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight)
 {
-    u64 share_ns = calc_delta_mine(delta_ns, weight, q->inverse, rule_rounds);
+    u64 share_ns;
+
+    if (!q)
+        return 0;
+    share_ns = calc_delta_mine(delta_ns, weight, q->inverse, rule_rounds);
 
     if (!rule_rounds && share_ns > (u64)runtime_limit())
         return (u64)runtime_limit();
@@ -189,10 +195,12 @@ static __always_inline void refresh_inverse(struct cfs2623_queue *q, u64 load)
 }
 
 /* __update_curr: the current task ran for delta_ns. It was entitled to its share of that, and the clock of all goes on. */
-static __always_inline void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
+SEPARATE void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 {
     u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_ns, mine_ns;
 
+    if (!q)
+        return;
     q->exec_clock += delta_ns;
     if (unlikely(!load))
         return;
@@ -237,7 +245,7 @@ static __always_inline void update_curr_by_clock(struct cfs2623_queue *q, u32 cp
 }
 
 /* Another CPU's fair clock as it would be after update_curr, without its lock and without a change. */
-static __always_inline u64 fair_clock_of_other(u32 cpu)
+SEPARATE u64 fair_clock_of_other(u32 cpu)
 {
     const struct cfs2623_queue *q = queue_of(cpu);
     u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_clock = READ_ONCE(q->fair_clock);
@@ -253,7 +261,7 @@ static __always_inline u64 fair_clock_of_other(u32 cpu)
  * PRECISE_CPU_LOAD, at a tick after update_curr: the load that explains how far the fair clock came for the time that ran,
  * times the part of the tick that was not idle. With a constant load W it gives W, nearly.
  */
-static __always_inline u64 precise_load(u32 cpu)
+SEPARATE u64 precise_load(u32 cpu)
 {
     struct cfs2623_queue *q = queue_of(cpu);
     u64 now_ns = scx_bpf_now(), tick_ns = ticks_ns(1), interval_ns = now_ns - q->seen_ns;
@@ -278,7 +286,7 @@ static __always_inline u64 curr_ran(const struct cfs2623_queue *q)
     return q->curr_sum_exec + q->curr_ahead_ns - q->curr_prev_sum_exec;
 }
 
-static __always_inline u64 key_of(u64 fair_clock, s64 wait_runtime, u32 weight, u32 inverse)
+SEPARATE u64 key_of(u64 fair_clock, s64 wait_runtime, u32 weight, u32 inverse)
 {
     return fair_clock - (u64)key_distance(wait_runtime, weight, inverse, rule_key_multiplies);
 }
@@ -314,11 +322,11 @@ static __always_inline u64 waited(const struct cfs2623_task *t, u64 fair_clock)
 }
 
 /* update_stats_wait_end: it is picked, or leaves while it waits. */
-static __always_inline void wait_end(struct cfs2623_queue *q, struct cfs2623_task *t)
+SEPARATE void wait_end(struct cfs2623_queue *q, struct cfs2623_task *t)
 {
     u64 fair_ns;
 
-    if (!t->waiting)
+    if (!q || !t || !t->waiting)
         return;
     t->waiting = false;
     if (rule_wait_needs_start && !t->wait_start_fair)

@@ -45,7 +45,7 @@ static __always_inline u32 shares_of_weight(u32 weight)
 }
 
 /* A number that nobody has, and for which the tables have room; 0: there is none. */
-static __noinline u32 free_group(void)
+SEPARATE u32 free_group(void)
 {
     u32 i;
 
@@ -58,7 +58,7 @@ static __noinline u32 free_group(void)
 }
 
 /* Empty queues and entities for a group on all CPUs. */
-static __noinline s32 make_group_queues(u32 group)
+SEPARATE s32 make_group_queues(u32 group)
 {
     s32 err = 0;
     u32 cpu;
@@ -86,7 +86,7 @@ static __noinline s32 make_group_queues(u32 group)
 }
 
 /* A group below `parent`. Its number, or 0: no room, too deep, or too many siblings. */
-static __noinline u32 add_group(u32 parent, u64 cgroup_id, u32 weight)
+SEPARATE u32 add_group(u32 parent, u64 cgroup_id, u32 weight)
 {
     struct group *g, *above = group_of(parent);
     u32 group = free_group(), place;

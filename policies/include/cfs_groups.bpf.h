@@ -91,7 +91,7 @@ static __always_inline u64 *groups_word(u32 group, u32 cpu)
 }
 
 /* The dispatch queue of the index-th group that has something on a CPU; one that does not exist when there is none. */
-static __noinline u64 group_dsq_at(u32 cpu, u32 index)
+SEPARATE u64 group_dsq_at(u32 cpu, u32 index)
 {
     u32 word, i;
 
@@ -122,7 +122,7 @@ static __always_inline u64 child_bit(u32 group)
 }
 
 /* In cfs_hierarchy.bpf.h: 2.6.27's vruntime through the groups above; the leftmost of the child groups that wait. */
-static u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns);
-static bool find_left_group(struct cfs_queue *q);
+u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns);
+bool find_left_group(struct cfs_queue *q);
 
 #endif

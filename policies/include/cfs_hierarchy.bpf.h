@@ -20,7 +20,7 @@
 #define PICK_TRIES 8
 
 /* calc_delta_fair of 2.6.27 goes on through the groups above. */
-static __noinline u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns)
+SEPARATE u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns)
 {
     u32 level;
 
@@ -36,14 +36,17 @@ static __noinline u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns)
     return delta_ns;
 }
 
-static __noinline bool find_left_group(struct cfs_queue *q)
+SEPARATE bool find_left_group(struct cfs_queue *q)
 {
-    u64 bits = q->children;
+    u64 bits;
     u32 i;
 
+    if (!q)
+        return false;
     if (q->left_group.state != LEFT_UNKNOWN)
         return q->left_group.state == LEFT_KNOWN;
     q->left_group.state = LEFT_NONE;
+    bits = q->children;
     for_range (i, GROUP_CHILDREN_MAX) {
         u32 group;
 
@@ -70,7 +73,7 @@ static __always_inline void place_group(struct cfs_queue *q, u32 group, struct g
 }
 
 /* The groups above a queue that got an entity. Those that had none join their parents' queues. */
-static __noinline void join_groups(u32 group, u32 cpu)
+SEPARATE void join_groups(u32 group, u32 cpu)
 {
     u32 level, leaf = group;
 
@@ -101,7 +104,7 @@ static __noinline void join_groups(u32 group, u32 cpu)
 }
 
 /* The groups above a queue that lost an entity. Those that have none any more leave their parents' queues. */
-static __noinline void leave_groups(u32 group, u32 cpu)
+SEPARATE void leave_groups(u32 group, u32 cpu)
 {
     u32 level, leaf = group;
 
@@ -135,7 +138,7 @@ static __noinline void leave_groups(u32 group, u32 cpu)
 }
 
 /* set_next_entity from a task's group up to the root. */
-static __noinline void set_next_groups(u32 group, u32 cpu)
+SEPARATE void set_next_groups(u32 group, u32 cpu)
 {
     u32 level;
 
@@ -169,7 +172,7 @@ static __noinline void set_next_groups(u32 group, u32 cpu)
 }
 
 /* put_prev_entity from a task's group up to the root. */
-static __noinline void put_prev_groups(u32 group, u32 cpu)
+SEPARATE void put_prev_groups(u32 group, u32 cpu)
 {
     u32 level;
 
@@ -195,7 +198,7 @@ static __noinline void put_prev_groups(u32 group, u32 cpu)
 }
 
 /* The current task goes on: put and set again for its groups (until 3.14). */
-static __noinline void keep_groups(u32 group, u32 cpu)
+SEPARATE void keep_groups(u32 group, u32 cpu)
 {
     u32 level;
 
@@ -215,7 +218,7 @@ static __noinline void keep_groups(u32 group, u32 cpu)
 enum buddy { BUDDY_NEXT, BUDDY_LAST, BUDDY_SKIP };
 
 /* Marks the groups above a task as buddies of their queues. */
-static __noinline void set_group_buddies(u32 group, u32 cpu, enum buddy which)
+SEPARATE void set_group_buddies(u32 group, u32 cpu, enum buddy which)
 {
     u32 level;
 
@@ -250,7 +253,7 @@ static __always_inline bool take_task(struct cfs_queue *q, u32 pid)
 enum pick_result { PICK_NOBODY, PICK_CURRENT, PICK_TAKEN };
 
 /* pick_next_task_fair: from the root down to a task. PICK_TAKEN: it is in this CPU's local queue now. */
-static __noinline enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
+SEPARATE enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
 {
     struct cfs_queue *root = queue_of(cpu);
     u32 barren_try = 0, i, level;

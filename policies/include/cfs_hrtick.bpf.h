@@ -39,7 +39,7 @@ static int hrtick_fires(void *map, u32 *key, struct hrtick_timer *timer)
     return 0;
 }
 
-static __noinline void hrtick_arm(u32 cpu, u64 delay_ns)
+SEPARATE void hrtick_arm(u32 cpu, u64 delay_ns)
 {
     struct hrtick_timer *timer = bpf_map_lookup_elem(&hrtick_timers, &cpu);
 
@@ -62,7 +62,7 @@ static __always_inline void hrtick_start(struct cfs_queue *q)
 }
 
 /* Another task came or went: the current one's slice has changed. Its time must be up to date. */
-static __noinline void hrtick_update(u32 cpu)
+SEPARATE void hrtick_update(u32 cpu)
 {
     struct cfs_queue *q = current_queue(cpu);
     u64 slice_ns, ran_ns;
@@ -83,7 +83,7 @@ static __always_inline bool hrtick_is_armed(u32 cpu)
     return HRTICK && !DOUBLE_TICK && queue_of(cpu)->hrtick_ns;
 }
 
-static __noinline s32 hrtick_init(void)
+SEPARATE s32 hrtick_init(void)
 {
     u32 cpu;
     s32 err = 0;

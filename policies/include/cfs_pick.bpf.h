@@ -132,12 +132,16 @@ static __always_inline void consider_groups(struct buddies *b, const struct cfs_
  * vruntime is decided for the one that waits, as re-insertion puts the current one behind it. Groups that have turned out to
  * hold nobody in the search `barren_try` are passed over.
  */
-static __noinline u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
+SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
 {
-    struct buddies *b = &cpu_buddies[q->cpu & (MAX_CPUS - 1)];
-    bool buddies = q->next_pid || q->last_pid || q->skip_pid, next = false, last = false;
+    bool buddies, next = false, last = false;
+    struct buddies *b;
     u32 picked;
 
+    if (!q)
+        return 0;
+    b = &cpu_buddies[q->cpu & (MAX_CPUS - 1)];
+    buddies = q->next_pid || q->last_pid || q->skip_pid;
     b->left.pid = b->second.pid = b->next.pid = b->last.pid = 0;
     b->left_is_first = false;
     consider_tasks(b, q, buddies ? BUDDY_SCAN_MAX : 1);
@@ -167,7 +171,7 @@ static __noinline u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barre
 }
 
 /* Moves the waiting task of that pid to this CPU. False: it is no longer there. */
-static __noinline bool move_pid_to_local(u64 dsq_id, u32 pid)
+SEPARATE bool move_pid_to_local(u64 dsq_id, u32 pid)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;

@@ -24,7 +24,7 @@ static __always_inline u64 sched_period(u32 nr)
 }
 
 /* The part of a slice that the groups above leave: * weight / load at each level. */
-static __noinline u64 slice_within_groups(u32 group, u32 cpu, u64 slice_ns)
+SEPARATE u64 slice_within_groups(u32 group, u32 cpu, u64 slice_ns)
 {
     u32 level;
 
@@ -41,10 +41,13 @@ static __noinline u64 slice_within_groups(u32 group, u32 cpu, u64 slice_ns)
 }
 
 /* sched_slice: an entity's part of the period. `nr` and `load` include it. `idle`: it is a SCHED_IDLE task. */
-static __always_inline u64 sched_slice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, bool idle)
+SEPARATE u64 sched_slice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, bool idle)
 {
-    u64 slice_ns = sched_period(ALT_PERIOD && unlikely(q->group) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr);
+    u64 slice_ns;
 
+    if (!q)
+        return 0;
+    slice_ns = sched_period(ALT_PERIOD && unlikely(q->group) ? nr_running[q->cpu & (MAX_CPUS - 1)] : nr);
     slice_ns = slice_ns * weight / (load ?: 1);
     if (unlikely(q->group) && rule_slice_of_hierarchy)
         slice_ns = slice_within_groups(q->group, q->cpu, slice_ns);
@@ -75,10 +78,13 @@ static __always_inline u64 sched_vslice(const struct cfs_queue *q, u32 nr, u64 l
 }
 
 /* Base of place_entity: min_vruntime, or one of the averages that 2.6.24 could try. nr and load without the new entity. */
-static __always_inline u64 placement_base(struct cfs_queue *q, u32 nr, u64 load)
+SEPARATE u64 placement_base(struct cfs_queue *q, u32 nr, u64 load)
 {
-    u64 vruntime = q->min_vruntime, left = 0, rightmost = 0;
+    u64 vruntime, left = 0, rightmost = 0;
 
+    if (!q)
+        return 0;
+    vruntime = q->min_vruntime;
     if (rule_min_vruntime == MIN_OF_TREE && find_left(q, &left))
         vruntime = min_time(vruntime, left);
     if (TREE_AVG) {
@@ -91,11 +97,11 @@ static __always_inline u64 placement_base(struct cfs_queue *q, u32 nr, u64 load)
 }
 
 /* The credit of an entity that has slept, virtual ns. `idle`: it is a SCHED_IDLE task. */
-static __always_inline u64 sleeper_credit(const struct cfs_queue *q, bool idle, u32 weight, u32 inverse)
+SEPARATE u64 sleeper_credit(const struct cfs_queue *q, bool idle, u32 weight, u32 inverse)
 {
     u64 credit = (idle && rule_idle_entities ? sched_min_granularity_ns : sched_latency_ns) * tunable_factor();
 
-    if (NORMALIZED_SLEEPER && !idle)
+    if (q && NORMALIZED_SLEEPER && !idle)
         credit = fair_delta(q, credit, weight, inverse);
     if (GENTLE_FAIR_SLEEPERS)
         credit >>= 1;
@@ -103,11 +109,13 @@ static __always_inline u64 sleeper_credit(const struct cfs_queue *q, bool idle, 
 }
 
 /* The wake-up granularity, virtual ns, between one that runs (or is further right) and one that is further left. */
-static __always_inline u64 wakeup_granularity(const struct cfs_queue *q, u32 right_weight, u32 right_inverse,
-                                              u32 left_weight, u32 left_inverse)
+SEPARATE u64 wakeup_granularity(const struct cfs_queue *q, u32 right_weight, u32 right_inverse, u32 left_weight,
+                                u32 left_inverse)
 {
     u64 gran = sched_wakeup_granularity_ns * tunable_factor();
 
+    if (!q)
+        return 0;
     switch (rule_gran) {
     case GRAN_CURR:
         return virtual_time(gran, right_weight, right_inverse);

@@ -21,10 +21,12 @@ struct match {
 struct match matches[MAX_CPUS];
 
 /* find_matching_se: up to the siblings of one queue. */
-static __noinline void match_ancestors(u32 cpu, u32 current_group, u32 group, struct match *m)
+SEPARATE void match_ancestors(u32 cpu, u32 current_group, u32 group, struct match *m)
 {
     u32 other = current_group, i;
 
+    if (!m)
+        return;
     for_range (i, 2 * GROUP_DEPTH_MAX) {
         struct group_entity *e;
 
@@ -123,11 +125,11 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
 }
 
 /* check_preempt_tick for the current entity of one queue. */
-static __always_inline bool tick_ends_turn(struct cfs_queue *q)
+SEPARATE bool tick_ends_turn(struct cfs_queue *q)
 {
     u64 ideal_ns, ran_ns, left = 0;
 
-    if (nr_queued(q) < 2)
+    if (!q || nr_queued(q) < 2)
         return false;
     ideal_ns = curr_slice(q);
     ran_ns = curr_ran(q);
@@ -148,7 +150,7 @@ static __always_inline bool tick_ends_turn(struct cfs_queue *q)
 }
 
 /* The tick in the queues above a task's group. */
-static __noinline bool tick_ends_turn_of_groups(u32 group, u32 cpu)
+SEPARATE bool tick_ends_turn_of_groups(u32 group, u32 cpu)
 {
     bool ends = false;
     u32 level;

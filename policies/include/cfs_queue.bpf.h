@@ -122,10 +122,12 @@ static __always_inline bool is_in_transit(const struct cfs_queue *root, const st
 }
 
 /* The same for a queue in a hierarchy: a group's, or a root's with groups. */
-static __noinline bool find_left_of_all(struct cfs_queue *q, u64 *vruntime)
+SEPARATE bool find_left_of_all(struct cfs_queue *q, u64 *vruntime)
 {
     bool waits;
 
+    if (!q || !vruntime)
+        return false;
     if (q->left.state == LEFT_UNKNOWN) {
         u64 vtime = 0;
 
@@ -157,11 +159,14 @@ static __always_inline bool find_left(struct cfs_queue *q, u64 *vruntime)
  * update_min_vruntime: min_vruntime = max(min_vruntime, min(current, leftmost)). It never goes back. 2.6.25 to 2.6.27 follow
  * the leftmost waiting entity alone, so there it can be right of the current one.
  */
-static __always_inline void update_min_vruntime(struct cfs_queue *q)
+SEPARATE void update_min_vruntime(struct cfs_queue *q)
 {
     u64 left = 0, vruntime;
-    bool waiting = find_left(q, &left);
+    bool waiting;
 
+    if (!q)
+        return;
+    waiting = find_left(q, &left);
     if (rule_min_vruntime == MIN_OF_TREE) {
         if (waiting)
             q->min_vruntime = max_time(q->min_vruntime, left);
@@ -180,8 +185,10 @@ static __always_inline void update_min_vruntime(struct cfs_queue *q)
 }
 
 /* Moves the current entity's vruntime; back, when it had been charged ahead. */
-static __always_inline void advance_curr(struct cfs_queue *q, s64 delta_ns)
+SEPARATE void advance_curr(struct cfs_queue *q, s64 delta_ns)
 {
+    if (!q)
+        return;
     if (delta_ns >= 0)
         q->curr_vruntime += fair_delta(q, (u64)delta_ns, q->curr_weight, q->curr_inverse);
     else
@@ -189,7 +196,7 @@ static __always_inline void advance_curr(struct cfs_queue *q, s64 delta_ns)
 }
 
 /* The groups above a queue are charged what its current task is. */
-static __noinline void advance_groups(u32 group, u32 cpu, s64 delta_ns)
+SEPARATE void advance_groups(u32 group, u32 cpu, s64 delta_ns)
 {
     u32 level;
 

@@ -31,7 +31,7 @@ static const u32 average_left[AVERAGE_HALF] = {
 };
 
 /* Brings a group's mean load on a CPU up to now; `load` is what could run there since the last call. */
-static __noinline void average_group_load(u32 group, u32 cpu, u64 load)
+SEPARATE void average_group_load(u32 group, u32 cpu, u64 load)
 {
     struct group_entity *e = entity_of(group, cpu);
     u64 steps = (scx_bpf_now() - e->averaged_ns) >> AVERAGE_STEP_SHIFT;
@@ -57,7 +57,7 @@ static __noinline void average_group_load(u32 group, u32 cpu, u64 load)
 }
 
 /* The same for a group and those above it, before one of their loads changes. */
-static __noinline void average_groups(u32 group, u32 cpu)
+SEPARATE void average_groups(u32 group, u32 cpu)
 {
     u32 level;
 
@@ -128,7 +128,7 @@ static __always_inline void reweight(u32 group, u32 cpu, u32 weight)
 }
 
 /* update_cfs_shares: works the weights of a group and those above it out anew, where it is time (`now`: in any case). */
-static __noinline void refresh_shares(u32 group, u32 cpu, bool now)
+SEPARATE void refresh_shares(u32 group, u32 cpu, bool now)
 {
     u64 now_ns = scx_bpf_now(), ratelimit_ns = sched_shares_ratelimit_ns * tunable_factor();
     u32 level;

@@ -23,10 +23,12 @@ static __always_inline bool renew_request(struct eevdf_queue *q, u32 cpu)
 }
 
 /* The second half of update_curr. True: the current task shall make room. */
-static __always_inline bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
+SEPARATE bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
 {
     bool resched;
 
+    if (!q)
+        return false;
     q->curr_vruntime += virtual_time(delta_ns, q->curr_weight, q->curr_inverse);
     resched = renew_request(q, cpu);
     if (!q->nr)

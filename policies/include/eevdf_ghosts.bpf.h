@@ -69,7 +69,7 @@ static __always_inline void unmark_ghost(struct eevdf_queue *q, u32 number)
 }
 
 /* A ghost was picked (dequeue_entities with DEQUEUE_DELAYED): its task leaves really, with the lag that it has now. */
-static __noinline void bury(u32 cpu, u32 number)
+SEPARATE void bury(u32 cpu, u32 number)
 {
     struct eevdf_queue *q = queue_of(cpu);
     struct ghost *g = ghost_of(cpu, number);
@@ -146,7 +146,7 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
 }
 
 /* The eligible ghost with the earliest deadline; GHOSTS_MAX: none. `v` is V. */
-static __noinline u32 first_ghost(u32 cpu, u64 v)
+SEPARATE u32 first_ghost(u32 cpu, u64 v)
 {
     u32 ghosts = queue_of(cpu)->ghosts, first = GHOSTS_MAX, i;
     u64 earliest = 0;

@@ -36,7 +36,7 @@ static __always_inline void insert_waiting(struct eevdf_queue *q, u32 cpu, struc
 }
 
 /* Moves whom V has passed to the eligible. */
-static __noinline void promote(u32 cpu, u64 v)
+SEPARATE void promote(u32 cpu, u64 v)
 {
     struct eevdf_queue *q = queue_of(cpu);
     struct bpf_iter_scx_dsq it;
@@ -66,7 +66,7 @@ static __noinline void promote(u32 cpu, u64 v)
 }
 
 /* Makes the head of ELIGIBLE eligible. Its deadline into *deadline; false: there is none. */
-static __noinline bool first_waiting(u32 cpu, u64 v, u64 *deadline)
+SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 {
     struct eevdf_queue *q = queue_of(cpu);
     struct bpf_iter_scx_dsq it;
@@ -75,6 +75,8 @@ static __noinline bool first_waiting(u32 cpu, u64 v, u64 *deadline)
     bool found = false;
     u32 i;
 
+    if (!deadline)
+        return false;
     if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, ELIGIBLE), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
@@ -97,8 +99,9 @@ static __noinline bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 }
 
 /* pick_eevdf, once buddy and protection have had their say. A ghost that is picked goes, and the choice is made anew. */
-static __always_inline enum choice choose_by_deadline(struct eevdf_queue *q, u32 cpu, bool prev_runs)
+SEPARATE enum choice choose_by_deadline(u32 cpu, bool prev_runs)
 {
+    struct eevdf_queue *q = queue_of(cpu);
     enum choice choice = CHOOSE_NOBODY;
     u64 v, deadline = 0;
     u32 round, ghost;
@@ -138,11 +141,11 @@ static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool p
         return CHOOSE_BUDDY;
     if (prev_runs && is_protected(q) && eligible(q, q->curr_vruntime))
         return CHOOSE_CURRENT;
-    return choose_by_deadline(q, cpu, prev_runs);
+    return choose_by_deadline(cpu, prev_runs);
 }
 
 /* Moves the waiting task of that pid to this CPU. False: it is not there. */
-static __noinline bool move_pid_to_local(u32 cpu, u32 pid)
+SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
@@ -172,7 +175,7 @@ static __noinline bool move_pid_to_local(u32 cpu, u32 pid)
 }
 
 /* Whether somebody who waits in this queue beats the task `pid`: is eligible, and has no later deadline. */
-static __noinline bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadline, u64 v)
+SEPARATE bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadline, u64 v)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
@@ -200,12 +203,13 @@ static __noinline bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, 
 }
 
 /* Whether the choice, made now, would be this waiting task. It decides from the keys alone: outside of dispatch nobody moves. */
-static __always_inline bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct eevdf_task *t,
-                                         bool heed_protection)
+SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct eevdf_task *t, bool heed_protection)
 {
     u64 v;
     u32 ghost;
 
+    if (!q || !t)
+        return false;
     if (PICK_BUDDY && buddy_first(q))
         return q->next_pid == pid;
     if (!eligible(q, t->vruntime))

@@ -135,12 +135,13 @@ static __always_inline s64 clamp_lag(s64 lag, s64 limit)
 }
 
 /* Takes off the sums what other CPUs have taken meanwhile. */
-static __always_inline void settle_pulled(struct eevdf_queue *q)
+SEPARATE void take_off_pulled(struct eevdf_queue *q)
 {
-    u64 pulled = READ_ONCE(q->pulled), weight, norm;
+    u64 pulled, weight, norm;
 
-    if (likely(pulled == q->seen_pulled))
+    if (!q)
         return;
+    pulled = READ_ONCE(q->pulled);
     weight = READ_ONCE(q->pulled_weight);
     norm = READ_ONCE(q->pulled_norm);
     if (__sync_fetch_and_add(&q->pulls, 0) != pulled)
@@ -150,6 +151,12 @@ static __always_inline void settle_pulled(struct eevdf_queue *q)
     q->seen_pulled = pulled;
     q->seen_weight = weight;
     q->seen_norm = norm;
+}
+
+static __always_inline void settle_pulled(struct eevdf_queue *q)
+{
+    if (unlikely(READ_ONCE(q->pulled) != q->seen_pulled))
+        take_off_pulled(q);
 }
 
 /* sum and weight of all that are queued, relative to `zero`. */
@@ -166,10 +173,13 @@ static __always_inline u64 total_weight(const struct eevdf_queue *q)
 }
 
 /* avg_vruntime: V, which is the new reference. Of an empty queue: what it was last. */
-static __always_inline u64 average(struct eevdf_queue *q)
+SEPARATE u64 average(struct eevdf_queue *q)
 {
-    u64 weight = total_weight(q), v;
+    u64 weight, v;
 
+    if (!q)
+        return 0;
+    weight = total_weight(q);
     if (!weight)
         return q->zero;
     v = q->weight ? q->zero + (u64)floor_div(total_sum(q), weight) : q->curr_vruntime;
@@ -227,7 +237,7 @@ static __always_inline void sums_sub(struct eevdf_queue *q, u64 vruntime, u32 we
 }
 
 /* Counts a slice length; the number of its kind. */
-static __always_inline u32 count_slice(u32 cpu, u64 slice_ns)
+SEPARATE u32 count_slice(u32 cpu, u64 slice_ns)
 {
     struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
     u32 unused = SLICE_KINDS, kind = SLICE_KINDS, i;
@@ -258,7 +268,7 @@ static __always_inline void uncount_slice(u32 cpu, u32 kind)
 }
 
 /* cfs_rq_min_slice, cfs_rq_max_slice: of all that are queued and `own`. */
-static __always_inline u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
+SEPARATE u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
 {
     const struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
     u64 found_ns = own_ns;

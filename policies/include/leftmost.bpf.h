@@ -42,20 +42,27 @@ static __always_inline bool peek_vtime(u32 cpu, u64 flags, u64 *vtime)
     return peek_queue(cpu & (MAX_CPUS - 1), flags, vtime);
 }
 
+/* Asks the queue of a CPU who is first, for the record. */
+SEPARATE void ask_for_leftmost(struct leftmost *left, u32 cpu)
+{
+    u64 vtime = 0;
+
+    if (!left)
+        return;
+    if (peek_vtime(cpu, 0, &vtime)) {
+        left->vtime = vtime;
+        left->state = LEFT_KNOWN;
+    } else {
+        left->state = LEFT_NONE;
+        mark_empty(cpu);
+    }
+}
+
 /* Brings the record up to date. True: somebody waits, and left->vtime is the smallest key. */
 static __always_inline bool find_leftmost(struct leftmost *left, u32 cpu)
 {
-    if (left->state == LEFT_UNKNOWN) {
-        u64 vtime = 0;
-
-        if (peek_vtime(cpu, 0, &vtime)) {
-            left->vtime = vtime;
-            left->state = LEFT_KNOWN;
-        } else {
-            left->state = LEFT_NONE;
-            mark_empty(cpu);
-        }
-    }
+    if (left->state == LEFT_UNKNOWN)
+        ask_for_leftmost(left, cpu);
     return left->state == LEFT_KNOWN;
 }
 

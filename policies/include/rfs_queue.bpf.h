@@ -13,8 +13,8 @@
 #ifndef FAIRGROUND_RFS_QUEUE_BPF_H
 #define FAIRGROUND_RFS_QUEUE_BPF_H
 
-#include "rfs_sums.bpf.h"
 #include "leftmost.bpf.h"
+#include "rfs_sums.bpf.h"
 #include "scaling.bpf.h"
 
 #define SETS(literal, accurate, ms32) SET("literal", literal) SET("accurate", accurate) SET("ms32", ms32)
@@ -138,8 +138,10 @@ static __always_inline u64 units_norm(u64 units, u32 inv)
 }
 
 /* (20), a whole number of the form in use. */
-static __always_inline u64 average_of(const struct rfs_queue *q)
+SEPARATE u64 average_of(const struct rfs_queue *q)
 {
+    if (!q)
+        return 0;
     return sums_average(&q->sums) >> norm_low_bits << norm_low_bits;
 }
 
@@ -216,10 +218,13 @@ static __always_inline void tell_moved(struct rfs_queue *q, u64 weight, u64 norm
 }
 
 /* account(t, d) of the current task, d in units: (8) for the task, (17) for the sum. No division. */
-static __always_inline void account(struct rfs_queue *q, s64 units)
+SEPARATE void account(struct rfs_queue *q, s64 units)
 {
-    s64 norm = (s64)units_norm((u64)units, q->curr_inv);
+    s64 norm;
 
+    if (!q)
+        return;
+    norm = (s64)units_norm((u64)units, q->curr_inv);
     q->curr_time_norm += (u64)norm;
     settle_moved(q);
     advance_sums(&q->sums, norm, q->curr_average_weight);
@@ -255,10 +260,13 @@ static __always_inline void account_clock(struct rfs_queue *q)
 }
 
 /* Into the sums of this CPU's queue, and into its books. */
-static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
+SEPARATE void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
 {
-    bool empty = !q->sums.weight_sum_app;
+    bool empty;
 
+    if (!q || !t)
+        return;
+    empty = !q->sums.weight_sum_app;
     t->cpu = cpu;
     t->time_norm = time_norm;
     add_to_sums(&q->sums, time_norm, t->average_weight);
@@ -268,10 +276,13 @@ static __always_inline void join(struct rfs_queue *q, struct rfs_task *t, u32 cp
 }
 
 /* Off the sums of the queue that counts it: directly on the CPU whose queue we hold (`held`), by message on another. */
-static __always_inline void leave(struct rfs_task *t, u32 held, u64 time_norm)
+SEPARATE void leave(struct rfs_task *t, u32 held, u64 time_norm)
 {
-    struct rfs_queue *q = queue_of(t->cpu);
+    struct rfs_queue *q;
 
+    if (!t)
+        return;
+    q = queue_of(t->cpu);
     leave_cpu(t->cpu, t->load);
     if (t->cpu != held) {
         tell_moved(q, -(u64)t->average_weight, -(time_norm * t->average_weight));
@@ -282,7 +293,7 @@ static __always_inline void leave(struct rfs_task *t, u32 held, u64 time_norm)
 }
 
 /* Queues have unrelated times: over a migration the distance to the average stays. */
-static __always_inline u64 migrated_norm(u64 time_norm, u32 from, u32 to)
+SEPARATE u64 migrated_norm(u64 time_norm, u32 from, u32 to)
 {
     u64 distance = average_of_other(&queue_of(to)->sums) - average_of_other(&queue_of(from)->sums);
 
@@ -290,10 +301,12 @@ static __always_inline u64 migrated_norm(u64 time_norm, u32 from, u32 to)
 }
 
 /* The books of a task that goes to another CPU, as a waiting one or to run, and its time there. */
-static __always_inline void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 here_norm)
+SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 here_norm)
 {
     struct rfs_queue *q = queue_of(to);
 
+    if (!t)
+        return;
     leave(t, held, time_norm);
     if (to == held) {
         settle_moved(q);

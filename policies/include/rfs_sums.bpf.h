@@ -16,6 +16,11 @@
 
 #include "weights.bpf.h"
 
+/* Of use to a verifier alone (scx.bpf.h), of which a program that tests these rules by themselves knows nothing. */
+#ifndef SEPARATE
+#define SEPARATE static inline
+#endif
+
 struct rfs_sums {
     u64 weight_sum_app; /* (16) sum of the average weights; 0: nobody can run */
     u64 time_norm_base; /* (19) normalised time; wraps */
@@ -62,12 +67,13 @@ static inline __attribute__((always_inline)) void rotate_down(struct rfs_sums *s
  * Brings time_sum_off back into O. One step is the rule; after a long time without a tick many are due, and then they are
  * taken in powers of two.
  */
-static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
+SEPARATE void sums_turn(struct rfs_sums *s)
 {
-    s64 max = (s64)s->time_sum_max;
+    s64 max;
 
-    if (s->time_sum_off >= 0 && s->time_sum_off < max)
+    if (!s)
         return;
+    max = (s64)s->time_sum_max;
     *(volatile u64 *)&s->turning = 1;
     if (s->time_sum_off >= max) {
         rotate_up(s, 0);
@@ -90,12 +96,20 @@ static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
     *(volatile u64 *)&s->turning = 0;
 }
 
+static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
+{
+    if (s->time_sum_off < 0 || s->time_sum_off >= (s64)s->time_sum_max)
+        sums_turn(s);
+}
+
 /*
  * N: halves or doubles the step until time_sum_max fits again, which is (21). No product overflows on the way: a nice -20 task
  * that joins a nice 19 one would otherwise.
  */
-static inline __attribute__((always_inline)) void sums_fit(struct rfs_sums *s, u32 max_log2)
+SEPARATE void sums_fit(struct rfs_sums *s, u32 max_log2)
 {
+    if (!s)
+        return;
     for (u32 i = 0; i < 64 && s->weight_sum_app >> ((max_log2 - s->inc_log2) & 63); i++) {
         s->inc_log2--;
         s->inc_shift++;
@@ -112,9 +126,9 @@ static inline __attribute__((always_inline)) void sums_fit(struct rfs_sums *s, u
  * Before the average weights become `weight_sum`: halves the step as far as they will need, so that the base stands within one
  * such step of the average. From the long step of a light queue, (24) times a heavy task's weight would overflow.
  */
-static inline __attribute__((always_inline)) void sums_make_room(struct rfs_sums *s, u64 weight_sum, u32 max_log2)
+SEPARATE void sums_make_room(struct rfs_sums *s, u64 weight_sum, u32 max_log2)
 {
-    if (!(weight_sum >> ((max_log2 - s->inc_log2) & 63)))
+    if (!s || !(weight_sum >> ((max_log2 - s->inc_log2) & 63)))
         return;
     for (u32 i = 0; i < 64 && weight_sum >> ((max_log2 - s->inc_log2) & 63); i++) {
         s->inc_log2--;

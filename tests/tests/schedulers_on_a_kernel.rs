@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fairground_kernel::catalogue::Cache;
 use fairground_kernel::vm::{GuestCommand, VmConfig, VmMode, run_command};
-use fairground_tests::soak::{COMMAND, PLAN_FILE, Plan, REPORT_FILE, Report};
+use fairground_tests::soak::{COMMAND, PLAN_FILE, Plan, REPORT_FILE, Report, WORKLOAD};
 
 /// The kernel with sched_ext.
 const KERNEL: &str = "7.2";
@@ -101,6 +101,12 @@ fn check_budgets(report: &Report) {
 fn every_scheduler_has_a_budget_for_the_verifier() {
     let names: Vec<&str> = fairground_policies::all().iter().map(|policy| policy.name).collect();
     assert_eq!(budgets().keys().map(String::as_str).collect::<Vec<_>>(), names);
+}
+
+#[test]
+fn the_load_is_a_workload() {
+    let workload = fairground_workload::parse("the load", WORKLOAD).expect("it can be read");
+    assert!(workload.tasks.len() > 10);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairground_kernel::job::{JOB_FILE, Job, OUTCOME_FILE, Outcome};
+use fairground_kernel::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome};
 use fairground_kernel::run::RUNNER_COMMAND;
 
 use super::SchedulerReport;
@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(60);
 
 /// Hogs of several nice values, sleepers, a pair with a pipe, a pair with queues, forks, yields, and a task that changes its
 /// nice value and its affinity. None of them may wait for ever.
-const WORKLOAD: &str = r#"
+pub const WORKLOAD: &str = r#"
 format = 1
 name = "soak"
 duration = "10s"
@@ -61,7 +61,7 @@ name = "server"
 program = [{ loop = [{ receive = "question" }, { run = "50us" }, { send = "answer" }] }]
 
 [[task]]
-name = "parent"
+name = "forker"
 program = [{ loop = [{ fork = "child" }, "wait", { sleep = "2ms" }], times = 2000 }, { loop = [{ run = "1ms" }, { sleep = "5ms" }] }]
 [[task]]
 name = "child"
@@ -75,7 +75,7 @@ program = [{ loop = [{ run = "100us" }, "yield", { sleep = "500us" }] }]
 name = "changer"
 program = [{ loop = [
   { nice = 10 }, { run = "1ms" }, { cpus = "0" }, { run = "1ms" },
-  { nice = 0 }, { run = "1ms" }, { cpus = "0-3" }, { sleep = "1ms" },
+  { nice = 0 }, { run = "1ms" }, { cpus = "0-1" }, { sleep = "1ms" },
 ] }]
 "#;
 
@@ -163,7 +163,10 @@ impl Load {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {
-                return report.problems.push(format!("the load left no outcome: {error}"));
+                let said = fs::read_to_string(self.folder.join(ERROR_FILE)).unwrap_or_default();
+                return report
+                    .problems
+                    .push(format!("the load left no outcome: {error}; {}", said.trim_end()));
             }
         };
         // Children of the forks count together: each lives for a moment only.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use fairground_kernel::job::SchedulerExit;
 
 pub use guest::guest;
+pub use load::WORKLOAD;
 
 /// The argument with which the program does its work in the guest.
 pub const COMMAND: &str = "soak";
