@@ -36,6 +36,7 @@ pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
         Column::duration("wait", TimeUnit::Ms),
         Column::number("voluntary"),
         Column::number("involuntary"),
+        Column::number("operations"),
     ];
     let mut table = Table::new("accounting", "What the kernel says of each task", columns);
     for task in job.tasks.iter().take(TASKS_SHOWN) {
@@ -48,9 +49,10 @@ pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
             Cell::known(task.wait_ns, Cell::duration_ns),
             Cell::count(task.nvcsw),
             Cell::count(task.nivcsw),
+            Cell::count(task.ops),
         ]);
     }
-    table.note("user and system from getrusage; run and wait from /proc/PID/schedstat.");
+    table.note("user and system from getrusage; run and wait from /proc/PID/schedstat; operations: those of its program that it finished.");
     if job.tasks.len() > TASKS_SHOWN {
         table.note(format!("The first {TASKS_SHOWN} of {} tasks.", job.tasks.len()));
     }
