@@ -1,6 +1,7 @@
 //! The runs of an experiment, each on its ground, as many side by side as there are CPUs.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use fairground_analysis::Options;
@@ -23,7 +24,7 @@ use crate::real::RealPlan;
 use crate::simulate::{CHUNK_NS, Plan};
 
 /// Runs everything and keeps of each run what `keep` makes of it, in the order of the runs. The order in which they are run is
-/// chance and shows nowhere.
+/// chance and shows nowhere. After a simulation has failed, no real kernel is booted any more.
 pub(super) fn run_all<T: Send>(
     quiet: bool,
     runs: &[Run],
@@ -37,7 +38,11 @@ pub(super) fn run_all<T: Send>(
         steps += length.div_ceil(CHUNK_NS);
     }
     let progress = Progress::new(quiet, steps);
-    let next = Mutex::new(0..runs.len());
+    // Simulations first: they are quick, and a mistake in the experiment shows before any machine has booted.
+    let (simulated, real): (Vec<usize>, Vec<usize>) =
+        (0..runs.len()).partition(|&index| runs[index].on == "sim");
+    let next = Mutex::new(simulated.into_iter().chain(real));
+    let failed = AtomicBool::new(false);
     let results: Vec<Mutex<Option<Result<T, Failure>>>> =
         runs.iter().map(|_| Mutex::new(None)).collect();
     let workers = thread::available_parallelism().map_or(1, usize::from).min(runs.len());
@@ -48,9 +53,15 @@ pub(super) fn run_all<T: Send>(
                     let taken = next.lock().ok().and_then(|mut next| next.next());
                     let Some(index) = taken else { return };
                     let run = &runs[index];
+                    if run.on != "sim" && failed.load(Ordering::Relaxed) {
+                        return;
+                    }
                     let result = run_one(run, engine, &progress)
                         .map(|outcome| keep(run, &outcome))
                         .map_err(|e| Failure::new(format_args!("run `{}`: {e}", run.name)));
+                    if run.on == "sim" && result.is_err() {
+                        failed.store(true, Ordering::Relaxed);
+                    }
                     if let Ok(mut slot) = results[index].lock() {
                         *slot = Some(result);
                     }
@@ -58,7 +69,7 @@ pub(super) fn run_all<T: Send>(
             });
         }
     });
-    let missing = || Err(Failure::new("a run was lost: its thread ended early"));
+    let missing = || Err(Failure::new("not run: an earlier run failed"));
     results
         .into_iter()
         .map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(missing))

@@ -35,6 +35,13 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let finished = experiment_runs::run_all(cli.quiet, &runs, args.engine, |run, outcome| {
         Finished::of(run, outcome, shows_prints)
     });
+    let simulation_failed =
+        |(run, finished): &(&Run, &Result<Finished, Failure>)| run.on == "sim" && finished.is_err();
+    let at_fault = runs.iter().zip(&finished).position(|pair| simulation_failed(&pair));
+    let mut finished = finished;
+    if let Some(Err(failure)) = at_fault.map(|index| finished.swap_remove(index)) {
+        return Err(failure);
+    }
     for (run, finished) in runs.iter().zip(finished) {
         match finished {
             Ok(finished) => {
@@ -43,7 +50,6 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
                 code = code.max(finished.code);
                 merge(&mut made, finished.made);
             }
-            Err(failure) if run.on == "sim" => return Err(failure),
             // A machine without virtual machines still gets what it can measure; the rest is not measured, and says why.
             Err(failure) => made.notes.push(format!("{}: not measured: {failure}", run.name)),
         }
