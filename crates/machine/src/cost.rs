@@ -36,6 +36,9 @@ pub struct CostModel {
     pub line_miss_ps: u64,
     /// How much later than asked for a normal task's sleep may end: its timer is set for the end of this interval.
     pub timer_slack_ns: u64,
+    /// What it takes a task to block and to come back, beyond the system call that does it: leaving the run queue, standing on a
+    /// wait list, leaving that again. Charged when the task runs again.
+    pub block_ns: u64,
     preset: usize,
 }
 
@@ -92,7 +95,7 @@ pub enum CostError {
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -107,6 +110,7 @@ const NAMES: [&str; 14] = [
     "line_hit_ps",
     "line_miss_ps",
     "timer_slack_ns",
+    "block_ns",
 ];
 
 struct Preset {
@@ -120,6 +124,7 @@ const SLACK_50_US: &str =
     "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
 const SLACK_NONE: &str =
     "Linux before 2.6.28 knows no timer slack (PR_SET_TIMERSLACK(2const), HISTORY)";
+const IN_WAKEUP: &str = "contained in wakeup_ns";
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
 const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
 const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
@@ -143,6 +148,7 @@ const ICOUNT8: [(u64, &str); NAMES.len()] = [
     (384_000, LINE_8),
     (384_000, LINE_8),
     (0, SLACK_NONE),
+    (0, IN_WAKEUP),
 ];
 
 const BENCH_6_1: &str = "measured on Linux 6.1.192 with 8 ns an instruction (docs/costs.md)";
@@ -169,9 +175,62 @@ const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
     (384_000, LINE_8),
     (384_000, LINE_8),
     (50_000, SLACK_50_US),
+    (0, IN_WAKEUP),
 ];
 
-const PRESETS: [Preset; 4] = [
+const RECORDED_6_1: &str =
+    "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md)";
+
+const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
+    (14_300, RECORDED_6_1),
+    (27_500, RECORDED_6_1),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (25_500, BENCH_6_1),
+    (9_900, RECORDED_6_1),
+    (10_400, RECORDED_6_1),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (0, "measured switches contain CFS's own instructions"),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
+    (50_000, SLACK_50_US),
+    (11_600, RECORDED_6_1),
+];
+
+const RECORDED_7_2: &str = "measured on Linux 7.2.13 without HRTICK while it records its scheduler's events (docs/costs.md)";
+const RECORDED_SCX: &str = "measured on Linux 7.2.13 under the schedulers `fifo` and `burn` while it records its scheduler's events (docs/costs.md)";
+const TICK_7_2: &str =
+    "derived: the tick of 6.1 and what a loop alone loses more on 7.2.13, 8 us a tick";
+
+const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
+    (15_000, RECORDED_7_2),
+    (29_000, RECORDED_7_2),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (33_500, TICK_7_2),
+    (8_000, RECORDED_7_2),
+    (16_400, RECORDED_7_2),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (0, "measured switches contain EEVDF's own instructions"),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
+    (50_000, SLACK_50_US),
+    (16_100, RECORDED_7_2),
+];
+
+/// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
+const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
+    let mut values = ICOUNT8_7_2_RECORDED;
+    values[1] = (26_400, RECORDED_SCX);
+    values[9] = (11_440, RECORDED_SCX);
+    values
+};
+
+const PRESETS: [Preset; 7] = [
     Preset {
         name: "modern",
         about: "an x86 server of today",
@@ -193,6 +252,7 @@ const PRESETS: [Preset; 4] = [
             (4_000, "assumed: 16 words added up, 4 in a nanosecond"),
             (20_000, "assumed: from the cache of the socket"),
             (50_000, SLACK_50_US),
+            (0, IN_WAKEUP),
         ],
     },
     Preset {
@@ -210,6 +270,21 @@ const PRESETS: [Preset; 4] = [
         about: "Linux 6.1 in QEMU with 8 ns an instruction: the guest of the recorded 6.1 runs",
         values: ICOUNT8_6_1,
     },
+    Preset {
+        name: "icount8-6.1-recorded",
+        about: "the same while its events are recorded: a run of `--on vm:6.1`",
+        values: ICOUNT8_6_1_RECORDED,
+    },
+    Preset {
+        name: "icount8-7.2-recorded",
+        about: "Linux 7.2 on the same machine under its own scheduler, without HRTICK: `--on vm:7.2`",
+        values: ICOUNT8_7_2_RECORDED,
+    },
+    Preset {
+        name: "icount8-7.2-scx-recorded",
+        about: "Linux 7.2 on the same machine under a sched_ext scheduler",
+        values: ICOUNT8_7_2_SCX,
+    },
 ];
 
 fn all_names() -> String {
@@ -221,7 +296,8 @@ fn all_presets() -> String {
 }
 
 impl CostModel {
-    /// A named set of costs: `modern` (the default), `zero`, `icount8`, `icount8-6.1`.
+    /// A named set of costs: `modern` (the default), `zero`, `icount8`, `icount8-6.1`, `icount8-6.1-recorded`,
+    /// `icount8-7.2-recorded`, `icount8-7.2-scx-recorded`.
     pub fn preset(name: &str) -> Result<CostModel, CostError> {
         match PRESETS.iter().position(|preset| preset.name == name) {
             Some(index) => Ok(CostModel::from_preset(index)),
@@ -259,6 +335,7 @@ impl CostModel {
             line_hit_ps: 0,
             line_miss_ps: 0,
             timer_slack_ns: 0,
+            block_ns: 0,
             preset: index,
         };
         for (field, (value, _)) in model.fields().into_iter().zip(values) {
@@ -284,6 +361,7 @@ impl CostModel {
             &mut self.line_hit_ps,
             &mut self.line_miss_ps,
             &mut self.timer_slack_ns,
+            &mut self.block_ns,
         ]
     }
 

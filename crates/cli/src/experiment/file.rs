@@ -415,7 +415,8 @@ impl Experiment {
                 .help(near_or_all(name, sweeps())));
         }
         let points = || self.points.iter().map(|p| p.name.as_str());
-        let left_out = self.agreements.iter().flat_map(|a| a.without.keys());
+        let swept = self.sweeps.iter().flat_map(|s| s.points.iter().flatten());
+        let left_out = self.agreements.iter().flat_map(|a| a.without.keys()).chain(swept);
         if let Some(name) = left_out.into_iter().find(|name| !points().any(|p| p == name.as_str()))
         {
             return Err(Failure::new(format_args!("{file}: no point `{name}`"))

@@ -22,6 +22,8 @@ pub(crate) struct Point {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Sweep {
     pub(crate) name: String,
+    /// The points at which it runs; absent: all.
+    pub(crate) points: Option<Vec<String>>,
     #[serde(flatten)]
     settings: toml::Table,
 }
@@ -61,6 +63,11 @@ pub(crate) fn at_point(name: &str, point: &str) -> String {
 }
 
 impl Sweep {
+    /// Whether it runs at a point.
+    pub(crate) fn runs_at(&self, point: &str) -> bool {
+        self.points.as_ref().is_none_or(|points| points.iter().any(|name| name == point))
+    }
+
     /// Its runs.
     pub(super) fn runs(&self, points: &[Point]) -> Vec<RunEntry> {
         let run = |point: &Point| {
@@ -72,7 +79,7 @@ impl Sweep {
             }
             RunEntry::new(at_point(&self.name, &point.name), settings)
         };
-        points.iter().map(run).collect()
+        points.iter().filter(|point| self.runs_at(&point.name)).map(run).collect()
     }
 }
 

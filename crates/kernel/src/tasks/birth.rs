@@ -22,6 +22,10 @@ const CHILDREN_UNREAPED_MAX: u32 = 128;
 /// How long a task may take from its birth until it is ready, ns.
 const READY_LIMIT_NS: u64 = 10_000_000_000;
 
+/// The timer slack of a normal task, ns. The runner is of the real-time class when it forks, where the slack is 0, and that is
+/// inherited though the class is not (`copy_process`, `sched_fork`).
+const TIMER_SLACK_NS: libc::c_ulong = 50_000;
+
 /// Makes this process one that tasks can be forked from: it adopts orphans, and its children inherit the handlers.
 pub(super) fn prepare_runner() {
     // SAFETY: the handlers are functions of the right type; both calls touch only the process's own state.
@@ -152,6 +156,7 @@ impl World {
         unsafe {
             libc::setpgid(0, self.anchor);
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
             if libc::getppid() != RUNNER.load(SeqCst) {
                 libc::_exit(0);
             }

@@ -101,6 +101,7 @@ impl Machine {
             nivcsw: 0,
             left_at_ns: self.kernel.now_ns,
             ran_on: None,
+            unblocks: false,
             signalled: false,
             woken: false,
             phase: crate::kernel::Phase::Off,
