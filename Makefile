@@ -5,8 +5,9 @@ SHELL := /bin/bash
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # What a plain Debian machine lacks: the compiler for the schedulers, its formatter, the headers that BPF C includes, and
-# what libbpf is built with.
-APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates
+# what libbpf is built with; what the kernel's own examples are built with, and whose recordings ours are held against.
+APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
+  bpftool zstd xz-utils python3 debian-archive-keyring trace-cmd
 RUST_VERSION := 1.95.0
 CARGO := cargo
 
@@ -16,7 +17,7 @@ TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(TARGET)/release/fairground
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 
-.PHONY: help demo test setup build soak lint fmt bench fuzz-smoke clean
+.PHONY: help demo test setup build kernels third-party soak lint fmt bench fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -25,12 +26,19 @@ demo: build ## Install, build, and reproduce the time-slice report of 2009
 	@echo
 	$(RELEASE) reproduce slice-2009
 
-test: build ## Install, build, and run every test (debug build, held against the release build)
+test: build kernels third-party ## Install, build, and run every test (debug build, held against the release build)
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
 
 build: setup ## The release binary, static
 	$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
+
+# Without a network the tests that need one of these are skipped, and say so.
+kernels: build ## Real kernels and the emulator that boots them, from Debian into ~/.cache/fairground (no root)
+	$(RELEASE) kernels fetch 6.1 newest || echo "no kernels: the tests on real kernels will be skipped"
+
+third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
+	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
 
 soak: setup ## Every scheduler in a virtual machine for a long time: load, 100 reloads, CPUs that go and come (hours)
 	$(CARGO) test --locked -p fairground-tests --test schedulers_on_a_kernel -- --ignored --nocapture

@@ -248,9 +248,9 @@ fn hackbench_reads_what_it_writes() {
     let outcome = library("hackbench:2,fds=4,loops=20,rounds=2").run();
     for group in 0..2 {
         // A round: ready, start, then 20 messages to each of 4, or 80 from all.
-        assert_eq!(ops(&outcome, &format!("sender/{group}-")), [2 + 80; 8], "{:?}", outcome.notes);
+        assert_eq!(ops(&outcome, &format!("sender/g{group}")), [2 + 80; 8], "{:?}", outcome.notes);
         for fd in 0..4 {
-            assert_eq!(ops(&outcome, &format!("receiver/{group}-{fd}")), [2 + 80; 2]);
+            assert_eq!(ops(&outcome, &format!("receiver/g{group}-{fd}")), [2 + 80; 2]);
         }
     }
     let rounds = outcome.marks.iter().filter(|mark| mark.label == "hackbench round").count();

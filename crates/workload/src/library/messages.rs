@@ -119,12 +119,12 @@ fn hackbench(call: &mut Call<'_, '_>) -> Workload {
         for fd in 0..fds {
             let name = format!("{number}-{fd}");
             let read = vec![Op::PipeRead(pipes.len(), MESSAGE_BYTES)];
-            tasks.push(member(&format!("receiver/{name}"), 1, Op::Loop(Some(loops * fds), read)));
+            tasks.push(member(&format!("receiver/g{name}"), 1, Op::Loop(Some(loops * fds), read)));
             pipes.push(Pipe { name, capacity: capacity() });
         }
         let write = (first..pipes.len()).map(|pipe| Op::PipeWrite(pipe, MESSAGE_BYTES)).collect();
         let senders = u32::try_from(fds).unwrap_or(1);
-        tasks.push(member(&format!("sender/{number}-"), senders, Op::Loop(Some(loops), write)));
+        tasks.push(member(&format!("sender/g{number}"), senders, Op::Loop(Some(loops), write)));
     }
     let description = format!(
         "hackbench: groups of {fds} senders and {fds} receivers, {loops} messages from each to each"
