@@ -5,6 +5,10 @@
 //! from what, and one that is a guess says "assumed". None was chosen to meet a published result. The table is printed with
 //! each result.
 
+mod presets;
+
+use presets::PRESETS;
+
 /// Times of the steps of the kernel. All in ns of the CPU that does the step, unless a field says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CostModel {
@@ -39,6 +43,10 @@ pub struct CostModel {
     /// What it takes a task to block and to come back, beyond the system call that does it: leaving the run queue, standing on a
     /// wait list, leaving that again. Charged when the task runs again.
     pub block_ns: u64,
+    /// Making a process, beyond the system call: copying what its parent has.
+    pub fork_ns: u64,
+    /// What a process that another has made pays itself: its first page faults, and its end. Charged when it runs first.
+    pub child_ns: u64,
     preset: usize,
 }
 
@@ -95,7 +103,7 @@ pub enum CostError {
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 17] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -111,180 +119,8 @@ const NAMES: [&str; 15] = [
     "line_miss_ps",
     "timer_slack_ns",
     "block_ns",
-];
-
-struct Preset {
-    name: &'static str,
-    about: &'static str,
-    values: [(u64, &'static str); NAMES.len()],
-}
-
-const FREE: &str = "free by definition";
-const SLACK_50_US: &str =
-    "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
-const SLACK_NONE: &str =
-    "Linux before 2.6.28 knows no timer slack (PR_SET_TIMERSLACK(2const), HISTORY)";
-const IN_WAKEUP: &str = "contained in wakeup_ns";
-const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
-const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
-const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
-const WAKEUP_8: &str =
-    "derived: 524 - 143 instructions x 8 ns, one-way pipe hand-over less the switch on 2.6.22";
-const LINE_8: &str = "assumed: 16 words added up, 3 instructions each, x 8 ns";
-const SYSCALL_8: &str = "derived: half of the self-pipe of 2.6.22 (one write and one read, 9354.7 ns), 585 instructions";
-
-const ICOUNT8: [(u64, &str); NAMES.len()] = [
-    (1_144, SWITCH_8),
-    (3_048, WAKEUP_8),
-    (2_000, "assumed: 250 instructions x 8 ns"),
-    (4_000, "assumed: 500 instructions x 8 ns"),
-    (4_677, SYSCALL_8),
-    (4_000, "assumed: 500 instructions x 8 ns"),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (8_000, PER_INSN),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (0, SLACK_NONE),
-    (0, IN_WAKEUP),
-];
-
-const BENCH_6_1: &str = "measured on Linux 6.1.192 with 8 ns an instruction (docs/costs.md)";
-
-/// Measured with CFS's own instructions in it, so that the scheduler's are not charged a second time.
-const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
-    (
-        15_500,
-        "measured on Linux 6.1.192 (docs/costs.md): hogs that alternate at different granularities",
-    ),
-    (4_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
-    (2_000, "assumed: 250 instructions x 8 ns"),
-    (25_500, BENCH_6_1),
-    (
-        9_300,
-        "measured on Linux 6.1.192 (docs/costs.md): a quarter of two writes and two reads of a pipe",
-    ),
-    (3_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (0, "measured switches contain CFS's own instructions"),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (50_000, SLACK_50_US),
-    (0, IN_WAKEUP),
-];
-
-const RECORDED_6_1: &str =
-    "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md)";
-
-const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
-    (14_300, RECORDED_6_1),
-    (27_500, RECORDED_6_1),
-    (2_000, "assumed: 250 instructions x 8 ns"),
-    (25_500, BENCH_6_1),
-    (9_900, RECORDED_6_1),
-    (10_400, RECORDED_6_1),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (0, "measured switches contain CFS's own instructions"),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (50_000, SLACK_50_US),
-    (11_600, RECORDED_6_1),
-];
-
-const RECORDED_7_2: &str = "measured on Linux 7.2.13 without HRTICK while it records its scheduler's events (docs/costs.md)";
-const RECORDED_SCX: &str = "measured on Linux 7.2.13 under the schedulers `fifo` and `burn` while it records its scheduler's events (docs/costs.md)";
-const TICK_7_2: &str =
-    "derived: the tick of 6.1 and what a loop alone loses more on 7.2.13, 8 us a tick";
-
-const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
-    (15_000, RECORDED_7_2),
-    (29_000, RECORDED_7_2),
-    (2_000, "assumed: 250 instructions x 8 ns"),
-    (33_500, TICK_7_2),
-    (8_000, RECORDED_7_2),
-    (16_400, RECORDED_7_2),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (0, "measured switches contain EEVDF's own instructions"),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (50_000, SLACK_50_US),
-    (16_100, RECORDED_7_2),
-];
-
-/// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
-const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
-    let mut values = ICOUNT8_7_2_RECORDED;
-    values[1] = (26_400, RECORDED_SCX);
-    values[9] = (11_440, RECORDED_SCX);
-    values
-};
-
-const PRESETS: [Preset; 7] = [
-    Preset {
-        name: "modern",
-        about: "an x86 server of today",
-        values: [
-            (
-                800,
-                "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)",
-            ),
-            (500, "assumed"),
-            (1_500, "assumed"),
-            (1_500, "assumed"),
-            (200, "assumed"),
-            (1_000, "assumed"),
-            (2_000, "assumed: the shallowest idle state of x86"),
-            (300, "assumed"),
-            (0, "not modelled: tasks have no footprint unless this is set"),
-            (333, "assumed: one instruction per cycle at 3 GHz"),
-            (1 << 20, "assumed: a second-level cache of 1 MiB"),
-            (4_000, "assumed: 16 words added up, 4 in a nanosecond"),
-            (20_000, "assumed: from the cache of the socket"),
-            (50_000, SLACK_50_US),
-            (0, IN_WAKEUP),
-        ],
-    },
-    Preset {
-        name: "zero",
-        about: "the kernel's own work takes no time",
-        values: [(0, FREE); NAMES.len()],
-    },
-    Preset {
-        name: "icount8",
-        about: "Linux 2.6.2x in QEMU with 8 ns an instruction: the guest of the recorded 2.6.22 to 2.6.27 runs",
-        values: ICOUNT8,
-    },
-    Preset {
-        name: "icount8-6.1",
-        about: "Linux 6.1 in QEMU with 8 ns an instruction: the guest of the recorded 6.1 runs",
-        values: ICOUNT8_6_1,
-    },
-    Preset {
-        name: "icount8-6.1-recorded",
-        about: "the same while its events are recorded: a run of `--on vm:6.1`",
-        values: ICOUNT8_6_1_RECORDED,
-    },
-    Preset {
-        name: "icount8-7.2-recorded",
-        about: "Linux 7.2 on the same machine under its own scheduler, without HRTICK: `--on vm:7.2`",
-        values: ICOUNT8_7_2_RECORDED,
-    },
-    Preset {
-        name: "icount8-7.2-scx-recorded",
-        about: "Linux 7.2 on the same machine under a sched_ext scheduler",
-        values: ICOUNT8_7_2_SCX,
-    },
+    "fork_ns",
+    "child_ns",
 ];
 
 fn all_names() -> String {
@@ -336,6 +172,8 @@ impl CostModel {
             line_miss_ps: 0,
             timer_slack_ns: 0,
             block_ns: 0,
+            fork_ns: 0,
+            child_ns: 0,
             preset: index,
         };
         for (field, (value, _)) in model.fields().into_iter().zip(values) {
@@ -362,6 +200,8 @@ impl CostModel {
             &mut self.line_miss_ps,
             &mut self.timer_slack_ns,
             &mut self.block_ns,
+            &mut self.fork_ns,
+            &mut self.child_ns,
         ]
     }
 

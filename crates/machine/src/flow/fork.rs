@@ -44,7 +44,8 @@ impl Machine {
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         if parent.is_some() {
-            let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);
+            let cost = &self.kernel.cost;
+            let ns = cost.fork_ns + cost.wakeup_ns + self.policy_ns(insns);
             self.kernel.charge(this, ns);
         }
         Ok(())
@@ -101,7 +102,7 @@ impl Machine {
             nivcsw: 0,
             left_at_ns: self.kernel.now_ns,
             ran_on: None,
-            unblocks: false,
+            arrears_ns: parent.map_or(0, |_| self.kernel.cost.child_ns),
             signalled: false,
             woken: false,
             phase: crate::kernel::Phase::Off,

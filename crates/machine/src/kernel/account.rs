@@ -179,16 +179,16 @@ impl Kernel {
         }
     }
 
-    /// What a task costs a CPU on arrival there, beyond the switch: coming back from a sleep, being moved, and filling the
-    /// caches again.
+    /// What a task costs a CPU on arrival there, beyond the switch: what it owes the kernel, being moved, and filling the caches
+    /// again.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);
         let last = task.ran_on.replace(cpu);
-        let unblocks = std::mem::take(&mut task.unblocks);
+        let arrears_ns = std::mem::take(&mut task.arrears_ns);
         let moving = match last {
             Some(last) if last != cpu => self.cost.migration_ns + self.cost.cache_refill_ns,
             _ => 0,
         };
-        moving + if unblocks { self.cost.block_ns } else { 0 }
+        moving + arrears_ns
     }
 }

@@ -1,0 +1,194 @@
+//! The named sets of costs: each value with where it comes from.
+
+use super::NAMES;
+
+/// A named set of costs.
+pub(super) struct Preset {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// What it stands for.
+    pub(super) about: &'static str,
+    /// The values in the order of [`NAMES`], each with its source.
+    pub(super) values: [(u64, &'static str); NAMES.len()],
+}
+
+const FREE: &str = "free by definition";
+const SLACK_50_US: &str =
+    "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
+const SLACK_NONE: &str =
+    "Linux before 2.6.28 knows no timer slack (PR_SET_TIMERSLACK(2const), HISTORY)";
+const FREE_FORK: &str = "not modelled: unless this is set";
+const FORK_6_1: &str = "measured on Linux 6.1.192 (docs/costs.md), with the program's own processes: another program's are of another size";
+const IN_WAKEUP: &str = "contained in wakeup_ns";
+const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
+const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
+const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
+const WAKEUP_8: &str =
+    "derived: 524 - 143 instructions x 8 ns, one-way pipe hand-over less the switch on 2.6.22";
+const LINE_8: &str = "assumed: 16 words added up, 3 instructions each, x 8 ns";
+const SYSCALL_8: &str = "derived: half of the self-pipe of 2.6.22 (one write and one read, 9354.7 ns), 585 instructions";
+
+const ICOUNT8: [(u64, &str); NAMES.len()] = [
+    (1_144, SWITCH_8),
+    (3_048, WAKEUP_8),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (4_000, "assumed: 500 instructions x 8 ns"),
+    (4_677, SYSCALL_8),
+    (4_000, "assumed: 500 instructions x 8 ns"),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (8_000, PER_INSN),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
+    (0, SLACK_NONE),
+    (0, IN_WAKEUP),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+];
+
+const BENCH_6_1: &str = "measured on Linux 6.1.192 with 8 ns an instruction (docs/costs.md)";
+
+/// Measured with CFS's own instructions in it, so that the scheduler's are not charged a second time.
+const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
+    (
+        15_500,
+        "measured on Linux 6.1.192 (docs/costs.md): hogs that alternate at different granularities",
+    ),
+    (4_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (25_500, BENCH_6_1),
+    (
+        9_300,
+        "measured on Linux 6.1.192 (docs/costs.md): a quarter of two writes and two reads of a pipe",
+    ),
+    (3_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (0, "measured switches contain CFS's own instructions"),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
+    (50_000, SLACK_50_US),
+    (0, IN_WAKEUP),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+];
+
+const RECORDED_6_1: &str =
+    "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md)";
+
+const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
+    (14_300, RECORDED_6_1),
+    (27_500, RECORDED_6_1),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (25_500, BENCH_6_1),
+    (9_900, RECORDED_6_1),
+    (10_400, RECORDED_6_1),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (0, "measured switches contain CFS's own instructions"),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
+    (50_000, SLACK_50_US),
+    (11_600, RECORDED_6_1),
+    (1_780_000, FORK_6_1),
+    (3_600_000, FORK_6_1),
+];
+
+const RECORDED_7_2: &str = "measured on Linux 7.2.13 without HRTICK while it records its scheduler's events (docs/costs.md)";
+const RECORDED_SCX: &str = "measured on Linux 7.2.13 under the schedulers `fifo` and `burn` while it records its scheduler's events (docs/costs.md)";
+const TICK_7_2: &str =
+    "derived: the tick of 6.1 and what a loop alone loses more on 7.2.13, 8 us a tick";
+
+const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
+    (15_000, RECORDED_7_2),
+    (29_000, RECORDED_7_2),
+    (2_000, "assumed: 250 instructions x 8 ns"),
+    (33_500, TICK_7_2),
+    (8_000, RECORDED_7_2),
+    (16_400, RECORDED_7_2),
+    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (1_200, "assumed: 150 instructions x 8 ns"),
+    (0, NO_CACHE),
+    (0, "measured switches contain EEVDF's own instructions"),
+    (0, NO_CACHE),
+    (384_000, LINE_8),
+    (384_000, LINE_8),
+    (50_000, SLACK_50_US),
+    (16_100, RECORDED_7_2),
+    (1_780_000, FORK_6_1),
+    (3_600_000, FORK_6_1),
+];
+
+/// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
+const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
+    let mut values = ICOUNT8_7_2_RECORDED;
+    values[1] = (26_400, RECORDED_SCX);
+    values[9] = (11_440, RECORDED_SCX);
+    values
+};
+
+/// All of them, the default first.
+pub(super) const PRESETS: [Preset; 7] = [
+    Preset {
+        name: "modern",
+        about: "an x86 server of today",
+        values: [
+            (
+                800,
+                "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)",
+            ),
+            (500, "assumed"),
+            (1_500, "assumed"),
+            (1_500, "assumed"),
+            (200, "assumed"),
+            (1_000, "assumed"),
+            (2_000, "assumed: the shallowest idle state of x86"),
+            (300, "assumed"),
+            (0, "not modelled: tasks have no footprint unless this is set"),
+            (333, "assumed: one instruction per cycle at 3 GHz"),
+            (1 << 20, "assumed: a second-level cache of 1 MiB"),
+            (4_000, "assumed: 16 words added up, 4 in a nanosecond"),
+            (20_000, "assumed: from the cache of the socket"),
+            (50_000, SLACK_50_US),
+            (0, IN_WAKEUP),
+            (0, FREE_FORK),
+            (0, FREE_FORK),
+        ],
+    },
+    Preset {
+        name: "zero",
+        about: "the kernel's own work takes no time",
+        values: [(0, FREE); NAMES.len()],
+    },
+    Preset {
+        name: "icount8",
+        about: "Linux 2.6.2x in QEMU with 8 ns an instruction: the guest of the recorded 2.6.22 to 2.6.27 runs",
+        values: ICOUNT8,
+    },
+    Preset {
+        name: "icount8-6.1",
+        about: "Linux 6.1 in QEMU with 8 ns an instruction: the guest of the recorded 6.1 runs",
+        values: ICOUNT8_6_1,
+    },
+    Preset {
+        name: "icount8-6.1-recorded",
+        about: "the same while its events are recorded: a run of `--on vm:6.1`",
+        values: ICOUNT8_6_1_RECORDED,
+    },
+    Preset {
+        name: "icount8-7.2-recorded",
+        about: "Linux 7.2 on the same machine under its own scheduler, without HRTICK: `--on vm:7.2`",
+        values: ICOUNT8_7_2_RECORDED,
+    },
+    Preset {
+        name: "icount8-7.2-scx-recorded",
+        about: "Linux 7.2 on the same machine under a sched_ext scheduler",
+        values: ICOUNT8_7_2_SCX,
+    },
+];
