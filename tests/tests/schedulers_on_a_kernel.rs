@@ -7,29 +7,31 @@ use std::time::Duration;
 
 use fairground_kernel::catalogue::Cache;
 use fairground_kernel::vm::{GuestCommand, VmConfig, VmMode, run_command};
-use fairground_tests::soak::{COMMAND, PLAN_FILE, Plan, REPORT_FILE, Report, WORKLOAD};
+use fairground_tests::soak::{
+    COMMAND, PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport, WORKLOAD,
+};
 
 /// The kernel with sched_ext.
 const KERNEL: &str = "7.2";
 const CPUS: u32 = 2;
 /// Room for the report, bytes.
 const ROOM: u64 = 4 << 20;
-/// How long the machine may take for all, wall time. The verifier's work is most of it.
-const SHORT_DEADLINE: Duration = Duration::from_secs(20 * 60);
-const LONG_DEADLINE: Duration = Duration::from_secs(4 * 3600);
+/// How long the machine may take for one scheduler, wall time.
+const SHORT_DEADLINE: Duration = Duration::from_secs(3 * 60);
+const LONG_DEADLINE: Duration = Duration::from_secs(3600);
 /// Packages of programs that make load, in the long form: where their binaries are on this machine, when they are.
 const HACKBENCH: &str = "/usr/bin/hackbench";
 const STRESS_NG: &str = "/usr/bin/stress-ng";
 
-/// The machine; `None` where there is none, with the reason on stderr. Its CPUs take turns: with a thread for each, a guest was
-/// seen to panic in a function whose code the kernel was just rewriting, while a scheduler was attached under load.
+/// The machine; `None` where there is none, with the reason on stderr. A thread for each of its CPUs: in turns by counted
+/// instructions the load and a CPU that goes did not come to an end within minutes.
 fn machine(deadline: Duration) -> Option<VmConfig> {
     let say = &mut |text: &str| eprintln!("{text}");
     let cache = Cache::open();
     let found = cache.and_then(|cache| Ok((cache.qemu(say)?, cache.kernel(KERNEL, say)?)));
     match found {
         Ok((qemu, kernel)) => Some(VmConfig {
-            mode: VmMode::Deterministic,
+            mode: VmMode::Fast,
             deadline: Some(deadline),
             program: Some(env!("CARGO_BIN_EXE_soak").into()),
             ..VmConfig::new(qemu, kernel, CPUS)
@@ -41,7 +43,24 @@ fn machine(deadline: Duration) -> Option<VmConfig> {
     }
 }
 
+/// Each scheduler in a machine of its own: one that hangs it is a problem of that one.
 fn run(plan: &Plan, config: &VmConfig) -> Report {
+    let mut report = Report::default();
+    for policy in fairground_policies::all() {
+        let plan = Plan { schedulers: vec![policy.name.to_owned()], ..plan.clone() };
+        match run_one(&plan, config) {
+            Ok(seen) => report.schedulers.extend(seen.schedulers),
+            Err(problem) => report.schedulers.push(SchedulerReport {
+                name: policy.name.to_owned(),
+                problems: vec![problem],
+                ..SchedulerReport::default()
+            }),
+        }
+    }
+    report
+}
+
+fn run_one(plan: &Plan, config: &VmConfig) -> Result<Report, String> {
     let command = GuestCommand {
         arguments: vec![COMMAND.to_owned()],
         duration_ns: 0,
@@ -50,10 +69,13 @@ fn run(plan: &Plan, config: &VmConfig) -> Report {
         room: ROOM,
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let answer = run_command(&command, config, folder.path(), &mut |_| ()).expect("a whole run");
-    assert_eq!(answer.exit_code, 0, "{}", answer.console);
+    let answer = run_command(&command, config, folder.path(), &mut |_| ())
+        .map_err(|error| format!("{error:?}"))?;
+    if answer.exit_code != 0 {
+        return Err(format!("it ended with {}: {}", answer.exit_code, answer.console));
+    }
     let report = std::fs::read(folder.path().join(REPORT_FILE)).expect("a report");
-    serde_json::from_slice(&report).expect("a report is JSON")
+    Ok(serde_json::from_slice(&report).expect("a report is JSON"))
 }
 
 /// What must hold whatever the plan.
@@ -110,10 +132,10 @@ fn the_load_is_a_workload() {
 }
 
 #[test]
-#[ignore = "many minutes, most of them the verifier's: make soak"]
+#[ignore = "minutes, and eevdf hangs the machine: make soak"]
 fn every_scheduler_loads_works_and_leaves() {
     let Some(config) = machine(SHORT_DEADLINE) else { return };
-    let plan = Plan { schedulers: vec![], load_s: 3, reloads: 1, hotplugs: 1, programs: vec![] };
+    let plan = Plan { schedulers: vec![], load_s: 5, reloads: 5, hotplugs: 1, programs: vec![] };
     let report = run(&plan, &config);
     check(&report, &plan);
     check_budgets(&report);

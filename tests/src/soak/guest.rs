@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ pub fn guest() -> Result<(), Box<dyn Error>> {
         kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
         schedulers: Vec::new(),
     };
+    become_real_time()?;
     for policy in fairground_policies::all() {
         if !plan.schedulers.is_empty() && !plan.schedulers.iter().any(|name| name == policy.name) {
             continue;
@@ -60,15 +62,22 @@ impl Soak<'_> {
     fn run(&mut self) -> Result<(), String> {
         let start = Instant::now();
         let mut attached = self.attach()?;
+        self.say("attached");
         self.report.attach_ms = start.elapsed().as_millis() as u64;
         self.report.programs =
             attached.programs().into_iter().map(|p| (p.name, p.verified_insns)).collect();
         attached = self.under_load(attached)?;
+        self.say("through the load");
         attached = self.reload(attached)?;
         let exit = attached.detach();
         self.check_taken_off(&exit);
         self.report.exit = Some(exit);
         Ok(())
+    }
+
+    /// A line on the console: where a machine hangs, it is the last word.
+    fn say(&self, what: &str) {
+        eprintln!("{}: {what}", self.report.name);
     }
 
     fn attach(&self) -> Result<Attached, String> {
@@ -124,6 +133,7 @@ impl Soak<'_> {
             }
             drop(attached);
             attached = self.attach()?;
+            self.say(&format!("attached again, CPU {last} to {state}"));
             self.report.restarts += 1;
         }
         self.report.hotplugs += 1;
@@ -145,6 +155,7 @@ impl Soak<'_> {
             let took = start.elapsed().as_millis() as u64;
             self.report.reload_max_ms = self.report.reload_max_ms.max(took);
             self.report.reloads += 1;
+            self.say(&format!("attached again, {} times", self.report.reloads));
             thread::sleep(WATCH);
             if !load.is_running(&mut self.report) {
                 return Err("the load ended while it was attached anew".to_owned());
@@ -163,6 +174,20 @@ impl Soak<'_> {
         if !KernelState::read().is_some_and(|state| state.is_disabled()) {
             self.report.problems.push("the kernel has not taken its own scheduler back".to_owned());
         }
+    }
+}
+
+/// Before all that a sched_ext scheduler runs: the load has more tasks than CPUs, and as one of them this program would take
+/// ten times as long for the verifier's work. What it starts is ordinary.
+fn become_real_time() -> io::Result<()> {
+    // SAFETY: plain numbers; all of them are set below where they are not 0.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the call reads the parameters, which are alive.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
