@@ -85,9 +85,10 @@ fn computations_take_the_time_that_they_say() {
     let bench =
         library("periodic:1,period=10ms,load=40 + periodic:1,period=4ms,load=25").millis(1_000);
     let Some(outcome) = in_guest(&bench, "6.1") else { return };
-    for (name, expected_us) in [("periodic", 400_000), ("periodic-2", 250_000)] {
-        // Beside what is computed: the timer's interrupt, system calls, ticks; 8 ns an instruction.
-        let (us, most_us) = (used(&outcome, name) / 1_000, expected_us + expected_us / 10);
+    for (name, expected_us, rounds) in [("periodic", 400_000, 100), ("periodic-2", 250_000, 250)] {
+        // Beside what is computed, a round takes the kernel some 65 µs (timer, system calls, marks, at 8 ns an instruction), and
+        // up to twice that while the other CPU is busy: the clock goes on in its turns.
+        let (us, most_us) = (used(&outcome, name) / 1_000, expected_us + rounds * 150);
         assert!((expected_us - 1_000..most_us).contains(&us), "{name}: {us} µs of {expected_us}");
     }
 }
