@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -54,7 +54,7 @@ impl Session {
     ) -> Result<(Recorder, End), RecordError> {
         let failed = |source| RecordError::Command { command: self.name(), source };
         // Before any thread is made, which would otherwise take the signals.
-        let signals = Signals::hold().map_err(failed)?;
+        let mut signals = Signals::hold().map_err(failed)?;
         let recorder = Recorder::start_streaming(job, folder)?;
         let start = Instant::now();
         let mut child = match self.command.split_first() {
@@ -86,10 +86,8 @@ impl Session {
             if left == Some(Duration::ZERO) {
                 return Ok(End::Duration(ask_to_end(signals, child, Signal::SIGTERM)?));
             }
-            match signals.wait(left.unwrap_or(WAIT_MAX))? {
-                Some(Signal::SIGCHLD) => {}
-                Some(signal) => return Ok(End::Signal(ask_to_end(signals, child, signal)?)),
-                None => {}
+            if let Some(signal) = signals.wait(left.unwrap_or(WAIT_MAX))? {
+                return Ok(End::Signal(ask_to_end(signals, child, signal)?));
             }
             let ended = child.as_mut().map(Child::try_wait).transpose()?;
             if let Some(status) = ended.flatten() {
@@ -116,49 +114,74 @@ fn ask_to_end(
         }
         let left = GRACE.saturating_sub(asked.elapsed());
         let next = signals.wait(left)?;
-        if left.is_zero() || next.is_some_and(|signal| signal != Signal::SIGCHLD) {
+        if left.is_zero() || next.is_some() {
             child.kill()?;
             return child.wait().map(Some);
         }
     }
 }
 
-/// The signals that end a session and the one that tells of the command's end, blocked and read as they come.
+/// The signals that end a session, blocked and read as they come, and the command's end. That is not a signal here: `SIGCHLD` may
+/// be delivered to any thread of the process, and is lost when that one does not block it.
 struct Signals {
     fd: SignalFd,
     before: SigSet,
+    /// Becomes readable when the command has ended (`pidfd_open`).
+    command: Option<OwnedFd>,
 }
 
 impl Signals {
     fn hold() -> io::Result<Self> {
         let mut set = SigSet::empty();
-        set.extend([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD]);
+        set.extend([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         let before = SigSet::thread_get_mask()?;
         set.thread_block()?;
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Self { fd, before })
+        Ok(Self { fd, before, command: None })
     }
 
     /// Starts a command that does not inherit that they are blocked.
-    fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+    fn spawn(&mut self, command: &mut Command) -> io::Result<Child> {
         let before = self.before;
         // SAFETY: between fork and exec only the signal mask is set, which is allowed there; nothing is allocated.
         unsafe { command.pre_exec(move || before.thread_set_mask().map_err(io::Error::from)) };
-        command.spawn()
+        let mut child = command.spawn()?;
+        match pid_fd(&child) {
+            Ok(fd) => self.command = Some(fd),
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                return Err(error);
+            }
+        }
+        Ok(child)
     }
 
-    /// The next one; `None` when none came in time.
+    /// The next one; `None` when none came in time, or the command has ended.
     fn wait(&self, at_most: Duration) -> io::Result<Option<Signal>> {
         // A rest of less than 1 ms is waited for as 1 ms.
         let limit_ms = at_most.min(WAIT_MAX).as_millis() as u32 + 1;
         let limit = PollTimeout::try_from(limit_ms).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)], limit) {
+        let mut waited = vec![PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+        waited.extend(self.command.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
+        match poll(&mut waited, limit) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
         }
         let signal = self.fd.read_signal()?;
         Ok(signal.and_then(|signal| Signal::try_from(signal.ssi_signo as i32).ok()))
     }
+}
+
+/// A descriptor of a child that has not been waited for (`pidfd_open`, Linux 5.3).
+fn pid_fd(child: &Child) -> io::Result<OwnedFd> {
+    // SAFETY: the call touches no memory.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made the descriptor for this process, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 impl Drop for Signals {
