@@ -6,6 +6,9 @@
 //!
 //!     cargo run --release -p fairground-benches --bin events [SCHEDULER…]
 //!
+//! What a load has hardly any switches for, the ticks decide: the last column counts them too (each is a call of the scheduler),
+//! in the best repetition.
+//!
 //! Each figure is the best and the median of several repetitions of the same run: the work is the same to the byte, so whatever
 //! is slower was disturbed.
 
@@ -61,8 +64,8 @@ fn main() {
         names = fairground_policies::all().iter().map(|policy| policy.name.to_owned()).collect();
     }
     println!(
-        "{:<11} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10}",
-        "sched", "load", "of", "CPUs", "events", "best M/s", "median M/s"
+        "{:<11} {:<36} {:>6} {:>6} {:>12} {:>10} {:>10} {:>13}",
+        "sched", "load", "of", "CPUs", "events", "best M/s", "median M/s", "+ ticks M/s"
     );
     for name in &names {
         let policy = load(name);
@@ -90,23 +93,30 @@ fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
     let workload = from_spec(&(load.spec)(busy)).unwrap_or_else(|e| panic!("{e}"));
     let length_ns = EVENTS * 1_000_000_000 / (load.rate * u64::from(busy));
     let mut rates = Vec::new();
-    let mut events = 0;
+    let (mut events, mut ticks) = (0, 0);
     for _ in 0..REPETITIONS {
         let end_ns = load.start_up_ns + length_ns.min(60_000_000_000);
-        let (count, seconds) = run(policy, &workload, cpus, load.start_up_ns, end_ns);
-        events = count;
-        rates.push(count as f64 / seconds / 1e6);
+        let seconds;
+        (events, ticks, seconds) = run(policy, &workload, cpus, load.start_up_ns, end_ns);
+        rates.push(events as f64 / seconds / 1e6);
     }
     rates.sort_by(f64::total_cmp);
     let (best, median) = (rates[REPETITIONS - 1], rates[REPETITIONS / 2]);
+    let with_ticks = best * (events + ticks) as f64 / events as f64;
     println!(
-        "{name:<11} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2}",
+        "{name:<11} {:<36} {busy:>6} {cpus:>6} {events:>12} {best:>10.2} {median:>10.2} {with_ticks:>13.2}",
         load.name
     );
 }
 
-/// Events between two simulated times, and the wall time that they took: set-up and analysis are not counted.
-fn run(policy: &Policy, workload: &Workload, cpus: u32, from_ns: u64, to_ns: u64) -> (u64, f64) {
+/// Events and ticks between two simulated times, and the wall time that they took: set-up and analysis are not counted.
+fn run(
+    policy: &Policy,
+    workload: &Workload,
+    cpus: u32,
+    from_ns: u64,
+    to_ns: u64,
+) -> (u64, u64, f64) {
     let mut config = MachineConfig::new(cpus);
     config.hz = 250;
     config.check = false;
@@ -115,10 +125,12 @@ fn run(policy: &Policy, workload: &Workload, cpus: u32, from_ns: u64, to_ns: u64
     let mut machine =
         Machine::new(&config, policy, &[], workload).unwrap_or_else(|e| panic!("{e}"));
     machine.run_until(from_ns).unwrap_or_else(|e| panic!("{e}"));
-    let before = machine.counters().switches + machine.counters().wakeups;
+    let before = machine.counters().clone();
     let start = Instant::now();
     machine.run_until(to_ns).unwrap_or_else(|e| panic!("{e}"));
     let seconds = start.elapsed().as_secs_f64();
     let result = machine.finish().unwrap_or_else(|e| panic!("{e}"));
-    (result.counters.switches + result.counters.wakeups - before, seconds)
+    let after = &result.counters;
+    let events = after.switches + after.wakeups - before.switches - before.wakeups;
+    (events, after.ticks - before.ticks, seconds)
 }

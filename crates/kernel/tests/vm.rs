@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fairground_kernel::catalogue::{Cache, CatalogueError};
 use fairground_kernel::channel::STDOUT_FILE;
-use fairground_kernel::job::{Job, KernelInfo, OUTCOME_FILE, RecordingJob, TRACE_FILE};
+use fairground_kernel::job::{Job, KernelInfo, OUTCOME_FILE, Outcome, RecordingJob, TRACE_FILE};
 use fairground_kernel::run::INFO_COMMAND;
 use fairground_kernel::vm::{
     GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,
@@ -215,6 +215,13 @@ fn no_guest_outlives_a_program_that_is_killed_at_any_point() {
             assert!(start.elapsed() < Duration::from_secs(10), "a guest lives on");
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert!(!folder.path().join(OUTCOME_FILE).exists(), "half a run looks whole");
+        // Killed late, on a fast machine, the run may be over: then all of it is there.
+        if let Ok(outcome) = fs::read_to_string(folder.path().join(OUTCOME_FILE)) {
+            let outcome: Outcome = serde_json::from_str(&outcome).expect("half an outcome");
+            assert!(
+                outcome.not_recorded.is_some() || folder.path().join(TRACE_FILE).exists(),
+                "half a run looks whole"
+            );
+        }
     }
 }
