@@ -105,7 +105,7 @@ impl Host for OneCpu {
 
 type Kfunc = (&'static str, HostFn<OneCpu>);
 
-const KFUNCS: [Kfunc; 22] = [
+const KFUNCS: [Kfunc; 23] = [
     ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
     ("scx_bpf_task_cpu", |_, _, _| Ok(0)),
     ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
@@ -127,6 +127,9 @@ const KFUNCS: [Kfunc; 22] = [
             k.leave(task);
         }
         Ok(u64::from(k.next.is_some()))
+    }),
+    ("scx_bpf_dsq_nr_queued", |k, _, [queue, ..]| {
+        Ok(k.waiting.iter().filter(|(of, _)| *of == queue).count() as u64)
     }),
     ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
@@ -425,6 +428,19 @@ impl Callbacks {
         let task = self.current.take().expect("a task runs");
         self.call("stopping", &[task.0, 0]);
         self.call("quiescent", &[task.0, BY_SLEEP]);
+    }
+
+    /// A task wakes up on a CPU that is not on line, for whose tasks the kernel asks neither `enqueue` nor `dispatch`.
+    pub fn wake_offline(&mut self, task: Task) {
+        self.call("runnable", &[task.0, BY_WAKEUP]);
+    }
+
+    /// Such a CPU changes to a task that woke up there; the one that it leaves can go on.
+    pub fn switch_offline(&mut self, next: Task) {
+        if let Some(task) = self.current.replace(next) {
+            self.call("stopping", &[task.0, 1]);
+        }
+        self.call("running", &[next.0]);
     }
 
     /// The CPU decides: who runs now?

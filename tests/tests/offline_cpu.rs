@@ -1,0 +1,50 @@
+//! A CPU that is coming up, or going. The kernel runs tasks there before it is on line (`scx_rq_online`, Linux 6.12), and takes
+//! them from the CPU's own queue, in the order of their arrival: it asks the scheduler neither `enqueue` nor `dispatch`. A
+//! scheduler that insists on a choice there gets none.
+
+mod rig;
+
+use rig::US;
+use rig::callbacks::{Callbacks, Task, load};
+
+/// Two tasks that are able to run on such a CPU.
+fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
+    let mut kernel = Callbacks::new(&load(scheduler), &[]);
+    let tasks = [kernel.task(0), kernel.task(0)];
+    for task in tasks {
+        kernel.wake_offline(task);
+    }
+    (kernel, tasks)
+}
+
+/// Each preemption is a switch to the next task, so one at each switch leaves no time to anybody. One is no harm. `fifo` is left
+/// out: it does not hear of tasks at all.
+#[test]
+fn tasks_are_not_preempted_for_ever_where_nobody_dispatches() {
+    for policy in fairground_policies::all().iter().filter(|policy| policy.name != "fifo") {
+        let (mut kernel, tasks) = two_tasks(policy.name);
+        for switch in 0..20 {
+            kernel.switch_offline(tasks[switch % 2]);
+            kernel.pass(50 * US);
+        }
+        assert!(kernel.kicks() <= 1, "{}: {} preemptions", policy.name, kernel.kicks());
+    }
+}
+
+/// There the tick alone ends a turn.
+#[test]
+fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
+    let (mut kernel, [a, b]) = two_tasks("eevdf");
+    for next in [a, b, a, b] {
+        kernel.switch_offline(next);
+        let ticks = (1..=10).find(|_| {
+            kernel.pass(1000 * US);
+            kernel.tick()
+        });
+        assert!(ticks.is_some(), "its turn ends");
+    }
+    let before = kernel.kicks();
+    kernel.schedule();
+    kernel.switch_offline(a);
+    assert_eq!(kernel.kicks(), before + 1, "it came past a dispatch that works");
+}
