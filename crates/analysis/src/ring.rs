@@ -23,22 +23,24 @@ pub struct RingReport {
     pub round_ns: u64,
     /// Rounds that were measured.
     pub rounds: u64,
-    /// Switches between the first and the last mark of a round, on all CPUs.
-    pub switches: u64,
-    /// Wake-ups in that time.
-    pub wakeups: u64,
+    /// Switches between the first and the last mark of a round, on all CPUs; `None`: the trace holds none at all, as it is of a
+    /// run whose tasks left marks and that nobody recorded.
+    pub switches: Option<u64>,
+    /// Wake-ups in that time; `None` as above.
+    pub wakeups: Option<u64>,
 }
 
 /// The metrics of a ring.
 pub const RING_PROGRAM: &[Metric<RingReport>] = &[
     ring_metric("ring_switch", Unit::Us, |r| Some(Value::Float(r.switch_us()))),
+    ring_metric("ring_hop", Unit::Us, |r| Some(Value::Float(r.hop_us()))),
     ring_metric("ring_round", Unit::Us, |r| Some(Value::Float(r.round_ns as f64 / 1e3))),
     ring_metric("ring_overhead", Unit::Us, |r| Some(Value::Float(r.overhead_ns as f64 / 1e3))),
     ring_metric("ring_switches", Unit::Count, |r| {
-        Some(Value::Float(r.switches as f64 / r.rounds as f64))
+        Some(Value::Float(r.switches? as f64 / r.rounds as f64))
     }),
     ring_metric("ring_wakeups", Unit::Count, |r| {
-        Some(Value::Float(r.wakeups as f64 / r.rounds as f64))
+        Some(Value::Float(r.wakeups? as f64 / r.rounds as f64))
     }),
 ];
 
@@ -56,6 +58,11 @@ impl RingReport {
         (self.round_ns as f64 - self.overhead_ns as f64) / self.members as f64 / 1e3
     }
 
+    /// What the token takes from one process to the next, the read and the write included, µs.
+    pub fn hop_us(&self) -> f64 {
+        self.round_ns as f64 / self.members as f64 / 1e3
+    }
+
     /// Finds a ring in a trace; `None` when there is none, or it has not gone round twice. Of several rings the first counts.
     pub fn of(trace: &Trace) -> Option<RingReport> {
         let members_of = |label: &String, start| label.strip_prefix(start)?.parse::<u64>().ok();
@@ -64,7 +71,9 @@ impl RingReport {
             (format!("{OVERHEAD}{members}"), format!("{ROUND}{members}"));
         let (mut alone, mut rounds) = (Passes::default(), Passes::default());
         let (mut switches, mut wakeups, mut at_last) = (0, 0, (0, 0));
+        let mut recorded = false;
         for event in trace.events() {
+            recorded |= matches!(event.kind, EventKind::Switch { .. });
             match event.kind {
                 EventKind::Switch { .. } if rounds.last_ns.is_some() => switches += 1,
                 EventKind::Wakeup { .. } if rounds.last_ns.is_some() => wakeups += 1,
@@ -83,8 +92,8 @@ impl RingReport {
             overhead_ns: alone.middle()?,
             round_ns: rounds.middle()?,
             rounds: rounds.times_ns.len() as u64,
-            switches: at_last.0,
-            wakeups: at_last.1,
+            switches: recorded.then_some(at_last.0),
+            wakeups: recorded.then_some(at_last.1),
         })
         .filter(|report| report.members > 0)
     }
@@ -143,8 +152,28 @@ mod tests {
         }
         let report = RingReport::of(&trace).expect("a ring");
         assert_eq!((report.members, report.overhead_ns, report.round_ns), (2, 400, 1_600));
-        assert_eq!((report.rounds, report.switches, report.wakeups), (5, 10, 5));
+        assert_eq!((report.rounds, report.switches, report.wakeups), (5, Some(10), Some(5)));
         assert!((report.switch_us() - 0.6).abs() < 1e-9);
+        assert!((report.hop_us() - 0.8).abs() < 1e-9);
         assert_eq!(RingReport::of(&Trace::new(1)), None);
+    }
+
+    #[test]
+    fn marks_alone_tell_the_times_and_nothing_of_switches() {
+        let mut trace = Trace::new(1);
+        let parent = trace.add_task(TaskInfo::new(1, "p"));
+        for (label, times) in [(OVERHEAD, [0, 300, 600]), (ROUND, [1_000, 3_000, 5_000])] {
+            let label = trace.intern(&format!("{label}4"));
+            for time_ns in times {
+                let kind = EventKind::Mark { task: parent, label, value: 1 };
+                trace.push(Event { time_ns, cpu: 0, insns: 0, kind });
+            }
+        }
+        let report = RingReport::of(&trace).expect("a ring");
+        assert_eq!((report.overhead_ns, report.round_ns), (300, 2_000));
+        assert_eq!((report.switches, report.wakeups), (None, None));
+        let counts = RING_PROGRAM.iter().filter(|metric| metric.unit == Unit::Count);
+        assert!(counts.clone().all(|metric| (metric.read)(&report).is_none()));
+        assert_eq!(counts.count(), 2);
     }
 }

@@ -61,10 +61,14 @@ fn vm_config(plan: &RealPlan<'_>, name: &str, progress: &Progress) -> Result<VmC
             ))
             .help("with --kernel, give `--on vm`"));
         }
-        (None, "") => cache.kernel(KERNEL_DEFAULT, &mut say).map_err(Failure::new)?,
-        (None, name) => cache.kernel(name, &mut say).map_err(Failure::new)?,
+        (None, "") => find_kernel(&cache, KERNEL_DEFAULT, plan.args.fetch, &mut say)?,
+        (None, name) => find_kernel(&cache, name, plan.args.fetch, &mut say)?,
     };
-    let qemu = cache.qemu(&mut say).map_err(Failure::new)?;
+    let qemu = match plan.args.fetch {
+        true => cache.qemu(&mut say),
+        false => cache.cached_qemu(),
+    };
+    let qemu = qemu.map_err(Failure::new)?;
     let mut config = VmConfig::new(qemu, kernel, plan.cpus);
     config.memory_mib = plan.args.memory;
     config.mode = match plan.args.vm_mode {
@@ -73,4 +77,14 @@ fn vm_config(plan: &RealPlan<'_>, name: &str, progress: &Progress) -> Result<VmC
     };
     config.append = plan.args.append.clone();
     Ok(config)
+}
+
+fn find_kernel(
+    cache: &Cache,
+    name: &str,
+    fetch: bool,
+    say: &mut dyn FnMut(&str),
+) -> Result<Kernel, Failure> {
+    let kernel = if fetch { cache.kernel(name, say) } else { cache.cached_kernel(name) };
+    kernel.map_err(Failure::new)
 }

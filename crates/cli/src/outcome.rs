@@ -48,6 +48,8 @@ pub(crate) enum Told {
     Real {
         /// The ground as it was typed.
         ground: String,
+        /// What an instruction takes of its time, ns; `None` where that is not known.
+        instruction_ns: Option<u64>,
         /// The job's outcome.
         job: Box<job::Outcome>,
     },
@@ -86,6 +88,14 @@ impl Outcome {
     /// Whether there are events; without them only the kernel's own accounting is measured.
     pub(crate) fn is_recorded(&self) -> bool {
         self.not_recorded().is_none()
+    }
+
+    /// What an instruction takes of the time of a run, ns; `None` where time does not count instructions.
+    pub(crate) fn instruction_ns(&self) -> Option<u64> {
+        match &self.told {
+            Told::Simulated { .. } => None,
+            Told::Real { instruction_ns, .. } => *instruction_ns,
+        }
     }
 
     /// What the scheduler printed, where it was kept beside the events.

@@ -7,15 +7,19 @@ use std::path::Path;
 use fairground_analysis::{Analysis, Options};
 use fairground_kernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_kernel::stream::Stream;
+use fairground_kernel::vm::INSTRUCTION_NS;
 use fairground_machine::Setting;
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
 
-use crate::args::GroundArgs;
+use crate::args::{GroundArgs, VmModeArg};
 use crate::failure::Failure;
 use crate::input::{Ground, SchedulerObject, global_writes, resize_writes};
 use crate::outcome::{Outcome, Told};
 use crate::progress::Progress;
+
+/// Why there is no recording where nobody wanted one.
+const NOT_ASKED_FOR: &str = "none was asked for";
 
 /// What to run.
 #[derive(Debug)]
@@ -59,8 +63,11 @@ impl RealPlan<'_> {
         let job = self.job(&settings)?;
         let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
         let object = self.object.map(|object| object.bytes.as_slice());
-        let told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)
+        let mut told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)
             .map_err(|e| Failure::new(format_args!("{}: {e}", self.label)))?;
+        if self.args.no_recording {
+            told.not_recorded = Some(NOT_ASKED_FOR.to_owned());
+        }
         let recording = match told.not_recorded {
             None => read_recording(&folder.path().join(TRACE_FILE))?,
             Some(_) => Trace::new(told.kernel.cpus),
@@ -69,6 +76,7 @@ impl RealPlan<'_> {
         drop(recording);
         let analysis =
             Analysis::of(&trace, &Options { window: Some(window), ..self.options.clone() });
+        let instruction_ns = self.instruction_ns();
         Ok(Outcome {
             label: self.label,
             scheduler: match self.object {
@@ -80,8 +88,19 @@ impl RealPlan<'_> {
             settings_of_set,
             trace,
             analysis,
-            told: Told::Real { ground: self.ground.to_string(), job: Box::new(told) },
+            told: Told::Real {
+                ground: self.ground.to_string(),
+                instruction_ns,
+                job: Box::new(told),
+            },
         })
+    }
+
+    /// What an instruction takes of the time that the run measures, where that is known.
+    fn instruction_ns(&self) -> Option<u64> {
+        let counted =
+            matches!(self.ground, Ground::Vm(_)) && self.args.vm_mode == VmModeArg::Deterministic;
+        counted.then_some(INSTRUCTION_NS)
     }
 
     fn job(&self, settings: &[Setting]) -> Result<Job, Failure> {
@@ -96,10 +115,8 @@ impl RealPlan<'_> {
             seed: self.seed,
             scheduler: scheduler.transpose()?,
             knobs: self.knobs.clone(),
-            recording: Some(RecordingJob {
-                kib_per_cpu: self.args.buffer,
-                ..RecordingJob::default()
-            }),
+            recording: (!self.args.no_recording)
+                .then(|| RecordingJob { kib_per_cpu: self.args.buffer, ..RecordingJob::default() }),
         })
     }
 }

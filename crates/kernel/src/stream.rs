@@ -2,10 +2,11 @@
 //!
 //! A recording names tasks by what fits into the kernel's 16 bytes, and holds every task of the machine. Here the tasks of
 //! the workload get their names back, the rest is put together under [`OTHERS`], and the clock starts with the recording.
+//! A run that was not recorded gives what its tasks said: a stream of marks alone.
 
 use std::collections::BTreeMap;
 
-use fairground_trace::{Event, TaskId, Trace};
+use fairground_trace::{Event, EventKind, TaskId, TaskInfo, Trace};
 
 use crate::Outcome;
 
@@ -54,6 +55,9 @@ impl Stream {
             trace.push(Event { time_ns, ..event });
             trace.end_ns = trace.end_ns.max(time_ns);
         }
+        if recording.is_empty() {
+            add_marks(&mut trace, outcome, origin_ns);
+        }
         Stream { trace, window }
     }
 
@@ -64,11 +68,32 @@ impl Stream {
     }
 }
 
+/// What the tasks said. On which CPU they said it is not known: all of it stands on CPU 0.
+fn add_marks(trace: &mut Trace, outcome: &Outcome, origin_ns: u64) {
+    if outcome.marks.is_empty() {
+        return;
+    }
+    let mut tasks = BTreeMap::new();
+    for task in &outcome.tasks {
+        let id = trace.add_task(TaskInfo::new(task.tid, &task.name));
+        tasks.insert(task.tid, id);
+    }
+    trace.reserve(outcome.marks.len());
+    for mark in &outcome.marks {
+        let Some(&task) = tasks.get(&mark.tid) else { continue };
+        let label = trace.intern(&mark.label);
+        let kind = EventKind::Mark { task, label, value: mark.value };
+        let time_ns = mark.time_ns.saturating_sub(origin_ns);
+        trace.push(Event { time_ns, cpu: 0, insns: 0, kind });
+        trace.end_ns = trace.end_ns.max(time_ns);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{KernelInfo, TaskUsage};
-    use fairground_trace::{EventKind, TaskInfo, TaskState};
+    use crate::job::{KernelInfo, Mark, TaskUsage};
+    use fairground_trace::TaskState;
 
     fn outcome() -> Outcome {
         let hog = TaskUsage { name: "worker/3".to_owned(), tid: 7, ..TaskUsage::default() };
@@ -102,6 +127,36 @@ mod tests {
         assert_eq!((times, stream.trace.end_ns, stream.trace.cpus), (vec![0, 1_000], 8_000, 2));
         assert!(stream.is_of_workload(worker) && !stream.is_of_workload(thread));
         assert!(!stream.is_of_workload(TaskId::IDLE));
+    }
+
+    #[test]
+    fn a_run_without_a_recording_gives_what_its_tasks_said() {
+        let mark = |time_ns, tid| Mark { time_ns, tid, label: "round".to_owned(), value: time_ns };
+        let told =
+            Outcome { marks: vec![mark(2_500, 7), mark(4_000, 7), mark(5_000, 8)], ..outcome() };
+        let stream = Stream::of(&told, &Trace::new(2));
+        let marks: Vec<_> = stream
+            .trace
+            .events()
+            .map(|event| match event.kind {
+                EventKind::Mark { task, label, value } => {
+                    (event.time_ns, task.index(), stream.trace.label(label).to_owned(), value)
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let round = "round".to_owned();
+        assert_eq!(marks, [(1_000, 1, round.clone(), 2_500), (2_500, 1, round, 4_000)]);
+        assert_eq!(stream.trace.tasks()[1].comm, "worker/3");
+        let mut recording = Trace::new(1);
+        let worker = recording.add_task(TaskInfo::new(7, "worker"));
+        let kind = EventKind::Exit { task: worker };
+        recording.push(Event { time_ns: 2_000, cpu: 0, insns: 0, kind });
+        assert_eq!(
+            Stream::of(&told, &recording).trace.len(),
+            1,
+            "a recording has the marks itself"
+        );
     }
 
     #[test]

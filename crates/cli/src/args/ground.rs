@@ -30,11 +30,19 @@ pub(crate) struct GroundArgs {
     /// Memory for recorded events on a real kernel, KiB for each CPU
     #[arg(long, value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT)]
     pub(crate) buffer: u32,
+
+    /// Record no events on a real kernel: nothing disturbs the run, and it tells no more than its tasks and the kernel's own accounting do
+    #[arg(long)]
+    pub(crate) no_recording: bool,
+
+    /// Whether a kernel that is not here is fetched
+    #[arg(skip = true)]
+    pub(crate) fetch: bool,
 }
 
 impl GroundArgs {
-    /// What an experiment says of a ground; the rest as the flags have it by default.
-    pub(crate) fn deterministic(on: &str, append: &[String]) -> GroundArgs {
+    /// What an experiment says of a ground; the rest as the flags have it by default. Nothing is fetched for it.
+    pub(crate) fn deterministic(on: &str, append: &[String], record: bool) -> GroundArgs {
         GroundArgs {
             on: vec![on.to_owned()],
             vm_mode: VmModeArg::Deterministic,
@@ -42,6 +50,8 @@ impl GroundArgs {
             memory: MEMORY_MIB_DEFAULT,
             append: append.to_vec(),
             buffer: BUFFER_KIB_DEFAULT,
+            no_recording: !record,
+            fetch: false,
         }
     }
 }

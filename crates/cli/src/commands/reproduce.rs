@@ -102,6 +102,14 @@ fn merge(made: &mut Document, of_run: Document) {
 /// Every figure of a run by its key (docs/experiments.md).
 fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     let mut figures = Figures::default();
+    ring_figures(&mut figures, outcome);
+    if let Some(sizes) = outcome.sizes {
+        figures.insert("object.code", &[sizes.code_bytes as f64]);
+        figures.insert("object.data", &[sizes.data_bytes as f64]);
+    }
+    if !outcome.is_recorded() {
+        return figures;
+    }
     for metric in SLICE_PROGRAM {
         let settled = slices.reports.iter().filter(|r| !r.start_up);
         let values: Vec<f64> = settled
@@ -109,12 +117,6 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             .map(|v| in_ms(v.as_f64(), metric.unit))
             .collect();
         figures.insert(&format!("report.{}", metric.key()), &values);
-    }
-    if let Some(ring) = RingReport::of(&outcome.trace) {
-        for metric in RING_PROGRAM {
-            let value = (metric.read)(&ring).map(Value::as_f64);
-            figures.insert(&format!("report.{}", metric.key()), value.as_slice());
-        }
     }
     top::of_run(&mut figures, &outcome.trace, &outcome.analysis);
     top::printed(&mut figures, &outcome.trace);
@@ -124,10 +126,6 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         let name = format!("{path:?}").to_lowercase();
         figures.insert(&format!("path.{name}.instructions"), mean(cost.insns).as_slice());
         figures.insert(&format!("path.{name}.divisions"), mean(cost.divisions).as_slice());
-    }
-    if let Some(sizes) = outcome.sizes {
-        figures.insert("object.code", &[sizes.code_bytes as f64]);
-        figures.insert("object.data", &[sizes.data_bytes as f64]);
     }
     for metric in metric::MACHINE {
         if let Some(value) = (metric.read)(&outcome.analysis) {
@@ -151,6 +149,18 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         }
     }
     figures
+}
+
+/// The figures of a ring of processes: marks tell them, recorded or not.
+fn ring_figures(figures: &mut Figures, outcome: &Outcome) {
+    let Some(ring) = RingReport::of(&outcome.trace) else { return };
+    for metric in RING_PROGRAM {
+        let value = (metric.read)(&ring).map(Value::as_f64);
+        figures.insert(&format!("report.{}", metric.key()), value.as_slice());
+    }
+    for (name, value) in present::ring_instructions(&ring, outcome.instruction_ns()) {
+        figures.insert(&format!("report.{name}"), &[value]);
+    }
 }
 
 /// Durations are in ms in experiment files.

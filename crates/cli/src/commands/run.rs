@@ -80,15 +80,17 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
 
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.tables.extend(present::accounting_table(outcome));
+    let ring = RingReport::of(&outcome.trace);
+    let ring = ring.map(|ring| present::ring_table(&ring, outcome.instruction_ns()));
     if !outcome.is_recorded() {
+        document.tables.extend(ring);
         return;
     }
     document.tables.push(present::machine_table(&outcome.analysis, show.all));
     document.tables.push(present::tasks_table(&outcome.analysis, show.per));
     let reports = SliceReports::of(&outcome.trace, UserTime::Exact);
     document.tables.extend(present::reports_table("Reports of the program", &reports));
-    let ring = RingReport::of(&outcome.trace);
-    document.tables.extend(ring.as_ref().map(present::ring_table));
+    document.tables.extend(ring);
     document.tables.extend(present::intervals_table(&outcome.analysis));
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
 }

@@ -76,6 +76,7 @@ pub(crate) struct Experiment {
 struct Settings {
     on: Option<String>,
     append: Option<Vec<String>>,
+    record: Option<bool>,
     workload: Option<String>,
     sched: Option<String>,
     cpus: Option<u32>,
@@ -135,6 +136,8 @@ pub(crate) struct Run {
     pub(crate) on: String,
     /// Boot parameters of a virtual machine's kernel.
     pub(crate) append: Vec<String>,
+    /// Whether a real kernel records its events; without, only what the tasks say is measured, and nothing disturbs.
+    pub(crate) record: bool,
     /// The workload, as the command line takes it.
     pub(crate) workload: String,
     /// The scheduler, as the command line takes it.
@@ -342,6 +345,7 @@ impl Experiment {
             user_time: entry.user_time,
             on: own.on.or(base.on.clone()).unwrap_or_else(|| "sim".to_owned()),
             append: own.append.or(base.append.clone()).unwrap_or_default(),
+            record: own.record.or(base.record).unwrap_or(true),
             workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
             sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
             cpus,

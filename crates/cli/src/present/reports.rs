@@ -44,16 +44,32 @@ pub(crate) fn reports_table(title: &str, reports: &SliceReports) -> Option<Table
     Some(table)
 }
 
-/// The figures of a ring of processes.
-pub(crate) fn ring_table(report: &RingReport) -> Table {
+/// The figures of a ring of processes; times also as instructions where one takes `instruction_ns`.
+pub(crate) fn ring_table(report: &RingReport, instruction_ns: Option<u64>) -> Table {
     let columns = [Column::text("figure"), Column::mixed("value")];
     let title = format!("A ring of {} processes (lat_ctx)", report.members);
     let mut table = Table::new("ring", title, columns);
     for metric in RING_PROGRAM {
         table.push([Cell::text(metric.key()), cell((metric.read)(report), metric.unit)]);
     }
+    for (name, value) in ring_instructions(report, instruction_ns) {
+        table.push([Cell::text(name), Cell::float(value, 1)]);
+    }
     table.note(
         "ring_switch: the time of a round less that of the passes without switches, per process",
     );
     table
+}
+
+/// A switch and a hop of a ring in instructions of the machine, under their names; nothing where time does not count them.
+pub(crate) fn ring_instructions(
+    report: &RingReport,
+    instruction_ns: Option<u64>,
+) -> Vec<(&'static str, f64)> {
+    let Some(ns) = instruction_ns.filter(|ns| *ns > 0) else { return Vec::new() };
+    let of = |us: f64| us * 1e3 / ns as f64;
+    vec![
+        ("ring_switch_instructions", of(report.switch_us())),
+        ("ring_hop_instructions", of(report.hop_us())),
+    ]
 }

@@ -50,7 +50,7 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             document.set(section, setting.name.as_str(), Cell::text(value));
         }
     }
-    if let Told::Real { ground, job } = &outcome.told {
+    if let Told::Real { ground, job, .. } = &outcome.told {
         describe_kernel(document, ground, &job.kernel);
         let of_run = job.notes.iter().map(|note| format!("{}: {note}", outcome.label));
         document.notes.extend(of_run);

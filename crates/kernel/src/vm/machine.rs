@@ -97,9 +97,14 @@ fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(tie) };
 }
 
+/// What an instruction takes of the guest's time in the deterministic mode, ns.
+pub const INSTRUCTION_NS: u64 = 8;
+/// The same for QEMU: 2^shift ns an instruction; and no waiting for the wall clock in idle times.
+const ICOUNT: &str = "shift=3,sleep=off";
+
 /// How the machine's time passes, as QEMU's arguments.
 ///
-/// Each of the deterministic ones is needed: a fixed shift (2^3 ns an instruction), no waiting for the wall clock in idle
+/// Each of the deterministic ones is needed: a fixed shift ([`INSTRUCTION_NS`]), no waiting for the wall clock in idle
 /// times, a clock that starts at a fixed date and follows the instructions, and no source of chance. Without the fast
 /// string instructions the kernel copies eight bytes an instruction instead of one (1 GB/s at 8 ns, not 125 MB/s).
 fn accelerator(config: &VmConfig) -> Vec<&'static str> {
@@ -108,7 +113,7 @@ fn accelerator(config: &VmConfig) -> Vec<&'static str> {
             "-accel",
             "tcg,thread=single",
             "-icount",
-            "shift=3,sleep=off",
+            ICOUNT,
             "-rtc",
             "base=2026-01-01T00:00:00,clock=vm",
             "-cpu",
@@ -141,4 +146,16 @@ fn command_line(config: &VmConfig) -> String {
     };
     let theirs = config.append.iter().map(String::as_str);
     ours.iter().chain(turns).copied().chain(theirs).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_takes_what_the_emulator_is_told() {
+        let shift = ICOUNT.strip_prefix("shift=").and_then(|rest| rest.split(',').next());
+        let shift: u32 = shift.and_then(|digits| digits.parse().ok()).expect("a shift");
+        assert_eq!(1 << shift, INSTRUCTION_NS);
+    }
 }

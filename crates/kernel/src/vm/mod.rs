@@ -33,6 +33,7 @@ pub(crate) use initramfs::INIT;
 use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage};
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 use crate::run::RUNNER_COMMAND;
+pub use machine::INSTRUCTION_NS;
 use machine::Machine;
 use memory::SharedMemory;
 
