@@ -155,6 +155,32 @@ fn per_cpu_arrays_keep_cpus_apart() {
     }
 }
 
+/// What a CPU puts into a hash map the others find there; of a per-CPU one each has its own value.
+#[test]
+fn hashes_are_one_for_all_cpus_unless_they_are_per_cpu() {
+    for (kind, of_others) in [(MapKind::Hash, 9), (MapKind::LruHash, 9), (MapKind::PerCpuHash, 0)] {
+        let maps = vec![map("hash", kind, 4, 8, 4)];
+        let put = update(update(code(), 0, 5, 9, 0), 0, 6, 1, 0).op(exit()).function("put");
+        let get = read(code(), 0, 5).op(exit()).function("get");
+        for engine in BOTH {
+            let image = image(vec![put.clone(), get.clone()], maps.clone(), engine);
+            let config = InstanceConfig { cpus: 4, ..Default::default() };
+            let mut instance = image.instantiate(&config).expect("memory");
+            let host = &mut Recorder::default();
+            instance.context().cpu = 2;
+            assert_eq!(instance.call(0, &[], host), Ok(0));
+            for (cpu, seen) in [(2, 9), (0, of_others), (1, of_others), (3, of_others)] {
+                instance.context().cpu = cpu;
+                assert_eq!(
+                    instance.call(1, &[], host),
+                    Ok(seen),
+                    "{kind:?}, CPU {cpu}, {engine:?}"
+                );
+            }
+        }
+    }
+}
+
 fn storage_program(flags: i32) -> Function {
     code()
         .op(insn(0x79, 2, 1, 0, 0))

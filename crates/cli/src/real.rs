@@ -107,7 +107,11 @@ impl RealPlan<'_> {
         let scheduler = self.object.map(|object| {
             let mut writes = resize_writes(object);
             writes.extend(global_writes(&object.object, settings)?);
-            Ok::<_, Failure>(SchedulerJob { name: object.label.clone(), writes })
+            Ok::<_, Failure>(SchedulerJob {
+                name: object.label.clone(),
+                writes,
+                setup: object.setup.clone(),
+            })
         });
         Ok(Job {
             workload: to_toml(self.workload),

@@ -40,13 +40,43 @@ pub struct Job {
 }
 
 /// A sched_ext scheduler to attach.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerJob {
     /// What messages call it.
     pub name: String,
     /// Bytes to put into its data sections, before it is loaded or during the run.
     pub writes: Vec<GlobalWrite>,
+    /// What else its own loader would do.
+    pub setup: SchedulerSetup,
+}
+
+/// What the program that loads an object for real does beside setting variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchedulerSetup {
+    /// Integers of the callback table, by the members' names: `timeout_ms`.
+    pub ops: Vec<(String, u64)>,
+    /// Elements of maps, after the object is loaded and before any of its programs runs.
+    pub maps: Vec<MapWrite>,
+    /// Programs of the object (`SEC("syscall")`) to run before it is attached, in this order.
+    pub before: Vec<String>,
+    /// Programs to run at each full second of the run, in this order.
+    pub each_second: Vec<String>,
+}
+
+/// A part of one element of an array or hash table; of every CPU's copy, if the map is per CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapWrite {
+    /// The map.
+    pub map: String,
+    /// The key, as a number of the key's size, 1 to 8 bytes.
+    pub key: u64,
+    /// Where in the value, bytes.
+    pub offset: u64,
+    /// What stands there. The rest of a new element is 0.
+    pub bytes: Vec<u8>,
 }
 
 /// Bytes for a variable of a scheduler.

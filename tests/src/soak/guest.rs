@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairground_kernel::job::SchedulerExit;
+use fairground_kernel::job::{SchedulerExit, SchedulerJob};
 use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 use fairground_policies::Policy;
 
@@ -81,7 +81,8 @@ impl Soak<'_> {
     }
 
     fn attach(&self) -> Result<Attached, String> {
-        Attached::attach(self.policy.name, self.policy.object, &[]).map_err(|e| e.to_string())
+        let job = SchedulerJob { name: self.policy.name.to_owned(), ..SchedulerJob::default() };
+        Attached::attach(&job, self.policy.object).map_err(|e| e.to_string())
     }
 
     /// The load to its end, with CPUs that go and come in its first part.

@@ -29,7 +29,7 @@ pub(super) fn kind(
         addr,
         slot,
         key_bytes: def.key_size,
-        value_bytes: value,
+        copy_bytes: if def.kind == MapKind::PerCpuHash { value } else { 0 },
         capacity,
         lru: def.kind == MapKind::LruHash,
     };

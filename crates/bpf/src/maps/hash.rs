@@ -20,8 +20,8 @@ pub(super) struct Shape {
     pub(super) slot: u64,
     /// Bytes of a key.
     pub(super) key_bytes: u32,
-    /// Bytes of one value, rounded up to 8.
-    pub(super) value_bytes: u64,
+    /// Bytes from one CPU's copy of a value to the next CPU's; 0: there is one value for all.
+    pub(super) copy_bytes: u64,
     /// Slots.
     pub(super) capacity: u32,
     /// When full, the least recently used element makes room.
@@ -62,7 +62,7 @@ impl Hash {
 
     pub(super) fn value(&self, slot: u32, cpu: u32) -> u64 {
         let key = u64::from(self.shape.key_bytes).next_multiple_of(8);
-        self.key(slot) + key + u64::from(cpu) * self.shape.value_bytes
+        self.key(slot) + key + u64::from(cpu) * self.shape.copy_bytes
     }
 
     /// The first used slot from `from` on.

@@ -182,14 +182,10 @@ impl Columns<'_> {
             }
             _ => cpus,
         };
-        let real = grounds.iter().any(Ground::is_real);
         let load = |spec: &str| {
             let profile = profiles.iter().find(|profile| profile.is_for(spec));
             if let Some(profile) = profile {
                 variants.iter().try_for_each(|variant| profile.check(spec, &variant.settings))?;
-                if real {
-                    profile.check_real()?;
-                }
             }
             let profile = profile.map(|profile| (profile, cpus));
             let (compiled, object) = match spec {

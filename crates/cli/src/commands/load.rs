@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use fairground_bpf::{Global, GlobalType};
-use fairground_kernel::job::{GlobalWrite, SchedulerExit};
+use fairground_kernel::job::{GlobalWrite, SchedulerExit, SchedulerJob};
 use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 use fairground_kernel::signals::EndSignals;
 use fairground_report::{Cell, Column, Document, Table};
@@ -21,6 +21,8 @@ use crate::present;
 
 /// How often the kernel is asked whether the scheduler is still there.
 const WATCH: Duration = Duration::from_millis(100);
+/// How often the programs run that a scheduler's own loader runs each second.
+const SECOND: Duration = Duration::from_secs(1);
 /// Attached again so often after CPUs came and went; then somebody should look.
 const RESTARTS_MAX: u32 = 1000;
 /// Rows that are kept for JSON, CSV and Markdown, which are printed at the end; the newest count.
@@ -33,7 +35,7 @@ const EJECTED: u8 = 43;
 struct Session<'a> {
     cli: &'a Cli,
     scheduler: SchedulerObject,
-    writes: Vec<GlobalWrite>,
+    job: SchedulerJob,
     length: Option<Duration>,
     stats: Duration,
     signals: EndSignals,
@@ -52,7 +54,6 @@ pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
     let profiles = read_profiles(args.profile.as_slice(), &[&args.sched])?;
     for profile in &profiles {
         profile.check(&args.sched, &given)?;
-        profile.check_real()?;
     }
     let profile = profiles.first().map(|profile| (profile, host_cpus()));
     let scheduler = SchedulerObject::find(&args.sched, profile)?;
@@ -66,10 +67,11 @@ pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
         0 => Err(Failure::new(format_args!("{flag} 0 leaves nothing to see"))),
         ns => Ok(Duration::from_nanos(ns)),
     };
+    let (name, setup) = (scheduler.label.clone(), scheduler.setup.clone());
     let session = Session {
         cli,
         scheduler,
-        writes,
+        job: SchedulerJob { name, writes, setup },
         length: args.length.as_deref().map(|text| time("--for", text)).transpose()?,
         stats: time("--stats", &args.stats)?,
         signals: EndSignals::hold().map_err(|e| Failure::io("<signals>", &e))?,
@@ -104,19 +106,20 @@ impl Session<'_> {
     }
 
     fn attach(&self) -> Result<Attached, Failure> {
-        Attached::attach(&self.scheduler.label, &self.scheduler.bytes, &self.writes)
-            .map_err(Failure::new)
+        Attached::attach(&self.job, &self.scheduler.bytes).map_err(Failure::new)
     }
 
     /// Watches until it ends. A signal is seen at once.
     fn stay(&self, attached: &mut Attached, watch: &mut Watch) -> Result<End, Failure> {
-        watch.attached(attached, &self.writes);
+        watch.attached(attached, &self.job.writes);
         loop {
             let elapsed = watch.start.elapsed();
             if self.length.is_some_and(|length| elapsed >= length) {
                 return Ok(End::Asked);
             }
-            let next = [Some(watch.next_row), self.length, watch.next_change(&self.writes)];
+            let change = watch.next_change(&self.job.writes);
+            let programs = attached.has_each_second().then_some(watch.next_second);
+            let next = [Some(watch.next_row), self.length, change, programs];
             let until = next.into_iter().flatten().min().unwrap_or(WATCH);
             let pause = until.saturating_sub(elapsed).min(WATCH);
             if self.signals.wait(pause).is_some() {
@@ -125,7 +128,8 @@ impl Session<'_> {
             if let Some(exit) = attached.exited() {
                 return Ok(End::Exited(exit));
             }
-            watch.change(attached, &self.writes)?;
+            watch.change(attached, &self.job.writes)?;
+            watch.second(attached)?;
             watch.look(self, attached)?;
         }
     }
@@ -171,6 +175,8 @@ struct Watch {
     start: Instant,
     /// When the next row is due, after the start.
     next_row: Duration,
+    /// When the programs are due that its loader runs each second, after the start.
+    next_second: Duration,
     /// Switches of the whole machine when the last row was made, and when that was.
     before: Option<(u64, Duration)>,
     /// The next setting of `--at`.
@@ -211,8 +217,9 @@ impl Watch {
         Watch {
             start: Instant::now(),
             next_row: session.stats,
+            next_second: SECOND,
             before: None,
-            change: initial(&session.writes),
+            change: initial(&session.job.writes),
             variables: variables.collect(),
             rows: Vec::new(),
         }
@@ -245,6 +252,18 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    /// At a full second: what its loader does then.
+    fn second(&mut self, attached: &Attached) -> Result<(), Failure> {
+        let time = self.start.elapsed();
+        if time < self.next_second {
+            return Ok(());
+        }
+        while self.next_second <= time {
+            self.next_second += SECOND;
+        }
+        attached.each_second().map_err(Failure::new)
     }
 
     /// Makes a row, when one is due.

@@ -28,6 +28,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairground_bpf::Object;
+use fairground_kernel::job::{MapWrite, SchedulerSetup};
 use fairground_machine::{MapContent, Setting, Setup};
 use serde::Deserialize;
 
@@ -81,6 +82,8 @@ enum Value {
     Text(String),
 }
 
+/// The section of programs that user space runs.
+const SYSCALL: &str = "syscall";
 /// What stands for the number of CPUs.
 const CPUS: &str = "cpus";
 
@@ -153,14 +156,49 @@ impl Profile {
 
     /// What else it does in each simulated machine of so many CPUs.
     pub(crate) fn setup(&self, object: &Object, cpus: u32) -> Result<Setup, Failure> {
+        let known: Vec<String> = object.maps().into_iter().map(|map| map.name).collect();
         let mut maps = Vec::new();
         for (map, elements) in &self.file.maps {
+            if !known.contains(map) {
+                let named = format!("[maps.{map}]: {} has no such map", object.name());
+                return Err(self.unknown(object, &named, map, known.iter().map(String::as_str)));
+            }
             for (key, element) in elements {
                 maps.extend(self.element(object, cpus, map, key, element)?);
             }
         }
+        let programs = || object.functions().iter().filter(|found| found.section == SYSCALL);
         let Programs { before, each_second } = self.file.run.clone();
+        for name in before.iter().chain(&each_second) {
+            if programs().all(|program| program.name != *name) {
+                let named = format!(
+                    "[run] {name}: {} has no such program (SEC(\"{SYSCALL}\"))",
+                    object.name()
+                );
+                return Err(self.unknown(
+                    object,
+                    &named,
+                    name,
+                    programs().map(|p| p.name.as_str()),
+                ));
+            }
+        }
         Ok(Setup { maps, before, each_second })
+    }
+
+    /// The same for a real kernel of so many CPUs, with the callback table's integers.
+    pub(crate) fn real_setup(&self, object: &Object, cpus: u32) -> Result<SchedulerSetup, Failure> {
+        let Setup { maps, before, each_second } = self.setup(object, cpus)?;
+        let map = |MapContent { map, key, offset, bytes }| MapWrite { map, key, offset, bytes };
+        let ops = self.file.ops.iter().map(|(member, value)| {
+            Ok::<_, Failure>((member.clone(), self.number(member, value, cpus)?))
+        });
+        Ok(SchedulerSetup {
+            ops: ops.collect::<Result<_, _>>()?,
+            maps: maps.into_iter().map(map).collect(),
+            before,
+            each_second,
+        })
     }
 
     fn element(
@@ -210,24 +248,6 @@ impl Profile {
         }
     }
 
-    /// On a real kernel: what it cannot set there.
-    pub(crate) fn check_real(&self) -> Result<(), Failure> {
-        let programs = !self.file.run.before.is_empty() || !self.file.run.each_second.is_empty();
-        let parts = [
-            ("ops", !self.file.ops.is_empty()),
-            ("maps", !self.file.maps.is_empty()),
-            ("run", programs),
-        ];
-        match parts.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((part, _)) => Err(Failure::new(format_args!(
-                "{}: [{part}] can be done in simulation only so far",
-                self.path.display()
-            ))
-            .help(format_args!("leave [{part}] out for a real kernel"))),
-        }
-    }
-
     /// The arrays that it resizes.
     pub(crate) fn resized(&self) -> impl Iterator<Item = &str> {
         self.file.resize.keys().map(String::as_str)
@@ -248,18 +268,24 @@ impl Profile {
             return Ok(());
         }
         let names = object.globals().iter().filter(|g| g.is_settable()).map(|g| g.name.as_str());
-        let failure = Failure::new(format_args!(
-            "{}: {} has no variable `{name}`",
-            self.path.display(),
-            object.name()
-        ));
-        Err(match did_you_mean(name, names) {
+        let named = format!("{} has no variable `{name}`", object.name());
+        Err(self.unknown(object, &named, name, names))
+    }
+
+    /// Something that the object lacks, with the nearest of what it has.
+    fn unknown<'n>(
+        &self,
+        object: &Object,
+        named: &str,
+        name: &str,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Failure {
+        let failure = Failure::new(format_args!("{}: {named}", self.path.display()));
+        match did_you_mean(name, names) {
             Some(near) => failure.help(format_args!("did you mean `{near}`?")),
-            None => failure.help(format_args!(
-                "`fairground sched show {}` lists its variables",
-                object.name()
-            )),
-        })
+            None => failure
+                .help(format_args!("`fairground sched show {}` lists what it has", object.name())),
+        }
     }
 
     fn number(&self, name: &str, value: &Value, cpus: u32) -> Result<u64, Failure> {

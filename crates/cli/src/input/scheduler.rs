@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use fairground_bpf::{Global, GlobalType, Object};
+use fairground_kernel::job::SchedulerSetup;
 use fairground_machine::{Engine, Policy, Setting, is_kernel_constant};
 
 use super::Profile;
@@ -27,6 +28,8 @@ pub(crate) struct SchedulerObject {
     pub(crate) resized: Vec<String>,
     /// What its parameter set and its profile set.
     pub(crate) settings: Vec<Setting>,
+    /// What else its profile does on a real kernel.
+    pub(crate) setup: SchedulerSetup,
 }
 
 /// A scheduler, compiled and ready for any number of simulated machines.
@@ -77,12 +80,13 @@ impl SchedulerObject {
             }
         };
         let sizes = Sizes::of(&object);
-        let mut resized = Vec::new();
+        let (mut resized, mut setup) = (Vec::new(), SchedulerSetup::default());
         if let Some((profile, cpus)) = profile {
             settings.extend(profile.apply(&mut object, cpus)?);
             resized.extend(profile.resized().map(str::to_owned));
+            setup = profile.real_setup(&object, cpus)?;
         }
-        Ok(Self { resized, label: spec.to_owned(), object, bytes, sizes, settings })
+        Ok(Self { resized, label: spec.to_owned(), object, bytes, sizes, settings, setup })
     }
 }
 

@@ -11,8 +11,7 @@ use super::info::kernel_info;
 use super::janitor::Janitor;
 use super::timeline::{Ended, Running};
 use crate::job::{
-    ERROR_FILE, GlobalWrite, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit,
-    TRACE_FILE,
+    ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit, TRACE_FILE,
 };
 use crate::knobs::{Knobs, Places};
 use crate::sched_ext::Attached;
@@ -114,9 +113,7 @@ fn attach(job: &Job, folder: &Path) -> Result<Option<Attached>, RunError> {
     let Some(scheduler) = &job.scheduler else { return Ok(None) };
     let path = folder.join(SCHEDULER_FILE);
     let object = fs::read(&path).map_err(|error| RunError::file(&path, error))?;
-    let at_start = scheduler.writes.iter().filter(|write| write.at_ns.is_none());
-    let at_start: Vec<GlobalWrite> = at_start.cloned().collect();
-    Ok(Some(Attached::attach(&scheduler.name, &object, &at_start)?))
+    Ok(Some(Attached::attach(scheduler, &object)?))
 }
 
 /// An ejected scheduler's own words, or those of its orderly end.

@@ -14,12 +14,16 @@ use crate::tracefs::Recorder;
 const SCHEDULER_LOOK_NS: u64 = 100_000_000;
 /// How often the runner waits for orphans and looks whether forks succeed, where tasks fork tasks, ns.
 const ORPHANS_LOOK_NS: u64 = 1_000_000_000;
+/// How often the programs run that a scheduler's own loader runs each second, ns.
+const PROGRAMS_NS: u64 = 1_000_000_000;
 
 /// Something that changes during the run.
 #[derive(Clone, Copy, Debug)]
 enum Event<'j> {
     Write(&'j GlobalWrite),
     Knob(&'j Knob),
+    /// The programs of each full second.
+    Programs,
 }
 
 /// What the runner has its hands on while the tasks run.
@@ -61,6 +65,12 @@ impl Running<'_> {
                 Event::Knob(knob) => {
                     self.knobs.turn(knob)?;
                     format!("{}={}", knob.name, knob.value)
+                }
+                Event::Programs => {
+                    if let Some(scheduler) = &self.scheduler {
+                        scheduler.each_second()?;
+                    }
+                    continue;
                 }
             };
             let time_ns = now_ns();
@@ -113,8 +123,11 @@ fn events(job: &Job) -> Vec<(u64, Event<'_>)> {
     let writes = job.scheduler.iter().flat_map(|scheduler| &scheduler.writes);
     let writes = writes.filter_map(|write| Some((write.at_ns?, Event::Write(write))));
     let knobs = job.knobs.iter().filter_map(|knob| Some((knob.at_ns?, Event::Knob(knob))));
-    let mut events: Vec<_> =
-        writes.chain(knobs).filter(|(at_ns, _)| *at_ns < job.duration_ns).collect();
+    let has_programs = job.scheduler.iter().any(|s| !s.setup.each_second.is_empty());
+    let seconds = if has_programs { job.duration_ns / PROGRAMS_NS } else { 0 };
+    let programs = (1..=seconds).map(|second| (second * PROGRAMS_NS, Event::Programs));
+    let all = writes.chain(knobs).chain(programs);
+    let mut events: Vec<_> = all.filter(|(at_ns, _)| *at_ns < job.duration_ns).collect();
     events.sort_by_key(|(at_ns, _)| *at_ns);
     events
 }

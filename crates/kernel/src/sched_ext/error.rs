@@ -65,6 +65,16 @@ pub enum LoadError {
         /// The struct_ops variables that it holds, with their types.
         found: Vec<String>,
     },
+    /// A program of the object that its loader runs.
+    #[error("{name}: the program `{program}`, which its loader runs, failed: {problem}")]
+    Program {
+        /// The scheduler.
+        name: String,
+        /// The program.
+        program: String,
+        /// The system's error, or what the program returned.
+        problem: String,
+    },
     /// A setting or a topology that has no place in the object.
     #[error("{name}: `{label}`: {problem}")]
     NoPlace {

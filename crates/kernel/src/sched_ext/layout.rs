@@ -1,7 +1,7 @@
 //! What an object's own type information says about it: where its callback table is, where it records how it ended, and
 //! which of its arrays want the machine's topology.
 
-use libbpf_rs::btf::types::{DataSec, DeclTag, MemberAttr, Struct, Var};
+use libbpf_rs::btf::types::{DataSec, DeclTag, Int, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use libbpf_rs::{HasSize, ReferencesType};
 
@@ -38,11 +38,23 @@ pub(super) struct ExitPlace {
     pub(super) message: (usize, usize),
 }
 
+/// An integer of the callback table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OpsMember {
+    pub(super) name: String,
+    /// Where in the table, bytes.
+    pub(super) offset: usize,
+    /// How long, bytes.
+    pub(super) size: usize,
+}
+
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     /// The struct_ops variables: name and type.
     pub(super) ops: Vec<(String, String)>,
+    /// The integers of the last callback table of a scheduler.
+    pub(super) members: Vec<OpsMember>,
     pub(super) exit: Option<ExitPlace>,
     /// Arrays that want the topology, with the level: `core`, `llc`, `node`, `socket`.
     pub(super) topology: Vec<(String, Place)>,
@@ -67,8 +79,12 @@ impl Layout {
                 };
                 let of = variable.referenced_type().skip_mods_and_typedefs();
                 if section_name.starts_with(".struct_ops") {
-                    let of = text(&of).unwrap_or_default();
-                    layout.ops.push((name, of.split("___").next().unwrap_or_default().to_owned()));
+                    let type_name = text(&of).unwrap_or_default();
+                    let type_name = type_name.split("___").next().unwrap_or_default().to_owned();
+                    if OPS_TYPES.contains(&type_name.as_str()) {
+                        layout.members = integers(btf, of);
+                    }
+                    layout.ops.push((name, type_name));
                     continue;
                 }
                 if constant_of(&place).is_some() {
@@ -107,6 +123,19 @@ fn topology_tags(btf: &Btf<'_>) -> Vec<(TypeId, String)> {
         Some((tag.referenced_type().type_id(), level))
     })
     .collect()
+}
+
+/// The integers of a structure.
+fn integers(btf: &Btf<'_>, ty: BtfType<'_>) -> Vec<OpsMember> {
+    let Ok(table) = Struct::try_from(ty) else { return Vec::new() };
+    let members = table.iter().filter_map(|member| {
+        let MemberAttr::Normal { offset } = member.attr else { return None };
+        let of = btf.type_by_id::<BtfType<'_>>(member.ty)?.skip_mods_and_typedefs();
+        let size = Int::try_from(of).ok()?.size();
+        let name = member.name?.to_string_lossy().into_owned();
+        Some(OpsMember { name, offset: offset as usize / 8, size })
+    });
+    members.collect()
 }
 
 fn exit_place(ty: BtfType<'_>, place: &Place) -> Option<ExitPlace> {

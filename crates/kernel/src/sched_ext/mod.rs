@@ -10,6 +10,7 @@ mod kconfig;
 mod layout;
 mod opened;
 mod sections;
+mod setup;
 mod state;
 mod topology;
 mod verifier;
@@ -24,7 +25,7 @@ pub use exit::{ExitKind, asks_for_restart};
 pub use opened::{VerifiedProgram, verify};
 pub use state::KernelState;
 
-use crate::job::{GlobalWrite, SchedulerExit};
+use crate::job::{GlobalWrite, SchedulerExit, SchedulerJob};
 use exit::exit_of;
 use layout::Layout;
 use sections::Section;
@@ -45,27 +46,25 @@ pub struct Attached {
     layout: Layout,
     log: KernelLog,
     name: String,
+    each_second: Vec<String>,
 }
 
 impl Attached {
-    /// Loads an object and puts it in charge. `name` is what messages call it. Writes without a time are applied before
-    /// the object is loaded; the others are left to [`Attached::write`]. Arrays with a `topology:` tag get the running
-    /// machine's topology.
+    /// Loads an object and puts it in charge, as the job says. Writes without a time are applied before the object is loaded;
+    /// the others are left to [`Attached::write`]. Arrays with a `topology:` tag get the running machine's topology.
     ///
     /// # Errors
     /// If the kernel, the user's rights or the object do not allow it; the kernel's own scheduler is in charge then.
-    pub fn attach(
-        name: &str,
-        object: &[u8],
-        writes: &[GlobalWrite],
-    ) -> Result<Attached, LoadError> {
-        state::check(name)?;
+    pub fn attach(job: &SchedulerJob, object: &[u8]) -> Result<Attached, LoadError> {
+        state::check(&job.name)?;
         let log = KernelLog::from_now_on();
-        let (mut object, layout) = opened::load(name, object, writes)?;
+        let (mut object, layout) = opened::load(job, object)?;
+        setup::run_programs(&job.name, &object, &job.setup.before)?;
         // SAFETY: the sections live in `Attached` beside the object, which keeps the memory; nobody else gets them.
         let sections = unsafe { Section::all(&mut object) };
+        let (name, each_second) = (job.name.clone(), job.setup.each_second.clone());
         let mut attached =
-            Attached { link: None, sections, object, layout, log, name: name.to_owned() };
+            Attached { link: None, sections, object, layout, log, name, each_second };
         attached.take_charge()?;
         Ok(attached)
     }
@@ -116,6 +115,19 @@ impl Attached {
             .ok()
             .and_then(|offset| section?.write(offset, &write.bytes));
         done.ok_or_else(|| opened::no_place(&self.name, write))
+    }
+
+    /// Whether there is something to do at each full second.
+    pub fn has_each_second(&self) -> bool {
+        !self.each_second.is_empty()
+    }
+
+    /// What its loader does at each full second: runs programs of the object.
+    ///
+    /// # Errors
+    /// If one of them fails.
+    pub fn each_second(&self) -> Result<(), LoadError> {
+        setup::run_programs(&self.name, &self.object, &self.each_second)
     }
 
     /// Bytes of a data section as they are now; `None` if the object has none there.

@@ -10,8 +10,8 @@ use libbpf_rs::{AsRawLibbpf, MapType, Object, OpenObject, libbpf_sys};
 
 use super::layout::Layout;
 use super::sections::is_section;
-use super::{LoadError, constants, kconfig, state, topology, verifier};
-use crate::job::GlobalWrite;
+use super::{LoadError, constants, kconfig, setup, state, topology, verifier};
+use crate::job::{GlobalWrite, SchedulerJob};
 
 /// What libbpf calls every object; with a data section's name behind it, 15 characters are the kernel's limit.
 const OBJECT_NAME: &CStr = c"sched";
@@ -38,31 +38,24 @@ pub struct VerifiedProgram {
 ///
 /// # Errors
 /// As [`Attached::attach`](super::Attached::attach), save that another scheduler may be in charge.
-pub fn verify(
-    name: &str,
-    object: &[u8],
-    writes: &[GlobalWrite],
-) -> Result<Vec<VerifiedProgram>, LoadError> {
-    match state::check(name) {
-        Ok(()) | Err(LoadError::Busy { .. }) => Ok(verified(&load(name, object, writes)?.0)),
+pub fn verify(job: &SchedulerJob, object: &[u8]) -> Result<Vec<VerifiedProgram>, LoadError> {
+    match state::check(&job.name) {
+        Ok(()) | Err(LoadError::Busy { .. }) => Ok(verified(&load(job, object)?.0)),
         Err(error) => Err(error),
     }
 }
 
-/// Opens, sets and loads.
-pub(super) fn load(
-    name: &str,
-    object: &[u8],
-    writes: &[GlobalWrite],
-) -> Result<(Object, Layout), LoadError> {
+/// Opens, sets, loads, and fills maps.
+pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout), LoadError> {
+    let name = &job.name;
     let (opened, said) = verifier::listening(|| open(object));
     let mut opened = opened.map_err(|error| {
         let mut messages = verifier::messages(&said);
         messages.push(error.to_string());
-        LoadError::NoObject { name: name.to_owned(), messages }
+        LoadError::NoObject { name: name.clone(), messages }
     })?;
     let layout = layout_of(name, &opened)?;
-    layout.scheduler().map_err(|found| LoadError::NotOne { name: name.to_owned(), found })?;
+    layout.scheduler().map_err(|found| LoadError::NotOne { name: name.clone(), found })?;
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let flags = map.map_flags() | BPF_F_LINK;
         let _ = map.set_map_flags(flags);
@@ -71,13 +64,18 @@ pub(super) fn load(
     for (place, value) in constants::values(&layout.constants) {
         put(&mut opened, &place.section, place.offset as u64, &value);
     }
-    for write in writes.iter().filter(|write| write.at_ns.is_none()) {
+    setup::set_ops(name, &mut opened, &layout, &job.setup)?;
+    for write in job.writes.iter().filter(|write| write.at_ns.is_none()) {
         put(&mut opened, &write.section, write.offset, &write.bytes)
             .ok_or_else(|| no_place(name, write))?;
     }
     let (loaded, said) = verifier::listening(|| opened.load());
     match loaded {
-        Ok(object) => Ok((object, layout)),
+        Ok(mut object) => {
+            setup::check_programs(name, &object, &job.setup)?;
+            setup::fill_maps(name, &mut object, &job.setup)?;
+            Ok((object, layout))
+        }
         Err(error) => {
             let mut said = said;
             said.push(error.to_string());

@@ -1,0 +1,187 @@
+//! What an object's own loader does beside setting variables: it sets integers of the callback table, fills maps, and runs
+//! programs of the object (`SEC("syscall")`).
+
+use libbpf_rs::{
+    MapCore, MapFlags, MapMut, MapType, Object, OpenObject, ProgramInput, ProgramType,
+};
+
+use super::LoadError;
+use super::layout::Layout;
+use crate::job::{MapWrite, SchedulerSetup};
+
+/// Bytes of the longest key that a number can be.
+const KEY_BYTES_MAX: usize = 8;
+/// Kinds of maps with elements that can be set.
+const KEYED: [MapType; 6] = [
+    MapType::Array,
+    MapType::Hash,
+    MapType::LruHash,
+    MapType::PercpuArray,
+    MapType::PercpuHash,
+    MapType::LruPercpuHash,
+];
+
+/// Sets the integers of the callback table, before the object is loaded.
+pub(super) fn set_ops(
+    name: &str,
+    opened: &mut OpenObject,
+    layout: &Layout,
+    setup: &SchedulerSetup,
+) -> Result<(), LoadError> {
+    for (member, value) in &setup.ops {
+        set_member(opened, layout, member, *value).map_err(|problem| LoadError::NoPlace {
+            name: name.to_owned(),
+            label: format!("{member}={value}"),
+            problem,
+        })?;
+    }
+    Ok(())
+}
+
+fn set_member(
+    opened: &mut OpenObject,
+    layout: &Layout,
+    member: &str,
+    value: u64,
+) -> Result<(), String> {
+    let place = layout.members.iter().find(|place| place.name == member);
+    let place = place.ok_or("its callback table has no such integer")?;
+    let bytes = value.to_le_bytes();
+    let (low, high) = bytes.split_at(place.size.min(bytes.len()));
+    if high.iter().any(|byte| *byte != 0) {
+        return Err(format!("it has {} bytes there", place.size));
+    }
+    let scheduler = layout.scheduler().unwrap_or_default();
+    let mut maps = opened.maps_mut();
+    let mut table = maps
+        .find(|map| map.map_type() == MapType::StructOps && map.name() == scheduler)
+        .ok_or("its callback table is not there")?;
+    let content = table.initial_value_mut().unwrap_or_default();
+    let range = place.offset..place.offset + low.len();
+    content.get_mut(range).ok_or("its callback table is shorter")?.copy_from_slice(low);
+    Ok(())
+}
+
+/// Fills the maps of a loaded object.
+pub(super) fn fill_maps(
+    name: &str,
+    object: &mut Object,
+    setup: &SchedulerSetup,
+) -> Result<(), LoadError> {
+    for write in &setup.maps {
+        let map = object.maps_mut().find(|map| map.name() == write.map.as_str());
+        let done = map.ok_or_else(|| "the object has no such map".to_owned());
+        done.and_then(|map| fill(&map, write)).map_err(|problem| LoadError::NoPlace {
+            name: name.to_owned(),
+            label: format!("map {}, key {}", write.map, write.key),
+            problem,
+        })?;
+    }
+    Ok(())
+}
+
+fn fill(map: &MapMut<'_>, write: &MapWrite) -> Result<(), String> {
+    if !KEYED.contains(&map.map_type()) {
+        return Err("only arrays and hash tables have elements to set".to_owned());
+    }
+    let size = map.key_size() as usize;
+    let key = write.key.to_le_bytes();
+    let (key, high) = key.split_at(size.min(KEY_BYTES_MAX));
+    if size > KEY_BYTES_MAX || high.iter().any(|byte| *byte != 0) {
+        return Err(format!("{} is no key of {size} bytes", write.key));
+    }
+    let array = matches!(map.map_type(), MapType::Array | MapType::PercpuArray);
+    if array && write.key >= u64::from(map.max_entries()) {
+        return Err(format!("it is beyond its {} elements", map.max_entries()));
+    }
+    let said = |error: libbpf_rs::Error| error.to_string();
+    if !map.map_type().is_percpu() {
+        let old = map.lookup(key, MapFlags::ANY).map_err(said)?;
+        let mut value = old.unwrap_or_else(|| vec![0; map.value_size() as usize]);
+        put(&mut value, write)?;
+        return map.update(key, &value, MapFlags::ANY).map_err(said);
+    }
+    let cpus = libbpf_rs::num_possible_cpus().map_err(said)?;
+    let old = map.lookup_percpu(key, MapFlags::ANY).map_err(said)?;
+    let mut values = old.unwrap_or_else(|| vec![vec![0; map.value_size() as usize]; cpus]);
+    values.iter_mut().try_for_each(|value| put(value, write))?;
+    map.update_percpu(key, &values, MapFlags::ANY).map_err(said)
+}
+
+fn put(value: &mut [u8], write: &MapWrite) -> Result<(), String> {
+    let size = value.len();
+    let from = usize::try_from(write.offset).unwrap_or(usize::MAX);
+    let end = from.saturating_add(write.bytes.len());
+    let place = value.get_mut(from..end).ok_or_else(|| format!("its values have {size} bytes"))?;
+    place.copy_from_slice(&write.bytes);
+    Ok(())
+}
+
+/// Whether the object has the programs that are to run, and they are such that user space can run.
+pub(super) fn check_programs(
+    name: &str,
+    object: &Object,
+    setup: &SchedulerSetup,
+) -> Result<(), LoadError> {
+    let kind = |wanted: &str| {
+        object.progs().find(|program| program.name() == wanted).map(|program| program.prog_type())
+    };
+    for program in setup.before.iter().chain(&setup.each_second) {
+        let problem = match kind(program) {
+            Some(ProgramType::Syscall) => continue,
+            Some(_) => "it is no SEC(\"syscall\"): user space cannot run it",
+            None => "the object has no such program",
+        };
+        return Err(LoadError::NoPlace {
+            name: name.to_owned(),
+            label: program.clone(),
+            problem: problem.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Runs programs of a loaded object. One that returns a negative number has failed.
+pub(super) fn run_programs(
+    name: &str,
+    object: &Object,
+    programs: &[String],
+) -> Result<(), LoadError> {
+    for program in programs {
+        let failed = |problem: String| LoadError::Program {
+            name: name.to_owned(),
+            program: program.clone(),
+            problem,
+        };
+        let found = object.progs_mut().find(|found| found.name() == program.as_str());
+        let found = found.ok_or_else(|| failed("the object has no such program".to_owned()))?;
+        let ran = found.test_run(ProgramInput::default());
+        let returned = ran.map_err(|error| failed(error.to_string()))?.return_value as i32;
+        if returned < 0 {
+            return Err(failed(format!("it returned {returned}")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_value_leaves_the_rest() {
+        let write = |offset, bytes: &[u8]| MapWrite {
+            map: "m".to_owned(),
+            key: 0,
+            offset,
+            bytes: bytes.to_vec(),
+        };
+        let mut value = [1, 2, 3, 4];
+        put(&mut value, &write(1, &[7, 8])).expect("it lies in the value");
+        assert_eq!(value, [1, 7, 8, 4]);
+        let said = put(&mut value, &write(3, &[7, 8])).expect_err("it is too long");
+        assert_eq!(said, "its values have 4 bytes");
+        put(&mut value, &write(u64::MAX, &[7])).expect_err("it is far away");
+        assert_eq!(value, [1, 7, 8, 4]);
+    }
+}
