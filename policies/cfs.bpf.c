@@ -252,8 +252,9 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     }
     mark_empty(cpu);
     forget_leftmost(&root->left);
-    if (newidle_balance(cpu))
-        root->picked = pick_next(cpu, false) == PICK_TAKEN;
+    root->picked = newidle_balance(cpu) && pick_next(cpu, false) == PICK_TAKEN;
+    if (!root->picked)
+        balance_nothing_came(cpu);
 }
 
 /* set_next_entity: a task comes onto a CPU. */

@@ -190,6 +190,7 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
     forget_leftmost(&q->left);
     if (newidle_balance(cpu) && pick_waiting(q, cpu))
         return;
+    balance_nothing_came(cpu);
     q->curr_prio = IDLE_PRIO;
 }
 

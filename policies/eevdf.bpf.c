@@ -184,12 +184,14 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
         settle_pulled(q);
         choice = choose(q, cpu, false);
     }
-    if (choice != CHOOSE_CURRENT && q->nr && fetch(q, cpu, choice))
+    if (choice != CHOOSE_CURRENT && q->nr && fetch(q, cpu, choice)) {
         q->picked = true;
-    else if (prev_runs)
+    } else if (prev_runs) {
         keep(q, cpu, prev);
-    else
+    } else {
         mark_empty(cpu);
+        balance_nothing_came(cpu);
+    }
 }
 
 /* set_next_entity: a task comes onto a CPU. */

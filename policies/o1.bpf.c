@@ -278,6 +278,7 @@ void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
     mark_empty(cpu);
     if (newidle_balance(cpu) && take(q, cpu))
         return;
+    balance_nothing_came(cpu);
     q->expired_timestamp = 0;
 }
 

@@ -200,7 +200,9 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     if (newidle_balance(cpu) && scx_bpf_dsq_move_to_local(cpu)) {
         forget_leftmost(&q->left);
         q->picked = true;
+        return;
     }
+    balance_nothing_came(cpu);
 }
 
 /* A task comes onto a CPU. */

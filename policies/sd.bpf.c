@@ -302,8 +302,8 @@ void BPF_STRUCT_OPS(sd_dispatch, s32 this, struct task_struct *prev)
     if (pick(q, cpu, prev_runs ? prev : NULL))
         return;
     mark_empty(cpu);
-    if (newidle_balance(cpu))
-        pick(q, cpu, NULL);
+    if (!newidle_balance(cpu) || !pick(q, cpu, NULL))
+        balance_nothing_came(cpu);
 }
 
 /* A task comes onto a CPU. */

@@ -62,6 +62,7 @@
  *     tick:        if (balance_tick(cpu)) scx_bpf_task_set_slice(p, 0);      // dispatch runs, and moves
  *     dispatch:    balance_run(cpu);                                         // first
  *                  pick from own queues; if there is nothing: if (newidle_balance(cpu)) pick again;
+ *                  if nothing came: balance_nothing_came(cpu);
  *     running:     if (t->cpu != scx_bpf_task_cpu(p)) the books follow       // a remote CPU's move_to_local
  *
  * A turn that ends only because balance_tick said so is not over: when nothing better came, let the task go on with its
@@ -162,6 +163,10 @@ SEPARATE void serve_requests(u32 cpu)
 
     if (b->push_to)
         push_one(cpu);
+    if (is_refused(b)) {
+        b->kicked = false;
+        b->pending = false;
+    }
     if (b->kicked) {
         b->kicked = false;
         if (!nr_running[cpu & (MAX_CPUS - 1)]) {
@@ -237,13 +242,20 @@ static __always_inline bool newidle_balance(u32 cpu)
     struct balance_cpu *b = balance_of(cpu);
     u32 moved = 0;
 
-    if (nr_cpus < 2 || b->idle_pass)
+    if (nr_cpus < 2 || b->idle_pass || is_refused(b))
         return false;
     if (anybody_overloaded())
         moved = newidle_levels(cpu);
     /* It will be idle: the time of the next look may have been set for a busy CPU. */
     set_next_balance(cpu, !moved);
     return moved;
+}
+
+/* In ops.dispatch when no task came and the current one does not go on: with tasks on its books the CPU was refused them. */
+static __always_inline void balance_nothing_came(u32 cpu)
+{
+    if (unlikely(nr_running[cpu & (MAX_CPUS - 1)]))
+        give_back(cpu);
 }
 
 /*

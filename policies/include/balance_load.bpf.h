@@ -46,7 +46,8 @@ struct balance_cpu {
     struct balance_domain domains[DOMAIN_LEVELS];
     u64 load_jiffy; /* cpu_loads are as of this tick */
     u64 next_balance_ns;
-    u64 seen_moves; /* balance_moves when it looked */
+    u64 seen_moves;       /* balance_moves when it looked */
+    u64 refused_until_ns; /* it takes nothing before that time; 0: it may */
     struct group_scan scan;
     u64 left_out[WAITING_WORDS]; /* CPUs all of whose tasks proved to be pinned, for this balance */
     enum idle_type idle;

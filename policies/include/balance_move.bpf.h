@@ -12,6 +12,10 @@
  *                          times before.
  * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false, so a
  * task moves; 256 - 1024 is negative, so one is enough. A task of nice -5 (3121) stays: 1560 > 768.
+ *
+ * A CPU that is about to go off line is in no domain of the kernel's any more. A scheduler does not hear of it: it may still
+ * take tasks, but the kernel lets none of them run there, and their own CPU does not see them. So a CPU to which nothing came
+ * although tasks are in its queues gives back what it took (give_back), and takes nothing for a while.
  */
 #ifndef FAIRGROUND_BALANCE_MOVE_BPF_H
 #define FAIRGROUND_BALANCE_MOVE_BPF_H
@@ -45,6 +49,15 @@ static __always_inline bool too_heavy(u64 weight, u64 left)
     if (rule_skip == SKIP_WEIGHT)
         return weight > left;
     return weight / 2 > left + sched_load_scale_fuzz;
+}
+
+/* How long a CPU takes nothing after the kernel has refused it what it took. */
+#define REFUSED_PAUSE_NS 10000000ULL
+
+/* Whether the kernel has just refused this CPU what it took. */
+static __always_inline bool is_refused(const struct balance_cpu *b)
+{
+    return unlikely(b->refused_until_ns) && (s64)(b->refused_until_ns - scx_bpf_now()) > 0;
 }
 
 /* One task of the iteration: moves it if it may be. `left`: load still to move, or ~0 for any. True: moved. */
@@ -108,6 +121,39 @@ SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
     if (!b->looked)
         b->all_pinned = false;
     return b->moved;
+}
+
+/* Tasks that wait here and were taken from other CPUs go back there. Only in dispatch. */
+SEPARATE void give_back(u32 cpu)
+{
+    u32 i, turn;
+
+    for_range (turn, BALANCE_TURNS(cpu)) {
+        struct bpf_iter_scx_dsq it;
+
+        if (!bpf_iter_scx_dsq_new(&it, balance_queue(cpu, turn), 0)) {
+            for_range (i, MOVE_LOOK_MAX) {
+                struct task_struct *p = bpf_iter_scx_dsq_next(&it);
+                u64 queue, vtime = 0;
+                u32 home;
+
+                if (!p)
+                    break;
+                home = task_cpu(p);
+                if (home == cpu)
+                    continue;
+                queue = balance_target(p, cpu, home, &vtime);
+                if (!scx_bpf_dsq_move_vtime(&it, p, queue, vtime, 0))
+                    continue;
+                balance_moved(p, cpu, home);
+                __sync_fetch_and_add(&balance_moves, 1);
+                mark_waiting(home);
+                scx_bpf_kick_cpu((s32)home, SCX_KICK_IDLE);
+                balance_of(cpu)->refused_until_ns = scx_bpf_now() + REFUSED_PAUSE_NS;
+            }
+        }
+        bpf_iter_scx_dsq_destroy(&it);
+    }
 }
 
 /*

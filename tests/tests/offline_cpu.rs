@@ -4,8 +4,17 @@
 
 mod rig;
 
+use fairground_policies::Policy;
 use rig::US;
 use rig::callbacks::{Callbacks, Task, load};
+
+/// `MAX_CPUS`: the number of a queue is that of its CPU below this, and its index above.
+const MAX_CPUS: u64 = 1024;
+
+/// `fifo` has one queue for all CPUs, and does not hear of tasks at all.
+fn with_queues_per_cpu() -> impl Iterator<Item = &'static Policy> {
+    fairground_policies::all().iter().filter(|policy| policy.name != "fifo")
+}
 
 /// Two tasks that are able to run on such a CPU.
 fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
@@ -17,11 +26,10 @@ fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
     (kernel, tasks)
 }
 
-/// Each preemption is a switch to the next task, so one at each switch leaves no time to anybody. One is no harm. `fifo` is left
-/// out: it does not hear of tasks at all.
+/// Each preemption is a switch to the next task, so one at each switch leaves no time to anybody. One is no harm.
 #[test]
 fn tasks_are_not_preempted_for_ever_where_nobody_dispatches() {
-    for policy in fairground_policies::all().iter().filter(|policy| policy.name != "fifo") {
+    for policy in with_queues_per_cpu() {
         let (mut kernel, tasks) = two_tasks(policy.name);
         for switch in 0..20 {
             kernel.switch_offline(tasks[switch % 2]);
@@ -47,4 +55,25 @@ fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
     kernel.schedule();
     kernel.switch_offline(a);
     assert_eq!(kernel.kicks(), before + 1, "it came past a dispatch that works");
+}
+
+/// Before a CPU goes off line the kernel runs nothing there that belongs to another (`task_can_run_on_remote_rq`). What such a
+/// CPU has taken nobody would run.
+#[test]
+fn what_a_cpu_took_and_may_not_run_goes_back() {
+    for policy in with_queues_per_cpu() {
+        let mut kernel = Callbacks::new(&load(policy.name), &[]);
+        for _ in 0..3 {
+            let task = kernel.task(0);
+            kernel.wake(task);
+        }
+        assert!(kernel.queues().iter().all(|queue| queue % MAX_CPUS == 0), "{}", policy.name);
+        kernel.refuse(1);
+        assert_eq!(kernel.schedule(), None, "{}", policy.name);
+        let queues = kernel.queues();
+        assert_eq!(queues.len(), 3, "{}", policy.name);
+        assert!(queues.iter().all(|queue| queue % MAX_CPUS == 1), "{}: {queues:?}", policy.name);
+        assert_eq!(kernel.word("nr_running", 0), 3 << 32, "{}: the books follow", policy.name);
+        assert_eq!(kernel.kicks(), 3, "{}: that CPU is told", policy.name);
+    }
 }

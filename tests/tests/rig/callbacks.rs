@@ -59,6 +59,9 @@ pub struct OneCpu {
     waiting: Vec<(u64, u64)>,
     next: Option<u64>,
     kicks: u32,
+    /// `scx_bpf_task_cpu` of all tasks, and whether no task comes to this CPU from a queue.
+    home: u64,
+    refuses: bool,
     walks: Vec<Walk>,
     tasks: Vec<u64>,
 }
@@ -107,7 +110,7 @@ type Kfunc = (&'static str, HostFn<OneCpu>);
 
 const KFUNCS: [Kfunc; 23] = [
     ("scx_bpf_now", |k, _, _| Ok(k.now_ns)),
-    ("scx_bpf_task_cpu", |_, _, _| Ok(0)),
+    ("scx_bpf_task_cpu", |k, _, _| Ok(k.home)),
     ("scx_bpf_nr_cpu_ids", |_, _, _| Ok(1)),
     ("scx_bpf_create_dsq", |_, _, _| Ok(0)),
     ("scx_bpf_kick_cpu", |k, _, _| {
@@ -122,7 +125,7 @@ const KFUNCS: [Kfunc; 23] = [
         Ok(0)
     }),
     ("scx_bpf_dsq_move_to_local", |k, mem, [queue, ..]| {
-        k.next = k.in_order(mem, queue)?.first().copied();
+        k.next = if k.refuses { None } else { k.in_order(mem, queue)?.first().copied() };
         if let Some(task) = k.next {
             k.leave(task);
         }
@@ -443,6 +446,11 @@ impl Callbacks {
         self.call("running", &[next.0]);
     }
 
+    /// From now on the tasks belong to another CPU, and the kernel lets none of them come to this one.
+    pub fn refuse(&mut self, home: u32) {
+        (self.cpu.home, self.cpu.refuses) = (home.into(), true);
+    }
+
     /// The CPU decides: who runs now?
     pub fn schedule(&mut self) -> Option<Task> {
         self.cpu.next = None;
@@ -464,6 +472,11 @@ impl Callbacks {
     /// The tasks in the queue, in the order of their arrival.
     pub fn waiting(&self) -> Vec<Task> {
         self.cpu.waiting.iter().map(|(_, task)| Task(*task)).collect()
+    }
+
+    /// The queues that hold tasks.
+    pub fn queues(&self) -> Vec<u64> {
+        self.cpu.waiting.iter().map(|(queue, _)| *queue).collect()
     }
 
     /// Time passes; the current task, if any, runs.
