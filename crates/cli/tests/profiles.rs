@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Files, refusal, success};
+use support::{Files, bootable, refusal, success};
 
 /// A scheduler whose constants its loader sets.
 const SOURCE: &str = r#"
@@ -13,6 +13,7 @@ char _license[] SEC("license") = "GPL";
 const volatile u64 slice_ns;
 const volatile u32 nr_cpus;
 u32 counts[1] SEC(".data.counts");
+u32 hellos, seconds;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -21,19 +22,36 @@ struct {
     __type(value, u64);
 } limits SEC(".maps");
 
+struct {
+    __uint(type, 5); /* BPF_MAP_TYPE_PERCPU_HASH */
+    __uint(max_entries, 2);
+    __type(key, u64);
+    __type(value, u64);
+} quotas SEC(".maps");
+
 SEC("syscall") s32 hello(void *context)
 {
     bpf_printk("hello from the loader");
+    hellos++;
     return 0;
+}
+
+SEC("syscall") s32 refresh(void *context)
+{
+    return ++seconds < 2 ? 0 : -5;
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(own_init)
 {
     u32 one = 1;
+    u64 seven = 7;
     u64 *limit = bpf_map_lookup_elem(&limits, &one);
+    u64 *quota = bpf_map_lookup_elem(&quotas, &seven);
 
     bpf_printk("slice %llu, CPUs %u, limit %llu", slice_ns, nr_cpus, limit ? *limit : 0);
-    return slice_ns ? 0 : -22;
+    if (!limit || *limit != 12 || !quota || *quota != 34 || hellos != 1)
+        return -7;
+    return slice_ns && nr_cpus == 3 ? 0 : -22;
 }
 
 SCX_OPS_DEFINE(own_ops, .init = (void *)own_init, .name = "own");
@@ -56,8 +74,12 @@ timeout_ms = 2000
 [maps.limits]
 1 = 12
 
+[maps.quotas]
+7 = 34
+
 [run]
 before = ["hello"]
+each_second = ["refresh"]
 "#;
 
 struct Scene {
@@ -70,6 +92,28 @@ impl Scene {
         let files = Files::new();
         let object = files.compile("own", SOURCE, fairground_policies::CLANG_FLAGS);
         Scene { files, object }
+    }
+
+    /// What is said of a run in a virtual machine that must end with an error.
+    fn refused_on(&self, ground: &str, profile: &str) -> String {
+        let path = self.files.write("real.toml", profile);
+        refusal(&[
+            "run",
+            "hogs:1",
+            "--cpus",
+            "3",
+            "--duration",
+            "3s",
+            "--quiet",
+            "--on",
+            ground,
+            "--vm-mode",
+            "fast",
+            "--sched",
+            &self.object,
+            "--profile",
+            &path,
+        ])
     }
 
     fn arguments<'a>(&'a self, profile: &'a str) -> Vec<&'a str> {
@@ -111,11 +155,26 @@ fn what_is_wrong_is_named() {
         ("1 = 12", "1 = { burst = 2 }", "no member `burst`"),
         ("[maps.limits]", "[maps.limit]", "limit"),
         ("\"hello\"", "\"hallo\"", "no such program"),
+        ("\"hello\"", "\"hallo\"", "did you mean `hello`"),
+        ("\"hello\"", "\"own_init\"", "own_init"),
         ("[set]", "[sets]", "sets"),
     ] {
         let said = scene.refused(&PROFILE.replace(from, to));
         assert!(said.contains(told), "{from} → {to}: `{told}` is missing from:\n{said}");
     }
+}
+
+/// `init` checks variables, maps and the program before it, and the program of each second fails in the second second. The
+/// kernel takes no timeout above 30 s.
+#[test]
+fn a_kernel_sees_what_the_loader_does() {
+    let Some(vm) = bootable() else { return };
+    let scene = Scene::new();
+    let said = scene.refused_on(vm, PROFILE);
+    assert!(said.contains("`refresh`, which its loader runs, failed: it returned -5"), "{said}");
+    let said = scene.refused_on(vm, &PROFILE.replace("timeout_ms = 2000", "timeout_ms = 40000"));
+    assert!(said.contains("the kernel does not put it in charge"), "{said}");
+    assert!(said.contains("Argument list too long"), "{said}");
 }
 
 #[test]
@@ -125,9 +184,10 @@ fn what_an_object_is_and_wants_is_shown() {
     for part in ["| limits | array | 4 | 8 | 2 |", "bpf\\_map\\_lookup\\_elem | 1 |", "Nothing"] {
         assert!(shown.contains(part), "`{part}` is missing from:\n{shown}");
     }
-    let source = SOURCE.replace(
+    let source = SOURCE.replacen(
         "SEC(\"syscall\")",
         "void scx_bpf_unheard_of(void) __ksym;\nSEC(\"syscall\") s32 ask(void *c) { scx_bpf_unheard_of(); return 0; }\nSEC(\"syscall\")",
+        1,
     );
     let stranger = scene.files.compile("stranger", &source, fairground_policies::CLANG_FLAGS);
     refusal(&["run", "hogs:1", "--sched", &stranger]);

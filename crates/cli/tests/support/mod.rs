@@ -5,11 +5,29 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use fairground_kernel::catalogue::Cache;
 use tempfile::TempDir;
 
 /// The output of the binary under test.
 pub(crate) fn fairground(arguments: &[&str]) -> Output {
     run(Path::new(env!("CARGO_BIN_EXE_fairground")), arguments)
+}
+
+/// The name of a kernel with sched_ext that a virtual machine can boot here; `None`, with the reason on stdout, where there is
+/// none.
+pub(crate) fn bootable() -> Option<&'static str> {
+    const KERNEL: &str = "newest";
+    let found = Cache::open().and_then(|cache| {
+        cache.cached_kernel(KERNEL)?;
+        cache.cached_qemu()
+    });
+    match found {
+        Ok(_) => Some("vm:newest"),
+        Err(error) => {
+            println!("skipped: no virtual machine with the kernel `{KERNEL}` here: {error}");
+            None
+        }
+    }
 }
 
 /// The output of any build of the binary.

@@ -88,7 +88,7 @@ impl Attached {
             Some(Err(error)) => {
                 let mut log = verifier::messages(&said);
                 log.extend(self.log.lines());
-                return Err(failed(error.to_string(), log));
+                return Err(failed(format!("{error:#}"), log));
             }
             None => return Err(failed("its callback table is not there".to_owned(), Vec::new())),
         }
