@@ -293,7 +293,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
         set_next_groups(t->group, cpu);
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
     if (!root->picked && nr_running[cpu] > 1 && find_left(q, &left) &&
-        time_diff(vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()))
+        time_diff(vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     root->picked = false;
     if (HRTICK)

@@ -222,7 +222,7 @@ void BPF_STRUCT_OPS(cfs2623_running, struct task_struct *p)
     q->curr_ahead_ns = 0;
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
-        preempts(q, cpu, q->left.vtime, wakeup_granularity(SCHED_NORMAL)))
+        preempts(q, cpu, q->left.vtime, wakeup_granularity(SCHED_NORMAL)) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }

@@ -178,7 +178,6 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
         update_curr(q, cpu, prev);
     q->resched = false;
     q->balances = false;
-    q->asked = false;
     choice = balances_only ? CHOOSE_CURRENT : choose(q, cpu, prev_runs);
     if (choice == CHOOSE_NOBODY && !q->nr && newidle_balance(cpu)) {
         settle_pulled(q);
@@ -223,13 +222,9 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_ahead_ns = 0;
     q->resched = false;
     clear_buddy(q, pid);
-    /*
-     * It came past dispatch (idle CPU, or back after a real-time task), and somebody else waits: let dispatch choose. Once: a
-     * CPU that is coming up is given its tasks without any dispatch, and would do nothing but change them.
-     */
-    q->unasked = !q->picked && !q->asked && q->restored_pid != pid && nr_running[cpu] > 1;
+    /* It came past dispatch (idle CPU, or back after a real-time task), and somebody else waits: let dispatch choose. */
+    q->unasked = !q->picked && q->restored_pid != pid && nr_running[cpu] > 1 && ask_for_choice(cpu);
     if (q->unasked) {
-        q->asked = true;
         q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
         preempt_curr(q, cpu);
     } else {

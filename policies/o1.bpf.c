@@ -306,7 +306,8 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
     t->checks = false;
     q->curr_pid = (u32)p->pid;
     q->curr_prio = t->prio;
-    if (!q->picked && nr_running[cpu] > 1 && first_key(queue_id(cpu, q->active), &key) && key >> PRIO_SHIFT < t->prio)
+    if (!q->picked && nr_running[cpu] > 1 && first_key(queue_id(cpu, q->active), &key) &&
+        key >> PRIO_SHIFT < t->prio && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }

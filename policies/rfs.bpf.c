@@ -232,7 +232,7 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_ahead = 0;
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody far behind it came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
-        time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv))
+        time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }

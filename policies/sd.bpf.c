@@ -332,7 +332,7 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
     q->curr_sum_exec = p->se.sum_exec_runtime;
     /* It came past dispatch (idle CPU, or back after a real-time task) and somebody better came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
-        level_of_key(first) < q->curr_level)
+        level_of_key(first) < q->curr_level && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }

@@ -64,6 +64,7 @@
  *                  pick from own queues; if there is nothing: if (newidle_balance(cpu)) pick again;
  *                  if nothing came: balance_nothing_came(cpu);
  *     running:     if (t->cpu != scx_bpf_task_cpu(p)) the books follow       // a remote CPU's move_to_local
+ *                  if it came past dispatch, and a better one waits, and ask_for_choice(cpu): kick this CPU
  *
  * A turn that ends only because balance_tick said so is not over: when nothing better came, let the task go on with its
  * slice as it was.
@@ -188,6 +189,7 @@ static __always_inline void balance_run(u32 cpu)
     struct balance_cpu *b = balance_of(cpu);
 
     b->idle_pass = false;
+    b->asked = false;
     if (b->push_to || b->kicked || b->pending)
         serve_requests(cpu);
 }
@@ -256,6 +258,21 @@ static __always_inline void balance_nothing_came(u32 cpu)
 {
     if (unlikely(nr_running[cpu & (MAX_CPUS - 1)]))
         give_back(cpu);
+}
+
+/*
+ * In ops.running of a task that came past dispatch while a better one waits: whether it shall make room. Once until dispatch
+ * was called: the kernel takes those tasks first that it put into the CPU's own queue, all of a CPU that comes up and those
+ * that must not migrate just now. If each of them had itself preempted at once, none of them would ever get on.
+ */
+static __always_inline bool ask_for_choice(u32 cpu)
+{
+    struct balance_cpu *b = balance_of(cpu);
+
+    if (b->asked)
+        return false;
+    b->asked = true;
+    return true;
 }
 
 /*

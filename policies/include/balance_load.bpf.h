@@ -57,6 +57,7 @@ struct balance_cpu {
     u32 left_out_count;
     u32 kicked;    /* an idle CPU was woken to balance */
     u32 idle_pass; /* it has done so in this pass */
+    u32 asked;     /* a task that came past dispatch has asked for a choice, and none has been made since */
     u32 push_to;   /* active balancing: CPU + 1 that wants one of this CPU's tasks; 0: none */
     u32 next_idle; /* where the search for an idle CPU to wake goes on */
     u32 looked;    /* the waiting tasks that this balance has looked at, */

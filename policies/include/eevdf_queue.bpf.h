@@ -49,7 +49,6 @@ struct eevdf_queue {
     u32 resched;      /* the current task has been asked to make room */
     u32 balances;     /* the tick ended its turn for the balancer's sake alone */
     u32 ghosts;       /* bit i: ghost i competes */
-    u32 asked;        /* a task that came past dispatch has had a choice demanded, and none has been made since */
     /*
      * Tasks that other CPUs took from here, less those that they brought: sums of weight and of vruntime * weight since the
      * start. Who does so adds one to `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off

@@ -1,4 +1,4 @@
-//! A CPU that is coming up, or going. The kernel runs tasks there before it is on line (`scx_rq_online`, Linux 6.12), and takes
+//! Tasks past dispatch: of a CPU that is coming up, or going, above all. The kernel runs tasks there before it is on line (`scx_rq_online`, Linux 6.12), and takes
 //! them from the CPU's own queue, in the order of their arrival: it asks the scheduler neither `enqueue` nor `dispatch`. A
 //! scheduler that insists on a choice there gets none.
 
@@ -26,16 +26,31 @@ fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
     (kernel, tasks)
 }
 
-/// Each preemption is a switch to the next task, so one at each switch leaves no time to anybody. One is no harm.
+/// Each preemption is a switch to the next task, so one at each switch leaves no time to anybody. One is no harm. On a CPU on
+/// line the kernel does the same with tasks that must not migrate just now: a better one that waits for dispatch stays behind.
 #[test]
 fn tasks_are_not_preempted_for_ever_where_nobody_dispatches() {
-    for policy in with_queues_per_cpu() {
+    for (policy, others) in with_queues_per_cpu().flat_map(|policy| [(policy, 0), (policy, 1)]) {
         let (mut kernel, tasks) = two_tasks(policy.name);
+        for _ in 0..10 {
+            kernel.switch_offline(tasks[0]);
+            kernel.pass(20_000 * US);
+            kernel.tick();
+            kernel.switch_offline(tasks[1]);
+            kernel.pass(20_000 * US);
+            kernel.tick();
+        }
+        for _ in 0..others {
+            let better = kernel.task(-15);
+            kernel.restore(better);
+        }
+        let before = kernel.kicks();
         for switch in 0..20 {
             kernel.switch_offline(tasks[switch % 2]);
             kernel.pass(50 * US);
         }
-        assert!(kernel.kicks() <= 1, "{}: {} preemptions", policy.name, kernel.kicks());
+        let kicks = kernel.kicks() - before;
+        assert!(kicks <= 1, "{}, {others} waiting: {kicks} preemptions", policy.name);
     }
 }
 
