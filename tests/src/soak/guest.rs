@@ -11,13 +11,17 @@ use fairground_kernel::job::{SchedulerExit, SchedulerJob};
 use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 use fairground_policies::Policy;
 
+use super::kernel_log::KernelLog;
 use super::load::Load;
+use super::stuck::Watchdog;
 use super::{PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport};
 
 /// How often the scheduler is looked at.
 const WATCH: Duration = Duration::from_millis(50);
 /// How long the kernel may take to ask for a restart after a CPU has gone or come.
 const HOTPLUG_DEADLINE: Duration = Duration::from_secs(30);
+/// The length of a load that is ended by hand.
+const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
 /// `SCX_EXIT_UNREG`: its user took it off.
 const UNREGISTERED: u64 = 64;
 
@@ -32,14 +36,18 @@ pub fn guest() -> Result<(), Box<dyn Error>> {
         schedulers: Vec::new(),
     };
     become_real_time()?;
+    let watchdog = Watchdog::start();
     for policy in fairground_policies::all() {
         if !plan.schedulers.is_empty() && !plan.schedulers.iter().any(|name| name == policy.name) {
             continue;
         }
-        let mut soak = Soak::new(policy, &plan);
+        let mut soak = Soak::new(policy, &plan, &watchdog);
+        let (start, mut log) = (Instant::now(), KernelLog::from_now_on());
         if let Err(problem) = soak.run() {
             soak.report.problems.push(problem);
         }
+        soak.report.total_ms = start.elapsed().as_millis() as u64;
+        soak.report.complaints = log.complaints();
         eprintln!("{}", serde_json::to_string(&soak.report)?);
         report.schedulers.push(soak.report);
     }
@@ -50,13 +58,14 @@ pub fn guest() -> Result<(), Box<dyn Error>> {
 struct Soak<'a> {
     policy: &'a Policy,
     plan: &'a Plan,
+    watchdog: &'a Watchdog,
     report: SchedulerReport,
 }
 
 impl Soak<'_> {
-    fn new<'a>(policy: &'a Policy, plan: &'a Plan) -> Soak<'a> {
+    fn new<'a>(policy: &'a Policy, plan: &'a Plan, watchdog: &'a Watchdog) -> Soak<'a> {
         let report = SchedulerReport { name: policy.name.to_owned(), ..SchedulerReport::default() };
-        Soak { policy, plan, report }
+        Soak { policy, plan, watchdog, report }
     }
 
     fn run(&mut self) -> Result<(), String> {
@@ -66,9 +75,17 @@ impl Soak<'_> {
         self.report.attach_ms = start.elapsed().as_millis() as u64;
         self.report.programs =
             attached.programs().into_iter().map(|p| (p.name, p.verified_insns)).collect();
-        attached = self.under_load(attached)?;
-        self.say("through the load");
-        attached = self.reload(attached)?;
+        let half = Duration::from_secs(self.plan.load_s) / 2;
+        self.under_load(&mut attached, half)?;
+        let mut load = self.start_load(FOR_EVER)?;
+        for _ in 0..self.plan.hotplugs {
+            attached = self.hotplug(attached)?;
+        }
+        for _ in 0..self.plan.reloads {
+            attached = self.reload(attached, &mut load)?;
+        }
+        drop(load);
+        self.under_load(&mut attached, half)?;
         let exit = attached.detach();
         self.check_taken_off(&exit);
         self.report.exit = Some(exit);
@@ -78,6 +95,7 @@ impl Soak<'_> {
     /// A line on the console: where a machine hangs, it is the last word.
     fn say(&self, what: &str) {
         eprintln!("{}: {what}", self.report.name);
+        self.watchdog.step();
     }
 
     fn attach(&self) -> Result<Attached, String> {
@@ -85,26 +103,19 @@ impl Soak<'_> {
         Attached::attach(&job, self.policy.object).map_err(|e| e.to_string())
     }
 
-    /// The load to its end, with CPUs that go and come in its first part.
-    fn under_load(&mut self, mut attached: Attached) -> Result<Attached, String> {
-        if self.plan.load_s == 0 {
-            return Ok(attached);
-        }
-        let length = Duration::from_secs(self.plan.load_s);
+    /// The load to its end.
+    fn under_load(&mut self, attached: &mut Attached, length: Duration) -> Result<(), String> {
         let mut load = self.start_load(length)?;
-        let start = Instant::now();
         while load.is_running(&mut self.report) {
             thread::sleep(WATCH);
+            self.watchdog.step();
             if let Some(exit) = attached.exited() {
                 return Err(format!("it left under load: {exit:?}"));
             }
-            let due = length / 2 * (self.report.hotplugs + 1) / (self.plan.hotplugs + 1);
-            if self.report.hotplugs < self.plan.hotplugs && start.elapsed() >= due {
-                attached = self.hotplug(attached)?;
-            }
         }
         load.finish(&mut self.report);
-        Ok(attached)
+        self.say("through a load");
+        Ok(())
     }
 
     fn start_load(&self, length: Duration) -> Result<Load, String> {
@@ -118,6 +129,7 @@ impl Soak<'_> {
         let last = (1..1024).take_while(|cpu| Path::new(&online(*cpu)).exists()).last();
         let last = last.ok_or("this machine has one CPU")?;
         for state in ["0", "1"] {
+            self.say(&format!("CPU {last} to {state}"));
             fs::write(online(last), state).map_err(|e| format!("CPU {last} to {state}: {e}"))?;
             let start = Instant::now();
             let exit = loop {
@@ -134,7 +146,8 @@ impl Soak<'_> {
             }
             drop(attached);
             attached = self.attach()?;
-            self.say(&format!("attached again, CPU {last} to {state}"));
+            self.say("attached again");
+            thread::sleep(WATCH);
             self.report.restarts += 1;
         }
         self.report.hotplugs += 1;
@@ -142,25 +155,19 @@ impl Soak<'_> {
     }
 
     /// Off and on again, under a load that goes on.
-    fn reload(&mut self, mut attached: Attached) -> Result<Attached, String> {
-        const LONG: Duration = Duration::from_secs(24 * 3600);
-        if self.plan.reloads == 0 {
-            return Ok(attached);
-        }
-        let mut load = self.start_load(LONG)?;
-        for _ in 0..self.plan.reloads {
-            let exit = attached.detach();
-            self.check_taken_off(&exit);
-            let start = Instant::now();
-            attached = self.attach()?;
-            let took = start.elapsed().as_millis() as u64;
-            self.report.reload_max_ms = self.report.reload_max_ms.max(took);
-            self.report.reloads += 1;
-            self.say(&format!("attached again, {} times", self.report.reloads));
-            thread::sleep(WATCH);
-            if !load.is_running(&mut self.report) {
-                return Err("the load ended while it was attached anew".to_owned());
-            }
+    fn reload(&mut self, attached: Attached, load: &mut Load) -> Result<Attached, String> {
+        let exit = attached.detach();
+        self.check_taken_off(&exit);
+        let start = Instant::now();
+        let attached = self.attach()?;
+        let took = start.elapsed().as_millis() as u64;
+        self.report.reload_total_ms += took;
+        self.report.reload_max_ms = self.report.reload_max_ms.max(took);
+        self.report.reloads += 1;
+        self.say(&format!("attached again, {} times", self.report.reloads));
+        thread::sleep(WATCH);
+        if !load.is_running(&mut self.report) {
+            return Err("the load ended while it was attached anew".to_owned());
         }
         Ok(attached)
     }
@@ -180,7 +187,7 @@ impl Soak<'_> {
 
 /// Before all that a sched_ext scheduler runs: the load has more tasks than CPUs, and as one of them this program would take
 /// ten times as long for the verifier's work. What it starts is ordinary.
-fn become_real_time() -> io::Result<()> {
+pub(super) fn become_real_time() -> io::Result<()> {
     // SAFETY: plain numbers; all of them are set below where they are not 0.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = 1;

@@ -11,6 +11,7 @@ use fairground_kernel::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome};
 use fairground_kernel::run::RUNNER_COMMAND;
 
 use super::SchedulerReport;
+use super::beside::Beside;
 
 /// How much longer than its job a runner may take before it counts as stuck.
 const GRACE: Duration = Duration::from_secs(60);
@@ -84,8 +85,7 @@ pub(super) struct Load {
     runner: Child,
     folder: PathBuf,
     deadline: Instant,
-    programs: Vec<(Vec<String>, Child)>,
-    program_runs: u64,
+    beside: Vec<Beside>,
 }
 
 impl Load {
@@ -111,33 +111,17 @@ impl Load {
             .arg(folder)
             .stdin(Stdio::null())
             .spawn()?;
-        let mut load = Load {
-            runner,
-            folder: folder.to_owned(),
-            deadline: Instant::now() + length + GRACE,
-            programs: Vec::new(),
-            program_runs: 0,
-        };
+        let deadline = Instant::now() + length + GRACE;
+        let mut load = Load { runner, folder: folder.to_owned(), deadline, beside: Vec::new() };
         for program in programs {
-            load.programs.push((program.clone(), start(program)?));
+            load.beside.push(Beside::start(program)?);
         }
         Ok(load)
     }
 
     /// Whether the job still runs. Programs beside it that have ended are started anew.
     pub(super) fn is_running(&mut self, report: &mut SchedulerReport) -> bool {
-        for (program, child) in &mut self.programs {
-            let Ok(Some(status)) = child.try_wait() else { continue };
-            if status.success() {
-                self.program_runs += 1;
-            } else {
-                report.problems.push(format!("{}: {status}", program.join(" ")));
-            }
-            match start(program) {
-                Ok(next) => *child = next,
-                Err(error) => report.problems.push(format!("{}: {error}", program[0])),
-            }
-        }
+        self.beside.iter_mut().for_each(Beside::keep_going);
         if Instant::now() > self.deadline {
             report
                 .problems
@@ -147,40 +131,37 @@ impl Load {
         matches!(self.runner.try_wait(), Ok(None))
     }
 
-    /// What each task did; a task without progress is a problem.
+    /// What each task, and each worker of a program, did; one without progress is a problem.
     pub(super) fn finish(mut self, report: &mut SchedulerReport) {
-        for (program, child) in &mut self.programs {
-            let _ = child.kill();
-            let _ = child.wait();
-            if self.program_runs == 0 && report.problems.is_empty() {
-                report.problems.push(format!("{} never came to its end", program.join(" ")));
-            }
+        let mut ops: BTreeMap<String, u64> = BTreeMap::new();
+        for beside in &mut self.beside {
+            ops.extend(beside.finish());
+            report.program_runs += beside.runs;
+            report.problems.append(&mut beside.problems);
         }
-        report.program_runs += self.program_runs;
-        let outcome = fs::read(self.folder.join(OUTCOME_FILE))
-            .map_err(|e| e.to_string())
-            .and_then(|bytes| serde_json::from_slice::<Outcome>(&bytes).map_err(|e| e.to_string()));
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                let said = fs::read_to_string(self.folder.join(ERROR_FILE)).unwrap_or_default();
-                return report
-                    .problems
-                    .push(format!("the load left no outcome: {error}; {}", said.trim_end()));
-            }
-        };
-        // Children of the forks count together: each lives for a moment only.
-        let mut ops: BTreeMap<&str, u64> = BTreeMap::new();
-        for task in &outcome.tasks {
-            let name = if task.name.starts_with("child") { "child" } else { task.name.as_str() };
-            *ops.entry(name).or_default() += task.ops;
+        match self.outcome() {
+            // Children of the forks count together: each lives for a moment only.
+            Ok(outcome) => outcome.tasks.iter().for_each(|task| {
+                let child = task.name.starts_with("child");
+                let name = if child { "child" } else { task.name.as_str() };
+                *ops.entry(name.to_owned()).or_default() += task.ops;
+            }),
+            Err(problem) => report.problems.push(problem),
         }
-        for (name, ops) in ops.iter().filter(|(_, ops)| **ops == 0) {
-            report.problems.push(format!("the task {name} made no progress: {ops} operations"));
+        for (name, _) in ops.iter().filter(|(_, ops)| **ops == 0) {
+            report.problems.push(format!("{name} made no progress"));
         }
-        report.workers = report.workers.max(ops.len() + self.programs.len());
+        report.workers = report.workers.max(ops.len());
         let least = ops.values().copied().min().unwrap_or(0);
         report.least_ops = if report.least_ops == 0 { least } else { report.least_ops.min(least) };
+    }
+
+    fn outcome(&self) -> Result<Outcome, String> {
+        let bytes = fs::read(self.folder.join(OUTCOME_FILE)).map_err(|error| {
+            let said = fs::read_to_string(self.folder.join(ERROR_FILE)).unwrap_or_default();
+            format!("the load left no outcome: {error}; {}", said.trim_end())
+        })?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("the load's outcome: {error}"))
     }
 }
 
@@ -189,18 +170,5 @@ impl Drop for Load {
         // The runner's tasks die with it.
         let _ = self.runner.kill();
         let _ = self.runner.wait();
-        for (_, child) in &mut self.programs {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
-}
-
-fn start(program: &[String]) -> io::Result<Child> {
-    Command::new(&program[0])
-        .args(&program[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
 }

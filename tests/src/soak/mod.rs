@@ -3,8 +3,12 @@
 //! The program `soak` is the first process of a virtual machine ([`fairground_kernel::vm`]) and does all of it there, on what
 //! would otherwise be somebody's computer. It says what it saw in a [`Report`]; whether that is right, the tests say.
 
+mod beside;
 mod guest;
+mod kernel_log;
 mod load;
+mod programs;
+mod stuck;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +16,7 @@ use fairground_kernel::job::SchedulerExit;
 
 pub use guest::guest;
 pub use load::WORKLOAD;
+pub use programs::{LOAD_PROGRAMS, LoadProgram, PackedProgram};
 
 /// The argument with which the program does its work in the guest.
 pub const COMMAND: &str = "soak";
@@ -25,7 +30,7 @@ pub const REPORT_FILE: &str = "report.json";
 pub struct Plan {
     /// The schedulers; none: all.
     pub schedulers: Vec<String>,
-    /// How long the load runs under each, s.
+    /// How long the load runs under each, s: half of it before CPUs go and the scheduler is reloaded, half of it afterwards.
     pub load_s: u64,
     /// How often each is taken off and attached anew, under load.
     pub reloads: u32,
@@ -55,18 +60,24 @@ pub struct SchedulerReport {
     pub attach_ms: u64,
     /// How often it was attached anew.
     pub reloads: u32,
-    /// The longest of them, ms.
+    /// All of them together, and the longest, ms.
+    pub reload_total_ms: u64,
+    /// See above.
     pub reload_max_ms: u64,
     /// How often a CPU went away and came back.
     pub hotplugs: u32,
     /// How often the kernel asked for it to be attached again.
     pub restarts: u32,
-    /// Tasks of the load, and of programs beside it.
+    /// Workers: tasks of the load, programs beside it, and the workers of which those give an account.
     pub workers: usize,
     /// Operations that the slowest of them finished.
     pub least_ops: u64,
     /// Runs of the programs beside the load that ended well.
     pub program_runs: u64,
+    /// From the beginning to the end, ms.
+    pub total_ms: u64,
+    /// What the kernel complained about meanwhile.
+    pub complaints: Vec<String>,
     /// How it ended at last: its user took it off.
     pub exit: Option<SchedulerExit>,
     /// What went wrong.

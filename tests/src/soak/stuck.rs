@@ -1,0 +1,157 @@
+//! When a step does not end: who runs and who cannot be woken, on the console, while there is a machine to ask.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::guest::become_real_time;
+
+/// A step that takes longer than this is looked at. The longest, the verifier's work for one scheduler, takes 10 s; the kernel
+/// itself gives a scheduler up when RCU has stood still for 21 s.
+const PATIENCE: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(500);
+/// Lines of each kind that one look shows.
+const SHOWN: usize = 24;
+/// Where the kernel writes its own account of a sched_ext scheduler, and what turns that on and asks for it.
+const TRACE: &str = "/sys/kernel/tracing/trace";
+const DUMP_EVENT: &str = "/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable";
+const SYSRQ: (&str, &str) = ("/proc/sysrq-trigger", "D");
+
+/// Watches from a thread of its own that no scheduler of ours runs.
+#[derive(Clone)]
+pub(super) struct Watchdog {
+    steps: Arc<AtomicU64>,
+}
+
+impl Watchdog {
+    pub(super) fn start() -> Watchdog {
+        let steps = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&steps);
+        thread::spawn(move || {
+            if let Err(error) = become_real_time() {
+                return eprintln!("no watchdog: {error}");
+            }
+            if let Err(error) = fs::write(DUMP_EVENT, "1") {
+                eprintln!("the kernel gives no account of its queues: {DUMP_EVENT}: {error}");
+            }
+            let (mut steps, mut since) = (0, Instant::now());
+            loop {
+                thread::sleep(POLL);
+                let now = seen.load(Relaxed);
+                if now == steps && since.elapsed() < PATIENCE {
+                    continue;
+                }
+                if now == steps {
+                    say_who_is_busy();
+                }
+                (steps, since) = (now, Instant::now());
+            }
+        });
+        Watchdog { steps }
+    }
+
+    /// A step was made.
+    pub(super) fn step(&self) {
+        self.steps.fetch_add(1, Relaxed);
+    }
+}
+
+fn say_who_is_busy() {
+    eprintln!(
+        "no step for {} s; who waits in which queue, and which threads are busy:",
+        PATIENCE.as_secs()
+    );
+    let account = fs::write(SYSRQ.0, SYSRQ.1).and_then(|()| fs::read_to_string(TRACE));
+    let waiting = account.map_or_else(|error| vec![error.to_string()], |text| waiting(&text));
+    let _ = fs::write(TRACE, "");
+    for line in waiting.iter().take(SHOWN).chain(busy_threads().iter().take(SHOWN)) {
+        eprintln!("  {line}");
+    }
+}
+
+/// The tasks of the kernel's account, CPU by CPU: name, for how long they wait, and the number of the queue.
+fn waiting(account: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut task = "";
+    for line in account.lines().filter_map(|line| line.split_once("sched_ext_dump: ")) {
+        let line = line.1.trim();
+        if line.starts_with("CPU ") {
+            lines.push(line.to_owned());
+        } else if line.ends_with("ms") && line.contains('[') {
+            task = line;
+        } else if let Some(queue) = line.split_whitespace().find(|word| word.starts_with("dsq_id="))
+        {
+            lines.push(format!("{task} {queue}"));
+        }
+    }
+    lines
+}
+
+/// Those in state R and D: name, number, state, CPU, switches, and where in the kernel they are.
+fn busy_threads() -> Vec<String> {
+    let mut lines = Vec::new();
+    for process in numbered(Path::new("/proc")) {
+        for thread in numbered(&Path::new("/proc").join(process).join("task")) {
+            lines.extend(describe(&Path::new("/proc").join(thread)));
+        }
+    }
+    lines
+}
+
+fn numbered(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).collect()
+}
+
+fn describe(thread: &Path) -> Option<String> {
+    /// `state` and `processor`, fields 3 and 39 of `/proc/PID/stat`, counted from behind the name.
+    const STATE: usize = 0;
+    const CPU: usize = 36;
+    let stat = fs::read_to_string(thread.join("stat")).ok()?;
+    let (name, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let (state, cpu) = (*fields.get(STATE)?, *fields.get(CPU)?);
+    if !["R", "D"].contains(&state) {
+        return None;
+    }
+    let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+    let switches = status.lines().filter(|line| line.contains("ctxt_switches"));
+    let switches: Vec<&str> = switches.filter_map(|line| line.split_whitespace().nth(1)).collect();
+    let place = fs::read_to_string(thread.join("wchan")).unwrap_or_default();
+    Some(format!("{name}) {state} cpu {cpu} switches {} {place}", switches.join("+")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_that_looks_runs() {
+        let lines = busy_threads();
+        let own = format!("{} (", thread_id());
+        assert!(
+            lines.iter().any(|line| line.starts_with(&own) && line.contains(") R cpu ")),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn of_the_kernels_account_queues_are_shown() {
+        let account = "# tracer: nop\n init-105 [000] D.... 57.1: sched_ext_dump: CPU 0   : nr_run=14 flags=0x3\n \
+                       init-105 [000] D.... 57.1: sched_ext_dump:   R rcu_preempt[15] *root -15104ms\n \
+                       init-105 [000] D.... 57.1: sched_ext_dump:       sticky/holding_cpu=-1/-1 dsq_id=0x1\n \
+                       init-105 [000] D.... 57.1: sched_ext_dump:     kthread+0xe4/0x120\n";
+        let expected =
+            ["CPU 0   : nr_run=14 flags=0x3", "R rcu_preempt[15] *root -15104ms dsq_id=0x1"];
+        assert_eq!(waiting(account), expected);
+    }
+
+    fn thread_id() -> String {
+        let link = fs::read_link("/proc/thread-self").expect("a thread");
+        link.file_name().expect("its number").to_string_lossy().into_owned()
+    }
+}
