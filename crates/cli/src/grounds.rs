@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fairground_kernel::catalogue::{Cache, Kernel};
 use fairground_kernel::job::{Job, Outcome};
-use fairground_kernel::on_host;
-use fairground_kernel::vm::{self, VmConfig, VmMode, run_in_vm};
+use fairground_kernel::vm::{self, VmConfig, VmError, VmMode, run_in_vm};
+use fairground_kernel::{GroundError, on_host};
 
 use crate::args::VmModeArg;
 use crate::failure::Failure;
@@ -33,7 +33,10 @@ pub(crate) fn carry_out(
         Ground::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
         Ground::Host => {
             let deadline = Duration::from_nanos(plan.duration_ns) + HOST_MARGIN;
-            on_host(job, object, folder, deadline).map_err(Failure::new)
+            on_host(job, object, folder, deadline).map_err(|error| match error {
+                GroundError::Job { .. } => of_job(plan, &error),
+                error => Failure::new(error),
+            })
         }
         Ground::Vm(kernel) => {
             let config = vm_config(plan, kernel, progress)?;
@@ -42,11 +45,23 @@ pub(crate) fn carry_out(
                 vm::Progress::Running { .. } => progress.name(&plan.label),
                 vm::Progress::Collecting => progress.name(&format!("{}: collects", plan.label)),
             };
-            let outcome =
-                run_in_vm(job, object, &config, folder, &mut tell).map_err(Failure::new)?;
+            let outcome = run_in_vm(job, object, &config, folder, &mut tell);
+            let outcome = outcome.map_err(|error| match error {
+                VmError::GuestFailed { .. } => of_job(plan, &error),
+                error => Failure::new(error),
+            })?;
             progress.advance(plan.duration_ns.div_ceil(CHUNK_NS));
             Ok(outcome)
         }
+    }
+}
+
+/// A job that failed where it ran; what its scheduler's loader would have set may be what is missing.
+fn of_job(plan: &RealPlan<'_>, error: &dyn std::fmt::Display) -> Failure {
+    let unset = plan.object.and_then(|object| object.left_at_zero(&plan.settings));
+    match unset {
+        Some(unset) => Failure::new(error).help(unset),
+        None => Failure::new(error),
     }
 }
 

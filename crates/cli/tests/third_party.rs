@@ -132,6 +132,18 @@ fn a_setting_that_is_missing_is_named() {
     success(&[&run[..], &["--set", "max_tasks=64", "--duration", "50ms"]].concat());
 }
 
+/// On a kernel too: the kernel says why it ends the object, and the program what nobody set.
+#[test]
+fn a_setting_that_a_kernel_misses_is_named() {
+    let Some(cache) = cache() else { return };
+    let Some(vm) = bootable() else { return };
+    let object = cache.join("scx_qmap.bpf.o").display().to_string();
+    let run = ["run", "hogs:1", "--on", vm, "--vm-mode", "fast", "--quiet", "--sched", &object];
+    let said = refusal(&run);
+    assert!(said.contains("max_tasks must be > 0"), "{said}");
+    assert!(said.contains("were not set: `slice_ns`"), "{said}");
+}
+
 /// Shares of the groups of a workload in what its tasks got together, %, and how many of its tasks came to their end.
 struct Seen {
     shares: Vec<(String, f64)>,

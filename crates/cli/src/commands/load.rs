@@ -36,6 +36,8 @@ struct Session<'a> {
     cli: &'a Cli,
     scheduler: SchedulerObject,
     job: SchedulerJob,
+    /// Constants that nobody set, in words.
+    unset: Option<String>,
     length: Option<Duration>,
     stats: Duration,
     signals: EndSignals,
@@ -67,11 +69,13 @@ pub(super) fn load(cli: &Cli, args: &LoadArgs) -> Result<ExitCode, Failure> {
         0 => Err(Failure::new(format_args!("{flag} 0 leaves nothing to see"))),
         ns => Ok(Duration::from_nanos(ns)),
     };
+    let unset = scheduler.left_at_zero(&settings);
     let (name, setup) = (scheduler.label.clone(), scheduler.setup.clone());
     let session = Session {
         cli,
         scheduler,
         job: SchedulerJob { name, writes, setup },
+        unset,
         length: args.length.as_deref().map(|text| time("--for", text)).transpose()?,
         stats: time("--stats", &args.stats)?,
         signals: EndSignals::hold().map_err(|e| Failure::io("<signals>", &e))?,
@@ -106,7 +110,13 @@ impl Session<'_> {
     }
 
     fn attach(&self) -> Result<Attached, Failure> {
-        Attached::attach(&self.job, &self.scheduler.bytes).map_err(Failure::new)
+        Attached::attach(&self.job, &self.scheduler.bytes).map_err(|error| {
+            let failure = Failure::new(error);
+            match &self.unset {
+                Some(unset) => failure.help(unset),
+                None => failure,
+            }
+        })
     }
 
     /// Watches until it ends. A signal is seen at once.
