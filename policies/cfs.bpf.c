@@ -197,24 +197,41 @@ static __always_inline bool goes_on(struct cfs_queue *root, struct cfs_queue *q)
                (s64)wakeup_granularity(q, q->curr_weight, q->curr_inverse, q->curr_weight, q->curr_inverse);
 }
 
+/* The first of the queue comes here. */
+static __always_inline enum pick_result take_first(struct cfs_queue *q, bool prev_runs)
+{
+    if (!scx_bpf_dsq_move_to_local(q->cpu)) {
+        forget_leftmost(&q->left);
+        return PICK_NOBODY;
+    }
+    took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
+    return PICK_TAKEN;
+}
+
 /* pick_next_entity and getting it here, where no group takes part. */
 static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev_runs)
 {
     if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
         q->pair_start_ns = scx_bpf_now();
+    /* The current one sleeps and nobody has a friend here, or there is but one to take: no look is needed. */
+    if (!prev_runs && (!(q->next_pid || q->last_pid || q->skip_pid) ||
+                       (nr_running[q->cpu & (MAX_CPUS - 1)] == 1 && rule_next_buddy == NEXT_NEAR)))
+        return take_first(q, false);
     if (q->next_pid || q->last_pid || q->skip_pid) {
         u32 pid = pick_entity(q, prev_runs, 0);
 
         if (prev_runs && pid == q->curr_pid)
             return PICK_CURRENT;
-        return pid && take_task(q, pid) ? PICK_TAKEN : PICK_NOBODY;
+        if (!pid || !take_task(q, pid))
+            return PICK_NOBODY;
+        took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
+        return PICK_TAKEN;
     }
-    if (!find_leftmost(&q->left, q->cpu))
+    if (!find_leftmost_surely(&q->left, q->cpu))
         return PICK_NOBODY;
-    if (prev_runs && time_diff(q->curr_vruntime, q->left.vtime) < 0)
+    if (time_diff(q->curr_vruntime, q->left.vtime) < 0)
         return PICK_CURRENT;
-    forget_leftmost(&q->left);
-    return scx_bpf_dsq_move_to_local(q->cpu) ? PICK_TAKEN : PICK_NOBODY;
+    return take_first(q, true);
 }
 
 /* Who runs next on a CPU. */

@@ -148,10 +148,13 @@ static __always_inline void keep(struct cfs2623_queue *q, struct task_struct *pr
 }
 
 /* Moves the first waiting task to this CPU, if there is one. */
-static __always_inline bool pick_waiting(struct cfs2623_queue *q, u32 cpu)
+static __always_inline bool pick_waiting(struct cfs2623_queue *q, u32 cpu, bool prev_runs)
 {
-    forget_leftmost(&q->left);
     q->picked = scx_bpf_dsq_move_to_local(cpu);
+    if (q->picked)
+        took_leftmost(&q->left, cpu, prev_runs ? 2 : 1);
+    else
+        forget_leftmost(&q->left);
     return q->picked;
 }
 
@@ -179,8 +182,9 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
-    if (find_leftmost(&q->left, cpu) && !(prev_runs && time_diff(q->curr_key, q->left.vtime) < 0) &&
-        pick_waiting(q, cpu))
+    /* When the current one sleeps there is nothing to compare with. */
+    if ((!prev_runs || (find_leftmost_surely(&q->left, cpu) && time_diff(q->curr_key, q->left.vtime) >= 0)) &&
+        pick_waiting(q, cpu, prev_runs))
         return;
     if (prev_runs) {
         keep(q, prev);
@@ -188,7 +192,7 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
     }
     mark_empty(cpu);
     forget_leftmost(&q->left);
-    if (newidle_balance(cpu) && pick_waiting(q, cpu))
+    if (newidle_balance(cpu) && pick_waiting(q, cpu, false))
         return;
     balance_nothing_came(cpu);
     q->curr_prio = IDLE_PRIO;
@@ -240,7 +244,7 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
     refresh_curr_key(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     balances = balance_tick(cpu);
-    turn_over = nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
+    turn_over = nr_running[cpu] > 1 && find_leftmost_surely(&q->left, cpu) &&
                 preempts(q, cpu, q->left.vtime, granularity(nr_running[cpu]));
     q->balances = balances && !turn_over;
     if (balances || turn_over)

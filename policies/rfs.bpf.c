@@ -178,18 +178,19 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
     struct rfs_queue *q = queue_of(cpu);
-    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid, waiting;
+    bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
 
     if (prev_runs)
         account_exec(q, prev);
     balance_run(cpu);
-    waiting = find_leftmost(&q->left, cpu);
-    if (waiting && !(prev_runs && time_diff(q->curr_time_norm, q->left.vtime) < 0)) {
-        forget_leftmost(&q->left);
+    /* When the current one sleeps there is nothing to compare with. */
+    if (!prev_runs || (find_leftmost_surely(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
+            took_leftmost(&q->left, cpu, prev_runs ? 2 : 1);
             q->picked = true;
             return;
         }
+        forget_leftmost(&q->left);
     }
     if (prev_runs) {
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
@@ -249,7 +250,7 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
         return;
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    if (nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
+    if (nr_running[cpu] > 1 && find_leftmost_surely(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(granularity_ns, q->curr_inv))
         scx_bpf_task_set_slice(p, 0);
 }
@@ -265,7 +266,7 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
     t->rest_ns = (u32)(p->se.sum_exec_runtime - q->curr_sum_exec);
-    t->last_ran_ns = scx_bpf_now();
+    t->last_ran_ns = q->curr_clock_ns + t->rest_ns;
     q->curr_pid = 0;
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }

@@ -2,8 +2,10 @@
 /*
  * The smallest key among the tasks that wait in a CPU's queue, kept so that most looks cost no call into the kernel.
  *
- * An insertion can only lower it. A removal makes it unknown; the next look asks the queue. A CPU that pulls a task makes
- * the other CPU's record unknown without its lock: at worst that CPU works with the old key until its own next removal.
+ * An insertion can only lower it. A removal makes it unknown, unless the CPU's count of tasks says that nobody is left; the
+ * next look asks the queue. A CPU that pulls a task makes the other CPU's record unknown without its lock: at worst that CPU
+ * works with the old key until its own next removal. A record of nobody may have crossed an insertion by another CPU: where
+ * a turn is about to end or not, find_leftmost_surely asks again.
  */
 #ifndef FAIRGROUND_LEFTMOST_BPF_H
 #define FAIRGROUND_LEFTMOST_BPF_H
@@ -66,6 +68,14 @@ static __always_inline bool find_leftmost(struct leftmost *left, u32 cpu)
     return left->state == LEFT_KNOWN;
 }
 
+/* The same, and nobody is only believed to the queue itself. */
+static __always_inline bool find_leftmost_surely(struct leftmost *left, u32 cpu)
+{
+    if (left->state != LEFT_KNOWN)
+        ask_for_leftmost(left, cpu);
+    return left->state == LEFT_KNOWN;
+}
+
 static __always_inline void note_inserted(struct leftmost *left, u64 vtime)
 {
     if (left->state == LEFT_KNOWN) {
@@ -79,6 +89,14 @@ static __always_inline void note_inserted(struct leftmost *left, u64 vtime)
 static __always_inline void forget_leftmost(struct leftmost *left)
 {
     WRITE_ONCE(left->state, LEFT_UNKNOWN);
+}
+
+/* This CPU took the first of its queue. Of those that can run on it `not_waiting`, that one included, are not in the queue. */
+static __always_inline void took_leftmost(struct leftmost *left, u32 cpu, u32 not_waiting)
+{
+    bool others = nr_running[cpu & (MAX_CPUS - 1)] > not_waiting;
+
+    WRITE_ONCE(left->state, others ? LEFT_UNKNOWN : LEFT_NONE);
 }
 
 #endif

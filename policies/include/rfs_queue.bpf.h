@@ -245,10 +245,10 @@ static __always_inline void account_exec(struct rfs_queue *q, struct task_struct
 /* From elsewhere, by the clock. */
 static __always_inline void account_clock(struct rfs_queue *q)
 {
-    s64 ran_ns = (s64)(scx_bpf_now() - q->curr_clock_ns);
+    s64 ran_ns = q->curr_pid ? (s64)(scx_bpf_now() - q->curr_clock_ns) : 0;
     u64 units;
 
-    if (!q->curr_pid || ran_ns <= 0) {
+    if (ran_ns <= 0) {
         settle_moved(q);
         return;
     }

@@ -139,6 +139,24 @@ SEPARATE void sums_make_room(struct rfs_sums *s, u64 weight_sum, u32 max_log2)
     sums_fix(s);
 }
 
+/* Whether the step is too long for this sum of average weights: time_sum_max would not be below the bound. */
+static inline __attribute__((always_inline)) bool sums_too_long(const struct rfs_sums *s, u64 weight_sum,
+                                                                u32 max_log2)
+{
+    return weight_sum >> ((max_log2 - s->inc_log2) & 63);
+}
+
+/* sums_fit, where mostly the step fits as it is. */
+static inline __attribute__((always_inline)) void sums_refit(struct rfs_sums *s, u32 max_log2)
+{
+    if (sums_too_long(s, s->weight_sum_app, max_log2) || !sums_too_long(s, s->weight_sum_app, max_log2 - 1)) {
+        sums_fit(s, max_log2);
+        return;
+    }
+    s->time_norm_inc = 1ULL << (s->inc_log2 & 63);
+    s->time_sum_max = s->weight_sum_app << (s->inc_log2 & 63);
+}
+
 /* A task joins: (22), (23), (24). `max_log2` is log2 of max_timesum. */
 static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                            u32 max_log2)
@@ -152,10 +170,11 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
         s->inc_shift = 0;
         return;
     }
-    sums_make_room(s, s->weight_sum_app + weight, max_log2);
+    if (sums_too_long(s, s->weight_sum_app + weight, max_log2))
+        sums_make_room(s, s->weight_sum_app + weight, max_log2);
     s->weight_sum_app += weight;                                                              /* (22) */
     s->time_sum_off = (s64)((u64)s->time_sum_off + (time_norm - s->time_norm_base) * weight); /* (24) */
-    sums_fit(s, max_log2);                                                                    /* (23) */
+    sums_refit(s, max_log2);                                                                  /* (23) */
     sums_fix(s);
 }
 
@@ -165,7 +184,7 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
  */
 static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
 {
-    if (s->weight_sum_app)
+    if (s->weight_sum_app && sums_too_long(s, s->weight_sum_app + weight, max_log2))
         sums_make_room(s, s->weight_sum_app + weight, max_log2);
     s->weight_sum_app += weight;
     s->time_sum_off = (s64)((u64)s->time_sum_off + norm - s->time_norm_base * weight);
@@ -175,7 +194,7 @@ static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s
         s->time_norm_inc = 0;
         return;
     }
-    sums_fit(s, max_log2);
+    sums_refit(s, max_log2);
     sums_fix(s);
 }
 
