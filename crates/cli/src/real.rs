@@ -63,8 +63,7 @@ impl RealPlan<'_> {
         let job = self.job(&settings)?;
         let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
         let object = self.object.map(|object| object.bytes.as_slice());
-        let mut told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)
-            .map_err(|e| Failure::new(format_args!("{}: {e}", self.label)))?;
+        let mut told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)?;
         if self.args.no_recording {
             told.not_recorded = Some(NOT_ASKED_FOR.to_owned());
         }

@@ -157,3 +157,101 @@ fn a_table_of_tasks_shows_given_lines_beside_measured_ones() {
     let bad = files.write("bad.toml", TOP.replace("\"0:50.13\"", "\"50 s\""));
     assert!(refusal(&["reproduce", &bad]).contains("`50 s` is no TIME+"));
 }
+
+const REAL: &str = r#"format = 1
+name = "real"
+title = "A ring on a real kernel"
+source = "nowhere"
+about = "For a test."
+
+[defaults]
+cpus = 1
+hz = 250
+costs = "modern"
+duration = "100ms"
+
+[[point]]
+name = "2p"
+workload = "lat_ctx:2"
+
+[[point]]
+name = "4p"
+workload = "lat_ctx:4"
+
+[[sweep]]
+name = "simulated"
+sched = "fifo"
+
+[[sweep]]
+name = "real"
+on = "vm:7.2"
+record = false
+sched = "fifo"
+points = ["2p"]
+
+[[matrix]]
+title = "Time"
+metric = "report.ring_switch"
+columns = ["simulated"]
+
+[[matrix]]
+title = "Instructions"
+metric = "report.ring_switch_instructions"
+columns = ["real"]
+decimals = 0
+
+[[matrix]]
+title = "Switches"
+metric = "report.ring_switches"
+columns = ["real"]
+
+[[claim]]
+say = "thousands"
+run = "real 2p"
+metric = "report.ring_switch_instructions"
+within = "1000..20000"
+"#;
+
+/// The cells of the rows whose first one is `label`.
+fn rows(text: &str, label: &str) -> Vec<String> {
+    let rows = text.lines().filter(|line| line.starts_with(&format!("| {label} |")));
+    rows.map(|row| row.split('|').nth(2).unwrap_or_default().trim().to_owned()).collect()
+}
+
+#[test]
+fn without_the_kernel_its_figures_are_not_measured_and_the_rest_is() {
+    let files = Files::new();
+    let file = files.write("real.toml", REAL);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_fairground"))
+        .args(["reproduce", &file, "--quiet", "--format", "markdown"])
+        .env("FAIRGROUND_CACHE", files.path("no-cache"))
+        .output()
+        .expect("the binary starts");
+    let text = String::from_utf8(output.stdout).expect("stdout is UTF-8");
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let two = rows(&text, "2p");
+    assert!(two[0].parse::<f64>().is_ok(), "the simulation was made\n{text}");
+    assert_eq!(two[1..], ["not measured", "not measured"], "{text}");
+    assert_eq!(rows(&text, "4p").len(), 1, "no row where a matrix has no run\n{text}");
+    assert!(text.contains("real 2p: not measured: "), "and why\n{text}");
+    assert!(text.contains("kernels fetch"), "and what helps\n{text}");
+    assert_eq!(rows(&text, "not measured"), ["thousands"], "the claim\n{text}");
+}
+
+#[test]
+fn a_switch_on_a_real_kernel_is_counted_in_its_instructions() {
+    let files = Files::new();
+    let file = files.write("real.toml", REAL);
+    let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
+    if text.contains("real 2p: not measured: ") {
+        eprintln!("skipped: no virtual machine with Linux 7.2 here\n{text}");
+        return;
+    }
+    let two = rows(&text, "2p");
+    let instructions: f64 = two[1].parse().expect("a figure");
+    assert!(instructions > 1000.0, "{text}");
+    assert_eq!(two[2], "not measured", "nobody counted switches\n{text}");
+    assert_eq!(rows(&text, "agrees"), ["thousands"], "{text}");
+    let again = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
+    assert_eq!(text, again, "the same instructions each time");
+}

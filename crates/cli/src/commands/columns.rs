@@ -112,7 +112,10 @@ impl Columns<'_> {
                     rename: self.rename,
                 }
                 .run(&progress)?,
-                _ => self.real(column, label, settings, knobs, duration_ns)?.run(&progress)?,
+                _ => self
+                    .real(column, label.clone(), settings, knobs, duration_ns)?
+                    .run(&progress)
+                    .map_err(|e| Failure::new(format_args!("{label}: {e}")))?,
             };
             if outcome.ejection().is_some() {
                 notes.extend(

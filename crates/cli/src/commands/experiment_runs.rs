@@ -58,7 +58,7 @@ pub(super) fn run_all<T: Send>(
                     }
                     let result = run_one(run, engine, &progress)
                         .map(|outcome| keep(run, &outcome))
-                        .map_err(|e| Failure::new(format_args!("run `{}`: {e}", run.name)));
+                        .map_err(|e| of_run(run, e));
                     if run.on == "sim" && result.is_err() {
                         failed.store(true, Ordering::Relaxed);
                     }
@@ -74,6 +74,14 @@ pub(super) fn run_all<T: Send>(
         .into_iter()
         .map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(missing))
         .collect()
+}
+
+/// Says which simulation failed. What cannot be run on a real kernel is told of all such runs together.
+fn of_run(run: &Run, failure: Failure) -> Failure {
+    match run.on.as_str() {
+        "sim" => Failure::new(format_args!("run `{}`: {failure}", run.name)),
+        _ => failure,
+    }
 }
 
 fn run_one(run: &Run, engine: EngineArg, progress: &Progress) -> Result<Outcome, Failure> {

@@ -42,6 +42,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     if let Some(Err(failure)) = at_fault.map(|index| finished.swap_remove(index)) {
         return Err(failure);
     }
+    let mut unmade = Unmade::default();
     for (run, finished) in runs.iter().zip(finished) {
         match finished {
             Ok(finished) => {
@@ -51,10 +52,12 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
                 merge(&mut made, finished.made);
             }
             // A machine without virtual machines still gets what it can measure; the rest is not measured, and says why.
-            Err(failure) => made.notes.push(format!("{}: not measured: {failure}", run.name)),
+            Err(failure) => unmade.add(&run.name, &failure),
         }
     }
-    let (mut document, holds) = present::experiment_document(&experiment, &figures);
+    made.notes.extend(unmade.notes());
+    let (mut document, holds) =
+        present::experiment_document(&experiment, &figures, &|run| unmade.has(run));
     let claims =
         document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
     document.tables.splice(claims..claims, reports);
@@ -62,6 +65,29 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     document.notes.extend(made.notes);
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
+}
+
+/// The runs on real kernels that could not be made here, by the reason.
+#[derive(Default)]
+struct Unmade(Vec<(String, Vec<String>)>);
+
+impl Unmade {
+    fn add(&mut self, run: &str, failure: &Failure) {
+        let reason = failure.to_string();
+        match self.0.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, runs)) => runs.push(run.to_owned()),
+            None => self.0.push((reason, vec![run.to_owned()])),
+        }
+    }
+
+    fn has(&self, run: &str) -> bool {
+        self.0.iter().any(|(_, runs)| runs.iter().any(|known| known == run))
+    }
+
+    /// One for each reason.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(why, runs)| format!("{}: not measured: {why}", runs.join(", ")))
+    }
 }
 
 /// What is kept of a run: its events are not.

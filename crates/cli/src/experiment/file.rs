@@ -296,6 +296,15 @@ impl Experiment {
         published.chain(given.filter(|(_, source)| !source.is_empty()))
     }
 
+    /// Whether a column of a matrix has something at a point.
+    pub(crate) fn has_at(&self, matrix: &Matrix, point: &str) -> bool {
+        let is_column = |name: &String| matrix.columns.contains(name);
+        let mut sweeps = self.sweeps.iter().filter(|sweep| is_column(&sweep.name));
+        let mut published = self.published.iter().filter(|given| is_column(&given.name));
+        sweeps.any(|sweep| sweep.runs_at(point))
+            || published.any(|given| given.values.contains_key(point))
+    }
+
     /// What decides whether a simulation agrees with a real kernel.
     pub(crate) fn rules(&self) -> Rules<'_> {
         Rules { tolerances: &self.tolerances, powers: &self.powers, gaps: &self.gaps }

@@ -8,10 +8,12 @@ use crate::experiment::{
     Experiment, Figures, Matrix, Point, Sample, TopTable, Verdict, at_point, judge,
 };
 
-/// The document, and whether every claim holds.
+/// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is not here, is
+/// not measured and holds nobody up.
 pub(crate) fn experiment_document(
     experiment: &Experiment,
     figures: &BTreeMap<String, Figures>,
+    unmade: &dyn Fn(&str) -> bool,
 ) -> (Document, bool) {
     let mut document = Document::new(format!("{}: {}", experiment.name, experiment.title));
     document.set("source", "published", Cell::text(&experiment.source));
@@ -25,10 +27,11 @@ pub(crate) fn experiment_document(
         document.tables.push(top_table(top, figures));
     }
     for matrix in &experiment.matrices {
-        document.tables.push(matrix_table(matrix, &experiment.points, figures));
+        let points = experiment.points.iter().filter(|p| experiment.has_at(matrix, &p.name));
+        document.tables.push(matrix_table(matrix, points, figures));
     }
     let agrees = super::agreement::add_agreements(&mut document, experiment, figures);
-    let (claims, holds) = claims_table(experiment, figures);
+    let (claims, holds) = claims_table(experiment, figures, unmade);
     document.tables.extend(claims);
     document.notes.extend(experiment.about.trim().split("\n\n").map(|p| p.replace('\n', " ")));
     (document, holds && agrees)
@@ -78,7 +81,11 @@ fn top_table(top: &TopTable, figures: &BTreeMap<String, Figures>) -> Table {
 }
 
 /// A metric with a row for each point.
-fn matrix_table(matrix: &Matrix, points: &[Point], figures: &BTreeMap<String, Figures>) -> Table {
+fn matrix_table<'p>(
+    matrix: &Matrix,
+    points: impl Iterator<Item = &'p Point>,
+    figures: &BTreeMap<String, Figures>,
+) -> Table {
     let mut columns = vec![Column::text("")];
     columns.extend(matrix.columns.iter().map(Column::mixed));
     let mut table = Table::new("matrix", matrix.title.as_str(), columns);
@@ -108,6 +115,7 @@ fn sample_cell(sample: &Sample, decimals: u8) -> Cell {
 fn claims_table(
     experiment: &Experiment,
     figures: &BTreeMap<String, Figures>,
+    unmade: &dyn Fn(&str) -> bool,
 ) -> (Option<Table>, bool) {
     if experiment.claims.is_empty() {
         return (None, true);
@@ -132,7 +140,13 @@ fn claims_table(
             Verdict::KnownGap { value, .. } => ("known gap", Some(*value)),
             Verdict::NotMeasured => ("not measured", None),
         };
-        holds &= matches!(verdict, Verdict::Agrees { .. } | Verdict::KnownGap { .. });
+        holds &= match &verdict {
+            Verdict::Agrees { .. } | Verdict::KnownGap { .. } => true,
+            Verdict::Disagrees { .. } => false,
+            Verdict::NotMeasured => {
+                [Some(&claim.run), claim.of.as_ref()].into_iter().flatten().any(|run| unmade(run))
+            }
+        };
         if let Verdict::KnownGap { why, .. } = &verdict {
             table.note(format!("known gap: {} {why}", claim.say));
         }
