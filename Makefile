@@ -40,7 +40,7 @@ kernels: build ## Real kernels and the emulator that boots them, from Debian int
 third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
 
-soak: setup ## Every scheduler in a virtual machine for a long time: load, 100 reloads, CPUs that go and come (hours)
+soak: kernels ## Every scheduler in a virtual machine for a long time: load, 100 reloads, CPUs that go and come (an hour or two)
 	$(CARGO) test --locked -p fairground-tests --test schedulers_on_a_kernel -- --ignored --nocapture
 
 setup: ## Install missing packages; explains itself, asks for root only when something is missing

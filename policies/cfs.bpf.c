@@ -21,9 +21,10 @@
  *
  * Follows kernel/sched_fair.c of 2.6.24 to 2.6.36 and kernel/sched/fair.c of 6.1 to 6.5: update_curr, update_min_vruntime,
  * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair, hrtick_start_fair,
- * update_cfs_shares. The load balancer is balance.bpf.h; sets 6.1 and 6.5 have its newest rules (2.6.27) with the domains of
- * 6.1, as the real one works on decaying averages of utilisation; of groups it knows tasks, not shares. Not modelled:
- * bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the long-sleep guard of 6.3 (asleep for 104 days).
+ * update_cfs_shares, and rq_clock_skip_update of kernel/sched/core.c. The load balancer is balance.bpf.h; sets 6.1 and 6.5
+ * have its newest rules (2.6.27) with the domains of 6.1, as the real one works on decaying averages of utilisation; of
+ * groups it knows tasks, not shares. Not modelled: bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the
+ * long-sleep guard of 6.3 (asleep for 104 days).
  * ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it interrupts.
  */
 #define BALANCE_RELEASE 6_1
@@ -160,10 +161,12 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     if (!joins)
         return;
     if (current_queue(cpu)->curr_pid) {
-        if (wakeup_preempts(cpu, p, t) || (t->is_new && rule_fork_reschedules))
+        if (wakeup_preempts(cpu, p, t) || (t->is_new && rule_fork_reschedules)) {
+            current_queue(cpu)->clock_stands = rule_clock_stands;
             scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-        else if (HRTICK)
+        } else if (HRTICK) {
             hrtick_update(cpu);
+        }
     }
     t->is_new = false;
 }
@@ -250,10 +253,12 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     bool prev_runs = prev && q->curr_pid && q->curr_pid == (u32)prev->pid;
     enum pick_result picked;
 
-    if (prev_runs)
+    root->carry_ns = 0;
+    if (prev_runs && !q->clock_stands)
         update_curr(q, prev);
     balance_run(cpu);
     if (prev_runs && goes_on(root, q)) {
+        q->clock_stands = false;
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
@@ -264,6 +269,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     if (prev_runs) {
+        q->clock_stands = false;
         keep(q, prev);
         return;
     }
@@ -295,9 +301,11 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     q->curr_weight = t->weight;
     q->curr_inverse = t->inverse;
     q->curr_policy = p->policy;
-    q->curr_sum_exec = p->se.sum_exec_runtime;
+    q->curr_sum_exec = p->se.sum_exec_runtime - root->carry_ns;
     q->curr_slice_exec = q->curr_sum_exec;
-    q->curr_clock_ns = scx_bpf_now();
+    q->curr_clock_ns = scx_bpf_now() - root->carry_ns;
+    root->carry_ns = 0;
+    q->clock_stands = false;
     q->curr_ahead_ns = 0;
     q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
     q->curr_last_wakeup_ns = t->last_wakeup_ns;
@@ -353,7 +361,7 @@ void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 
     if (q->curr_pid != (u32)p->pid)
         return;
-    charge_curr(q, p);
+    charge_stopped(q, p);
     if (!is_in_transit(queue_of(cpu), q))
         update_min_vruntime(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_vruntime);

@@ -41,6 +41,7 @@ struct cfs_queue {
     u32 picked;       /* dispatch chose: the next task to run need not be questioned */
     u32 picked_group; /* whose task that is */
     u32 balance_only; /* the tick ended the turn for the balancer alone */
+    u32 clock_stands; /* a wake-up ended the turn: what follows it is the next task's time */
     u32 cpu;
     u32 group;      /* whose queue; 0: the root's */
     u32 leaf_group; /* root only: the group of the current task */
@@ -50,6 +51,7 @@ struct cfs_queue {
     u32 last_curr;  /* who was current last, where groups are */
     u32 pick_tries; /* root only: number of the last search through groups */
     u64 pair_start_ns;
+    u64 carry_ns;               /* root only: what ran since the wake-up that ended the last turn */
     u64 hrtick_ns;              /* the timer of HRTICK ends the current slice then; 0: it is not armed */
     u64 children;               /* bit c: the group's child c can run here; atomic */
     struct leftmost left_group; /* smallest vruntime of the child groups that wait */
@@ -229,6 +231,21 @@ static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct 
     q->curr_sum_exec = sum_exec;
     q->curr_ahead_ns = 0;
     q->curr_clock_ns = scx_bpf_now();
+    q->clock_stands = false;
+}
+
+/*
+ * rq_clock_skip_update: a wake-up has just read the clock, so the choice that it asked for does not read it again. The
+ * preempted task is charged up to the wake-up, and the rest, the way through the scheduler, is its successor's.
+ */
+static __always_inline void charge_stopped(struct cfs_queue *q, struct task_struct *p)
+{
+    if (!q->clock_stands) {
+        charge_curr(q, p);
+        return;
+    }
+    q->clock_stands = false;
+    queue_of(q->cpu)->carry_ns = p->se.sum_exec_runtime - q->curr_sum_exec - q->curr_ahead_ns;
 }
 
 static __always_inline void update_curr(struct cfs_queue *q, struct task_struct *p)

@@ -79,6 +79,7 @@ RELEASES(bool, rule_last_beats_next,           off,   off,   off,   off,   off, 
 RELEASES(bool, rule_preemptor_is_next,         off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(bool, rule_yield_skips,               off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(bool, rule_batch_yields_right,         on,    on,    on,    on,    on,    on,    on,    on,    on,   off,   off);
+RELEASES(bool, rule_clock_stands,              off,   off,   off,   off,   off,   off,   off,   off,    on,    on,    on);
 RELEASES(bool, rule_idle_entities,             off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(u32, rule_idle_weight,                  2,     2,     2,     2,     2,     2,     3,     3,     3,     3,     3);
 

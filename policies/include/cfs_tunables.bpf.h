@@ -108,6 +108,9 @@ TUNABLE(bool, rule_preemptor_is_next, true, UNIT("bool"),
 TUNABLE(bool, rule_yield_skips, true, UNIT("bool"), DOC("sched_yield marks the task as skip buddy (2.6.39)"));
 TUNABLE(bool, rule_batch_yields_right, false, UNIT("bool"),
         DOC("sched_yield of a SCHED_BATCH task goes behind the rightmost task (until 2.6.38)"));
+TUNABLE(bool, rule_clock_stands, true, UNIT("bool"),
+        DOC("a task preempted by a wake-up is charged up to that only; what follows is its successor's "
+            "(rq_clock_skip_update)"));
 TUNABLE(bool, rule_idle_entities, true, UNIT("bool"),
         DOC("SCHED_IDLE tasks have a least slice of their own, and a credit of min_granularity (5.16)"));
 TUNABLE(u32, rule_idle_weight, 3, UNIT("weight"), DOC("load weight of SCHED_IDLE tasks (2 until 2.6.28)"));

@@ -195,6 +195,11 @@ pub(crate) struct MachineArgs {
     /// How long to run, in simulated time; the workload's own length by default
     #[arg(long)]
     pub(crate) duration: Option<String>,
+
+    /// How long the tasks of a simulated run exist, asleep, before it starts: as on a real kernel, they begin with a wake-up.
+    /// Without it they begin as forks [default: 20ms beside a real kernel, else none]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) lead_in: Option<String>,
 }
 
 /// What is shown.

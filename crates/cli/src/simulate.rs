@@ -44,9 +44,10 @@ impl Plan<'_> {
         let mut machine =
             Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload)
                 .map_err(failed)?;
-        let mut now_ns = 0;
-        while now_ns < self.duration_ns && machine.exit().is_none() {
-            now_ns = (now_ns + CHUNK_NS).min(self.duration_ns);
+        let (mut now_ns, start_ns) = (0, self.machine.lead_in_ns);
+        let end_ns = start_ns + self.duration_ns;
+        while now_ns < end_ns && machine.exit().is_none() {
+            now_ns = (now_ns + CHUNK_NS).min(end_ns);
             machine.run_until(now_ns).map_err(failed)?;
             progress.advance(1);
         }
@@ -55,7 +56,8 @@ impl Plan<'_> {
             let task = trace.task_mut(TaskId(number as u32));
             task.comm = (self.rename)(&task.comm).to_owned();
         }
-        let analysis = Analysis::of(&trace, &self.options);
+        let window = (start_ns > 0).then_some((start_ns, end_ns));
+        let analysis = Analysis::of(&trace, &Options { window, ..self.options });
         Ok(Outcome {
             label: self.label,
             scheduler: self.scheduler.object.label.clone(),

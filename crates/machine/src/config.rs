@@ -13,6 +13,9 @@ pub struct TraceOptions {
     pub ticks: bool,
 }
 
+/// The longest lead-in of a workload, ns.
+const LEAD_IN_NS_MAX: u64 = 10_000_000_000;
+
 /// What ends a task's sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SleepTimers {
@@ -33,6 +36,10 @@ pub struct MachineConfig {
     pub hz: u32,
     /// What ends a task's sleep.
     pub timers: SleepTimers,
+    /// How the tasks of the workload start. 0: as a fork, each group at its time. Else each is forked at time 0, goes to sleep,
+    /// and is woken by a timer this long after its group's time, ns: as programs are started that wait for each other, and as
+    /// the runs on real kernels are. The workload's time, and that of settings, then counts from here. At most 10 s.
+    pub lead_in_ns: u64,
     /// Seed of every random number: those that tasks draw and those that the scheduler asks for.
     pub seed: u64,
     /// What each step of the kernel costs.
@@ -68,6 +75,7 @@ impl MachineConfig {
             topology: Topology::flat(cpus),
             hz: 1000,
             timers: SleepTimers::default(),
+            lead_in_ns: 0,
             seed: 1,
             cost: CostModel::default(),
             watchdog_ns: abi::WATCHDOG_MAX_NS,
@@ -105,6 +113,12 @@ impl MachineConfig {
             return Err(MachineError::Config(format!(
                 "HZ is {}; give a number from 1 to 10000 (kernels use 100, 250, 300 and 1000)",
                 self.hz
+            )));
+        }
+        if self.lead_in_ns > LEAD_IN_NS_MAX {
+            return Err(MachineError::Config(format!(
+                "the lead-in is {} ns; it may last {LEAD_IN_NS_MAX} ns",
+                self.lead_in_ns
             )));
         }
         if self.max_tasks == 0 || self.max_tasks > 1 << 20 {

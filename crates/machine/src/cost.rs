@@ -41,7 +41,7 @@ pub struct CostModel {
     /// How much later than asked for a normal task's sleep may end: its timer is set for the end of this interval.
     pub timer_slack_ns: u64,
     /// What it takes a task to block and to come back, beyond the system call that does it: leaving the run queue, standing on a
-    /// wait list, leaving that again. Charged when the task runs again.
+    /// wait list, leaving that again. Charged before it leaves its CPU.
     pub block_ns: u64,
     /// Making a process, beyond the system call: copying what its parent has.
     pub fork_ns: u64,

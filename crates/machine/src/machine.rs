@@ -1,14 +1,14 @@
 //! A machine that runs a workload under a scheduler.
 
 use fairground_bpf::Instance;
-use fairground_trace::{EventKind, Label, Trace};
+use fairground_trace::{EventKind, Label, TaskState, Trace};
 use fairground_workload::Workload;
 
 use crate::actors::{Actors, Effect};
 use crate::changes::{Change, Target};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
-use crate::kernel::{CgroupRef, Kernel, Slot, agenda};
+use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
 
@@ -32,6 +32,8 @@ pub struct RunResult {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub(crate) at_ns: u64,
+    /// Until when its tasks sleep first.
+    pub(crate) wake_ns: Option<u64>,
     pub(crate) spec: usize,
     pub(crate) count: u32,
 }
@@ -133,6 +135,7 @@ impl Machine {
             self.kernel.counters.steps += 1;
             self.prepare_next();
             self.handle(slot).map_err(MachineError::Memory)?;
+            self.kernel.flush_ipis();
             if self.failure.is_some() || self.kernel.check {
                 self.outcome()?;
             }
@@ -213,7 +216,14 @@ impl Machine {
             let Some(start) = self.starts.pop() else { break };
             for _ in 0..start.count {
                 let actor = self.actors.spawn(start.spec, None);
-                self.on_cpu(0, |machine| machine.fork(None, actor))?;
+                self.on_cpu(0, |machine| {
+                    machine.fork(None, actor)?;
+                    if let (Some(slot), Some(_)) = (machine.slot_of(actor), start.wake_ns) {
+                        machine.kernel.task_mut(slot).stage =
+                            Stage::Block(TaskState::Sleeping, start.wake_ns);
+                    }
+                    Ok(())
+                })?;
                 if self.kernel.exit.is_some() {
                     return Ok(());
                 }

@@ -343,3 +343,51 @@ fn a_wake_up_before_the_task_sleeps_is_not_lost() {
     assert!(spared > 300, "woken before they slept: {spared}");
     assert!(result.counters.wakeups > 500, "{}", result.counters.wakeups);
 }
+
+/// As on a real kernel: the tasks exist before the run, and each begins with the wake-up by its own timer, at its group's time.
+#[test]
+fn with_a_lead_in_tasks_begin_with_a_wake_up() {
+    let mut late = task("late", 1, vec![run(MS)]);
+    late.start_ns = Some(3 * MS);
+    let tasks = workload(vec![task("hog", 2, vec![Op::RunForever]), late]);
+    let mut config = free_machine(1);
+    config.lead_in_ns = 20 * MS;
+    let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
+    let times = |wanted: fn(&EventKind) -> bool| -> Vec<u64> {
+        result.trace.events().filter(|e| wanted(&e.kind)).map(|e| e.time_ns).collect()
+    };
+    assert_eq!(times(|kind| matches!(kind, EventKind::WakeupNew { .. })), [0, 0, 0]);
+    assert_eq!(times(|kind| matches!(kind, EventKind::Waking { .. })), [20 * MS, 20 * MS, 23 * MS]);
+    // What they compute starts with the wake-up.
+    let ran = cpu_time(&result.trace, 0, 20 * MS);
+    assert_eq!(ran.iter().skip(1).sum::<u64>(), 0, "{ran:?}");
+    // Whatever they do: under the checker's eyes.
+    let mut config = MachineConfig::new(4);
+    config.lead_in_ns = 20 * MS;
+    simulate(&config, &policy("probe"), &[], &mixed(), 100 * MS);
+    config.lead_in_ns = 11_000 * MS;
+    let error = Machine::new(&config, &policy("probe"), &[], &tasks).expect_err("too long");
+    assert!(error.to_string().contains("lead-in"), "{error}");
+}
+
+/// The interrupt that tells another CPU of a wake-up leaves when the wake-up is paid for.
+#[test]
+fn a_reschedule_interrupt_follows_the_work_that_leads_to_it() {
+    let mut sleeper = task("sleeper", 1, vec![Op::Loop(None, vec![run(MS), sleep(MS)])]);
+    sleeper.cpus = Some(cpus(1, 1));
+    let waker = task("waker", 1, vec![run(MS), Op::Signal(Role::All(0)), Op::RunForever]);
+    let mut config = free_machine(2);
+    for (name, ns) in [("wakeup_ns", 5_000), ("ipi_ns", 700), ("idle_exit_ns", 30)] {
+        config.cost.set(name, ns).expect("a cost of that name");
+    }
+    sleeper.program = vec![sleep(100 * MS), Op::RunForever];
+    let mut waker = waker;
+    waker.cpus = Some(cpus(0, 0));
+    let result = simulate(&config, &policy("probe"), &[], &workload(vec![sleeper, waker]), 10 * MS);
+    let waking = result.trace.events().find(|e| matches!(e.kind, EventKind::Waking { .. }));
+    let waking_ns = waking.expect("a wake-up").time_ns;
+    let woken = result.trace.events().find(|e| {
+        e.time_ns > waking_ns && e.cpu == 1 && matches!(e.kind, EventKind::Switch { .. })
+    });
+    assert_eq!(woken.expect("it runs").time_ns - waking_ns, 5_000 + 700 + 30);
+}

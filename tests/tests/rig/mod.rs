@@ -86,6 +86,13 @@ impl Bench {
         self
     }
 
+    /// What things cost, by preset, and how long the tasks sleep before they start, ns.
+    pub fn like_a_kernel(mut self, costs: &str, lead_in_ns: u64) -> Bench {
+        self.config.cost = CostModel::preset(costs).expect("a preset of that name");
+        self.config.lead_in_ns = lead_in_ns;
+        self
+    }
+
     /// Keeps every callback in the trace.
     pub fn callbacks(mut self) -> Bench {
         self.config.trace.callbacks = true;

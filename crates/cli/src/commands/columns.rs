@@ -18,6 +18,10 @@ use crate::progress::Progress;
 use crate::real::RealPlan;
 use crate::simulate::Plan;
 
+/// Beside a real kernel, whose tasks exist before the run, those of the simulated machine do so too, ns: long enough for them to
+/// go to sleep.
+const LEAD_IN_NS: u64 = 20_000_000;
+
 /// Everything that the runs have in common.
 #[derive(Debug)]
 pub(super) struct Columns<'a> {
@@ -76,7 +80,10 @@ impl Columns<'_> {
     pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
         let grounds = self.grounds()?;
         let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
-        let config = machine_config(self.machine, self.sched.null_loads, trace)?;
+        let mut config = machine_config(self.machine, self.sched.null_loads, trace)?;
+        if self.machine.lead_in.is_none() && grounds.iter().any(Ground::is_real) {
+            config.lead_in_ns = LEAD_IN_NS;
+        }
         let variants = variants(&self.sched.set)?;
         let schedulers = self.schedulers(&grounds, config.cpus(), &variants)?;
         let later = at_settings(&self.sched.at)?;
@@ -223,6 +230,7 @@ impl Columns<'_> {
             ("--cost", !self.machine.cost.is_empty()),
             ("--check", self.machine.check),
             ("--callbacks", self.callbacks),
+            ("--lead-in", self.machine.lead_in.is_some()),
         ];
         if let Some((flag, _)) = simulated_only.iter().find(|(_, given)| *given && only_real) {
             return Err(Failure::new(format_args!(

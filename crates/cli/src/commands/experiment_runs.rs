@@ -110,6 +110,7 @@ fn simulated(
         costs: run.costs.clone(),
         cost: run.cost.clone(),
         duration: run.duration.clone(),
+        lead_in: run.lead_in.clone(),
     };
     let trace = TraceOptions { callbacks: false, ticks: true };
     let mut machine = machine_config(&machine_args, NullLoadsArg::Error, trace)?;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::figures::Figures;
-use super::sweep::{Point, at_point};
+use super::sweep::{Point, Sweep, at_point};
 
 /// Two sweeps to hold against each other.
 #[derive(Clone, Debug, Deserialize)]
@@ -159,6 +159,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) powers: &'a [Power],
     /// Known causes.
     pub(crate) gaps: &'a [Gap],
+    /// Both sides' runs.
+    pub(crate) sweeps: &'a [Sweep],
 }
 
 impl Tolerance {
@@ -201,6 +203,10 @@ impl Rules<'_> {
     }
 
     /// Every cell of two sweeps. `simulated` is the name of the sweep on that side: the one to be judged, or its control.
+    ///
+    /// Where in a tick a real run starts is unknown, and may decide into which of several steady states it falls. So a
+    /// simulation may have several starts, and a point is judged by the one of them with which most of its cells agree: one
+    /// start for all of a point's cells.
     pub(crate) fn cells(
         &self,
         agreement: &Agreement,
@@ -214,12 +220,38 @@ impl Rules<'_> {
         for point in points.iter().filter(|p| !agreement.without.contains_key(&p.name)) {
             let nothing = Figures::default();
             let real = figures.get(&at_point(&agreement.real, &point.name)).unwrap_or(&nothing);
-            let Some(ours) = figures.get(&at_point(simulated, &point.name)) else { continue };
-            for group in ours.groups() {
-                for (tolerance, powered) in self.tolerances.iter().zip(&powered) {
-                    let cell = Cell { agreement, point, group, tolerance, powered: *powered };
-                    cells.extend(self.cell(&cell, real, ours));
+            let mut best: Option<(usize, Vec<AgreementCell>)> = None;
+            for ours in self.starts(simulated, point).iter().filter_map(|name| figures.get(name)) {
+                let of_start = self.cells_at(agreement, point, real, ours, &powered);
+                let agree = Tally::of(&of_start).agree;
+                if best.as_ref().is_none_or(|(most, _)| agree > *most) {
+                    best = Some((agree, of_start));
                 }
+            }
+            cells.extend(best.into_iter().flat_map(|(_, of_start)| of_start));
+        }
+        cells
+    }
+
+    /// The names of a sweep's runs at a point.
+    fn starts(&self, sweep: &str, point: &Point) -> Vec<String> {
+        let sweep = self.sweeps.iter().find(|s| s.name == sweep);
+        sweep.map_or_else(Vec::new, |sweep| sweep.names_at(&point.name))
+    }
+
+    fn cells_at(
+        &self,
+        agreement: &Agreement,
+        point: &Point,
+        real: &Figures,
+        ours: &Figures,
+        powered: &[bool],
+    ) -> Vec<AgreementCell> {
+        let mut cells = Vec::new();
+        for group in ours.groups() {
+            for (tolerance, powered) in self.tolerances.iter().zip(powered) {
+                let cell = Cell { agreement, point, group, tolerance, powered: *powered };
+                cells.extend(self.cell(&cell, real, ours));
             }
         }
         cells
@@ -291,6 +323,7 @@ mod tests {
             { metric = "latency", group = "hog", knob = "costs", low = "weak", high = "strong" },
         ]
         gaps = [{ point = "two", metrics = ["latency"], why = "turns" }]
+        sweeps = [{ name = "r" }, { name = "s", starts = ["0s", "1ms"] }]
     "#;
 
     #[derive(Deserialize)]
@@ -298,6 +331,7 @@ mod tests {
         tolerances: Vec<Tolerance>,
         powers: Vec<Power>,
         gaps: Vec<Gap>,
+        sweeps: Vec<Sweep>,
     }
 
     fn figures(share: f64, latency: f64, count: f64) -> Figures {
@@ -310,8 +344,12 @@ mod tests {
 
     fn verdicts(real: [Figures; 2], ours: [Figures; 2], weak: Figures) -> Vec<CellVerdict> {
         let owned: Owned = toml::from_str(RULES).expect("rules");
-        let rules =
-            Rules { tolerances: &owned.tolerances, powers: &owned.powers, gaps: &owned.gaps };
+        let rules = Rules {
+            tolerances: &owned.tolerances,
+            powers: &owned.powers,
+            gaps: &owned.gaps,
+            sweeps: &owned.sweeps,
+        };
         let point = |name: &str| toml::from_str(&format!("name='{name}'\nworkload='w'"));
         let points: [Point; 2] = [point("one").expect("a point"), point("two").expect("a point")];
         let agreement: Agreement =
@@ -356,6 +394,33 @@ mod tests {
         );
         assert_eq!(cells[0], CellVerdict::NotMeasured("no power"));
         assert_eq!(cells[1], CellVerdict::Agree);
+    }
+
+    #[test]
+    fn one_start_of_the_simulation_has_to_explain_all_of_a_point() {
+        let owned: Owned = toml::from_str(RULES).expect("rules");
+        let rules = Rules {
+            tolerances: &owned.tolerances,
+            powers: &owned.powers,
+            gaps: &[],
+            sweeps: &owned.sweeps,
+        };
+        let point: Point = toml::from_str("name='one'\nworkload='w'").expect("a point");
+        let agreement: Agreement =
+            toml::from_str("title='t'\nreal='r'\nsimulated='s'").expect("an agreement");
+        let judge = |first: Figures, second: Figures| {
+            let all = BTreeMap::from([
+                ("weak".to_owned(), figures(10.0, 1.0, 99.0)),
+                ("strong".to_owned(), figures(90.0, 9.0, 99.0)),
+                ("r one".to_owned(), figures(50.0, 2.0, 30.0)),
+                ("s one".to_owned(), first),
+                ("s one, start 1ms".to_owned(), second),
+            ]);
+            Tally::of(&rules.cells(&agreement, "s", std::slice::from_ref(&point), &all)).agree
+        };
+        assert_eq!(judge(figures(50.0, 9.0, 30.0), figures(50.0, 2.0, 30.0)), 2);
+        // Each cell agrees with one of the starts, but no start has both.
+        assert_eq!(judge(figures(50.0, 9.0, 30.0), figures(70.0, 2.0, 30.0)), 1);
     }
 
     #[test]

@@ -88,6 +88,7 @@ struct Settings {
     #[serde(default)]
     cost: BTreeMap<String, u64>,
     duration: Option<String>,
+    lead_in: Option<String>,
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
     #[serde(default)]
@@ -158,6 +159,8 @@ pub(crate) struct Run {
     pub(crate) cost: Vec<String>,
     /// Length.
     pub(crate) duration: Option<String>,
+    /// How long the tasks of a simulated run exist and sleep before it starts.
+    pub(crate) lead_in: Option<String>,
     /// `name=value` before the run.
     pub(crate) set: Vec<String>,
     /// `time:name=value` during the run.
@@ -307,7 +310,12 @@ impl Experiment {
 
     /// What decides whether a simulation agrees with a real kernel.
     pub(crate) fn rules(&self) -> Rules<'_> {
-        Rules { tolerances: &self.tolerances, powers: &self.powers, gaps: &self.gaps }
+        Rules {
+            tolerances: &self.tolerances,
+            powers: &self.powers,
+            gaps: &self.gaps,
+            sweeps: &self.sweeps,
+        }
     }
 
     /// Whether a table counts what the schedulers print, so that the lines themselves need not be shown.
@@ -365,6 +373,7 @@ impl Experiment {
             costs: own.costs.or(base.costs.clone()).ok_or_else(|| missing("costs"))?,
             cost: cost.into_iter().map(|(name, value)| format!("{name}={value}")).collect(),
             duration: own.duration.or(base.duration.clone()),
+            lead_in: own.lead_in.or(base.lead_in.clone()),
             set: set.into_iter().map(|(name, value)| format!("{name}={}", plain(&value))).collect(),
             at: if own.at.is_empty() { base.at.clone() } else { own.at },
         })

@@ -24,6 +24,9 @@ pub(crate) struct Sweep {
     pub(crate) name: String,
     /// The points at which it runs; absent: all.
     pub(crate) points: Option<Vec<String>>,
+    /// Lead-ins of simulated runs: at each point it runs once with each of them. Empty: with that of its settings.
+    #[serde(default)]
+    starts: Vec<String>,
     #[serde(flatten)]
     settings: toml::Table,
 }
@@ -68,18 +71,33 @@ impl Sweep {
         self.points.as_ref().is_none_or(|points| points.iter().any(|name| name == point))
     }
 
+    /// What its runs at a point are called, one for each start; the first has the plain name.
+    pub(crate) fn names_at(&self, point: &str) -> Vec<String> {
+        let plain = at_point(&self.name, point);
+        let others = self.starts.iter().skip(1).map(|start| format!("{plain}, start {start}"));
+        std::iter::once(plain.clone()).chain(others).collect()
+    }
+
     /// Its runs.
     pub(super) fn runs(&self, points: &[Point]) -> Vec<RunEntry> {
-        let run = |point: &Point| {
+        let run = |point: &Point, nth: usize, name: String| {
             let mut settings = self.settings.clone();
             let workload = toml::Value::String(point.workload.clone());
             settings.insert("workload".to_owned(), workload);
             if let Some(cpus) = point.cpus {
                 settings.insert("cpus".to_owned(), toml::Value::Integer(cpus.into()));
             }
-            RunEntry::new(at_point(&self.name, &point.name), settings)
+            if let Some(start) = self.starts.get(nth) {
+                settings.insert("lead_in".to_owned(), toml::Value::String(start.clone()));
+            }
+            RunEntry::new(name, settings)
         };
-        points.iter().filter(|point| self.runs_at(&point.name)).map(run).collect()
+        let mut runs = Vec::new();
+        for point in points.iter().filter(|point| self.runs_at(&point.name)) {
+            let names = self.names_at(&point.name).into_iter().enumerate();
+            runs.extend(names.map(|(nth, name)| run(point, nth, name)));
+        }
+        runs
     }
 }
 

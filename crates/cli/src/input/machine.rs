@@ -49,6 +49,9 @@ pub(crate) fn machine_config(
         NullLoadsArg::Error => NullLoads::Trap,
         NullLoadsArg::Zero => NullLoads::ReadZero,
     };
+    if let Some(text) = &args.lead_in {
+        config.lead_in_ns = parse_time("--lead-in", text)?;
+    }
     config.check = args.check;
     config.idle_bound_ns =
         args.idle_bound.as_deref().map(|text| parse_time("--idle-bound", text)).transpose()?;

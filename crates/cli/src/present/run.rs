@@ -20,6 +20,9 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
         SleepTimers::Jiffies => "jiffies",
     };
     document.set("machine", "timers", Cell::text(timers));
+    if config.lead_in_ns > 0 {
+        document.set("machine", "lead_in", Cell::duration_ns(config.lead_in_ns));
+    }
     document.set("machine", "seed", Cell::count(config.seed));
     document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
     document.set("costs", "preset", Cell::text(config.cost.preset_name()));

@@ -42,7 +42,6 @@ pub fn main() -> ! {
         mounts::mount_all()?;
         raise_limits();
         link_kernel_config();
-        turns::shorten()?;
         let mut window = Window::open()?;
         match serve(&mut window) {
             Ok(page) => window.tell(&page),

@@ -8,21 +8,16 @@ use fairground_workload::Role;
 use super::clock::{now_ns, sleep_for, sleep_until};
 use super::plan::Step;
 use super::shared::{ENDED, LIVING, MARKS_MAX, Trouble};
-use super::spin::{spin, touch};
+use super::spin::touch;
 use super::task::{Level, Task, errno};
 use super::text::Line;
-
-/// Turns of the endless loop between two looks at nothing: it only has to be long.
-const FOREVER_TURNS: u64 = 1 << 40;
 
 impl Task<'_> {
     /// Executes one operation to its end.
     pub(super) fn execute(&self, step: &Step, level: Level) {
         match step {
             Step::Run(length) => self.world.speed.compute(self.draw(*length, level)),
-            Step::RunForever => loop {
-                spin(FOREVER_TURNS);
-            },
+            Step::RunForever => self.world.speed.compute_for_ever(),
             Step::Touch(bytes) => touch(self.memory, *bytes),
             Step::Sleep(length) => self.sleep(self.draw(*length, level)),
             Step::TimerWait { register, period_ns } => self.timer_wait(*register, *period_ns),

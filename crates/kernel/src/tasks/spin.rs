@@ -6,6 +6,7 @@
 //! task's own CPU clock now and then, a few times in all, and ends when that says so.
 
 use super::clock::{now_ns, own_cpu_ns, sleep_until};
+use crate::guest::turns;
 
 /// Turns of one measurement: near a millisecond on today's machines.
 const TRIAL_TURNS: u64 = 1 << 20;
@@ -25,6 +26,14 @@ const HELPERS_MAX: u32 = 64;
 const SLOWED_PERCENT: u64 = 90;
 /// Computations shorter than this are never watched: a look at the clock takes a part of it, ns.
 const WATCHED_NS_MIN: u64 = 20_000;
+/// Turns after which a computation gives way, where it does: 5 µs at 8 ns an instruction.
+const GIVE_WAY_TURNS: u64 = 312;
+/// Turns of the endless loop between two looks at nothing: it only has to be long.
+const FOREVER_TURNS: u64 = 1 << 40;
+/// Computations shorter than this keep their turn where the CPUs run in turns: a few timers' distance, ns.
+const ONE_TURN_NS_MAX: u64 = 200_000;
+/// What of a long one is tried first there: the CPUs may be so many.
+const FIRST_PART: u64 = 8;
 /// Looks at the clock in one computation at most: each at least halves what is left.
 const LOOKS_MAX: u32 = 64;
 
@@ -35,6 +44,8 @@ pub(super) struct Speed {
     turns_q20: u64,
     /// CPUs slow each other down: computations are watched.
     watched: bool,
+    /// The CPUs run in turns, and a computation gives its turn away now and then ([`crate::guest::turns`]).
+    gives_way: bool,
     /// How much longer half of the measurements took than the fastest at least, %.
     pub(super) spread_percent: u64,
 }
@@ -55,6 +66,7 @@ impl Speed {
         Self {
             turns_q20,
             watched: busy_q20.is_some_and(|busy| busy < turns_q20 * SLOWED_PERCENT / 100),
+            gives_way: turns::asked(),
             spread_percent: (middle_ns - fastest_ns) * 100 / fastest_ns,
         }
     }
@@ -65,27 +77,55 @@ impl Speed {
         u64::try_from(turns).unwrap_or(u64::MAX)
     }
 
+    /// Computes until it is stopped.
+    pub(super) fn compute_for_ever(self) -> ! {
+        loop {
+            self.spin(FOREVER_TURNS);
+        }
+    }
+
+    /// A long computation.
+    fn spin(self, mut turns: u64) {
+        while self.gives_way && turns > GIVE_WAY_TURNS {
+            spin(GIVE_WAY_TURNS);
+            std::hint::spin_loop();
+            turns -= GIVE_WAY_TURNS;
+        }
+        spin(turns);
+    }
+
     /// Computes for so much CPU time.
     pub(super) fn compute(self, ns: u64) {
-        if self.watched && ns >= WATCHED_NS_MIN {
+        if self.watched && ns >= self.watched_ns_min() {
             self.compute_watched(ns);
         } else {
             spin(self.turns(ns));
         }
     }
 
+    /// Where the CPUs run in turns, a short computation keeps its turn to the end, at full speed.
+    fn watched_ns_min(self) -> u64 {
+        if self.gives_way { ONE_TURN_NS_MAX } else { WATCHED_NS_MIN }
+    }
+
     /// Each part is half of what is left, at the speed of the part before: it ends in time even on a CPU that is half as fast
-    /// meanwhile.
+    /// meanwhile. One that gives way starts with a small part, since it may be slower by the number of CPUs, and ends with one
+    /// that keeps its turn.
     fn compute_watched(mut self, ns: u64) {
+        let alone = self;
         let mut then_ns = own_cpu_ns();
         let end_ns = then_ns.saturating_add(ns);
+        if self.gives_way {
+            self.turns_q20 = (self.turns_q20 / FIRST_PART).max(1);
+        }
         for _ in 0..LOOKS_MAX {
             let left_ns = end_ns.saturating_sub(then_ns);
-            if left_ns < WATCHED_NS_MIN {
-                return spin(self.turns(left_ns));
+            if left_ns < self.watched_ns_min() {
+                let last = if self.gives_way { alone } else { self };
+                return spin(last.turns(left_ns));
             }
             let turns = self.turns(left_ns / 2).max(1);
-            spin(turns);
+            self.spin(turns);
             let now_ns = own_cpu_ns();
             let took_ns = u128::from(now_ns.saturating_sub(then_ns).max(1));
             let speed = (u128::from(turns) << FRACTION_BITS) / took_ns;
@@ -187,8 +227,12 @@ mod tests {
     #[test]
     fn a_watched_computation_takes_its_time_however_wrong_the_speed_is() {
         let right = Speed::measure(&[]);
-        for turns_q20 in [right.turns_q20 / 8, right.turns_q20, right.turns_q20 * 3 / 2] {
-            let speed = Speed { turns_q20: turns_q20.max(1), watched: true, spread_percent: 0 };
+        let exact = right.turns_q20;
+        for (turns_q20, gives_way) in
+            [(exact / 8, false), (exact, false), (exact * 3 / 2, false), (exact, true)]
+        {
+            let turns_q20 = turns_q20.max(1);
+            let speed = Speed { turns_q20, watched: true, gives_way, spread_percent: 0 };
             let start_ns = own_cpu_ns();
             speed.compute(5_000_000);
             let took_ns = own_cpu_ns() - start_ns;
@@ -198,7 +242,12 @@ mod tests {
 
     #[test]
     fn turns_are_proportional_to_time() {
-        let speed = Speed { turns_q20: 3 << FRACTION_BITS, watched: false, spread_percent: 0 };
+        let speed = Speed {
+            turns_q20: 3 << FRACTION_BITS,
+            watched: false,
+            gives_way: true,
+            spread_percent: 0,
+        };
         assert_eq!((speed.turns(0), speed.turns(7), speed.turns(1_000_000)), (0, 21, 3_000_000));
         assert_eq!(speed.turns(u64::MAX), u64::MAX);
     }

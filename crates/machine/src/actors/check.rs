@@ -13,8 +13,11 @@ impl Actors {
             return Some("it sleeps, and a signal waits for it");
         }
         let frame = &actor.frames[actor.level];
+        let entry = self.code.specs[actor.spec as usize].entry;
         let timed = match (frame.phase, &self.code.steps[frame.pc as usize]) {
             (Phase::Asleep, _) | (Phase::Waiting, Step::TimerWait { .. }) => true,
+            // In the lead-in of the run.
+            (Phase::Start, _) if frame.pc == entry => true,
             (Phase::Waiting, Step::WaitChildren) => {
                 return (actor.children == 0).then_some("it waits for children, and has none");
             }

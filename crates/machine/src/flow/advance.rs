@@ -90,7 +90,7 @@ impl Machine {
         } else if cpu != self.kernel.this_cpu && !self.kernel.cpus[cpu as usize].signalled {
             self.kernel.rq(cpu).signalled = true;
             self.kernel.counters.ipis += 1;
-            let at = self.kernel.now_ns + self.kernel.cost.ipi_ns;
+            let at = self.kernel.ipi_arrival_ns();
             self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
         }
     }
@@ -120,7 +120,7 @@ impl Machine {
     }
 
     /// The task of an actor.
-    fn slot_of(&self, actor: ActorId) -> Option<Slot> {
+    pub(crate) fn slot_of(&self, actor: ActorId) -> Option<Slot> {
         self.actor_slots.get(actor.0 as usize).copied().flatten()
     }
 

@@ -61,6 +61,7 @@ impl Machine {
                 self.run_reenqueues(cpu)?;
             }
             self.kernel.flush_kicks(self.program.memory())?;
+            self.kernel.flush_ipis();
             let rq = &self.kernel.cpus[cpu as usize];
             let (start, resched, curr) = (rq.run_start_ns, rq.need_resched, rq.curr);
             if self.kernel.exit.is_some() {
@@ -106,7 +107,14 @@ impl Machine {
 
     /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
+        let (cpu, cost_ns) = (self.kernel.this_cpu, self.kernel.cost.block_ns);
         let task = self.kernel.task_mut(slot);
+        // The way into sleep is paid before the scheduler is called.
+        task.blocks = !task.blocks && cost_ns > 0;
+        if task.blocks {
+            self.kernel.charge(cpu, cost_ns);
+            return Ok(());
+        }
         task.stage = Stage::Advance;
         if std::mem::take(&mut task.woken) {
             return Ok(());

@@ -35,7 +35,11 @@ impl Machine {
         let cpus = config.cpus();
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
-        let (first, changes) = Changes { policy, workload, cgroups: &cgroups }.encode(settings)?;
+        let (first, mut changes) =
+            Changes { policy, workload, cgroups: &cgroups }.encode(settings)?;
+        for change in &mut changes {
+            change.at_ns = change.at_ns.saturating_add(config.lead_in_ns);
+        }
         let capacity = config.max_tasks + cpus;
         let mut program = policy.image.instantiate(&InstanceConfig {
             cpus,
@@ -70,7 +74,7 @@ impl Machine {
             effects: Vec::new(),
             labels: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
-            starts: starts(workload),
+            starts: starts(workload, config.lead_in_ns),
             changes,
             carry_ps: 0,
             tick_armed: false,
@@ -271,14 +275,20 @@ fn workload_error(error: crate::actors::ActorError) -> MachineError {
     MachineError::Workload(error.to_string())
 }
 
-/// The groups that start by themselves, the earliest last; groups of one time in the workload's order.
-fn starts(workload: &Workload) -> Vec<Start> {
+/// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in all are
+/// made at once, and sleep until it is their time.
+fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
     let mut starts: Vec<Start> = workload
         .tasks
         .iter()
         .enumerate()
         .filter_map(|(spec, task)| {
-            task.start_ns.map(|at_ns| Start { at_ns, spec, count: task.count })
+            let group_ns = task.start_ns?;
+            let (at_ns, wake_ns) = match lead_in_ns {
+                0 => (group_ns, None),
+                _ => (0, Some(lead_in_ns.saturating_add(group_ns))),
+            };
+            Some(Start { at_ns, wake_ns, spec, count: task.count })
         })
         .collect();
     starts.sort_by_key(|start| (start.at_ns, start.spec));
@@ -328,6 +338,7 @@ fn new_kernel(
         buffer: Vec::with_capacity(ops.batch as usize),
         dispatched: 0,
         kicks: Kicks::new(cpus),
+        ipis: Vec::new(),
         exit: None,
         events: EventQueue::new(cpus, 1024),
         timers: Timers::default(),

@@ -102,6 +102,7 @@ impl Machine {
             nivcsw: 0,
             left_at_ns: self.kernel.now_ns,
             ran_on: None,
+            blocks: false,
             arrears_ns: parent.map_or(0, |_| self.kernel.cost.child_ns),
             signalled: false,
             woken: false,

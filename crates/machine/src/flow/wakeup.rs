@@ -21,7 +21,6 @@ impl Machine {
         if task.state == TaskState::Dead || task.exiting {
             return Ok(false);
         }
-        self.kernel.task_mut(slot).arrears_ns += self.kernel.cost.block_ns;
         let waker = self.kernel.current(this);
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: prev_cpu });
         self.kernel.counters.wakeups += 1;

@@ -44,9 +44,27 @@ impl Kernel {
         rq.need_resched = true;
         if cpu != self.this_cpu {
             self.counters.ipis += 1;
-            let at = self.now_ns + self.cost.ipi_ns;
+            self.ipis.push(cpu);
+        }
+    }
+
+    /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the executing CPU
+    /// has been charged so far.
+    #[inline]
+    pub(crate) fn flush_ipis(&mut self) {
+        if self.ipis.is_empty() {
+            return;
+        }
+        let at = self.ipi_arrival_ns();
+        for cpu in self.ipis.drain(..) {
             self.events.arm(EventSlot::Cpu(cpu, CpuEvent::Resched), at);
         }
+    }
+
+    /// When an interrupt arrives that the executing CPU sends now.
+    pub(crate) fn ipi_arrival_ns(&self) -> u64 {
+        let sent_ns = self.cpus[self.this_cpu as usize].run_start_ns.max(self.now_ns);
+        sent_ns + self.cost.ipi_ns
     }
 
     /// `can_skip_idle_kick`: the CPU will go through a scheduling pass before it goes idle.
@@ -108,8 +126,7 @@ impl Kernel {
         if flags & kick::WAIT != 0 && cpu != self.this_cpu {
             // The kicker spins until the target has rescheduled: until the interrupt arrives there and what the target does
             // in the kernel is done.
-            let arrival =
-                (self.now_ns + self.cost.ipi_ns).max(self.cpus[cpu as usize].run_start_ns);
+            let arrival = self.ipi_arrival_ns().max(self.cpus[cpu as usize].run_start_ns);
             let this = self.this_cpu;
             self.charge(this, 0);
             let rq = &mut self.cpus[this as usize];

@@ -107,6 +107,8 @@ pub(crate) struct Kernel {
     pub(crate) buffer: Vec<DispatchEntry>,
     pub(crate) dispatched: u32,
     pub(crate) kicks: Kicks,
+    /// CPUs that a reschedule interrupt of the executing CPU is to reach.
+    pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,
     pub(crate) events: EventQueue,
     pub(crate) timers: Timers,
