@@ -37,6 +37,7 @@
 mod analysis;
 mod cgroups;
 mod compare;
+pub mod diagnose;
 mod figures;
 mod fluid;
 mod idle_waiting;

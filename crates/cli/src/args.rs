@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Measure a recording: trace.dat, perf.data, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
+    /// Say what is wrong in a recording: ranked findings, their evidence, and the command that shows more
+    Diagnose(DiagnoseArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
     /// Run a published experiment again: published figures beside measured ones
@@ -269,6 +271,12 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    /// A recording: trace.dat, perf.data, or text, also compressed with gzip; `-` is stdin
+    pub(crate) recording: String,
 }
 
 #[derive(Debug, Args)]

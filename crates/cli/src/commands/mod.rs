@@ -3,6 +3,7 @@
 mod analyze;
 mod columns;
 mod compare;
+mod diagnose;
 mod experiment_runs;
 mod kernels;
 mod load;
@@ -31,6 +32,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Record(args) => record::record(cli, args),
         Command::Convert(args) => record::convert(args),
         Command::Analyze(args) => analyze::analyze(cli, args),
+        Command::Diagnose(args) => diagnose::diagnose(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),
         Command::Load(args) => load::load(cli, args),

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod comparison;
+mod diagnosis;
 mod experiment;
 mod kernel;
 mod policy;
@@ -11,6 +12,7 @@ mod tasks;
 mod values;
 
 pub(crate) use comparison::comparison_table;
+pub(crate) use diagnosis::describe_diagnosis;
 pub(crate) use experiment::experiment_document;
 pub(crate) use kernel::accounting_table;
 pub(crate) use policy::{path_name, policy_table};

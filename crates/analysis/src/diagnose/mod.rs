@@ -1,0 +1,264 @@
+//! What is wrong in a trace, and how one sees it: ranked findings, each with its evidence and the command that shows more.
+//!
+//! [`Diagnosis::of`] takes the figures of [`Analysis`] and walks over the events once more for what no metric keeps: who cut whose
+//! slice, who ran while a wake-up waited, where a task stood and for how long. Then each [`Rule`] looks at both and says nothing,
+//! or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside it, and `docs/diagnose.md` gives their
+//! reasons. All arithmetic is in integers, and the order is fixed: the costliest finding first.
+//!
+//! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`] pairs of groups
+//! twice, whatever the length of the trace.
+
+mod cut_slices;
+mod facts;
+mod idle;
+mod imbalance;
+mod ping_pong;
+mod tail;
+mod waiting;
+mod walk;
+mod walk_cpu;
+
+use crate::{Analysis, Options};
+use facts::Facts;
+use fairground_trace::{TaskId, Trace};
+
+/// Pairs of groups (who cut whom, who ran while whom waited) that are kept; what comes after is counted and not kept.
+pub const PAIRS_MAX: usize = 4096;
+
+/// Names that a finding lists before it says "and so many more".
+pub const LISTED_MAX: usize = 8;
+
+/// What [`Finding::command`] has where the name of the recording goes.
+pub const RECORDING: &str = "TRACE";
+
+/// A shorter trace says nothing about how CPU time is shared: a balancer looks every few hundred milliseconds at most. ns.
+pub(crate) const SHARING_WINDOW_MIN_NS: u64 = 1_000_000_000;
+
+/// A million: severities are in parts of it.
+const PPM: u128 = 1_000_000;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// Tasks that wake up cut the slices of others short, and the CPU does not go back to those.
+    CutSlices,
+    /// Tasks that always want to run get less than their share, because they stand on the wrong CPU.
+    Imbalance,
+    /// A task is kept waiting although much CPU time is due to it.
+    Starved,
+    /// Most wake-ups are quick, and some are very slow.
+    WakeupTail,
+    /// A task goes to and fro between CPUs.
+    PingPong,
+    /// CPUs idle while tasks wait elsewhere.
+    IdleWhileWaiting,
+    /// A task keeps its CPU for long without a break, although others wait behind it.
+    Hog,
+}
+
+impl Rule {
+    /// Every rule, in the order of `docs/diagnose.md`.
+    pub const ALL: [Rule; 7] = [
+        Rule::CutSlices,
+        Rule::Imbalance,
+        Rule::Starved,
+        Rule::WakeupTail,
+        Rule::PingPong,
+        Rule::IdleWhileWaiting,
+        Rule::Hog,
+    ];
+
+    /// The name, which does not change.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::CutSlices => "cut-slices",
+            Rule::Imbalance => "imbalance",
+            Rule::Starved => "starved",
+            Rule::WakeupTail => "wakeup-tail",
+            Rule::PingPong => "ping-pong",
+            Rule::IdleWhileWaiting => "idle-while-waiting",
+            Rule::Hog => "hog",
+        }
+    }
+
+    fn look(self, case: &Case<'_>) -> Verdict {
+        match self {
+            Rule::CutSlices => cut_slices::look(case),
+            Rule::Imbalance => imbalance::look(case),
+            Rule::Starved => waiting::starved(case),
+            Rule::WakeupTail => tail::look(case),
+            Rule::PingPong => ping_pong::look(case),
+            Rule::IdleWhileWaiting => idle::look(case),
+            Rule::Hog => waiting::hog(case),
+        }
+    }
+}
+
+/// A figure of the evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A duration, ns.
+    Ns(u64),
+    /// A number of things.
+    Count(u64),
+    /// Parts per million.
+    Ppm(u64),
+    /// A number of things a second, in thousandths.
+    MilliPerSecond(u64),
+    /// Words.
+    Text(String),
+}
+
+/// One line of the evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// What the figure is.
+    pub what: String,
+    /// The figure.
+    pub fact: Fact,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which rule found it.
+    pub rule: Rule,
+    /// One sentence: who, what.
+    pub title: String,
+    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window; `docs/diagnose.md` says for
+    /// each rule which time. Findings are ranked by it.
+    pub severity_ppm: u64,
+    /// The tasks that suffer or do it, by number; all of them.
+    pub tasks: Vec<TaskId>,
+    /// The CPUs where it happens; empty where the rule does not say.
+    pub cpus: Vec<u32>,
+    /// The figures.
+    pub evidence: Vec<Evidence>,
+    /// What the figures mean and what they cannot say.
+    pub meaning: String,
+    /// The arguments of the command that shows more, with [`RECORDING`] for the recording's name.
+    pub command: String,
+}
+
+impl Finding {
+    fn new(rule: Rule, title: String) -> Self {
+        Self {
+            rule,
+            title,
+            severity_ppm: 0,
+            tasks: Vec::new(),
+            cpus: Vec::new(),
+            evidence: Vec::new(),
+            meaning: String::new(),
+            command: String::new(),
+        }
+    }
+
+    fn add(&mut self, what: impl Into<String>, fact: Fact) {
+        self.evidence.push(Evidence { what: what.into(), fact });
+    }
+}
+
+/// What a rule says.
+#[derive(Clone, Debug)]
+enum Verdict {
+    Nothing,
+    Found(Finding),
+    /// The trace lacks what the rule needs: why.
+    NotJudged(&'static str),
+}
+
+/// The result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// What is wrong, the costliest first.
+    pub findings: Vec<Finding>,
+    /// The rules that could not judge this trace, and why.
+    pub not_judged: Vec<(Rule, &'static str)>,
+}
+
+/// What the rules look at.
+struct Case<'a> {
+    trace: &'a Trace,
+    analysis: &'a Analysis,
+    facts: &'a Facts,
+}
+
+impl Diagnosis {
+    /// Looks at a whole trace. The same trace gives the same findings to the last digit.
+    pub fn of(trace: &Trace) -> Self {
+        Self::with(trace, &Analysis::of(trace, &Options::default()))
+    }
+
+    /// The same with an analysis of the whole trace that is there already.
+    pub fn with(trace: &Trace, analysis: &Analysis) -> Self {
+        let facts = walk::walk(trace, analysis);
+        let case = Case { trace, analysis, facts: &facts };
+        let mut diagnosis = Self::default();
+        for rule in Rule::ALL {
+            match rule.look(&case) {
+                Verdict::Nothing => {}
+                Verdict::Found(finding) => diagnosis.findings.push(finding),
+                Verdict::NotJudged(why) => diagnosis.not_judged.push((rule, why)),
+            }
+        }
+        diagnosis.findings.sort_by_key(|finding| (u64::MAX - finding.severity_ppm, finding.rule));
+        diagnosis
+    }
+}
+
+impl Case<'_> {
+    /// A time in millionths of the CPU time of all CPUs.
+    fn share_ppm(&self, time_ns: u128) -> u64 {
+        let all_ns = u128::from(self.analysis.window_ns()) * u128::from(self.trace.cpus);
+        ratio_ppm(time_ns, all_ns)
+    }
+
+    /// So many in the window, a second.
+    fn rate(&self, count: u64) -> Fact {
+        let window_ns = u128::from(self.analysis.window_ns()).max(1);
+        let milli = u128::from(count) * 1_000_000_000_000 / window_ns;
+        Fact::MilliPerSecond(u64::try_from(milli).unwrap_or(u64::MAX))
+    }
+
+    /// Tasks blocked, and no event says when they woke up.
+    fn lacks_wakeups(&self) -> bool {
+        !self.facts.has_wakeups && self.analysis.machine.voluntary_switches > 0
+    }
+
+    fn group_name(&self, group: usize) -> &str {
+        self.analysis.groups.get(group).map_or("?", |group| &group.name)
+    }
+
+    fn tasks_of(&self, group: usize) -> Vec<TaskId> {
+        let tasks = self.analysis.tasks.iter().filter(|task| task.group == group);
+        tasks.map(|task| task.task).collect()
+    }
+
+    /// Names of tasks, the first [`LISTED_MAX`].
+    fn names(&self, tasks: &[TaskId]) -> String {
+        listed(tasks.iter().map(|task| {
+            self.trace.tasks().get(task.index()).map_or_else(String::new, |info| info.comm.clone())
+        }))
+    }
+}
+
+/// `part` in millionths of `whole`; 0 of nothing.
+fn ratio_ppm(part: u128, whole: u128) -> u64 {
+    let ppm = part.saturating_mul(PPM).checked_div(whole).unwrap_or(0);
+    u64::try_from(ppm).unwrap_or(u64::MAX)
+}
+
+/// `a, b, c and 5 more`.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(LISTED_MAX);
+    let shown: Vec<String> = names.take(LISTED_MAX).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn cpu_list(cpus: &[u32]) -> String {
+    listed(cpus.iter().map(u32::to_string))
+}

@@ -1,0 +1,57 @@
+//! A task that goes to and fro between CPUs.
+
+use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, ratio_ppm};
+use fairground_trace::TaskId;
+
+/// A return to a CPU within this time of leaving it is a bounce: the balancers of Linux wait longer between two looks at busy CPUs, and
+/// what the task had in the cache is still there, so the way out was for nothing, ns.
+pub(super) const BOUNCE_NS: u64 = 10_000_000;
+
+/// So long after a move a task runs on a cold cache: `sysctl_sched_migration_cost` of Linux since 2.6.24, ns.
+pub(super) const COLD_NS: u64 = 500_000;
+
+/// So many bounces a second, in thousandths, are more than a balancer's or a wake-up's occasional change of mind.
+const BOUNCES_MIN_MILLI: u128 = 50_000;
+
+/// And so much of the task's arrivals on a CPU: a fifth, ppm.
+const BOUNCE_SHARE_MIN_PPM: u64 = 200_000;
+
+/// And so much of all CPU time may be run cold: a thousandth, ppm.
+const COLD_MIN_PPM: u64 = 1_000;
+
+pub(super) fn look(case: &Case<'_>) -> Verdict {
+    let facts = &case.facts.tasks;
+    let window_ns = u128::from(case.analysis.window_ns());
+    let is_one = |at: &usize| {
+        let task = &facts[*at];
+        u128::from(task.bounces) * 1_000_000_000_000 >= BOUNCES_MIN_MILLI * window_ns.max(1)
+            && task.bounces > 1
+            && ratio_ppm(task.bounces.into(), task.switch_ins.into()) >= BOUNCE_SHARE_MIN_PPM
+    };
+    let mut tasks: Vec<usize> = (1..facts.len()).filter(is_one).collect();
+    tasks.sort_by_key(|at| (u64::MAX - facts[*at].bounces, *at));
+    let Some(first) = tasks.first().map(|at| &facts[*at]) else { return Verdict::Nothing };
+    let ids: Vec<TaskId> = tasks.iter().map(|at| TaskId(*at as u32)).collect();
+    let bounces = tasks.iter().map(|at| facts[*at].bounces).sum();
+    let cold_ns: u64 = tasks.iter().map(|at| facts[*at].cold_ns).sum();
+    let severity_ppm = case.share_ppm(cold_ns.into());
+    if severity_ppm < COLD_MIN_PPM {
+        return Verdict::Nothing;
+    }
+    let mut finding =
+        Finding::new(Rule::PingPong, format!("ping-pong migration: {}", case.names(&ids)));
+    finding.severity_ppm = severity_ppm;
+    finding.add("tasks", Fact::Count(ids.len() as u64));
+    finding.add("returns to a CPU left within 10 ms", Fact::Count(bounces));
+    finding.add("returns, a second", case.rate(bounces));
+    finding.add("most often", Fact::Text(case.names(&ids[..1])));
+    let share = ratio_ppm(first.bounces.into(), first.switch_ins.into());
+    finding.add("of its arrivals on a CPU that are returns", Fact::Ppm(share));
+    finding.add("run time in the first 500 µs after a move", Fact::Ns(cold_ns));
+    finding.meaning = "A task that returns at once was moved for nothing. The run time after the moves is what may run on a cold cache; what that \
+        costs is not in a recording."
+        .to_owned();
+    finding.tasks = ids;
+    finding.command = format!("analyze {RECORDING} --per task");
+    Verdict::Found(finding)
+}

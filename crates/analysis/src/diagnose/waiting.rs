@@ -1,0 +1,80 @@
+//! A waiter that starves, and a hog that never yields.
+
+use super::{Case, Fact, Finding, RECORDING, Rule, Verdict};
+use fairground_trace::TaskId;
+
+/// A wait in which so much CPU time was due to the waiter starves it: two of the longest slices that a time-sharing scheduler of Linux
+/// gives at nice 0 (100 ms under O(1)). However many tasks share a CPU and whatever their weights, a fair queue owes a waiter no more
+/// than a slice or two, so a long wait alone is no starvation, ns.
+pub(super) const STARVED_DUE_NS: u64 = 200_000_000;
+
+/// A stretch in which others wait for so long behind the running task: two of the longest slices at nice 0, ns.
+pub(super) const HELD_NS: u64 = 200_000_000;
+
+/// A hog must hold CPUs from others for so much of all CPU time: a hundredth, ppm.
+const HELD_MIN_PPM: u64 = 10_000;
+
+pub(super) fn starved(case: &Case<'_>) -> Verdict {
+    let facts = &case.facts.tasks;
+    let mut tasks: Vec<usize> =
+        (1..facts.len()).filter(|at| facts[*at].starved_count > 0).collect();
+    tasks.sort_by_key(|at| (u64::MAX - facts[*at].starved_due_ns, *at));
+    let Some(first) = tasks.first() else { return Verdict::Nothing };
+    let worst = facts[*first].starved_worst;
+    let ids: Vec<TaskId> = tasks.iter().map(|at| TaskId(*at as u32)).collect();
+    let due_ns: u128 = tasks.iter().map(|at| u128::from(facts[*at].starved_due_ns)).sum();
+    let mut finding =
+        Finding::new(Rule::Starved, format!("a waiter starves: {}", case.names(&ids)));
+    finding.severity_ppm = case.share_ppm(due_ns);
+    finding.cpus = vec![worst.cpu];
+    finding.add("hit most", Fact::Text(case.names(&ids[..1])));
+    finding.add("its worst wait", Fact::Ns(worst.wait_ns));
+    finding.add("the wait began, after the start", Fact::Ns(since_start(case, worst.from_ns)));
+    finding.add("CPU time due to it in that wait", Fact::Ns(worst.due_ns));
+    finding.add("such waits of it", Fact::Count(facts[*first].starved_count));
+    finding.add("starved tasks", Fact::Count(ids.len() as u64));
+    let due_ns = u64::try_from(due_ns).unwrap_or(u64::MAX);
+    finding.add("CPU time due in all such waits", Fact::Ns(due_ns));
+    finding.meaning = "Due is what the queues in which it stood had for it by weight while it waited. A fair scheduler owes a waiter a slice \
+        or two, however long the queue."
+        .to_owned();
+    finding.tasks = ids;
+    finding.command = format!("analyze {RECORDING} --per task");
+    Verdict::Found(finding)
+}
+
+pub(super) fn hog(case: &Case<'_>) -> Verdict {
+    let facts = &case.facts.tasks;
+    let mut tasks: Vec<usize> = (1..facts.len()).filter(|at| facts[*at].held_count > 0).collect();
+    tasks.sort_by_key(|at| (u64::MAX - facts[*at].held_ns, *at));
+    let held_ns: u128 = tasks.iter().map(|at| u128::from(facts[*at].held_ns)).sum();
+    if case.share_ppm(held_ns) < HELD_MIN_PPM {
+        return Verdict::Nothing;
+    }
+    let ids: Vec<TaskId> = tasks.iter().map(|at| TaskId(*at as u32)).collect();
+    let Some(worst) = tasks.first().map(|at| &facts[*at]) else { return Verdict::Nothing };
+    let mut finding = Finding::new(
+        Rule::Hog,
+        format!("a hog that never yields: {} while others wait", case.names(&ids)),
+    );
+    finding.severity_ppm = case.share_ppm(held_ns);
+    finding.cpus = vec![worst.held_cpu];
+    finding.add("holds longest", Fact::Text(case.names(&ids[..1])));
+    finding.add("longest time without a break while others waited", Fact::Ns(worst.held_max_ns));
+    finding.add("such stretches of it", Fact::Count(worst.held_count));
+    if let Some(task) = case.analysis.task(ids[0]) {
+        finding.add("times that it blocked", Fact::Count(task.figures.voluntary_switches));
+    }
+    let held_ns = u64::try_from(held_ns).unwrap_or(u64::MAX);
+    finding.add("time of all such stretches", Fact::Ns(held_ns));
+    finding.meaning = "Nothing took the CPU away from it in that time: a scheduler without a slice or with a very long one, a task of a real-time \
+        class, or kernel code without a preemption point."
+        .to_owned();
+    finding.tasks = ids;
+    finding.command = format!("analyze {RECORDING} --per task --all");
+    Verdict::Found(finding)
+}
+
+fn since_start(case: &Case<'_>, time_ns: u64) -> u64 {
+    time_ns.saturating_sub(case.analysis.start_ns)
+}

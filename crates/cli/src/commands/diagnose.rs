@@ -1,0 +1,28 @@
+//! `diagnose`: what is wrong in a recording, and how one sees it.
+
+use std::process::ExitCode;
+
+use fairground_analysis::diagnose::Diagnosis;
+use fairground_analysis::{Analysis, Options};
+use fairground_report::{Cell, Document};
+
+use crate::args::{Cli, DiagnoseArgs};
+use crate::failure::Failure;
+use crate::input::read_recording;
+use crate::present;
+
+/// A finding is no failure: the exit code is that of success with and without findings.
+pub(super) fn diagnose(cli: &Cli, args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
+    let recording = read_recording(&args.recording)?;
+    let analysis = Analysis::of(&recording.trace, &Options::default());
+    let diagnosis = Diagnosis::with(&recording.trace, &analysis);
+    let mut document = Document::new(format!("Diagnosis of {}", recording.name));
+    document.set("recording", "events", Cell::count(recording.trace.len() as u64));
+    document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
+    document.set("recording", "cpus", Cell::count(recording.trace.cpus.into()));
+    document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
+    present::describe_diagnosis(&mut document, &diagnosis, &args.recording);
+    document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
+    present::print(&document, cli.format)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,250 @@
+//! Each rule of `diagnose` on a simulated trace that must trigger it and on one that must not.
+
+mod rig;
+
+use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, Rule};
+use fairground_analysis::{Analysis, Options};
+use fairground_bpf::Object;
+use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Topology};
+use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
+use rig::{Bench, MS, bench, workload};
+
+fn diagnose(bench: Bench, workload: &str, duration_ms: u64) -> Diagnosis {
+    let mut run = bench.run(workload);
+    run.until(duration_ms * MS);
+    let trace = run.machine.trace();
+    let diagnosis = Diagnosis::of(trace);
+    assert_eq!(diagnosis, Diagnosis::of(trace), "the same trace, another diagnosis");
+    diagnosis
+}
+
+/// The same under a scheduler of the tests' own.
+fn diagnose_object(object: &Object, cpus: u32, workload: &str, duration_ms: u64) -> Diagnosis {
+    let mut config = MachineConfig::new(1);
+    config.cost = CostModel::preset("zero").expect("a preset of that name");
+    config.topology = Topology::flat(cpus);
+    let policy = Policy::load(object, Engine::Jit).expect("it loads");
+    let mut machine =
+        Machine::new(&config, &policy, &[], &self::workload(workload)).expect("a machine");
+    machine.run_until(duration_ms * MS).unwrap_or_else(|e| panic!("{e}"));
+    assert!(machine.exit().is_none(), "{:?}", machine.exit());
+    let trace = machine.trace();
+    // A CPU without a single event idles here; in a recording that is not known.
+    Diagnosis::with(trace, &Analysis::of(trace, &Options::simulated()))
+}
+
+fn rules(diagnosis: &Diagnosis) -> Vec<Rule> {
+    diagnosis.findings.iter().map(|finding| finding.rule).collect()
+}
+
+fn found(diagnosis: &Diagnosis, rule: Rule) -> &Finding {
+    let finding = diagnosis.findings.iter().find(|finding| finding.rule == rule);
+    finding.unwrap_or_else(|| panic!("no {}: {diagnosis:#?}", rule.name()))
+}
+
+fn absent(diagnosis: &Diagnosis, rule: Rule) {
+    assert!(!rules(diagnosis).contains(&rule), "{}: {diagnosis:#?}", rule.name());
+    let judged = diagnosis.not_judged.iter().all(|(not, _)| *not != rule);
+    assert!(judged, "{} was not judged", rule.name());
+}
+
+/// The figure of an evidence line, by the beginning of its name.
+fn fact<'f>(finding: &'f Finding, what: &str) -> &'f Fact {
+    let line = finding.evidence.iter().find(|line| line.what.starts_with(what));
+    &line.unwrap_or_else(|| panic!("no {what:?} in {finding:#?}")).fact
+}
+
+fn ns(finding: &Finding, what: &str) -> u64 {
+    match fact(finding, what) {
+        Fact::Ns(ns) => *ns,
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+fn ppm(finding: &Finding, what: &str) -> u64 {
+    match fact(finding, what) {
+        Fact::Ppm(ppm) => *ppm,
+        other => panic!("{what}: {other:?}"),
+    }
+}
+
+fn slice(fair_sleepers: bool) -> Bench {
+    bench("cfs@2.6.27-sle11").cpus(2).hz(250).set("NEW_FAIR_SLEEPERS", fair_sleepers)
+}
+
+#[test]
+fn fair_sleepers_cut_slices() {
+    let diagnosis = diagnose(slice(true), "slice:16,sleepers=spread", 3000);
+    let finding = found(&diagnosis, Rule::CutSlices);
+    assert!(
+        finding.title.contains("`sleeper") && finding.title.contains("`worker`"),
+        "{}",
+        finding.title
+    );
+    assert!(ppm(finding, "of its wake-ups that cut") > 950_000, "{finding:#?}");
+    let cut_ns = ns(finding, "length of a slice that was cut");
+    assert!((MS * 9 / 10..MS * 11 / 10).contains(&cut_ns), "{cut_ns}");
+    assert!(ns(finding, "length of a slice that no wake-up cut") > 8 * MS);
+    // A sleeper's turn takes 2 µs where switches cost nothing, and there are about a thousand a second on each CPU.
+    assert!((1_500..=2_500).contains(&finding.severity_ppm), "{finding:#?}");
+}
+
+#[test]
+fn without_fair_sleepers_nothing_is_cut() {
+    absent(&diagnose(slice(false), "slice:16", 3000), Rule::CutSlices);
+}
+
+/// LAST_BUDDY gives the CPU back: the slice is interrupted, and goes on.
+#[test]
+fn a_slice_that_goes_on_is_not_cut() {
+    absent(&diagnose(bench("cfs@2.6.30").cpus(2).hz(250), "slice:16", 3000), Rule::CutSlices);
+}
+
+#[test]
+fn a_change_of_the_feature_shows_its_effect() {
+    let diagnosis =
+        diagnose(slice(true).at(2000 * MS, "NEW_FAIR_SLEEPERS", false), "slice:16", 4000);
+    let finding = found(&diagnosis, Rule::CutSlices);
+    assert!(ns(finding, "mean slice before any tunable changed") < 2 * MS, "{finding:#?}");
+    assert!(ns(finding, "effect: mean slice after FAIR_SLEEPERS=") > 8 * MS, "{finding:#?}");
+}
+
+fn frozen(fuzz: u64) -> Bench {
+    bench("cfs_2_6_23@2.6.23-rc1")
+        .topology("8x1x1,nodes=1")
+        .hz(1000)
+        .set("sched_load_scale_fuzz", fuzz)
+}
+
+#[test]
+fn ten_hogs_on_eight_cpus_are_frozen_before_the_cure() {
+    let diagnosis = diagnose(frozen(32), "hogs:10", 4000);
+    let finding = found(&diagnosis, Rule::Imbalance);
+    assert!(finding.title.starts_with("frozen imbalance: "), "{}", finding.title);
+    assert_eq!((finding.tasks.len(), finding.cpus.len()), (4, 2));
+    // Four hogs of eight CPUs get a half instead of eight tenths.
+    assert!((140_000..=160_000).contains(&finding.severity_ppm), "{finding:#?}");
+}
+
+#[test]
+fn ten_hogs_on_eight_cpus_are_fair_after_it() {
+    let diagnosis = diagnose(frozen(512), "hogs:10", 4000);
+    assert_eq!((rules(&diagnosis), diagnosis.not_judged.len()), (vec![], 0));
+}
+
+/// Who pins tasks wants it so, where the trace knows of it.
+#[test]
+fn pinned_tasks_are_no_imbalance() {
+    let pinned = "hogs:3,cpus=0-0 + hogs:1,cpus=1-1";
+    absent(&diagnose(bench("cfs@6.1").cpus(2).hz(250), pinned, 2000), Rule::Imbalance);
+}
+
+#[test]
+fn a_task_that_runs_only_when_nobody_else_wants_to_starves() {
+    let starves = rig::fixture::object("faulty", &["-DFAULT=2"]);
+    let diagnosis = diagnose_object(&starves, 1, "hogs:4 + hogs:6", 3000);
+    let finding = found(&diagnosis, Rule::Starved);
+    // Two of ten tasks never run, and a tenth of three seconds is due to each.
+    assert_eq!((finding.tasks.len(), ns(finding, "CPU time due to it")), (2, 300 * MS));
+    assert!(ns(finding, "its worst wait") > 2900 * MS);
+    let faultless = rig::fixture::object("faulty", &["-DFAULT=0"]);
+    assert_eq!(rules(&diagnose_object(&faultless, 1, "hogs:4 + hogs:6", 3000)), vec![]);
+}
+
+/// Two seconds in a queue are no starvation where a hundred tasks wait.
+#[test]
+fn a_long_wait_in_a_long_queue_is_no_starvation() {
+    absent(&diagnose(bench("fifo").cpus(1), "hogs:100", 5000), Rule::Starved);
+}
+
+#[test]
+fn a_burst_makes_a_tail_where_nobody_preempts() {
+    let load = "mix:2 1:0:20000:60000 4:0:100:900";
+    let diagnosis = diagnose(bench("fifo").cpus(1), load, 3000);
+    let finding = found(&diagnosis, Rule::WakeupTail);
+    assert_eq!(ns(finding, "wake-up latency, 99th"), 20 * MS);
+    assert!(ns(finding, "wake-up latency, median") < MS);
+    absent(&diagnose(bench("cfs@6.1").cpus(1).hz(250), load, 3000), Rule::WakeupTail);
+}
+
+/// All of them slow is no tail: that is how long the slices are.
+#[test]
+fn slow_wakeups_throughout_are_no_tail() {
+    absent(&diagnose(slice(false), "slice:16", 3000), Rule::WakeupTail);
+}
+
+#[test]
+fn one_queue_for_all_cpus_plays_ping_pong() {
+    let diagnosis = diagnose(bench("fifo").cpus(2).set("slice_ns", MS), "hogs:3", 2000);
+    let finding = found(&diagnosis, Rule::PingPong);
+    assert_eq!(finding.tasks.len(), 3);
+    assert!(ppm(finding, "of its arrivals on a CPU") > 900_000, "{finding:#?}");
+    absent(&diagnose(bench("cfs@6.1").cpus(2).hz(250), "hogs:3", 2000), Rule::PingPong);
+}
+
+#[test]
+fn cpus_that_hear_of_nothing_idle() {
+    let load = "sleepers:6,run=4ms,sleep=4ms";
+    let deaf = rig::fixture::object("faulty", &["-DFAULT=4"]);
+    let diagnosis = diagnose_object(&deaf, 4, load, 2000);
+    let finding = found(&diagnosis, Rule::IdleWhileWaiting);
+    assert!(ns(finding, "idle CPU time while a task waited") > 100 * MS, "{finding:#?}");
+    let faultless = rig::fixture::object("faulty", &["-DFAULT=0"]);
+    absent(&diagnose_object(&faultless, 4, load, 2000), Rule::IdleWhileWaiting);
+}
+
+#[test]
+fn a_slice_of_a_second_makes_hogs() {
+    let diagnosis = diagnose(bench("fifo").cpus(1).set("slice_ns", 1000 * MS), "hogs:2", 4000);
+    let finding = found(&diagnosis, Rule::Hog);
+    assert_eq!(ns(finding, "longest time without a break"), 1000 * MS);
+    // The longest slice at nice 0 in any of the histories here is 100 ms.
+    absent(&diagnose(bench("o1").cpus(1).hz(250), "hogs:2", 4000), Rule::Hog);
+    // Nobody waits: it may run as long as it likes.
+    absent(&diagnose(bench("fifo").cpus(2).set("slice_ns", 1000 * MS), "hogs:2", 4000), Rule::Hog);
+}
+
+#[test]
+fn healthy_runs_have_no_findings() {
+    for scheduler in ["cfs@6.1", "eevdf@6.12", "rfs", "sd"] {
+        for load in ["hogs:8", "periodic:8,period=10ms,load=30"] {
+            let diagnosis = diagnose(bench(scheduler).cpus(4).hz(250), load, 2000);
+            let none = (vec![], 0);
+            assert_eq!(
+                (rules(&diagnosis), diagnosis.not_judged.len()),
+                none,
+                "{scheduler}, {load}"
+            );
+        }
+    }
+}
+
+/// Without wake-ups in the recording their rules do not say that all is well; nor does anything go wrong without events, or with lost
+/// and contradictory ones.
+#[test]
+fn what_is_not_recorded_is_not_judged() {
+    let empty = Diagnosis::of(&Trace::new(2));
+    assert_eq!((empty.findings.len(), empty.not_judged.len()), (0, 1));
+    let mut run = slice(true).run("slice:4");
+    run.until(200 * MS);
+    let full = run.machine.trace();
+    let mut poor = Trace::new(2);
+    for info in full.tasks().iter().skip(1) {
+        poor.add_task(info.clone());
+    }
+    for (at, event) in full.events().enumerate() {
+        match event.kind {
+            EventKind::Switch { .. } if at % 5 != 0 => poor.push(event),
+            EventKind::Tick { .. } if at % 7 == 0 => {
+                poor.push(Event { kind: EventKind::Lost { count: 3 }, ..event });
+                let (prev, next) = (TaskId(77), TaskId(1));
+                let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
+                poor.push(Event { kind, ..event });
+            }
+            _ => {}
+        }
+    }
+    let diagnosis = Diagnosis::of(&poor);
+    let not: Vec<Rule> = diagnosis.not_judged.iter().map(|(rule, _)| *rule).collect();
+    assert_eq!(not, [Rule::CutSlices, Rule::Imbalance, Rule::WakeupTail]);
+}
