@@ -6,7 +6,7 @@ use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, Rule};
 use fairground_analysis::{Analysis, Options};
 use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Topology};
-use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 use rig::{Bench, MS, bench, workload};
 
 fn diagnose(bench: Bench, workload: &str, duration_ms: u64) -> Diagnosis {
@@ -247,4 +247,56 @@ fn what_is_not_recorded_is_not_judged() {
     let diagnosis = Diagnosis::of(&poor);
     let not: Vec<Rule> = diagnosis.not_judged.iter().map(|(rule, _)| *rule).collect();
     assert_eq!(not, [Rule::CutSlices, Rule::Imbalance, Rule::WakeupTail]);
+}
+
+#[test]
+fn each_rule_is_explained() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/diagnose.md");
+    let page = std::fs::read_to_string(page).expect("docs/diagnose.md is UTF-8");
+    for rule in Rule::ALL {
+        assert!(page.contains(&format!("\n## {}\n", rule.name())), "no section on {}", rule.name());
+    }
+}
+
+/// Events in no sensible order, of tasks and CPUs that there are and that there are not: no panic, and the same again.
+#[test]
+fn a_soup_of_events_is_survived() {
+    for seed in 1..=200_u64 {
+        let mut state = seed;
+        let mut draw = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut trace = Trace::new(3);
+        for pid in 1..6 {
+            trace.add_task(TaskInfo::new(pid, ["a", "b/0", "b/1", "c", ""][pid as usize - 1]));
+        }
+        let label = trace.intern("x=1");
+        let mut time_ns = draw(1 << 40);
+        for _ in 0..1000 {
+            time_ns += [0, draw(1000), draw(1_000_000), draw(1 << 33)][draw(4) as usize];
+            let (task, other) = (TaskId(draw(7) as u32), TaskId(draw(7) as u32));
+            let (cpu, target_cpu) = (draw(4) as u32, draw(4) as u32);
+            let state =
+                [TaskState::Runnable, TaskState::Sleeping, TaskState::Dead][draw(3) as usize];
+            let kind = match draw(12) {
+                0 => EventKind::Waking { task, waker: other, target_cpu },
+                1 | 2 => EventKind::Wakeup { task, target_cpu },
+                3 => EventKind::WakeupNew { task, target_cpu },
+                4 => EventKind::Migrate { task, from_cpu: cpu, to_cpu: target_cpu },
+                5 => EventKind::Exit { task },
+                6 => EventKind::Nice { task, nice: draw(256) as u8 as i8 },
+                7 => EventKind::Param { label },
+                8 if draw(4) == 0 => EventKind::Lost { count: draw(9) },
+                _ => EventKind::Switch { prev: task, prev_state: state, next: other },
+            };
+            trace.push(Event { time_ns, cpu, insns: 0, kind });
+        }
+        let diagnosis = Diagnosis::of(&trace);
+        assert_eq!(diagnosis, Diagnosis::of(&trace));
+        let sorted = diagnosis.findings.is_sorted_by_key(|found| u64::MAX - found.severity_ppm);
+        assert!(sorted, "{diagnosis:#?}");
+    }
 }

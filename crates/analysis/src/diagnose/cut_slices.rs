@@ -71,7 +71,9 @@ fn finding(case: &Case<'_>, victim: usize, all: Cuts) -> Finding {
     );
     finding.severity_ppm = case.share_ppm(all.turns_ns.into());
     finding.tasks = case.tasks_of(first);
-    finding.tasks.extend(case.tasks_of(victim));
+    if first != victim {
+        finding.tasks.extend(case.tasks_of(victim));
+    }
     finding.add("sleeper", Fact::Text(by.to_owned()));
     finding.add("feature", Fact::Text("wake-up preemption with credit for sleep".to_owned()));
     finding.add("cuts by it", Fact::Count(firsts.count));

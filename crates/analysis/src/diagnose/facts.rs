@@ -94,7 +94,7 @@ pub(super) struct Facts {
     pub(super) slow: BTreeMap<(usize, usize), u64>,
     /// By group: what was due to its tasks in the waits of slow wake-ups, ns.
     pub(super) slow_due_ns: Vec<u64>,
-    /// What did not fit into the two maps.
+    /// Events that did not fit into the two maps.
     pub(super) dropped_pairs: u64,
     pub(super) phases: Vec<Phase>,
     /// By CPU: the mean number of tasks in its queue, the running one included, in thousandths.

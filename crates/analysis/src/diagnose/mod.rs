@@ -175,6 +175,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// The rules that could not judge this trace, and why.
     pub not_judged: Vec<(Rule, &'static str)>,
+    /// Cuts and slow wake-ups that were not counted, because there were more pairs of groups than [`PAIRS_MAX`].
+    pub not_counted: u64,
 }
 
 /// What the rules look at.
@@ -194,7 +196,7 @@ impl Diagnosis {
     pub fn with(trace: &Trace, analysis: &Analysis) -> Self {
         let facts = walk::walk(trace, analysis);
         let case = Case { trace, analysis, facts: &facts };
-        let mut diagnosis = Self::default();
+        let mut diagnosis = Self { not_counted: facts.dropped_pairs, ..Self::default() };
         for rule in Rule::ALL {
             match rule.look(&case) {
                 Verdict::Nothing => {}

@@ -1,6 +1,6 @@
 //! Findings: a table of all, and one with the evidence for each.
 
-use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, RECORDING, Rule};
+use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, PAIRS_MAX, RECORDING, Rule};
 use fairground_report::{Cell, Column, Document, Table};
 
 /// Adds the findings, or that there are none.
@@ -19,6 +19,12 @@ pub(crate) fn describe_diagnosis(document: &mut Document, diagnosis: &Diagnosis,
     document.tables.push(findings);
     for (at, finding) in diagnosis.findings.iter().enumerate() {
         document.tables.push(evidence_table(at + 1, finding, recording));
+    }
+    if diagnosis.not_counted > 0 {
+        document.notes.push(format!(
+            "{} cuts and slow wake-ups were not counted: more than {PAIRS_MAX} pairs of groups are in them",
+            diagnosis.not_counted
+        ));
     }
     for (rule, why) in &diagnosis.not_judged {
         document.notes.push(format!("not judged: {}: {why}", rule.name()));
