@@ -1,8 +1,7 @@
 //! Unfair split between CPUs, and its worst form, the frozen imbalance.
 
 use super::{
-    Case, Fact, Finding, RECORDING, Rule, SHARING_WINDOW_MIN_NS, Verdict, cpu_list, listed,
-    ratio_ppm,
+    Case, Fact, Finding, RECORDING, Rule, SHARING_WINDOW_MIN_NS, Verdict, cpu_list, ratio_ppm,
 };
 use crate::TaskMetrics;
 use fairground_trace::TaskId;
@@ -63,7 +62,7 @@ fn is_steady(case: &Case<'_>, task: &TaskMetrics) -> bool {
     let runnable_ns = u128::from(figures.run_ns) + u128::from(figures.wait_ns);
     anywhere
         && figures.fluid_ns > 0
-        && life_ns >= SHARING_WINDOW_MIN_NS / 2
+        && life_ns >= SHARING_WINDOW_MIN_NS
         && ratio_ppm(runnable_ns, life_ns.into()) >= ALWAYS_RUNNABLE_PPM
 }
 
@@ -88,22 +87,22 @@ fn finding(
     let window_ns = case.analysis.window_ns();
     let stay_min_ns = short.iter().map(|task| stay(task).residence_ns).min().unwrap_or(0);
     let frozen = ratio_ppm(stay_min_ns.into(), window_ns.into()) >= FROZEN_PPM;
-    let mut by_cpu: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    let mut by_cpu: BTreeMap<u32, Vec<TaskId>> = BTreeMap::new();
     for task in short {
-        by_cpu.entry(stay(task).residence_cpu).or_default().push(task.name.clone());
+        by_cpu.entry(stay(task).residence_cpu).or_default().push(task.task);
     }
     let crowded: Vec<u32> = by_cpu.keys().copied().collect();
     let kind = if frozen { "frozen imbalance" } else { "unfair split between CPUs" };
     let mut finding = Finding::new(
         Rule::Imbalance,
-        format!("{kind}: {} get less than their share", case.names(&ids(short))),
+        format!("{kind}: {} below their share", case.names(&ids(short))),
     );
     finding.severity_ppm = case.share_ppm(missing_ns);
     finding.tasks = ids(short);
     if frozen {
-        for (cpu, names) in by_cpu {
+        for (cpu, tasks) in by_cpu {
             let what = format!("stay on CPU {cpu}");
-            finding.add(what, Fact::Text(listed(names.into_iter())));
+            finding.add(what, Fact::Text(case.names(&tasks)));
         }
         finding.add("shortest of their stays on one CPU", Fact::Ns(stay_min_ns));
     }

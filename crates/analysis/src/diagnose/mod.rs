@@ -237,11 +237,15 @@ impl Case<'_> {
         tasks.map(|task| task.task).collect()
     }
 
-    /// Names of tasks, the first [`LISTED_MAX`].
+    /// Names of tasks, the first [`LISTED_MAX`], with their pids where a name is not unique.
     fn names(&self, tasks: &[TaskId]) -> String {
-        listed(tasks.iter().map(|task| {
-            self.trace.tasks().get(task.index()).map_or_else(String::new, |info| info.comm.clone())
-        }))
+        let all = self.trace.tasks();
+        let name = |task: &TaskId| {
+            let Some(info) = all.get(task.index()) else { return String::new() };
+            let alike = all.iter().filter(|other| other.comm == info.comm).take(2).count();
+            if alike > 1 { format!("{}[{}]", info.comm, info.pid) } else { info.comm.clone() }
+        };
+        listed(tasks.iter().map(name))
     }
 }
 
