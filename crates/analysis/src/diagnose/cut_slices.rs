@@ -13,7 +13,7 @@ const CUTS_MIN: u64 = 100;
 /// From this share of a group's involuntary switches on, cuts decide how long its slices are: a half.
 const CUT_SHARE_MIN_PPM: u64 = 500_000;
 
-/// A slice of this length was worth having: the minimal granularity of CFS on one CPU up to 2.6.27, and a tick at HZ 250, ns.
+/// A slice of this length was worth having: the minimal granularity of `cfs@2.6.27-sle11`, and a tick at HZ 250, ns.
 const SHORT_SLICE_NS: u64 = 4_000_000;
 
 /// From this share of the cuts on, the CPU goes to somebody else afterwards: the slice is lost and not only interrupted.

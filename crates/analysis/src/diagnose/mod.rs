@@ -31,7 +31,7 @@ pub const LISTED_MAX: usize = 8;
 /// What [`Finding::command`] has where the name of the recording goes.
 pub const RECORDING: &str = "TRACE";
 
-/// A shorter trace says nothing about how CPU time is shared: a balancer looks every few hundred milliseconds at most. ns.
+/// A shorter trace says nothing about how CPU time is shared: a balancer needs some looks at the queues. A choice, ns.
 pub(crate) const SHARING_WINDOW_MIN_NS: u64 = 1_000_000_000;
 
 /// A million: severities are in parts of it.

@@ -3,7 +3,7 @@
 use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, ratio_ppm};
 use fairground_trace::TaskId;
 
-/// A return to a CPU within this time of leaving it is a bounce: the balancers of Linux wait longer between two looks at busy CPUs, and
+/// A return to a CPU within this time of leaving it is a bounce:
 /// what the task had in the cache is still there, so the way out was for nothing, ns.
 pub(super) const BOUNCE_NS: u64 = 10_000_000;
 
