@@ -12,9 +12,22 @@ use super::spin::touch;
 use super::task::{Level, Task, errno};
 use super::text::Line;
 
+/// Operations after which a task gives its virtual CPU's turn away, where it does: some 100 µs of a kernel's work.
+const OPERATIONS_IN_TURN: u32 = 4;
+
 impl Task<'_> {
+    /// Where virtual CPUs run in turns, a turn ends after a few operations.
+    fn give_way(&self) {
+        let done = self.operations_in_turn.get() + 1;
+        self.operations_in_turn.set(done % OPERATIONS_IN_TURN);
+        if done == OPERATIONS_IN_TURN && self.world.speed.gives_way {
+            std::hint::spin_loop();
+        }
+    }
+
     /// Executes one operation to its end.
     pub(super) fn execute(&self, step: &Step, level: Level) {
+        self.give_way();
         match step {
             Step::Run(length) => self.world.speed.compute(self.draw(*length, level)),
             Step::RunForever => self.world.speed.compute_for_ever(),

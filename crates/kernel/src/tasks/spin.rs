@@ -26,8 +26,8 @@ const HELPERS_MAX: u32 = 64;
 const SLOWED_PERCENT: u64 = 90;
 /// Computations shorter than this are never watched: a look at the clock takes a part of it, ns.
 const WATCHED_NS_MIN: u64 = 20_000;
-/// Turns after which a computation gives way, where it does: 5 µs at 8 ns an instruction.
-const GIVE_WAY_TURNS: u64 = 312;
+/// Turns after which a computation gives way, where it does: 2 µs at 8 ns an instruction.
+const GIVE_WAY_TURNS: u64 = 125;
 /// Turns of the endless loop between two looks at nothing: it only has to be long.
 const FOREVER_TURNS: u64 = 1 << 40;
 /// Computations shorter than this keep their turn where the CPUs run in turns: a few timers' distance, ns.
@@ -45,7 +45,7 @@ pub(super) struct Speed {
     /// CPUs slow each other down: computations are watched.
     watched: bool,
     /// The CPUs run in turns, and a computation gives its turn away now and then ([`crate::guest::turns`]).
-    gives_way: bool,
+    pub(super) gives_way: bool,
     /// How much longer half of the measurements took than the fastest at least, %.
     pub(super) spread_percent: u64,
 }

@@ -37,6 +37,8 @@ pub(super) struct Task<'w> {
     pub(super) nice: Cell<i8>,
     /// Children that nobody has waited for yet.
     pub(super) children: Cell<u32>,
+    /// Operations since it gave way.
+    pub(super) operations_in_turn: Cell<u32>,
     /// One generator for each level: a handler may interrupt a draw.
     prngs: [RefCell<Prng>; 2],
 }
@@ -58,6 +60,7 @@ impl<'w> Task<'w> {
             signals: AtomicU32::new(0),
             nice: Cell::new(0),
             children: Cell::new(0),
+            operations_in_turn: Cell::new(0),
             prngs: [prng, handler_prng].map(RefCell::new),
         }
     }
