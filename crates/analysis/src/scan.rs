@@ -175,42 +175,13 @@ impl<'t> Scan<'t> {
             }
             self.advance(time_ns);
             self.counting = time_ns >= self.window_ns.0;
-            if self.is_in_range(&event) {
+            if is_in_range(self.trace, &event) {
                 self.step(&event);
             } else {
                 self.irregularities.out_of_range += 1;
             }
         }
         self.finish()
-    }
-
-    fn is_in_range(&self, event: &Event) -> bool {
-        let task = |task: TaskId| task.index() < self.tasks.len();
-        let cpu = |cpu: u32| cpu < self.trace.cpus;
-        cpu(event.cpu)
-            && match event.kind {
-                EventKind::Switch { prev, next, .. } => task(prev) && task(next),
-                EventKind::Waking { task: t, target_cpu, .. }
-                | EventKind::Wakeup { task: t, target_cpu }
-                | EventKind::WakeupNew { task: t, target_cpu } => task(t) && cpu(target_cpu),
-                EventKind::Migrate { task: t, from_cpu, to_cpu } => {
-                    task(t) && cpu(from_cpu) && cpu(to_cpu)
-                }
-                EventKind::Fork { child: t, .. }
-                | EventKind::Exit { task: t }
-                | EventKind::Nice { task: t, .. }
-                | EventKind::Tick { task: t }
-                | EventKind::Mark { task: t, .. }
-                | EventKind::Callback { task: t, .. } => task(t),
-                EventKind::CgroupMove { task: t, from, to } => {
-                    let known = |id: CgroupId| id.index() < self.trace.cgroups().len();
-                    task(t) && known(from) && known(to)
-                }
-                EventKind::CgroupWeight { cgroup, .. } => {
-                    cgroup.index() < self.trace.cgroups().len()
-                }
-                EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Lost { .. } => true,
-            }
     }
 
     fn step(&mut self, event: &Event) {
@@ -347,4 +318,32 @@ fn extent(trace: &Trace) -> (u64, u64) {
 
 fn has_wakeups(trace: &Trace) -> bool {
     trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }))
+}
+
+/// Whether every task, CPU and control group that an event names is one of the trace's.
+pub(crate) fn is_in_range(trace: &Trace, event: &Event) -> bool {
+    let task = |task: TaskId| task.index() < trace.tasks().len();
+    let cpu = |cpu: u32| cpu < trace.cpus;
+    cpu(event.cpu)
+        && match event.kind {
+            EventKind::Switch { prev, next, .. } => task(prev) && task(next),
+            EventKind::Waking { task: t, target_cpu, .. }
+            | EventKind::Wakeup { task: t, target_cpu }
+            | EventKind::WakeupNew { task: t, target_cpu } => task(t) && cpu(target_cpu),
+            EventKind::Migrate { task: t, from_cpu, to_cpu } => {
+                task(t) && cpu(from_cpu) && cpu(to_cpu)
+            }
+            EventKind::Fork { child: t, .. }
+            | EventKind::Exit { task: t }
+            | EventKind::Nice { task: t, .. }
+            | EventKind::Tick { task: t }
+            | EventKind::Mark { task: t, .. }
+            | EventKind::Callback { task: t, .. } => task(t),
+            EventKind::CgroupMove { task: t, from, to } => {
+                let known = |id: CgroupId| id.index() < trace.cgroups().len();
+                task(t) && known(from) && known(to)
+            }
+            EventKind::CgroupWeight { cgroup, .. } => cgroup.index() < trace.cgroups().len(),
+            EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Lost { .. } => true,
+        }
 }

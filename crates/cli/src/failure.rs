@@ -26,6 +26,14 @@ impl Failure {
         self
     }
 
+    /// The same, where there is something to do.
+    pub(crate) fn help_if(self, help: Option<impl fmt::Display>) -> Self {
+        match help {
+            Some(help) => self.help(help),
+            None => self,
+        }
+    }
+
     /// An error of reading or writing a file.
     pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> Self {
         let broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;

@@ -59,10 +59,7 @@ pub(crate) fn carry_out(
 /// A job that failed where it ran; what its scheduler's loader would have set may be what is missing.
 fn of_job(plan: &RealPlan<'_>, error: &dyn std::fmt::Display) -> Failure {
     let unset = plan.object.and_then(|object| object.left_at_zero(&plan.settings));
-    match unset {
-        Some(unset) => Failure::new(error).help(unset),
-        None => Failure::new(error),
-    }
+    Failure::new(error).help_if(unset)
 }
 
 fn vm_config(plan: &RealPlan<'_>, name: &str, progress: &Progress) -> Result<VmConfig, Failure> {

@@ -8,8 +8,10 @@
 
 pub mod catalogue;
 pub mod channel;
+mod child;
 pub mod guest;
 pub mod job;
+pub mod kernel_log;
 mod knobs;
 pub mod run;
 pub mod sched_ext;

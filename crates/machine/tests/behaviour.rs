@@ -373,16 +373,14 @@ fn with_a_lead_in_tasks_begin_with_a_wake_up() {
 /// The interrupt that tells another CPU of a wake-up leaves when the wake-up is paid for.
 #[test]
 fn a_reschedule_interrupt_follows_the_work_that_leads_to_it() {
-    let mut sleeper = task("sleeper", 1, vec![Op::Loop(None, vec![run(MS), sleep(MS)])]);
+    let mut sleeper = task("sleeper", 1, vec![sleep(100 * MS), Op::RunForever]);
     sleeper.cpus = Some(cpus(1, 1));
-    let waker = task("waker", 1, vec![run(MS), Op::Signal(Role::All(0)), Op::RunForever]);
+    let mut waker = task("waker", 1, vec![run(MS), Op::Signal(Role::All(0)), Op::RunForever]);
+    waker.cpus = Some(cpus(0, 0));
     let mut config = free_machine(2);
     for (name, ns) in [("wakeup_ns", 5_000), ("ipi_ns", 700), ("idle_exit_ns", 30)] {
         config.cost.set(name, ns).expect("a cost of that name");
     }
-    sleeper.program = vec![sleep(100 * MS), Op::RunForever];
-    let mut waker = waker;
-    waker.cpus = Some(cpus(0, 0));
     let result = simulate(&config, &policy("probe"), &[], &workload(vec![sleeper, waker]), 10 * MS);
     let waking = result.trace.events().find(|e| matches!(e.kind, EventKind::Waking { .. }));
     let waking_ns = waking.expect("a wake-up").time_ns;

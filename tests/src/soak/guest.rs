@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fairground_kernel::job::{SchedulerExit, SchedulerJob};
+use fairground_kernel::kernel_log::KernelLog;
 use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 use fairground_policies::Policy;
 
-use super::kernel_log::KernelLog;
+use super::kernel_log::complaints;
 use super::load::Load;
 use super::stuck::Watchdog;
 use super::{PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport};
@@ -47,7 +48,7 @@ pub fn guest() -> Result<(), Box<dyn Error>> {
             soak.report.problems.push(problem);
         }
         soak.report.total_ms = start.elapsed().as_millis() as u64;
-        soak.report.complaints = log.complaints();
+        soak.report.complaints = complaints(&mut log);
         eprintln!("{}", serde_json::to_string(&soak.report)?);
         report.schedulers.push(soak.report);
     }

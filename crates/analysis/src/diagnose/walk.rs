@@ -3,6 +3,7 @@
 use super::facts::{Cuts, Facts, Phase, Stretches, TaskFacts, Wait};
 use super::walk_cpu::{Cpu, OpenCut};
 use super::{cut_slices, ping_pong, tail, waiting};
+use crate::scan::is_in_range;
 use crate::{Analysis, weight_of_nice};
 use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
@@ -55,7 +56,7 @@ pub(super) fn walk(trace: &Trace, analysis: &Analysis) -> Facts {
     let mut walk = Walk::new(trace, analysis);
     for event in trace.events() {
         walk.now_ns = walk.now_ns.max(event.time_ns);
-        if walk.is_in_range(&event) {
+        if is_in_range(trace, &event) {
             walk.step(&event);
         }
     }
@@ -94,21 +95,6 @@ impl<'t> Walk<'t> {
             tasks,
             facts,
         }
-    }
-
-    fn is_in_range(&self, event: &Event) -> bool {
-        let task = |task: TaskId| task.index() < self.tasks.len();
-        let cpu = |cpu: u32| cpu < self.trace.cpus;
-        cpu(event.cpu)
-            && match event.kind {
-                EventKind::Switch { prev, next, .. } => task(prev) && task(next),
-                EventKind::Waking { task: t, target_cpu, .. }
-                | EventKind::Wakeup { task: t, target_cpu }
-                | EventKind::WakeupNew { task: t, target_cpu } => task(t) && cpu(target_cpu),
-                EventKind::Migrate { task: t, to_cpu, .. } => task(t) && cpu(to_cpu),
-                EventKind::Exit { task: t } | EventKind::Nice { task: t, .. } => task(t),
-                _ => true,
-            }
     }
 
     fn step(&mut self, event: &Event) {

@@ -110,13 +110,8 @@ impl Session<'_> {
     }
 
     fn attach(&self) -> Result<Attached, Failure> {
-        Attached::attach(&self.job, &self.scheduler.bytes).map_err(|error| {
-            let failure = Failure::new(error);
-            match &self.unset {
-                Some(unset) => failure.help(unset),
-                None => failure,
-            }
-        })
+        Attached::attach(&self.job, &self.scheduler.bytes)
+            .map_err(|error| Failure::new(error).help_if(self.unset.as_ref()))
     }
 
     /// Watches until it ends. A signal is seen at once.

@@ -334,6 +334,17 @@ mod tests {
         sweeps: Vec<Sweep>,
     }
 
+    impl Owned {
+        fn rules(&self) -> Rules<'_> {
+            Rules {
+                tolerances: &self.tolerances,
+                powers: &self.powers,
+                gaps: &self.gaps,
+                sweeps: &self.sweeps,
+            }
+        }
+    }
+
     fn figures(share: f64, latency: f64, count: f64) -> Figures {
         let mut figures = Figures::default();
         figures.insert("hog.cpu_share", &[share]);
@@ -344,12 +355,7 @@ mod tests {
 
     fn verdicts(real: [Figures; 2], ours: [Figures; 2], weak: Figures) -> Vec<CellVerdict> {
         let owned: Owned = toml::from_str(RULES).expect("rules");
-        let rules = Rules {
-            tolerances: &owned.tolerances,
-            powers: &owned.powers,
-            gaps: &owned.gaps,
-            sweeps: &owned.sweeps,
-        };
+        let rules = owned.rules();
         let point = |name: &str| toml::from_str(&format!("name='{name}'\nworkload='w'"));
         let points: [Point; 2] = [point("one").expect("a point"), point("two").expect("a point")];
         let agreement: Agreement =
@@ -399,12 +405,7 @@ mod tests {
     #[test]
     fn one_start_of_the_simulation_has_to_explain_all_of_a_point() {
         let owned: Owned = toml::from_str(RULES).expect("rules");
-        let rules = Rules {
-            tolerances: &owned.tolerances,
-            powers: &owned.powers,
-            gaps: &[],
-            sweeps: &owned.sweeps,
-        };
+        let rules = owned.rules();
         let point: Point = toml::from_str("name='one'\nworkload='w'").expect("a point");
         let agreement: Agreement =
             toml::from_str("title='t'\nreal='r'\nsimulated='s'").expect("an agreement");

@@ -8,8 +8,8 @@
 //! whether), which costs its CPU nothing but progress that nobody looks at: its time is what the guest's clock says. A task
 //! that calls the kernel does it after every few operations. The kernel's own work is not interrupted and, since the others
 //! have given way, is charged what it executes: a hop of a pipe beside a hog on each other CPU takes the 48.4 µs that it takes
-//! alone, in the median, on 2 CPUs and on 4. Ending turns by a quick
-//! timer instead was tried: it makes them uneven (58 and 41 % of the time for two CPUs) and cuts the kernel's work to pieces.
+//! alone, in the median, on 2 CPUs and on 4. Ending turns by a quick timer instead was tried: it makes them uneven (58 and 41 %
+//! of the time for two CPUs) and cuts the kernel's work to pieces.
 
 use std::fs;
 

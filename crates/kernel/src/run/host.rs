@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{GroundError, RUNNER_COMMAND};
+use crate::child::pid_fd;
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 
 /// What the runner says, in the job's folder.
@@ -123,11 +124,7 @@ fn outcome(
 /// deadline.
 fn wait(mut child: Child, deadline: Duration) -> Option<ExitStatus> {
     let begun = Instant::now();
-    // SAFETY: opens a descriptor of our own child, which nobody else owns.
-    let end = unsafe {
-        let pidfd = libc::syscall(libc::SYS_pidfd_open, child.id(), 0);
-        (pidfd >= 0).then(|| OwnedFd::from_raw_fd(pidfd as libc::c_int))
-    };
+    let end = pid_fd(&child).ok();
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status);

@@ -26,10 +26,10 @@ pub use opened::{VerifiedProgram, verify};
 pub use state::KernelState;
 
 use crate::job::{GlobalWrite, SchedulerExit, SchedulerJob};
+use crate::kernel_log::KernelLog;
 use exit::exit_of;
 use layout::Layout;
 use sections::Section;
-use state::KernelLog;
 
 /// How long the kernel may take to give the CPUs back to its own scheduler. It waits for every CPU and for RCU.
 pub const DETACH_DEADLINE: Duration = Duration::from_secs(20);
@@ -87,7 +87,7 @@ impl Attached {
             Some(Ok(link)) => self.link = Some(link),
             Some(Err(error)) => {
                 let mut log = verifier::messages(&said);
-                log.extend(self.log.lines());
+                log.extend(state::log_lines(&mut self.log));
                 return Err(failed(format!("{error:#}"), log));
             }
             None => return Err(failed("its callback table is not there".to_owned(), Vec::new())),
@@ -98,7 +98,7 @@ impl Attached {
         }
         self.link = None;
         let exit = Box::new(self.await_exit());
-        let log = self.log.lines();
+        let log = state::log_lines(&mut self.log);
         Err(LoadError::Ejected { name: self.name.clone(), exit, log })
     }
 
@@ -167,7 +167,7 @@ impl Attached {
         }
         let late = start.elapsed() >= DETACH_DEADLINE;
         let recorded = self.recorded_exit();
-        recorded.unwrap_or_else(|| exit::from_log(&self.log.lines(), late))
+        recorded.unwrap_or_else(|| exit::from_log(&state::log_lines(&mut self.log), late))
     }
 
     /// What the object's own `exit` callback wrote down.

@@ -1,11 +1,10 @@
 //! What the kernel says about sched_ext: `/sys/kernel/sched_ext`, its log, and whether a scheduler may be attached at all.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::Path;
 
 use super::LoadError;
+use crate::kernel_log::KernelLog;
 
 const FOLDER: &str = "/sys/kernel/sched_ext";
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -15,8 +14,6 @@ const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 /// Lines of the kernel's log that an error shows.
 const LOG_LINES_MAX: usize = 24;
-/// Records read from the kernel's log at once: more than its buffer holds.
-const LOG_RECORDS_MAX: usize = 1 << 16;
 
 /// The kernel's own account of sched_ext.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,44 +85,15 @@ fn may_load() -> bool {
     has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON))
 }
 
-/// The kernel's log from a moment on.
-#[derive(Debug)]
-pub(super) struct KernelLog(Option<File>);
-
-impl KernelLog {
-    /// Stands at the log's end.
-    pub(super) fn from_now_on() -> KernelLog {
-        let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
-        KernelLog(open.ok().and_then(|mut file| {
-            file.seek(SeekFrom::End(0)).ok()?;
-            Some(file)
-        }))
-    }
-
-    /// What it said about sched_ext since then, the last lines.
-    pub(super) fn lines(&mut self) -> Vec<String> {
-        let Some(file) = &mut self.0 else { return Vec::new() };
-        let mut found = Vec::new();
-        let mut record = [0; 8192];
-        for _ in 0..LOG_RECORDS_MAX {
-            match file.read(&mut record) {
-                Ok(0) => break,
-                Ok(length) => found.extend(message(&String::from_utf8_lossy(&record[..length]))),
-                // Some records were overwritten before they were read: the next read goes on behind them.
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
-                Err(_) => break,
-            }
-        }
-        let first = found.len().saturating_sub(LOG_LINES_MAX);
-        found.split_off(first)
-    }
+/// What the kernel said about sched_ext, the last lines.
+pub(super) fn log_lines(log: &mut KernelLog) -> Vec<String> {
+    let mut found = log.messages(is_about_sched_ext).unwrap_or_default();
+    let first = found.len().saturating_sub(LOG_LINES_MAX);
+    found.split_off(first)
 }
 
-/// The text of a record (`4,512,9000,-;text\n KEY=value\n`), if it is about sched_ext.
-fn message(record: &str) -> Option<String> {
-    let (_, text) = record.split_once(';')?;
-    let line = text.lines().next()?;
-    line.contains("sched_ext").then(|| line.to_owned())
+fn is_about_sched_ext(line: &str) -> bool {
+    line.contains("sched_ext")
 }
 
 #[cfg(test)]
@@ -134,10 +102,8 @@ mod tests {
 
     #[test]
     fn of_the_kernels_log_only_what_is_about_sched_ext() {
-        let record = "3,512,9000,-;sched_ext: cfs: bad dsq\n SUBSYSTEM=x\n";
-        assert_eq!(message(record).as_deref(), Some("sched_ext: cfs: bad dsq"));
-        assert_eq!(message("6,1,2,-;usb 1-1: new device\n"), None);
-        assert_eq!(message("garbage"), None);
+        assert!(is_about_sched_ext("sched_ext: cfs: bad dsq"));
+        assert!(!is_about_sched_ext("usb 1-1: new device"));
     }
 
     #[test]

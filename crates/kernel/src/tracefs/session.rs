@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
@@ -14,6 +14,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
 use super::{RecordError, Recorder};
+use crate::child::pid_fd;
 use crate::job::RecordingJob;
 
 /// How long a command that was asked to end may take before it is killed.
@@ -171,17 +172,6 @@ impl Signals {
         let signal = self.fd.read_signal()?;
         Ok(signal.and_then(|signal| Signal::try_from(signal.ssi_signo as i32).ok()))
     }
-}
-
-/// A descriptor of a child that has not been waited for (`pidfd_open`, Linux 5.3).
-fn pid_fd(child: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: the call touches no memory.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made the descriptor for this process, and nobody else knows it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 impl Drop for Signals {
