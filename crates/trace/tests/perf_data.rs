@@ -85,6 +85,9 @@ fn what_cannot_be_read_says_why() {
     let mut pipe = bytes[..16].to_vec();
     pipe[8] = 16;
     assert!(error(&pipe).contains("written into a pipe"), "{}", error(&pipe));
+    let mut no_attributes = bytes.clone();
+    no_attributes[32..40].fill(0);
+    assert!(error(&no_attributes).contains("no attributes"), "{}", error(&no_attributes));
     // Without the feature of the tracepoints' descriptions.
     let mut plain = bytes;
     plain[72] &= !2;
@@ -101,7 +104,7 @@ fn cut_off_in_its_head() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
     fn damage(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), head in any::<bool>(), cut in any::<prop::sample::Index>()) {

@@ -100,6 +100,9 @@ impl<'a> Container<'a> {
         if each <= IDS_BYTES || count > ATTRIBUTES_MAX {
             return Err(format!("byte {at}: attributes of {each} bytes each, {size} in all"));
         }
+        if count == 0 {
+            return Err(format!("byte {at}: no attributes, so no record can be read"));
+        }
         let mut numbers_left = bytes.len() as u64 / 8;
         let mut cursor = Cursor::new(bytes, self.endian);
         cursor.seek(at);

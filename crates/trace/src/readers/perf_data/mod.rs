@@ -151,6 +151,12 @@ impl<'a> Reader<'a> {
                 self.container.endian.number(&record.data.as_slice()[..8.min(record.data.len())]);
             return self.lost(time_ns, record, count);
         }
+        // The others say nothing here, and a damaged one of them (a build id that is too long) stops the crate that parses them.
+        const OF_USE: [RecordType; 4] =
+            [RecordType::COMM, RecordType::FORK, RecordType::LOST, RecordType::SAMPLE];
+        if !OF_USE.contains(&record.record_type) {
+            return;
+        }
         match record.parse() {
             Ok(EventRecord::Comm(comm)) => {
                 let name = String::from_utf8_lossy(&comm.name.as_slice()).into_owned();
