@@ -140,6 +140,7 @@ impl Machine {
                 self.outcome()?;
             }
         }
+        self.kernel.write_due();
         self.outcome()
     }
 
@@ -263,6 +264,7 @@ impl Machine {
         if !self.finished {
             self.unregister().map_err(MachineError::Memory)?;
         }
+        self.kernel.write_all();
         self.outcome()?;
         let end = self.kernel.now_ns;
         self.kernel.trace.end_ns = end;

@@ -79,6 +79,29 @@ fn no_time_is_lost_and_nobody_runs_off_its_mask() {
     }
 }
 
+/// `trace_sched_switch` stands behind the decision: who leaves has the CPU until then. The callbacks of one pass are all called at
+/// its beginning.
+#[test]
+fn a_switch_is_written_when_its_decision_is_paid_for() {
+    let mut config = free_machine(1);
+    config.cost.set("policy_insn_ps", 1_000_000).expect("the parameter exists");
+    let hogs = workload(vec![task("hog", 3, vec![Op::RunForever])]);
+    let trace = simulate(&config, &policy("probe"), &[], &hogs, 200 * MS).trace;
+    let (mut decided_ns, mut late) = (0, 0);
+    for event in trace.events() {
+        match event.kind {
+            EventKind::Callback { kind: CallbackKind::Running, .. } => decided_ns = event.time_ns,
+            // At time 0 the hogs come, and hurry the first switch on.
+            EventKind::Switch { .. } if decided_ns > 0 => {
+                assert_eq!(event.time_ns, decided_ns + 1_000 * u64::from(event.insns));
+                late += usize::from(event.insns > 0);
+            }
+            _ => {}
+        }
+    }
+    assert!(late > 5, "{late}");
+}
+
 /// The global queue, which a scheduler without callbacks uses, hands pinned tasks to their CPUs only.
 #[test]
 fn the_global_queue_respects_affinity() {

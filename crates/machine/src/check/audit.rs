@@ -26,6 +26,9 @@ pub(crate) struct Life {
     run_ns: u64,
     wait_ns: u64,
     sleep_ns: u64,
+    /// By how much the kernel's books are ahead of `run_ns`: what the decisions took by which it came, less those by which it
+    /// left.
+    ahead_ns: i64,
 }
 
 impl Life {
@@ -34,6 +37,11 @@ impl Life {
         let present =
             if matches!(self.place, Whereabouts::Running(_)) { now_ns - self.since_ns } else { 0 };
         self.run_ns + present
+    }
+
+    /// By how much the kernel's books are ahead of the trace's CPU time (negative: behind), ns.
+    pub(crate) fn ahead_ns(&self) -> i64 {
+        self.ahead_ns
     }
 
     /// Run, wait and sleep time up to now less the time since birth: 0 when no ns got lost.
@@ -92,12 +100,14 @@ impl Audit {
         &mut self.lives[task.index()]
     }
 
-    /// Takes the next event in; an error when it contradicts those before.
-    pub(crate) fn event(&mut self, event: &Event) -> Result<(), Finding> {
+    /// Takes the next event in, which stands for something that happened at `decided_ns`; an error when it contradicts those
+    /// before.
+    pub(crate) fn event(&mut self, event: &Event, decided_ns: u64) -> Result<(), Finding> {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
-                self.leaves(event, prev, prev_state)?;
-                self.comes(event, next)
+                let choice_ns = (event.time_ns - decided_ns) as i64;
+                self.leaves(event, prev, prev_state, choice_ns)?;
+                self.comes(event, next, choice_ns)
             }
             EventKind::Wakeup { task, .. } => self.wakes(event, task),
             EventKind::WakeupNew { task, .. } => {
@@ -112,7 +122,13 @@ impl Audit {
         }
     }
 
-    fn leaves(&mut self, event: &Event, prev: TaskId, state: TaskState) -> Result<(), Finding> {
+    fn leaves(
+        &mut self,
+        event: &Event,
+        prev: TaskId,
+        state: TaskState,
+        choice_ns: i64,
+    ) -> Result<(), Finding> {
         let ran = self.cpus[event.cpu as usize].task;
         if ran != prev {
             let place = self.life(prev).place;
@@ -128,10 +144,11 @@ impl Audit {
             _ => Whereabouts::Sleeping,
         };
         life.enter(then, event.time_ns);
+        life.ahead_ns -= choice_ns;
         Ok(())
     }
 
-    fn comes(&mut self, event: &Event, next: TaskId) -> Result<(), Finding> {
+    fn comes(&mut self, event: &Event, next: TaskId, choice_ns: i64) -> Result<(), Finding> {
         self.cpus[event.cpu as usize] = OnCpu { task: next, since_ns: event.time_ns };
         if next.is_idle() {
             return Ok(());
@@ -141,6 +158,7 @@ impl Audit {
             return Err(contradiction(event, next, "starts to run", life.place));
         }
         life.enter(Whereabouts::Running(event.cpu), event.time_ns);
+        life.ahead_ns += choice_ns;
         Ok(())
     }
 
@@ -180,7 +198,7 @@ mod tests {
         let mut audit = Audit::new(2);
         for (time_ns, cpu, kind) in kinds {
             let event = Event { time_ns: *time_ns, cpu: *cpu, insns: 0, kind: *kind };
-            if let Err(finding) = audit.event(&event) {
+            if let Err(finding) = audit.event(&event, event.time_ns) {
                 return (audit, Err(finding));
             }
         }

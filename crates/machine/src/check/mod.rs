@@ -6,7 +6,10 @@
 
 mod audit;
 
+use std::collections::VecDeque;
 use std::fmt;
+
+use fairground_trace::Event;
 
 #[cfg(test)]
 pub(crate) use audit::OnCpu;
@@ -114,6 +117,9 @@ pub(crate) struct Checker {
     pub(crate) audit: Audit,
     /// Events of the trace that the audit has seen.
     pub(crate) audited: usize,
+    /// Switches that stand later in the trace than they were decided, and that the audit has not seen: number of the event,
+    /// and when that was, ns.
+    pub(crate) decided: VecDeque<(usize, u64)>,
     /// Steps until the next look at everything.
     pub(crate) until_full: u32,
     /// When idle CPUs and waiting tasks are compared next, ns.
@@ -138,6 +144,13 @@ impl Checker {
             self.is_touched[index] = true;
             self.touched.push(slot);
         }
+    }
+
+    /// Takes the next event of the trace in; an error when it contradicts those before.
+    pub(crate) fn audit_event(&mut self, event: &Event) -> Result<(), Finding> {
+        let decided = self.decided.pop_front_if(|(index, _)| *index == self.audited);
+        self.audited += 1;
+        self.audit.event(event, decided.map_or(event.time_ns, |(_, decided_ns)| decided_ns))
     }
 
     /// Takes one of the touched tasks.

@@ -146,14 +146,11 @@ impl Machine {
         let insns = self.book(Path::Switch, meter);
         let prev = self.kernel.task(slot).id;
         let next = next.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-        self.kernel.emit(
-            cpu,
-            insns,
-            EventKind::Switch { prev, prev_state: TaskState::Runnable, next },
-        );
+        let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
+        let choice_ns = self.policy_ns(insns);
+        self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
-        let ns = self.kernel.cost.context_switch_ns + self.policy_ns(insns);
-        self.kernel.charge(cpu, ns);
+        self.kernel.charge(cpu, self.kernel.cost.context_switch_ns + choice_ns);
         Ok(())
     }
 }

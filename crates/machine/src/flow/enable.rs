@@ -13,8 +13,8 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Op, OpsInfo, Rq,
-    Timers, agenda, write_mask,
+    Caches, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late, Op, OpsInfo,
+    Rq, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -339,6 +339,7 @@ fn new_kernel(
         dispatched: 0,
         kicks: Kicks::new(cpus),
         ipis: Vec::new(),
+        late: Late::default(),
         exit: None,
         events: EventQueue::new(cpus, 1024),
         timers: Timers::default(),

@@ -189,9 +189,10 @@ impl Machine {
         self.kernel.enter_cpu(mem, cpu, next)?;
         let id = |slot: Option<Slot>| slot.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
         let kind = EventKind::Switch { prev: id(prev), prev_state, next: id(next) };
-        self.kernel.emit(cpu, insns, kind);
+        let choice_ns = self.policy_ns(insns);
+        self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
-        let mut ns = self.kernel.cost.context_switch_ns + self.policy_ns(insns);
+        let mut ns = self.kernel.cost.context_switch_ns + choice_ns;
         if let Some(slot) = next {
             ns += self.kernel.arrival_cost(slot, cpu);
             self.arm_tick(now);

@@ -9,6 +9,7 @@ mod cids;
 mod dispatch;
 mod idle;
 mod kick;
+mod late;
 mod ops;
 mod queues;
 mod rq;
@@ -34,6 +35,7 @@ pub(crate) use cids::Cids;
 pub(crate) use dispatch::DispatchEntry;
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
+pub(crate) use late::Late;
 pub(crate) use ops::{Op, kf};
 pub(crate) use rq::Rq;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
@@ -107,6 +109,8 @@ pub(crate) struct Kernel {
     pub(crate) buffer: Vec<DispatchEntry>,
     pub(crate) dispatched: u32,
     pub(crate) kicks: Kicks,
+    /// Switches on their way into the trace.
+    pub(crate) late: Late,
     /// CPUs that a reschedule interrupt of the executing CPU is to reach.
     pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,
@@ -302,13 +306,6 @@ impl Kernel {
         }
         self.error("called on a task not being operated on");
         false
-    }
-
-    /// Appends to the trace.
-    #[inline]
-    pub(crate) fn emit(&mut self, cpu: u32, insns: u64, kind: EventKind) {
-        let insns = u32::try_from(insns).unwrap_or(u32::MAX);
-        self.trace.push(fairground_trace::Event { time_ns: self.now_ns, cpu, insns, kind });
     }
 
     /// The program printed a line: for the log and for the trace, each of which has its limit.
