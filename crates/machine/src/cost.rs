@@ -47,6 +47,8 @@ pub struct CostModel {
     pub fork_ns: u64,
     /// What a process that another has made pays itself: its first page faults, and its end. Charged when it runs first.
     pub child_ns: u64,
+    /// The interrupt that a CPU sends itself when the scheduler kicks CPUs (`scx_bpf_kick_cpu`): the kicks of one operation share it.
+    pub kick_ns: u64,
     preset: usize,
 }
 
@@ -103,7 +105,7 @@ pub enum CostError {
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -121,6 +123,7 @@ const NAMES: [&str; 17] = [
     "block_ns",
     "fork_ns",
     "child_ns",
+    "kick_ns",
 ];
 
 fn all_names() -> String {
@@ -174,6 +177,7 @@ impl CostModel {
             block_ns: 0,
             fork_ns: 0,
             child_ns: 0,
+            kick_ns: 0,
             preset: index,
         };
         for (field, (value, _)) in model.fields().into_iter().zip(values) {
@@ -202,6 +206,7 @@ impl CostModel {
             &mut self.block_ns,
             &mut self.fork_ns,
             &mut self.child_ns,
+            &mut self.kick_ns,
         ]
     }
 

@@ -19,6 +19,8 @@ const SLACK_NONE: &str =
     "Linux before 2.6.28 knows no timer slack (PR_SET_TIMERSLACK(2const), HISTORY)";
 const FREE_FORK: &str = "not modelled: unless this is set";
 const FORK_6_1: &str = "measured on Linux 6.1.192 (docs/costs.md), with the program's own processes: another program's are of another size";
+const FREE_KICK: &str = "not modelled: unless this is set";
+const NO_KICK: &str = "the kernel's own scheduler preempts without an interrupt of its own";
 const IN_WAKEUP: &str = "contained in wakeup_ns";
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
 const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
@@ -46,6 +48,7 @@ const ICOUNT8: [(u64, &str); NAMES.len()] = [
     (0, IN_WAKEUP),
     (0, FREE_FORK),
     (0, FREE_FORK),
+    (0, NO_KICK),
 ];
 
 const BENCH_6_1: &str = "measured on Linux 6.1.192 with 8 ns an instruction (docs/costs.md)";
@@ -75,6 +78,7 @@ const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
     (0, IN_WAKEUP),
     (0, FREE_FORK),
     (0, FREE_FORK),
+    (0, NO_KICK),
 ];
 
 const RECORDED_6_1: &str =
@@ -98,10 +102,11 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
     (11_600, RECORDED_6_1),
     (1_780_000, FORK_6_1),
     (3_600_000, FORK_6_1),
+    (0, NO_KICK),
 ];
 
 const RECORDED_7_2: &str = "measured on Linux 7.2.13 without HRTICK while it records its scheduler's events (docs/costs.md)";
-const RECORDED_SCX: &str = "measured on Linux 7.2.13 under the schedulers `fifo` and `burn` while it records its scheduler's events (docs/costs.md)";
+const RECORDED_SCX: &str = "measured on Linux 7.2.13 under the schedulers `fifo`, `burn` and `preempt` while it records its scheduler's events (docs/costs.md)";
 const TICK_7_2: &str =
     "derived: the tick of 6.1 and what a loop alone loses more on 7.2.13, 8 us a tick";
 
@@ -123,6 +128,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
     (16_100, RECORDED_7_2),
     (1_780_000, FORK_6_1),
     (3_600_000, FORK_6_1),
+    (0, NO_KICK),
 ];
 
 /// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
@@ -130,6 +136,7 @@ const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     let mut values = ICOUNT8_7_2_RECORDED;
     values[1] = (26_400, RECORDED_SCX);
     values[9] = (11_440, RECORDED_SCX);
+    values[17] = (11_600, RECORDED_SCX);
     values
 };
 
@@ -159,6 +166,7 @@ pub(super) const PRESETS: [Preset; 7] = [
             (0, IN_WAKEUP),
             (0, FREE_FORK),
             (0, FREE_FORK),
+            (0, FREE_KICK),
         ],
     },
     Preset {

@@ -96,6 +96,7 @@ impl Kernel {
     }
 
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
+        self.charge(self.this_cpu, self.cost.kick_ns);
         let mut cpus = std::mem::take(&mut self.kicks.cpus);
         cpus.sort_unstable();
         for cpu in &cpus {
