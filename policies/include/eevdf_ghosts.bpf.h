@@ -145,21 +145,23 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
     sums_add(q, t->vruntime, t->weight);
 }
 
-/* The eligible ghost with the earliest deadline; GHOSTS_MAX: none. `v` is V. */
+/* The eligible ghost with the earliest deadline, of at least one; GHOSTS_MAX: none is eligible. `v` is V. */
 SEPARATE u32 first_ghost(u32 cpu, u64 v)
 {
-    u32 ghosts = queue_of(cpu)->ghosts, first = GHOSTS_MAX, i;
+    u32 left = queue_of(cpu)->ghosts, first = GHOSTS_MAX, i;
     u64 earliest = 0;
 
     for_range (i, GHOSTS_MAX) {
-        const struct ghost *g = ghost_of(cpu, i);
+        u32 number = (u32)__builtin_ctz(left);
+        const struct ghost *g = ghost_of(cpu, number);
 
-        if (!(ghosts >> (i & (GHOSTS_MAX - 1)) & 1) || time_diff(g->vruntime, v) > 0)
-            continue;
-        if (first == GHOSTS_MAX || time_diff(g->deadline, earliest) < 0) {
-            first = i;
+        if (time_diff(g->vruntime, v) <= 0 && (first == GHOSTS_MAX || time_diff(g->deadline, earliest) < 0)) {
+            first = number;
             earliest = g->deadline;
         }
+        left &= left - 1;
+        if (!left)
+            break;
     }
     return first;
 }

@@ -19,7 +19,7 @@ use crate::simulate::CHUNK_NS;
 const HOST_MARGIN: Duration = Duration::from_secs(60);
 
 /// The kernel that `--on vm` boots when none is named: the newest with sched_ext.
-const KERNEL_DEFAULT: &str = "7.2";
+const KERNEL_DEFAULT: &str = "newest";
 
 /// Runs a job where the plan says; the recording is in `folder` afterwards.
 pub(crate) fn carry_out(
