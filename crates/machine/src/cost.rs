@@ -41,12 +41,23 @@ pub struct CostModel {
     /// How much later than asked for a normal task's sleep may end: its timer is set for the end of this interval.
     pub timer_slack_ns: u64,
     /// What it takes a task to block and to come back, beyond the system call that does it: leaving the run queue, standing on a
-    /// wait list, leaving that again. Charged before it leaves its CPU.
+    /// wait list, leaving that again. Charged before it leaves its CPU; a task that ends pays it too.
     pub block_ns: u64,
-    /// Making a process, beyond the system call: copying what its parent has.
+    /// Making a process, beyond the system call and until the new one may run: copying what its parent has.
     pub fork_ns: u64,
-    /// What a process that another has made pays itself: its first page faults, and its end. Charged when it runs first.
+    /// What the parent pays when it goes on afterwards: the pages that it writes first, now shared with the child.
+    pub fork_return_ns: u64,
+    /// What a process that another has made pays before its program: its first page faults.
     pub child_ns: u64,
+    /// The end of such a process, beyond the system call and until its parent hears of it: giving back what it had.
+    pub exit_ns: u64,
+    /// Waiting for a child that has ended, beyond the system call.
+    pub reap_ns: u64,
+    /// How long the kernel may go on with `fork_ns` and `exit_ns` before it looks whether another task shall have the CPU. 0:
+    /// it looks all the time.
+    pub fork_stretch_ns: u64,
+    /// What RCU's thread computes each time that it wakes up, beyond what any task does that sleeps. 0: there is no such thread.
+    pub rcu_ns: u64,
     /// The interrupt that a CPU sends itself when the scheduler kicks CPUs (`scx_bpf_kick_cpu`): the kicks of one operation share it.
     pub kick_ns: u64,
     preset: usize,
@@ -105,7 +116,7 @@ pub enum CostError {
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 23] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -122,7 +133,12 @@ const NAMES: [&str; 18] = [
     "timer_slack_ns",
     "block_ns",
     "fork_ns",
+    "fork_return_ns",
     "child_ns",
+    "exit_ns",
+    "reap_ns",
+    "fork_stretch_ns",
+    "rcu_ns",
     "kick_ns",
 ];
 
@@ -176,7 +192,12 @@ impl CostModel {
             timer_slack_ns: 0,
             block_ns: 0,
             fork_ns: 0,
+            fork_return_ns: 0,
             child_ns: 0,
+            exit_ns: 0,
+            reap_ns: 0,
+            fork_stretch_ns: 0,
+            rcu_ns: 0,
             kick_ns: 0,
             preset: index,
         };
@@ -205,7 +226,12 @@ impl CostModel {
             &mut self.timer_slack_ns,
             &mut self.block_ns,
             &mut self.fork_ns,
+            &mut self.fork_return_ns,
             &mut self.child_ns,
+            &mut self.exit_ns,
+            &mut self.reap_ns,
+            &mut self.fork_stretch_ns,
+            &mut self.rcu_ns,
             &mut self.kick_ns,
         ]
     }

@@ -8,6 +8,7 @@ use crate::actors::{Actors, Effect};
 use crate::changes::{Change, Target};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
+use crate::flow::rcu::Rcu;
 use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
@@ -60,6 +61,8 @@ pub struct Machine {
     /// When the tick comes next, ns, while it is armed.
     pub(crate) tick_due_ns: u64,
     pub(crate) timers: SleepTimers,
+    /// RCU's thread, if there is one.
+    pub(crate) rcu: Option<Rcu>,
     /// The promise of work conservation, if there is one.
     pub(crate) idle_bound_ns: Option<u64>,
     pub(crate) watchdog_ns: u64,
@@ -176,6 +179,7 @@ impl Machine {
             EventSlot::Machine(agenda::SETTING) => self.setting_event(),
             EventSlot::Machine(agenda::START) => self.start_event(),
             EventSlot::Machine(agenda::PROGRAMS) => self.programs_event(),
+            EventSlot::Machine(agenda::RCU) => self.rcu_event(),
             EventSlot::Machine(agenda::WATCHDOG) => {
                 self.watchdog();
                 Ok(())

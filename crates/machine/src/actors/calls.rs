@@ -133,6 +133,13 @@ impl Actors {
         self.finish(id)
     }
 
+    /// A message from the kernel, for whoever waits for one: that actor is to be woken. With nobody waiting it is lost.
+    pub(crate) fn post(&mut self, queue: u32) -> Option<ActorId> {
+        let receiver = self.shared.take_first(&mut self.actors, self.shared.receivers(queue))?;
+        self.received(receiver);
+        Some(ActorId(receiver))
+    }
+
     pub(super) fn receive(
         &mut self,
         id: u32,
@@ -166,10 +173,17 @@ impl Actors {
         self.finish_part(id, progress, more);
     }
 
+    /// `waitpid` of any child, again and again until there is none: each call takes one that has ended, or waits.
     pub(super) fn wait_children(&mut self, id: u32) -> Option<Need> {
         let actor = &mut self.actors[id as usize];
         if actor.children == 0 {
             return self.finish(id);
+        }
+        if actor.ended > 0 {
+            (actor.children, actor.ended) = (actor.children - 1, actor.ended - 1);
+            actor.owed_ns += self.cost.reap_ns;
+            let more = actor.children > 0;
+            return self.finish_part(id, 0, more);
         }
         if actor.takes_signal() {
             actor.frame().phase = Phase::Retry;
@@ -197,6 +211,7 @@ impl Actors {
             });
         }
         let child = self.spawn(spec, Some(ActorId(id)));
+        self.actors[id as usize].owed_ns += self.cost.fork_return_ns;
         effects.push(Effect::Fork { child });
         Ok(self.finish_part(id, progress + 1, progress + 1 < count))
     }
@@ -210,11 +225,11 @@ impl Actors {
         self.living -= 1;
         if let Some(parent) = self.living_parent(parent) {
             let actor = &mut self.actors[parent as usize];
-            actor.children -= 1;
+            actor.ended += 1;
             let frame = actor.frame();
             let waits = matches!(self.code.steps[frame.pc as usize], Step::WaitChildren);
-            if waits && frame.phase == Phase::Waiting && actor.children == 0 {
-                self.finish(parent);
+            if waits && frame.phase == Phase::Waiting {
+                frame.phase = Phase::Ready;
                 effects.push(Effect::Wake { actor: ActorId(parent), sync: true });
             }
         }
@@ -279,5 +294,22 @@ impl Actors {
             Phase::Computing => effects.push(Effect::Signal { actor: ActorId(id) }),
             _ => {}
         }
+    }
+
+    #[inline]
+    pub(super) fn finish(&mut self, id: u32) -> Option<Need> {
+        self.actors[id as usize].frame().finish();
+        None
+    }
+
+    /// One of `count` parts of the operation is done; each is a system call of its own.
+    #[inline]
+    pub(super) fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
+        let frame = self.actors[id as usize].frame();
+        (frame.phase, frame.progress) = (Phase::Start, progress);
+        if !more {
+            frame.finish();
+        }
+        None
     }
 }

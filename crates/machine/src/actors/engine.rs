@@ -17,6 +17,8 @@ use crate::prng::{Prng, STREAM_TASKS};
 pub(super) enum Phase {
     /// Not begun.
     Start,
+    /// Not begun: what the actor owes the kernel comes first.
+    Owing,
     /// The CPU time of its system call runs.
     Charging,
     /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
@@ -44,7 +46,7 @@ pub(super) struct Frame {
     pub(super) phase: Phase,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
     pub(super) progress: u64,
-    /// CPU time left of a cut computation, ns.
+    /// CPU time left of a cut computation, or of a system call that goes on in stretches, ns.
     pub(super) left_ns: u64,
 }
 
@@ -72,7 +74,11 @@ pub(super) struct Actor {
     /// Tells this actor from others that had its number.
     pub(super) birth: u64,
     pub(super) parent: Option<(u32, u64)>,
+    /// Children that it has not waited for, and those of them that have ended.
     pub(super) children: u32,
+    pub(super) ended: u32,
+    /// CPU time that the kernel takes from it before its next operation, ns.
+    pub(super) owed_ns: u64,
     pub(super) wait: WaitLink,
     pub(super) prng: Prng,
 }
@@ -102,7 +108,7 @@ pub struct Actors {
     /// Register blocks of released actors, per group.
     pub(super) free_regs: Vec<Vec<u32>>,
     pub(super) root: Prng,
-    pub(super) syscall_ns: u64,
+    pub(super) cost: CostModel,
     pub(super) births: u64,
     pub(super) living: u32,
     pub(super) max_living: u32,
@@ -124,7 +130,7 @@ impl Actors {
             free: Vec::new(),
             free_regs: vec![Vec::new(); groups],
             root: Prng::new(seed).fork(STREAM_TASKS),
-            syscall_ns: cost.syscall_ns,
+            cost: cost.clone(),
             births: 0,
             living: 0,
             max_living: u32::MAX,
@@ -173,6 +179,8 @@ impl Actors {
             birth: self.births,
             parent,
             children: 0,
+            ended: 0,
+            owed_ns: parent.map_or(0, |_| self.cost.child_ns),
             wait: WaitLink::FREE,
             prng: self.root.fork((spec as u64) << 40 ^ nth),
         };
@@ -249,6 +257,7 @@ impl Actors {
             Phase::Computing => return frame.finish(),
             Phase::Charging if remaining_ns > 0 => Phase::ChargeCut,
             Phase::Charging => Phase::Ready,
+            Phase::Owing => return self.owe(actor.0, remaining_ns),
             other => other,
         };
     }
@@ -292,6 +301,8 @@ impl Actors {
                 frame.phase = Phase::ComputeCut;
             }
             Phase::Computing | Phase::Asleep => frame.finish(),
+            Phase::Owing => frame.phase = Phase::Start,
+            Phase::Charging if frame.left_ns > 0 => frame.phase = Phase::ChargeCut,
             Phase::Charging => frame.phase = Phase::Ready,
             Phase::Waiting
                 if matches!(step, Step::TimerWait { .. }) && now_ns >= frame.progress =>
@@ -343,8 +354,8 @@ impl Actors {
                 Ok(Some(if forever { Need::CpuForever } else { Need::Cpu { ns: frame.left_ns } }))
             }
             Phase::ChargeCut => {
-                frame.phase = Phase::Charging;
-                Ok(Some(Need::Cpu { ns: frame.left_ns }))
+                let ns = frame.left_ns;
+                Ok(Some(self.charge(id, step, ns)))
             }
             Phase::Ready | Phase::Retry => {
                 frame.phase = Phase::Ready;
@@ -352,7 +363,7 @@ impl Actors {
             }
             Phase::Ended => Ok(Some(Need::Exit)),
             // `resume` left none of these, and whoever sets them returns a need.
-            Phase::Charging | Phase::Computing | Phase::Asleep | Phase::Waiting => {
+            Phase::Owing | Phase::Charging | Phase::Computing | Phase::Asleep | Phase::Waiting => {
                 Ok(Some(Need::Block))
             }
         }
@@ -364,6 +375,10 @@ impl Actors {
         let actor = &mut self.actors[id as usize];
         let regs = &mut self.regs[actor.regs as usize..];
         let frame = &mut actor.frames[actor.level];
+        if actor.owed_ns > 0 {
+            frame.phase = Phase::Owing;
+            return Some(Need::Cpu { ns: std::mem::take(&mut actor.owed_ns) });
+        }
         match step {
             Step::Run(length) => {
                 let ns = draw(&mut actor.prng, length);
@@ -406,14 +421,13 @@ impl Actors {
                 actor.level = 0;
                 None
             }
-            _ if self.syscall_ns == 0 => {
-                frame.phase = Phase::Ready;
-                None
-            }
-            _ => {
-                frame.phase = Phase::Charging;
-                Some(Need::Cpu { ns: self.syscall_ns })
-            }
+            _ => match self.call_ns(id, step) {
+                0 => {
+                    self.actors[id as usize].frame().phase = Phase::Ready;
+                    None
+                }
+                ns => Some(self.charge(id, step, ns)),
+            },
         }
     }
 
@@ -465,23 +479,6 @@ impl Actors {
             _ => self.finish(id),
         };
         Ok(need)
-    }
-
-    #[inline]
-    pub(super) fn finish(&mut self, id: u32) -> Option<Need> {
-        self.actors[id as usize].frame().finish();
-        None
-    }
-
-    /// One of `count` parts of the operation is done; each is a system call of its own.
-    #[inline]
-    pub(super) fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
-        let frame = self.actors[id as usize].frame();
-        (frame.phase, frame.progress) = (Phase::Start, progress);
-        if !more {
-            frame.finish();
-        }
-        None
     }
 }
 

@@ -7,7 +7,8 @@
 //!   operations until it needs CPU time or has to wait, and says which: the [`Need`]. What it did to others on the way stands
 //!   in the list of [`Effect`]s, in order.
 //! * [`Need::Cpu`]: the machine lets it compute for so long, in as many pieces as scheduling makes of it, then advances it.
-//! * [`Need::Touch`]: the same, for as long as the caches make it.
+//! * [`Need::Kernel`]: the same in one piece, without making room for another task.
+//! * [`Need::Touch`]: the same as [`Need::Cpu`], for as long as the caches make it.
 //! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine wakes it,
 //!   and advances it when it runs again. Whichever comes first counts; a later one finds the task awake and is ignored.
 //! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine takes it out of its
@@ -17,6 +18,7 @@
 //! A system call costs [`crate::CostModel::syscall_ns`] of CPU time first and has its effect at the end of that time.
 
 mod calls;
+mod charge;
 mod check;
 mod compile;
 mod engine;
@@ -48,6 +50,11 @@ pub struct ActorId(pub u32);
 pub enum Need {
     /// Compute.
     Cpu {
+        /// For so long, ns of CPU time; not 0.
+        ns: u64,
+    },
+    /// Let the kernel work for it, with nobody else on the CPU meanwhile.
+    Kernel {
         /// For so long, ns of CPU time; not 0.
         ns: u64,
     },

@@ -19,6 +19,14 @@ const SLACK_NONE: &str =
     "Linux before 2.6.28 knows no timer slack (PR_SET_TIMERSLACK(2const), HISTORY)";
 const FREE_FORK: &str = "not modelled: unless this is set";
 const FORK_6_1: &str = "measured on Linux 6.1.192 (docs/costs.md), with the program's own processes: another program's are of another size";
+const FORK_7_2: &str = "measured on Linux 7.2.13 (docs/costs.md), with the program's own processes: another program's are of another size";
+const ANYWHERE_6_1: &str = "derived: PREEMPT_DYNAMIC as `voluntary` looks after each table of pages; 15 us in the median (docs/costs.md)";
+const RCU_6_1: &str =
+    "measured on Linux 6.1.192 (docs/costs.md): 39 us of CPU time less those of a sleeper";
+const RCU_7_2: &str =
+    "measured on Linux 7.2.13 (docs/costs.md): 51 us of CPU time less those of a sleeper";
+const NOWHERE_7_2: &str =
+    "derived: PREEMPT_DYNAMIC as `lazy` lets the kernel go on until it returns or the next tick";
 const FREE_KICK: &str = "not modelled: unless this is set";
 const NO_KICK: &str = "the kernel's own scheduler preempts without an interrupt of its own";
 const IN_WAKEUP: &str = "contained in wakeup_ns";
@@ -46,6 +54,11 @@ const ICOUNT8: [(u64, &str); NAMES.len()] = [
     (384_000, LINE_8),
     (0, SLACK_NONE),
     (0, IN_WAKEUP),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
     (0, FREE_FORK),
     (0, FREE_FORK),
     (0, NO_KICK),
@@ -78,6 +91,11 @@ const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
     (0, IN_WAKEUP),
     (0, FREE_FORK),
     (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
+    (0, FREE_FORK),
     (0, NO_KICK),
 ];
 
@@ -100,8 +118,13 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
     (384_000, LINE_8),
     (50_000, SLACK_50_US),
     (11_600, RECORDED_6_1),
-    (1_780_000, FORK_6_1),
-    (3_600_000, FORK_6_1),
+    (1_563_000, FORK_6_1),
+    (46_000, FORK_6_1),
+    (911_000, FORK_6_1),
+    (2_700_000, FORK_6_1),
+    (25_000, FORK_6_1),
+    (0, ANYWHERE_6_1),
+    (3_000, RCU_6_1),
     (0, NO_KICK),
 ];
 
@@ -126,8 +149,13 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
     (384_000, LINE_8),
     (50_000, SLACK_50_US),
     (16_100, RECORDED_7_2),
-    (1_780_000, FORK_6_1),
-    (3_600_000, FORK_6_1),
+    (1_825_000, FORK_7_2),
+    (63_000, FORK_7_2),
+    (955_000, FORK_7_2),
+    (2_484_000, FORK_7_2),
+    (50_000, FORK_7_2),
+    (4_000_000, NOWHERE_7_2),
+    (12_000, RCU_7_2),
     (0, NO_KICK),
 ];
 
@@ -136,7 +164,7 @@ const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     let mut values = ICOUNT8_7_2_RECORDED;
     values[1] = (26_400, RECORDED_SCX);
     values[9] = (11_440, RECORDED_SCX);
-    values[17] = (11_600, RECORDED_SCX);
+    values[22] = (11_600, RECORDED_SCX);
     values
 };
 
@@ -164,6 +192,11 @@ pub(super) const PRESETS: [Preset; 7] = [
             (20_000, "assumed: from the cache of the socket"),
             (50_000, SLACK_50_US),
             (0, IN_WAKEUP),
+            (0, FREE_FORK),
+            (0, FREE_FORK),
+            (0, FREE_FORK),
+            (0, FREE_FORK),
+            (0, FREE_FORK),
             (0, FREE_FORK),
             (0, FREE_FORK),
             (0, FREE_KICK),

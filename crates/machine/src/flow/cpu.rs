@@ -107,14 +107,10 @@ impl Machine {
 
     /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
-        let (cpu, cost_ns) = (self.kernel.this_cpu, self.kernel.cost.block_ns);
-        let task = self.kernel.task_mut(slot);
-        // The way into sleep is paid before the scheduler is called.
-        task.blocks = !task.blocks && cost_ns > 0;
-        if task.blocks {
-            self.kernel.charge(cpu, cost_ns);
+        if self.pays_way_off(slot) {
             return Ok(());
         }
+        let task = self.kernel.task_mut(slot);
         task.stage = Stage::Advance;
         if std::mem::take(&mut task.woken) {
             return Ok(());
@@ -132,6 +128,17 @@ impl Machine {
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), at);
         }
         self.schedule(Some(state))
+    }
+
+    /// The way off the CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being paid now.
+    pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
+        let (cpu, cost_ns) = (self.kernel.this_cpu, self.kernel.cost.block_ns);
+        let task = self.kernel.task_mut(slot);
+        task.blocks = !task.blocks && cost_ns > 0;
+        if task.blocks {
+            self.kernel.charge(cpu, cost_ns);
+        }
+        self.kernel.task(slot).blocks
     }
 
     /// `yield_task_scx`. Callback: `yield`; without it the slice ends.

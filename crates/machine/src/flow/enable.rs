@@ -4,6 +4,7 @@ use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
+use super::rcu::{self, Rcu};
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
@@ -33,6 +34,8 @@ impl Machine {
     ) -> Result<Machine, MachineError> {
         config.validate()?;
         let cpus = config.cpus();
+        let (workload, rcu) = rcu::with_thread(workload, &config.cost);
+        let workload = &workload;
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let (first, mut changes) =
@@ -74,12 +77,13 @@ impl Machine {
             effects: Vec::new(),
             labels: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
-            starts: starts(workload, config.lead_in_ns),
+            starts: starts(workload, config.lead_in_ns, rcu),
             changes,
             carry_ps: 0,
             tick_armed: false,
             tick_due_ns: 0,
             timers: config.timers,
+            rcu,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: timeout.min(config.watchdog_ns),
             first_cgroups,
@@ -276,8 +280,8 @@ fn workload_error(error: crate::actors::ActorError) -> MachineError {
 }
 
 /// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in all are
-/// made at once, and sleep until it is their time.
-fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
+/// made at once, and sleep until it is their time; RCU's thread is there before them.
+fn starts(workload: &Workload, lead_in_ns: u64, rcu: Option<Rcu>) -> Vec<Start> {
     let mut starts: Vec<Start> = workload
         .tasks
         .iter()
@@ -286,6 +290,7 @@ fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
             let group_ns = task.start_ns?;
             let (at_ns, wake_ns) = match lead_in_ns {
                 0 => (group_ns, None),
+                _ if rcu.is_some_and(|rcu| rcu.is(spec)) => (0, None),
                 _ => (0, Some(lead_in_ns.saturating_add(group_ns))),
             };
             Some(Start { at_ns, wake_ns, spec, count: task.count })

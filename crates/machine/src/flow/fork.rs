@@ -44,8 +44,8 @@ impl Machine {
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         if parent.is_some() {
-            let cost = &self.kernel.cost;
-            let ns = cost.fork_ns + cost.wakeup_ns + self.policy_ns(insns);
+            self.needs_grace_period();
+            let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);
             self.kernel.charge(this, ns);
         }
         Ok(())
@@ -103,7 +103,6 @@ impl Machine {
             left_at_ns: self.kernel.now_ns,
             ran_on: None,
             blocks: false,
-            arrears_ns: parent.map_or(0, |_| self.kernel.cost.child_ns),
             signalled: false,
             woken: false,
             phase: crate::kernel::Phase::Off,
@@ -200,6 +199,9 @@ impl Machine {
     /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,
     /// those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
+        if self.pays_way_off(slot) {
+            return Ok(());
+        }
         let task = self.kernel.task_mut(slot);
         task.stage = Stage::Advance;
         let (id, actor, addr) = (task.id, task.actor, task.addr);
@@ -217,6 +219,7 @@ impl Machine {
         self.kernel.caches.forget(id);
         self.kernel.free_slots.push(slot);
         self.unbind_actor(actor);
+        self.needs_grace_period();
         Ok(())
     }
 

@@ -179,16 +179,13 @@ impl Kernel {
         }
     }
 
-    /// What a task costs a CPU on arrival there, beyond the switch: what it owes the kernel, being moved, and filling the caches
-    /// again.
+    /// What a task costs a CPU on arrival there, beyond the switch: being moved, and filling the caches again.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);
         let last = task.ran_on.replace(cpu);
-        let arrears_ns = std::mem::take(&mut task.arrears_ns);
-        let moving = match last {
+        match last {
             Some(last) if last != cpu => self.cost.migration_ns + self.cost.cache_refill_ns,
             _ => 0,
-        };
-        moving + arrears_ns
+        }
     }
 }

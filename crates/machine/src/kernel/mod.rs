@@ -53,6 +53,8 @@ pub(crate) mod agenda {
     pub(crate) const START: u32 = 3;
     /// The loader runs programs of the object: at each full second.
     pub(crate) const PROGRAMS: u32 = 4;
+    /// The timer of RCU's thread.
+    pub(crate) const RCU: u32 = 5;
 }
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.

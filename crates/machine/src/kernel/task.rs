@@ -135,8 +135,6 @@ pub(crate) struct Task {
     /// When and where it last left a CPU; for the cost of coming back.
     pub(crate) left_at_ns: u64,
     pub(crate) ran_on: Option<u32>,
-    /// Kernel work that it pays for when it runs next: becoming a process.
-    pub(crate) arrears_ns: u64,
     /// It has paid for the way into the sleep that it goes to.
     pub(crate) blocks: bool,
     /// A signal came while it computed, and it has not noticed yet.

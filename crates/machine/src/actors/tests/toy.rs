@@ -103,7 +103,7 @@ impl Toy {
         let mut effects = Vec::new();
         let need = self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects)?;
         self.states[id] = match need {
-            Need::Cpu { ns } => State::Computing(Some(ns)),
+            Need::Cpu { ns } | Need::Kernel { ns } => State::Computing(Some(ns)),
             Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
             Need::Block => State::Blocked(None),

@@ -1,0 +1,36 @@
+//! What the kernel's work for an actor costs it: system calls, becoming a process and ending as one.
+
+use super::Need;
+use super::compile::Step;
+use super::engine::{Actors, Phase};
+
+impl Actors {
+    /// The kernel takes so much of the actor's CPU time before its next operation.
+    pub(super) fn owe(&mut self, id: u32, ns: u64) {
+        let actor = &mut self.actors[id as usize];
+        actor.owed_ns += ns;
+        actor.frame().phase = Phase::Start;
+    }
+
+    /// The CPU time that a system call costs before it has its effect, ns.
+    pub(super) fn call_ns(&self, id: u32, step: Step) -> u64 {
+        let more = match step {
+            Step::Fork { .. } => self.cost.fork_ns,
+            Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
+            _ => 0,
+        };
+        self.cost.syscall_ns + more
+    }
+
+    /// Lets a system call cost so much CPU time; making and ending a process may go on in stretches.
+    pub(super) fn charge(&mut self, id: u32, step: Step, ns: u64) -> Need {
+        let stretch_ns = self.cost.fork_stretch_ns;
+        let frame = self.actors[id as usize].frame();
+        (frame.phase, frame.left_ns) = (Phase::Charging, 0);
+        if stretch_ns == 0 || !matches!(step, Step::Fork { .. } | Step::Exit) {
+            return Need::Cpu { ns };
+        }
+        frame.left_ns = ns - ns.min(stretch_ns);
+        Need::Kernel { ns: ns.min(stretch_ns) }
+    }
+}
