@@ -60,6 +60,21 @@ pub struct CostModel {
     pub rcu_ns: u64,
     /// The interrupt that a CPU sends itself when the scheduler kicks CPUs (`scx_bpf_kick_cpu`): the kicks of one operation share it.
     pub kick_ns: u64,
+    /// Waking a task on the own CPU while it is idle: nobody has to make room. 0: as `wakeup_ns`.
+    pub wakeup_idle_ns: u64,
+    /// Waking a task on another CPU that is idle, on the CPU that wakes it: the other one puts the task into its
+    /// queue. 0: as `wakeup_ns`.
+    pub wakeup_remote_ns: u64,
+    /// What that other CPU does then, from its interrupt until it can schedule.
+    pub enqueue_remote_ns: u64,
+    /// As `block_ns`, when nothing else is there to run: choosing the idle task is quickly done. 0: as `block_ns`.
+    pub block_idle_ns: u64,
+    /// From the switch to the idle task until the CPU rests. 0: as `context_switch_ns`.
+    pub idle_enter_ns: u64,
+    /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all:
+    /// work of the kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give
+    /// their turn away all the time.
+    pub turn_ns: u64,
     preset: usize,
 }
 
@@ -116,7 +131,7 @@ pub enum CostError {
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 23] = [
+const NAMES: [&str; 29] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -140,6 +155,12 @@ const NAMES: [&str; 23] = [
     "fork_stretch_ns",
     "rcu_ns",
     "kick_ns",
+    "wakeup_idle_ns",
+    "wakeup_remote_ns",
+    "enqueue_remote_ns",
+    "block_idle_ns",
+    "idle_enter_ns",
+    "turn_ns",
 ];
 
 fn all_names() -> String {
@@ -199,6 +220,12 @@ impl CostModel {
             fork_stretch_ns: 0,
             rcu_ns: 0,
             kick_ns: 0,
+            wakeup_idle_ns: 0,
+            wakeup_remote_ns: 0,
+            enqueue_remote_ns: 0,
+            block_idle_ns: 0,
+            idle_enter_ns: 0,
+            turn_ns: 0,
             preset: index,
         };
         for (field, (value, _)) in model.fields().into_iter().zip(values) {
@@ -233,6 +260,12 @@ impl CostModel {
             &mut self.fork_stretch_ns,
             &mut self.rcu_ns,
             &mut self.kick_ns,
+            &mut self.wakeup_idle_ns,
+            &mut self.wakeup_remote_ns,
+            &mut self.enqueue_remote_ns,
+            &mut self.block_idle_ns,
+            &mut self.idle_enter_ns,
+            &mut self.turn_ns,
         ]
     }
 
@@ -269,6 +302,12 @@ impl CostModel {
             },
         })
         .collect()
+    }
+
+    /// What a step costs where an idle CPU has a part in it.
+    #[inline]
+    pub(crate) fn idle_or(idle_ns: u64, usual_ns: u64) -> u64 {
+        if idle_ns == 0 { usual_ns } else { idle_ns }
     }
 
     /// The time of `insns` instructions of the scheduler's program, ns, together with `carry_ps`, the part of a nanosecond

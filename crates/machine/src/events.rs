@@ -179,6 +179,25 @@ impl EventQueue {
         (place != UNARMED).then(|| self.heap[place as usize].time_ns)
     }
 
+    /// The time of the first event among those that are wanted. It looks at these only that come before it.
+    pub(crate) fn earliest(&self, wanted: impl Fn(Slot) -> bool) -> Option<u64> {
+        let mut found: Option<u64> = None;
+        let mut places = vec![0];
+        while let Some(place) = places.pop() {
+            let Some(entry) = self.heap.get(place) else { continue };
+            let taken = place == 0 && self.hole;
+            if !taken && found.is_some_and(|time_ns| time_ns <= entry.time_ns) {
+                continue;
+            }
+            if !taken && wanted(self.named(entry.slot())) {
+                found = Some(entry.time_ns);
+            } else {
+                places.extend(place * ARITY + 1..=place * ARITY + ARITY);
+            }
+        }
+        found
+    }
+
     /// The time of the next event.
     #[cfg(test)]
     pub(crate) fn next_time(&self) -> Option<u64> {

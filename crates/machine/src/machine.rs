@@ -168,11 +168,16 @@ impl Machine {
 
     #[inline]
     fn handle(&mut self, slot: EventSlot) -> Step {
+        if self.kernel.turns.on() { self.handle_in_turns(slot) } else { self.handle_now(slot) }
+    }
+
+    #[inline]
+    pub(crate) fn handle_now(&mut self, slot: EventSlot) -> Step {
         match slot {
             EventSlot::Cpu(cpu, CpuEvent::Burst) => self.cpu_event(cpu),
             EventSlot::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
             EventSlot::Cpu(cpu, CpuEvent::Deferred) => self.signal_event(cpu),
-            EventSlot::Cpu(_, CpuEvent::Tick) => Ok(()),
+            EventSlot::Cpu(cpu, CpuEvent::Tick) => self.cpu_tick(cpu),
             EventSlot::Task(number) => self.sleep_over(Slot(number)),
             EventSlot::Timer(number) => self.timer_event(number),
             EventSlot::Machine(agenda::TICK) => self.tick_event(),

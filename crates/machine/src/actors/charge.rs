@@ -1,10 +1,31 @@
 //! What the kernel's work for an actor costs it: system calls, becoming a process and ending as one.
 
-use super::Need;
 use super::compile::Step;
 use super::engine::{Actors, Phase};
+use super::{ActorId, Need};
+
+/// Whose work the CPU time is that an actor needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Its own computation.
+    Own,
+    /// The kernel's, in a system call.
+    Call,
+    /// The kernel's, between two operations.
+    Owed,
+}
 
 impl Actors {
+    /// Whose work it is that the actor needs CPU time for, when it does.
+    pub(crate) fn work(&self, actor: ActorId) -> Work {
+        let actor = &self.actors[actor.0 as usize];
+        match actor.frames[actor.level].phase {
+            Phase::Computing => Work::Own,
+            Phase::Start => Work::Owed,
+            _ => Work::Call,
+        }
+    }
+
     /// The kernel takes so much of the actor's CPU time before its next operation.
     pub(super) fn owe(&mut self, id: u32, ns: u64) {
         let actor = &mut self.actors[id as usize];

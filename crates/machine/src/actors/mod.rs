@@ -29,6 +29,7 @@ mod tests;
 
 use crate::cpuset::CpuMask;
 
+pub(crate) use charge::Work;
 pub use engine::Actors;
 
 impl Actors {
@@ -78,6 +79,16 @@ pub enum Need {
     Yield,
     /// It has ended. The machine calls [`Actors::release`] when it has forgotten the actor.
     Exit,
+}
+
+impl Need {
+    /// Whether it is CPU time.
+    pub(crate) fn takes_cpu(self) -> bool {
+        matches!(
+            self,
+            Need::Cpu { .. } | Need::Kernel { .. } | Need::Touch { .. } | Need::CpuForever
+        )
+    }
 }
 
 /// What an actor did to others or to itself.

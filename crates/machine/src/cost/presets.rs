@@ -30,6 +30,9 @@ const NOWHERE_7_2: &str =
 const FREE_KICK: &str = "not modelled: unless this is set";
 const NO_KICK: &str = "the kernel's own scheduler preempts without an interrupt of its own";
 const IN_WAKEUP: &str = "contained in wakeup_ns";
+const AS_BUSY: &str = "not told apart: as where both CPUs are busy";
+const REAL_CPUS: &str = "each CPU executes by itself";
+const TURNS: &str = "QEMU with -icount runs its virtual CPUs on one thread; computations of this program up to 200 us keep their turn";
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
 const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
 const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
@@ -62,6 +65,12 @@ const ICOUNT8: [(u64, &str); NAMES.len()] = [
     (0, FREE_FORK),
     (0, FREE_FORK),
     (0, NO_KICK),
+    (0, AS_BUSY),
+    (0, AS_BUSY),
+    (0, IN_WAKEUP),
+    (0, AS_BUSY),
+    (0, AS_BUSY),
+    (0, REAL_CPUS),
 ];
 
 const BENCH_6_1: &str = "measured on Linux 6.1.192 with 8 ns an instruction (docs/costs.md)";
@@ -97,6 +106,12 @@ const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
     (0, FREE_FORK),
     (0, FREE_FORK),
     (0, NO_KICK),
+    (0, AS_BUSY),
+    (0, AS_BUSY),
+    (0, IN_WAKEUP),
+    (0, AS_BUSY),
+    (0, AS_BUSY),
+    (0, REAL_CPUS),
 ];
 
 const RECORDED_6_1: &str =
@@ -105,11 +120,14 @@ const RECORDED_6_1: &str =
 const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
     (14_300, RECORDED_6_1),
     (27_500, RECORDED_6_1),
-    (2_000, "assumed: 250 instructions x 8 ns"),
+    (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
     (25_500, BENCH_6_1),
     (9_900, RECORDED_6_1),
     (10_400, RECORDED_6_1),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (
+        0,
+        "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
+    ),
     (1_200, "assumed: 150 instructions x 8 ns"),
     (0, NO_CACHE),
     (0, "measured switches contain CFS's own instructions"),
@@ -126,6 +144,12 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
     (0, ANYWHERE_6_1),
     (3_000, RCU_6_1),
     (0, NO_KICK),
+    (23_300, RECORDED_6_1),
+    (13_700, RECORDED_6_1),
+    (24_700, RECORDED_6_1),
+    (7_400, RECORDED_6_1),
+    (13_000, RECORDED_6_1),
+    (200_000, TURNS),
 ];
 
 const RECORDED_7_2: &str = "measured on Linux 7.2.13 without HRTICK while it records its scheduler's events (docs/costs.md)";
@@ -136,11 +160,14 @@ const TICK_7_2: &str =
 const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
     (15_000, RECORDED_7_2),
     (29_000, RECORDED_7_2),
-    (2_000, "assumed: 250 instructions x 8 ns"),
+    (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
     (33_500, TICK_7_2),
     (8_000, RECORDED_7_2),
     (16_400, RECORDED_7_2),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+    (
+        0,
+        "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
+    ),
     (1_200, "assumed: 150 instructions x 8 ns"),
     (0, NO_CACHE),
     (0, "measured switches contain EEVDF's own instructions"),
@@ -157,6 +184,12 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
     (4_000_000, NOWHERE_7_2),
     (12_000, RCU_7_2),
     (0, NO_KICK),
+    (19_800, RECORDED_7_2),
+    (10_150, RECORDED_7_2),
+    (20_800, RECORDED_7_2),
+    (10_200, RECORDED_7_2),
+    (18_000, RECORDED_7_2),
+    (200_000, TURNS),
 ];
 
 /// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
@@ -165,6 +198,7 @@ const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     values[1] = (26_400, RECORDED_SCX);
     values[9] = (11_440, RECORDED_SCX);
     values[22] = (11_600, RECORDED_SCX);
+    values[23] = (17_200, "derived: that of EEVDF, less as much as wakeup_ns");
     values
 };
 
@@ -200,6 +234,12 @@ pub(super) const PRESETS: [Preset; 7] = [
             (0, FREE_FORK),
             (0, FREE_FORK),
             (0, FREE_KICK),
+            (0, AS_BUSY),
+            (0, AS_BUSY),
+            (0, IN_WAKEUP),
+            (0, AS_BUSY),
+            (0, AS_BUSY),
+            (0, REAL_CPUS),
         ],
     },
     Preset {

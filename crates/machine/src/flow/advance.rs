@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, Label, TaskState};
 
 use super::{Machine, Step};
 use crate::MachineError;
-use crate::actors::{ActorId, Effect, Need};
+use crate::actors::{ActorId, Effect, Need, Work};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::kernel::{CgroupRef, Slot, Stage};
 
@@ -23,6 +23,13 @@ impl Machine {
                 return Ok(());
             }
         };
+        if self.kernel.turns.on() && need.takes_cpu() {
+            let work = self.actors.work(actor);
+            self.kernel.task_mut(slot).in_kernel = work != Work::Own;
+            if work != Work::Owed {
+                self.kernel.count_operation(slot);
+            }
+        }
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
             Need::Kernel { ns } => {
@@ -75,6 +82,7 @@ impl Machine {
                 self.set_weight_from_task(CgroupRef(cgroup), weight)
             }
             Effect::Mark { label, value } => {
+                self.kernel.count_operation(slot);
                 let task = self.kernel.task(slot).id;
                 let label = self.labels[label as usize];
                 self.kernel.emit(cpu, 0, EventKind::Mark { task, label, value });

@@ -128,7 +128,8 @@ impl Machine {
         if task.state != TaskState::Sleeping {
             return None;
         }
-        let armed = self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some();
+        let armed = self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some()
+            || task.timer_pending;
         self.actors.why_it_waits_in_vain(task.actor, armed)
     }
 

@@ -5,7 +5,7 @@ use fairground_trace::TaskState;
 use super::{Machine, Step};
 use crate::Path;
 use crate::kernel::{Op, Slot, Stage};
-use crate::{SleepTimers, abi};
+use crate::{CostModel, SleepTimers, abi};
 
 impl Machine {
     /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
@@ -39,6 +39,9 @@ impl Machine {
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
             machine.wake_from_idle(cpu);
+            let woken = u64::from(std::mem::take(&mut machine.kernel.rq(cpu).wake_list));
+            let ns = woken * machine.kernel.cost.enqueue_remote_ns;
+            machine.kernel.charge(cpu, ns);
             Ok(())
         })
     }
@@ -62,6 +65,9 @@ impl Machine {
             }
             self.kernel.flush_kicks(self.program.memory())?;
             self.kernel.flush_ipis();
+            if self.kernel.turns.keeps_off(cpu) && !self.gets_turn(cpu) {
+                return Ok(());
+            }
             let rq = &self.kernel.cpus[cpu as usize];
             let (start, resched, curr) = (rq.run_start_ns, rq.need_resched, rq.curr);
             if self.kernel.exit.is_some() {
@@ -77,7 +83,11 @@ impl Machine {
                 },
             };
             if at > self.kernel.now_ns {
-                self.kernel.arm_cpu(cpu, at);
+                if self.kernel.turns.on() {
+                    self.keep_turn(cpu, start, at);
+                } else {
+                    self.kernel.arm_cpu(cpu, at);
+                }
                 return Ok(());
             }
             match curr {
@@ -132,7 +142,13 @@ impl Machine {
 
     /// The way off the CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being paid now.
     pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
-        let (cpu, cost_ns) = (self.kernel.this_cpu, self.kernel.cost.block_ns);
+        let cpu = self.kernel.this_cpu;
+        let alone = self.kernel.cpus[cpu as usize].nr_running <= 1;
+        let cost = &self.kernel.cost;
+        let cost_ns = match alone {
+            true => CostModel::idle_or(cost.block_idle_ns, cost.block_ns),
+            false => cost.block_ns,
+        };
         let task = self.kernel.task_mut(slot);
         task.blocks = !task.blocks && cost_ns > 0;
         if task.blocks {

@@ -15,7 +15,7 @@ use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
     Caches, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late, Op, OpsInfo,
-    Rq, Timers, agenda, write_mask,
+    Rq, Timers, Turns, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -343,6 +343,7 @@ fn new_kernel(
         buffer: Vec::with_capacity(ops.batch as usize),
         dispatched: 0,
         kicks: Kicks::new(cpus),
+        turns: Turns::new(cpus, config.cost.turn_ns),
         ipis: Vec::new(),
         late: Late::default(),
         exit: None,

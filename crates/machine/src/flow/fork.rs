@@ -104,6 +104,10 @@ impl Machine {
             ran_on: None,
             blocks: false,
             signalled: false,
+            timer_pending: false,
+            in_kernel: false,
+            operations: 0,
+            gives_way: false,
             woken: false,
             phase: crate::kernel::Phase::Off,
         };

@@ -20,6 +20,7 @@ mod schedule;
 mod tests;
 mod tick;
 mod timer;
+mod turns;
 mod wakeup;
 
 pub(crate) use crate::machine::Machine;

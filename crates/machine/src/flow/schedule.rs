@@ -5,11 +5,11 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 use super::call::Meter;
 use super::enqueue::Sticky;
 use super::{Machine, Step};
-use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
 use crate::kernel::{Op, Slot};
 use crate::layout::offsets;
+use crate::{CostModel, Path};
 
 /// What the pass found.
 enum Pick {
@@ -192,7 +192,12 @@ impl Machine {
         let choice_ns = self.policy_ns(insns);
         self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
-        let mut ns = self.kernel.cost.context_switch_ns + choice_ns;
+        let cost = &self.kernel.cost;
+        let mut ns = match next {
+            Some(_) => cost.context_switch_ns,
+            None => CostModel::idle_or(cost.idle_enter_ns, cost.context_switch_ns),
+        };
+        ns += choice_ns;
         if let Some(slot) = next {
             ns += self.kernel.arrival_cost(slot, cpu);
             self.arm_tick(now);

@@ -25,14 +25,21 @@ impl Machine {
         self.tick_armed = false;
         let busy = self.kernel.busy;
         for cpu in busy.iter() {
-            if self.kernel.busy.test(cpu) {
-                self.on_cpu(cpu, |machine| machine.tick(cpu))?;
-            }
+            self.cpu_tick(cpu)?;
         }
         if !self.kernel.busy.is_empty() {
             self.arm_tick(self.kernel.now_ns);
         }
         Ok(())
+    }
+
+    /// The tick of one CPU, if it is still busy.
+    #[inline]
+    pub(crate) fn cpu_tick(&mut self, cpu: u32) -> Step {
+        if !self.kernel.busy.test(cpu) {
+            return Ok(());
+        }
+        self.on_cpu(cpu, |machine| machine.tick(cpu))
     }
 
     /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is the

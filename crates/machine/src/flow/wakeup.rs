@@ -6,7 +6,7 @@ use super::{Machine, Step};
 use crate::abi::{self, dsq, wake};
 use crate::kernel::{DirectDispatch, Op, Slot};
 use crate::layout::offsets;
-use crate::{Path, SleepTimers};
+use crate::{CostModel, Path, SleepTimers};
 
 impl Machine {
     /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and is
@@ -34,9 +34,24 @@ impl Machine {
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
-        let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);
+        let ns = self.wakeup_cost(cpu) + self.policy_ns(insns);
         self.kernel.charge(this, ns);
         Ok(true)
+    }
+
+    /// What it costs the executing CPU to wake a task for a CPU. One that is idle puts the task into its queue itself
+    /// (`ttwu_queue_wakelist`); by an interrupt on the own idle CPU nobody is preempted.
+    fn wakeup_cost(&mut self, target: u32) -> u64 {
+        let (this, cost) = (self.kernel.this_cpu, &self.kernel.cost);
+        let rq = &mut self.kernel.cpus[target as usize];
+        match (rq.is_idle(), target == this) {
+            (false, _) => cost.wakeup_ns,
+            (true, true) => CostModel::idle_or(cost.wakeup_idle_ns, cost.wakeup_ns),
+            (true, false) => {
+                rq.wake_list += 1;
+                CostModel::idle_or(cost.wakeup_remote_ns, cost.wakeup_ns)
+            }
+        }
     }
 
     /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
@@ -62,6 +77,7 @@ impl Machine {
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
         task.state = TaskState::Runnable;
+        task.timer_pending = false;
         let addr = task.addr;
         mem.store_u32(addr + offsets::task::STATE, 0)?;
         mem.store_u32(addr + offsets::task::ON_RQ, 1)?;

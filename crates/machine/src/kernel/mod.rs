@@ -15,6 +15,7 @@ mod queues;
 mod rq;
 mod task;
 mod timers;
+mod turns;
 
 use std::collections::BTreeMap;
 
@@ -40,6 +41,7 @@ pub(crate) use ops::{Op, kf};
 pub(crate) use rq::Rq;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use timers::{Timer, Timers};
+pub(crate) use turns::Turns;
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -55,6 +57,8 @@ pub(crate) mod agenda {
     pub(crate) const PROGRAMS: u32 = 4;
     /// The timer of RCU's thread.
     pub(crate) const RCU: u32 = 5;
+    /// A CPU's turn on the one thread is over.
+    pub(crate) const TURN: u32 = 6;
 }
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
@@ -113,6 +117,8 @@ pub(crate) struct Kernel {
     pub(crate) kicks: Kicks,
     /// Switches on their way into the trace.
     pub(crate) late: Late,
+    /// Who executes, where the CPUs do so in turns.
+    pub(crate) turns: Turns,
     /// CPUs that a reschedule interrupt of the executing CPU is to reach.
     pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,

@@ -20,6 +20,10 @@ pub(crate) struct Rq {
     pub(crate) run_start_ns: u64,
     /// When the CPU's own event is due; `u64::MAX`: none.
     pub(crate) armed_ns: u64,
+    /// Since when the CPU's own work stands still, where CPUs execute in turns and another one does; `None`: it does not.
+    pub(crate) paused_ns: Option<u64>,
+    /// Tasks that another CPU woke for this one while it was idle, and that it has still to put into its queue (`wake_list`).
+    pub(crate) wake_list: u32,
     /// A signal's interrupt is on its way.
     pub(crate) signalled: bool,
     /// `ddsp_deferred_locals`: tasks that go to the local queue of another CPU.
@@ -49,6 +53,8 @@ impl Rq {
             nr_running: 0,
             run_start_ns: 0,
             armed_ns: u64::MAX,
+            paused_ns: None,
+            wake_list: 0,
             signalled: false,
             deferred: Vec::new(),
             distribute_prev: 0,

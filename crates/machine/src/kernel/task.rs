@@ -139,6 +139,13 @@ pub(crate) struct Task {
     pub(crate) blocks: bool,
     /// A signal came while it computed, and it has not noticed yet.
     pub(crate) signalled: bool,
+    /// Its timer has expired, and its CPU, which waits for its turn, has not seen the interrupt yet.
+    pub(crate) timer_pending: bool,
+    /// What it computes is the kernel's work, which keeps its CPU's turn.
+    pub(crate) in_kernel: bool,
+    /// Operations since it gave its CPU's turn away, and that it is about to do so.
+    pub(crate) operations: u8,
+    pub(crate) gives_way: bool,
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
     /// What the scheduler was told last about it; for the check of the order of callbacks.

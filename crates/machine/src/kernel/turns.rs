@@ -1,0 +1,156 @@
+//! Virtual CPUs that execute in turns on one thread, as those of a QEMU whose clock counts instructions do.
+//!
+//! The clock goes on for all of them while one executes; so what cannot be interrupted, work of the kernel and short computations,
+//! goes on one after the other, and a CPU that has to wait for its turn is charged the wait. A long computation gives its turn
+//! away all the time and needs none here: the clock is what it is measured by.
+
+use super::Kernel;
+use crate::cpuset::CpuMask;
+use crate::events::Slot as EventSlot;
+use crate::kernel::{Slot, agenda};
+
+/// The shortest turn, ns: QEMU's are shorter still when a timer is near, which shifts nothing that can be seen.
+const TURN_NS_MIN: u64 = 1_000;
+/// Operations after which a task gives its turn away (`OPERATIONS_IN_TURN` of the tasks that run in a guest).
+const OPERATIONS_IN_TURN: u8 = 4;
+
+/// Who executes, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// Computations up to this long keep their turn to the end, ns. 0: every CPU executes by itself.
+    pub(crate) kept_ns: u64,
+    /// The CPU that executes. `None`: none has anything to do that needs a turn.
+    pub(crate) holder: Option<u32>,
+    /// The CPU that had the turn last.
+    pub(crate) last: u32,
+    /// CPUs with something to do that needs a turn.
+    pub(crate) waiting: CpuMask,
+    /// By CPU: interrupts that it has not seen yet, in the order of their arrival.
+    pub(crate) pending: Vec<Vec<EventSlot>>,
+    /// The end of the turn is on the agenda.
+    pub(crate) ends: bool,
+}
+
+impl Turns {
+    pub(crate) fn new(cpus: u32, kept_ns: u64) -> Turns {
+        let kept_ns = if cpus > 1 { kept_ns } else { 0 };
+        let pending = vec![Vec::new(); if kept_ns > 0 { cpus as usize } else { 0 }];
+        let waiting = CpuMask::EMPTY;
+        Turns { kept_ns, holder: None, last: 0, waiting, pending, ends: false }
+    }
+
+    /// Whether CPUs execute in turns at all.
+    #[inline]
+    pub(crate) fn on(&self) -> bool {
+        self.kept_ns > 0
+    }
+
+    /// Whether a CPU has to wait before it may do something.
+    #[inline]
+    pub(crate) fn keeps_off(&self, cpu: u32) -> bool {
+        self.on() && self.holder != Some(cpu)
+    }
+
+    /// The CPU whose turn is next: round and round by numbers.
+    pub(crate) fn next(&self) -> Option<u32> {
+        let after = self.waiting.and_not(&CpuMask::first_n(self.last + 1));
+        after.first().or_else(|| self.waiting.first())
+    }
+}
+
+impl Kernel {
+    /// Its own work stands still: the CPU has lost its turn.
+    pub(crate) fn pause(&mut self, cpu: u32) {
+        self.settle(cpu);
+        self.arm_cpu(cpu, u64::MAX);
+        self.cpus[cpu as usize].paused_ns = Some(self.now_ns);
+        self.turns.waiting.set(cpu);
+    }
+
+    /// Its own work goes on.
+    pub(crate) fn unpause(&mut self, cpu: u32) {
+        let now = self.now_ns;
+        let rq = &mut self.cpus[cpu as usize];
+        if let Some(since_ns) = rq.paused_ns.take() {
+            rq.run_start_ns += now - since_ns;
+        }
+    }
+
+    /// Gives a CPU the turn.
+    pub(crate) fn take_turn(&mut self, cpu: u32) {
+        self.turns.holder = Some(cpu);
+        self.turns.last = cpu;
+        self.turns.waiting.clear(cpu);
+        self.unpause(cpu);
+        if !self.turns.waiting.is_empty() {
+            self.arm_turn();
+        }
+    }
+
+    /// Puts the end of the turn on the agenda: a share of the time to the next timer, as QEMU divides it among the CPUs.
+    pub(crate) fn arm_turn(&mut self) {
+        let timer = |slot| {
+            matches!(
+                slot,
+                EventSlot::Task(_) | EventSlot::Timer(_) | EventSlot::Machine(agenda::TICK)
+            )
+        };
+        let now = self.now_ns;
+        let due_ns = self.events.earliest(timer).unwrap_or(now);
+        let turn_ns = due_ns.saturating_sub(now) / u64::from(self.nr_cpus());
+        self.turns.ends = true;
+        self.events.arm(EventSlot::Machine(agenda::TURN), now + turn_ns.max(TURN_NS_MIN));
+    }
+
+    /// The CPU has nothing to do any more that needs a turn.
+    pub(crate) fn release_turn(&mut self, cpu: u32) {
+        if self.turns.holder != Some(cpu) {
+            return;
+        }
+        self.turns.holder = None;
+        if std::mem::take(&mut self.turns.ends) {
+            self.events.cancel(EventSlot::Machine(agenda::TURN));
+        }
+    }
+
+    /// The turn is taken from the CPU that has it.
+    pub(crate) fn end_turn(&mut self) {
+        if let Some(cpu) = self.turns.holder {
+            self.release_turn(cpu);
+            self.pause(cpu);
+        }
+    }
+
+    /// A task begins an operation; after a few it lets others come first, once the kernel's work for the last one is done.
+    pub(crate) fn count_operation(&mut self, slot: Slot) {
+        if self.turns.on() {
+            let task = self.task_mut(slot);
+            task.operations = (task.operations + 1) % OPERATIONS_IN_TURN;
+            task.gives_way |= task.operations == 0;
+        }
+    }
+
+    /// Until when a CPU keeps its turn if it goes on like this, and when something is due there: it computes for `left_ns`, if
+    /// at all, once the kernel's work is done at `start_ns`.
+    pub(crate) fn turn_until(&self, start_ns: u64, left_ns: Option<u64>) -> (u64, u64) {
+        match left_ns {
+            None => (start_ns, u64::MAX),
+            Some(left_ns) if left_ns <= self.turns.kept_ns => {
+                let at = start_ns.saturating_add(left_ns);
+                (at, at)
+            }
+            Some(u64::MAX) => (start_ns, u64::MAX),
+            Some(left_ns) => (start_ns, start_ns.saturating_add(left_ns - self.turns.kept_ns)),
+        }
+    }
+
+    /// The CPU that an event is for; `None`: it is for the machine as a whole.
+    pub(crate) fn cpu_of(&self, slot: EventSlot) -> Option<u32> {
+        match slot {
+            EventSlot::Cpu(cpu, _) => Some(cpu),
+            EventSlot::Task(number) => Some(self.task(Slot(number)).cpu),
+            EventSlot::Timer(number) => self.timers.cpu_of(number),
+            EventSlot::Machine(_) => None,
+        }
+    }
+}

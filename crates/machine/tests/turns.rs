@@ -1,0 +1,174 @@
+//! Virtual CPUs that execute in turns on one thread (`turn_ns`): what then goes on one after the other, and what does not.
+
+mod support;
+
+use fairground_machine::{CostModel, MachineConfig};
+use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_workload::{Op, Pipe, TaskSpec, Workload};
+use support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, workload};
+
+const US: u64 = 1_000;
+
+fn turns(cpus: u32) -> MachineConfig {
+    let mut config = free_machine(cpus);
+    config.cost.turn_ns = 200 * US;
+    config
+}
+
+/// A group of one task that stays on a CPU.
+fn on(name: &str, cpu: u32, program: Vec<Op>) -> TaskSpec {
+    let mut spec = task(name, 1, program);
+    spec.cpus = Some(cpus(cpu, cpu));
+    spec
+}
+
+/// When a task got a CPU and when it left it, in order, ns.
+fn stays(trace: &Trace, name: &str) -> Vec<(u64, u64)> {
+    let id = trace.tasks().iter().position(|task| task.comm == name).expect("a task of that name");
+    let id = TaskId(id as u32);
+    let (mut stays, mut since_ns) = (Vec::new(), None);
+    for event in trace.events() {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
+            if next == id {
+                since_ns = Some(event.time_ns);
+            } else if prev == id
+                && let Some(since_ns) = since_ns.take()
+            {
+                stays.push((since_ns, event.time_ns));
+            }
+        }
+    }
+    stays
+}
+
+fn two_sleepers() -> Workload {
+    let program = || vec![sleep(MS), run(50 * US), sleep(100 * MS)];
+    workload(vec![on("a", 0, program()), on("b", 1, program())])
+}
+
+/// Two tasks that wake up at once on two CPUs: the second one's CPU sees its timer when the first has come to rest.
+#[test]
+fn short_work_on_two_cpus_goes_on_one_after_the_other() {
+    let at_once = simulate(&free_machine(2), &policy("probe"), &[], &two_sleepers(), 3 * MS);
+    for name in ["a", "b"] {
+        assert_eq!(stays(&at_once.trace, name)[1], (MS, MS + 50 * US), "{name}");
+    }
+    let in_turns = simulate(&turns(2), &policy("probe"), &[], &two_sleepers(), 3 * MS);
+    let (a, b) = (stays(&in_turns.trace, "a")[1], stays(&in_turns.trace, "b")[1]);
+    let (first, second) = if a < b { (a, b) } else { (b, a) };
+    // The second timer, due at the same time, takes the turn away from the first CPU: together they need what both need.
+    assert_eq!(first.0, MS);
+    assert_eq!(first.1.max(second.1), MS + 100 * US, "{first:?} {second:?}");
+}
+
+/// A timer takes the turn from a CPU that executes; who loses it is charged the time until it has it again.
+#[test]
+fn a_timer_takes_the_turn_away() {
+    let w = workload(vec![
+        on("long", 0, vec![sleep(MS), run(150 * US), sleep(100 * MS)]),
+        on("short", 1, vec![sleep(MS + 40 * US), run(10 * US), sleep(100 * MS)]),
+    ]);
+    let result = simulate(&turns(2), &policy("probe"), &[], &w, 3 * MS);
+    assert_eq!(stays(&result.trace, "short")[1], (MS + 40 * US, MS + 50 * US));
+    assert_eq!(stays(&result.trace, "long")[1], (MS, MS + 160 * US));
+}
+
+/// A long computation gives its turn away all the time: a sleeper beside hogs is charged what it is charged alone, and the hogs
+/// lose nothing, for the clock is what they are measured by.
+#[test]
+fn long_computations_delay_nobody() {
+    let sleeper = || on("sleeper", 0, vec![Op::Loop(None, vec![run(50 * US), sleep(MS)])]);
+    let hog = |cpu| on("hog", cpu, vec![Op::RunForever]);
+    let mut config = turns(4);
+    config.cost.set("context_switch_ns", 10_000).expect("a cost");
+    config.cost.set("wakeup_ns", 20_000).expect("a cost");
+    let alone = simulate(&config, &policy("probe"), &[], &workload(vec![sleeper()]), 20 * MS);
+    let beside = workload(vec![sleeper(), hog(1), hog(2), hog(3)]);
+    let beside = simulate(&config, &policy("probe"), &[], &beside, 20 * MS);
+    let (alone, beside) = (stays(&alone.trace, "sleeper"), stays(&beside.trace, "sleeper"));
+    assert!(alone.len() > 15 && alone.iter().all(|(from, to)| to - from == 60 * US), "{alone:?}");
+    assert_eq!(alone, beside);
+}
+
+/// One that wakes a task on another CPU goes on until it sleeps itself; then comes the other CPU.
+#[test]
+fn a_waker_goes_on_until_it_sleeps() {
+    let mut w = workload(vec![
+        on("ping", 0, vec![Op::Loop(None, vec![Op::PipeWrite(0, 1), Op::PipeRead(1, 1)])]),
+        on("pong", 1, vec![Op::Loop(None, vec![Op::PipeRead(0, 1), Op::PipeWrite(1, 1)])]),
+    ]);
+    for name in ["there", "back"] {
+        w.pipes.push(Pipe { name: name.to_owned(), capacity: 4096 });
+    }
+    let hop_ns = |mut config: MachineConfig| {
+        for (name, ns) in [("syscall_ns", 10_000), ("wakeup_ns", 20_000), ("block_ns", 5_000)] {
+            config.cost.set(name, ns).expect("a cost");
+        }
+        config.cost.set("enqueue_remote_ns", 7_000).expect("a cost");
+        let result = simulate(&config, &policy("probe"), &[], &w, 10 * MS);
+        let mut wakings = result.trace.events().filter_map(|event| match event.kind {
+            EventKind::Waking { .. } => Some(event.time_ns),
+            _ => None,
+        });
+        let (_, then_ns) = (wakings.nth(5), wakings.next().expect("wake-ups"));
+        wakings.next().expect("wake-ups") - then_ns
+    };
+    // Woken, told, the write of the woken one: the waker's way into sleep goes on at the same time.
+    assert_eq!(hop_ns(free_machine(2)), 20_000 + 7_000 + 10_000);
+    // The waker's read and its way into sleep come first.
+    assert_eq!(hop_ns(turns(2)), 20_000 + 10_000 + 5_000 + 7_000 + 10_000);
+}
+
+/// One CPU has nobody to take turns with.
+#[test]
+fn on_one_cpu_nothing_changes() {
+    let program = || vec![Op::Loop(None, vec![run(70 * US), sleep(300 * US)])];
+    let w = workload(vec![task("a", 3, program()), task("hog", 2, vec![Op::RunForever])]);
+    let with = |turn_ns| {
+        let mut config = MachineConfig::new(1);
+        config.cost = CostModel::preset("icount8-6.1-recorded").expect("a preset");
+        config.cost.turn_ns = turn_ns;
+        let result = simulate(&config, &policy("probe"), &[], &w, 50 * MS);
+        result.trace.events().collect::<Vec<_>>()
+    };
+    assert_eq!(with(200 * US), with(0));
+}
+
+/// Everything that a machine can be asked for, under the checker's eyes, and twice the same.
+#[test]
+fn whatever_happens_the_books_are_right() {
+    let mut child = task("child", 3, vec![run(300 * US)]);
+    child.start_ns = None;
+    let w = workload(vec![
+        task("hog", 3, vec![Op::RunForever]),
+        task("sleeper", 6, vec![Op::Loop(None, vec![run(40 * US), sleep(200 * US)])]),
+        task("parent", 2, vec![Op::Loop(None, vec![sleep(2 * MS), Op::Fork(3), Op::WaitChildren])]),
+        child,
+        task("polite", 2, vec![Op::Loop(None, vec![run(50 * US), Op::Yield])]),
+        task(
+            "mover",
+            1,
+            vec![Op::Loop(
+                None,
+                vec![
+                    run(400 * US),
+                    Op::SetAffinity(cpus(0, 0)),
+                    sleep(MS),
+                    Op::SetAffinity(cpus(1, 3)),
+                ],
+            )],
+        ),
+    ]);
+    let once = || {
+        let mut config = turns(4);
+        let turn_ns = config.cost.turn_ns;
+        config.cost = CostModel::preset("icount8-6.1-recorded").expect("a preset");
+        assert_eq!(config.cost.turn_ns, turn_ns);
+        config.lead_in_ns = 5 * MS;
+        let result = simulate(&config, &policy("probe"), &[], &w, 200 * MS);
+        result.trace.events().collect::<Vec<_>>()
+    };
+    let first = once();
+    assert!(first.len() > 2_000, "{}", first.len());
+    assert_eq!(first, once());
+}
