@@ -11,7 +11,7 @@ use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
 use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
-use super::task::{Task, errno, on_signal, own_usage};
+use super::task::{Task, errno, figures, on_signal, own_usage};
 use super::world::World;
 
 /// The runner's process.
@@ -302,26 +302,39 @@ impl Task<'_> {
     }
 
     fn reap_ended(&self) {
-        while self.children.get() > 0 {
-            // SAFETY: asks for no details.
-            if unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } <= 0 {
-                return;
-            }
-            self.children.set(self.children.get() - 1);
-        }
+        while self.children.get() > 0 && self.reap(libc::WNOHANG) > 0 {}
     }
 
     /// Waits until all children have ended.
     pub(super) fn wait_children(&self) {
         // Ends: each turn is a child less, or a signal.
         while self.children.get() > 0 {
-            // SAFETY: asks for no details.
-            let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) };
-            if pid > 0 {
-                self.children.set(self.children.get() - 1);
-            } else if errno() != libc::EINTR {
+            if self.reap(0) <= 0 && errno() != libc::EINTR {
                 self.children.set(0);
             }
         }
+    }
+
+    /// Waits for one child and notes what it used. The child itself does not ask: that question ends the turn of a task whose
+    /// slice is over under EEVDF (`update_curr`), and no program of a workload asks it.
+    fn reap(&self, options: libc::c_int) -> libc::pid_t {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel fills in what it is given, and zeroes are a usage.
+        let (pid, usage) = unsafe {
+            let pid = libc::wait4(-1, std::ptr::null_mut(), options, usage.as_mut_ptr());
+            (pid, usage.assume_init())
+        };
+        if pid > 0 {
+            self.children.set(self.children.get() - 1);
+            // A number may have been another's before; the last one has it now.
+            let mut slots = self.world.used_slots().iter().rev();
+            if let Some(slot) = slots.find(|slot| slot.tid.load(SeqCst) == pid as u32) {
+                for (kept, used) in slot.usage.iter().zip(figures(&usage)) {
+                    kept.store(used, SeqCst);
+                }
+                slot.told.store(1, SeqCst);
+            }
+        }
+        pid
     }
 }

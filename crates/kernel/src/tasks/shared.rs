@@ -132,7 +132,7 @@ pub(super) struct Slot {
     pub(super) nth: AtomicU32,
     /// The slot of the task that forked it, plus 1; 0: the runner did.
     pub(super) parent: AtomicU32,
-    /// 1 when it wrote its usage itself, at its end.
+    /// 1 when its usage is that of its whole life: its parent has waited for it.
     pub(super) told: AtomicU32,
     /// Operations that it finished.
     pub(super) ops: AtomicU64,
