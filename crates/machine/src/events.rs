@@ -18,11 +18,13 @@ pub(crate) enum CpuEvent {
     Resched = 2,
     /// For the core's own use (deferred work of the CPU).
     Deferred = 3,
+    /// The timer interrupt for the first sleep that ends on the CPU.
+    Timer = 4,
 }
 
 impl CpuEvent {
-    const ALL: [CpuEvent; 4] =
-        [CpuEvent::Tick, CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Deferred];
+    const ALL: [CpuEvent; 5] =
+        [CpuEvent::Tick, CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Deferred, CpuEvent::Timer];
 }
 
 /// What a slot stands for.
@@ -316,11 +318,11 @@ mod tests {
     fn equal_times_keep_the_order_of_arming() {
         let mut queue = EventQueue::new(2, 1);
         queue.arm(Slot::Task(0), 5);
-        queue.arm(Slot::Cpu(1, CpuEvent::Tick), 5);
+        queue.arm(Slot::Cpu(1, CpuEvent::Timer), 5);
         queue.arm(Slot::Cpu(0, CpuEvent::Burst), 5);
         queue.arm(Slot::Task(0), 5);
         assert_eq!(queue.len(), 3);
-        assert_eq!(queue.pop(), Some((5, Slot::Cpu(1, CpuEvent::Tick))));
+        assert_eq!(queue.pop(), Some((5, Slot::Cpu(1, CpuEvent::Timer))));
         assert_eq!(queue.pop(), Some((5, Slot::Cpu(0, CpuEvent::Burst))));
         assert_eq!(queue.pop(), Some((5, Slot::Task(0))));
         assert_eq!(queue.pop(), None);
@@ -334,7 +336,7 @@ mod tests {
             Slot::Machine(MACHINE_SLOTS - 1),
             Slot::Timer(0),
             Slot::Timer(TIMER_SLOTS - 1),
-            Slot::Cpu(0, CpuEvent::Tick),
+            Slot::Cpu(0, CpuEvent::Timer),
             Slot::Cpu(2, CpuEvent::Deferred),
             Slot::Task(0),
             Slot::Task(1_000_000),

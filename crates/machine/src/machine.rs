@@ -156,6 +156,9 @@ impl Machine {
         }
         let slot = match self.kernel.events.expected() {
             Some(EventSlot::Task(number)) => Some(Slot(number)),
+            Some(EventSlot::Cpu(cpu, CpuEvent::Timer)) => {
+                self.kernel.cpus[cpu as usize].timers.first().map(|timer| timer.slot)
+            }
             Some(EventSlot::Cpu(cpu, _)) => self.kernel.cpus[cpu as usize].curr,
             _ => None,
         };
@@ -178,6 +181,7 @@ impl Machine {
             EventSlot::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
             EventSlot::Cpu(cpu, CpuEvent::Deferred) => self.signal_event(cpu),
             EventSlot::Cpu(cpu, CpuEvent::Tick) => self.cpu_tick(cpu),
+            EventSlot::Cpu(cpu, CpuEvent::Timer) => self.timer_due(cpu),
             EventSlot::Task(number) => self.sleep_over(Slot(number)),
             EventSlot::Timer(number) => self.timer_event(number),
             EventSlot::Machine(agenda::TICK) => self.tick_event(),

@@ -84,3 +84,62 @@ fn the_tick_of_the_sleeper_s_cpu_wakes_it() {
         .collect();
     assert_eq!(at_2_ms, ["tick", "waking", "waking"]);
 }
+
+/// The machine with costs of interrupts and slack, µs: timer 10, wake-up 20, tick 15, slack 50.
+fn with_slack() -> MachineConfig {
+    let mut config = free_machine(1);
+    config.hz = 250;
+    for (name, us) in
+        [("timer_slack_ns", 50), ("timer_irq_ns", 10), ("wakeup_ns", 20), ("tick_ns", 15)]
+    {
+        config.cost.set(name, us * US).expect("the parameter exists");
+    }
+    config
+}
+
+fn sleeps(name: &str, length_ns: u64) -> fairground_workload::TaskSpec {
+    task(name, 1, vec![sleep(length_ns)])
+}
+
+/// `hrtimer_interrupt`: the interrupt at the end of one sleep's slack also ends those whose slack has begun, one after the other.
+#[test]
+fn sleeps_whose_slack_overlaps_end_in_one_interrupt() {
+    let tasks = vec![sleeps("late", MS + 30 * US), sleeps("early", MS), sleeps("other", 2 * MS)];
+    let trace = simulated(&with_slack(), &workload(tasks), 10 * MS);
+    assert_eq!(wakings(&trace, "early"), [(1_050, 0)]);
+    assert_eq!(wakings(&trace, "late"), [(1_080, 0)], "behind the timer's interrupt and a wake-up");
+    assert_eq!(wakings(&trace, "other"), [(2_050, 0)]);
+    let back = trace.events().find_map(|event| match event.kind {
+        EventKind::Switch { next, .. } if event.time_ns > MS && name(&trace, next) == "early" => {
+            Some(event.time_ns / US)
+        }
+        _ => None,
+    });
+    assert_eq!(back, Some(1_100), "one interrupt and two wake-ups");
+}
+
+/// A sleep whose slack has begun ends with the tick, and pays for no interrupt.
+#[test]
+fn a_sleep_ends_with_the_tick() {
+    let hog = task("hog", 1, vec![Op::RunForever]);
+    let tasks = vec![sleeps("sleeper", 4 * MS - 20 * US), hog];
+    let trace = simulated(&with_slack(), &workload(tasks), 10 * MS);
+    assert_eq!(wakings(&trace, "sleeper"), [(4_015, 0)], "behind the tick");
+}
+
+/// A timer that is due while interrupts are off waits for their end.
+#[test]
+fn a_tick_that_comes_during_a_wake_up_waits_for_its_end() {
+    let hog = task("hog", 1, vec![Op::RunForever]);
+    let tasks = vec![sleeps("sleeper", 4 * MS - 60 * US), hog];
+    let mut config = with_slack();
+    config.trace.ticks = true;
+    let trace = simulated(&config, &workload(tasks), 5 * MS);
+    assert_eq!(wakings(&trace, "sleeper"), [(3_990, 0)]);
+    let ticks: Vec<u64> = trace
+        .events()
+        .filter(|event| matches!(event.kind, EventKind::Tick { .. }))
+        .map(|event| event.time_ns / US)
+        .collect();
+    assert_eq!(ticks, [4_020]);
+}

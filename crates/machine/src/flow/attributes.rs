@@ -150,7 +150,7 @@ impl Machine {
         let choice_ns = self.policy_ns(insns);
         self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
-        self.kernel.charge(cpu, self.kernel.cost.context_switch_ns + choice_ns);
+        self.kernel.charge_irqs_off(cpu, self.kernel.cost.context_switch_ns + choice_ns);
         Ok(())
     }
 }

@@ -128,8 +128,9 @@ impl Machine {
         if task.state != TaskState::Sleeping {
             return None;
         }
-        let armed = self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some()
-            || task.timer_pending;
+        let armed = task.timer.is_some()
+            || task.timer_pending
+            || self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some();
         self.actors.why_it_waits_in_vain(task.actor, armed)
     }
 

@@ -4,6 +4,7 @@ use fairground_trace::TaskState;
 
 use super::{Machine, Step};
 use crate::Path;
+use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, Slot, Stage};
 use crate::{CostModel, SleepTimers, abi};
 
@@ -51,7 +52,7 @@ impl Machine {
         let rq = &self.kernel.cpus[cpu as usize];
         if rq.is_idle() && rq.run_start_ns <= self.kernel.now_ns {
             let ns = self.kernel.cost.idle_exit_ns;
-            self.kernel.charge(cpu, ns);
+            self.kernel.charge_irqs_off(cpu, ns);
         }
     }
 
@@ -72,6 +73,17 @@ impl Machine {
             let (start, resched, curr) = (rq.run_start_ns, rq.need_resched, rq.curr);
             if self.kernel.exit.is_some() {
                 return Ok(());
+            }
+            if let Some(at) = rq.timers.goes_on_ns() {
+                if at > self.kernel.now_ns {
+                    self.kernel.arm_cpu(cpu, at);
+                    return Ok(());
+                }
+                self.timer_interrupt(cpu)?;
+                if self.failure.is_some() {
+                    return Ok(());
+                }
+                continue;
             }
             let at = match curr {
                 None if !resched => u64::MAX,
@@ -130,12 +142,14 @@ impl Machine {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
                 SleepTimers::Jiffies => 0,
             };
-            let at = at.saturating_add(slack_ns);
-            if at <= self.kernel.now_ns {
+            if at.saturating_add(slack_ns) <= self.kernel.now_ns {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());
             }
-            self.kernel.events.arm(crate::events::Slot::Task(slot.0), at);
+            match self.timers {
+                SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at, slack_ns),
+                SleepTimers::Jiffies => self.kernel.events.arm(EventSlot::Task(slot.0), at),
+            }
         }
         self.schedule(Some(state))
     }

@@ -349,6 +349,7 @@ fn new_kernel(
         exit: None,
         events: EventQueue::new(cpus, 1024),
         timers: Timers::default(),
+        armings: 0,
         qseq: 0,
         prng: Prng::new(config.seed).fork(STREAM_SCHEDULER),
         trace,

@@ -66,9 +66,7 @@ impl Machine {
         info.nice = Some(nice);
         info.cgroup = self.kernel.cgroups.in_trace.then(|| cgroup.id());
         let allowed = self.affinity_of(actor);
-        if allowed != self.kernel.all_cpus {
-            info.allowed_cpus = Some(ranges(&allowed));
-        }
+        info.allowed_cpus = (allowed != self.kernel.all_cpus).then(|| ranges(&allowed));
         let comm = info.comm.clone();
         let id = self.kernel.trace.add_task(info);
         let task = Task {
@@ -103,6 +101,7 @@ impl Machine {
             left_at_ns: self.kernel.now_ns,
             ran_on: None,
             blocks: false,
+            timer: None,
             signalled: false,
             timer_pending: false,
             in_kernel: false,

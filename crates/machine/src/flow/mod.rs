@@ -14,6 +14,7 @@ mod eject;
 mod enable;
 mod enqueue;
 mod fork;
+mod hrtimer;
 pub(crate) mod rcu;
 mod schedule;
 #[cfg(test)]

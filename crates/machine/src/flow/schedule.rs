@@ -52,7 +52,7 @@ impl Machine {
             }
             let insns = self.book(Path::Repick, meter);
             let ns = self.policy_ns(insns);
-            self.kernel.charge(cpu, ns);
+            self.kernel.charge_irqs_off(cpu, ns);
         }
         self.limit_passes(cpu, prev.is_none() && next.is_none());
         self.kernel.run_deferred(self.program.memory(), cpu)
@@ -193,16 +193,16 @@ impl Machine {
         self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
         let cost = &self.kernel.cost;
-        let mut ns = match next {
+        let ns = match next {
             Some(_) => cost.context_switch_ns,
             None => CostModel::idle_or(cost.idle_enter_ns, cost.context_switch_ns),
         };
-        ns += choice_ns;
+        self.kernel.charge_irqs_off(cpu, ns + choice_ns);
         if let Some(slot) = next {
-            ns += self.kernel.arrival_cost(slot, cpu);
+            let ns = self.kernel.arrival_cost(slot, cpu);
+            self.kernel.charge(cpu, ns);
             self.arm_tick(now);
         }
-        self.kernel.charge(cpu, ns);
         Ok(again)
     }
 

@@ -39,12 +39,14 @@ impl Machine {
         if !self.kernel.busy.test(cpu) {
             return Ok(());
         }
-        self.on_cpu(cpu, |machine| machine.tick(cpu))
+        self.kernel.rq(cpu).timers.tick =
+            Some(self.kernel.now_ns / self.kernel.tick_ns * self.kernel.tick_ns);
+        self.timer_due(cpu)
     }
 
     /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is the
-    /// end of a slice noticed.
-    fn tick(&mut self, cpu: u32) -> Step {
+    /// end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
+    pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         let Some(slot) = self.kernel.cpus[cpu as usize].curr else { return Ok(()) };
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
@@ -58,8 +60,11 @@ impl Machine {
         if self.kernel.task(slot).slice(self.program.memory())? == 0 {
             self.kernel.resched_curr(cpu);
         }
-        let ns = self.kernel.cost.tick_ns + self.policy_ns(insns);
-        self.kernel.charge(cpu, ns);
+        let cost = &self.kernel.cost;
+        // A tick of its own contains its interrupt.
+        let shared_ns = if entered { cost.timer_irq_ns } else { 0 };
+        let ns = cost.tick_ns.saturating_sub(shared_ns) + self.policy_ns(insns);
+        self.kernel.charge_irqs_off(cpu, ns);
         Ok(())
     }
 }

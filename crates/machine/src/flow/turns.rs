@@ -47,8 +47,11 @@ impl Machine {
         if let EventSlot::Task(number) = slot {
             self.kernel.task_mut(Slot(number)).timer_pending = true;
         }
+        if slot == EventSlot::Cpu(cpu, CpuEvent::Timer) {
+            self.kernel.rq(cpu).timers.pending = true;
+        }
         let expired = match slot {
-            EventSlot::Cpu(_, event) => event == CpuEvent::Tick,
+            EventSlot::Cpu(_, event) => matches!(event, CpuEvent::Tick | CpuEvent::Timer),
             _ => true,
         };
         if expired {

@@ -35,7 +35,7 @@ impl Machine {
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         let ns = self.wakeup_cost(cpu) + self.policy_ns(insns);
-        self.kernel.charge(this, ns);
+        self.kernel.charge_irqs_off(this, ns);
         Ok(true)
     }
 
@@ -68,7 +68,7 @@ impl Machine {
         self.kernel.emit(this, 0, EventKind::Waking { task: id, waker, target_cpu: cpu });
         self.kernel.emit(this, 0, EventKind::Wakeup { task: id, target_cpu: cpu });
         let ns = self.kernel.cost.wakeup_ns;
-        self.kernel.charge(this, ns);
+        self.kernel.charge_irqs_off(this, ns);
         true
     }
 
@@ -81,7 +81,12 @@ impl Machine {
         let addr = task.addr;
         mem.store_u32(addr + offsets::task::STATE, 0)?;
         mem.store_u32(addr + offsets::task::ON_RQ, 1)?;
-        self.kernel.events.cancel(crate::events::Slot::Task(slot.0));
+        match self.timers {
+            SleepTimers::Hrtimer => self.kernel.cancel_sleep(slot),
+            SleepTimers::Jiffies => {
+                self.kernel.events.cancel(crate::events::Slot::Task(slot.0));
+            }
+        }
         Ok(())
     }
 
@@ -141,26 +146,21 @@ impl Machine {
         ticks.saturating_mul(tick)
     }
 
-    /// The timer of a sleeping task: an interrupt on the CPU where the task went to sleep. Without high-resolution timers it is
-    /// that CPU's tick, which an idle CPU has then too, and which first does what ticks do (`run_timer_softirq`).
+    /// Without high-resolution timers a sleep ends by the tick of the CPU where the task went to sleep, which an idle CPU has then
+    /// too, and which first does what ticks do (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
-        let by_tick = self.timers == SleepTimers::Jiffies;
         let now = self.kernel.now_ns;
-        if by_tick && self.tick_armed && self.tick_due_ns == now {
+        if self.tick_armed && self.tick_due_ns == now {
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
             return Ok(());
         }
         let cpu = self.kernel.task(slot).cpu;
         self.on_cpu(cpu, |machine| {
-            let cost = &machine.kernel.cost;
-            let ns = match (by_tick, machine.kernel.cpus[cpu as usize].is_idle()) {
-                (false, _) => cost.timer_irq_ns,
-                (true, true) => cost.tick_ns,
-                // The tick is paid for already.
-                (true, false) => 0,
-            };
+            // A busy CPU's tick is paid for already.
+            let idle = machine.kernel.cpus[cpu as usize].is_idle();
+            let ns = if idle { machine.kernel.cost.tick_ns } else { 0 };
             machine.wake_from_idle(cpu);
-            machine.kernel.charge(cpu, ns);
+            machine.kernel.charge_irqs_off(cpu, ns);
             machine.in_interrupt(|machine| machine.wake_up(slot, false))?;
             Ok(())
         })

@@ -36,8 +36,9 @@ impl Kernel {
     pub(crate) fn settle(&mut self, cpu: u32) {
         let now = self.now_ns;
         let rq = &mut self.cpus[cpu as usize];
-        if let Some(since_ns) = &mut rq.paused_ns {
-            rq.run_start_ns += now - std::mem::replace(since_ns, now);
+        if let Some(since_ns) = rq.paused_ns {
+            rq.shift(since_ns, now);
+            rq.paused_ns = Some(now);
             return;
         }
         if now <= rq.run_start_ns {

@@ -96,7 +96,10 @@ impl Kernel {
     }
 
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
-        self.charge(self.this_cpu, self.cost.kick_ns);
+        let timers = &mut self.cpus[self.this_cpu as usize].timers;
+        if !std::mem::replace(&mut timers.kicked, timers.interrupt_ns.is_some()) {
+            self.charge_irqs_off(self.this_cpu, self.cost.kick_ns);
+        }
         let mut cpus = std::mem::take(&mut self.kicks.cpus);
         cpus.sort_unstable();
         for cpu in &cpus {

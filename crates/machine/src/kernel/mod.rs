@@ -7,6 +7,7 @@ mod caches;
 mod cgroup;
 mod cids;
 mod dispatch;
+mod hrtimers;
 mod idle;
 mod kick;
 mod late;
@@ -34,6 +35,7 @@ pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
 pub(crate) use dispatch::DispatchEntry;
+pub(crate) use hrtimers::{Due, Hrtimer, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
@@ -124,6 +126,8 @@ pub(crate) struct Kernel {
     pub(crate) exit: Option<Exit>,
     pub(crate) events: EventQueue,
     pub(crate) timers: Timers,
+    /// Sleeps' timers that were armed so far.
+    pub(crate) armings: u64,
     pub(crate) qseq: u64,
     pub(crate) prng: Prng,
     pub(crate) trace: Trace,

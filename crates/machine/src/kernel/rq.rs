@@ -1,5 +1,6 @@
 //! A CPU's run queue and what the CPU is busy with.
 
+use super::Hrtimers;
 use super::task::Slot;
 use crate::dsq::Dsq;
 
@@ -18,6 +19,8 @@ pub(crate) struct Rq {
     pub(crate) nr_running: u32,
     /// Until when kernel work occupies the CPU; computing goes on from here, ns.
     pub(crate) run_start_ns: u64,
+    /// Its timers, and its timer interrupt.
+    pub(crate) timers: Hrtimers,
     /// When the CPU's own event is due; `u64::MAX`: none.
     pub(crate) armed_ns: u64,
     /// Since when the CPU's own work stands still, where CPUs execute in turns and another one does; `None`: it does not.
@@ -52,6 +55,7 @@ impl Rq {
             in_balance: false,
             nr_running: 0,
             run_start_ns: 0,
+            timers: Hrtimers::default(),
             armed_ns: u64::MAX,
             paused_ns: None,
             wake_list: 0,
@@ -65,6 +69,15 @@ impl Rq {
             exec_ns: 0,
             idle_ns: 0,
             idle_since_ns: 0,
+        }
+    }
+
+    /// The CPU's own work stood still for a while.
+    pub(crate) fn shift(&mut self, since_ns: u64, now_ns: u64) {
+        let stood_ns = now_ns - since_ns;
+        self.run_start_ns += stood_ns;
+        if self.timers.irqs_off_ns > since_ns {
+            self.timers.irqs_off_ns += stood_ns;
         }
     }
 

@@ -4,7 +4,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{TaskId, TaskState};
 
-use super::CgroupRef;
+use super::{CgroupRef, Hrtimer};
 use crate::abi;
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
@@ -137,6 +137,8 @@ pub(crate) struct Task {
     pub(crate) ran_on: Option<u32>,
     /// It has paid for the way into the sleep that it goes to.
     pub(crate) blocks: bool,
+    /// The timer that ends its sleep, if high-resolution timers do that.
+    pub(crate) timer: Option<Hrtimer>,
     /// A signal came while it computed, and it has not noticed yet.
     pub(crate) signalled: bool,
     /// Its timer has expired, and its CPU, which waits for its turn, has not seen the interrupt yet.

@@ -6,7 +6,7 @@
 
 use super::Kernel;
 use crate::cpuset::CpuMask;
-use crate::events::Slot as EventSlot;
+use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::kernel::{Slot, agenda};
 
 /// The shortest turn, ns: QEMU's are shorter still when a timer is near, which shifts nothing that can be seen.
@@ -72,7 +72,7 @@ impl Kernel {
         let now = self.now_ns;
         let rq = &mut self.cpus[cpu as usize];
         if let Some(since_ns) = rq.paused_ns.take() {
-            rq.run_start_ns += now - since_ns;
+            rq.shift(since_ns, now);
         }
     }
 
@@ -92,7 +92,10 @@ impl Kernel {
         let timer = |slot| {
             matches!(
                 slot,
-                EventSlot::Task(_) | EventSlot::Timer(_) | EventSlot::Machine(agenda::TICK)
+                EventSlot::Task(_)
+                    | EventSlot::Cpu(_, CpuEvent::Timer)
+                    | EventSlot::Timer(_)
+                    | EventSlot::Machine(agenda::TICK)
             )
         };
         let now = self.now_ns;

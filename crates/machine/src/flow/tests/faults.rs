@@ -4,7 +4,6 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 use fairground_workload::{CpuList, Op, TaskSpec, Workload};
 
 use super::{MS, core_only, run, sleep, task, workload};
-use crate::events::Slot as EventSlot;
 use crate::kernel::Slot;
 use crate::{Invariant, Machine, MachineConfig, MachineError, Violation};
 
@@ -111,7 +110,7 @@ fn a_sleeper_in_a_queue() {
 fn a_timer_that_is_forgotten() {
     let violation = seen(|machine| {
         let slot = asleep(machine);
-        machine.kernel.events.cancel(EventSlot::Task(slot.0));
+        machine.kernel.cancel_sleep(slot);
     });
     assert_is(&violation, Invariant::LostWakeup, Some("sleeper"), None);
     assert!(violation.to_string().contains("its timer is not set"), "{violation}");

@@ -1,0 +1,42 @@
+//! The timer interrupt of a CPU: its tick, and the sleeps that end on it.
+
+use super::{Machine, Step};
+use crate::kernel::{Due, Slot};
+
+impl Machine {
+    /// A timer of a CPU is due: as soon as interrupts are on there, it is interrupted.
+    #[inline]
+    pub(crate) fn timer_due(&mut self, cpu: u32) -> Step {
+        self.kernel.rq(cpu).timers.pending = true;
+        self.on_cpu(cpu, |_| Ok(()))
+    }
+
+    /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each call does the
+    /// next; the last finds nothing.
+    pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
+        let now = self.kernel.now_ns;
+        let timers = &mut self.kernel.rq(cpu).timers;
+        timers.pending = false;
+        let entered = timers.interrupt_ns.is_some();
+        match timers.next_due(now) {
+            Some(Due::Tick) => self.tick(cpu, entered),
+            Some(Due::Sleep(slot)) => self.sleep_ends(cpu, slot, entered),
+            None => {
+                (timers.interrupt_ns, timers.kicked) = (None, false);
+                self.kernel.program_timer(cpu);
+                Ok(())
+            }
+        }
+    }
+
+    /// A sleep is over, in an interrupt that others have paid for already, or not.
+    fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
+        self.kernel.task_mut(slot).timer = None;
+        if !entered {
+            self.wake_from_idle(cpu);
+            self.kernel.charge_irqs_off(cpu, self.kernel.cost.timer_irq_ns);
+        }
+        self.in_interrupt(|machine| machine.wake_up(slot, false))?;
+        Ok(())
+    }
+}
