@@ -73,21 +73,35 @@ fn a_timer_takes_the_turn_away() {
     assert_eq!(stays(&result.trace, "long")[1], (MS, MS + 160 * US));
 }
 
-/// A long computation gives its turn away all the time: a sleeper beside hogs is charged what it is charged alone, and the hogs
-/// lose nothing, for the clock is what they are measured by.
+/// A long computation gives its turn away all the time: one beside hogs takes as long as it would alone, though it needs turns for
+/// the ticks in it and for its end; and a sleeper beside them waits for 2 µs of each of them now and then.
 #[test]
-fn long_computations_delay_nobody() {
+fn long_computations_delay_nobody_much() {
     let sleeper = || on("sleeper", 0, vec![Op::Loop(None, vec![run(50 * US), sleep(MS)])]);
     let hog = |cpu| on("hog", cpu, vec![Op::RunForever]);
     let mut config = turns(4);
     config.cost.set("context_switch_ns", 10_000).expect("a cost");
     config.cost.set("wakeup_ns", 20_000).expect("a cost");
     let alone = simulate(&config, &policy("probe"), &[], &workload(vec![sleeper()]), 20 * MS);
+    let alone = stays(&alone.trace, "sleeper");
+    assert!(alone.len() > 15 && alone.iter().all(|(from, to)| to - from == 60 * US), "{alone:?}");
     let beside = workload(vec![sleeper(), hog(1), hog(2), hog(3)]);
     let beside = simulate(&config, &policy("probe"), &[], &beside, 20 * MS);
-    let (alone, beside) = (stays(&alone.trace, "sleeper"), stays(&beside.trace, "sleeper"));
-    assert!(alone.len() > 15 && alone.iter().all(|(from, to)| to - from == 60 * US), "{alone:?}");
-    assert_eq!(alone, beside);
+    let beside: Vec<u64> =
+        stays(&beside.trace, "sleeper").iter().map(|(from, to)| to - from).collect();
+    assert!(beside.len() > 15 && beside.iter().all(|ns| *ns >= 60 * US), "{beside:?}");
+    let (none, most) = (60 * US, 60 * US + 3 * 2 * US);
+    let within = beside.iter().filter(|ns| (none..=most).contains(*ns)).count();
+    assert!(within * 10 >= beside.len() * 9, "{beside:?}");
+
+    let long = workload(vec![on("long", 0, vec![sleep(MS), run(5 * MS), sleep(MS)]), hog(1)]);
+    let mut config = turns(2);
+    config.cost.set("tick_ns", 25_000).expect("a cost");
+    let result = simulate(&config, &policy("probe"), &[], &long, 10 * MS);
+    let (from, to) = stays(&result.trace, "long")[1];
+    let ticks_ns = (to / MS - from / MS) * 25 * US;
+    let took_ns = to - from - 5 * MS - ticks_ns;
+    assert!(took_ns <= 60 * US, "{took_ns}");
 }
 
 /// One that wakes a task on another CPU goes on until it sleeps itself; then comes the other CPU.

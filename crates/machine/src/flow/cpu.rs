@@ -130,6 +130,10 @@ impl Machine {
     /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
+            // A timer that is the next of all costs the CPU its turn when it is set: before the way into sleep.
+            self.kernel.turns.cut = self.kernel.turns.on()
+                && until_ns
+                    .is_some_and(|at| self.kernel.next_timer_ns().is_none_or(|next| at < next));
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);

@@ -13,7 +13,7 @@ impl Machine {
             (EventSlot::Machine(agenda::TICK), _) => self.tick_in_turns(),
             (EventSlot::Machine(agenda::TURN), _) => {
                 self.kernel.turns.ends = false;
-                if !self.kernel.turns.waiting.is_empty() {
+                if self.kernel.turns.others_want_it() {
                     self.kernel.end_turn();
                 }
             }
@@ -57,7 +57,7 @@ impl Machine {
         if expired {
             self.kernel.end_turn();
         } else if self.kernel.turns.holder.is_some() && !self.kernel.turns.ends {
-            self.kernel.arm_turn();
+            self.kernel.arm_turn(0);
         }
     }
 
@@ -84,10 +84,13 @@ impl Machine {
             None => None,
         };
         debug_assert!(at_ns >= start_ns);
+        if std::mem::take(&mut self.kernel.turns.cut) && self.kernel.turns.others_want_it() {
+            return self.kernel.end_turn();
+        }
         if let Some(slot) = curr
             && start_ns <= self.kernel.now_ns
             && std::mem::take(&mut self.kernel.task_mut(slot).gives_way)
-            && !self.kernel.turns.waiting.is_empty()
+            && self.kernel.turns.others_want_it()
         {
             return self.kernel.end_turn();
         }
@@ -104,6 +107,9 @@ impl Machine {
             self.kernel.arm_cpu(cpu, until_ns);
         } else {
             self.kernel.release_turn(cpu);
+            if curr.is_some() {
+                self.kernel.computes(cpu);
+            }
             self.kernel.arm_cpu(cpu, due_ns);
         }
     }

@@ -11,6 +11,8 @@ use crate::kernel::{Slot, agenda};
 
 /// The shortest turn, ns: QEMU's are shorter still when a timer is near, which shifts nothing that can be seen.
 const TURN_NS_MIN: u64 = 1_000;
+/// What a long computation executes before it gives its turn away, ns (`GIVE_WAY_TURNS` of those tasks).
+const COMPUTING_NS: u64 = 2_000;
 /// Operations after which a task gives its turn away (`OPERATIONS_IN_TURN` of the tasks that run in a guest).
 const OPERATIONS_IN_TURN: u8 = 4;
 
@@ -25,6 +27,12 @@ pub(crate) struct Turns {
     pub(crate) last: u32,
     /// CPUs with something to do that needs a turn.
     pub(crate) waiting: CpuMask,
+    /// CPUs in a long computation.
+    computing: CpuMask,
+    /// The CPU that executes is about to set a timer that is the next of all, and loses its turn by that.
+    pub(crate) cut: bool,
+    /// The last turn was ended by force: those that compute have a little of the thread before the next one.
+    forced: bool,
     /// By CPU: interrupts that it has not seen yet, in the order of their arrival.
     pub(crate) pending: Vec<Vec<EventSlot>>,
     /// The end of the turn is on the agenda.
@@ -36,7 +44,9 @@ impl Turns {
         let kept_ns = if cpus > 1 { kept_ns } else { 0 };
         let pending = vec![Vec::new(); if kept_ns > 0 { cpus as usize } else { 0 }];
         let waiting = CpuMask::EMPTY;
-        Turns { kept_ns, holder: None, last: 0, waiting, pending, ends: false }
+        let computing = CpuMask::EMPTY;
+        let (cut, forced, ends) = (false, false, false);
+        Turns { kept_ns, holder: None, last: 0, waiting, computing, cut, forced, pending, ends }
     }
 
     /// Whether CPUs execute in turns at all.
@@ -49,6 +59,18 @@ impl Turns {
     #[inline]
     pub(crate) fn keeps_off(&self, cpu: u32) -> bool {
         self.on() && self.holder != Some(cpu)
+    }
+
+    /// Whether the thread has anything else to do than what the CPU does that executes.
+    pub(crate) fn others_want_it(&self) -> bool {
+        !self.waiting.is_empty() || !self.computing.is_empty()
+    }
+
+    /// How many CPUs compute that come between the last turn and one of this CPU, round and round by numbers.
+    fn computing_before(&self, cpu: u32) -> u32 {
+        let upto = |end: u32| self.computing.and(&CpuMask::first_n(end)).count();
+        let (last, total) = (upto(self.last + 1), upto(u32::MAX));
+        if cpu > self.last { upto(cpu) - last } else { total - last + upto(cpu) }
     }
 
     /// The CPU whose turn is next: round and round by numbers.
@@ -79,17 +101,30 @@ impl Kernel {
     /// Gives a CPU the turn.
     pub(crate) fn take_turn(&mut self, cpu: u32) {
         self.turns.holder = Some(cpu);
-        self.turns.last = cpu;
         self.turns.waiting.clear(cpu);
+        self.turns.computing.clear(cpu);
         self.unpause(cpu);
-        if !self.turns.waiting.is_empty() {
-            self.arm_turn();
+        let others_ns = match std::mem::take(&mut self.turns.forced) {
+            true => u64::from(self.turns.computing_before(cpu)) * COMPUTING_NS.min(self.turn_ns()),
+            false => 0,
+        };
+        self.settle(cpu);
+        self.charge(cpu, others_ns);
+        self.turns.last = cpu;
+        self.turns.cut = false;
+        if self.turns.others_want_it() {
+            self.arm_turn(others_ns);
         }
     }
 
-    /// Puts the end of the turn on the agenda: a share of the time to the next timer, as QEMU divides it among the CPUs.
-    pub(crate) fn arm_turn(&mut self) {
-        let timer = |slot| {
+    /// The CPU computes from now on, and for long.
+    pub(crate) fn computes(&mut self, cpu: u32) {
+        self.turns.computing.set(cpu);
+    }
+
+    /// The next timer of all, ns.
+    pub(crate) fn next_timer_ns(&self) -> Option<u64> {
+        self.events.earliest(|slot| {
             matches!(
                 slot,
                 EventSlot::Task(_)
@@ -97,12 +132,21 @@ impl Kernel {
                     | EventSlot::Timer(_)
                     | EventSlot::Machine(agenda::TICK)
             )
-        };
+        })
+    }
+
+    /// How long a turn lasts: a share of the time to the next timer, as QEMU divides it among the CPUs.
+    fn turn_ns(&self) -> u64 {
         let now = self.now_ns;
-        let due_ns = self.events.earliest(timer).unwrap_or(now);
-        let turn_ns = due_ns.saturating_sub(now) / u64::from(self.nr_cpus());
+        let due_ns = self.next_timer_ns().unwrap_or(now);
+        (due_ns.saturating_sub(now) / u64::from(self.nr_cpus())).max(TURN_NS_MIN)
+    }
+
+    /// Puts the end of the turn on the agenda, which begins in so many ns.
+    pub(crate) fn arm_turn(&mut self, in_ns: u64) {
+        let turn_ns = self.turn_ns();
         self.turns.ends = true;
-        self.events.arm(EventSlot::Machine(agenda::TURN), now + turn_ns.max(TURN_NS_MIN));
+        self.events.arm(EventSlot::Machine(agenda::TURN), self.now_ns + in_ns + turn_ns);
     }
 
     /// The CPU has nothing to do any more that needs a turn.
@@ -111,6 +155,7 @@ impl Kernel {
             return;
         }
         self.turns.holder = None;
+        self.turns.cut = false;
         if std::mem::take(&mut self.turns.ends) {
             self.events.cancel(EventSlot::Machine(agenda::TURN));
         }
@@ -121,6 +166,7 @@ impl Kernel {
         if let Some(cpu) = self.turns.holder {
             self.release_turn(cpu);
             self.pause(cpu);
+            self.turns.forced = true;
         }
     }
 
