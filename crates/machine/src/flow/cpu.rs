@@ -131,9 +131,10 @@ impl Machine {
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
             // A timer that is the next of all costs the CPU its turn when it is set: before the way into sleep.
-            self.kernel.turns.cut = self.kernel.turns.on()
-                && until_ns
-                    .is_some_and(|at| self.kernel.next_timer_ns().is_none_or(|next| at < next));
+            if let (true, Some(at)) = (self.kernel.turns.on(), until_ns) {
+                let at = at.saturating_add(self.kernel.cost.timer_slack_ns);
+                self.kernel.turns.cut = self.kernel.next_timer_ns().is_none_or(|next| at < next);
+            }
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);
