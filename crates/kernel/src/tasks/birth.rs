@@ -7,11 +7,14 @@
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
+use fairground_workload::Duration;
+
 use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
+use super::plan::Step;
 use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
-use super::task::{Task, errno, figures, on_signal, own_usage};
+use super::task::{Level, Task, errno, figures, on_signal, own_usage};
 use super::world::World;
 
 /// The runner's process.
@@ -21,6 +24,8 @@ static RUNNER: AtomicI32 = AtomicI32::new(0);
 const CHILDREN_UNREAPED_MAX: u32 = 128;
 /// How long a task may take from its birth until it is ready, ns.
 const READY_LIMIT_NS: u64 = 10_000_000_000;
+/// How long a task computes, and how long it sleeps, before it is ready, ns: long enough to be done at all.
+const REHEARSAL_NS: u64 = 1_000;
 
 /// The timer slack of a normal task, ns. The runner is of the real-time class when it forks, where the slack is 0, and that is
 /// inherited though the class is not (`copy_process`, `sched_fork`).
@@ -163,6 +168,7 @@ impl World {
         }
         self.close_others();
         task.settle(i8::MAX);
+        task.rehearse();
         // The wait for the start is a switch that is not the workload's.
         let [user, system, voluntary, involuntary] = own_usage();
         for (kept, now) in task.slot.usage.iter().zip([user, system, voluntary + 1, involuntary]) {
@@ -236,6 +242,14 @@ impl Task<'_> {
             self.end();
         }
         self.memory = memory.cast();
+    }
+
+    /// Computes and sleeps for a moment, so that the page faults of that lie before the start and not in the first turn.
+    fn rehearse(&self) {
+        let moment = Duration::Fixed(REHEARSAL_NS);
+        self.execute(&Step::Run(moment), Level::Program);
+        self.execute(&Step::Sleep(moment), Level::Program);
+        self.operations_in_turn.set(0);
     }
 
     /// Starts all tasks of a group.
