@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use fairground_kernel::stream::OTHERS;
 use serde::Deserialize;
 
 use super::figures::Figures;
@@ -65,10 +66,12 @@ pub(crate) struct Power {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Gap {
-    /// The real sweep; absent: any.
-    real: Option<String>,
-    /// Points whose names begin so; absent: any.
-    point: Option<String>,
+    /// The real sweeps; empty: any.
+    #[serde(default)]
+    real: Vec<String>,
+    /// Points whose names begin so; empty: any.
+    #[serde(default)]
+    points: Vec<String>,
     /// The group; absent: any.
     group: Option<String>,
     /// The metrics' keys without the group; empty: any.
@@ -248,7 +251,8 @@ impl Rules<'_> {
         powered: &[bool],
     ) -> Vec<AgreementCell> {
         let mut cells = Vec::new();
-        for group in ours.groups() {
+        // What else there is on the machine, a kernel's own threads, is no part of the workload.
+        for group in ours.groups().filter(|group| *group != OTHERS) {
             for (tolerance, powered) in self.tolerances.iter().zip(powered) {
                 let cell = Cell { agreement, point, group, tolerance, powered: *powered };
                 cells.extend(self.cell(&cell, real, ours));
@@ -290,9 +294,10 @@ impl Rules<'_> {
     }
 
     fn gap(&self, cell: &Cell<'_>) -> Option<usize> {
+        let name = &cell.point.name;
         self.gaps.iter().position(|gap| {
-            gap.real.as_ref().is_none_or(|real| *real == cell.agreement.real)
-                && gap.point.as_ref().is_none_or(|point| cell.point.name.starts_with(point))
+            (gap.real.is_empty() || gap.real.contains(&cell.agreement.real))
+                && (gap.points.is_empty() || gap.points.iter().any(|point| name.starts_with(point)))
                 && gap.group.as_ref().is_none_or(|group| group == cell.group)
                 && (gap.metrics.is_empty() || gap.metrics.contains(&cell.tolerance.metric))
         })
@@ -322,7 +327,7 @@ mod tests {
             { metric = "cpu_share", group = "hog", knob = "nice", low = "weak", high = "strong" },
             { metric = "latency", group = "hog", knob = "costs", low = "weak", high = "strong" },
         ]
-        gaps = [{ point = "two", metrics = ["latency"], why = "turns" }]
+        gaps = [{ points = ["two"], metrics = ["latency"], why = "turns" }]
         sweeps = [{ name = "r" }, { name = "s", starts = ["0s", "1ms"] }]
     "#;
 
