@@ -157,7 +157,7 @@ impl Machine {
         let slot = match self.kernel.events.expected() {
             Some(EventSlot::Task(number)) => Some(Slot(number)),
             Some(EventSlot::Cpu(cpu, CpuEvent::Timer)) => {
-                self.kernel.cpus[cpu as usize].timers.first().map(|timer| timer.slot)
+                self.kernel.cpus[cpu as usize].timers.first()
             }
             Some(EventSlot::Cpu(cpu, _)) => self.kernel.cpus[cpu as usize].curr,
             _ => None,

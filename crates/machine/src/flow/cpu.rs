@@ -152,7 +152,7 @@ impl Machine {
                 return Ok(());
             }
             match self.timers {
-                SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at, slack_ns),
+                SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
                 SleepTimers::Jiffies => self.kernel.events.arm(EventSlot::Task(slot.0), at),
             }
         }

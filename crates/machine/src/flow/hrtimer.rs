@@ -14,14 +14,14 @@ impl Machine {
     /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each call does the
     /// next; the last finds nothing.
     pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
-        let now = self.kernel.now_ns;
         let timers = &mut self.kernel.rq(cpu).timers;
         timers.pending = false;
         let entered = timers.interrupt_ns.is_some();
-        match timers.next_due(now) {
+        match self.kernel.next_due(cpu) {
             Some(Due::Tick) => self.tick(cpu, entered),
             Some(Due::Sleep(slot)) => self.sleep_ends(cpu, slot, entered),
             None => {
+                let timers = &mut self.kernel.rq(cpu).timers;
                 (timers.interrupt_ns, timers.kicked) = (None, false);
                 self.kernel.program_timer(cpu);
                 Ok(())
@@ -31,7 +31,6 @@ impl Machine {
 
     /// A sleep is over, in an interrupt that others have paid for already, or not.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
-        self.kernel.task_mut(slot).timer = None;
         if !entered {
             self.wake_from_idle(cpu);
             self.kernel.charge_irqs_off(cpu, self.kernel.cost.timer_irq_ns);

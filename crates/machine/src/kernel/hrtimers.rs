@@ -1,28 +1,50 @@
 //! The timers of sleeping tasks, as each CPU keeps them (`struct hrtimer_cpu_base`, `kernel/time/hrtimer.c`).
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use super::{Kernel, Slot};
+use super::{Kernel, Slot, Task};
 use crate::events::{CpuEvent, Slot as EventSlot};
 
-/// A sleep's timer.
+/// Low bits of an arming's number that name the task; those above count.
+const SLOT_BITS: u32 = 24;
+
+/// A sleep's timer. They end in the order of their hard expiry; equal ones in the order in which they were armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Hrtimer {
+struct Hrtimer {
     /// The end of its slack: when it makes an interrupt of its own, ns.
-    pub(crate) hard_ns: u64,
-    /// Equal ones end in the order in which they were armed.
-    pub(crate) armed: u64,
-    /// From when on it may end with another one's interrupt, ns.
-    pub(crate) soft_ns: u64,
-    pub(crate) slot: Slot,
+    hard_ns: u64,
+    /// The number of its arming, and the task.
+    arming: u64,
+}
+
+impl Hrtimer {
+    fn slot(self) -> Slot {
+        Slot((self.arming & ((1 << SLOT_BITS) - 1)) as u32)
+    }
+
+    /// Its task has been woken by somebody else since.
+    fn is_stale(self, tasks: &[Task]) -> bool {
+        tasks[self.slot().index()].timer.is_none_or(|armed| armed.arming != self.arming)
+    }
+}
+
+/// The timer by which a task's sleep is to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Armed {
+    arming: u64,
     /// The CPU that armed it, and on which it ends.
-    pub(crate) cpu: u32,
+    cpu: u32,
 }
 
 /// One CPU's timers, and the state of its timer interrupt.
 #[derive(Debug, Default)]
 pub(crate) struct Hrtimers {
-    tree: BTreeSet<Hrtimer>,
+    /// The first is never stale; others may be, until they are half of all.
+    heap: BinaryHeap<Reverse<Hrtimer>>,
+    stale: usize,
+    /// How long before its last moment a timer may end with another one's interrupt, ns.
+    slack_ns: u64,
     /// Until when interrupts are off, ns.
     pub(crate) irqs_off_ns: u64,
     /// A timer is due and waits for interrupts to be on again.
@@ -49,38 +71,51 @@ impl Hrtimers {
         (self.pending || self.interrupt_ns.is_some()).then_some(self.irqs_off_ns)
     }
 
-    /// The timer that ends first.
+    /// The task whose sleep ends first.
     #[inline]
-    pub(crate) fn first(&self) -> Option<&Hrtimer> {
-        self.tree.first()
+    pub(crate) fn first(&self) -> Option<Slot> {
+        self.heap.peek().map(|Reverse(timer)| timer.slot())
     }
 
     /// When the next timer makes an interrupt, ns; `u64::MAX`: none.
     #[inline]
     pub(crate) fn next_ns(&self) -> u64 {
-        self.first().map_or(u64::MAX, |timer| timer.hard_ns)
+        self.heap.peek().map_or(u64::MAX, |Reverse(timer)| timer.hard_ns)
+    }
+
+    /// Forgets timers that nobody waits for any more.
+    fn drop_stale(&mut self, tasks: &[Task]) {
+        while self.stale > 0
+            && let Some(Reverse(timer)) = self.heap.peek()
+            && timer.is_stale(tasks)
+        {
+            self.heap.pop();
+            self.stale -= 1;
+        }
+        if self.stale > self.heap.len() / 2 {
+            self.heap.retain(|Reverse(timer)| !timer.is_stale(tasks));
+            self.stale = 0;
+        }
     }
 
     /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at the
     /// latest; the first one that may not end yet holds up all behind it.
     fn take_due(&mut self, now_ns: u64) -> Option<Due> {
-        let first = self.first().copied();
-        match (self.tick, first) {
-            (Some(tick), first) if first.is_none_or(|timer| tick <= timer.hard_ns) => {
-                self.tick = None;
-                Some(Due::Tick)
-            }
-            (_, Some(timer)) if timer.soft_ns <= now_ns => {
-                self.tree.pop_first();
-                Some(Due::Sleep(timer.slot))
-            }
-            _ => None,
+        if self.tick.is_some_and(|tick| tick <= self.next_ns()) {
+            self.tick = None;
+            return Some(Due::Tick);
         }
+        let Reverse(first) = *self.heap.peek()?;
+        if first.hard_ns.saturating_sub(self.slack_ns) > now_ns {
+            return None;
+        }
+        self.heap.pop();
+        Some(Due::Sleep(first.slot()))
     }
 
     /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due looks at
     /// the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its `retry`).
-    pub(crate) fn next_due(&mut self, now_ns: u64) -> Option<Due> {
+    fn next_due(&mut self, now_ns: u64) -> Option<Due> {
         let base_ns = *self.interrupt_ns.get_or_insert(now_ns);
         if let Some(due) = self.take_due(base_ns) {
             return Some(due);
@@ -94,25 +129,41 @@ impl Hrtimers {
 }
 
 impl Kernel {
-    /// Arms the timer of a task that goes to sleep on the executing CPU: it may end from `soft_ns` on, and ends `slack_ns` later
-    /// at the latest (`hrtimer_start_range_ns`).
+    /// Arms the timer of a task that goes to sleep on the executing CPU: it may end from `soft_ns` on, and ends at the end of the
+    /// machine's timer slack at the latest (`hrtimer_start_range_ns`).
     #[inline]
-    pub(crate) fn arm_sleep(&mut self, slot: Slot, soft_ns: u64, slack_ns: u64) {
-        let (hard_ns, cpu) = (soft_ns.saturating_add(slack_ns), self.this_cpu);
+    pub(crate) fn arm_sleep(&mut self, slot: Slot, soft_ns: u64) {
+        let (cpu, slack_ns) = (self.this_cpu, self.cost.timer_slack_ns);
+        // The event queue refuses both more tasks and more armings than fit here.
         self.armings += 1;
-        let timer = Hrtimer { hard_ns, armed: self.armings, soft_ns, slot, cpu };
-        self.task_mut(slot).timer = Some(timer);
-        self.cpus[cpu as usize].timers.tree.insert(timer);
+        let arming = self.armings << SLOT_BITS | u64::from(slot.0);
+        self.task_mut(slot).timer = Some(Armed { arming, cpu });
+        let timers = &mut self.cpus[cpu as usize].timers;
+        timers.slack_ns = slack_ns;
+        timers.heap.push(Reverse(Hrtimer { hard_ns: soft_ns.saturating_add(slack_ns), arming }));
         self.program_timer(cpu);
     }
 
     /// Takes the timer of a task away, if one is armed.
     #[inline]
     pub(crate) fn cancel_sleep(&mut self, slot: Slot) {
-        let Some(timer) = self.tasks[slot.index()].timer.take() else { return };
-        if self.cpus[timer.cpu as usize].timers.tree.remove(&timer) {
-            self.program_timer(timer.cpu);
+        let Some(armed) = self.tasks[slot.index()].timer.take() else { return };
+        let timers = &mut self.cpus[armed.cpu as usize].timers;
+        timers.stale += 1;
+        timers.drop_stale(&self.tasks);
+        self.program_timer(armed.cpu);
+    }
+
+    /// What the interrupt under way on a CPU does next; `None`: it is over.
+    #[inline]
+    pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {
+        let timers = &mut self.cpus[cpu as usize].timers;
+        let due = timers.next_due(self.now_ns);
+        if let Some(Due::Sleep(slot)) = due {
+            self.tasks[slot.index()].timer = None;
+            timers.drop_stale(&self.tasks);
         }
+        due
     }
 
     /// Sets a CPU's timer interrupt for its next timer, unless one is under way or waiting.
@@ -145,15 +196,13 @@ impl Kernel {
 mod tests {
     use super::*;
 
-    fn timers(sleeps: &[(u64, u64)]) -> Hrtimers {
-        let timer = |(index, (soft_ns, hard_ns)): (usize, &(u64, u64))| Hrtimer {
-            hard_ns: *hard_ns,
-            armed: index as u64,
-            soft_ns: *soft_ns,
-            slot: Slot(index as u32),
-            cpu: 0,
+    /// Sleeps that end at these times at the latest, with a slack of 50.
+    fn timers(hard_ns: &[u64]) -> Hrtimers {
+        let timer = |(index, hard_ns): (usize, &u64)| {
+            Reverse(Hrtimer { hard_ns: *hard_ns, arming: (index << SLOT_BITS | index) as u64 })
         };
-        Hrtimers { tree: sleeps.iter().enumerate().map(timer).collect(), ..Hrtimers::default() }
+        let heap = hard_ns.iter().enumerate().map(timer).collect();
+        Hrtimers { heap, slack_ns: 50, ..Hrtimers::default() }
     }
 
     /// What an interrupt at a time ends, each in no time.
@@ -163,30 +212,31 @@ mod tests {
 
     #[test]
     fn one_interrupt_ends_what_may_end_in_the_order_of_the_last_moments() {
-        let mut some = timers(&[(20, 70), (10, 60), (61, 111)]);
+        let mut some = timers(&[70, 60, 111]);
         assert_eq!(ended(&mut some, 60), [Due::Sleep(Slot(1)), Due::Sleep(Slot(0))]);
         assert_eq!(some.next_ns(), 111);
     }
 
     #[test]
-    fn the_first_that_may_not_end_yet_holds_up_all_behind_it() {
-        let mut some = timers(&[(10, 60), (70, 80), (20, 90)]);
-        assert_eq!(ended(&mut some, 60), [Due::Sleep(Slot(0))]);
+    fn equal_ones_end_in_the_order_in_which_they_were_armed() {
+        let mut some = timers(&[80, 60, 60, 60]);
+        let order = [1, 2, 3, 0].map(|number| Due::Sleep(Slot(number)));
+        assert_eq!(ended(&mut some, 60), order);
     }
 
     #[test]
     fn the_tick_is_one_of_the_timers() {
-        let mut some = timers(&[(50, 100), (30, 80)]);
+        let mut some = timers(&[100, 80]);
         some.tick = Some(80);
         assert_eq!(ended(&mut some, 80), [Due::Tick, Due::Sleep(Slot(1)), Due::Sleep(Slot(0))]);
     }
 
     #[test]
     fn an_interrupt_goes_on_when_a_last_moment_comes_while_it_works() {
-        let mut some = timers(&[(10, 60), (65, 90), (70, 95)]);
+        let mut some = timers(&[60, 115, 120]);
         assert_eq!(some.next_due(60), Some(Due::Sleep(Slot(0))));
-        assert_eq!(some.next_due(89), None, "the others may end, and need not");
-        assert_eq!(some.next_due(90), Some(Due::Sleep(Slot(1))));
-        assert_eq!(some.next_due(90), Some(Due::Sleep(Slot(2))));
+        assert_eq!(some.next_due(114), None, "the others may end, and need not");
+        assert_eq!(some.next_due(115), Some(Due::Sleep(Slot(1))));
+        assert_eq!(some.next_due(115), Some(Due::Sleep(Slot(2))));
     }
 }

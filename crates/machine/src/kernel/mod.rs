@@ -35,7 +35,7 @@ pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
 pub(crate) use dispatch::DispatchEntry;
-pub(crate) use hrtimers::{Due, Hrtimer, Hrtimers};
+pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;

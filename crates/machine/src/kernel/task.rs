@@ -4,7 +4,7 @@
 use fairground_bpf::{Memory, Trap};
 use fairground_trace::{TaskId, TaskState};
 
-use super::{CgroupRef, Hrtimer};
+use super::{Armed, CgroupRef};
 use crate::abi;
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
@@ -138,7 +138,7 @@ pub(crate) struct Task {
     /// It has paid for the way into the sleep that it goes to.
     pub(crate) blocks: bool,
     /// The timer that ends its sleep, if high-resolution timers do that.
-    pub(crate) timer: Option<Hrtimer>,
+    pub(crate) timer: Option<Armed>,
     /// A signal came while it computed, and it has not noticed yet.
     pub(crate) signalled: bool,
     /// Its timer has expired, and its CPU, which waits for its turn, has not seen the interrupt yet.
