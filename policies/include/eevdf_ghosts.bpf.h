@@ -145,12 +145,14 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
     sums_add(q, t->vruntime, t->weight);
 }
 
-/* The eligible ghost with the earliest deadline, of at least one; GHOSTS_MAX: none is eligible. `v` is V. */
+/* The eligible ghost with the earliest deadline, GHOSTS_MAX: none. `v` is V. Another CPU may exorcise the last one at any time. */
 SEPARATE u32 first_ghost(u32 cpu, u64 v)
 {
     u32 left = queue_of(cpu)->ghosts, first = GHOSTS_MAX, i;
     u64 earliest = 0;
 
+    if (!left)
+        return first;
     for_range (i, GHOSTS_MAX) {
         u32 number = (u32)__builtin_ctz(left);
         const struct ghost *g = ghost_of(cpu, number);

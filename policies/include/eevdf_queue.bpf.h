@@ -62,7 +62,7 @@ struct eevdf_queue {
 struct slice_kinds {
     u64 slice_ns[SLICE_KINDS];
     u32 count[SLICE_KINDS];
-    u32 met; /* the kinds from here on have never been used */
+    u32 met; /* bit i: kind i has been used; atomic */
 };
 
 /* Per task. What is said of the current task here is as of the time when it came onto the CPU. */
@@ -257,8 +257,8 @@ SEPARATE u32 count_slice(u32 cpu, u64 slice_ns)
         if (kind == SLICE_KINDS)
             return kind;
     }
-    if (kind >= kinds->met)
-        kinds->met = kind + 1;
+    if (!(kinds->met >> kind & 1))
+        __sync_fetch_and_or(&kinds->met, 1u << kind);
     kinds->slice_ns[kind & (SLICE_KINDS - 1)] = slice_ns;
     __sync_fetch_and_add(&kinds->count[kind & (SLICE_KINDS - 1)], 1);
     return kind;
@@ -278,7 +278,7 @@ SEPARATE u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
     u32 i;
 
     for (i = 0; i < SLICE_KINDS; i++) {
-        if (i >= kinds->met)
+        if (!(kinds->met >> i))
             break;
         if (kinds->count[i] && (kinds->slice_ns[i] > found_ns) == longest)
             found_ns = kinds->slice_ns[i];

@@ -48,7 +48,7 @@ pub(crate) const TIMER_SLOTS: u32 = 4096;
 const UNARMED: u32 = u32::MAX;
 const ARITY: usize = 4;
 /// Low bits of an entry's key that name its slot; the bits above count armings.
-const SLOT_BITS: u32 = 24;
+pub(crate) const SLOT_BITS: u32 = 24;
 
 /// Time, then order of arming; the slot in the low bits never decides, for every arming has its own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

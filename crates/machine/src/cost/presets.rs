@@ -41,78 +41,97 @@ const WAKEUP_8: &str =
 const LINE_8: &str = "assumed: 16 words added up, 3 instructions each, x 8 ns";
 const SYSCALL_8: &str = "derived: half of the self-pipe of 2.6.22 (one write and one read, 9354.7 ns), 585 instructions";
 
-const ICOUNT8: [(u64, &str); NAMES.len()] = [
-    (1_144, SWITCH_8),
-    (3_048, WAKEUP_8),
-    (2_000, "assumed: 250 instructions x 8 ns"),
-    (4_000, "assumed: 500 instructions x 8 ns"),
-    (4_677, SYSCALL_8),
-    (4_000, "assumed: 500 instructions x 8 ns"),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (8_000, PER_INSN),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (0, SLACK_NONE),
-    (0, IN_WAKEUP),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, NO_KICK),
-    (0, AS_BUSY),
-    (0, AS_BUSY),
-    (0, IN_WAKEUP),
-    (0, AS_BUSY),
-    (0, AS_BUSY),
-    (0, REAL_CPUS),
-];
+/// The parameters up to this one are told by every preset.
+const FIRST: usize = place("block_ns") + 1;
+
+/// Where a parameter stands; one of no such name does not compile.
+const fn place(name: &str) -> usize {
+    let mut index = 0;
+    while !is_same(NAMES[index].as_bytes(), name.as_bytes()) {
+        index += 1;
+    }
+    index
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
+}
+
+/// A preset that models no process that comes or goes, tells no idle CPU from a busy one, and has CPUs that execute by themselves.
+const fn of_busy_cpus(
+    first: [(u64, &'static str); FIRST],
+    kick: &'static str,
+) -> [(u64, &'static str); NAMES.len()] {
+    let mut values = [(0, FREE_FORK); NAMES.len()];
+    let mut index = 0;
+    while index < FIRST {
+        values[index] = first[index];
+        index += 1;
+    }
+    values[place("kick_ns")] = (0, kick);
+    values[place("wakeup_idle_ns")] = (0, AS_BUSY);
+    values[place("wakeup_remote_ns")] = (0, AS_BUSY);
+    values[place("enqueue_remote_ns")] = (0, IN_WAKEUP);
+    values[place("block_idle_ns")] = (0, AS_BUSY);
+    values[place("idle_enter_ns")] = (0, AS_BUSY);
+    values[place("turn_ns")] = (0, REAL_CPUS);
+    values
+}
+
+const ICOUNT8: [(u64, &str); NAMES.len()] = of_busy_cpus(
+    [
+        (1_144, SWITCH_8),
+        (3_048, WAKEUP_8),
+        (2_000, "assumed: 250 instructions x 8 ns"),
+        (4_000, "assumed: 500 instructions x 8 ns"),
+        (4_677, SYSCALL_8),
+        (4_000, "assumed: 500 instructions x 8 ns"),
+        (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+        (1_200, "assumed: 150 instructions x 8 ns"),
+        (0, NO_CACHE),
+        (8_000, PER_INSN),
+        (0, NO_CACHE),
+        (384_000, LINE_8),
+        (384_000, LINE_8),
+        (0, SLACK_NONE),
+        (0, IN_WAKEUP),
+    ],
+    NO_KICK,
+);
 
 const BENCH_6_1: &str = "measured on Linux 6.1.192 with 8 ns an instruction (docs/costs.md)";
 
 /// Measured with CFS's own instructions in it, so that the scheduler's are not charged a second time.
-const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = [
-    (
-        15_500,
-        "measured on Linux 6.1.192 (docs/costs.md): hogs that alternate at different granularities",
-    ),
-    (4_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
-    (2_000, "assumed: 250 instructions x 8 ns"),
-    (25_500, BENCH_6_1),
-    (
-        9_300,
-        "measured on Linux 6.1.192 (docs/costs.md): a quarter of two writes and two reads of a pipe",
-    ),
-    (3_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
-    (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (0, "measured switches contain CFS's own instructions"),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (50_000, SLACK_50_US),
-    (0, IN_WAKEUP),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, FREE_FORK),
-    (0, NO_KICK),
-    (0, AS_BUSY),
-    (0, AS_BUSY),
-    (0, IN_WAKEUP),
-    (0, AS_BUSY),
-    (0, AS_BUSY),
-    (0, REAL_CPUS),
-];
+const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = of_busy_cpus(
+    [
+        (
+            15_500,
+            "measured on Linux 6.1.192 (docs/costs.md): hogs that alternate at different granularities",
+        ),
+        (4_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
+        (2_000, "assumed: 250 instructions x 8 ns"),
+        (25_500, BENCH_6_1),
+        (
+            9_300,
+            "measured on Linux 6.1.192 (docs/costs.md): a quarter of two writes and two reads of a pipe",
+        ),
+        (3_000, "derived from the whole cycle of a sleeper, 58.0 us (docs/costs.md)"),
+        (1_000, "assumed: 125 instructions x 8 ns; a halted virtual CPU has no exit latency"),
+        (1_200, "assumed: 150 instructions x 8 ns"),
+        (0, NO_CACHE),
+        (0, "measured switches contain CFS's own instructions"),
+        (0, NO_CACHE),
+        (384_000, LINE_8),
+        (384_000, LINE_8),
+        (50_000, SLACK_50_US),
+        (0, IN_WAKEUP),
+    ],
+    NO_KICK,
+);
 
 const RECORDED_6_1: &str =
     "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md)";
@@ -195,10 +214,10 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
 /// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
 const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     let mut values = ICOUNT8_7_2_RECORDED;
-    values[1] = (26_400, RECORDED_SCX);
-    values[9] = (11_440, RECORDED_SCX);
-    values[22] = (11_600, RECORDED_SCX);
-    values[23] = (17_200, "derived: that of EEVDF, less as much as wakeup_ns");
+    values[place("wakeup_ns")] = (26_400, RECORDED_SCX);
+    values[place("policy_insn_ps")] = (11_440, RECORDED_SCX);
+    values[place("kick_ns")] = (11_600, RECORDED_SCX);
+    values[place("wakeup_idle_ns")] = (17_200, "derived: that of EEVDF, less as much as wakeup_ns");
     values
 };
 
@@ -207,40 +226,29 @@ pub(super) const PRESETS: [Preset; 7] = [
     Preset {
         name: "modern",
         about: "an x86 server of today",
-        values: [
-            (
-                800,
-                "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)",
-            ),
-            (500, "assumed"),
-            (1_500, "assumed"),
-            (1_500, "assumed"),
-            (200, "assumed"),
-            (1_000, "assumed"),
-            (2_000, "assumed: the shallowest idle state of x86"),
-            (300, "assumed"),
-            (0, "not modelled: tasks have no footprint unless this is set"),
-            (333, "assumed: one instruction per cycle at 3 GHz"),
-            (1 << 20, "assumed: a second-level cache of 1 MiB"),
-            (4_000, "assumed: 16 words added up, 4 in a nanosecond"),
-            (20_000, "assumed: from the cache of the socket"),
-            (50_000, SLACK_50_US),
-            (0, IN_WAKEUP),
-            (0, FREE_FORK),
-            (0, FREE_FORK),
-            (0, FREE_FORK),
-            (0, FREE_FORK),
-            (0, FREE_FORK),
-            (0, FREE_FORK),
-            (0, FREE_FORK),
-            (0, FREE_KICK),
-            (0, AS_BUSY),
-            (0, AS_BUSY),
-            (0, IN_WAKEUP),
-            (0, AS_BUSY),
-            (0, AS_BUSY),
-            (0, REAL_CPUS),
-        ],
+        values: of_busy_cpus(
+            [
+                (
+                    800,
+                    "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)",
+                ),
+                (500, "assumed"),
+                (1_500, "assumed"),
+                (1_500, "assumed"),
+                (200, "assumed"),
+                (1_000, "assumed"),
+                (2_000, "assumed: the shallowest idle state of x86"),
+                (300, "assumed"),
+                (0, "not modelled: tasks have no footprint unless this is set"),
+                (333, "assumed: one instruction per cycle at 3 GHz"),
+                (1 << 20, "assumed: a second-level cache of 1 MiB"),
+                (4_000, "assumed: 16 words added up, 4 in a nanosecond"),
+                (20_000, "assumed: from the cache of the socket"),
+                (50_000, SLACK_50_US),
+                (0, IN_WAKEUP),
+            ],
+            FREE_KICK,
+        ),
     },
     Preset {
         name: "zero",

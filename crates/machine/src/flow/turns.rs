@@ -27,7 +27,8 @@ impl Machine {
     /// The tick of every busy CPU.
     fn tick_in_turns(&mut self) {
         self.tick_armed = false;
-        for cpu in self.kernel.busy.iter().collect::<Vec<_>>() {
+        let busy = self.kernel.busy;
+        for cpu in busy.iter() {
             self.interrupt(cpu, EventSlot::Cpu(cpu, CpuEvent::Tick));
         }
         if !self.kernel.busy.is_empty() {

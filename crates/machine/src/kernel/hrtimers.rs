@@ -4,17 +4,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Kernel, Slot, Task};
-use crate::events::{CpuEvent, Slot as EventSlot};
-
-/// Low bits of an arming's number that name the task; those above count.
-const SLOT_BITS: u32 = 24;
+use crate::events::{CpuEvent, SLOT_BITS, Slot as EventSlot};
 
 /// A sleep's timer. They end in the order of their hard expiry; equal ones in the order in which they were armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hrtimer {
     /// The end of its slack: when it makes an interrupt of its own, ns.
     hard_ns: u64,
-    /// The number of its arming, and the task.
+    /// The number of its arming, and in the low [`SLOT_BITS`] the task.
     arming: u64,
 }
 
@@ -43,8 +40,6 @@ pub(crate) struct Hrtimers {
     /// The first is never stale; others may be, until they are half of all.
     heap: BinaryHeap<Reverse<Hrtimer>>,
     stale: usize,
-    /// How long before its last moment a timer may end with another one's interrupt, ns.
-    slack_ns: u64,
     /// Until when interrupts are off, ns.
     pub(crate) irqs_off_ns: u64,
     /// A timer is due and waits for interrupts to be on again.
@@ -99,14 +94,14 @@ impl Hrtimers {
     }
 
     /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at the
-    /// latest; the first one that may not end yet holds up all behind it.
-    fn take_due(&mut self, now_ns: u64) -> Option<Due> {
+    /// latest, each up to `slack_ns` before; the first one that may not end yet holds up all behind it.
+    fn take_due(&mut self, now_ns: u64, slack_ns: u64) -> Option<Due> {
         if self.tick.is_some_and(|tick| tick <= self.next_ns()) {
             self.tick = None;
             return Some(Due::Tick);
         }
         let Reverse(first) = *self.heap.peek()?;
-        if first.hard_ns.saturating_sub(self.slack_ns) > now_ns {
+        if first.hard_ns.saturating_sub(slack_ns) > now_ns {
             return None;
         }
         self.heap.pop();
@@ -115,14 +110,14 @@ impl Hrtimers {
 
     /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due looks at
     /// the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its `retry`).
-    fn next_due(&mut self, now_ns: u64) -> Option<Due> {
+    fn next_due(&mut self, now_ns: u64, slack_ns: u64) -> Option<Due> {
         let base_ns = *self.interrupt_ns.get_or_insert(now_ns);
-        if let Some(due) = self.take_due(base_ns) {
+        if let Some(due) = self.take_due(base_ns, slack_ns) {
             return Some(due);
         }
         if self.next_ns() <= now_ns {
             self.interrupt_ns = Some(now_ns);
-            return self.take_due(now_ns);
+            return self.take_due(now_ns, slack_ns);
         }
         None
     }
@@ -133,14 +128,16 @@ impl Kernel {
     /// machine's timer slack at the latest (`hrtimer_start_range_ns`).
     #[inline]
     pub(crate) fn arm_sleep(&mut self, slot: Slot, soft_ns: u64) {
-        let (cpu, slack_ns) = (self.this_cpu, self.cost.timer_slack_ns);
-        // The event queue refuses both more tasks and more armings than fit here.
+        let cpu = self.this_cpu;
         self.armings += 1;
+        // As of the event queue: days of simulation, and more tasks than a machine's memory has room for.
+        assert!(slot.0 < 1 << SLOT_BITS, "2^24 tasks are more than can be");
+        assert!(self.armings < 1 << (64 - SLOT_BITS), "a run of 2^40 sleeps is too long");
         let arming = self.armings << SLOT_BITS | u64::from(slot.0);
         self.task_mut(slot).timer = Some(Armed { arming, cpu });
         let timers = &mut self.cpus[cpu as usize].timers;
-        timers.slack_ns = slack_ns;
-        timers.heap.push(Reverse(Hrtimer { hard_ns: soft_ns.saturating_add(slack_ns), arming }));
+        let hard_ns = soft_ns.saturating_add(self.cost.timer_slack_ns);
+        timers.heap.push(Reverse(Hrtimer { hard_ns, arming }));
         self.program_timer(cpu);
     }
 
@@ -158,7 +155,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {
         let timers = &mut self.cpus[cpu as usize].timers;
-        let due = timers.next_due(self.now_ns);
+        let due = timers.next_due(self.now_ns, self.cost.timer_slack_ns);
         if let Some(Due::Sleep(slot)) = due {
             self.tasks[slot.index()].timer = None;
             timers.drop_stale(&self.tasks);
@@ -196,18 +193,20 @@ impl Kernel {
 mod tests {
     use super::*;
 
-    /// Sleeps that end at these times at the latest, with a slack of 50.
+    const SLACK_NS: u64 = 50;
+
+    /// Sleeps that end at these times at the latest.
     fn timers(hard_ns: &[u64]) -> Hrtimers {
         let timer = |(index, hard_ns): (usize, &u64)| {
             Reverse(Hrtimer { hard_ns: *hard_ns, arming: (index << SLOT_BITS | index) as u64 })
         };
         let heap = hard_ns.iter().enumerate().map(timer).collect();
-        Hrtimers { heap, slack_ns: 50, ..Hrtimers::default() }
+        Hrtimers { heap, ..Hrtimers::default() }
     }
 
     /// What an interrupt at a time ends, each in no time.
     fn ended(timers: &mut Hrtimers, now_ns: u64) -> Vec<Due> {
-        std::iter::from_fn(|| timers.next_due(now_ns)).collect()
+        std::iter::from_fn(|| timers.next_due(now_ns, SLACK_NS)).collect()
     }
 
     #[test]
@@ -234,9 +233,9 @@ mod tests {
     #[test]
     fn an_interrupt_goes_on_when_a_last_moment_comes_while_it_works() {
         let mut some = timers(&[60, 115, 120]);
-        assert_eq!(some.next_due(60), Some(Due::Sleep(Slot(0))));
-        assert_eq!(some.next_due(114), None, "the others may end, and need not");
-        assert_eq!(some.next_due(115), Some(Due::Sleep(Slot(1))));
-        assert_eq!(some.next_due(115), Some(Due::Sleep(Slot(2))));
+        assert_eq!(some.next_due(60, SLACK_NS), Some(Due::Sleep(Slot(0))));
+        assert_eq!(some.next_due(114, SLACK_NS), None, "the others may end, and need not");
+        assert_eq!(some.next_due(115, SLACK_NS), Some(Due::Sleep(Slot(1))));
+        assert_eq!(some.next_due(115, SLACK_NS), Some(Due::Sleep(Slot(2))));
     }
 }
