@@ -215,6 +215,7 @@ impl<'t> Scan<'t> {
             EventKind::Lost { .. } => self.on_lost(event.cpu),
             EventKind::CgroupMove { task, to, .. } => self.on_cgroup_move(task, to),
             EventKind::CgroupWeight { cgroup, weight } => self.on_cgroup_weight(cgroup, weight),
+            EventKind::ContentionBegin { .. } | EventKind::ContentionEnd { .. } => {}
             EventKind::Mark { task, .. } => {
                 self.tasks[task.index()].figures.marks += u64::from(self.counting);
             }
@@ -338,7 +339,9 @@ pub(crate) fn is_in_range(trace: &Trace, event: &Event) -> bool {
             | EventKind::Nice { task: t, .. }
             | EventKind::Tick { task: t }
             | EventKind::Mark { task: t, .. }
+            | EventKind::ContentionEnd { task: t, .. }
             | EventKind::Callback { task: t, .. } => task(t),
+            EventKind::ContentionBegin { task: t, holder, .. } => task(t) && task(holder),
             EventKind::CgroupMove { task: t, from, to } => {
                 let known = |id: CgroupId| id.index() < trace.cgroups().len();
                 task(t) && known(from) && known(to)

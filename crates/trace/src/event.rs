@@ -131,6 +131,65 @@ impl CallbackKind {
     }
 }
 
+/// What kind of lock a task waits for, as the flags of the kernel's `lock:contention_begin` say it (`LCB_F_*` of
+/// `include/trace/events/lock.h`, Linux 5.19 and later).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LockFlags(pub u8);
+
+impl LockFlags {
+    /// The waiter spins.
+    pub const SPIN: LockFlags = LockFlags(1);
+    /// The waiter wants to read.
+    pub const READ: LockFlags = LockFlags(2);
+    /// The waiter wants to write.
+    pub const WRITE: LockFlags = LockFlags(4);
+    /// A lock with priority inheritance.
+    pub const RT: LockFlags = LockFlags(8);
+    /// A per-CPU reader/writer semaphore.
+    pub const PERCPU: LockFlags = LockFlags(16);
+    /// A mutex.
+    pub const MUTEX: LockFlags = LockFlags(32);
+
+    /// Every flag with its name, in the order of their bits.
+    pub const NAMES: [(LockFlags, &'static str); 6] = [
+        (Self::SPIN, "SPIN"),
+        (Self::READ, "READ"),
+        (Self::WRITE, "WRITE"),
+        (Self::RT, "RT"),
+        (Self::PERCPU, "PERCPU"),
+        (Self::MUTEX, "MUTEX"),
+    ];
+
+    /// Whether all of `other` are set.
+    pub fn has(self, other: LockFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The flags of both.
+    #[must_use]
+    pub const fn with(self, other: LockFlags) -> LockFlags {
+        LockFlags(self.0 | other.0)
+    }
+
+    /// The names of the flags with `|` between them; `0` when none is set.
+    pub fn text(self) -> String {
+        let names = Self::NAMES.iter().filter(|(flag, _)| self.has(*flag)).map(|(_, name)| *name);
+        let text = names.collect::<Vec<_>>().join("|");
+        if text.is_empty() { "0".to_owned() } else { text }
+    }
+
+    /// The flags of such a text; `None` when a name is not known.
+    pub fn parse(text: &str) -> Option<LockFlags> {
+        if text == "0" {
+            return Some(LockFlags::default());
+        }
+        text.split('|').try_fold(LockFlags::default(), |flags, word| {
+            let found = Self::NAMES.iter().find(|(_, name)| *name == word)?;
+            Some(flags.with(found.0))
+        })
+    }
+}
+
 /// What happened. Task and CPU numbers are those of the trace.
 #[allow(missing_docs)] // The fields are named by the variant's own sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +221,12 @@ pub enum EventKind {
     Callback { kind: CallbackKind, task: TaskId },
     /// The workload said something: a worker's answer, the end of a report.
     Mark { task: TaskId, label: Label, value: u64 },
+    /// `task` could not have a lock at once and waits for it from here on (`lock:contention_begin`). `holder` has it;
+    /// [`TaskId::IDLE`] when that is not known, or several have it. A second one without an end between them: it is still
+    /// waiting, and `holder` is another one now.
+    ContentionBegin { task: TaskId, lock: Label, flags: LockFlags, holder: TaskId },
+    /// `task` has the lock that it waited for (`lock:contention_end`).
+    ContentionEnd { task: TaskId, lock: Label },
     /// A tunable of the scheduler changed; the label reads `name=value`.
     Param { label: Label },
     /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.

@@ -28,7 +28,7 @@ mod trace;
 mod writers;
 
 pub use cgroup::{CgroupId, CgroupInfo};
-pub use event::{CallbackKind, Event, EventKind, Label, TaskState};
+pub use event::{CallbackKind, Event, EventKind, Label, LockFlags, TaskState};
 pub use loss::Loss;
 pub use readers::{ReadError, read};
 pub use task::{TaskId, TaskInfo};

@@ -1,6 +1,6 @@
 //! One event in 32 bytes.
 
-use crate::{CallbackKind, CgroupId, Event, EventKind, Label, TaskId, TaskState};
+use crate::{CallbackKind, CgroupId, Event, EventKind, Label, LockFlags, TaskId, TaskState};
 
 /// An event as the trace keeps it: half a cache line, so that appending one touches one place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ const LOST: u32 = 12;
 const PRINT: u32 = 13;
 const CGROUP_MOVE: u32 = 14;
 const CGROUP_WEIGHT: u32 = 15;
+const CONTENTION_BEGIN: u32 = 16;
+const CONTENTION_END: u32 = 17;
 
 const STATES: [TaskState; 6] = [
     TaskState::Runnable,
@@ -98,6 +100,13 @@ impl Packed {
                 EventKind::CgroupMove { task, from: CgroupId(self.b), to: CgroupId(self.c) }
             }
             CGROUP_WEIGHT => EventKind::CgroupWeight { cgroup: CgroupId(self.a), weight: self.b },
+            CONTENTION_BEGIN => EventKind::ContentionBegin {
+                task,
+                lock: Label(self.b),
+                flags: LockFlags(operand as u8),
+                holder: TaskId(self.c),
+            },
+            CONTENTION_END => EventKind::ContentionEnd { task, lock: Label(self.b) },
             PARAM => EventKind::Param { label: Label(self.a) },
             PRINT => EventKind::Print { label: Label(self.a) },
             _ => EventKind::Lost { count: value },
@@ -126,6 +135,10 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
         }
         EventKind::CgroupMove { task, from, to } => (CGROUP_MOVE, 0, task.0, from.0, to.0),
         EventKind::CgroupWeight { cgroup, weight } => (CGROUP_WEIGHT, 0, cgroup.0, weight, 0),
+        EventKind::ContentionBegin { task, lock, flags, holder } => {
+            (CONTENTION_BEGIN, u32::from(flags.0), task.0, lock.0, holder.0)
+        }
+        EventKind::ContentionEnd { task, lock } => (CONTENTION_END, 0, task.0, lock.0, 0),
         EventKind::Param { label } => (PARAM, 0, label.0, 0, 0),
         EventKind::Print { label } => (PRINT, 0, label.0, 0, 0),
         EventKind::Lost { count } => (LOST, 0, 0, count as u32, (count >> 32) as u32),

@@ -1,8 +1,8 @@
 //! What is written as ftrace text and read back is the same trace.
 
 use fairground_trace::{
-    CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, Precision, TaskId, TaskInfo,
-    TaskState, Trace, read, write_ftrace, write_ftrace_with,
+    CallbackKind, CgroupId, CgroupInfo, Event, EventKind, Label, LockFlags, Precision, TaskId,
+    TaskInfo, TaskState, Trace, read, write_ftrace, write_ftrace_with,
 };
 use proptest::prelude::*;
 
@@ -71,6 +71,10 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
             value
         }),
         label().prop_map(|label| EventKind::Param { label }),
+        (task(), label(), 0..64_u8, task()).prop_map(|(task, lock, flags, holder)| {
+            EventKind::ContentionBegin { task, lock, flags: LockFlags(flags), holder }
+        }),
+        (task(), label()).prop_map(|(task, lock)| EventKind::ContentionEnd { task, lock }),
         // Where the task comes from is put in when its place is known.
         (1..tasks, 0..CGROUPS.len() as u32).prop_map(|(task, to)| EventKind::CgroupMove {
             task: TaskId(task),

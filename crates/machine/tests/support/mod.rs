@@ -166,6 +166,13 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::CgroupWeight { cgroup, weight } => {
             format!("weight {} {weight}", trace.cgroups()[cgroup.index()].path)
         }
+        EventKind::ContentionBegin { task, lock, flags, holder } => {
+            let (lock, flags) = (trace.label(lock), flags.text());
+            format!("contention {} {lock} {flags}, held by {}", n(task), n(holder))
+        }
+        EventKind::ContentionEnd { task, lock } => {
+            format!("contention over {} {}", n(task), trace.label(lock))
+        }
         EventKind::Param { label } => format!("param {}", trace.label(label)),
         EventKind::Print { label } => format!("print {}", trace.label(label)),
         EventKind::Lost { count } => format!("lost {count}"),

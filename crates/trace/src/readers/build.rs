@@ -137,6 +137,14 @@ impl<'a> Builder<'a> {
                 }
                 EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
             }
+            What::ContentionBegin { pid, holder, flags, lock } => {
+                let task = self.task(pid, None, Touch::Any);
+                let holder = self.task(holder, None, Touch::Any);
+                EventKind::ContentionBegin { task, lock, flags, holder }
+            }
+            What::ContentionEnd { pid, lock } => {
+                EventKind::ContentionEnd { task: self.task(pid, None, Touch::Any), lock }
+            }
             What::Param { label } => EventKind::Param { label },
             What::Print { label } => EventKind::Print { label },
             What::Lost { count } => {

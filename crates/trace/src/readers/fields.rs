@@ -4,7 +4,7 @@
 //! Names can hold blanks and `=`, so fields are taken from the right, where only numbers stand.
 
 use super::line::{CPUS_MAX, leading_number};
-use crate::{CallbackKind, TaskState};
+use crate::{CallbackKind, LockFlags, TaskState};
 
 /// A name can hold the arrow of a switch; after this many the line is given up.
 const ARROWS_MAX: usize = 16;
@@ -74,6 +74,16 @@ pub(super) enum Said<'a> {
     CgroupWeight {
         cgroup: u32,
         weight: u32,
+    },
+    ContentionBegin {
+        pid: u32,
+        holder: u32,
+        flags: LockFlags,
+        lock: &'a str,
+    },
+    ContentionEnd {
+        pid: u32,
+        lock: &'a str,
     },
     Print {
         label: &'a str,

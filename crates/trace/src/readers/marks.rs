@@ -6,11 +6,13 @@
 //! tracing_mark_write: fairground:nice pid=77 nice=-5
 //! tracing_mark_write: fairground:callback enqueue pid=77
 //! tracing_mark_write: fairground:cgroup_weight cgroup=2 weight=300
+//! tracing_mark_write: fairground:contention_begin pid=77 holder=78 flags=SPIN lock=queue
+//! tracing_mark_write: fairground:contention_end pid=77 lock=queue
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
 //! ```
 
 use super::fields::{Said, value};
-use crate::CallbackKind;
+use crate::{CallbackKind, LockFlags};
 
 /// Understands the text of a mark; other programs' marks are [`Said::Other`]. `None` for a damaged one of our own.
 pub(super) fn parse(text: &str) -> Option<Said<'_>> {
@@ -34,6 +36,19 @@ pub(super) fn parse(text: &str) -> Option<Said<'_>> {
             cgroup: value(rest, "cgroup=")?.parse().ok()?,
             weight: value(rest, "weight=")?.parse().ok()?,
         },
+        "contention_begin" => {
+            let (numbers, lock) = rest.split_once(" lock=")?;
+            Said::ContentionBegin {
+                pid: value(numbers, "pid=")?.parse().ok()?,
+                holder: value(numbers, "holder=")?.parse().ok()?,
+                flags: LockFlags::parse(value(numbers, "flags=")?)?,
+                lock,
+            }
+        }
+        "contention_end" => {
+            let (numbers, lock) = rest.split_once(" lock=")?;
+            Said::ContentionEnd { pid: value(numbers, "pid=")?.parse().ok()?, lock }
+        }
         "lost" => Said::LostHere,
         _ => Said::Other,
     })

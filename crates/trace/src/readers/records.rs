@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::fields::{Named, Said};
 use crate::escape::unescape;
-use crate::{CallbackKind, Label, TaskState};
+use crate::{CallbackKind, Label, LockFlags, TaskState};
 
 /// A name's number in [`Names`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub(super) enum What {
     Param { label: Label },
     CgroupMove { pid: u32, path: Name },
     CgroupWeight { cgroup: u32, weight: u32 },
+    ContentionBegin { pid: u32, holder: u32, flags: LockFlags, lock: Label },
+    ContentionEnd { pid: u32, lock: Label },
     Print { label: Label },
     Lost { count: u64 },
 }
@@ -128,6 +130,10 @@ pub(super) fn record(
             What::CgroupMove { pid, path: names.intern(&unescape(path)) }
         }
         Said::CgroupWeight { cgroup, weight } => What::CgroupWeight { cgroup, weight },
+        Said::ContentionBegin { pid, holder, flags, lock } => {
+            What::ContentionBegin { pid, holder, flags, lock: label(lock) }
+        }
+        Said::ContentionEnd { pid, lock } => What::ContentionEnd { pid, lock: label(lock) },
         Said::Lost { count } => What::Lost { count },
         // A printed line may find no room: the reader enters it itself.
         Said::Print { .. } | Said::LostHere | Said::Other => return None,

@@ -212,6 +212,18 @@ impl<'a> Text<'a> {
             EventKind::CgroupWeight { cgroup, weight } => {
                 write!(self.out, "fairground:cgroup_weight cgroup={} weight={weight}", cgroup.0)
             }
+            EventKind::ContentionBegin { task, lock, flags, holder } => {
+                let (pid, holder) = (self.pid(task), self.pid(holder));
+                let (flags, lock) = (flags.text(), escape(trace.label(lock)));
+                write!(
+                    self.out,
+                    "fairground:contention_begin pid={pid} holder={holder} flags={flags} lock={lock}"
+                )
+            }
+            EventKind::ContentionEnd { task, lock } => {
+                let (pid, lock) = (self.pid(task), escape(trace.label(lock)));
+                write!(self.out, "fairground:contention_end pid={pid} lock={lock}")
+            }
             EventKind::Param { label } => {
                 write!(self.out, "fairground:param {}", escape(trace.label(label)))
             }
