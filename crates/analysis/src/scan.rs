@@ -211,6 +211,8 @@ impl<'t> Scan<'t> {
                 self.callbacks[kind as usize] += u64::from(self.counting);
             }
             EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
+            // What waits look like is for the contention analysis.
+            EventKind::Stack { .. } => {}
             EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
             EventKind::CgroupMove { task, to, .. } => self.on_cgroup_move(task, to),
@@ -340,6 +342,7 @@ pub(crate) fn is_in_range(trace: &Trace, event: &Event) -> bool {
             | EventKind::Tick { task: t }
             | EventKind::Mark { task: t, .. }
             | EventKind::ContentionEnd { task: t, .. }
+            | EventKind::Stack { task: t, .. }
             | EventKind::Callback { task: t, .. } => task(t),
             EventKind::ContentionBegin { task: t, holder, .. } => task(t) && task(holder),
             EventKind::CgroupMove { task: t, from, to } => {

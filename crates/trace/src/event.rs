@@ -231,6 +231,9 @@ pub enum EventKind {
     Param { label: Label },
     /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.
     Print { label: Label },
+    /// The kernel stack of `task` at its switch or wait just before, on the event's CPU; the label reads `outer;…;inner`, a
+    /// function each, the caller before the called (`stacktrace` triggers of ftrace).
+    Stack { task: TaskId, label: Label },
     /// The recorder lost `count` events of the event's CPU about here.
     Lost { count: u64 },
 }

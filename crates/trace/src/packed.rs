@@ -39,6 +39,7 @@ const CGROUP_MOVE: u32 = 14;
 const CGROUP_WEIGHT: u32 = 15;
 const CONTENTION_BEGIN: u32 = 16;
 const CONTENTION_END: u32 = 17;
+const STACK: u32 = 18;
 
 const STATES: [TaskState; 6] = [
     TaskState::Runnable,
@@ -107,6 +108,7 @@ impl Packed {
                 holder: TaskId(self.c),
             },
             CONTENTION_END => EventKind::ContentionEnd { task, lock: Label(self.b) },
+            STACK => EventKind::Stack { task, label: Label(self.b) },
             PARAM => EventKind::Param { label: Label(self.a) },
             PRINT => EventKind::Print { label: Label(self.a) },
             _ => EventKind::Lost { count: value },
@@ -139,6 +141,7 @@ fn encode(kind: EventKind) -> (u32, u32, u32, u32, u32) {
             (CONTENTION_BEGIN, u32::from(flags.0), task.0, lock.0, holder.0)
         }
         EventKind::ContentionEnd { task, lock } => (CONTENTION_END, 0, task.0, lock.0, 0),
+        EventKind::Stack { task, label } => (STACK, 0, task.0, label.0, 0),
         EventKind::Param { label } => (PARAM, 0, label.0, 0, 0),
         EventKind::Print { label } => (PRINT, 0, label.0, 0, 0),
         EventKind::Lost { count } => (LOST, 0, 0, count as u32, (count >> 32) as u32),

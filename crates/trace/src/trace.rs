@@ -36,6 +36,9 @@ impl Trace {
     /// No new text of a printed line enters a label table of this length. A program may print a different text each time.
     pub const PRINT_LABELS_MAX: usize = 1 << 18;
 
+    /// No new stack enters a label table of this length.
+    pub const STACKS_MAX: usize = 1 << 18;
+
     /// An empty trace of `cpus` CPUs; task 0 is the idle task.
     pub fn new(cpus: u32) -> Self {
         Self { cpus, tasks: vec![TaskInfo::new(0, "swapper")], ..Self::default() }
@@ -92,6 +95,16 @@ impl Trace {
     pub fn intern_print(&mut self, text: &str) -> Option<Label> {
         if self.labels.len() >= Self::PRINT_LABELS_MAX && !self.label_numbers.contains_key(text) {
             self.loss.prints += 1;
+            return None;
+        }
+        Some(self.intern(text))
+    }
+
+    /// The number of a stack's text, like [`Trace::intern`]; `None`, and counted in [`Loss::stacks`], when it is new and the label
+    /// table is full.
+    pub fn intern_stack(&mut self, text: &str) -> Option<Label> {
+        if self.labels.len() >= Self::STACKS_MAX && !self.label_numbers.contains_key(text) {
+            self.loss.stacks += 1;
             return None;
         }
         Some(self.intern(text))

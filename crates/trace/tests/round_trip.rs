@@ -85,9 +85,13 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
             EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
         }),
         label().prop_map(|label| EventKind::Print { label }),
+        task().prop_map(move |task| EventKind::Stack { task, label: Label(labels) }),
         (0..1000_u64).prop_map(|count| EventKind::Lost { count }),
     ]
 }
+
+/// The label behind the others.
+const STACK: &str = "ret_from_fork;[unknown];poll.constprop.0;__schedule";
 
 prop_compose! {
     fn task_info()(
@@ -128,6 +132,7 @@ prop_compose! {
         for label in labels {
             trace.intern(&label);
         }
+        trace.intern(STACK);
         trace.start_ns = 1_000_000_000 - before_ns;
         let mut time_ns = 1_000_000_000;
         for (i, (step_ns, cpu, kind)) in events.into_iter().enumerate() {

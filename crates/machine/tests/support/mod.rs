@@ -175,6 +175,7 @@ fn line(trace: &Trace, event: &Event) -> String {
         }
         EventKind::Param { label } => format!("param {}", trace.label(label)),
         EventKind::Print { label } => format!("print {}", trace.label(label)),
+        EventKind::Stack { task, label } => format!("stack {} {}", n(task), trace.label(label)),
         EventKind::Lost { count } => format!("lost {count}"),
     };
     format!("{:>9.3} [{}] {what}", event.time_ns as f64 / 1000.0, event.cpu)

@@ -147,6 +147,9 @@ impl<'a> Builder<'a> {
             }
             What::Param { label } => EventKind::Param { label },
             What::Print { label } => EventKind::Print { label },
+            What::Stack { pid, label } => {
+                EventKind::Stack { task: self.task(pid, None, Touch::Any), label }
+            }
             What::Lost { count } => {
                 self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
                 self.running.remove(&cpu);

@@ -112,6 +112,9 @@ impl Collector {
         if let Said::Print { label } = said {
             return self.print(cpu, time_ns, label);
         }
+        if let Said::Stack { folded } = said {
+            return self.stack(cpu, time_ns, folded, running.map_or(0, |(pid, _)| pid));
+        }
         let trace = &mut self.trace;
         let intern = |text: &str| trace.intern(&unescape(text));
         match records::record(said, running, &mut self.names, intern) {
@@ -127,6 +130,14 @@ impl Collector {
         match self.trace.intern_print(&plain) {
             Some(label) => self.record(cpu, time_ns, What::Print { label }),
             None => self.first(|| "too many different printed lines".to_owned()),
+        }
+    }
+
+    /// The kernel stack of the task that the CPU was running.
+    fn stack(&mut self, cpu: u32, time_ns: u64, folded: &str, pid: u32) {
+        match self.trace.intern_stack(folded) {
+            Some(label) => self.record(cpu, time_ns, What::Stack { pid, label }),
+            None => self.first(|| "too many different stacks".to_owned()),
         }
     }
 

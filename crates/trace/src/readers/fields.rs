@@ -88,6 +88,10 @@ pub(super) enum Said<'a> {
     Print {
         label: &'a str,
     },
+    /// A whole stack, `outer;…;inner`.
+    Stack {
+        folded: &'a str,
+    },
     /// Gives the preceding lost-events line its time.
     LostHere,
     Lost {

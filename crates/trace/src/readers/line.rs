@@ -132,6 +132,9 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
     {
         text = rest.trim_start();
     }
+    if text.starts_with("<stack trace") {
+        return Some(("kernel_stack", ""));
+    }
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let word = &text[..end];
     if word.starts_with("PERF_RECORD_") {

@@ -31,6 +31,7 @@ mod lines;
 mod marks;
 mod perf_data;
 mod records;
+mod stack_text;
 mod text;
 mod trace_dat;
 

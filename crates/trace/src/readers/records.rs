@@ -89,6 +89,7 @@ pub(super) enum What {
     ContentionBegin { pid: u32, holder: u32, flags: LockFlags, lock: Label },
     ContentionEnd { pid: u32, lock: Label },
     Print { label: Label },
+    Stack { pid: u32, label: Label },
     Lost { count: u64 },
 }
 
@@ -135,8 +136,8 @@ pub(super) fn record(
         }
         Said::ContentionEnd { pid, lock } => What::ContentionEnd { pid, lock: label(lock) },
         Said::Lost { count } => What::Lost { count },
-        // A printed line may find no room: the reader enters it itself.
-        Said::Print { .. } | Said::LostHere | Said::Other => return None,
+        // A printed line and a stack may find no room: the reader enters them itself.
+        Said::Print { .. } | Said::Stack { .. } | Said::LostHere | Said::Other => return None,
     })
 }
 

@@ -9,20 +9,25 @@ use super::ReadError;
 use super::collect::{Collector, Place};
 use super::header::{self, Remark};
 use super::lines::{self, End, Lines};
+use super::stack_text::StackText;
 use super::{fields, line};
 use crate::Trace;
+
+/// The event whose frames follow.
+const STACK: &str = "kernel_stack";
 
 /// Reads a text.
 pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
     let mut lines = Lines::new(input);
     let mut collector = Collector::new();
+    let mut stack = StackText::default();
     let mut read: u64 = 0;
     loop {
         match lines.next() {
             Ok(Some((bytes, end))) => {
                 read += 1;
                 collector.place = Place::Line(read);
-                take_line(&mut collector, bytes, end);
+                take_line(&mut collector, &mut stack, bytes, end);
             }
             Ok(None) => break,
             Err(source) if collector.is_empty() => {
@@ -35,16 +40,17 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
             }
         }
     }
+    stack.end(&mut collector);
     if read == 0 {
         return Err(ReadError::Empty { name: name.to_owned() });
     }
     collector.finish(name, read, "lines")
 }
 
-fn take_line(collector: &mut Collector, bytes: &[u8], end: End) {
+fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end: End) {
     let text = String::from_utf8_lossy(bytes);
     match end {
-        End::Newline => take_text(collector, &text),
+        End::Newline => take_text(collector, stack, &text),
         End::TooLong => {
             let why = format!("longer than {} bytes", lines::LINE_BYTES_MAX);
             collector.unreadable_text(&why, &text);
@@ -58,7 +64,11 @@ fn take_line(collector: &mut Collector, bytes: &[u8], end: End) {
     }
 }
 
-fn take_text(collector: &mut Collector, text: &str) {
+fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
+    if stack.take(text) {
+        return;
+    }
+    stack.end(collector);
     if let Some(remark) = header::remark(text) {
         return take_remark(collector, remark);
     }
@@ -72,6 +82,10 @@ fn take_text(collector: &mut Collector, text: &str) {
     let Some(said) = fields::parse(line.event, line.fields) else {
         return collector.unreadable_text(&format!("{} without its fields", line.event), text);
     };
+    stack.begin(&line);
+    if line.event == STACK {
+        return;
+    }
     let running = line.pid.map(|pid| (pid, line.comm));
     collector.event(line.cpu, line.time_ns, said, running);
 }

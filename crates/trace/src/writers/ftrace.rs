@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::escape::{escape, escape_start};
-use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use crate::{CgroupId, CgroupInfo, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
 
 /// Digits of the time stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,10 +164,20 @@ impl<'a> Text<'a> {
                 let text = self.trace.label(label);
                 let _ = write!(self.out, "bpf_trace_printk: {}", escape_start(text));
             }
+            EventKind::Stack { task, label } => self.stack(event, task, label),
             EventKind::CgroupMove { task, to, .. } => self.cgroup_move(event, task, to),
             kind => self.marked(event, kind),
         }
         self.out.push('\n');
+    }
+
+    /// As the kernel prints it: the called before the caller, a line each.
+    fn stack(&mut self, event: &Event, task: TaskId, label: Label) {
+        self.columns(event, task);
+        self.out.push_str("<stack trace>");
+        for function in self.trace.label(label).rsplit(';') {
+            let _ = write!(self.out, "\n => {}", escape(function));
+        }
     }
 
     /// The numbers of hierarchy and cgroup are those of the table; the kernel's own are not in the trace.

@@ -1,9 +1,11 @@
 //! An event's bytes, by the kernel's description, as the same [`Said`] that a line of text gives.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::Endian;
 use super::formats::{Field, Format};
+use super::symbols::Symbols;
 use crate::TaskState;
 use crate::readers::fields::{Named, Said};
 use crate::readers::line::CPUS_MAX;
@@ -83,27 +85,34 @@ enum Shape {
     Print {
         text: Field,
     },
+    Stack {
+        size: Field,
+        callers: Field,
+    },
     /// Says nothing that is used.
     Other,
 }
 
 /// Decodes the events of one recording.
 #[derive(Debug)]
-pub(in super::super) struct Decoder {
+pub(in super::super) struct Decoder<'k> {
     endian: Endian,
     common_type: Option<Field>,
     common_pid: Option<Field>,
     shapes: HashMap<u16, (String, Shape)>,
     /// Addresses of the tick's functions.
     ticks: Vec<u64>,
+    kallsyms: &'k str,
+    /// Made of them when the first stack comes.
+    symbols: OnceCell<Symbols<'k>>,
 }
 
-impl Decoder {
-    /// Takes the descriptions and, for the timers' functions, `/proc/kallsyms`.
+impl<'k> Decoder<'k> {
+    /// Takes the descriptions and, for the timers' functions and for stacks, `/proc/kallsyms`.
     pub(in super::super) fn new<'t>(
         endian: Endian,
         formats: impl Iterator<Item = &'t str>,
-        kallsyms: &str,
+        kallsyms: &'k str,
     ) -> Self {
         let (mut common_type, mut common_pid) = (None, None);
         let mut shapes = HashMap::new();
@@ -114,7 +123,8 @@ impl Decoder {
             shapes.insert(format.id, (format.name, shape));
         }
         let ticks = kallsyms.lines().filter_map(tick_address).collect();
-        Self { endian, common_type, common_pid, shapes, ticks }
+        let symbols = OnceCell::new();
+        Self { endian, common_type, common_pid, shapes, ticks, kallsyms, symbols }
     }
 
     /// Decodes an event.
@@ -137,6 +147,14 @@ impl Decoder {
         else {
             return Decoded::Unreadable(format!("{name} without its common fields"));
         };
+        if let Shape::Stack { size, callers } = shape {
+            let symbols = self.symbols.get_or_init(|| Symbols::parse(self.kallsyms));
+            let said = match symbols.fold(event, *size, *callers, self.endian, &mut scratch.first) {
+                true => Said::Stack { folded: &scratch.first },
+                false => Said::Other,
+            };
+            return Decoded::Event { said, running_pid };
+        }
         let reader = Reader { event, endian: self.endian };
         match reader.said(shape, &self.ticks, scratch) {
             Some(said) => Decoded::Event { said, running_pid },
@@ -182,6 +200,7 @@ fn shape(format: &Format) -> Option<Shape> {
         "cgroup_attach_task" => Shape::CgroupMove { pid: field("pid")?, path: field("dst_path")? },
         "hrtimer_expire_entry" => Shape::Timer { function: field("function")? },
         "print" => Shape::Mark { text: field("buf")? },
+        "kernel_stack" => Shape::Stack { size: field("size")?, callers: field("caller")? },
         "bpf_trace_printk" => Shape::Print { text: field("bpf_string")? },
         _ => Shape::Other,
     })
@@ -236,7 +255,8 @@ impl Reader<'_> {
             }
             Shape::Mark { text } => marks::parse(line(self.text(text, first)?))?,
             Shape::Print { text } => Said::Print { label: line(self.text(text, first)?) },
-            Shape::Other => Said::Other,
+            // Stacks need the kernel's functions.
+            Shape::Stack { .. } | Shape::Other => Said::Other,
         })
     }
 

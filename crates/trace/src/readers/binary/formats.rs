@@ -39,6 +39,11 @@ pub(super) struct Field {
 }
 
 impl Field {
+    /// Where it begins in the event.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
     /// The number; `None` when the event is too short for it.
     pub(super) fn number(&self, event: &[u8], endian: Endian) -> Option<i64> {
         let bytes = event.get(self.offset..self.offset.checked_add(self.size)?)?;

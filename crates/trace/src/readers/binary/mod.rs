@@ -4,6 +4,7 @@
 mod cursor;
 mod decode;
 mod formats;
+mod symbols;
 mod tracing_data;
 
 pub(super) use cursor::{Cursor, Endian};

@@ -65,13 +65,13 @@ pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<T
 struct Reader<'a> {
     container: &'a Container<'a>,
     collector: Collector,
-    decoder: Decoder,
+    decoder: Decoder<'a>,
     scratch: Scratch,
     names: HashMap<i32, String>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(container: &'a Container<'a>, decoder: Decoder) -> Self {
+    fn new(container: &'a Container<'a>, decoder: Decoder<'a>) -> Self {
         let mut collector = Collector::new();
         // Number of CPUs that there may be, and number online.
         let online = container.feature(FEATURE_NRCPUS).and_then(|feature| feature.get(4..8));

@@ -72,7 +72,7 @@ fn clock_without_time<'c>(contents: &'c Contents<'_>) -> Option<&'c str> {
 
 struct Reader<'c> {
     collector: Collector,
-    decoder: Decoder,
+    decoder: Decoder<'c>,
     layout: Layout,
     names: HashMap<u32, &'c str>,
     scratch: Scratch,

@@ -1,0 +1,93 @@
+//! Stacks as text: below a line with `<stack trace>`, ` => function` each (ftrace, trace-cmd), or below the line of their event an address,
+//! the function and its file each (perf). The called function stands before its caller.
+
+use super::collect::Collector;
+use super::fields::Said;
+use super::line::Line;
+
+/// Frames of a stack that are kept.
+const FRAMES_MAX: usize = 128;
+
+/// Whose stack the next lines may hold.
+#[derive(Debug, Default)]
+pub(super) struct StackText {
+    owner: Option<Owner>,
+    /// The name of the task that the CPU was running.
+    comm: String,
+    /// Called before caller.
+    frames: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    cpu: u32,
+    time_ns: u64,
+    pid: Option<u32>,
+}
+
+impl StackText {
+    /// The frames that follow belong to this event.
+    pub(super) fn begin(&mut self, line: &Line<'_>) {
+        self.owner = Some(Owner { cpu: line.cpu, time_ns: line.time_ns, pid: line.pid });
+        line.comm.clone_into(&mut self.comm);
+    }
+
+    /// Takes a frame. False: the line is none, or nobody's.
+    pub(super) fn take(&mut self, text: &str) -> bool {
+        let Some(function) = frame(text).filter(|_| self.owner.is_some()) else { return false };
+        if self.frames.len() < FRAMES_MAX {
+            self.frames.push(function.to_owned());
+        }
+        true
+    }
+
+    /// The stack is over: hands it on, if there was one.
+    pub(super) fn end(&mut self, collector: &mut Collector) {
+        if self.frames.is_empty() {
+            return;
+        }
+        let Some(Owner { cpu, time_ns, pid }) = self.owner.take() else { return };
+        self.frames.reverse();
+        let folded = self.frames.join(";");
+        self.frames.clear();
+        let running = pid.map(|pid| (pid, self.comm.as_str()));
+        collector.event(cpu, time_ns, Said::Stack { folded: &folded }, running);
+    }
+}
+
+/// The function of a frame: ` => schedule`, ` => schedule+0x2a/0x90 <ffffffff81…>`, or `  ffffffff81… schedule+0x2a ([kernel.kallsyms])`.
+fn frame(text: &str) -> Option<&str> {
+    const ADDRESS_DIGITS_MIN: usize = 6;
+    let trimmed = text.trim();
+    let named = match trimmed.strip_prefix("=> ") {
+        Some(rest) => rest,
+        None => {
+            let (address, rest) = trimmed.split_once(char::is_whitespace)?;
+            let is_address = text.starts_with(char::is_whitespace)
+                && address.len() >= ADDRESS_DIGITS_MIN
+                && address.bytes().all(|b| b.is_ascii_hexdigit());
+            is_address.then_some(rest)?
+        }
+    };
+    let word = named.split_whitespace().next()?;
+    let name = word.split_once("+0x").map_or(word, |(name, _)| name);
+    // What separates functions in a folded stack cannot be in one.
+    Some(name.split(';').next().unwrap_or(name)).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_every_writer() {
+        assert_eq!(frame(" => schedule"), Some("schedule"));
+        assert_eq!(frame("=> schedule+0x2a/0x90 <ffffffff81000000>"), Some("schedule"));
+        assert_eq!(frame("=> schedule (ffffffff81000000)"), Some("schedule"));
+        assert_eq!(frame("\tffffffff81000000 schedule+0x2a ([kernel.kallsyms])"), Some("schedule"));
+        assert_eq!(frame("          7f12ab main+0x1 (/usr/bin/x)"), Some("main"));
+        for other in ["", "=> ", "bash-1 [000] 1.5: e: f", "ffffffff81000000 schedule", " 12 x"] {
+            assert_eq!(frame(other), None, "{other:?}");
+        }
+    }
+}
