@@ -37,6 +37,7 @@
 mod analysis;
 mod cgroups;
 mod compare;
+mod counters;
 pub mod diagnose;
 mod figures;
 mod fluid;
@@ -56,6 +57,7 @@ mod weight;
 pub use analysis::{Analysis, GroupMetrics, TaskMetrics};
 pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
+pub use counters::counters;
 pub use figures::Figures;
 pub use machine_metrics::{
     CpuMetrics, Instructions, Irregularities, MachineMetrics, ParamChange, PolicyCost, WeightClass,

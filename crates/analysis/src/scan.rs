@@ -7,6 +7,7 @@ mod cgroups;
 mod switches;
 mod wakeups;
 
+use crate::counters::Tracks;
 use crate::fluid::{CpuFluid, MachineFluid};
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
@@ -58,6 +59,8 @@ pub(crate) struct Scan<'t> {
     machine: MachineMetrics,
     irregularities: Irregularities,
     params: Vec<ParamChange>,
+    /// Numbers over time, where they are wanted.
+    pub(crate) tracks: Option<Tracks>,
 }
 
 /// What a finished pass leaves.
@@ -70,6 +73,7 @@ pub(crate) struct Scanned {
     pub(crate) machine: MachineMetrics,
     pub(crate) irregularities: Irregularities,
     pub(crate) params: Vec<ParamChange>,
+    pub(crate) tracks: Option<Tracks>,
 }
 
 impl<'t> Scan<'t> {
@@ -105,6 +109,7 @@ impl<'t> Scan<'t> {
             machine: MachineMetrics::default(),
             irregularities: Irregularities { loss: trace.loss.clone(), ..Default::default() },
             params: Vec::new(),
+            tracks: None,
         };
         scan.fluid.advance(window_ns.0);
         scan.set_up_cgroups();
@@ -270,6 +275,7 @@ impl<'t> Scan<'t> {
             machine: self.machine,
             irregularities: self.irregularities,
             params: self.params,
+            tracks: self.tracks,
         }
     }
 

@@ -60,7 +60,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Record what this machine's scheduler does (root)
     Record(RecordArgs),
-    /// Write a recording of any kind as ftrace text
+    /// Write a recording of any kind as ftrace text, for Perfetto, or for Chrome's trace viewer
     Convert(ConvertArgs),
     /// Measure a recording: trace.dat, perf.data, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
@@ -243,7 +243,7 @@ pub(crate) struct RunArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
-    /// Write the events as ftrace text (opens in Perfetto); `-` is stdout
+    /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; any other name, and `-` for stdout, ftrace text
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Also record each callback of the scheduler

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod experiment;
+mod export;
 mod failure;
 mod grounds;
 mod input;
@@ -10,6 +11,7 @@ mod outcome;
 mod present;
 mod progress;
 mod real;
+mod samples;
 mod simulate;
 
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use fairground_analysis::Analysis;
 use fairground_kernel::job;
 use fairground_machine::{Counters, Exit, ExitKind, MachineConfig, Path, PathCost, Setting};
-use fairground_trace::Trace;
+use fairground_trace::{Counter, Trace};
 
 use crate::input::Sizes;
 
@@ -22,6 +22,10 @@ pub(crate) struct Outcome {
     pub(crate) sizes: Option<Sizes>,
     /// Everything that happened.
     pub(crate) trace: Trace,
+    /// The scheduler's own numbers over time, where they were asked for and can be had.
+    pub(crate) numbers: Vec<Counter>,
+    /// Why those are not of the whole run.
+    pub(crate) numbers_note: Option<String>,
     /// The figures.
     pub(crate) analysis: Analysis,
     /// What only this ground can tell.

@@ -86,6 +86,8 @@ impl RealPlan<'_> {
             settings,
             settings_of_set,
             trace,
+            numbers: Vec::new(),
+            numbers_note: None,
             analysis,
             told: Told::Real {
                 ground: self.ground.to_string(),

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::input::Scheduler;
 use crate::outcome::{Outcome, Told};
 use crate::progress::Progress;
+use crate::samples::Sampler;
 
 /// What to run.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) options: Options,
     /// What a task is called in the result, from its name in the workload.
     pub(crate) rename: fn(&str) -> &str,
+    /// Read the scheduler's own numbers of each task at every tick.
+    pub(crate) sample: bool,
 }
 
 /// Simulated time between two looks at the progress bar, ns.
@@ -46,11 +49,20 @@ impl Plan<'_> {
                 .map_err(failed)?;
         let (mut now_ns, start_ns) = (0, self.machine.lead_in_ns);
         let end_ns = start_ns + self.duration_ns;
+        let mut sampler = self.sample.then(|| Sampler::new(&self.scheduler.object.object));
+        let step_ns = if self.sample { self.machine.tick_ns() } else { CHUNK_NS };
         while now_ns < end_ns && machine.exit().is_none() {
-            now_ns = (now_ns + CHUNK_NS).min(end_ns);
+            let chunks = now_ns / CHUNK_NS;
+            now_ns = (now_ns + step_ns).min(end_ns);
             machine.run_until(now_ns).map_err(failed)?;
-            progress.advance(1);
+            if let Some(sampler) = &mut sampler {
+                sampler.read(&machine);
+            }
+            if now_ns / CHUNK_NS > chunks || now_ns == end_ns {
+                progress.advance(1);
+            }
         }
+        let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters } = machine.finish().map_err(failed)?;
         for number in 0..trace.tasks().len() {
             let task = trace.task_mut(TaskId(number as u32));
@@ -65,6 +77,8 @@ impl Plan<'_> {
             settings,
             settings_of_set: self.scheduler.object.settings.len(),
             trace,
+            numbers,
+            numbers_note,
             analysis,
             told: Told::Simulated {
                 machine: Box::new(self.machine),

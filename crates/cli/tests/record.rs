@@ -56,6 +56,32 @@ fn text_is_written_too() {
     );
 }
 
+/// A run in the form for Perfetto holds the names of the scheduler's own numbers, and drawing them changes nothing of the run.
+#[test]
+fn other_programs_formats() {
+    let files = Files::new();
+    let file = |name: &str| files.path(name).display().to_string();
+    let run = |trace: &str| {
+        let load = ["run", "hogs:3", "--sched", "eevdf", "--cpus", "2", "--duration", "100ms"];
+        success(&[&load[..], &["--trace", trace]].concat())
+    };
+    let (text, perfetto) = (file("run.txt"), file("run.perfetto-trace"));
+    let (chrome, converted) = (file("run.json"), file("converted.pftrace"));
+    assert_eq!(run(&text), run(&perfetto));
+    run(&chrome);
+    success(&["convert", &text, &converted]);
+    let holds = |path: &str, wanted: &str| {
+        let bytes = std::fs::read(path).expect("it was written");
+        bytes.windows(wanted.len()).any(|window| window == wanted.as_bytes())
+    };
+    for wanted in ["hog/1", "swapper/1", "CPU 0 queue", "lag", "dsq_vtime", "vruntime", "slice"] {
+        assert!(holds(&perfetto, wanted), "{wanted}");
+    }
+    assert!(holds(&converted, "CPU 0 queue") && !holds(&converted, "dsq_vtime"));
+    assert!(holds(&chrome, "\"traceEvents\"") && holds(&chrome, "deadline"));
+    says(&refusal(&["convert", &text, &file("run.svg")]), &["run.svg", ".perfetto-trace"]);
+}
+
 #[test]
 fn what_cannot_be_done_says_so() {
     let said = refusal(&["record", "-o", "load.csv", "--duration", "1s"]);

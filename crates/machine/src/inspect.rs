@@ -79,10 +79,35 @@ impl Machine {
 
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
-        let (index, task) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;
+        let (index, _) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;
         if self.kernel.free_slots.iter().any(|slot| slot.index() == index) {
             return None;
         }
+        self.view(index)
+    }
+
+    /// The state of every task that exists, in the order of their places in the kernel, each with the 64-bit words `words` of what
+    /// the scheduler keeps for it: a task-storage map, and bytes from the start of its value. `None`: that task has none.
+    pub fn tasks(&self, words: &[(String, u64)]) -> Vec<(TaskId, TaskView, Vec<Option<u64>>)> {
+        let mut exists = vec![true; self.kernel.tasks.len()];
+        for slot in &self.kernel.free_slots {
+            exists[slot.index()] = false;
+        }
+        let mem = self.program.memory();
+        let living = self.kernel.tasks.iter().enumerate().filter(|(index, _)| exists[*index]);
+        living
+            .filter_map(|(index, task)| {
+                let word = |(map, offset): &(String, u64)| {
+                    let at = self.program.task_storage(map, task.addr)?;
+                    mem.load_u64(at.checked_add(*offset)?).ok()
+                };
+                Some((task.id, self.view(index)?, words.iter().map(word).collect()))
+            })
+            .collect()
+    }
+
+    fn view(&self, index: usize) -> Option<TaskView> {
+        let task = &self.kernel.tasks[index];
         let mem = self.program.memory();
         Some(TaskView {
             cpu: task.cpu,

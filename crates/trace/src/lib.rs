@@ -4,7 +4,8 @@
 //! [`Trace`]: a table of tasks and a sequence of [`Event`]s, kept in 32 bytes each. Every metric
 //! of the project is computed from it.
 //!
-//! [`read`] takes the text of perf, ftrace and trace-cmd, [`write_ftrace`] gives ftrace text:
+//! [`read`] takes recordings of perf, ftrace and trace-cmd, [`write_ftrace`] gives ftrace text, [`write_perfetto`] and
+//! [`write_chrome`] what Perfetto's and Chrome's viewers open:
 //!
 //! ```
 //! let text = "  cat-7 [000] d..2. 1.000002: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 \
@@ -18,6 +19,7 @@
 //! This crate knows no other crate of the workspace.
 
 mod cgroup;
+mod counter;
 mod escape;
 mod event;
 mod loss;
@@ -28,9 +30,10 @@ mod trace;
 mod writers;
 
 pub use cgroup::{CgroupId, CgroupInfo};
+pub use counter::{Counter, CounterOf, CounterUnit};
 pub use event::{CallbackKind, Event, EventKind, Label, LockFlags, TaskState};
 pub use loss::Loss;
 pub use readers::{ReadError, read};
 pub use task::{TaskId, TaskInfo};
 pub use trace::{Events, Trace};
-pub use writers::{Precision, write_ftrace, write_ftrace_with};
+pub use writers::{Precision, write_chrome, write_ftrace, write_ftrace_with, write_perfetto};

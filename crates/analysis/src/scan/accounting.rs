@@ -37,6 +37,7 @@ impl Scan<'_> {
         }
         if from == State::Waiting {
             self.waste.remove(self.tasks[id].restriction, from_cpu);
+            self.note_queue(from_cpu, -1);
         }
         let stays = from.is_queued() && to.is_queued() && from_cpu == cpu;
         if from.is_queued() && !stays {
@@ -49,6 +50,14 @@ impl Scan<'_> {
         }
         if to == State::Waiting {
             self.waste.add(self.tasks[id].restriction, cpu);
+            self.note_queue(cpu, 1);
+        }
+    }
+
+    fn note_queue(&mut self, cpu: u32, more: i64) {
+        let now_ns = self.window_time(self.now_ns);
+        if let Some(tracks) = &mut self.tracks {
+            tracks.queue(now_ns, cpu, more);
         }
     }
 
@@ -150,6 +159,9 @@ impl Scan<'_> {
         let run_ns = figures.run_ns + task.moved_run_ns;
         figures.lag_max_ns = figures.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
         figures.lead_max_ns = figures.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
+        if let Some(tracks) = &mut self.tracks {
+            tracks.lag(now_ns, id, (fluid_ns as i64).wrapping_sub(run_ns as i64));
+        }
     }
 
     pub(super) fn join_fluid(&mut self, id: usize) {

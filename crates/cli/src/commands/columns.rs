@@ -34,6 +34,8 @@ pub(super) struct Columns<'a> {
     pub(super) callbacks: bool,
     /// What a task is called in the result, from its name in the workload.
     pub(super) rename: fn(&str) -> &str,
+    /// Read a simulated scheduler's own numbers of each task at every tick.
+    pub(super) sample: bool,
 }
 
 /// What was run.
@@ -117,6 +119,7 @@ impl Columns<'_> {
                     duration_ns,
                     options: simulated_options(self.show)?,
                     rename: self.rename,
+                    sample: self.sample,
                 }
                 .run(&progress)?,
                 _ => self

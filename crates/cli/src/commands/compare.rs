@@ -21,6 +21,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
         show: &args.show,
         callbacks: false,
         rename: |name| name,
+        sample: false,
     };
     let (document, code) = compare_all(cli, &args.workload, &columns, None)?;
     present::print(&document, cli.format)?;

@@ -129,6 +129,7 @@ fn simulated(
         duration_ns,
         options: Options::simulated(),
         rename: |name| name,
+        sample: false,
     };
     plan.run(progress)
 }

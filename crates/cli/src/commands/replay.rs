@@ -37,6 +37,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
         show: &args.show,
         callbacks: false,
         rename: without_pid,
+        sample: false,
     };
     let title = format!("replay of {}", recording.name);
     let (mut document, code) = compare_all(cli, &title, &columns, Some(&original))?;

@@ -1,7 +1,5 @@
 //! `run`: one workload, one scheduler, one table.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,10 +7,10 @@ use fairground_analysis::Options;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::{Cell, Document};
-use fairground_trace::Trace;
 
 use super::columns::Columns;
 use crate::args::{Cli, RunArgs, ShowArgs};
+use crate::export::{self, Form};
 use crate::failure::Failure;
 use crate::input::{find_workload, one_variant, parse_time};
 use crate::outcome::Outcome;
@@ -48,13 +46,15 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         show: &args.show,
         callbacks: args.callbacks,
         rename: |name| name,
+        sample: args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
     };
     let ran = columns.run(cli.quiet)?;
     let [outcome] = ran.outcomes.as_slice() else {
         return Err(Failure::new("`run` makes one run"));
     };
     if let Some(path) = &args.trace {
-        write_trace(path, &outcome.trace)?;
+        let window = Some((outcome.analysis.start_ns, outcome.analysis.end_ns));
+        write_trace(path, outcome, &Options { window, ..simulated_options(&args.show)? })?;
         if path == Path::new("-") {
             return Ok(ExitCode::from(outcome.exit_code()));
         }
@@ -73,6 +73,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
     document.notes.extend(ran.notes.iter().cloned());
+    document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(outcome.exit_code()))
@@ -95,19 +96,17 @@ fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     document.notes.extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
 }
 
-/// Writes ftrace text to a file or to stdout.
-fn write_trace(path: &Path, trace: &Trace) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return write_to("<stdout>", io::stdout().lock(), trace);
+/// Writes the trace into a file or to stdout, as the name says; ftrace text where it says nothing.
+fn write_trace(path: &Path, outcome: &Outcome, options: &Options) -> Result<(), Failure> {
+    let form = form_of_trace(path);
+    let mut counters = Vec::new();
+    if form.has_counters() {
+        counters = fairground_analysis::counters(&outcome.trace, options);
+        counters.extend(outcome.numbers.iter().cloned());
     }
-    let name = path.display().to_string();
-    let file = File::create(path).map_err(|e| Failure::io(&name, &e))?;
-    write_to(&name, file, trace)
+    export::write(&outcome.trace, &counters, form, path)
 }
 
-fn write_to(name: &str, sink: impl Write, trace: &Trace) -> Result<(), Failure> {
-    let mut sink = BufWriter::new(sink);
-    fairground_trace::write_ftrace(trace, &mut sink)
-        .and_then(|()| sink.flush())
-        .map_err(|e| Failure::io(name, &e))
+fn form_of_trace(path: &Path) -> Form {
+    Form::of(path).filter(|form| *form != Form::TraceDat).unwrap_or(Form::Text)
 }

@@ -14,6 +14,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::view::View;
 use crate::escape::{escape, escape_start};
 use crate::{CgroupId, CgroupInfo, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
 
@@ -32,11 +33,6 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 const NS_PER_S: u64 = 1_000_000_000;
 const NS_PER_US: u64 = 1_000;
-
-/// What is printed as the priority of nice 0 (`DEFAULT_PRIO`).
-const PRIO_OF_NICE_0: i32 = 120;
-/// The lowest real-time priority: for a task that is not known to be of the normal class.
-const PRIO_OF_OTHERS: i32 = 99;
 
 /// Writes a trace as ftrace text with nanoseconds.
 ///
@@ -72,11 +68,10 @@ pub fn write_ftrace_with(
 /// of `write!` are dropped.
 struct Text<'a> {
     trace: &'a Trace,
+    view: View<'a>,
     precision: Precision,
     out: String,
     names: Vec<String>,
-    nice: Vec<Option<i8>>,
-    running: Vec<TaskId>,
 }
 
 impl<'a> Text<'a> {
@@ -84,11 +79,10 @@ impl<'a> Text<'a> {
         let tasks = trace.tasks();
         Self {
             trace,
+            view: View::new(trace),
             precision,
             out: String::with_capacity(2 * CHUNK_BYTES),
             names: tasks.iter().map(|task| plain_name(&task.comm)).collect(),
-            nice: tasks.iter().map(|task| task.nice).collect(),
-            running: Vec::new(),
         }
     }
 
@@ -117,42 +111,37 @@ impl<'a> Text<'a> {
     }
 
     fn event(&mut self, event: &Event) {
+        if let EventKind::Lost { count } = event.kind {
+            let _ = writeln!(self.out, "CPU:{} [LOST {count} EVENTS]", event.cpu);
+        }
+        self.columns(event);
+        self.view.note(event);
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
-                self.columns(event, prev);
                 self.switch(event.cpu, prev, prev_state, next);
             }
-            EventKind::Waking { task, waker, target_cpu } => {
-                self.columns(event, waker);
+            EventKind::Waking { task, target_cpu, .. } => {
                 self.wake("sched_waking", task, target_cpu);
             }
             EventKind::Wakeup { task, target_cpu } => {
-                self.columns_of_running(event);
                 self.wake("sched_wakeup", task, target_cpu);
             }
             EventKind::WakeupNew { task, target_cpu } => {
-                self.columns_of_running(event);
                 self.wake("sched_wakeup_new", task, target_cpu);
             }
             EventKind::Migrate { task, from_cpu, to_cpu } => {
-                self.columns_of_running(event);
                 self.one_task("sched_migrate_task", task);
                 let _ = write!(self.out, " orig_cpu={from_cpu} dest_cpu={to_cpu}");
             }
             EventKind::Fork { parent, child } => {
-                self.columns(event, parent);
                 let (comm, pid) = (self.name(parent), self.pid(parent));
                 let (child_comm, child_pid) = (self.name(child), self.pid(child));
                 let fields =
                     format!("comm={comm} pid={pid} child_comm={child_comm} child_pid={child_pid}");
                 let _ = write!(self.out, "sched_process_fork: {fields}");
             }
-            EventKind::Exit { task } => {
-                self.columns(event, task);
-                self.one_task("sched_process_exit", task);
-            }
-            EventKind::Tick { task } => {
-                self.columns(event, task);
+            EventKind::Exit { task } => self.one_task("sched_process_exit", task),
+            EventKind::Tick { .. } => {
                 let now = event.time_ns;
                 let _ = write!(
                     self.out,
@@ -160,20 +149,18 @@ impl<'a> Text<'a> {
                 );
             }
             EventKind::Print { label } => {
-                self.columns_of_running(event);
                 let text = self.trace.label(label);
                 let _ = write!(self.out, "bpf_trace_printk: {}", escape_start(text));
             }
-            EventKind::Stack { task, label } => self.stack(event, task, label),
-            EventKind::CgroupMove { task, to, .. } => self.cgroup_move(event, task, to),
-            kind => self.marked(event, kind),
+            EventKind::Stack { label, .. } => self.stack(label),
+            EventKind::CgroupMove { task, to, .. } => self.cgroup_move(task, to),
+            kind => self.marked(kind),
         }
         self.out.push('\n');
     }
 
     /// As the kernel prints it: the called before the caller, a line each.
-    fn stack(&mut self, event: &Event, task: TaskId, label: Label) {
-        self.columns(event, task);
+    fn stack(&mut self, label: Label) {
         self.out.push_str("<stack trace>");
         for function in self.trace.label(label).rsplit(';') {
             let _ = write!(self.out, "\n => {}", escape(function));
@@ -181,9 +168,8 @@ impl<'a> Text<'a> {
     }
 
     /// The numbers of hierarchy and cgroup are those of the table; the kernel's own are not in the trace.
-    fn cgroup_move(&mut self, event: &Event, task: TaskId, to: CgroupId) {
-        self.columns_of_running(event);
-        let path = self.trace.cgroups().get(to.index()).map_or("/", |cgroup| &cgroup.path);
+    fn cgroup_move(&mut self, task: TaskId, to: CgroupId) {
+        let path = self.view.cgroup_path(to);
         let plain = path.trim_start_matches('/');
         let level = plain.split('/').filter(|name| !name.is_empty()).count();
         let (id, pid) = (to.0 + 1, self.pid(task));
@@ -196,18 +182,11 @@ impl<'a> Text<'a> {
     }
 
     /// Events that the kernel has no tracepoint for.
-    fn marked(&mut self, event: &Event, kind: EventKind) {
-        if let EventKind::Lost { count } = kind {
-            let _ = writeln!(self.out, "CPU:{} [LOST {count} EVENTS]", event.cpu);
-        }
-        self.columns_of_running(event);
+    fn marked(&mut self, kind: EventKind) {
         self.out.push_str("tracing_mark_write: ");
         let trace = self.trace;
         let _ = match kind {
             EventKind::Nice { task, nice } => {
-                if let Some(entry) = self.nice.get_mut(task.index()) {
-                    *entry = Some(nice);
-                }
                 let pid = self.pid(task);
                 write!(self.out, "fairground:nice pid={pid} nice={nice}")
             }
@@ -242,13 +221,9 @@ impl<'a> Text<'a> {
         };
     }
 
-    fn columns_of_running(&mut self, event: &Event) {
-        let running = self.running.get(event.cpu as usize).copied().unwrap_or(TaskId::IDLE);
-        self.columns(event, running);
-    }
-
     /// `comm-pid [cpu] flags time: `.
-    fn columns(&mut self, event: &Event, running: TaskId) {
+    fn columns(&mut self, event: &Event) {
+        let running = self.view.running(event);
         let (pid, cpu) = (self.pid(running), event.cpu);
         let name = if running.is_idle() { "<idle>" } else { &self.names[running.index()] };
         let (seconds, rest) = (event.time_ns / NS_PER_S, event.time_ns % NS_PER_S);
@@ -260,14 +235,6 @@ impl<'a> Text<'a> {
     }
 
     fn switch(&mut self, cpu: u32, prev: TaskId, prev_state: TaskState, next: TaskId) {
-        let index = cpu as usize;
-        // A CPU beyond the trace's count is damage; it has no running task.
-        if index < self.trace.cpus as usize {
-            if self.running.len() <= index {
-                self.running.resize(index + 1, TaskId::IDLE);
-            }
-            self.running[index] = next;
-        }
         self.out.push_str("sched_switch: prev_comm=");
         self.name_on(prev, cpu);
         let (pid, prio) = (self.pid(prev), self.prio(prev));
@@ -303,14 +270,11 @@ impl<'a> Text<'a> {
     }
 
     fn pid(&self, task: TaskId) -> u32 {
-        self.trace.tasks()[task.index()].pid
+        self.view.pid(task)
     }
 
     fn prio(&self, task: TaskId) -> i32 {
-        if task.is_idle() {
-            return PRIO_OF_NICE_0;
-        }
-        self.nice[task.index()].map_or(PRIO_OF_OTHERS, |nice| PRIO_OF_NICE_0 + i32::from(nice))
+        self.view.prio(task)
     }
 }
 

@@ -1,0 +1,88 @@
+//! Traces as files of other programs' formats; the form is told by the end of the name.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use fairground_trace::{Counter, Trace};
+
+use crate::failure::Failure;
+
+/// What a file's name says that should be in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    TraceDat,
+    Text,
+    Perfetto,
+    Chrome,
+}
+
+/// The ends of names, for messages.
+pub(crate) const ENDS: &str =
+    ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), .json (Chrome's trace viewer)";
+
+impl Form {
+    /// The form of a file of that name; `-` is text. `None`: the end of the name says nothing.
+    pub(crate) fn of(output: &Path) -> Option<Self> {
+        match output.extension().and_then(|extension| extension.to_str()) {
+            _ if output == Path::new("-") => Some(Self::Text),
+            Some("dat") => Some(Self::TraceDat),
+            Some("txt" | "ftrace") => Some(Self::Text),
+            Some("perfetto-trace" | "pftrace" | "perfetto") => Some(Self::Perfetto),
+            Some("json") => Some(Self::Chrome),
+            _ => None,
+        }
+    }
+
+    /// Whether numbers over time have a place in it.
+    pub(crate) fn has_counters(self) -> bool {
+        matches!(self, Self::Perfetto | Self::Chrome)
+    }
+
+    fn write(self, trace: &Trace, counters: &[Counter], mut sink: impl Write) -> io::Result<()> {
+        match self {
+            Self::Perfetto => fairground_trace::write_perfetto(trace, counters, &mut sink)?,
+            Self::Chrome => fairground_trace::write_chrome(trace, counters, &mut sink)?,
+            Self::Text | Self::TraceDat => fairground_trace::write_ftrace(trace, &mut sink)?,
+        }
+        sink.flush()
+    }
+}
+
+/// Writes a trace in a form. A new file is there whole or not at all; what exists and is no ordinary file (a pipe, a device) is
+/// written into.
+pub(crate) fn write(
+    trace: &Trace,
+    counters: &[Counter],
+    form: Form,
+    output: &Path,
+) -> Result<(), Failure> {
+    let failed = |e: io::Error| Failure::io(output.display(), &e);
+    if output == Path::new("-") {
+        let stdout = io::stdout().lock();
+        return form
+            .write(trace, counters, BufWriter::new(stdout))
+            .map_err(|e| Failure::io("<stdout>", &e));
+    }
+    if std::fs::metadata(output).is_ok_and(|known| !known.is_file()) {
+        let file = File::create(output).map_err(failed)?;
+        return form.write(trace, counters, BufWriter::new(file)).map_err(failed);
+    }
+    let file = tempfile::Builder::new()
+        .prefix(".fairground-recording-")
+        .tempfile_in(folder_of(output))
+        .map_err(failed)?;
+    form.write(trace, counters, BufWriter::new(file.as_file())).map_err(failed)?;
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(readable).map_err(failed)?;
+    file.persist(output).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(output: &Path) -> PathBuf {
+    match output.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

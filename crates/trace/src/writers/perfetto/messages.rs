@@ -1,0 +1,275 @@
+//! The few messages of Perfetto's format that are written: field numbers and types from its public `perfetto_trace.proto`.
+
+use prost::{Message, Oneof};
+
+/// `Trace`, one packet of it: a file is a sequence of such.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct OnePacket {
+    #[prost(message, optional, tag = "1")]
+    pub(super) packet: Option<TracePacket>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TracePacket {
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "10")]
+    pub(super) trusted_packet_sequence_id: Option<u32>,
+    #[prost(uint32, optional, tag = "13")]
+    pub(super) sequence_flags: Option<u32>,
+    #[prost(oneof = "Data", tags = "1, 2, 11, 34, 45, 60")]
+    pub(super) data: Option<Data>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Data {
+    #[prost(message, tag = "1")]
+    FtraceEvents(FtraceEventBundle),
+    #[prost(message, tag = "2")]
+    ProcessTree(ProcessTree),
+    #[prost(message, tag = "11")]
+    TrackEvent(TrackEvent),
+    #[prost(message, tag = "34")]
+    FtraceStats(FtraceStats),
+    #[prost(message, tag = "45")]
+    SystemInfo(SystemInfo),
+    #[prost(message, tag = "60")]
+    TrackDescriptor(TrackDescriptor),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SystemInfo {
+    #[prost(uint32, optional, tag = "8")]
+    pub(super) num_cpus: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ProcessTree {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) processes: Vec<Process>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Process {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) pid: Option<i32>,
+    #[prost(string, repeated, tag = "3")]
+    pub(super) cmdline: Vec<String>,
+    /// The command line is only a task's name.
+    #[prost(bool, optional, tag = "9")]
+    pub(super) cmdline_is_comm: Option<bool>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceStats {
+    /// 1: at the start, 2: at the end.
+    #[prost(int32, optional, tag = "1")]
+    pub(super) phase: Option<i32>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) cpu_stats: Vec<FtraceCpuStats>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceCpuStats {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) cpu: Option<u64>,
+    #[prost(uint64, optional, tag = "3")]
+    pub(super) overrun: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceEventBundle {
+    #[prost(uint32, optional, tag = "1")]
+    pub(super) cpu: Option<u32>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) event: Vec<FtraceEvent>,
+    #[prost(bool, optional, tag = "3")]
+    pub(super) lost_events: Option<bool>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct FtraceEvent {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "2")]
+    pub(super) pid: Option<u32>,
+    #[prost(oneof = "Ftrace", tags = "4, 17, 20, 67, 114, 235, 238, 239, 491, 553")]
+    pub(super) event: Option<Ftrace>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Ftrace {
+    #[prost(message, tag = "4")]
+    SchedSwitch(SchedSwitch),
+    #[prost(message, tag = "17")]
+    SchedWakeup(SchedWakeup),
+    #[prost(message, tag = "20")]
+    SchedWaking(SchedWakeup),
+    #[prost(message, tag = "67")]
+    CgroupAttachTask(CgroupAttachTask),
+    #[prost(message, tag = "114")]
+    SchedWakeupNew(SchedWakeup),
+    #[prost(message, tag = "235")]
+    TaskNewtask(TaskNewtask),
+    #[prost(message, tag = "238")]
+    SchedProcessExit(SchedProcessExit),
+    #[prost(message, tag = "239")]
+    SchedProcessFork(SchedProcessFork),
+    #[prost(message, tag = "491")]
+    SchedMigrateTask(SchedMigrateTask),
+    #[prost(message, tag = "553")]
+    HrtimerExpireEntry(HrtimerExpireEntry),
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedSwitch {
+    #[prost(string, optional, tag = "1")]
+    pub(super) prev_comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) prev_pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) prev_prio: Option<i32>,
+    #[prost(int64, optional, tag = "4")]
+    pub(super) prev_state: Option<i64>,
+    #[prost(string, optional, tag = "5")]
+    pub(super) next_comm: Option<String>,
+    #[prost(int32, optional, tag = "6")]
+    pub(super) next_pid: Option<i32>,
+    #[prost(int32, optional, tag = "7")]
+    pub(super) next_prio: Option<i32>,
+}
+
+/// `sched_waking`, `sched_wakeup` and `sched_wakeup_new` have the same fields.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedWakeup {
+    #[prost(string, optional, tag = "1")]
+    pub(super) comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) prio: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    pub(super) success: Option<i32>,
+    #[prost(int32, optional, tag = "5")]
+    pub(super) target_cpu: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CgroupAttachTask {
+    #[prost(int32, optional, tag = "2")]
+    pub(super) dst_id: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) pid: Option<i32>,
+    #[prost(string, optional, tag = "4")]
+    pub(super) comm: Option<String>,
+    #[prost(string, optional, tag = "7")]
+    pub(super) dst_path: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TaskNewtask {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) pid: Option<i32>,
+    #[prost(string, optional, tag = "2")]
+    pub(super) comm: Option<String>,
+    #[prost(uint64, optional, tag = "3")]
+    pub(super) clone_flags: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedProcessExit {
+    #[prost(string, optional, tag = "1")]
+    pub(super) comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) pid: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    pub(super) prio: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedProcessFork {
+    #[prost(string, optional, tag = "1")]
+    pub(super) parent_comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) parent_pid: Option<i32>,
+    #[prost(string, optional, tag = "3")]
+    pub(super) child_comm: Option<String>,
+    #[prost(int32, optional, tag = "4")]
+    pub(super) child_pid: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SchedMigrateTask {
+    #[prost(string, optional, tag = "1")]
+    pub(super) comm: Option<String>,
+    #[prost(int32, optional, tag = "2")]
+    pub(super) pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) prio: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    pub(super) orig_cpu: Option<i32>,
+    #[prost(int32, optional, tag = "5")]
+    pub(super) dest_cpu: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct HrtimerExpireEntry {
+    #[prost(int64, optional, tag = "2")]
+    pub(super) now: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TrackDescriptor {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) uuid: Option<u64>,
+    #[prost(string, optional, tag = "2")]
+    pub(super) name: Option<String>,
+    #[prost(message, optional, tag = "4")]
+    pub(super) thread: Option<ThreadDescriptor>,
+    #[prost(uint64, optional, tag = "5")]
+    pub(super) parent_uuid: Option<u64>,
+    #[prost(message, optional, tag = "8")]
+    pub(super) counter: Option<CounterDescriptor>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ThreadDescriptor {
+    #[prost(int32, optional, tag = "1")]
+    pub(super) pid: Option<i32>,
+    #[prost(int64, optional, tag = "2")]
+    pub(super) tid: Option<i64>,
+    #[prost(string, optional, tag = "5")]
+    pub(super) thread_name: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CounterDescriptor {
+    /// 1: time in ns, 2: a count.
+    #[prost(int32, optional, tag = "3")]
+    pub(super) unit: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TrackEvent {
+    #[prost(message, repeated, tag = "4")]
+    pub(super) debug_annotations: Vec<DebugAnnotation>,
+    /// 1 and 2: begin and end of a slice, 3: an instant, 4: a counter's value.
+    #[prost(int32, optional, tag = "9")]
+    pub(super) kind: Option<i32>,
+    #[prost(uint64, optional, tag = "11")]
+    pub(super) track_uuid: Option<u64>,
+    #[prost(string, repeated, tag = "22")]
+    pub(super) categories: Vec<String>,
+    #[prost(string, optional, tag = "23")]
+    pub(super) name: Option<String>,
+    #[prost(int64, optional, tag = "30")]
+    pub(super) counter_value: Option<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct DebugAnnotation {
+    #[prost(string, optional, tag = "6")]
+    pub(super) string_value: Option<String>,
+    #[prost(string, optional, tag = "10")]
+    pub(super) name: Option<String>,
+}

@@ -1,0 +1,294 @@
+//! Perfetto's protobuf format; opens in <https://ui.perfetto.dev> and in its trace processor.
+//!
+//! What the kernel has tracepoints for is written as the kernel's events (`FtraceEventBundle`, one for a stretch of events of
+//! one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and the arrows of
+//! wake-ups itself. Everything else has tracks of its own (`TrackEvent`): counters and marks below the task that they belong to, a
+//! CPU's queue, callbacks of the scheduler, its printed lines, changes of tunables.
+//!
+//! No event holds a thread group, so each task stands as a process of its own. Events that were lost are said at the next
+//! bundle of their CPU, and their number in the `FtraceStats` of the end. [`TaskState::Parked`] is the bit of `P`.
+
+mod messages;
+mod tracks;
+
+use std::io::{self, Write};
+
+use prost::Message;
+
+use self::messages::{
+    CgroupAttachTask, Data, Ftrace, FtraceCpuStats, FtraceEvent, FtraceEventBundle, FtraceStats,
+    HrtimerExpireEntry, OnePacket, Process, ProcessTree, SchedMigrateTask, SchedProcessExit,
+    SchedProcessFork, SchedSwitch, SchedWakeup, SystemInfo, TaskNewtask, TracePacket,
+};
+use self::tracks::Tracks;
+use super::view::View;
+use crate::{Counter, Event, EventKind, TaskId, TaskState, Trace};
+
+/// Events of one bundle: a CPU's are handed on when so many are together.
+const BUNDLE_EVENTS: usize = 256;
+/// Bytes are handed to the sink in pieces of about this size.
+const CHUNK_BYTES: usize = 64 << 10;
+/// All packets are of one writer.
+const SEQUENCE: u32 = 1;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`.
+const STATE_CLEARED: u32 = 1;
+/// `FtraceStats::Phase`.
+const START: i32 = 1;
+const END: i32 = 2;
+
+/// Writes a trace, and numbers that go with it, in Perfetto's format.
+///
+/// # Errors
+/// Those of the sink.
+pub fn write_perfetto(trace: &Trace, counters: &[Counter], sink: impl Write) -> io::Result<()> {
+    let mut writer = Writer::new(trace, sink);
+    writer.head()?;
+    for event in trace.events() {
+        writer.event(&event)?;
+    }
+    for cpu in 0..writer.bundles.len() {
+        writer.bundle(cpu)?;
+    }
+    let stats = stats(END, &writer.lost);
+    writer.packet(None, stats)?;
+    for counter in counters {
+        let Writer { tracks, packets, .. } = &mut writer;
+        tracks.counter(counter, trace, |timestamp, data| packets.packet(timestamp, data))?;
+    }
+    writer.packets.finish()
+}
+
+/// Packets on their way to the sink.
+struct Packets<W> {
+    out: Vec<u8>,
+    sink: W,
+    first: bool,
+}
+
+impl<W: Write> Packets<W> {
+    fn packet(&mut self, timestamp: Option<u64>, data: Data) -> io::Result<()> {
+        let packet = TracePacket {
+            timestamp,
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            sequence_flags: std::mem::take(&mut self.first).then_some(STATE_CLEARED),
+            data: Some(data),
+        };
+        // A vector has always room.
+        let _ = OnePacket { packet: Some(packet) }.encode(&mut self.out);
+        if self.out.len() >= CHUNK_BYTES {
+            self.sink.write_all(&self.out)?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.sink.write_all(&self.out)?;
+        self.sink.flush()
+    }
+}
+
+/// The events of a CPU that are not written yet.
+#[derive(Default)]
+struct Bundle {
+    events: Vec<FtraceEvent>,
+    /// Events were lost before these.
+    lost: bool,
+}
+
+struct Writer<'a, W> {
+    view: View<'a>,
+    packets: Packets<W>,
+    tracks: Tracks,
+    bundles: Vec<Bundle>,
+    /// Lost events of each CPU.
+    lost: Vec<u64>,
+}
+
+impl<'a, W: Write> Writer<'a, W> {
+    fn new(trace: &'a Trace, sink: W) -> Self {
+        let cpus = trace.cpus as usize;
+        Self {
+            view: View::new(trace),
+            packets: Packets { out: Vec::with_capacity(2 * CHUNK_BYTES), sink, first: true },
+            tracks: Tracks::default(),
+            bundles: std::iter::repeat_with(Bundle::default).take(cpus).collect(),
+            lost: vec![0; cpus],
+        }
+    }
+
+    fn packet(&mut self, timestamp: Option<u64>, data: Data) -> io::Result<()> {
+        self.packets.packet(timestamp, data)
+    }
+
+    fn head(&mut self) -> io::Result<()> {
+        let trace = self.view.trace;
+        self.packet(None, Data::SystemInfo(SystemInfo { num_cpus: Some(trace.cpus) }))?;
+        let start = stats(START, &vec![0; self.lost.len()]);
+        self.packet(None, start)?;
+        let processes = trace.tasks().iter().skip(1).map(|task| Process {
+            pid: Some(task.pid as i32),
+            cmdline: vec![task.comm.clone()],
+            cmdline_is_comm: Some(true),
+        });
+        let tree = ProcessTree { processes: processes.collect() };
+        self.packet(Some(trace.start_ns), Data::ProcessTree(tree))
+    }
+
+    fn event(&mut self, event: &Event) -> io::Result<()> {
+        let running = self.view.running(event);
+        self.view.note(event);
+        match event.kind {
+            EventKind::Fork { parent, child } => {
+                // From the first Perfetto knows that a pid is another task now.
+                let pid = Some(self.pid(child));
+                let comm = Some(self.comm(child));
+                let new = TaskNewtask { pid, comm: comm.clone(), clone_flags: Some(0) };
+                self.ftrace(event, running, Ftrace::TaskNewtask(new))?;
+                let fork = SchedProcessFork {
+                    parent_comm: Some(self.comm(parent)),
+                    parent_pid: Some(self.pid(parent)),
+                    child_comm: comm,
+                    child_pid: pid,
+                };
+                self.ftrace(event, running, Ftrace::SchedProcessFork(fork))
+            }
+            EventKind::Lost { count } => {
+                let cpu = event.cpu as usize;
+                self.bundle(cpu)?;
+                if let Some((bundle, lost)) = self.bundles.get_mut(cpu).zip(self.lost.get_mut(cpu))
+                {
+                    bundle.lost = true;
+                    *lost = lost.saturating_add(count);
+                }
+                Ok(())
+            }
+            _ => match self.tracepoint(event) {
+                Some(ftrace) => self.ftrace(event, running, ftrace),
+                None => {
+                    let Self { tracks, packets, view, .. } = self;
+                    tracks
+                        .event(event, view.trace, |timestamp, data| packets.packet(timestamp, data))
+                }
+            },
+        }
+    }
+
+    /// The kernel's event for one of the trace; `None` where the kernel has none.
+    fn tracepoint(&self, event: &Event) -> Option<Ftrace> {
+        Some(match event.kind {
+            EventKind::Switch { prev, prev_state, next } => Ftrace::SchedSwitch(SchedSwitch {
+                prev_comm: Some(self.comm_on(prev, event.cpu)),
+                prev_pid: Some(self.pid(prev)),
+                prev_prio: Some(self.view.prio(prev)),
+                prev_state: Some(state_bit(prev_state)),
+                next_comm: Some(self.comm_on(next, event.cpu)),
+                next_pid: Some(self.pid(next)),
+                next_prio: Some(self.view.prio(next)),
+            }),
+            EventKind::Waking { task, target_cpu, .. } => {
+                Ftrace::SchedWaking(self.wakeup(task, target_cpu))
+            }
+            EventKind::Wakeup { task, target_cpu } => {
+                Ftrace::SchedWakeup(self.wakeup(task, target_cpu))
+            }
+            EventKind::WakeupNew { task, target_cpu } => {
+                Ftrace::SchedWakeupNew(self.wakeup(task, target_cpu))
+            }
+            EventKind::Migrate { task, from_cpu, to_cpu } => {
+                Ftrace::SchedMigrateTask(SchedMigrateTask {
+                    comm: Some(self.comm(task)),
+                    pid: Some(self.pid(task)),
+                    prio: Some(self.view.prio(task)),
+                    orig_cpu: Some(from_cpu as i32),
+                    dest_cpu: Some(to_cpu as i32),
+                })
+            }
+            EventKind::Exit { task } => Ftrace::SchedProcessExit(SchedProcessExit {
+                comm: Some(self.comm(task)),
+                pid: Some(self.pid(task)),
+                prio: Some(self.view.prio(task)),
+            }),
+            EventKind::Tick { .. } => {
+                Ftrace::HrtimerExpireEntry(HrtimerExpireEntry { now: Some(event.time_ns as i64) })
+            }
+            EventKind::CgroupMove { task, to, .. } => Ftrace::CgroupAttachTask(CgroupAttachTask {
+                dst_id: Some(to.0 as i32 + 1),
+                pid: Some(self.pid(task)),
+                comm: Some(self.comm(task)),
+                dst_path: Some(self.view.cgroup_path(to).to_owned()),
+            }),
+            _ => return None,
+        })
+    }
+
+    fn wakeup(&self, task: TaskId, target_cpu: u32) -> SchedWakeup {
+        SchedWakeup {
+            comm: Some(self.comm(task)),
+            pid: Some(self.pid(task)),
+            prio: Some(self.view.prio(task)),
+            success: Some(1),
+            target_cpu: Some(target_cpu as i32),
+        }
+    }
+
+    /// Puts an event into its CPU's bundle.
+    fn ftrace(&mut self, event: &Event, running: TaskId, ftrace: Ftrace) -> io::Result<()> {
+        let pid = Some(self.view.pid(running));
+        let cpu = event.cpu as usize;
+        // A CPU beyond the trace's count is damage.
+        let Some(bundle) = self.bundles.get_mut(cpu) else { return Ok(()) };
+        let timestamp = Some(event.time_ns);
+        bundle.events.push(FtraceEvent { timestamp, pid, event: Some(ftrace) });
+        if bundle.events.len() >= BUNDLE_EVENTS {
+            self.bundle(cpu)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a CPU's bundle holds.
+    fn bundle(&mut self, cpu: usize) -> io::Result<()> {
+        let Some(bundle) = self.bundles.get_mut(cpu).map(std::mem::take) else { return Ok(()) };
+        if bundle.events.is_empty() && !bundle.lost {
+            return Ok(());
+        }
+        let bundle = FtraceEventBundle {
+            cpu: Some(cpu as u32),
+            event: bundle.events,
+            lost_events: bundle.lost.then_some(true),
+        };
+        self.packet(None, Data::FtraceEvents(bundle))
+    }
+
+    fn pid(&self, task: TaskId) -> i32 {
+        self.view.pid(task) as i32
+    }
+
+    fn comm(&self, task: TaskId) -> String {
+        self.view.trace.tasks()[task.index()].comm.clone()
+    }
+
+    /// A name; the idle task is called after its CPU.
+    fn comm_on(&self, task: TaskId, cpu: u32) -> String {
+        if task.is_idle() { format!("swapper/{cpu}") } else { self.comm(task) }
+    }
+}
+
+fn stats(phase: i32, lost: &[u64]) -> Data {
+    let cpu =
+        |(cpu, lost): (usize, &u64)| FtraceCpuStats { cpu: Some(cpu as u64), overrun: Some(*lost) };
+    let cpu_stats = lost.iter().enumerate().map(cpu).collect();
+    Data::FtraceStats(FtraceStats { phase: Some(phase), cpu_stats })
+}
+
+/// The bits of `prev_state` (`TASK_REPORT` of Linux 4.14 and later).
+fn state_bit(state: TaskState) -> i64 {
+    match state {
+        TaskState::Runnable => 0,
+        TaskState::Sleeping => 1,
+        TaskState::Uninterruptible => 2,
+        TaskState::Stopped => 4,
+        TaskState::Dead => 16,
+        TaskState::Parked => 64,
+    }
+}

@@ -1,0 +1,213 @@
+//! Tracks of Perfetto beside the kernel's events: counters, and instants that the kernel has no tracepoint for.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use super::messages::{
+    CounterDescriptor, Data, DebugAnnotation, ThreadDescriptor, TrackDescriptor, TrackEvent,
+};
+use crate::{Counter, CounterOf, CounterUnit, Event, EventKind, Label, TaskId, Trace};
+
+/// `TrackEvent::Type`.
+const SLICE_BEGIN: i32 = 1;
+const SLICE_END: i32 = 2;
+const INSTANT: i32 = 3;
+const COUNTER: i32 = 4;
+/// `CounterDescriptor::Unit`.
+const UNIT_TIME_NS: i32 = 1;
+const UNIT_COUNT: i32 = 2;
+
+/// What a track is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Task(TaskId),
+    Mark(TaskId, Label),
+    Stacks(TaskId),
+    Callbacks(u32),
+    Printed(u32),
+    Tunables,
+    Cgroups,
+}
+
+/// The tracks so far. Each is described when it is first used.
+#[derive(Default)]
+pub(super) struct Tracks {
+    uuids: HashMap<Key, u64>,
+    /// Tasks that wait for a lock.
+    contending: HashSet<TaskId>,
+    /// The number of the last one.
+    last: u64,
+}
+
+impl Tracks {
+    /// Writes an event that the kernel has no tracepoint for, or Perfetto no use for the kernel's.
+    pub(super) fn event(
+        &mut self,
+        event: &Event,
+        trace: &Trace,
+        mut packet: impl FnMut(Option<u64>, Data) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some((key, said)) = said(event, trace) else { return Ok(()) };
+        let uuid = self.track(key, trace, &mut packet)?;
+        let track_event = TrackEvent { track_uuid: Some(uuid), ..said };
+        let mut write = |said| packet(Some(event.time_ns), Data::TrackEvent(said));
+        match event.kind {
+            // A second begin: the task still waits, for another holder.
+            EventKind::ContentionBegin { task, .. } if !self.contending.insert(task) => {
+                write(TrackEvent { track_uuid: Some(uuid), ..slice_end() })?;
+            }
+            // The begin is not in the trace.
+            EventKind::ContentionEnd { task, .. } if !self.contending.remove(&task) => {
+                return Ok(());
+            }
+            _ => {}
+        }
+        write(track_event)
+    }
+
+    /// Writes a counter.
+    pub(super) fn counter(
+        &mut self,
+        counter: &Counter,
+        trace: &Trace,
+        mut packet: impl FnMut(Option<u64>, Data) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (name, parent_uuid) = match counter.of {
+            CounterOf::Cpu(cpu) => (format!("CPU {cpu} {}", counter.name), None),
+            CounterOf::Task(task) => {
+                let parent = self.track(Key::Task(task), trace, &mut packet)?;
+                (counter.name.clone(), Some(parent))
+            }
+        };
+        self.last += 1;
+        let uuid = self.last;
+        let unit = match counter.unit {
+            CounterUnit::Ns => Some(UNIT_TIME_NS),
+            CounterUnit::Count => Some(UNIT_COUNT),
+            CounterUnit::Own => None,
+        };
+        let descriptor = TrackDescriptor {
+            uuid: Some(uuid),
+            name: Some(name),
+            parent_uuid,
+            counter: Some(CounterDescriptor { unit }),
+            ..TrackDescriptor::default()
+        };
+        packet(None, Data::TrackDescriptor(descriptor))?;
+        for (time_ns, value) in &counter.points {
+            let track_event = TrackEvent {
+                kind: Some(COUNTER),
+                track_uuid: Some(uuid),
+                counter_value: Some(*value),
+                ..TrackEvent::default()
+            };
+            packet(Some(*time_ns), Data::TrackEvent(track_event))?;
+        }
+        Ok(())
+    }
+
+    /// The number of a track, described if it is new.
+    fn track(
+        &mut self,
+        key: Key,
+        trace: &Trace,
+        packet: &mut impl FnMut(Option<u64>, Data) -> io::Result<()>,
+    ) -> io::Result<u64> {
+        if let Some(uuid) = self.uuids.get(&key) {
+            return Ok(*uuid);
+        }
+        let mut descriptor = TrackDescriptor::default();
+        match key {
+            Key::Task(task) => {
+                let info = &trace.tasks()[task.index()];
+                descriptor.thread = Some(ThreadDescriptor {
+                    pid: Some(info.pid as i32),
+                    tid: Some(i64::from(info.pid)),
+                    thread_name: Some(info.comm.clone()),
+                });
+            }
+            Key::Mark(task, label) => {
+                descriptor.parent_uuid = Some(self.track(Key::Task(task), trace, packet)?);
+                descriptor.name = Some(trace.label(label).to_owned());
+                descriptor.counter = Some(CounterDescriptor { unit: None });
+            }
+            Key::Stacks(task) => {
+                descriptor.parent_uuid = Some(self.track(Key::Task(task), trace, packet)?);
+                descriptor.name = Some("stacks".to_owned());
+            }
+            Key::Callbacks(cpu) => descriptor.name = Some(format!("CPU {cpu} callbacks")),
+            Key::Printed(cpu) => descriptor.name = Some(format!("CPU {cpu} printed")),
+            Key::Tunables => descriptor.name = Some("tunables".to_owned()),
+            Key::Cgroups => descriptor.name = Some("cgroups".to_owned()),
+        }
+        self.last += 1;
+        descriptor.uuid = Some(self.last);
+        self.uuids.insert(key, self.last);
+        packet(None, Data::TrackDescriptor(descriptor))?;
+        Ok(self.last)
+    }
+}
+
+/// The track of an event, and the event without the track's number. `None` for what the kernel has a tracepoint for.
+fn said(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
+    let cpu = event.cpu;
+    let task_name = |task: TaskId| {
+        let info = &trace.tasks()[task.index()];
+        format!("{} {}", info.comm, info.pid)
+    };
+    Some(match event.kind {
+        EventKind::Mark { task, label, value } => {
+            let counter_value = Some(value as i64);
+            let kind = Some(COUNTER);
+            (Key::Mark(task, label), TrackEvent { kind, counter_value, ..TrackEvent::default() })
+        }
+        EventKind::ContentionBegin { task, lock, flags, holder } => {
+            let mut said = named(SLICE_BEGIN, format!("waits for {}", trace.label(lock)));
+            said.debug_annotations.push(annotation("flags", flags.text()));
+            if !holder.is_idle() {
+                said.debug_annotations.push(annotation("holder", task_name(holder)));
+            }
+            (Key::Task(task), said)
+        }
+        EventKind::ContentionEnd { task, .. } => (Key::Task(task), slice_end()),
+        EventKind::Stack { task, label } => {
+            let stack = trace.label(label);
+            let inner = stack.rsplit(';').next().unwrap_or(stack).to_owned();
+            let mut said = named(INSTANT, inner);
+            said.debug_annotations.push(annotation("stack", stack.to_owned()));
+            (Key::Stacks(task), said)
+        }
+        EventKind::Nice { task, nice } => (Key::Task(task), named(INSTANT, format!("nice {nice}"))),
+        EventKind::Callback { kind, task } => {
+            let name = match task.is_idle() {
+                true => kind.name().to_owned(),
+                false => format!("{} {}", kind.name(), task_name(task)),
+            };
+            (Key::Callbacks(cpu), named(INSTANT, name))
+        }
+        EventKind::Print { label } => {
+            (Key::Printed(cpu), named(INSTANT, trace.label(label).to_owned()))
+        }
+        EventKind::Param { label } => {
+            (Key::Tunables, named(INSTANT, trace.label(label).to_owned()))
+        }
+        EventKind::CgroupWeight { cgroup, weight } => {
+            let path = trace.cgroups().get(cgroup.index()).map_or("/", |cgroup| &cgroup.path);
+            (Key::Cgroups, named(INSTANT, format!("{path} cpu.weight={weight}")))
+        }
+        _ => return None,
+    })
+}
+
+fn named(kind: i32, name: String) -> TrackEvent {
+    let categories = vec!["fairground".to_owned()];
+    TrackEvent { kind: Some(kind), categories, name: Some(name), ..TrackEvent::default() }
+}
+
+fn slice_end() -> TrackEvent {
+    TrackEvent { kind: Some(SLICE_END), ..TrackEvent::default() }
+}
+
+fn annotation(name: &str, value: String) -> DebugAnnotation {
+    DebugAnnotation { name: Some(name.to_owned()), string_value: Some(value) }
+}

@@ -1,0 +1,71 @@
+//! What the events so far say, for writers that must say it again with each event.
+
+use crate::{Event, EventKind, TaskId, Trace};
+
+/// What is printed as the priority of nice 0 (`DEFAULT_PRIO`).
+const PRIO_OF_NICE_0: i32 = 120;
+/// The lowest real-time priority: for a task that is not known to be of the normal class.
+const PRIO_OF_OTHERS: i32 = 99;
+
+/// A trace at the moment of one of its events.
+pub(super) struct View<'a> {
+    pub(super) trace: &'a Trace,
+    nice: Vec<Option<i8>>,
+    running: Vec<TaskId>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(trace: &'a Trace) -> Self {
+        let nice = trace.tasks().iter().map(|task| task.nice).collect();
+        Self { trace, nice, running: Vec::new() }
+    }
+
+    /// Takes over what an event changes. A writer calls it when it has named the task that ran before.
+    pub(super) fn note(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Nice { task, nice } => {
+                if let Some(entry) = self.nice.get_mut(task.index()) {
+                    *entry = Some(nice);
+                }
+            }
+            // A CPU beyond the trace's count is damage; it has no running task.
+            EventKind::Switch { next, .. } if event.cpu < self.trace.cpus => {
+                let index = event.cpu as usize;
+                if self.running.len() <= index {
+                    self.running.resize(index + 1, TaskId::IDLE);
+                }
+                self.running[index] = next;
+            }
+            _ => {}
+        }
+    }
+
+    /// The task that the event's lines name first: who did it, or else who ran on its CPU.
+    pub(super) fn running(&self, event: &Event) -> TaskId {
+        match event.kind {
+            EventKind::Switch { prev, .. } => prev,
+            EventKind::Waking { waker, .. } => waker,
+            EventKind::Fork { parent, .. } => parent,
+            EventKind::Exit { task } | EventKind::Tick { task } | EventKind::Stack { task, .. } => {
+                task
+            }
+            _ => self.running.get(event.cpu as usize).copied().unwrap_or(TaskId::IDLE),
+        }
+    }
+
+    pub(super) fn pid(&self, task: TaskId) -> u32 {
+        self.trace.tasks()[task.index()].pid
+    }
+
+    pub(super) fn prio(&self, task: TaskId) -> i32 {
+        if task.is_idle() {
+            return PRIO_OF_NICE_0;
+        }
+        self.nice[task.index()].map_or(PRIO_OF_OTHERS, |nice| PRIO_OF_NICE_0 + i32::from(nice))
+    }
+
+    /// The path of a cgroup; that of the root where the trace does not know it.
+    pub(super) fn cgroup_path(&self, cgroup: crate::CgroupId) -> &'a str {
+        self.trace.cgroups().get(cgroup.index()).map_or("/", |cgroup| &cgroup.path)
+    }
+}

@@ -1,0 +1,231 @@
+//! What is written for Perfetto, read again by a decoder that knows only protobuf's wire format and the field numbers of
+//! `perfetto_trace.proto`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use fairground_trace::{
+    Counter, CounterOf, CounterUnit, Event, EventKind, TaskId, TaskInfo, TaskState, Trace, read,
+    write_perfetto,
+};
+use flate2::read::MultiGzDecoder;
+use proptest::prelude::*;
+
+#[path = "support/any_trace.rs"]
+mod any_trace;
+#[path = "support/wire.rs"]
+mod wire;
+use any_trace::traces;
+use wire::Message;
+
+/// Numbers of fields of `FtraceEvent`.
+const SWITCH: u32 = 4;
+const WAKEUP: u32 = 17;
+const WAKING: u32 = 20;
+const WAKEUP_NEW: u32 = 114;
+const NEWTASK: u32 = 235;
+const EXIT: u32 = 238;
+const FORK: u32 = 239;
+const MIGRATE: u32 = 491;
+const HRTIMER: u32 = 553;
+const CGROUP: u32 = 67;
+
+fn written(trace: &Trace, counters: &[Counter]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_perfetto(trace, counters, &mut bytes).unwrap();
+    bytes
+}
+
+/// The packets of a file.
+fn packets(bytes: &[u8]) -> Vec<Message<'_>> {
+    Message(bytes).messages(1)
+}
+
+/// An event of the kernel: CPU, time, pid of the line, number of the event's field, the event.
+type Kernel<'a> = (u64, u64, u64, u32, Message<'a>);
+
+/// The kernel's events of each CPU in order.
+fn kernel_events(bytes: &[u8]) -> Vec<Kernel<'_>> {
+    let mut events = Vec::new();
+    for bundle in packets(bytes).iter().flat_map(|packet| packet.messages(1)) {
+        let cpu = bundle.number(1).unwrap();
+        for event in bundle.messages(2) {
+            let (number, said) = event.last_message().unwrap();
+            let (time_ns, pid) = (event.number(1).unwrap(), event.number(2).unwrap());
+            events.push((cpu, time_ns, pid, number, said));
+        }
+    }
+    events
+}
+
+/// What a trace says and Perfetto has an event for, in words, per CPU and in order.
+fn expected(trace: &Trace) -> BTreeMap<u64, Vec<String>> {
+    let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let task = |id: TaskId| &trace.tasks()[id.index()];
+    let named = |id: TaskId| format!("{:?} {}", task(id).comm, task(id).pid);
+    for Event { time_ns, cpu, kind, .. } in trace.events() {
+        let on = |id: TaskId| match id {
+            TaskId::IDLE => format!("\"swapper/{cpu}\" {}", task(id).pid),
+            _ => named(id),
+        };
+        let said = match kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                let bit = match prev_state {
+                    TaskState::Runnable => 0,
+                    TaskState::Sleeping => 1,
+                    TaskState::Uninterruptible => 2,
+                    TaskState::Stopped => 4,
+                    TaskState::Dead => 16,
+                    TaskState::Parked => 64,
+                };
+                format!("switch {} {bit} {}", on(prev), on(next))
+            }
+            EventKind::Waking { task: id, target_cpu, waker } => {
+                format!("waking {} {target_cpu} by {}", named(id), task(waker).pid)
+            }
+            EventKind::Wakeup { task, target_cpu } => {
+                format!("wakeup {} {target_cpu}", named(task))
+            }
+            EventKind::WakeupNew { task, target_cpu } => {
+                format!("new {} {target_cpu}", named(task))
+            }
+            EventKind::Migrate { task, from_cpu, to_cpu } => {
+                format!("migrate {} {from_cpu} {to_cpu}", named(task))
+            }
+            EventKind::Fork { parent, child } => format!("fork {} {}", named(parent), named(child)),
+            EventKind::Exit { task } => format!("exit {}", named(task)),
+            EventKind::Tick { .. } => "tick".to_owned(),
+            EventKind::CgroupMove { task, to, .. } => {
+                format!("cgroup {} {:?}", named(task), trace.cgroups()[to.index()].path)
+            }
+            _ => continue,
+        };
+        all.entry(cpu.into()).or_default().push(format!("{time_ns} {said}"));
+    }
+    all
+}
+
+/// The same, from the file.
+fn found(bytes: &[u8]) -> BTreeMap<u64, Vec<String>> {
+    let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for (cpu, time_ns, pid, number, said) in kernel_events(bytes) {
+        let n = |field| said.number(field).unwrap() as u32;
+        let t = |field| format!("{:?}", said.text(field));
+        let text = match number {
+            SWITCH => format!("switch {} {} {} {} {}", t(1), n(2), n(4), t(5), n(6)),
+            WAKING => format!("waking {} {} {} by {pid}", t(1), n(2), n(5)),
+            WAKEUP => format!("wakeup {} {} {}", t(1), n(2), n(5)),
+            WAKEUP_NEW => format!("new {} {} {}", t(1), n(2), n(5)),
+            MIGRATE => format!("migrate {} {} {} {}", t(1), n(2), n(4), n(5)),
+            FORK => format!("fork {} {} {} {}", t(1), n(2), t(3), n(4)),
+            EXIT => format!("exit {} {}", t(1), n(2)),
+            HRTIMER => "tick".to_owned(),
+            CGROUP => format!("cgroup {} {} {}", t(4), n(3), t(7)),
+            NEWTASK => continue,
+            other => panic!("field {other} of FtraceEvent"),
+        };
+        all.entry(cpu).or_default().push(format!("{time_ns} {text}"));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Every event that the kernel has a tracepoint for comes back with its time, CPU, tasks and operands.
+    #[test]
+    fn the_kernels_events_come_back(trace in traces()) {
+        let bytes = written(&trace, &[]);
+        prop_assert_eq!(found(&bytes), expected(&trace));
+        let births = trace.events().filter(|e| matches!(e.kind, EventKind::Fork { .. })).count();
+        let new = kernel_events(&bytes).iter().filter(|event| event.3 == NEWTASK).count();
+        prop_assert_eq!(new, births);
+    }
+
+    /// The others come back as values and instants on tracks that are described before they are used; lost events as a number.
+    #[test]
+    fn the_others_are_on_tracks(trace in traces()) {
+        let bytes = written(&trace, &[]);
+        let mut tracks = Vec::new();
+        let (mut values, mut instants, mut lost, mut waits) = (Vec::new(), 0, 0, BTreeMap::new());
+        for packet in packets(&bytes) {
+            for track in packet.messages(60) {
+                let parent = track.number(5);
+                prop_assert!(parent.is_none_or(|parent| tracks.contains(&parent)));
+                tracks.push(track.number(1).unwrap());
+            }
+            for event in packet.messages(11) {
+                prop_assert!(tracks.contains(&event.number(11).unwrap()));
+                match event.number(9) {
+                    Some(4) => values.push((packet.number(8).unwrap(), event.number(30).unwrap())),
+                    Some(3) => instants += 1,
+                    // Begins and ends of waits for locks: on no track two begins without an end, or an end without a begin.
+                    kind => {
+                        let before = waits.insert(event.number(11), kind).unwrap_or(Some(2));
+                        prop_assert_eq!((before, kind).min((kind, before)), (Some(1), Some(2)));
+                    }
+                }
+            }
+            for stats in packet.messages(34).iter().filter(|stats| stats.number(1) == Some(2)) {
+                lost += stats.messages(2).iter().map(|cpu| cpu.number(3).unwrap()).sum::<u64>();
+            }
+        }
+        let all = || trace.events();
+        let marks: Vec<_> = all().filter_map(|e| match e.kind {
+            EventKind::Mark { value, .. } => Some((e.time_ns, value)),
+            _ => None,
+        }).collect();
+        prop_assert_eq!(values, marks);
+        let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. } | EventKind::Callback { .. }
+            | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. } | EventKind::CgroupWeight { .. })).count();
+        prop_assert_eq!(instants, others);
+        let counts = all().map(|e| match e.kind { EventKind::Lost { count } => count, _ => 0 });
+        prop_assert_eq!(lost, counts.sum::<u64>());
+    }
+}
+
+#[test]
+fn a_real_recording_comes_back() {
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz");
+    let input = BufReader::new(MultiGzDecoder::new(File::open(file).unwrap()));
+    let trace = read("recording", input).unwrap();
+    let bytes = written(&trace, &[]);
+    assert!(trace.len() > 12_000);
+    assert_eq!(found(&bytes), expected(&trace));
+}
+
+#[test]
+fn counters_stand_below_their_tasks() {
+    let mut trace = Trace::new(2);
+    let task = trace.add_task(TaskInfo::new(7, "hog"));
+    let kind = EventKind::Exit { task };
+    trace.push(Event { time_ns: 5, cpu: 1, insns: 0, kind });
+    let mut lag = Counter::new(CounterOf::Task(task), "lag", CounterUnit::Ns);
+    lag.set(3, -40);
+    let mut queue = Counter::new(CounterOf::Cpu(1), "queue", CounterUnit::Count);
+    queue.set(4, 2);
+    let bytes = written(&trace, &[lag, queue]);
+    let packets = packets(&bytes);
+    let tracks: Vec<_> = packets.iter().flat_map(|packet| packet.messages(60)).collect();
+    let names: Vec<_> = tracks.iter().map(|track| track.text(2)).collect();
+    assert_eq!(names, ["", "lag", "CPU 1 queue"]);
+    let thread = tracks[0].messages(4)[0];
+    assert_eq!((thread.number(1), thread.number(2)), (Some(7), Some(7)));
+    assert_eq!((tracks[1].number(5), tracks[2].number(5)), (tracks[0].number(1), None));
+    assert_eq!(tracks[1].messages(8)[0].number(3), Some(1));
+    let values = packets.iter().flat_map(|packet| {
+        let time_ns = packet.number(8);
+        packet.messages(11).into_iter().map(move |event| {
+            (time_ns.unwrap(), event.number(11), event.number(30).unwrap() as i64)
+        })
+    });
+    let values: Vec<_> = values.collect();
+    assert_eq!(values, [(3, tracks[1].number(1), -40), (4, tracks[2].number(1), 2)]);
+    // The first packet of the sequence begins it anew.
+    assert_eq!(packets.iter().filter(|packet| packet.number(13) == Some(1)).count(), 1);
+    assert_eq!(packets[0].number(13), Some(1));
+    assert!(packets.iter().all(|packet| packet.number(10) == Some(1)));
+}
