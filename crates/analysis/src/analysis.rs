@@ -155,7 +155,7 @@ impl Analysis {
 }
 
 /// The names of the groups, and the group of each task. Task 0 has none and gets number 0.
-fn group_tasks(trace: &Trace) -> (Vec<&str>, Vec<usize>) {
+pub(crate) fn group_tasks(trace: &Trace) -> (Vec<&str>, Vec<usize>) {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut names = Vec::new();
     let mut group_of = Vec::with_capacity(trace.tasks().len());

@@ -37,6 +37,7 @@
 mod analysis;
 mod cgroups;
 mod compare;
+pub mod contention;
 mod counters;
 pub mod diagnose;
 mod figures;

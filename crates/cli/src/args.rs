@@ -1,10 +1,12 @@
 //! What can be typed. One definition makes the parsing, `--help` and the shell completions.
 
+mod contention;
 mod ground;
 mod kernels;
 mod load;
 mod record;
 
+pub(crate) use contention::ContentionArgs;
 pub(crate) use ground::{GroundArgs, VmModeArg};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Say what is wrong in a recording: ranked findings, their evidence, and the command that shows more
     Diagnose(DiagnoseArgs),
+    /// Say who waits where for whom: the histogram of scheduling points, locks, call chains (root, to record this machine)
+    Contention(ContentionArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
     /// Run a published experiment again: published figures beside measured ones

@@ -120,8 +120,11 @@ impl RealPlan<'_> {
             seed: self.seed,
             scheduler: scheduler.transpose()?,
             knobs: self.knobs.clone(),
-            recording: (!self.args.no_recording)
-                .then(|| RecordingJob { kib_per_cpu: self.args.buffer, ..RecordingJob::default() }),
+            recording: (!self.args.no_recording).then(|| RecordingJob {
+                kib_per_cpu: self.args.buffer,
+                stacks: self.args.stacks,
+                ..RecordingJob::default()
+            }),
         })
     }
 }

@@ -116,7 +116,7 @@ pub struct RecordingJob {
     pub kib_per_cpu: u32,
     /// Events beyond those of scheduling, `system:event`.
     pub events: Vec<String>,
-    /// A kernel stack with each `sched_switch`.
+    /// A kernel stack with each switch away from a task, and waits for locks with theirs.
     pub stacks: bool,
 }
 

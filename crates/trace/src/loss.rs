@@ -14,7 +14,7 @@ pub struct Loss {
     /// Lines that the scheduler's program printed and that were left out: more different ones than
     /// [`Trace::PRINT_LABELS_MAX`](crate::Trace::PRINT_LABELS_MAX).
     pub prints: u64,
-    /// Kernel stacks that were left out: more different ones than [`Trace::STACKS_MAX`](crate::Trace::STACKS_MAX).
+    /// Kernel stacks and waits for locks that were left out: more different ones than [`Trace::STACKS_MAX`](crate::Trace::STACKS_MAX).
     pub stacks: u64,
     /// Times that a pid was seen again after its task had died: another task then.
     pub pid_reuses: u64,

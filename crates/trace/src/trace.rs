@@ -36,7 +36,7 @@ impl Trace {
     /// No new text of a printed line enters a label table of this length. A program may print a different text each time.
     pub const PRINT_LABELS_MAX: usize = 1 << 18;
 
-    /// No new stack enters a label table of this length.
+    /// No new stack or lock of a recording enters a label table of this length.
     pub const STACKS_MAX: usize = 1 << 18;
 
     /// An empty trace of `cpus` CPUs; task 0 is the idle task.

@@ -35,6 +35,10 @@ pub(crate) struct GroundArgs {
     #[arg(long)]
     pub(crate) no_recording: bool,
 
+    /// Record a kernel stack with each switch, and waits for locks, on a real kernel
+    #[arg(long, conflicts_with = "no_recording")]
+    pub(crate) stacks: bool,
+
     /// Whether a kernel that is not here is fetched
     #[arg(skip = true)]
     pub(crate) fetch: bool,
@@ -51,6 +55,7 @@ impl GroundArgs {
             append: append.to_vec(),
             buffer: BUFFER_KIB_DEFAULT,
             no_recording: !record,
+            stacks: false,
             fetch: false,
         }
     }

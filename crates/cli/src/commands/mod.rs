@@ -3,6 +3,7 @@
 mod analyze;
 mod columns;
 mod compare;
+mod contention;
 mod diagnose;
 mod experiment_runs;
 mod kernels;
@@ -33,6 +34,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Convert(args) => record::convert(args),
         Command::Analyze(args) => analyze::analyze(cli, args),
         Command::Diagnose(args) => diagnose::diagnose(cli, args),
+        Command::Contention(args) => contention::contention(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),
         Command::Load(args) => load::load(cli, args),

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod comparison;
+mod contention;
 mod diagnosis;
 mod experiment;
 mod kernel;
@@ -12,6 +13,7 @@ mod tasks;
 mod values;
 
 pub(crate) use comparison::comparison_table;
+pub(crate) use contention::describe_contention;
 pub(crate) use diagnosis::describe_diagnosis;
 pub(crate) use experiment::experiment_document;
 pub(crate) use kernel::accounting_table;

@@ -90,7 +90,10 @@ pub(crate) fn loss_notes(label: &str, irregularities: &Irregularities) -> Vec<St
         (loss.lost_events, "events were lost by the recorder"),
         (loss.unreadable, "lines could not be read"),
         (loss.prints, "printed lines were left out: there were too many different ones"),
-        (loss.stacks, "stacks were left out: there were too many different ones"),
+        (
+            loss.stacks,
+            "stacks and waits for locks were left out: there were too many different ones",
+        ),
         (loss.clock_jumps.max(irregularities.clock_jumps), "events lay before an earlier one"),
         (loss.pid_reuses, "pids were reused"),
         (irregularities.broken_switches, "switches left a task that was not known to run"),

@@ -16,8 +16,11 @@ const SCHEDULING: [&str; 7] = [
 ];
 /// What it has where the kernel does: moves between control groups, and what a scheduler's program prints.
 const WHERE_THERE: [&str; 2] = ["cgroup:cgroup_attach_task", "bpf_trace:bpf_trace_printk"];
-/// The event that gets the stacks.
-const STACKS_OF: &str = "sched:sched_switch";
+/// What a recording with stacks has beyond that, where the kernel does (5.19 and newer).
+const OF_LOCKS: [&str; 2] = ["lock:contention_begin", "lock:contention_end"];
+/// The events that get stacks, and which of them: an idle CPU waits for nothing.
+const STACKS_OF: [(&str, &str); 2] =
+    [("sched:sched_switch", "stacktrace if prev_pid != 0"), (OF_LOCKS[0], "stacktrace")];
 
 /// The folder of an event `system:event` below an instance.
 fn folder(event: &str) -> String {
@@ -36,7 +39,9 @@ fn well_formed(event: &str) -> bool {
 pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Vec<String>, RecordError> {
     let mut enabled: Vec<String> = Vec::new();
     let asked = SCHEDULING.iter().copied().chain(job.events.iter().map(String::as_str));
-    let offered = WHERE_THERE.iter().copied().filter(|event| instance.has(&folder(event)));
+    let of_locks = OF_LOCKS.iter().filter(|_| job.stacks);
+    let offered =
+        WHERE_THERE.iter().chain(of_locks).copied().filter(|event| instance.has(&folder(event)));
     for event in asked.chain(offered) {
         if enabled.iter().any(|known| known == event) {
             continue;
@@ -47,8 +52,10 @@ pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Vec<Stri
         instance.write(&format!("{}/enable", folder(event)), "1")?;
         enabled.push(event.to_owned());
     }
-    if job.stacks {
-        instance.write(&format!("{}/trigger", folder(STACKS_OF)), "stacktrace")?;
+    for (event, trigger) in STACKS_OF {
+        if job.stacks && enabled.iter().any(|known| known == event) {
+            instance.write(&format!("{}/trigger", folder(event)), trigger)?;
+        }
     }
     Ok(enabled)
 }

@@ -115,6 +115,11 @@ impl Collector {
         if let Said::Stack { folded } = said {
             return self.stack(cpu, time_ns, folded, running.map_or(0, |(pid, _)| pid));
         }
+        if let Said::ContentionBegin { lock, .. } | Said::ContentionEnd { lock, .. } = said
+            && self.trace.intern_stack(&unescape(lock)).is_none()
+        {
+            return self.first(|| "too many different locks".to_owned());
+        }
         let trace = &mut self.trace;
         let intern = |text: &str| trace.intern(&unescape(text));
         match records::record(said, running, &mut self.names, intern) {

@@ -75,14 +75,15 @@ pub(super) enum Said<'a> {
         cgroup: u32,
         weight: u32,
     },
+    /// Without a pid: of the task that the CPU was running. Holder 0: not told.
     ContentionBegin {
-        pid: u32,
+        pid: Option<u32>,
         holder: u32,
         flags: LockFlags,
         lock: &'a str,
     },
     ContentionEnd {
-        pid: u32,
+        pid: Option<u32>,
         lock: &'a str,
     },
     Print {
@@ -132,6 +133,12 @@ pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<Said<'a>> {
             Said::CgroupMove { pid: first_word(rest).parse().ok()?, path }
         }
         "sched_process_exit" => Said::Exit { task: one_task(fields)?.0 },
+        "contention_begin" => {
+            let (lock, rest) = fields.split_once(" (flags=")?;
+            let flags = LockFlags::parse(rest.strip_suffix(')')?)?;
+            Said::ContentionBegin { pid: None, holder: 0, flags, lock }
+        }
+        "contention_end" => Said::ContentionEnd { pid: None, lock: first_word(fields) },
         "hrtimer_expire_entry" => tick(fields),
         "tracing_mark_write" => return super::marks::parse(fields),
         // trace-cmd calls the same event `print` and puts the function before the text.

@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str) -> Option<Said<'_>> {
         "contention_begin" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
             Said::ContentionBegin {
-                pid: value(numbers, "pid=")?.parse().ok()?,
+                pid: Some(value(numbers, "pid=")?.parse().ok()?),
                 holder: value(numbers, "holder=")?.parse().ok()?,
                 flags: LockFlags::parse(value(numbers, "flags=")?)?,
                 lock,
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Option<Said<'_>> {
         }
         "contention_end" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
-            Said::ContentionEnd { pid: value(numbers, "pid=")?.parse().ok()?, lock }
+            Said::ContentionEnd { pid: Some(value(numbers, "pid=")?.parse().ok()?), lock }
         }
         "lost" => Said::LostHere,
         _ => Said::Other,

@@ -132,9 +132,13 @@ pub(super) fn record(
         }
         Said::CgroupWeight { cgroup, weight } => What::CgroupWeight { cgroup, weight },
         Said::ContentionBegin { pid, holder, flags, lock } => {
+            let pid = pid.or(running.map(|(pid, _)| pid))?;
             What::ContentionBegin { pid, holder, flags, lock: label(lock) }
         }
-        Said::ContentionEnd { pid, lock } => What::ContentionEnd { pid, lock: label(lock) },
+        Said::ContentionEnd { pid, lock } => {
+            let pid = pid.or(running.map(|(pid, _)| pid))?;
+            What::ContentionEnd { pid, lock: label(lock) }
+        }
         Said::Lost { count } => What::Lost { count },
         // A printed line and a stack may find no room: the reader enters them itself.
         Said::Print { .. } | Said::Stack { .. } | Said::LostHere | Said::Other => return None,

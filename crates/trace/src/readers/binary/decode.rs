@@ -2,14 +2,15 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use super::Endian;
 use super::formats::{Field, Format};
 use super::symbols::Symbols;
-use crate::TaskState;
 use crate::readers::fields::{Named, Said};
 use crate::readers::line::CPUS_MAX;
 use crate::readers::marks;
+use crate::{LockFlags, TaskState};
 
 /// The kernel's functions that are the scheduler's tick: up to 6.8, and after.
 const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
@@ -84,6 +85,13 @@ enum Shape {
     },
     Print {
         text: Field,
+    },
+    ContentionBegin {
+        lock: Field,
+        flags: Field,
+    },
+    ContentionEnd {
+        lock: Field,
     },
     Stack {
         size: Field,
@@ -200,6 +208,10 @@ fn shape(format: &Format) -> Option<Shape> {
         "cgroup_attach_task" => Shape::CgroupMove { pid: field("pid")?, path: field("dst_path")? },
         "hrtimer_expire_entry" => Shape::Timer { function: field("function")? },
         "print" => Shape::Mark { text: field("buf")? },
+        "contention_begin" => {
+            Shape::ContentionBegin { lock: field("lock_addr")?, flags: field("flags")? }
+        }
+        "contention_end" => Shape::ContentionEnd { lock: field("lock_addr")? },
         "kernel_stack" => Shape::Stack { size: field("size")?, callers: field("caller")? },
         "bpf_trace_printk" => Shape::Print { text: field("bpf_string")? },
         _ => Shape::Other,
@@ -255,6 +267,14 @@ impl Reader<'_> {
             }
             Shape::Mark { text } => marks::parse(line(self.text(text, first)?))?,
             Shape::Print { text } => Said::Print { label: line(self.text(text, first)?) },
+            Shape::ContentionBegin { lock, flags } => {
+                let flags = LockFlags(flags.number(self.event, self.endian)? as u8);
+                let lock = self.address(lock, first)?;
+                Said::ContentionBegin { pid: None, holder: 0, flags, lock }
+            }
+            Shape::ContentionEnd { lock } => {
+                Said::ContentionEnd { pid: None, lock: self.address(lock, first)? }
+            }
             // Stacks need the kernel's functions.
             Shape::Stack { .. } | Shape::Other => Said::Other,
         })
@@ -271,6 +291,14 @@ impl Reader<'_> {
     fn text<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str> {
         room.clear();
         room.push_str(&String::from_utf8_lossy(field.text(self.event, self.endian)?));
+        Some(room)
+    }
+
+    /// An address in the kernel's manner: sixteen digits.
+    fn address<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str> {
+        room.clear();
+        // Writing to a string cannot fail.
+        let _ = write!(room, "{:016x}", field.number(self.event, self.endian)?);
         Some(room)
     }
 

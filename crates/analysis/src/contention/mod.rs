@@ -1,0 +1,115 @@
+//! Who waits where, for whom: locks and scheduling points of a trace.
+//!
+//! Ingo Molnar's mail on PREEMPT_RT of December 2006 counts the call chains that end in `__schedule()`: each is a point where a task
+//! gave up its CPU, and under PREEMPT_RT a contended lock is one. [`Contention::of`] makes that histogram ([`Contention::points`]) of a
+//! recording with stacks, and beside it what the histogram cannot say: how long the tasks waited, and what the one that let
+//! them go on was doing meanwhile ([`Contention::sites`]).
+//!
+//! A wait is
+//!
+//! * *for a lock*: from `lock:contention_begin` to `lock:contention_end` of a task, asleep or spinning; or
+//! * *asleep*: from the switch by which a task left its CPU, not runnable, to the wake-up (`sched_waking`, or `sched_wakeup` where the
+//!   trace has no wakings). Only those outside of a wait for a lock.
+//!
+//! *Who ends it* is the holder that the event names (simulated locks name it), or else the task whose wake-up ended the wait. A wake-up
+//! from an interrupt is told of the task that was interrupted, for a trace does not show interrupts: sites that wait
+//! for a timer or a device name whoever ran. Waits that the trace cuts off are counted and not measured.
+//!
+//! Memory: 24 bytes for each change of state of a task, 8 for each wait, and what the different sites take.
+
+mod history;
+mod site;
+mod stacks;
+mod walk;
+
+use fairground_trace::{LockFlags, TaskState, Trace};
+
+pub use site::{Blocking, HolderTime, Site};
+pub use stacks::Chain;
+
+/// Pairs of groups (who made whom wait) that are kept for each site.
+pub const BLOCKERS_MAX: usize = 1024;
+
+/// Functions of a call chain that are shown: as in the mail.
+pub const DEPTH: usize = 4;
+
+/// How a task waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitKind {
+    /// For a lock; the flags are those of [`LockFlags`].
+    Lock(u8),
+    /// In interruptible sleep (`S`).
+    Sleep,
+    /// In uninterruptible sleep (`D`).
+    Uninterruptible,
+    /// Stopped, parked, or in another state that is no sleep.
+    Other,
+}
+
+impl WaitKind {
+    /// The name, which does not change.
+    pub fn name(self) -> String {
+        match self {
+            WaitKind::Lock(0) => "lock".to_owned(),
+            WaitKind::Lock(flags) => format!("lock {}", LockFlags(flags).text().to_lowercase()),
+            WaitKind::Sleep => "sleep".to_owned(),
+            WaitKind::Uninterruptible => "uninterruptible".to_owned(),
+            WaitKind::Other => "other".to_owned(),
+        }
+    }
+
+    fn of(state: TaskState) -> Option<Self> {
+        match state {
+            TaskState::Runnable | TaskState::Dead => None,
+            TaskState::Sleeping => Some(WaitKind::Sleep),
+            TaskState::Uninterruptible => Some(WaitKind::Uninterruptible),
+            TaskState::Stopped | TaskState::Parked => Some(WaitKind::Other),
+        }
+    }
+}
+
+/// A call chain that ended in a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The called function first, [`DEPTH`] of them or as many as asked for.
+    pub chain: Chain,
+    /// Switches with it.
+    pub count: u64,
+}
+
+/// Waits by their whole call chain, for a flame graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    /// `group;outer;…;inner`.
+    pub stack: String,
+    /// Waits.
+    pub count: u64,
+    /// How long in all, ns; 0 when all of them are cut off.
+    pub wait_ns: u64,
+}
+
+/// What a trace says of waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contention {
+    /// Switches away from a task.
+    pub switches: u64,
+    /// Of these, those with a stack.
+    pub with_stack: u64,
+    /// Waits for locks.
+    pub lock_waits: u64,
+    /// The histogram of scheduling points, the rarest first, as in the mail.
+    pub points: Vec<Point>,
+    /// Where tasks wait, by the time that they wait, the longest first.
+    pub sites: Vec<Site>,
+    /// Whole stacks of the waits, in the order of their texts.
+    pub folded: Vec<Folded>,
+    /// Waits of which a site keeps no pair of groups: it has [`BLOCKERS_MAX`] of them.
+    pub pairs_not_kept: u64,
+}
+
+impl Contention {
+    /// Looks at a whole trace. `depth` is the number of functions in a point, at least 1.
+    pub fn of(trace: &Trace, depth: usize) -> Self {
+        walk::Walk::new(trace, depth.max(1)).all()
+    }
+}

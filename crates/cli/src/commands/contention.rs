@@ -1,0 +1,123 @@
+//! `contention`: who waits where, for whom.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fairground_analysis::contention::Contention;
+use fairground_kernel::job::RecordingJob;
+use fairground_kernel::tracefs::Session;
+use fairground_report::{Cell, Document};
+use fairground_trace::Trace;
+
+use super::columns::Columns;
+use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
+use crate::failure::Failure;
+use crate::input::{find_workload, parse_time, read_recording};
+use crate::present;
+
+/// How long this machine is recorded when nobody says otherwise: "up to 1 second worth of system activity", as in the mail.
+const DURATION: Duration = Duration::from_secs(1);
+
+/// What was looked at.
+struct Looked {
+    name: String,
+    trace: Trace,
+}
+
+pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
+    let Looked { name, trace } = look(cli, args)?;
+    let contention = Contention::of(&trace, args.depth.into());
+    if let Some(path) = &args.folded {
+        write_folded(path, &contention)?;
+    }
+    let mut document = Document::new(format!("Contention in {name}"));
+    document.set("recording", "events", Cell::count(trace.len() as u64));
+    document.set("recording", "cpus", Cell::count(trace.cpus.into()));
+    let window_ns = trace.end_ns.saturating_sub(trace.start_ns);
+    document.set("recording", "window", Cell::duration_ns(window_ns));
+    present::describe_contention(&mut document, &contention, args.top);
+    let loss =
+        fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
+    document.notes.extend(present::loss_notes(&name, &loss));
+    present::print(&document, cli.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn look(cli: &Cli, args: &ContentionArgs) -> Result<Looked, Failure> {
+    match &args.what {
+        Some(what) if what == "-" || Path::new(what).is_file() && !is_workload_file(what) => {
+            let recording = read_recording(what)?;
+            Ok(Looked { name: recording.name, trace: recording.trace })
+        }
+        Some(what) => run(cli, args, what),
+        None => record(args),
+    }
+}
+
+fn is_workload_file(what: &str) -> bool {
+    Path::new(what).extension().is_some_and(|extension| extension == "toml" || extension == "json")
+}
+
+/// A workload, on whatever ground.
+fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<Looked, Failure> {
+    if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
+        return Err(Failure::new("`contention` takes one scheduler on one ground"));
+    }
+    let workload = find_workload(what).map_err(|failure| {
+        failure.help("a recording is a file; a workload is one of `workload list`")
+    })?;
+    let ground = GroundArgs { stacks: true, ..args.ground.clone() };
+    let show = ShowArgs { interval: None, per: Per::Group, all: false };
+    let columns = Columns {
+        workload: &workload,
+        sched: &args.sched,
+        ground: Some(&ground),
+        machine: &args.machine,
+        show: &show,
+        callbacks: false,
+        rename: |name| name,
+    };
+    let mut ran = columns.run(cli.quiet)?;
+    let outcome = ran.outcomes.pop().ok_or_else(|| Failure::new("nothing was run"))?;
+    Ok(Looked { name: format!("{what} under {}", outcome.label), trace: outcome.trace })
+}
+
+/// This machine, as it is.
+fn record(args: &ContentionArgs) -> Result<Looked, Failure> {
+    let on = args.ground.on.as_slice();
+    if !matches!(on, [ground] if ground == "host" || ground == "sim") {
+        return Err(Failure::new(
+            "without a recording or a workload, this machine is recorded, and nothing else can be",
+        )
+        .help("name a workload: `fairground contention hackbench:2 --on vm:7.2-rt`"));
+    }
+    let duration = match args.machine.duration.as_deref().map(|text| parse_time("--duration", text))
+    {
+        Some(ns) => Some(Duration::from_nanos(ns?)),
+        None if args.command.is_empty() => Some(DURATION),
+        None => None,
+    };
+    let session = Session { command: args.command.clone(), duration };
+    let job =
+        RecordingJob { kib_per_cpu: args.ground.buffer, stacks: true, ..RecordingJob::default() };
+    let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
+    let file = space.path().join("trace.dat");
+    let (recorder, _) = session.record(&job, space.path()).map_err(Failure::new)?;
+    recorder.stop(&file).map_err(Failure::new)?;
+    let recording = read_recording(&file.display().to_string())?;
+    Ok(Looked { name: "this machine".to_owned(), trace: recording.trace })
+}
+
+/// A line `group;outer;…;inner µs` for each call chain: what flame-graph programs read.
+fn write_folded(path: &Path, contention: &Contention) -> Result<(), Failure> {
+    let mut text = String::new();
+    for folded in &contention.folded {
+        let _ = writeln!(text, "{} {}", folded.stack, folded.wait_ns.div_ceil(1000));
+    }
+    if path == Path::new("-") {
+        return present::write_stdout(&text);
+    }
+    std::fs::write(path, text).map_err(|e| Failure::io(path.display(), &e))
+}

@@ -1,0 +1,99 @@
+//! `contention` on a text, on this machine's kernel.
+
+mod support;
+
+use support::{Files, bootable, fairground, refusal, success};
+
+const TEXT: &str = "\
+# tracer: nop
+          <idle>-0       [000] d..2.    10.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=cat next_pid=7 next_prio=120
+          <idle>-0       [001] d..2.    10.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=dd next_pid=8 next_prio=120
+             cat-7       [000] d..2.    10.001000: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+             cat-7       [000] d..2.    10.001001: <stack trace>
+ => trace_event_raw_event_sched_switch
+ => __schedule
+ => schedule
+ => pipe_read
+ => vfs_read
+ => ksys_read
+              dd-8       [001] d..2.    10.003000: sched_waking: comm=cat pid=7 prio=120 target_cpu=000
+          <idle>-0       [000] d..2.    10.003010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=cat next_pid=7 next_prio=120
+             cat-7       [000] d..2.    10.004000: contention_begin: 00000000aabbccdd (flags=SPIN)
+             cat-7       [000] d..2.    10.004001: <stack trace>
+ => __traceiter_contention_begin
+ => native_queued_spin_lock_slowpath
+ => _raw_spin_lock
+             cat-7       [000] d..2.    10.004021: contention_end: 00000000aabbccdd (ret=0)
+";
+
+#[test]
+fn a_text_with_stacks_gives_the_histogram_of_the_mail() {
+    let files = Files::new();
+    let recording = files.write("trace.txt", TEXT);
+    let folded = files.path("folded.txt").display().to_string();
+    let csv = success(&[
+        "contention",
+        &recording,
+        "--depth",
+        "3",
+        "--folded",
+        &folded,
+        "--format",
+        "csv",
+    ]);
+    for line in [
+        "points,1,1,scheduling_point,,__schedule()<-schedule()<-pipe_read()",
+        "sites,1,sleep,total,ns,2000000",
+        "sites,1,sleep,holder_running,percent,100",
+        "sites,1,sleep,site,,pipe_read()<-vfs_read()<-ksys_read()",
+        "sites,2,lock spin,total,ns,21000",
+        "sites,2,lock spin,site,,native_queued_spin_lock_slowpath()<-_raw_spin_lock()",
+        "blockers,1,dd,waiter,,cat",
+    ] {
+        assert!(csv.lines().any(|found| found == line), "{line} is not in:\n{csv}");
+    }
+    assert_eq!(
+        std::fs::read_to_string(folded).expect("it was written"),
+        "cat;_raw_spin_lock;native_queued_spin_lock_slowpath 20\ncat;ksys_read;vfs_read;pipe_read;schedule;__schedule 2000\n"
+    );
+}
+
+#[test]
+fn readers_of_a_pipe_wait_in_its_read_path() {
+    let output = fairground(&[
+        "contention",
+        "pipe",
+        "--on",
+        "host",
+        "--duration",
+        "300ms",
+        "--format",
+        "csv",
+    ]);
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("tracefs") || said.contains("root"), "{said}");
+        println!("skipped: this machine cannot be recorded: {said}");
+        return;
+    }
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(said.contains("pipe_read()"), "{said}");
+}
+
+#[test]
+fn a_guest_is_recorded_with_stacks() {
+    let Some(ground) = bootable() else { return };
+    let said =
+        success(&["contention", "pipe", "--on", ground, "--cpus", "1", "--duration", "100ms"]);
+    let points = said.lines().filter(|line| line.contains("__schedule()<-schedule()<-"));
+    let most = points.last().expect("there are scheduling points");
+    assert!(most.contains("pipe_read()"), "{said}");
+}
+
+#[test]
+fn what_is_neither_recording_nor_workload_is_refused() {
+    let said = refusal(&["contention", "no-such-thing"]);
+    assert!(said.contains("no-such-thing") && said.contains("recording"), "{said}");
+    let said = refusal(&["contention", "--on", "vm:6.1"]);
+    assert!(said.contains("workload"), "{said}");
+}
