@@ -85,8 +85,8 @@ fn a_guest_is_recorded_with_stacks() {
     let Some(ground) = bootable() else { return };
     let said =
         success(&["contention", "pipe", "--on", ground, "--cpus", "1", "--duration", "100ms"]);
-    let points = said.lines().filter(|line| line.contains("__schedule()<-schedule()<-"));
-    let most = points.last().expect("there are scheduling points");
+    let mut points = said.lines().filter(|line| line.contains("__schedule()<-schedule()<-"));
+    let most = points.next_back().expect("there are scheduling points");
     assert!(most.contains("pipe_read()"), "{said}");
 }
 

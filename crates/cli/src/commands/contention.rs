@@ -77,6 +77,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<Looked, Failure> 
         machine: &args.machine,
         show: &show,
         callbacks: false,
+        sample: false,
         rename: |name| name,
     };
     let mut ran = columns.run(cli.quiet)?;
