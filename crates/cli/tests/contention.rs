@@ -54,7 +54,7 @@ fn a_text_with_stacks_gives_the_histogram_of_the_mail() {
     }
     assert_eq!(
         std::fs::read_to_string(folded).expect("it was written"),
-        "cat;_raw_spin_lock;native_queued_spin_lock_slowpath 20\ncat;ksys_read;vfs_read;pipe_read;schedule;__schedule 2000\n"
+        "cat;_raw_spin_lock;native_queued_spin_lock_slowpath 21\ncat;ksys_read;vfs_read;pipe_read;schedule;__schedule 2000\n"
     );
 }
 
