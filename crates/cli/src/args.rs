@@ -208,6 +208,23 @@ pub(crate) struct MachineArgs {
     pub(crate) lead_in: Option<String>,
 }
 
+/// What spin locks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksArg {
+    /// Spinning, as the workload says
+    Spin,
+    /// Sleeping, as `CONFIG_PREEMPT_RT` makes them
+    Rt,
+}
+
+/// The workload's side.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LockArgs {
+    /// What the workload's spin locks are: themselves, or the sleeping locks with priority inheritance that PREEMPT_RT makes of them
+    #[arg(long, value_enum)]
+    pub(crate) locks: Option<LocksArg>,
+}
+
 /// What is shown.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -246,6 +263,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
+    pub(crate) locks: LockArgs,
+    #[command(flatten)]
     pub(crate) show: ShowArgs,
     /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; any other name, and `-` for stdout, ftrace text
     #[arg(long, value_name = "FILE")]
@@ -259,6 +278,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct CompareArgs {
     /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
     pub(crate) workload: String,
+    #[command(flatten)]
+    pub(crate) locks: LockArgs,
     #[command(flatten)]
     pub(crate) ground: GroundArgs,
     #[command(flatten)]

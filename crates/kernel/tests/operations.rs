@@ -275,3 +275,31 @@ fn a_thousand_tasks() {
     let tids: BTreeSet<u32> = outcome.tasks.iter().map(|task| task.tid).collect();
     assert_eq!(tids.len(), 1_000);
 }
+
+/// Whatever the kind of the lock: never two tasks inside, everybody gets through, and as often as the program says.
+#[test]
+fn a_lock_lets_one_task_in_at_a_time() {
+    for kind in ["mutex", "rt_mutex", "rt_spin", "spin"] {
+        // A spin lock of user space wants no more tasks than CPUs.
+        let count = if kind == "spin" { 2 } else { 4 };
+        let outcome = toml(&format!(
+            r#"
+            [locks.l]
+            kind = "{kind}"
+            [[task]]
+            name = "worker"
+            count = {count}
+            program = [{{ loop = [{{ lock = "l" }}, {{ mark = "in" }}, {{ run = "5us" }}, {{ mark = "out" }}, {{ unlock = "l" }}, {{ run = "2us" }}], times = 300 }}]
+            "#
+        ))
+        .millis(1_500)
+        .run();
+        assert_eq!(ops(&outcome, "worker"), vec![1_800; count], "{kind}");
+        let order: Vec<(&str, u32)> =
+            outcome.marks.iter().map(|mark| (mark.label.as_str(), mark.tid)).collect();
+        assert_eq!(order.len(), 600 * count, "{kind}");
+        for pair in order.chunks(2) {
+            assert!(matches!(pair, [("in", a), ("out", b)] if a == b), "{kind}: {pair:?}");
+        }
+    }
+}

@@ -49,6 +49,10 @@ pub struct Machine {
     pub(crate) actor_slots: Vec<Option<Slot>>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) labels: Vec<Label>,
+    /// The locks' names in the trace, once they were waited for.
+    pub(crate) lock_labels: Vec<Option<Label>>,
+    /// Tasks that spin because the owner of a lock runs: that owner, and who spins. At most one on each CPU.
+    pub(crate) spinners: Vec<(Slot, Slot)>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
     /// The cgroups in which tasks of the groups begin; `None`: that of the parent.

@@ -106,6 +106,7 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096 }],
         queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0 }],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_700_000 }],
+        locks: Vec::new(),
         cgroups: Vec::new(),
     }
 }

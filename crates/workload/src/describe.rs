@@ -113,6 +113,11 @@ fn op_words(workload: &Workload, op: &Op) -> String {
             format!("set the weight of cgroup {} to {weight}", cgroup(index))
         }
         Op::Mark(text) => format!("mark {text:?}"),
+        Op::Lock(index) => {
+            let lock = &workload.locks[*index];
+            format!("lock {} ({})", lock.name, lock.kind.word())
+        }
+        Op::Unlock(index) => format!("unlock {}", workload.locks[*index].name),
         Op::Loop(None, body) => format!("for ever {{ {} }}", program_words(workload, body)),
         Op::Loop(Some(times), body) => {
             format!("{times} times {{ {} }}", program_words(workload, body))

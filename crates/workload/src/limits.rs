@@ -6,7 +6,7 @@ pub const FILE_BYTES_MAX: usize = 64 << 20;
 pub const GROUPS_MAX: usize = 65_536;
 /// Tasks in one workload, those that are forked included.
 pub const TASKS_MAX: u64 = 1_000_000;
-/// Pipes, queues and timers in one workload, each.
+/// Pipes, queues, locks and timers in one workload, each.
 pub const OBJECTS_MAX: usize = 65_536;
 /// Control groups in one workload, the root included.
 pub const CGROUPS_MAX: usize = 1_024;
@@ -26,6 +26,8 @@ pub const NAME_CHARS_MAX: usize = 64;
 pub const CPU_MAX: u32 = 8_191;
 /// The longest length of time that can be written, ns: 10⁶ s, eleven and a half days.
 pub const TIME_MAX_NS: u64 = 1_000_000_000_000_000;
+/// Locks that one task has at the same time (`MAX_LOCK_DEPTH` of Linux' lock checker).
+pub const LOCKS_HELD_MAX: usize = 48;
 /// Turns of a counted loop whose body takes no time and waits for nothing.
 pub const TIMELESS_TURNS_MAX: u64 = 100_000;
 /// Bytes and messages in one operation, capacities.

@@ -20,6 +20,8 @@ pub type TaskSpecId = usize;
 pub type PipeId = usize;
 /// An index into [`Workload::queues`].
 pub type QueueId = usize;
+/// An index into [`Workload::locks`].
+pub type LockId = usize;
 /// An index into [`Workload::timers`]; each task has its own instance of a timer.
 pub type TimerId = usize;
 
@@ -86,6 +88,10 @@ pub enum Op {
     SetCgroupWeight(CgroupId, u32),
     /// Leave a mark in the trace, with the number of times that the task has left this one before as its value.
     Mark(String),
+    /// Take a lock; waits while another task has it.
+    Lock(LockId),
+    /// Give a lock back that the task has.
+    Unlock(LockId),
     /// Repeat the body: so many times, or for ever.
     Loop(Option<u64>, Program),
     /// End the task.
@@ -136,6 +142,79 @@ pub struct Queue {
     pub initial: u64,
 }
 
+/// What a lock does with those that find it taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// They sleep, first come first served; one is woken when the lock is given back, and competes for it with whoever comes at
+    /// that moment (`kernel/locking/mutex.c`; a futex).
+    Mutex,
+    /// They spin, first come first served, and the one that has it cannot be preempted (`spinlock_t`).
+    Spin,
+    /// They sleep in the order of their priorities, and the one that has it inherits the highest of these
+    /// (`kernel/locking/rtmutex.c`; a futex with priority inheritance). Whoever comes does not overtake those that wait.
+    RtMutex,
+    /// What `spinlock_t` is with `CONFIG_PREEMPT_RT`: as [`LockKind::RtMutex`], inside the kernel, so that taking it is no system
+    /// call; and a task of the normal class that comes just when it is free takes it before those that wait.
+    RtSpin,
+}
+
+impl LockKind {
+    /// Every kind with the word for it.
+    pub const ALL: [(LockKind, &'static str); 4] = [
+        (LockKind::Mutex, "mutex"),
+        (LockKind::Spin, "spin"),
+        (LockKind::RtMutex, "rt_mutex"),
+        (LockKind::RtSpin, "rt_spin"),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("mutex", |(_, word)| word)
+    }
+
+    /// Whether it is one with priority inheritance.
+    pub fn inherits(self) -> bool {
+        matches!(self, LockKind::RtMutex | LockKind::RtSpin)
+    }
+
+    /// Whether a task that has it is inside the kernel, where it may not go to sleep.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, LockKind::Spin | LockKind::RtSpin)
+    }
+}
+
+/// A lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Its name.
+    pub name: String,
+    /// What it does with those that wait.
+    pub kind: LockKind,
+    /// Of a lock with priority inheritance: the first that waits spins as long as the one that has it is running
+    /// (`rtmutex_spin_on_owner`; so does every SMP kernel since the -rt kernels of 2008). Without meaning in the others.
+    pub adaptive: bool,
+}
+
+/// What spin locks are (`--locks`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockModel {
+    /// Spinning, as without `CONFIG_PREEMPT_RT`.
+    Spin,
+    /// Sleeping, as with it.
+    Rt,
+}
+
+impl Workload {
+    /// Makes the spin locks of the workload what a kernel with or without `CONFIG_PREEMPT_RT` makes of them.
+    pub fn set_lock_model(&mut self, model: LockModel) {
+        for lock in &mut self.locks {
+            if lock.kind == LockKind::Spin && model == LockModel::Rt {
+                lock.kind = LockKind::RtSpin;
+            }
+        }
+    }
+}
+
 /// A periodic timer; every task that waits for it has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timer {
@@ -171,6 +250,8 @@ pub struct Workload {
     pub pipes: Vec<Pipe>,
     /// The message queues.
     pub queues: Vec<Queue>,
+    /// The locks.
+    pub locks: Vec<Lock>,
     /// The timers.
     pub timers: Vec<Timer>,
     /// The control groups, each behind the one above it, siblings by name. Empty when there are none; else the first is the

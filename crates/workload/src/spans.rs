@@ -26,6 +26,7 @@ pub(crate) struct Spans {
     pub(crate) tasks: Vec<TaskSpans>,
     pub(crate) pipes: Vec<Range<usize>>,
     pub(crate) queues: Vec<Range<usize>>,
+    pub(crate) locks: Vec<Range<usize>>,
     pub(crate) timers: Vec<Range<usize>>,
     pub(crate) cgroups: Vec<Range<usize>>,
 }
@@ -46,6 +47,7 @@ pub(crate) enum Place {
     Op(OpPath),
     Pipe(usize),
     Queue(usize),
+    Lock(usize),
     Timer(usize),
     Cgroup(usize),
 }
@@ -107,6 +109,7 @@ impl Locator<'_> {
             Place::Task(index) => task(*index),
             Place::Pipe(index) => format!("{workload}, pipe {index}"),
             Place::Queue(index) => format!("{workload}, queue {index}"),
+            Place::Lock(index) => format!("{workload}, lock {index}"),
             Place::Timer(index) => format!("{workload}, timer {index}"),
             Place::Cgroup(index) => format!("{workload}, cgroup {index}"),
             Place::Op(op) => {
@@ -124,6 +127,7 @@ fn span(spans: &Spans, place: &Place) -> Option<Range<usize>> {
         Place::Task(index) => spans.tasks.get(*index).map(|task| task.whole.clone()),
         Place::Pipe(index) => spans.pipes.get(*index).cloned(),
         Place::Queue(index) => spans.queues.get(*index).cloned(),
+        Place::Lock(index) => spans.locks.get(*index).cloned(),
         Place::Timer(index) => spans.timers.get(*index).cloned(),
         Place::Cgroup(index) => spans.cgroups.get(*index).cloned(),
         Place::Op(op) => {

@@ -40,6 +40,12 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
             writeln!(out, "initial = {}", queue.initial)?;
         }
     }
+    for lock in &workload.locks {
+        writeln!(out, "\n[locks.{}]\nkind = \"{}\"", quoted(&lock.name), lock.kind.word())?;
+        if lock.adaptive != lock.kind.inherits() {
+            writeln!(out, "adaptive = {}", lock.adaptive)?;
+        }
+    }
     for timer in &workload.timers {
         writeln!(out, "\n[[timer]]\nname = {}", quoted(&timer.name))?;
         writeln!(out, "period = \"{}\"", time_text(timer.period_ns))?;
@@ -171,6 +177,8 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
             write!(out, "{{ weight = {{ cgroup = {}, weight = {weight} }} }}", cgroup(*index))
         }
         Op::Mark(text) => write!(out, "{{ mark = {} }}", quoted(text)),
+        Op::Lock(index) => write!(out, "{{ lock = {} }}", quoted(&workload.locks[*index].name)),
+        Op::Unlock(index) => write!(out, "{{ unlock = {} }}", quoted(&workload.locks[*index].name)),
         Op::Loop(times, body) => {
             write!(out, "{{ loop = ")?;
             match depth {

@@ -22,6 +22,13 @@ fn a_cyclic_wait() {
 }
 
 #[test]
+fn locks() {
+    insta::assert_snapshot!(message("locks.toml", include_str!("bad/locks.toml")));
+    insta::assert_snapshot!(message("held.toml", include_str!("bad/held.toml")));
+    insta::assert_snapshot!(message("order.toml", include_str!("bad/order.toml")));
+}
+
+#[test]
 fn control_groups() {
     insta::assert_snapshot!(message("cgroups.toml", include_str!("bad/cgroups.toml")));
 }

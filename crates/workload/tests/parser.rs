@@ -236,6 +236,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
                 .enumerate()
                 .map(|(index, period_ns)| Timer { name: format!("timer {index}"), period_ns })
                 .collect(),
+            locks: Vec::new(),
             cgroups: Vec::new(),
         },
     )

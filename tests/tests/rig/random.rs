@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use fairground_workload::{CpuList, Duration, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload};
+use fairground_workload::{
+    CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload,
+};
 
 use super::{MS, US};
 
@@ -48,10 +50,13 @@ pub enum Kind {
     Yielder,
     Nice,
     Affinity,
+    Mutex,
+    Spin,
+    RtMutex,
 }
 
 /// Every kind.
-pub const KINDS: [Kind; 9] = [
+pub const KINDS: [Kind; 12] = [
     Kind::Hog,
     Kind::Sleeper,
     Kind::Periodic,
@@ -61,6 +66,9 @@ pub const KINDS: [Kind; 9] = [
     Kind::Yielder,
     Kind::Nice,
     Kind::Affinity,
+    Kind::Mutex,
+    Kind::Spin,
+    Kind::RtMutex,
 ];
 
 /// Equal tasks, or equal pairs of tasks.
@@ -162,6 +170,7 @@ impl Case {
             pipes: Vec::new(),
             queues: Vec::new(),
             timers: Vec::new(),
+            locks: Vec::new(),
             cgroups: Vec::new(),
         };
         for (number, part) in self.parts.iter().enumerate() {
@@ -191,6 +200,14 @@ impl Case {
         workload.pipes.push(Pipe { name: format!("pipe-{number}"), capacity: 4096 });
         let (name, capacity) = (format!("queue-{number}"), Some(4));
         workload.queues.push(Queue { name, capacity, initial: 0 });
+        let kind = match part.kind {
+            Kind::Spin => LockKind::Spin,
+            Kind::RtMutex if number.is_multiple_of(2) => LockKind::RtSpin,
+            Kind::RtMutex => LockKind::RtMutex,
+            _ => LockKind::Mutex,
+        };
+        let (name, adaptive) = (format!("lock-{number}"), kind.inherits());
+        workload.locks.push(Lock { name, kind, adaptive });
         let period_ns = part.sleep_ns.max(100 * US);
         workload.timers.push(Timer { name: format!("timer-{number}"), period_ns });
     }
@@ -218,6 +235,10 @@ impl Case {
             Kind::Fork => {
                 let body = vec![Op::Fork(first), Op::WaitChildren, sleep];
                 vec![(CHILD, vec![run]), ("", turns(body))]
+            }
+            Kind::Mutex | Kind::Spin | Kind::RtMutex => {
+                let section = [Op::Lock(number), run.clone(), Op::Unlock(number)];
+                vec![("", turns([vec![run], section.to_vec(), vec![sleep]].concat()))]
             }
             Kind::Pipe => vec![
                 ("-writer", turns(vec![run.clone(), Op::PipeWrite(number, 1)])),

@@ -8,11 +8,11 @@ use fairground_report::{Cell, Document};
 use super::columns::Columns;
 use crate::args::{Cli, CompareArgs};
 use crate::failure::Failure;
-use crate::input::find_workload;
+use crate::input::find_workload_with;
 use crate::present;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let workload = find_workload(&args.workload)?;
+    let workload = find_workload_with(&args.workload, &args.locks)?;
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
@@ -23,7 +23,8 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
         rename: |name| name,
         sample: false,
     };
-    let (document, code) = compare_all(cli, &args.workload, &columns, None)?;
+    let (mut document, code) = compare_all(cli, &args.workload, &columns, None)?;
+    present::describe_locks(&mut document, &args.locks);
     present::print(&document, cli.format)?;
     Ok(code)
 }

@@ -12,7 +12,7 @@ use super::columns::Columns;
 use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::export::{self, Form};
 use crate::failure::Failure;
-use crate::input::{find_workload, one_variant, parse_time};
+use crate::input::{find_workload_with, one_variant, parse_time};
 use crate::outcome::Outcome;
 use crate::present;
 
@@ -37,7 +37,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
             .help("`fairground compare` runs several"));
     }
     one_variant(&args.sched.set)?;
-    let workload = find_workload(&args.workload)?;
+    let workload = find_workload_with(&args.workload, &args.locks)?;
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
@@ -70,6 +70,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
     document.set("machine", "workload", Cell::text(&args.workload));
+    present::describe_locks(&mut document, &args.locks);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
     document.notes.extend(ran.notes.iter().cloned());

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use fairground_workload::Workload;
+use fairground_workload::{LockModel, Workload};
 
+use crate::args::{LockArgs, LocksArg};
 use crate::failure::Failure;
 
 /// Whether an argument means a file: it begins like a path, ends in `.toml`, or is there.
@@ -27,4 +28,16 @@ pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
         return fairground_workload::parse(argument, &text).map_err(Failure::new);
     }
     fairground_workload::from_spec(argument).map_err(Failure::new)
+}
+
+/// The same, with the locks that are asked for.
+pub(crate) fn find_workload_with(argument: &str, args: &LockArgs) -> Result<Workload, Failure> {
+    let mut workload = find_workload(argument)?;
+    if let Some(locks) = args.locks {
+        workload.set_lock_model(match locks {
+            LocksArg::Spin => LockModel::Spin,
+            LocksArg::Rt => LockModel::Rt,
+        });
+    }
+    Ok(workload)
 }

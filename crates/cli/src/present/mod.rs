@@ -24,9 +24,9 @@ pub(crate) use tasks::{intervals_table, machine_table, tasks_table};
 
 use std::io::{self, Write};
 
-use fairground_report::{Document, TextOptions};
+use fairground_report::{Cell, Document, TextOptions};
 
-use crate::args::Format;
+use crate::args::{Format, LockArgs, LocksArg};
 use crate::failure::Failure;
 
 /// Prints a document on stdout.
@@ -38,6 +38,17 @@ pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> 
         Format::Markdown => document.to_markdown(),
     };
     write_stdout(&text)
+}
+
+/// What spin locks were, where that was asked for.
+pub(crate) fn describe_locks(document: &mut Document, args: &LockArgs) {
+    if let Some(locks) = args.locks {
+        let word = match locks {
+            LocksArg::Spin => "spin",
+            LocksArg::Rt => "rt",
+        };
+        document.set("machine", "locks", Cell::text(word));
+    }
 }
 
 /// Writes text to stdout; a reader that went away is no error.

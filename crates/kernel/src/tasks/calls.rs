@@ -42,6 +42,8 @@ impl Task<'_> {
                     self.world.queues[*queue].receive();
                 }
             }
+            Step::Lock(lock) => self.lock(*lock),
+            Step::Unlock(lock) => self.unlock(*lock),
             Step::Signal(role) => self.signal(*role),
             Step::Fork(group) => self.fork(*group as u32),
             Step::WaitChildren => self.wait_children(),
@@ -234,7 +236,7 @@ impl Task<'_> {
     }
 
     /// Writes a line into the recording, if there is one.
-    fn say(&self, line: &Line) {
+    pub(super) fn say(&self, line: &Line) {
         let Some(marker) = &self.world.marker else { return };
         let bytes = line.bytes();
         // SAFETY: the kernel reads so many bytes of the line.

@@ -1,4 +1,4 @@
-//! Waiting for a number in shared memory to change.
+//! Waiting for a number in shared memory to change, and the kernel's locks with priority inheritance.
 
 use std::sync::atomic::AtomicU32;
 
@@ -23,4 +23,28 @@ pub(super) fn wake(word: &AtomicU32, count: u32) {
     unsafe {
         libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, count);
     }
+}
+
+/// Takes a lock with priority inheritance for the calling task; waits while another one has it. False: the error number says
+/// why not.
+pub(super) fn lock_inheriting(word: &AtomicU32) -> bool {
+    // SAFETY: the word outlives the call, and is shared between processes, so no private futex.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_LOCK_PI,
+            0,
+            std::ptr::null::<libc::timespec>(),
+        )
+    };
+    done == 0
+}
+
+/// Gives a lock with priority inheritance back that the calling task has and others wait for. False: the error number says why
+/// not.
+pub(super) fn unlock_inheriting(word: &AtomicU32) -> bool {
+    // SAFETY: as above.
+    let done = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_UNLOCK_PI) };
+    done == 0
 }

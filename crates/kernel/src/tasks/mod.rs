@@ -7,7 +7,7 @@
 //!
 //! An operation means what it means in simulation. The differences are the kernel's: a message that a woken receiver has not
 //! taken yet may be taken by another one; a parent that waits for children is woken by each; a sleep is lengthened by the
-//! timer slack that the process has.
+//! timer slack that the process has; a spin lock is one of user space, so that a task that has it can be preempted ([`locks`]).
 
 mod birth;
 mod calls;
@@ -15,6 +15,7 @@ pub(crate) mod cgroups;
 pub(crate) mod clock;
 mod error;
 mod futex;
+mod locks;
 mod plan;
 mod queue;
 mod reap;

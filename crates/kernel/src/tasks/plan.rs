@@ -1,6 +1,6 @@
 //! A workload made ready to be executed by processes that may not allocate: every number looked up, every mask built.
 
-use fairground_workload::{CpuList, Duration, Op, Program, Role, TaskSpec, Workload};
+use fairground_workload::{CpuList, Duration, Lock, Op, Program, Role, TaskSpec, Workload};
 
 use super::error::TaskError;
 
@@ -55,6 +55,8 @@ pub(super) enum Step {
     PipeRead { pipe: usize, bytes: u64 },
     Send(usize),
     Receive(usize, u32),
+    Lock(usize),
+    Unlock(usize),
     Signal(Role),
     Fork(usize),
     WaitChildren,
@@ -97,6 +99,8 @@ pub(super) struct Plan {
     pub(super) groups: Vec<GroupPlan>,
     /// The texts of all marks; how often a task left each is its register of the same number, its timers' follow.
     pub(super) labels: Vec<String>,
+    /// The locks, as the workload describes them.
+    pub(super) locks: Vec<Lock>,
     /// Numbers that each task keeps.
     pub(super) registers: usize,
     /// Whether tasks are forked by tasks.
@@ -121,6 +125,7 @@ impl Plan {
         let mut plan = Self {
             groups: Vec::new(),
             labels: Vec::new(),
+            locks: workload.locks.clone(),
             registers: 0,
             forks: false,
             sets_slice: false,
@@ -195,6 +200,8 @@ impl Plan {
             }
             Op::Send(queue) => Step::Send(*queue),
             Op::Receive(queue, count) => Step::Receive(*queue, *count),
+            Op::Lock(lock) => Step::Lock(*lock),
+            Op::Unlock(lock) => Step::Unlock(*lock),
             Op::Signal(role) => Step::Signal(*role),
             Op::Fork(group) => {
                 self.forks = true;

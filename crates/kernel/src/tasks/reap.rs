@@ -175,13 +175,14 @@ enum Reaped {
 impl World {
     /// What failed, in words for the reader of the figures.
     pub(super) fn troubles(&self, notes: &mut Vec<String>) {
-        const TEXTS: [(Trouble, &str); 7] = [
+        const TEXTS: [(Trouble, &str); 8] = [
             (Trouble::Nice, "a nice value was refused"),
             (Trouble::Slice, "a slice length was refused or forgotten (it takes Linux 6.12)"),
             (Trouble::Affinity, "an affinity was refused"),
             (Trouble::Cgroup, "a task could not enter its control group"),
             (Trouble::CgroupWeight, "a control group's weight could not be set"),
             (Trouble::Pipe, "a pipe could not be read or written"),
+            (Trouble::Lock, "a lock with priority inheritance could not be taken or given back"),
             (Trouble::Marker, "a mark could not be written into the recording"),
         ];
         for (kind, text) in TEXTS {

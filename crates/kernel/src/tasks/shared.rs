@@ -93,12 +93,13 @@ pub(super) enum Trouble {
     Fork,
     Slots,
     Pipe,
+    Lock,
     Marker,
     Memory,
 }
 
 /// Kinds of [`Trouble`].
-pub(super) const TROUBLES: usize = 10;
+pub(super) const TROUBLES: usize = 11;
 
 /// A group of tasks.
 #[derive(Debug)]

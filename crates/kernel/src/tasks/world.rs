@@ -9,6 +9,7 @@ use fairground_workload::{CpuList, Workload};
 
 use super::cgroups::Cgroups;
 use super::error::TaskError;
+use super::locks::LockWords;
 use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
 use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot};
@@ -26,6 +27,7 @@ pub(super) struct World {
     pub(super) slots: Shared<Slot>,
     pub(super) marks: Shared<MarkSlot>,
     pub(super) queues: Shared<Queue>,
+    pub(super) locks: Shared<LockWords>,
     /// The end to read from, the end to write to.
     pub(super) pipes: Vec<(OwnedFd, OwnedFd)>,
     pub(super) cgroups: Option<Cgroups>,
@@ -64,6 +66,8 @@ impl World {
         for (queue, spec) in queues.iter().zip(&workload.queues) {
             queue.set_up(spec.capacity, spec.initial);
         }
+        let locks = Shared::new(workload.locks.len())?;
+        super::locks::notes(workload, notes);
         let pipes = pipes(workload, notes)?;
         let cgroups = Cgroups::new(workload)?;
         let mut keep: Vec<RawFd> = pipes
@@ -84,6 +88,7 @@ impl World {
             plan,
             speed,
             queues,
+            locks,
             pipes,
             cgroups,
             marker,

@@ -277,7 +277,7 @@ impl Actors {
             return;
         }
         actor.pending = handled;
-        if actor.level != 0 {
+        if actor.level != 0 || actor.in_kernel > 0 {
             return;
         }
         let wake = Effect::Wake { actor: ActorId(id), sync: false };
@@ -288,7 +288,7 @@ impl Actors {
             }
             Phase::Waiting => {
                 actor.frames[0].phase = Phase::Retry;
-                self.shared.leave(&mut self.actors, id);
+                self.leave_queue(id);
                 effects.push(wake);
             }
             Phase::Computing => effects.push(Effect::Signal { actor: ActorId(id) }),

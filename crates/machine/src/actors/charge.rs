@@ -35,7 +35,10 @@ impl Actors {
 
     /// The CPU time that a system call costs before it has its effect, ns.
     pub(super) fn call_ns(&self, id: u32, step: Step) -> u64 {
+        let atomic = |lock: u32| self.locks[lock as usize].kind.is_atomic();
         let more = match step {
+            // Inside the kernel it is no system call.
+            Step::Lock { lock } | Step::Unlock { lock } if atomic(lock) => return 0,
             Step::Fork { .. } => self.cost.fork_ns,
             Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
             _ => 0,

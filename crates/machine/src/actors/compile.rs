@@ -38,6 +38,12 @@ pub(super) enum Step {
         queue: u32,
         count: u64,
     },
+    Lock {
+        lock: u32,
+    },
+    Unlock {
+        lock: u32,
+    },
     Signal(Role),
     Fork {
         spec: u32,
@@ -236,6 +242,8 @@ impl Compiler<'_> {
                 self.found(spec, "queue", *queue, self.workload.queues.get(*queue))?;
                 Step::Receive { queue: *queue as u32, count: u64::from(*count) }
             }
+            Op::Lock(lock) => Step::Lock { lock: self.lock(spec, *lock)? },
+            Op::Unlock(lock) => Step::Unlock { lock: self.lock(spec, *lock)? },
             Op::Signal(role) => {
                 if let Role::All(group) | Role::One(group, _) = role {
                     self.found(spec, "group", *group, self.workload.tasks.get(*group))?;
@@ -282,6 +290,11 @@ impl Compiler<'_> {
     fn cgroup(&self, spec: &TaskSpec, cgroup: usize) -> Result<u32, ActorError> {
         self.found(spec, "cgroup", cgroup, self.workload.cgroups.get(cgroup))?;
         Ok(cgroup as u32)
+    }
+
+    fn lock(&self, spec: &TaskSpec, lock: usize) -> Result<u32, ActorError> {
+        self.found(spec, "lock", lock, self.workload.locks.get(lock))?;
+        Ok(lock as u32)
     }
 
     fn here(&self) -> u32 {

@@ -2,7 +2,9 @@
 
 use fairground_workload::{Duration, Workload};
 
+pub(super) use super::actor::{Actor, Frame, Phase};
 use super::compile::{Code, Step, compile};
+use super::locks::LockState;
 use super::members::Members;
 use super::sync::{Shared, WaitLink};
 use super::{
@@ -12,96 +14,13 @@ use crate::CostModel;
 use crate::cpuset::CpuMask;
 use crate::prng::{Prng, STREAM_TASKS};
 
-/// How far the operation at hand is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Not begun.
-    Start,
-    /// Not begun: what the actor owes the kernel comes first.
-    Owing,
-    /// The CPU time of its system call runs.
-    Charging,
-    /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
-    ChargeCut,
-    /// Paid for; takes effect now.
-    Ready,
-    /// Paid for; takes effect when no signal is pending (an interrupted wait).
-    Retry,
-    /// Its CPU time runs.
-    Computing,
-    /// As `Computing`, interrupted with so much left.
-    ComputeCut,
-    /// In a sleep, which a signal ends.
-    Asleep,
-    /// Waits for somebody, or for its timer; a signal interrupts it, and it is begun again.
-    Waiting,
-    /// The actor has ended.
-    Ended,
-}
-
-/// Where a program is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    pub(super) pc: u32,
-    pub(super) phase: Phase,
-    /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
-    pub(super) progress: u64,
-    /// CPU time left of a cut computation, or of a system call that goes on in stretches, ns.
-    pub(super) left_ns: u64,
-}
-
-impl Frame {
-    /// The operation is done: on to the next.
-    #[inline]
-    pub(super) fn finish(&mut self) {
-        *self = Frame { pc: self.pc + 1, phase: Phase::Start, progress: 0, left_ns: 0 };
-    }
-}
-
-/// A task's user space.
-#[derive(Clone, Debug)]
-pub(super) struct Actor {
-    pub(super) frames: [Frame; 2],
-    /// 0: in the program; 1: in the signal handler.
-    pub(super) level: usize,
-    /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
-    pub(super) pending: bool,
-    pub(super) handler: u32,
-    /// The first of its registers.
-    pub(super) regs: u32,
-    pub(super) spec: u32,
-    pub(super) nth: u64,
-    /// Tells this actor from others that had its number.
-    pub(super) birth: u64,
-    pub(super) parent: Option<(u32, u64)>,
-    /// Children that it has not waited for, and those of them that have ended.
-    pub(super) children: u32,
-    pub(super) ended: u32,
-    /// CPU time that the kernel takes from it before its next operation, ns.
-    pub(super) owed_ns: u64,
-    pub(super) wait: WaitLink,
-    pub(super) prng: Prng,
-}
-
-impl Actor {
-    #[inline]
-    pub(super) fn frame(&mut self) -> &mut Frame {
-        &mut self.frames[self.level]
-    }
-
-    /// Whether a pending signal may interrupt what the actor does.
-    #[inline]
-    pub(super) fn takes_signal(&self) -> bool {
-        self.pending && self.level == 0
-    }
-}
-
 /// The user space of all tasks of a workload.
 #[derive(Clone, Debug)]
 pub struct Actors {
     pub(super) code: Code,
     pub(super) actors: Vec<Actor>,
     pub(super) shared: Shared,
+    pub(super) locks: Vec<LockState>,
     pub(super) members: Vec<Members>,
     pub(super) regs: Vec<u64>,
     pub(super) free: Vec<u32>,
@@ -125,6 +44,7 @@ impl Actors {
             code,
             actors: Vec::new(),
             shared: Shared::new(workload),
+            locks: LockState::of(workload),
             members: vec![Members::default(); groups],
             regs: Vec::new(),
             free: Vec::new(),
@@ -182,6 +102,9 @@ impl Actors {
             ended: 0,
             owed_ns: parent.map_or(0, |_| self.cost.child_ns),
             wait: WaitLink::FREE,
+            held: 0,
+            in_kernel: 0,
+            unpreempted: 0,
             prng: self.root.fork((spec as u64) << 40 ^ nth),
         };
         let id = match self.free.pop() {
@@ -363,9 +286,12 @@ impl Actors {
             }
             Phase::Ended => Ok(Some(Need::Exit)),
             // `resume` left none of these, and whoever sets them returns a need.
-            Phase::Owing | Phase::Charging | Phase::Computing | Phase::Asleep | Phase::Waiting => {
-                Ok(Some(Need::Block))
-            }
+            Phase::Owing
+            | Phase::Charging
+            | Phase::Computing
+            | Phase::Asleep
+            | Phase::Waiting
+            | Phase::Spinning => Ok(Some(Need::Block)),
         }
     }
 
@@ -421,6 +347,14 @@ impl Actors {
                 actor.level = 0;
                 None
             }
+            Step::Lock { lock } if self.is_free_for(id, lock) => {
+                self.take_lock(id, lock, effects);
+                self.finish(id)
+            }
+            Step::Unlock { lock } if self.gives_back_alone(id, lock) => {
+                self.release_lock(id, lock, effects);
+                self.finish(id)
+            }
             _ => match self.call_ns(id, step) {
                 0 => {
                     self.actors[id as usize].frame().phase = Phase::Ready;
@@ -450,7 +384,12 @@ impl Actors {
             Step::Signal(role) => self.signal(id, role, effects),
             Step::Fork { spec, count } => return self.fork(id, spec as usize, count, effects),
             Step::WaitChildren => self.wait_children(id),
-            Step::Exit => Some(self.exit(id, effects)),
+            Step::Lock { lock } => return self.lock(id, lock, now_ns, effects),
+            Step::Unlock { lock } => return self.unlock(id, lock, now_ns, effects),
+            Step::Exit => {
+                self.ends_without_locks(id, now_ns)?;
+                Some(self.exit(id, effects))
+            }
             Step::Yield => {
                 self.finish(id);
                 Some(Need::Yield)

@@ -17,11 +17,13 @@
 //!
 //! A system call costs [`crate::CostModel::syscall_ns`] of CPU time first and has its effect at the end of that time.
 
+mod actor;
 mod calls;
 mod charge;
 mod check;
 mod compile;
 mod engine;
+mod locks;
 mod members;
 mod sync;
 #[cfg(test)]
@@ -68,6 +70,16 @@ pub enum Need {
     CpuForever,
     /// Wait for [`Effect::Wake`].
     Block,
+    /// The same, in a sleep that no signal ends (state `D`).
+    BlockHard,
+    /// Spin until [`Effect::SpinOver`].
+    Spin,
+    /// Spin until [`Effect::SpinOver`] while the task of this actor is running; when it is not, or another task is to run here,
+    /// [`Actors::stop_spinning`].
+    SpinOn {
+        /// Who has the lock.
+        owner: ActorId,
+    },
     /// Sleep.
     SleepUntil {
         /// Until this time, ns; the machine adds its timer slack. May have passed already.
@@ -139,6 +151,29 @@ pub enum Effect {
         /// 1…10,000.
         weight: u32,
     },
+    /// The advanced actor entered (`off`) or left the part of the kernel in which its CPU is its own: it has a spin lock, or
+    /// spins for one.
+    Preempt {
+        /// Preemption is off from here on.
+        off: bool,
+    },
+    /// The actor spins ([`Need::Spin`], [`Need::SpinOn`]) and shall stop: advance it.
+    SpinOver {
+        /// Who.
+        actor: ActorId,
+    },
+    /// The advanced actor begins to wait for a lock, or finds that another one has it now.
+    ContentionBegin {
+        /// The workload's number of it.
+        lock: u32,
+        /// Who has it; nobody when it was handed to one that has not run yet.
+        holder: Option<ActorId>,
+    },
+    /// The advanced actor has the lock that it waited for.
+    ContentionEnd {
+        /// The workload's number of it.
+        lock: u32,
+    },
     /// The advanced actor left a mark.
     Mark {
         /// See [`Actors::labels`].
@@ -177,6 +212,24 @@ pub enum ActorError {
     EndlessInstant {
         /// The task that was advanced last.
         task: String,
+        /// When, ns.
+        time_ns: u64,
+    },
+    /// Tasks wait for each other's locks in a circle.
+    #[error("deadlock at {time_ns} ns: {chain}: let all tasks take these locks in the same order")]
+    Deadlock {
+        /// Who waits for which lock, and who has it, round the circle.
+        chain: String,
+        /// When, ns.
+        time_ns: u64,
+    },
+    /// A task gives back a lock that it has not got, takes one that it has, or ends with one.
+    #[error("task `{task}` {problem} at {time_ns} ns")]
+    LockMisuse {
+        /// The task's name.
+        task: String,
+        /// What it does, with the lock's name.
+        problem: String,
         /// When, ns.
         time_ns: u64,
     },

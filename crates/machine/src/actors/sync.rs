@@ -67,7 +67,7 @@ impl Shared {
                 capacity: queue.capacity.unwrap_or(u64::MAX),
             })
             .collect();
-        let lists = 2 * (workload.pipes.len() + workload.queues.len());
+        let lists = 2 * (workload.pipes.len() + workload.queues.len()) + workload.locks.len();
         Shared { pipes, queues, lists: vec![WaitList { head: NONE, tail: NONE }; lists] }
     }
 
@@ -85,6 +85,16 @@ impl Shared {
 
     pub(super) fn senders(&self, queue: u32) -> ListId {
         ListId(2 * (self.pipes.len() as u32 + queue) + 1)
+    }
+
+    pub(super) fn lockers(&self, lock: u32) -> ListId {
+        ListId(2 * (self.pipes.len() + self.queues.len()) as u32 + lock)
+    }
+
+    /// The first actor of a list.
+    pub(super) fn first(&self, list: ListId) -> Option<u32> {
+        let head = self.lists[list.0 as usize].head;
+        (head != NONE).then_some(head)
     }
 
     /// Lets an actor wait at the end of a list.

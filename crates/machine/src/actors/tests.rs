@@ -1,5 +1,6 @@
 //! Actors without the kernel.
 
+mod locks;
 mod toy;
 
 use fairground_workload::{CpuList, Duration, Op, Role, Workload};

@@ -42,6 +42,9 @@ impl Machine {
             }
             Need::CpuForever => Stage::Compute(u64::MAX),
             Need::Block => Stage::Block(TaskState::Sleeping, None),
+            Need::BlockHard => Stage::Block(TaskState::Uninterruptible, None),
+            Need::Spin => self.spins(slot),
+            Need::SpinOn { owner } => self.spins_on(slot, owner),
             Need::SleepUntil { at_ns, absolute } => {
                 Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
             }
@@ -80,6 +83,22 @@ impl Machine {
             Effect::SetCgroup { cgroup } => self.move_self(slot, CgroupRef(cgroup)),
             Effect::SetCgroupWeight { cgroup, weight } => {
                 self.set_weight_from_task(CgroupRef(cgroup), weight)
+            }
+            Effect::Preempt { off } => {
+                self.kernel.rq(cpu).unpreempted = off;
+                Ok(())
+            }
+            Effect::SpinOver { actor } => {
+                self.spin_over(actor);
+                Ok(())
+            }
+            Effect::ContentionBegin { lock, holder } => {
+                self.contention_begins(cpu, slot, lock, holder);
+                Ok(())
+            }
+            Effect::ContentionEnd { lock } => {
+                self.contention_ends(cpu, slot, lock);
+                Ok(())
             }
             Effect::Mark { label, value } => {
                 self.kernel.count_operation(slot);

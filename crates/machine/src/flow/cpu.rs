@@ -70,7 +70,7 @@ impl Machine {
                 return Ok(());
             }
             let rq = &self.kernel.cpus[cpu as usize];
-            let (start, resched, curr) = (rq.run_start_ns, rq.need_resched, rq.curr);
+            let (start, resched, curr) = (rq.run_start_ns, rq.makes_room(), rq.curr);
             if self.kernel.exit.is_some() {
                 return Ok(());
             }
@@ -114,6 +114,9 @@ impl Machine {
 
     /// Kernel work on a CPU is done and something is due there at once.
     fn next_stage(&mut self, cpu: u32, slot: Slot, resched: bool) -> Step {
+        if resched && !self.spinners.is_empty() && self.stops_spinning(slot) {
+            return Ok(());
+        }
         match self.kernel.task(slot).stage {
             Stage::Block(state, until_ns) => self.block_current(slot, state, until_ns),
             Stage::Exit => self.exit_current(cpu, slot),

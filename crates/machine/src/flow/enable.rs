@@ -76,6 +76,8 @@ impl Machine {
             actor_slots: Vec::new(),
             effects: Vec::new(),
             labels: Vec::new(),
+            lock_labels: Vec::new(),
+            spinners: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
             starts: starts(workload, config.lead_in_ns, rcu),
             changes,

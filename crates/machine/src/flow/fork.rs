@@ -107,6 +107,7 @@ impl Machine {
             in_kernel: false,
             operations: 0,
             gives_way: false,
+            spun_on: 0,
             woken: false,
             phase: crate::kernel::Phase::Off,
         };

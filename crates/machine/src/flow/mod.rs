@@ -15,6 +15,7 @@ mod enable;
 mod enqueue;
 mod fork;
 mod hrtimer;
+mod locks;
 pub(crate) mod rcu;
 mod schedule;
 #[cfg(test)]

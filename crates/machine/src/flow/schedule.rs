@@ -65,7 +65,11 @@ impl Machine {
         let flags = deq::SLEEP | deq::NOCLOCK | if dead { deq::SPECIAL } else { 0 };
         let addr = self.kernel.task(slot).addr;
         // The task itself has set it, before it called.
-        let bits = if dead { 0x80 } else { 1 };
+        let bits = match state {
+            TaskState::Dead => 0x80,
+            TaskState::Uninterruptible => 2,
+            _ => 1,
+        };
         self.program.memory().store_u32(addr + offsets::task::STATE, bits)?;
         self.dequeue_task(slot, flags)?;
         self.program.memory().store_u32(addr + offsets::task::ON_RQ, 0)
@@ -184,6 +188,7 @@ impl Machine {
         self.kernel.leave_cpu(mem, prev, prev_state)?;
         if let Some(slot) = prev {
             self.take_signal(slot);
+            self.owner_leaves(slot);
         }
         let mem = self.program.memory();
         self.kernel.enter_cpu(mem, cpu, next)?;

@@ -48,6 +48,7 @@ fn workload(tasks: Vec<TaskSpec>) -> Workload {
         pipes: Vec::new(),
         queues: Vec::new(),
         timers: Vec::new(),
+        locks: Vec::new(),
         cgroups: Vec::new(),
     }
 }

@@ -76,7 +76,7 @@ impl Machine {
     /// The CPU does nothing new before `at_ns`; until `start_ns` it works for the kernel. It keeps its turn as long as it needs one.
     pub(crate) fn keep_turn(&mut self, cpu: u32, start_ns: u64, at_ns: u64) {
         let rq = &self.kernel.cpus[cpu as usize];
-        let (resched, curr) = (rq.need_resched, rq.curr);
+        let (resched, curr) = (rq.makes_room(), rq.curr);
         let in_kernel = curr.is_some_and(|slot| self.kernel.task(slot).in_kernel);
         let left_ns = match curr.map(|slot| self.kernel.task(slot).stage) {
             Some(Stage::Compute(left_ns)) if !resched => Some(left_ns),

@@ -13,6 +13,8 @@ pub(crate) struct Rq {
     pub(crate) local: Dsq,
     /// `TIF_NEED_RESCHED` of what runs.
     pub(crate) need_resched: bool,
+    /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
+    pub(crate) unpreempted: bool,
     /// `SCX_RQ_IN_BALANCE`: looking for the next task.
     pub(crate) in_balance: bool,
     /// Runnable tasks of this run queue, the running one included.
@@ -52,6 +54,7 @@ impl Rq {
             curr: None,
             local,
             need_resched: false,
+            unpreempted: false,
             in_balance: false,
             nr_running: 0,
             run_start_ns: 0,
@@ -79,6 +82,12 @@ impl Rq {
         if self.timers.irqs_off_ns > since_ns {
             self.timers.irqs_off_ns += stood_ns;
         }
+    }
+
+    /// What runs is to make room, and may.
+    #[inline]
+    pub(crate) fn makes_room(&self) -> bool {
+        self.need_resched && !self.unpreempted
     }
 
     pub(crate) fn is_idle(&self) -> bool {

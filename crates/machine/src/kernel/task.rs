@@ -148,6 +148,8 @@ pub(crate) struct Task {
     /// Operations since it gave its CPU's turn away, and that it is about to do so.
     pub(crate) operations: u8,
     pub(crate) gives_way: bool,
+    /// Tasks that spin because it has a lock and runs.
+    pub(crate) spun_on: u32,
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
     /// What the scheduler was told last about it; for the check of the order of callbacks.

@@ -84,6 +84,7 @@ pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         pipes: Vec::new(),
         queues: Vec::new(),
         timers: Vec::new(),
+        locks: Vec::new(),
         cgroups: Vec::new(),
     }
 }

@@ -72,6 +72,11 @@ fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<He
             if other.tasks.iter().any(child) {
                 helpers.push(Help { by, with: None });
             }
+        } else if let Wait::Lock(lock) = set.wait {
+            let holder = execution.locks[lock].holder;
+            if let Some(holder) = holder.filter(|holder| other.tasks.contains(holder)) {
+                helpers.push(Help { by, with: remaining(execution, holder, set.wait) });
+            }
         } else {
             // Tasks at one operation may be in different turns of their loops.
             let mut speakers = other.tasks.iter().take(SPEAKERS_MAX);
@@ -120,6 +125,7 @@ impl Search<'_> {
                 Op::Receive(queue, _) if self.wait == Wait::Slot(*queue) => Some(path.clone()),
                 Op::PipeWrite(pipe, _) if self.wait == Wait::Bytes(*pipe) => Some(path.clone()),
                 Op::PipeRead(pipe, _) if self.wait == Wait::Room(*pipe) => Some(path.clone()),
+                Op::Unlock(lock) if self.wait == Wait::Lock(*lock) => Some(path.clone()),
                 Op::Loop(_, body) => self.program(body, 0, path),
                 Op::Fork(group) => self.whole(*group, false),
                 Op::Signal(Role::All(group) | Role::One(group, _)) => self.whole(*group, true),
@@ -199,8 +205,13 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
     } else {
         format!("cyclic wait: {count} tasks wait for each other, and none can ever go on")
     };
-    let help =
-        "let one of them send or write before it waits, or give a queue an `initial` message";
+    let locks = circle.iter().all(|&(set, _)| matches!(sets[set].wait, Wait::Lock(_)));
+    let help = match locks {
+        true => "let all tasks take these locks in the same order",
+        false => {
+            "let one of them send or write before it waits, or give a queue an `initial` message"
+        }
+    };
     let mut finding = Finding::new(Place::Op(sets[circle[0].0].at.clone()), message, help);
     for (set, help) in circle {
         let waiting = &sets[*set];
@@ -243,6 +254,7 @@ fn what(workload: &Workload, wait: Wait) -> String {
         Wait::Slot(queue) => {
             format!("room in queue `{}`, which is full", workload.queues[queue].name)
         }
+        Wait::Lock(lock) => format!("the lock `{}`", workload.locks[lock].name),
         Wait::Children => "its children to end".to_owned(),
     }
 }

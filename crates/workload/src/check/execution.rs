@@ -22,6 +22,7 @@ pub(super) enum Wait {
     Room(usize),
     Message(usize),
     Slot(usize),
+    Lock(usize),
     Children,
 }
 
@@ -92,6 +93,13 @@ struct Store {
     givers: VecDeque<usize>,
 }
 
+/// A lock: who has it, and who waits for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holding {
+    pub(super) holder: Option<usize>,
+    waiters: VecDeque<usize>,
+}
+
 /// An event: when, in which order, which task, in which of its generations.
 type Event = Reverse<(u64, u64, usize, u64)>;
 
@@ -102,6 +110,7 @@ pub(super) struct Execution<'w> {
     members: Vec<Vec<usize>>,
     pipes: Vec<Store>,
     queues: Vec<Store>,
+    pub(super) locks: Vec<Holding>,
     events: BinaryHeap<Event>,
     now_ns: u64,
     sequence: u64,
@@ -127,7 +136,12 @@ fn can_block(workload: &Workload) -> bool {
     super::each_op(workload, |_, op| {
         waits |= matches!(
             op,
-            Op::PipeWrite(..) | Op::PipeRead(..) | Op::Receive(..) | Op::Send(_) | Op::WaitChildren
+            Op::PipeWrite(..)
+                | Op::PipeRead(..)
+                | Op::Receive(..)
+                | Op::Send(_)
+                | Op::Lock(_)
+                | Op::WaitChildren
         );
     });
     waits
@@ -144,6 +158,7 @@ impl<'w> Execution<'w> {
             members: vec![Vec::new(); workload.tasks.len()],
             pipes: pipes.collect(),
             queues: queues.collect(),
+            locks: vec![Holding::default(); workload.locks.len()],
             events: BinaryHeap::new(),
             now_ns: 0,
             sequence: 0,
@@ -277,6 +292,8 @@ impl<'w> Execution<'w> {
             Op::Receive(queue, count) => {
                 self.take(task, Wait::Message(*queue), u64::from(*count));
             }
+            Op::Lock(lock) => self.lock(task, *lock),
+            Op::Unlock(lock) => self.unlock(task, *lock),
             Op::Signal(role) => self.signal(task, *role),
             Op::Fork(group) => {
                 self.start(*group, Some(task), self.now_ns);
@@ -326,7 +343,7 @@ impl<'w> Execution<'w> {
         match wait {
             Wait::Bytes(pipe) | Wait::Room(pipe) => &mut self.pipes[pipe],
             Wait::Message(queue) | Wait::Slot(queue) => &mut self.queues[queue],
-            Wait::Children => unreachable!("only pipes and queues hold something"),
+            Wait::Children | Wait::Lock(_) => unreachable!("only pipes and queues hold something"),
         }
     }
 
@@ -375,6 +392,28 @@ impl<'w> Execution<'w> {
         }
     }
 
+    fn lock(&mut self, task: usize, lock: usize) {
+        let state = &mut self.locks[lock];
+        if state.holder.is_none() {
+            state.holder = Some(task);
+            self.advance(task);
+        } else {
+            state.waiters.push_back(task);
+            self.tasks[task].state = State::Blocked(Wait::Lock(lock));
+        }
+    }
+
+    /// Hands the lock to whoever has waited longest: any rule that loses no wake-up comes to the same end.
+    fn unlock(&mut self, task: usize, lock: usize) {
+        self.advance(task);
+        let next = self.locks[lock].waiters.pop_front();
+        self.locks[lock].holder = next;
+        if let Some(next) = next {
+            self.advance(next);
+        }
+        self.wake(next);
+    }
+
     fn signal(&mut self, sender: usize, role: Role) {
         self.advance(sender);
         let receivers = match role {
@@ -404,6 +443,9 @@ impl<'w> Execution<'w> {
                 self.set_rest(task, until_ns.saturating_sub(self.now_ns));
             }
             State::Blocked(Wait::Children) | State::Forever | State::Sleeping => {}
+            State::Blocked(Wait::Lock(lock)) => {
+                self.locks[lock].waiters.retain(|&waiting| waiting != task);
+            }
             State::Blocked(wait) => {
                 let store = self.store(wait);
                 store.takers.retain(|&waiting| waiting != task);

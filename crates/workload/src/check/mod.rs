@@ -4,6 +4,7 @@ mod cycle;
 mod execution;
 mod flow;
 mod forks;
+mod locks;
 mod values;
 
 use crate::diagnostic::{Source, WorkloadError};
@@ -14,7 +15,8 @@ use crate::spans::{Finding, Locator, OpPath, Spans};
 /// Checks a workload that a program built. One that [`crate::parse()`] or the library returned has passed already.
 ///
 /// What is checked: names, ranges, references and limits; loops in which no time passes; operations that are never
-/// reached; groups that never start; forks without end; waits that nobody can end; and cyclic waits, which are searched by
+/// reached; groups that never start; forks without end; locks taken twice, not given back, or held where a task sleeps;
+/// waits that nobody can end; and cyclic waits, which are searched by
 /// executing the workload on an ideal machine (a CPU for each task, no costs) for at most [`CHECK_STEPS_MAX`] operations.
 ///
 /// # Errors
@@ -60,6 +62,7 @@ fn report(
 fn flow_findings(workload: &Workload) -> Vec<Finding> {
     let mut findings = flow::findings(workload);
     findings.extend(forks::findings(workload));
+    findings.extend(locks::findings(workload));
     findings
 }
 

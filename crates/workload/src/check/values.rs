@@ -18,6 +18,7 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     names.extend(
         workload.queues.iter().enumerate().map(|(i, q)| (Place::Queue(i), "queue", &q.name)),
     );
+    names.extend(workload.locks.iter().enumerate().map(|(i, l)| (Place::Lock(i), "lock", &l.name)));
     names.extend(
         workload.timers.iter().enumerate().map(|(i, t)| (Place::Timer(i), "timer", &t.name)),
     );
@@ -76,6 +77,7 @@ fn whole(workload: &Workload, findings: &mut Vec<Finding>) {
     for (kind, count) in [
         ("pipes", workload.pipes.len()),
         ("queues", workload.queues.len()),
+        ("locks", workload.locks.len()),
         ("timers", workload.timers.len()),
     ] {
         if count > OBJECTS_MAX {
@@ -229,6 +231,7 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::Send(queue) => unknown("queue", *queue, workload.queues.len()),
         Op::Receive(queue, count) => unknown("queue", *queue, workload.queues.len())
             .or_else(|| amount(u64::from(*count), "messages")),
+        Op::Lock(lock) | Op::Unlock(lock) => unknown("lock", *lock, workload.locks.len()),
         Op::Signal(Role::All(task)) | Op::Fork(task) => {
             unknown("task", *task, workload.tasks.len())
         }

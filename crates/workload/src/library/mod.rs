@@ -138,9 +138,10 @@ fn join(into: &mut Workload, mut part: Workload) {
     cgroups::join(into, &mut part);
     let (tasks, pipes) = (into.tasks.len(), into.pipes.len());
     let (queues, timers) = (into.queues.len(), into.timers.len());
+    let locks = into.locks.len();
     for mut task in part.tasks {
         for program in [&mut task.program, &mut task.on_signal] {
-            shift(program, tasks, pipes, queues, timers);
+            shift(program, &Shift { tasks, pipes, queues, locks, timers });
         }
         task.name = free_name(into.tasks.iter().map(|task| &task.name), task.name);
         into.tasks.push(task);
@@ -148,6 +149,10 @@ fn join(into: &mut Workload, mut part: Workload) {
     for mut pipe in part.pipes {
         pipe.name = free_name(into.pipes.iter().map(|pipe| &pipe.name), pipe.name);
         into.pipes.push(pipe);
+    }
+    for mut lock in part.locks {
+        lock.name = free_name(into.locks.iter().map(|lock| &lock.name), lock.name);
+        into.locks.push(lock);
     }
     for mut queue in part.queues {
         queue.name = free_name(into.queues.iter().map(|queue| &queue.name), queue.name);
@@ -179,15 +184,25 @@ pub(crate) fn free_name<'n>(
     }
 }
 
+/// How many there are of each kind in a workload before another one comes behind it.
+struct Shift {
+    tasks: usize,
+    pipes: usize,
+    queues: usize,
+    locks: usize,
+    timers: usize,
+}
+
 /// Moves the references of a program behind what another workload already has.
-fn shift(program: &mut Program, tasks: usize, pipes: usize, queues: usize, timers: usize) {
+fn shift(program: &mut Program, by: &Shift) {
     for op in program {
         match op {
-            Op::TimerWait(timer) => *timer += timers,
-            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => *pipe += pipes,
-            Op::Send(queue) | Op::Receive(queue, _) => *queue += queues,
-            Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => *task += tasks,
-            Op::Loop(_, body) => shift(body, tasks, pipes, queues, timers),
+            Op::TimerWait(timer) => *timer += by.timers,
+            Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => *pipe += by.pipes,
+            Op::Send(queue) | Op::Receive(queue, _) => *queue += by.queues,
+            Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => *task += by.tasks,
+            Op::Lock(lock) | Op::Unlock(lock) => *lock += by.locks,
+            Op::Loop(_, body) => shift(body, by),
             _ => {}
         }
     }
@@ -216,6 +231,7 @@ fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
         tasks,
         pipes: Vec::new(),
         queues: Vec::new(),
+        locks: Vec::new(),
         timers: Vec::new(),
         cgroups: Vec::new(),
     }

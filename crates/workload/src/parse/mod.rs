@@ -3,6 +3,7 @@
 
 mod cgroups;
 mod fields;
+mod locks;
 mod program;
 
 use std::collections::BTreeMap;
@@ -24,8 +25,18 @@ pub const FORMAT: i64 = 1;
 /// Bytes in a pipe when the file does not say (Linux: 16 pages).
 pub const PIPE_CAPACITY_DEFAULT: u64 = 65_536;
 
-const TOP_KEYS: [&str; 9] =
-    ["format", "name", "description", "duration", "task", "pipe", "queue", "timer", "cgroups"];
+const TOP_KEYS: [&str; 10] = [
+    "format",
+    "name",
+    "description",
+    "duration",
+    "task",
+    "pipe",
+    "queue",
+    "locks",
+    "timer",
+    "cgroups",
+];
 const TASK_KEYS: [&str; 8] =
     ["name", "count", "nice", "cpus", "cgroup", "start", "program", "on_signal"];
 
@@ -72,6 +83,7 @@ struct Names {
     tasks: BTreeMap<String, usize>,
     pipes: BTreeMap<String, usize>,
     queues: BTreeMap<String, usize>,
+    locks: BTreeMap<String, usize>,
     timers: BTreeMap<String, usize>,
     /// Paths; the root is one when any cgroup is declared.
     cgroups: BTreeMap<String, usize>,
@@ -139,6 +151,7 @@ impl Parser<'_> {
             self.timer(table, span)
         });
         let timers = timers.collect();
+        let locks = self.locks(table.get("locks"), &mut spans);
         let cgroups = self.cgroups(table.get("cgroups"), &mut spans);
         let tasks = self.tasks(tasks, &mut spans);
         let workload = Workload {
@@ -148,6 +161,7 @@ impl Parser<'_> {
             tasks,
             pipes,
             queues,
+            locks,
             timers,
             cgroups,
         };

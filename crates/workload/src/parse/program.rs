@@ -13,9 +13,9 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration, parse_time};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 17] = [
+const TABLE_WORDS: [&str; 19] = [
     "run", "touch", "sleep", "timer", "write", "read", "send", "receive", "signal", "fork", "nice",
-    "slice", "cpus", "cgroup", "weight", "mark", "loop",
+    "slice", "cpus", "cgroup", "weight", "mark", "lock", "unlock", "loop",
 ];
 /// Operations that are a bare text.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
@@ -184,6 +184,8 @@ impl Parser<'_> {
             "weight" => self.cgroup_weight(value)?,
             "slice" => Op::SetSlice(self.converted_of(word, value, parse_time)?),
             "cpus" => Op::SetAffinity(self.converted_of(word, value, parse_cpus)?),
+            "lock" => Op::Lock(self.reference("lock", value)?),
+            "unlock" => Op::Unlock(self.reference("lock", value)?),
             _ => Op::Mark(self.text_of(word, value)?.to_owned()),
         })
     }
@@ -229,6 +231,7 @@ impl Parser<'_> {
         let names = match kind {
             "pipe" => &self.names.pipes,
             "queue" => &self.names.queues,
+            "lock" => &self.names.locks,
             "timer" => &self.names.timers,
             "cgroup" => return self.cgroup_reference(name, value.span()),
             _ => &self.names.tasks,
@@ -237,7 +240,10 @@ impl Parser<'_> {
             return Some(index);
         }
         let help = if names.is_empty() {
-            format!("declare it: [[{kind}]] with `name = \"{name}\"`")
+            match kind {
+                "lock" => format!("declare it: [locks.{name}] with `kind = \"mutex\"`"),
+                _ => format!("declare it: [[{kind}]] with `name = \"{name}\"`"),
+            }
         } else {
             suggestion(name, names.keys().map(String::as_str), &format!("{kind}s"))
         };
@@ -283,6 +289,7 @@ fn example(word: &str) -> &'static str {
         "cgroup" => "\"web/front\"",
         "weight" => "{ cgroup = \"web\", weight = 300 }",
         "mark" => "\"begin\"",
+        "lock" | "unlock" => "\"table\"",
         _ => "[ … ]",
     }
 }

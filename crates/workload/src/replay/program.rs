@@ -130,6 +130,7 @@ pub(super) fn workload(
         tasks,
         pipes: Vec::new(),
         queues,
+        locks: Vec::new(),
         timers: Vec::new(),
         cgroups: Vec::new(),
     };

@@ -32,6 +32,7 @@ pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
             Queue { name: "narrow".to_owned(), capacity: Some(1), initial: 0 },
         ],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_000 }],
+        locks: Vec::new(),
         cgroups: Vec::new(),
     }
 }
@@ -106,7 +107,8 @@ impl Toy {
             Need::Cpu { ns } | Need::Kernel { ns } => State::Computing(Some(ns)),
             Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
-            Need::Block => State::Blocked(None),
+            Need::Block | Need::BlockHard => State::Blocked(None),
+            Need::Spin | Need::SpinOn { .. } => State::Computing(None),
             Need::SleepUntil { at_ns, .. } => State::Blocked(Some(at_ns)),
             Need::Yield => State::Due,
             Need::Exit => State::Gone,
@@ -152,6 +154,19 @@ impl Toy {
             }
             Effect::SetCgroupWeight { cgroup, weight } => {
                 self.log.push((self.now_ns, format!("weight {cgroup} {weight}")));
+            }
+            Effect::SpinOver { actor } => self.states[actor.0 as usize] = State::Due,
+            Effect::Preempt { .. } => {}
+            Effect::ContentionBegin { lock, holder } => {
+                let name = |id| self.actors.task_name(id);
+                let (who, holder) = (name(ActorId(id as u32)), holder.map_or("?".into(), name));
+                let lock = self.actors.lock_name(lock);
+                self.log.push((self.now_ns, format!("{who} waits for {lock} of {holder}")));
+            }
+            Effect::ContentionEnd { lock } => {
+                let who = self.actors.task_name(ActorId(id as u32));
+                let lock = self.actors.lock_name(lock);
+                self.log.push((self.now_ns, format!("{who} has {lock}")));
             }
             Effect::SetNice { nice } => self.log.push((self.now_ns, format!("nice {nice}"))),
             Effect::SetSlice { slice_ns } => {

@@ -1,0 +1,161 @@
+//! Locks of real processes, in memory that all of them share.
+//!
+//! * `mutex`: three values and a futex, as U. Drepper describes it ("Futexes Are Tricky", 2011, section 6): free, taken, taken and
+//!   perhaps waited for. Who gives it back wakes one waiter, which competes with whoever comes; there is no handing over.
+//! * `rt_mutex` and `rt_spin`: `FUTEX_LOCK_PI`: the kernel's own rt_mutex, with its order, its inheritance and its spinning on a
+//!   running owner, which it cannot be told to leave.
+//! * `spin`: tickets, first come first served, in user space. The kernel knows nothing of it: a task that has the lock, or whose
+//!   ticket is next, can be preempted, and then all spin until it runs again. So there should be no more tasks than CPUs.
+//!
+//! A recording gets the events of contention as marks, with the waiter and who has the lock. Writing one takes about a
+//! microsecond of the waiter's time.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use fairground_workload::{LockKind, Workload};
+
+use super::futex;
+use super::shared::{Sharable, Trouble};
+use super::task::{Task, errno};
+use super::text::Line;
+
+/// A lock's words. Which of them count is a matter of its kind.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct LockWords {
+    /// A mutex: 0 free, 1 taken, 2 taken and perhaps waited for. With inheritance: what the kernel says of it, 0 or the owner's
+    /// number and flags.
+    futex: AtomicU32,
+    /// The process that took it last, while it has it: for the recording.
+    holder: AtomicU32,
+    /// The next ticket.
+    next: AtomicU32,
+    /// The ticket whose turn it is.
+    serving: AtomicU32,
+}
+
+// SAFETY: atomic integers alone.
+unsafe impl Sharable for LockWords {}
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const WAITED_FOR: u32 = 2;
+
+/// What a real kernel does otherwise than the workload says.
+pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
+    for lock in &workload.locks {
+        if lock.kind.inherits() && !lock.adaptive {
+            notes.push(format!(
+                "waiters for the lock `{}` spin while its owner runs: a real kernel cannot be told not to",
+                lock.name
+            ));
+        }
+        if lock.kind == LockKind::Spin {
+            notes.push(format!(
+                "the spin lock `{}` is one of user space here: a task that has it can be preempted",
+                lock.name
+            ));
+        }
+    }
+}
+
+impl Task<'_> {
+    pub(super) fn lock(&self, lock: usize) {
+        let words = &self.world.locks[lock];
+        let kind = self.world.plan.locks[lock].kind;
+        let waited = match kind {
+            LockKind::Mutex => self.lock_mutex(lock, words),
+            LockKind::Spin => self.lock_spin(lock, words),
+            LockKind::RtMutex | LockKind::RtSpin => self.lock_inheriting(lock, words),
+        };
+        words.holder.store(self.slot.tid.load(SeqCst), SeqCst);
+        if waited {
+            self.contention_ends(lock);
+        }
+    }
+
+    pub(super) fn unlock(&self, lock: usize) {
+        let words = &self.world.locks[lock];
+        words.holder.store(0, SeqCst);
+        match self.world.plan.locks[lock].kind {
+            LockKind::Mutex => {
+                if words.futex.swap(FREE, SeqCst) == WAITED_FOR {
+                    futex::wake(&words.futex, 1);
+                }
+            }
+            LockKind::Spin => {
+                words.serving.fetch_add(1, SeqCst);
+            }
+            LockKind::RtMutex | LockKind::RtSpin => {
+                let own = self.slot.tid.load(SeqCst);
+                let alone = words.futex.compare_exchange(own, FREE, SeqCst, SeqCst).is_ok();
+                if !alone && !futex::unlock_inheriting(&words.futex) {
+                    self.trouble(Trouble::Lock);
+                }
+            }
+        }
+    }
+
+    /// True: it had to wait.
+    fn lock_mutex(&self, lock: usize, words: &LockWords) -> bool {
+        if words.futex.compare_exchange(FREE, TAKEN, SeqCst, SeqCst).is_ok() {
+            return false;
+        }
+        self.contention_begins(lock, "MUTEX");
+        // Ends: each further turn is another task that was faster, a signal, or a wake-up for no reason.
+        while words.futex.swap(WAITED_FOR, SeqCst) != FREE {
+            futex::wait(&words.futex, WAITED_FOR, None);
+        }
+        true
+    }
+
+    fn lock_spin(&self, lock: usize, words: &LockWords) -> bool {
+        let ticket = words.next.fetch_add(1, SeqCst);
+        if words.serving.load(SeqCst) == ticket {
+            return false;
+        }
+        self.contention_begins(lock, "SPIN");
+        while words.serving.load(SeqCst) != ticket {
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    fn lock_inheriting(&self, lock: usize, words: &LockWords) -> bool {
+        let own = self.slot.tid.load(SeqCst);
+        if words.futex.compare_exchange(FREE, own, SeqCst, SeqCst).is_ok() {
+            return false;
+        }
+        self.contention_begins(lock, "RT");
+        // Ends: each further turn is a signal.
+        while !futex::lock_inheriting(&words.futex) {
+            if !matches!(errno(), libc::EINTR | libc::EAGAIN) {
+                self.trouble(Trouble::Lock);
+                break;
+            }
+        }
+        true
+    }
+
+    fn contention_begins(&self, lock: usize, flags: &str) {
+        if self.world.marker.is_none() {
+            return;
+        }
+        let holder = self.world.locks[lock].holder.load(SeqCst);
+        let mut line = Line::new();
+        line.text("fairground:contention_begin pid=").number(self.slot.tid.load(SeqCst).into());
+        line.text(" holder=").number(holder.into()).text(" flags=").text(flags);
+        line.text(" lock=").text(&self.world.plan.locks[lock].name);
+        self.say(&line);
+    }
+
+    fn contention_ends(&self, lock: usize) {
+        if self.world.marker.is_none() {
+            return;
+        }
+        let mut line = Line::new();
+        line.text("fairground:contention_end pid=").number(self.slot.tid.load(SeqCst).into());
+        line.text(" lock=").text(&self.world.plan.locks[lock].name);
+        self.say(&line);
+    }
+}

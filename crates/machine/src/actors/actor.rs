@@ -1,0 +1,96 @@
+//! One task's user space: where its program is, and what it waits for.
+
+use super::sync::WaitLink;
+use crate::prng::Prng;
+
+/// How far the operation at hand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Not begun.
+    Start,
+    /// Not begun: what the actor owes the kernel comes first.
+    Owing,
+    /// The CPU time of its system call runs.
+    Charging,
+    /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
+    ChargeCut,
+    /// Paid for; takes effect now.
+    Ready,
+    /// Paid for; takes effect when no signal is pending (an interrupted wait).
+    Retry,
+    /// Its CPU time runs.
+    Computing,
+    /// As `Computing`, interrupted with so much left.
+    ComputeCut,
+    /// In a sleep, which a signal ends.
+    Asleep,
+    /// Waits for somebody, or for its timer; a signal interrupts it, and it is begun again.
+    Waiting,
+    /// Spins for a lock.
+    Spinning,
+    /// The actor has ended.
+    Ended,
+}
+
+/// Where a program is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) pc: u32,
+    pub(super) phase: Phase,
+    /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
+    pub(super) progress: u64,
+    /// CPU time left of a cut computation, or of a system call that goes on in stretches, ns.
+    pub(super) left_ns: u64,
+}
+
+impl Frame {
+    /// The operation is done: on to the next.
+    #[inline]
+    pub(super) fn finish(&mut self) {
+        *self = Frame { pc: self.pc + 1, phase: Phase::Start, progress: 0, left_ns: 0 };
+    }
+}
+
+/// A task's user space.
+#[derive(Clone, Debug)]
+pub(super) struct Actor {
+    pub(super) frames: [Frame; 2],
+    /// 0: in the program; 1: in the signal handler.
+    pub(super) level: usize,
+    /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
+    pub(super) pending: bool,
+    pub(super) handler: u32,
+    /// The first of its registers.
+    pub(super) regs: u32,
+    pub(super) spec: u32,
+    pub(super) nth: u64,
+    /// Tells this actor from others that had its number.
+    pub(super) birth: u64,
+    pub(super) parent: Option<(u32, u64)>,
+    /// Children that it has not waited for, and those of them that have ended.
+    pub(super) children: u32,
+    pub(super) ended: u32,
+    /// CPU time that the kernel takes from it before its next operation, ns.
+    pub(super) owed_ns: u64,
+    pub(super) wait: WaitLink,
+    /// Locks that it has.
+    pub(super) held: u32,
+    /// Spin locks, of either model, that it has or waits for: it is inside the kernel, where no signal is handled.
+    pub(super) in_kernel: u32,
+    /// Those of them for which it spins and because of which its CPU is its own.
+    pub(super) unpreempted: u32,
+    pub(super) prng: Prng,
+}
+
+impl Actor {
+    #[inline]
+    pub(super) fn frame(&mut self) -> &mut Frame {
+        &mut self.frames[self.level]
+    }
+
+    /// Whether a pending signal may interrupt what the actor does.
+    #[inline]
+    pub(super) fn takes_signal(&self) -> bool {
+        self.pending && self.level == 0 && self.in_kernel == 0
+    }
+}

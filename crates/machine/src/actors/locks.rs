@@ -1,0 +1,338 @@
+//! Locks: who has them, who waits, and in which order they get them.
+//!
+//! * `spin`: `queued_spin_lock_slowpath` of Linux: waiters spin in the order in which they came, and the lock goes straight to
+//!   the first of them. Who has it, or spins for it, cannot be preempted.
+//! * `mutex`: `kernel/locking/mutex.c` of 6.12 without its optimistic spinning. Giving it back wakes the first waiter, which
+//!   competes with whoever comes at that moment. One that was woken and lost asks for the lock to be handed over
+//!   (`MUTEX_FLAG_HANDOFF`): the next one that gives it back gives it to that waiter and to nobody else.
+//! * `rt_mutex`: `kernel/locking/rtmutex.c`: waiters stand in the order of their priorities, and equal ones in the order in which
+//!   they came. `__waiter_prio` makes all tasks that are neither real-time nor deadline tasks equal, and all tasks here are of
+//!   that kind: the order is that of coming, and nobody inherits anything by which a scheduler would prefer it. Giving it back
+//!   wakes the first, and until that one takes it nobody else may.
+//! * `rt_spin`: the same as `rtlock_slowlock` has it, where an equal one that comes just then may take the lock first
+//!   (`rt_mutex_steal`, the lateral steal).
+//!
+//! Of the last two, the first waiter spins as long as the owner is running (`rtmutex_spin_on_owner`).
+
+use fairground_workload::{LockKind, Workload};
+
+use super::engine::{Actors, Phase};
+use super::sync::WaitLink;
+use super::{ActorError, ActorId, Effect, Need};
+use crate::actors::compile::Step;
+
+/// Links of a circle of waiting tasks that a message names.
+const CHAIN_SHOWN_MAX: usize = 16;
+
+/// A lock of the workload.
+#[derive(Clone, Debug)]
+pub(super) struct LockState {
+    pub(super) name: String,
+    pub(super) kind: LockKind,
+    adaptive: bool,
+    owner: Option<u32>,
+    /// The first waiter was woken and found it taken: it is handed over next time.
+    handoff: bool,
+    /// It was handed over to this actor, which has not run yet.
+    pickup: Option<u32>,
+}
+
+impl LockState {
+    pub(super) fn of(workload: &Workload) -> Vec<LockState> {
+        let locks = workload.locks.iter().map(|lock| LockState {
+            name: lock.name.clone(),
+            kind: lock.kind,
+            adaptive: lock.adaptive && lock.kind.inherits(),
+            owner: None,
+            handoff: false,
+            pickup: None,
+        });
+        locks.collect()
+    }
+}
+
+impl Actors {
+    /// The kind of a lock.
+    pub(crate) fn lock_kind(&self, lock: u32) -> LockKind {
+        self.locks[lock as usize].kind
+    }
+
+    /// The name of a lock.
+    pub(crate) fn lock_name(&self, lock: u32) -> &str {
+        &self.locks[lock as usize].name
+    }
+
+    /// Whether an actor that comes, or was woken, may take a lock.
+    pub(super) fn is_free_for(&self, id: u32, lock: u32) -> bool {
+        let state = &self.locks[lock as usize];
+        if state.owner.is_some() {
+            // A spin lock was handed over to one that waited.
+            let actor = &self.actors[id as usize];
+            let waited = actor.frames[actor.level].progress > 0;
+            return waited && state.owner == Some(id) && state.kind == LockKind::Spin;
+        }
+        match state.kind {
+            LockKind::Mutex => state.pickup.is_none_or(|pickup| pickup == id),
+            LockKind::RtMutex => {
+                let first = self.shared.first(self.shared.lockers(lock));
+                first.is_none_or(|first| first == id)
+            }
+            LockKind::Spin | LockKind::RtSpin => true,
+        }
+    }
+
+    /// Whether an actor may give a lock back without a system call: it has it, and nobody waits.
+    pub(super) fn gives_back_alone(&self, id: u32, lock: u32) -> bool {
+        let waits = self.shared.first(self.shared.lockers(lock)).is_some();
+        self.locks[lock as usize].owner == Some(id) && !waits
+    }
+
+    /// The lock is the actor's.
+    pub(super) fn take_lock(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+        let state = &mut self.locks[lock as usize];
+        state.owner = Some(id);
+        if state.pickup == Some(id) {
+            state.pickup = None;
+        }
+        let kind = state.kind;
+        let waited = self.actors[id as usize].frame().progress > 0;
+        if self.actors[id as usize].wait != WaitLink::FREE {
+            self.locks[lock as usize].handoff = false;
+            self.shared.leave(&mut self.actors, id);
+        }
+        self.actors[id as usize].held += 1;
+        if waited {
+            effects.push(Effect::ContentionEnd { lock });
+        } else {
+            self.enter_section(id, kind, effects);
+        }
+    }
+
+    /// The actor is inside the kernel from the moment at which it asks for a spin lock.
+    fn enter_section(&mut self, id: u32, kind: LockKind, effects: &mut Vec<Effect>) {
+        let actor = &mut self.actors[id as usize];
+        actor.in_kernel += u32::from(kind.is_atomic());
+        if kind == LockKind::Spin {
+            actor.unpreempted += 1;
+            if actor.unpreempted == 1 {
+                effects.push(Effect::Preempt { off: true });
+            }
+        }
+    }
+
+    fn leave_section(&mut self, id: u32, kind: LockKind, effects: &mut Vec<Effect>) {
+        let actor = &mut self.actors[id as usize];
+        actor.held -= 1;
+        actor.in_kernel -= u32::from(kind.is_atomic());
+        if kind == LockKind::Spin {
+            actor.unpreempted -= 1;
+            if actor.unpreempted == 0 {
+                effects.push(Effect::Preempt { off: false });
+            }
+        }
+    }
+
+    /// The actor wants a lock that was taken when it came, or it was woken and looks again.
+    pub(super) fn lock(
+        &mut self,
+        id: u32,
+        lock: u32,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, ActorError> {
+        if self.is_free_for(id, lock) {
+            self.take_lock(id, lock, effects);
+            return Ok(self.finish(id));
+        }
+        let state = &self.locks[lock as usize];
+        if state.owner == Some(id) {
+            let problem = format!("takes the lock `{}`, which it has", state.name);
+            return Err(self.misuse(id, problem, now_ns));
+        }
+        let (kind, owner) = (state.kind, state.owner);
+        self.begin_waiting(id, lock, effects);
+        let list = self.shared.lockers(lock);
+        let in_queue = self.actors[id as usize].wait != WaitLink::FREE;
+        if self.actors[id as usize].takes_signal() {
+            self.leave_queue(id);
+            self.actors[id as usize].frame().phase = Phase::Retry;
+            return Ok(None);
+        }
+        if in_queue {
+            self.locks[lock as usize].handoff |=
+                kind == LockKind::Mutex && self.shared.first(list) == Some(id);
+        } else {
+            self.shared.wait(&mut self.actors, list, id);
+        }
+        self.find_deadlock(id, lock, now_ns)?;
+        let first = self.shared.first(list) == Some(id);
+        let frame = self.actors[id as usize].frame();
+        if kind == LockKind::Spin {
+            frame.phase = Phase::Spinning;
+            return Ok(Some(Need::Spin));
+        }
+        if let Some(owner) = owner
+            && first
+            && self.locks[lock as usize].adaptive
+        {
+            frame.phase = Phase::Spinning;
+            return Ok(Some(Need::SpinOn { owner: ActorId(owner) }));
+        }
+        frame.phase = Phase::Waiting;
+        Ok(Some(self.lock_sleep(kind)))
+    }
+
+    /// How a waiter sleeps: one inside the kernel in a state that no signal ends (`TASK_RTLOCK_WAIT`).
+    fn lock_sleep(&self, kind: LockKind) -> Need {
+        if kind.is_atomic() { Need::BlockHard } else { Need::Block }
+    }
+
+    /// Says that the actor waits, once for each one that it finds to have the lock.
+    fn begin_waiting(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+        let state = &self.locks[lock as usize];
+        let (kind, holder) = (state.kind, state.owner.or(state.pickup));
+        let told = holder.map_or(u64::from(u32::MAX), u64::from) + 1;
+        let frame = self.actors[id as usize].frame();
+        let first_time = frame.progress == 0;
+        if frame.progress != told {
+            frame.progress = told;
+            effects.push(Effect::ContentionBegin { lock, holder: holder.map(ActorId) });
+        }
+        if first_time {
+            self.enter_section(id, kind, effects);
+        }
+    }
+
+    /// A waiter that spins while the owner runs stops doing so. What it needs instead; `None`: it handles a signal first.
+    pub(crate) fn stop_spinning(&mut self, actor: ActorId) -> Option<Need> {
+        let id = actor.0;
+        let frame = self.actors[id as usize].frame();
+        let Step::Lock { lock } = self.code.steps[frame.pc as usize] else { return None };
+        if frame.phase != Phase::Spinning {
+            return None;
+        }
+        if self.actors[id as usize].takes_signal() {
+            self.leave_queue(id);
+            self.actors[id as usize].frame().phase = Phase::Retry;
+            return None;
+        }
+        self.actors[id as usize].frame().phase = Phase::Waiting;
+        Some(self.lock_sleep(self.locks[lock as usize].kind))
+    }
+
+    /// The actor gives a lock back for which others wait, or which it has not got.
+    pub(super) fn unlock(
+        &mut self,
+        id: u32,
+        lock: u32,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Need>, ActorError> {
+        if self.locks[lock as usize].owner != Some(id) {
+            let name = &self.locks[lock as usize].name;
+            let problem = format!("gives back the lock `{name}`, which it has not got");
+            return Err(self.misuse(id, problem, now_ns));
+        }
+        self.release_lock(id, lock, effects);
+        Ok(self.finish(id))
+    }
+
+    pub(super) fn release_lock(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+        let list = self.shared.lockers(lock);
+        let first = self.shared.first(list);
+        let state = &mut self.locks[lock as usize];
+        state.owner = None;
+        let kind = state.kind;
+        if state.handoff && kind == LockKind::Mutex {
+            state.handoff = false;
+            state.pickup = first;
+        }
+        if let Some(first) = first {
+            if kind == LockKind::Spin {
+                self.locks[lock as usize].owner = Some(first);
+                self.shared.leave(&mut self.actors, first);
+            }
+            let frame = self.actors[first as usize].frame();
+            match frame.phase {
+                Phase::Waiting => {
+                    frame.phase = Phase::Ready;
+                    effects.push(Effect::Wake { actor: ActorId(first), sync: false });
+                }
+                Phase::Spinning => {
+                    frame.phase = Phase::Ready;
+                    effects.push(Effect::SpinOver { actor: ActorId(first) });
+                }
+                // It was woken before and has not run yet.
+                _ => {}
+            }
+        }
+        self.leave_section(id, kind, effects);
+    }
+
+    /// Takes an actor out of the list that it waits in, if any. A lock that was to be handed to it is not any more.
+    pub(super) fn leave_queue(&mut self, id: u32) {
+        let frame = self.actors[id as usize].frame();
+        if let Step::Lock { lock } = self.code.steps[frame.pc as usize]
+            && self.shared.first(self.shared.lockers(lock)) == Some(id)
+        {
+            self.locks[lock as usize].handoff = false;
+        }
+        self.shared.leave(&mut self.actors, id);
+    }
+
+    /// No task ends with a lock.
+    pub(super) fn ends_without_locks(&self, id: u32, now_ns: u64) -> Result<(), ActorError> {
+        if self.actors[id as usize].held == 0 {
+            return Ok(());
+        }
+        let held = self.locks.iter().find(|lock| lock.owner == Some(id));
+        let name = held.map_or("", |lock| &lock.name);
+        Err(self.misuse(id, format!("ends while it has the lock `{name}`"), now_ns))
+    }
+
+    fn misuse(&self, id: u32, problem: String, time_ns: u64) -> ActorError {
+        ActorError::LockMisuse { task: self.task_name(ActorId(id)), problem, time_ns }
+    }
+
+    /// The lock that an actor waits for.
+    fn wanted_lock(&self, id: u32) -> Option<u32> {
+        let actor = &self.actors[id as usize];
+        let frame = &actor.frames[actor.level];
+        match (frame.phase, self.code.steps[frame.pc as usize]) {
+            (Phase::Waiting | Phase::Spinning, Step::Lock { lock }) => Some(lock),
+            _ => None,
+        }
+    }
+
+    /// Whether the owner of a lock waits, by way of others, for the actor that begins to wait for it now. Each who begins to wait
+    /// looks, so that a circle cannot close unseen; it has at most as many links as there are actors.
+    fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), ActorError> {
+        let mut links = vec![(id, lock)];
+        let mut at = self.locks[lock as usize].owner;
+        while let Some(owner) = at
+            && links.len() <= self.actors.len()
+        {
+            if owner == id {
+                return Err(ActorError::Deadlock { chain: self.chain(&links), time_ns });
+            }
+            let Some(next) = self.wanted_lock(owner) else { return Ok(()) };
+            links.push((owner, next));
+            at = self.locks[next as usize].owner;
+        }
+        Ok(())
+    }
+
+    fn chain(&self, links: &[(u32, u32)]) -> String {
+        let name = |id: u32| self.task_name(ActorId(id));
+        let shown = links.iter().take(CHAIN_SHOWN_MAX).map(|(id, lock)| {
+            let state = &self.locks[*lock as usize];
+            let owner = state.owner.map_or_else(String::new, name);
+            format!("`{}` waits for the lock `{}`, which `{owner}` has", name(*id), state.name)
+        });
+        let mut text = shown.collect::<Vec<_>>().join("; ");
+        if links.len() > CHAIN_SHOWN_MAX {
+            text.push_str(&format!("; and {} more", links.len() - CHAIN_SHOWN_MAX));
+        }
+        text
+    }
+}

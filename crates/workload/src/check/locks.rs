@@ -1,0 +1,208 @@
+//! Locks: which ones a task has where. A program has no branches, so that all of it is known before it runs.
+
+use super::flow::never_returns;
+use crate::limits::LOCKS_HELD_MAX;
+use crate::model::{LockId, LockKind, Op, Program, Workload};
+use crate::spans::{Finding, OpPath, Place};
+
+/// The first problem of each program.
+pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (task, spec) in workload.tasks.iter().enumerate() {
+        for (handler, program) in [(false, &spec.program), (true, &spec.on_signal)] {
+            let mut walk = Walk {
+                workload,
+                path: OpPath { task, handler, path: Vec::new() },
+                held: Vec::new(),
+            };
+            if let Err(finding) = walk.whole(program) {
+                findings.push(*finding);
+            }
+        }
+    }
+    findings
+}
+
+/// A way through one program.
+struct Walk<'w> {
+    workload: &'w Workload,
+    path: OpPath,
+    /// The locks that the task has, with where it took them.
+    held: Vec<(LockId, OpPath)>,
+}
+
+type Checked = Result<(), Box<Finding>>;
+
+impl Walk<'_> {
+    fn whole(&mut self, program: &Program) -> Checked {
+        self.program(program)?;
+        let task = &self.workload.tasks[self.path.task];
+        match self.held.last() {
+            Some((lock, taken)) if !program.iter().any(never_returns) => {
+                let name = self.name(*lock);
+                let message = format!("task `{}` ends while it has the lock `{name}`", task.name);
+                let help = format!("add {{ unlock = \"{name}\" }}");
+                Err(Box::new(Finding::new(Place::Op(taken.clone()), message, help)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn program(&mut self, program: &Program) -> Checked {
+        for (index, op) in program.iter().enumerate() {
+            self.path.path.push(index);
+            self.op(op)?;
+            self.path.path.pop();
+        }
+        Ok(())
+    }
+
+    fn op(&mut self, op: &Op) -> Checked {
+        match op {
+            Op::Lock(lock) => {
+                self.may_wait_for(*lock)?;
+                self.take(*lock)
+            }
+            Op::Unlock(lock) => self.give_back(*lock),
+            Op::Loop(times, body) => self.turns(*times, body),
+            Op::Exit => match self.held.last() {
+                Some((lock, taken)) => Err(self.problem(
+                    format!("the task ends here while it has the lock `{}`", self.name(*lock)),
+                    "give it back before",
+                    Some(taken.clone()),
+                )),
+                None => Ok(()),
+            },
+            op => match (may_sleep(self.workload, op), self.atomic()) {
+                (Some(what), Some((lock, taken))) => Err(self.problem(
+                    format!("{what} while the task has the spin lock `{}`", self.name(lock)),
+                    "give it back before: a task that has a spin lock is inside the kernel and may not sleep",
+                    Some(taken),
+                )),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn take(&mut self, lock: LockId) -> Checked {
+        let name = self.name(lock);
+        if self.path.handler {
+            return Err(self.problem(
+                format!("the handler of a signal takes the lock `{name}`"),
+                "take it in the program: a handler may interrupt the task that has it, and would wait for itself",
+                None,
+            ));
+        }
+        if let Some((_, taken)) = self.held.iter().find(|(held, _)| *held == lock) {
+            return Err(self.problem(
+                format!("the task has the lock `{name}` already, and would wait for itself"),
+                "give it back before it is taken again",
+                Some(taken.clone()),
+            ));
+        }
+        if self.held.len() == LOCKS_HELD_MAX {
+            return Err(self.problem(
+                format!("more than LOCKS_HELD_MAX, {LOCKS_HELD_MAX}, locks at the same time"),
+                "give some back before",
+                None,
+            ));
+        }
+        self.held.push((lock, self.path.clone()));
+        Ok(())
+    }
+
+    fn give_back(&mut self, lock: LockId) -> Checked {
+        match self.held.iter().position(|(held, _)| *held == lock) {
+            Some(at) => {
+                self.held.remove(at);
+                Ok(())
+            }
+            None => Err(self.problem(
+                format!("the task has not got the lock `{}`", self.name(lock)),
+                "take it before: only the task that has a lock gives it back",
+                None,
+            )),
+        }
+    }
+
+    /// A body that turns more than once must end with the locks that it begins with.
+    fn turns(&mut self, times: Option<u64>, body: &Program) -> Checked {
+        let before: Vec<LockId> = self.held.iter().map(|(lock, _)| *lock).collect();
+        self.program(body)?;
+        if times == Some(1) || body.iter().any(never_returns) {
+            return Ok(());
+        }
+        let now = |lock: &LockId| self.held.iter().any(|(held, _)| held == lock);
+        if let Some((lock, taken)) = self.held.iter().find(|(lock, _)| !before.contains(lock)) {
+            return Err(self.problem(
+                format!("the loop takes the lock `{}` and turns with it", self.name(*lock)),
+                "give it back inside the loop, or take it outside",
+                Some(taken.clone()),
+            ));
+        }
+        match before.iter().find(|lock| !now(lock)) {
+            Some(lock) => Err(self.problem(
+                format!("the loop gives back the lock `{}` in each turn", self.name(*lock)),
+                "take it inside the loop too, or give it back outside",
+                None,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Under a spin lock only other spin locks may be waited for.
+    fn may_wait_for(&self, lock: LockId) -> Checked {
+        let wanted = &self.workload.locks[lock];
+        match self.atomic() {
+            Some((held, taken)) if !wanted.kind.is_atomic() => Err(self.problem(
+                format!(
+                    "the task may have to sleep for the {} `{}` while it has the spin lock `{}`",
+                    wanted.kind.word(),
+                    wanted.name,
+                    self.name(held)
+                ),
+                "take the sleeping lock first",
+                Some(taken),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The spin lock that the task took last, of those that it has.
+    fn atomic(&self) -> Option<(LockId, OpPath)> {
+        let kind = |lock: LockId| -> LockKind { self.workload.locks[lock].kind };
+        self.held.iter().rev().find(|(lock, _)| kind(*lock).is_atomic()).cloned()
+    }
+
+    fn name(&self, lock: LockId) -> &str {
+        &self.workload.locks[lock].name
+    }
+
+    fn problem(&self, message: String, help: &str, taken: Option<OpPath>) -> Box<Finding> {
+        let mut finding = Finding::new(Place::Op(self.path.clone()), message, help);
+        finding.notes.extend(taken.map(|path| (Place::Op(path), "taken here".to_owned())));
+        Box::new(finding)
+    }
+}
+
+/// What an operation does that a task may not do inside the kernel with a spin lock.
+fn may_sleep(workload: &Workload, op: &Op) -> Option<&'static str> {
+    Some(match op {
+        Op::Sleep(_) => "a sleep",
+        Op::TimerWait(_) => "a wait for a timer",
+        Op::PipeWrite(..) => "a write into a pipe",
+        Op::PipeRead(..) => "a read from a pipe",
+        Op::Receive(..) => "a receive",
+        Op::Send(queue) if workload.queues[*queue].capacity.is_some() => {
+            "a send to a queue that may be full"
+        }
+        Op::WaitChildren => "a wait for children",
+        Op::Fork(_) => "a fork",
+        Op::Yield => "a yield",
+        Op::RunForever => "a run without end",
+        Op::SetNice(_) | Op::SetSlice(_) => "a change of the task's own scheduling",
+        Op::SetAffinity(_) => "a change of the task's own affinity",
+        Op::SetCgroup(_) | Op::SetCgroupWeight(..) => "a change of a cgroup",
+        _ => return None,
+    })
+}

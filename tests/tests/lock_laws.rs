@@ -1,0 +1,309 @@
+//! The laws of locks, on the simulated machine under several schedulers.
+
+mod rig;
+
+use std::collections::BTreeMap;
+
+use fairground_analysis::{Analysis, Options};
+use fairground_machine::{MachineError, RunResult};
+use fairground_trace::{EventKind, TaskId, TaskState};
+use fairground_workload::{LockKind, LockModel, Op, Workload, parse};
+use rig::{MS, US, bench};
+
+const KINDS: [&str; 4] = ["mutex", "spin", "rt_mutex", "rt_spin"];
+const SCHEDULERS: [&str; 4] = ["fifo", "o1", "cfs@2.6.24", "eevdf"];
+
+/// Tasks that go round: work, take the lock, say so, hold it, give it back.
+fn sections(kind: &str, tasks: u32, times: &str, (work, hold): (&str, &str)) -> Workload {
+    let text = format!(
+        r#"
+        format = 1
+        name = "sections"
+        duration = "1s"
+        [locks.l]
+        kind = "{kind}"
+        [[task]]
+        name = "worker"
+        count = {tasks}
+        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "l" }}, {{ mark = "in" }}, {{ run = "{hold}" }}, {{ mark = "out" }}, {{ unlock = "l" }}]{times} }}]
+        "#
+    );
+    parse("sections", &text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn finish(run: rig::Run) -> RunResult {
+    run.machine.finish().unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The marks in order of time: the text, and whose.
+fn marks(result: &RunResult) -> Vec<(String, TaskId, u64)> {
+    let marks = result.trace.events().filter_map(|event| match event.kind {
+        EventKind::Mark { task, label, .. } => {
+            Some((result.trace.label(label).to_owned(), task, event.time_ns))
+        }
+        _ => None,
+    });
+    marks.collect()
+}
+
+/// Mutual exclusion, and no lost wake-up: never are two tasks inside, and every one gets through as often as it wants.
+#[test]
+fn one_task_is_inside_and_each_gets_through() {
+    for kind in KINDS {
+        for scheduler in SCHEDULERS {
+            for (cpus, costs) in [(1, "modern"), (2, "modern"), (4, "zero")] {
+                let workload = sections(kind, 9, ", times = 60", ("3us..90us", "1us..40us"));
+                let mut run = bench(scheduler)
+                    .like_a_kernel(costs, 0)
+                    .cpus(cpus)
+                    .hz(1000)
+                    .run_workload(&workload);
+                run.until(400 * MS);
+                let who = format!("{kind} {scheduler} {cpus}");
+                assert_eq!(run.machine.living_tasks(), Vec::<String>::new(), "{who}");
+                let marks = marks(&finish(run));
+                assert_eq!(marks.len(), 2 * 9 * 60, "{who}");
+                for pair in marks.chunks(2) {
+                    assert!(pair[0].0 == "in" && pair[1].0 == "out", "{who}: {pair:?}");
+                    assert_eq!(pair[0].1, pair[1].1, "{who}");
+                }
+            }
+        }
+    }
+}
+
+/// Who has a spin lock, or spins for one, is not taken off its CPU; who has a sleeping lock is.
+#[test]
+fn only_a_spin_lock_keeps_its_cpu() {
+    let left = |kind: &str| {
+        let mut workload = sections(kind, 3, "", ("100us", "9ms"));
+        workload.tasks.push(fairground_workload::TaskSpec {
+            name: "hog".to_owned(),
+            nice: -5,
+            program: vec![Op::RunForever],
+            ..workload.tasks[0].clone()
+        });
+        let mut run = bench("cfs@2.6.24").cpus(2).hz(1000).run_workload(&workload);
+        run.until(400 * MS);
+        let result = finish(run);
+        let mut inside = BTreeMap::new();
+        let mut waits = BTreeMap::new();
+        let mut left = 0;
+        for event in result.trace.events() {
+            match event.kind {
+                EventKind::Mark { task, label, .. } => {
+                    inside.insert(task, result.trace.label(label) == "in");
+                }
+                EventKind::ContentionBegin { task, .. } => {
+                    waits.insert(task, true);
+                }
+                EventKind::ContentionEnd { task, .. } => {
+                    waits.insert(task, false);
+                }
+                EventKind::Switch { prev, prev_state: TaskState::Runnable, .. } => {
+                    let at = |map: &BTreeMap<TaskId, bool>| map.get(&prev) == Some(&true);
+                    left += u32::from(at(&inside) || at(&waits));
+                }
+                _ => {}
+            }
+        }
+        left
+    };
+    assert_eq!(left("spin"), 0);
+    for kind in ["mutex", "rt_mutex", "rt_spin"] {
+        assert!(left(kind) > 0, "{kind}: {}", left(kind));
+    }
+}
+
+/// Conservation: the CPU time of a task that spins is its work and the time that it waited, nothing else.
+#[test]
+fn spinning_time_and_work_are_the_cpu_time() {
+    let workload = sections("spin", 4, ", times = 200", ("7us..30us", "5us..20us"));
+    let alone = sections("spin", 1, ", times = 200", ("7us..30us", "5us..20us"));
+    let mut run = bench("fifo").cpus(4).run_workload(&workload);
+    run.until(100 * MS);
+    let result = finish(run);
+    let analysis = Analysis::of(&result.trace, &Options::simulated());
+    let mut begun = BTreeMap::new();
+    let mut waited = BTreeMap::<TaskId, u64>::new();
+    for event in result.trace.events() {
+        match event.kind {
+            EventKind::ContentionBegin { task, .. } => {
+                begun.insert(task, event.time_ns);
+            }
+            EventKind::ContentionEnd { task, .. } => {
+                *waited.entry(task).or_default() += event.time_ns - begun[&task];
+            }
+            _ => {}
+        }
+    }
+    assert!(waited.values().sum::<u64>() > MS, "they did wait: {waited:?}");
+    // What the first of them does alone is its work: the same draws.
+    let mut run = bench("fifo").cpus(1).run_workload(&alone);
+    run.until(100 * MS);
+    let work = Analysis::of(&finish(run).trace, &Options::simulated());
+    let task = |analysis: &Analysis, name: &str| {
+        analysis.tasks_named(name).next().expect("the task").figures.run_ns
+    };
+    let first = result.trace.tasks().iter().position(|task| task.comm == "worker/0").expect("it");
+    let spun_ns = waited.get(&TaskId(first as u32)).copied().unwrap_or(0);
+    assert_eq!(task(&analysis, "worker/0"), task(&work, "worker") + spun_ns);
+}
+
+/// First come, first served: spinning waiters get the lock in the order in which they began to wait; sleeping ones of an
+/// rt_mutex too, whatever their nice values are: all are equal to `__waiter_prio`.
+#[test]
+fn waiters_are_served_in_the_order_of_coming() {
+    for kind in ["spin", "rt_mutex"] {
+        for scheduler in SCHEDULERS {
+            let mut workload = sections(kind, 6, ", times = 50", ("1us..50us", "1us..30us"));
+            let mut others = workload.tasks[0].clone();
+            (others.name, others.nice) = ("other".to_owned(), 15);
+            workload.tasks.push(others);
+            let mut run =
+                bench(scheduler).like_a_kernel("modern", 0).cpus(4).run_workload(&workload);
+            run.until(500 * MS);
+            let result = finish(run);
+            let (mut queue, mut served) = (Vec::new(), 0);
+            for event in result.trace.events() {
+                match event.kind {
+                    EventKind::ContentionBegin { task, .. } if !queue.contains(&task) => {
+                        queue.push(task);
+                    }
+                    EventKind::ContentionEnd { task, .. } => {
+                        assert_eq!(queue.remove(0), task, "{kind} {scheduler}");
+                        served += 1;
+                    }
+                    _ => {}
+                }
+            }
+            assert!(served > 100 && queue.is_empty(), "{kind} {scheduler}: {served}");
+        }
+    }
+}
+
+/// A task that has an rt_mutex inherits from tasks of its own class nothing that a scheduler would see: beside a hog, one at nice
+/// 19 for which one at nice −20 waits is as slow as one for which nobody waits.
+#[test]
+fn inheritance_among_equals_gives_no_cpu_time() {
+    let held_ns = |waiter: &str| {
+        let text = format!(
+            r#"
+            format = 1
+            name = "pi"
+            duration = "1s"
+            [locks.l]
+            kind = "rt_mutex"
+            [[task]]
+            name = "holder"
+            nice = 19
+            program = [{{ lock = "l" }}, {{ mark = "in" }}, {{ run = "5ms" }}, {{ mark = "out" }}, {{ unlock = "l" }}]
+            [[task]]
+            name = "waiter"
+            nice = -20
+            start = "1us"
+            program = [{waiter}]
+            [[task]]
+            name = "hog"
+            program = [{{ run = "forever" }}]
+            "#
+        );
+        let mut run = bench("cfs@2.6.24").cpus(1).hz(1000).run_toml(&text);
+        run.until(900 * MS);
+        let marks = marks(&finish(run));
+        marks[1].2 - marks[0].2
+    };
+    let with = held_ns(r#"{ lock = "l" }, { unlock = "l" }"#);
+    let without = held_ns(r#"{ sleep = "1us" }"#);
+    assert!(without > 100 * MS, "a fair share is 15 of 1039: {without}");
+    assert!(with.abs_diff(without) < 20 * MS, "{with} {without}");
+}
+
+/// Laws 3, 4, 6 and 7 of the page on PREEMPT_RT: with spin locks no CPU rests once there are as many tasks; throughput keeps below
+/// what lock and CPUs allow; with sleeping locks a hand-over costs a switch and a wake-up, and CPUs rest; without costs both models
+/// agree; a task alone sees no difference.
+#[test]
+fn sleeping_locks_let_cpus_rest_and_spinning_ones_do_not() {
+    let (work_us, hold_us, end) = (8, 2, 50 * MS);
+    let measure = |model: LockModel, tasks: u32, costs: &'static str| {
+        let mut workload = sections("spin", tasks, "", ("8us", "2us"));
+        workload.set_lock_model(model);
+        let mut run = bench("fifo").like_a_kernel(costs, 0).cpus(4).run_workload(&workload);
+        run.until(end);
+        let result = finish(run);
+        let analysis = Analysis::of(&result.trace, &Options::simulated());
+        let sections = marks(&result).len() as f64 / 2.0;
+        let idle = analysis.machine.idle_ns as f64 / (4 * end) as f64;
+        (sections / (end as f64 / 1000.0), idle)
+    };
+    for tasks in [4, 16] {
+        let (per_us, idle) = measure(LockModel::Spin, tasks, "modern");
+        assert!(idle < 0.01, "{tasks}: {idle}");
+        assert!(per_us <= (4.0_f64 / f64::from(work_us + hold_us)).min(1.0 / f64::from(hold_us)));
+        let (rt_per_us, rt_idle) = measure(LockModel::Rt, tasks, "modern");
+        assert!(rt_per_us < per_us, "{tasks}: {rt_per_us} {per_us}");
+        if tasks == 4 {
+            assert!(rt_idle > idle + 0.02, "{tasks}: {rt_idle}");
+        }
+    }
+    let (spin, _) = measure(LockModel::Spin, 4, "zero");
+    let (rt, _) = measure(LockModel::Rt, 4, "zero");
+    assert!((spin / rt - 1.0).abs() < 0.02, "{spin} {rt}");
+    assert_eq!(measure(LockModel::Spin, 1, "modern"), measure(LockModel::Rt, 1, "modern"));
+}
+
+/// The first waiter of an adaptive lock spins while the owner runs: it spares the switches.
+#[test]
+fn an_adaptive_waiter_spins_while_the_owner_runs() {
+    let switches = |adaptive: bool| {
+        let mut workload = sections("rt_mutex", 2, ", times = 500", ("2us", "2us"));
+        workload.locks[0].adaptive = adaptive;
+        let mut run = bench("fifo").like_a_kernel("modern", 0).cpus(2).run_workload(&workload);
+        run.until(100 * MS);
+        assert!(run.machine.living_tasks().is_empty());
+        finish(run).counters.switches
+    };
+    assert!(switches(true) < 20, "{}", switches(true));
+    assert!(switches(false) > 500, "{}", switches(false));
+    // The owner is taken off its CPU again and again: whoever spins on it goes to sleep, and everybody gets through.
+    let workload = sections("rt_mutex", 12, ", times = 100", ("30us", "200us..900us"));
+    let mut run =
+        bench("cfs@2.6.24").like_a_kernel("modern", 0).cpus(3).hz(1000).run_workload(&workload);
+    run.until(2_000 * MS);
+    assert_eq!(run.machine.living_tasks(), Vec::<String>::new());
+}
+
+/// A circle of locks ends the run with an error that names who waits for what.
+#[test]
+fn a_deadlock_is_named() {
+    let text = r#"
+        format = 1
+        name = "circle"
+        duration = "1s"
+        [locks.a]
+        kind = "mutex"
+        [locks.b]
+        kind = "spin"
+        [[task]]
+        name = "left"
+        program = [{ run = "50us" }, { lock = "a" }, { run = "1ms" }, { lock = "b" }, { unlock = "b" }, { unlock = "a" }]
+        [[task]]
+        name = "right"
+        program = [{ run = "60us" }, { lock = "a" }, { lock = "b" }, { run = "1ms" }, { unlock = "b" }, { unlock = "a" }]
+        "#;
+    let mut workload = parse("circle", text).expect("in one order it is good");
+    let right = &mut workload.tasks[1].program;
+    (right[1], right[2], right[4], right[5]) = (
+        Op::Lock(1),
+        Op::Run(fairground_workload::Duration::Fixed(US)),
+        Op::Lock(0),
+        Op::Unlock(0),
+    );
+    assert!(fairground_workload::check(&workload).is_err(), "the check sees it before");
+    workload.locks[1].kind = LockKind::RtMutex;
+    let mut run = bench("eevdf").cpus(2).run_workload(&workload);
+    let error = run.machine.run_until(100 * MS).expect_err("they wait for each other");
+    let MachineError::Workload(message) = error else { panic!("{error}") };
+    assert!(message.contains("`left` waits for the lock `b`, which `right` has"), "{message}");
+    assert!(message.contains("`right` waits for the lock `a`, which `left` has"), "{message}");
+}
