@@ -33,7 +33,7 @@ pub use cgroup::{CgroupId, CgroupInfo};
 pub use counter::{Counter, CounterOf, CounterUnit};
 pub use event::{CallbackKind, Event, EventKind, Label, LockFlags, TaskState};
 pub use loss::Loss;
-pub use readers::{ReadError, read};
+pub use readers::{ReadError, read, read_file};
 pub use task::{TaskId, TaskInfo};
 pub use trace::{Events, Trace};
 pub use writers::{Precision, write_chrome, write_ftrace, write_ftrace_with, write_perfetto};

@@ -1,7 +1,7 @@
 //! A recording of a real machine: a file or stdin, in any format that the library reads.
 
 use std::fs;
-use std::io::{self, BufReader};
+use std::io;
 
 use fairground_trace::Trace;
 
@@ -22,7 +22,7 @@ pub(crate) fn read_recording(argument: &str) -> Result<Recording, Failure> {
         ("<stdin>", fairground_trace::read("<stdin>", io::stdin().lock()))
     } else {
         let file = fs::File::open(argument).map_err(|e| Failure::io(argument, &e))?;
-        (argument, fairground_trace::read(argument, BufReader::new(file)))
+        (argument, fairground_trace::read_file(argument, file))
     };
     Ok(Recording { name: name.to_owned(), trace: trace.map_err(Failure::new)? })
 }

@@ -32,17 +32,50 @@ struct Known {
     cgroup: Option<CgroupId>,
 }
 
+/// Which task has which pid.
+#[derive(Default)]
+struct Pids {
+    /// Pids that a kernel can give, by number; `u32::MAX` is none.
+    small: Vec<u32>,
+    others: HashMap<u32, TaskId>,
+}
+
+impl Pids {
+    /// `PID_MAX_LIMIT` of 64-bit kernels.
+    const SMALL: u32 = 1 << 22;
+    const NONE: u32 = u32::MAX;
+
+    fn get(&self, pid: u32) -> Option<TaskId> {
+        if pid >= Self::SMALL {
+            return self.others.get(&pid).copied();
+        }
+        self.small.get(pid as usize).filter(|id| **id != Self::NONE).map(|id| TaskId(*id))
+    }
+
+    fn set(&mut self, pid: u32, task: TaskId) {
+        if pid >= Self::SMALL {
+            self.others.insert(pid, task);
+            return;
+        }
+        let index = pid as usize;
+        if self.small.len() <= index {
+            self.small.resize(index + 1, Self::NONE);
+        }
+        self.small[index] = task.0;
+    }
+}
+
 /// Makes the events of a trace out of records in order of time.
 pub(super) struct Builder<'a> {
     trace: Trace,
     names: &'a Names,
     known: Vec<Known>,
-    current: HashMap<u32, TaskId>,
+    current: Pids,
     /// Tasks of the header that were not met yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
     /// What each CPU runs, where a switch has told it.
-    running: HashMap<u32, TaskId>,
+    running: Vec<Option<TaskId>>,
     /// Cgroups by path, without the `/` in front.
     paths: HashMap<String, CgroupId>,
 }
@@ -63,7 +96,8 @@ impl<'a> Builder<'a> {
             known.push(Known { listed: true, class_said: true, nice, cgroup, ..Known::default() });
             awaited.entry(pid).or_default().push_back(id);
         }
-        let current = HashMap::from([(0, TaskId::IDLE)]);
+        let mut current = Pids::default();
+        current.set(0, TaskId::IDLE);
         Self {
             trace,
             names,
@@ -71,7 +105,7 @@ impl<'a> Builder<'a> {
             current,
             awaited,
             has_list,
-            running: HashMap::new(),
+            running: Vec::new(),
             paths: HashMap::new(),
         }
     }
@@ -152,7 +186,7 @@ impl<'a> Builder<'a> {
             }
             What::Lost { count } => {
                 self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
-                self.running.remove(&cpu);
+                self.set_running(cpu, None);
                 EventKind::Lost { count }
             }
         };
@@ -199,22 +233,34 @@ impl<'a> Builder<'a> {
 
     fn switch(&mut self, record: &Record, prev: Who, prev_state: TaskState, next: Who) {
         let prev = self.meet(record, prev, Touch::Any);
-        if self.running.get(&record.cpu).is_some_and(|running| *running != prev) {
+        if self.running_on(record.cpu).is_some_and(|running| running != prev) {
             self.trace.loss.broken_switches += 1;
         }
         if prev_state == TaskState::Dead && !prev.is_idle() {
             self.known[prev.index()].dead = true;
         }
         let next = self.meet(record, next, Touch::Life);
-        self.running.insert(record.cpu, next);
+        self.set_running(record.cpu, Some(next));
         self.event(record, EventKind::Switch { prev, prev_state, next });
+    }
+
+    fn running_on(&self, cpu: u32) -> Option<TaskId> {
+        self.running.get(cpu as usize).copied().flatten()
+    }
+
+    fn set_running(&mut self, cpu: u32, task: Option<TaskId>) {
+        let index = cpu as usize;
+        if self.running.len() <= index {
+            self.running.resize(index + 1, None);
+        }
+        self.running[index] = task;
     }
 
     /// The task of the first columns; where they do not say, the one that the CPU is known to run.
     fn header_task(&mut self, cpu: u32, named: Option<(u32, Name)>) -> TaskId {
         match named {
             Some((pid, name)) => self.task(pid, Some(name), Touch::Any),
-            None => self.running.get(&cpu).copied().unwrap_or(TaskId::IDLE),
+            None => self.running_on(cpu).unwrap_or(TaskId::IDLE),
         }
     }
 
@@ -253,7 +299,7 @@ impl<'a> Builder<'a> {
         if pid == 0 {
             return TaskId::IDLE;
         }
-        match self.current.get(&pid).copied() {
+        match self.current.get(pid) {
             Some(id) if !self.is_another(pid, id, touch) => id,
             Some(_) => {
                 self.trace.loss.pid_reuses += 1;
@@ -283,7 +329,7 @@ impl<'a> Builder<'a> {
             self.known.push(Known::default());
             self.trace.add_task(TaskInfo::new(pid, comm))
         });
-        self.current.insert(pid, id);
+        self.current.set(pid, id);
         id
     }
 }

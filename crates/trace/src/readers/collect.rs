@@ -7,7 +7,7 @@ use std::fmt;
 use super::ReadError;
 use super::build::Builder;
 use super::fields::Said;
-use super::records::{self, Names, Record, What};
+use super::records::{self, Name, Names, Record, What};
 use crate::escape::unescape;
 use crate::{CgroupInfo, Loss, TaskInfo, Trace};
 
@@ -35,6 +35,14 @@ impl fmt::Display for Place {
     }
 }
 
+/// How a task comes to a name.
+#[derive(Clone, Copy, Debug)]
+enum Rename {
+    To(Name),
+    /// That of another task at that time.
+    Like(u32),
+}
+
 /// What was read so far.
 #[derive(Debug)]
 pub(super) struct Collector {
@@ -48,8 +56,11 @@ pub(super) struct Collector {
     pub(super) listed: Vec<TaskInfo>,
     names: Names,
     records: Vec<Record>,
+    /// Names of tasks that come with a time of their own.
+    renames: Vec<(u64, u32, Rename)>,
     cpus_seen: u32,
-    last_ns: HashMap<u32, u64>,
+    /// The last stamp of each CPU.
+    last_ns: Vec<Option<u64>>,
     /// Lost events whose time is not known yet, by CPU.
     pending_lost: BTreeMap<u32, u64>,
 }
@@ -63,9 +74,47 @@ impl Collector {
             listed: Vec::new(),
             names: Names::default(),
             records: Vec::new(),
+            renames: Vec::new(),
             cpus_seen: 0,
-            last_ns: HashMap::new(),
+            last_ns: Vec::new(),
             pending_lost: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that a task has a name from a time on, in an input whose events do not name the task that ran. Such inputs give
+    /// no name with [`Collector::event`].
+    pub(super) fn named_later(&mut self, time_ns: u64, pid: u32, name: &str) {
+        let name = self.names.intern(name);
+        self.renames.push((time_ns, pid, Rename::To(name)));
+    }
+
+    /// Notes that a task has its parent's name from a time on.
+    pub(super) fn forked_later(&mut self, time_ns: u64, parent: u32, child: u32) {
+        self.renames.push((time_ns, child, Rename::Like(parent)));
+    }
+
+    /// Gives the tasks that ran their names, when the records are in order of time.
+    fn rename(&mut self) {
+        let mut renames = std::mem::take(&mut self.renames);
+        if renames.is_empty() {
+            return;
+        }
+        renames.sort_by_key(|(time_ns, ..)| *time_ns);
+        let mut known: HashMap<u32, Name> = HashMap::new();
+        let mut next = renames.into_iter().peekable();
+        for record in &mut self.records {
+            while let Some((_, pid, to)) = next.next_if(|(time_ns, ..)| *time_ns <= record.time_ns)
+            {
+                let name = match to {
+                    Rename::To(name) => Some(name),
+                    Rename::Like(parent) => known.get(&parent).copied(),
+                };
+                name.map(|name| known.insert(pid, name));
+            }
+            if let Some((pid, name)) = record.what.running_mut() {
+                let names = &mut self.names;
+                *name = *known.entry(*pid).or_insert_with(|| names.intern(&format!(":{pid}")));
+            }
         }
     }
 
@@ -148,13 +197,19 @@ impl Collector {
 
     /// Notes the time of an event: the clock's order on this CPU, and lost events that waited for a time.
     fn stamp(&mut self, cpu: u32, time_ns: u64) {
-        let last = self.last_ns.insert(cpu, time_ns);
+        let index = cpu as usize;
+        if self.last_ns.len() <= index {
+            self.last_ns.resize(index + 1, None);
+        }
+        let last = self.last_ns[index].replace(time_ns);
         if let Some(last) = last.filter(|last| *last > time_ns) {
             self.trace.loss.clock_jumps += 1;
             let back = last - time_ns;
             self.first(|| format!("the clock of CPU {cpu} went back by {back} ns"));
         }
-        if let Some(count) = self.pending_lost.remove(&cpu) {
+        if !self.pending_lost.is_empty()
+            && let Some(count) = self.pending_lost.remove(&cpu)
+        {
             self.record(cpu, time_ns, What::Lost { count });
         }
     }
@@ -174,7 +229,7 @@ impl Collector {
     /// Notes that events of a CPU are missing after its last one.
     pub(super) fn lost_at_the_end(&mut self, cpu: u32, count: u64) {
         self.first_of_all(|| format!("CPU {cpu} lost {count} events: its buffer was full"));
-        match self.last_ns.get(&cpu).copied() {
+        match self.last_ns.get(cpu as usize).copied().flatten() {
             Some(last_ns) => self.record(cpu, last_ns, What::Lost { count }),
             None => *self.pending_lost.entry(cpu).or_default() = count,
         }
@@ -228,6 +283,7 @@ impl Collector {
             let (start, end) = self.window.unwrap_or((first.time_ns, end_ns));
             (start.min(first.time_ns), end.max(end_ns))
         });
+        self.rename();
         self.trace.start_ns = start_ns;
         self.trace.end_ns = end_ns;
         self.trace.cpus = self.trace.cpus.max(self.cpus_seen);

@@ -35,7 +35,8 @@ mod stack_text;
 mod text;
 mod trace_dat;
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -45,6 +46,9 @@ pub use error::ReadError;
 /// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer binary
 /// file is refused, for the whole of it must be in memory.
 const BYTES_MAX: u64 = 8 << 30;
+
+/// Bytes that are read of a text file at once.
+const FILE_BUFFER_BYTES: usize = 1 << 18;
 
 /// Reads a recording in any of the supported formats, which is told by its first bytes. `name` is for messages.
 ///
@@ -58,6 +62,27 @@ pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
         return read_plain(name, &start, input);
     }
     read_plain(name, &start, input)
+}
+
+/// Reads a recording from a file, like [`read`]. A `perf.data` that is not compressed passes by in a buffer: what is kept in memory
+/// are its events.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_file(name: &str, mut file: File) -> Result<Trace, ReadError> {
+    let mut start = [0; error::MAGIC_BYTES];
+    let is_plain = file.metadata().is_ok_and(|known| known.is_file() && known.len() <= BYTES_MAX);
+    if is_plain
+        && file.read_exact(&mut start).is_ok()
+        && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
+    {
+        return perf_data::read(name, file, None);
+    }
+    if is_plain {
+        let failed = |source| ReadError::Io { name: name.to_owned(), source };
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+    }
+    read(name, BufReader::with_capacity(FILE_BUFFER_BYTES, file))
 }
 
 /// The first bytes, and the whole input again.
@@ -78,7 +103,7 @@ fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, Re
     }
     if perf_data::MAGICS.iter().any(|magic| start.starts_with(magic)) {
         let (bytes, cut) = whole(name, input)?;
-        return perf_data::read(name, &bytes, cut);
+        return perf_data::read(name, Cursor::new(bytes), cut);
     }
     match error::known_binary(start) {
         Some((format, remedy)) => Err(ReadError::Binary { name: name.to_owned(), format, remedy }),

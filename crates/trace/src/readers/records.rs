@@ -11,10 +11,21 @@ use crate::{CallbackKind, Label, LockFlags, TaskState};
 pub(super) struct Name(u32);
 
 /// The names of tasks, each kept once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Names {
     texts: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
+    /// The names last asked for, by a few of their bytes: looked at before the table.
+    recent: Box<[u32; RECENT_NAMES]>,
+}
+
+const RECENT_NAMES: usize = 1 << 10;
+
+impl Default for Names {
+    fn default() -> Self {
+        let recent = Box::new([u32::MAX; RECENT_NAMES]);
+        Self { texts: Vec::new(), numbers: HashMap::new(), recent }
+    }
 }
 
 impl Names {
@@ -23,6 +34,17 @@ impl Names {
     }
 
     pub(super) fn intern(&mut self, text: &str) -> Name {
+        let slot = slot(text.as_bytes());
+        let recent = self.recent[slot];
+        if self.texts.get(recent as usize).is_some_and(|known| **known == *text) {
+            return Name(recent);
+        }
+        let name = self.look_up(text);
+        self.recent[slot] = name.0;
+        name
+    }
+
+    fn look_up(&mut self, text: &str) -> Name {
         if let Some(number) = self.numbers.get(text) {
             return Name(*number);
         }
@@ -31,6 +53,16 @@ impl Names {
         self.numbers.insert(text.into(), number);
         Name(number)
     }
+}
+
+/// A place among the recent names, from the length, the first and the last eight bytes.
+fn slot(text: &[u8]) -> usize {
+    let eight = |bytes: &[u8]| bytes.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let (first, last) = (text.first_chunk::<8>(), text.last_chunk::<8>());
+    let ends = first.zip(last).map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)));
+    let (a, b) = ends.unwrap_or_else(|| (eight(text), 0));
+    let mixed = (a ^ b.rotate_left(29) ^ text.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 54) as usize
 }
 
 /// What a line says of a task's class.
@@ -146,6 +178,15 @@ pub(super) fn record(
 }
 
 impl What {
+    /// The task that the CPU was running, where the event speaks of it.
+    pub(super) fn running_mut(&mut self) -> Option<(&u32, &mut Name)> {
+        match self {
+            Self::Waking { waker: Some((pid, name)), .. }
+            | Self::Tick { running: Some((pid, name)) } => Some((pid, name)),
+            _ => None,
+        }
+    }
+
     /// The highest CPU number in the operands.
     pub(super) fn cpu_max(&self) -> u32 {
         match *self {

@@ -11,7 +11,13 @@ pub(in super::super) enum Endian {
 
 impl Endian {
     /// A number of up to eight bytes without a sign; 0 for none.
+    #[inline]
     pub(in super::super) fn number(self, bytes: &[u8]) -> u64 {
+        match bytes.len() {
+            4 => return self.u32(bytes, 0).map_or(0, u64::from),
+            8 => return self.u64(bytes, 0).unwrap_or(0),
+            _ => {}
+        }
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
         match self {
             Self::Little => bytes.iter().rev().fold(0, add),
@@ -19,7 +25,28 @@ impl Endian {
         }
     }
 
+    /// The four bytes at a place, if they are there.
+    #[inline]
+    pub(in super::super) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        Some(match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        })
+    }
+
+    /// The eight bytes at a place, if they are there.
+    #[inline]
+    pub(in super::super) fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
+        let bytes = *bytes.get(at..)?.first_chunk()?;
+        Some(match self {
+            Self::Little => u64::from_le_bytes(bytes),
+            Self::Big => u64::from_be_bytes(bytes),
+        })
+    }
+
     /// A number of up to eight bytes with a sign.
+    #[inline]
     pub(in super::super) fn signed(self, bytes: &[u8]) -> i64 {
         let unused_bits = 64 - 8 * bytes.len().clamp(1, 8) as u32;
         ((self.number(bytes) << unused_bits) as i64) >> unused_bits
@@ -30,13 +57,21 @@ impl Endian {
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Cursor<'a> {
     bytes: &'a [u8],
+    /// Where the bytes begin in the file.
+    base: usize,
     at: usize,
     pub(in super::super) endian: Endian,
 }
 
 impl<'a> Cursor<'a> {
     pub(in super::super) fn new(bytes: &'a [u8], endian: Endian) -> Self {
-        Self { bytes, at: 0, endian }
+        Self { bytes, base: 0, at: 0, endian }
+    }
+
+    /// Reads a part of a file that begins at `base`; places are those of the file.
+    pub(in super::super) fn part(bytes: &'a [u8], base: u64, endian: Endian) -> Self {
+        let base = usize::try_from(base).unwrap_or(usize::MAX);
+        Self { bytes, base, at: base, endian }
     }
 
     /// Where it is, bytes from the start.
@@ -52,7 +87,8 @@ impl<'a> Cursor<'a> {
     /// The next bytes.
     pub(in super::super) fn take(&mut self, count: u64, what: &str) -> Result<&'a [u8], Why> {
         let end = usize::try_from(count).ok().and_then(|count| self.at.checked_add(count));
-        let found = end.and_then(|end| self.bytes.get(self.at..end));
+        let from = self.at.checked_sub(self.base);
+        let found = from.zip(end).and_then(|(from, end)| self.bytes.get(from..end - self.base));
         let found = found.ok_or_else(|| format!("byte {}: {what} is cut off", self.at))?;
         self.at += found.len();
         Ok(found)
@@ -72,7 +108,8 @@ impl<'a> Cursor<'a> {
 
     /// A text that ends with a zero byte, without it.
     pub(in super::super) fn text(&mut self, what: &str) -> Result<&'a [u8], Why> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let from = self.at.checked_sub(self.base);
+        let rest = from.and_then(|from| self.bytes.get(from..)).unwrap_or_default();
         let Some(end) = rest.iter().position(|byte| *byte == 0) else {
             return Err(format!("byte {}: {what} is cut off", self.at));
         };

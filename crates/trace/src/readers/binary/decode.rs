@@ -1,7 +1,6 @@
 //! An event's bytes, by the kernel's description, as the same [`Said`] that a line of text gives.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::Endian;
@@ -107,7 +106,8 @@ pub(in super::super) struct Decoder<'k> {
     endian: Endian,
     common_type: Option<Field>,
     common_pid: Option<Field>,
-    shapes: HashMap<u16, (String, Shape)>,
+    /// By the number of the type.
+    shapes: Vec<Option<(String, Shape)>>,
     /// Addresses of the tick's functions.
     ticks: Vec<u64>,
     kallsyms: &'k str,
@@ -123,12 +123,16 @@ impl<'k> Decoder<'k> {
         kallsyms: &'k str,
     ) -> Self {
         let (mut common_type, mut common_pid) = (None, None);
-        let mut shapes = HashMap::new();
+        let mut shapes: Vec<Option<(String, Shape)>> = Vec::new();
         for format in formats.filter_map(Format::parse) {
             common_type = common_type.or(format.field("common_type"));
             common_pid = common_pid.or(format.field("common_pid"));
             let shape = shape(&format).unwrap_or(Shape::Other);
-            shapes.insert(format.id, (format.name, shape));
+            let index = usize::from(format.id);
+            if shapes.len() <= index {
+                shapes.resize(index + 1, None);
+            }
+            shapes[index] = Some((format.name, shape));
         }
         let ticks = kallsyms.lines().filter_map(tick_address).collect();
         let symbols = OnceCell::new();
@@ -138,7 +142,7 @@ impl<'k> Decoder<'k> {
     /// Decodes an event.
     pub(in super::super) fn decode<'a>(
         &self,
-        event: &[u8],
+        event: &'a [u8],
         scratch: &'a mut Scratch,
     ) -> Decoded<'a> {
         let number = |field: Option<Field>| field?.number(event, self.endian);
@@ -146,7 +150,7 @@ impl<'k> Decoder<'k> {
             return Decoded::Unreadable("an event without its type".to_owned());
         };
         let id = id as u16;
-        let Some((name, shape)) = self.shapes.get(&id) else {
+        let Some(Some((name, shape))) = self.shapes.get(usize::from(id)) else {
             return Decoded::Unreadable(format!(
                 "an event of type {id}, which the file does not describe"
             ));
@@ -224,8 +228,11 @@ struct Reader<'e> {
     endian: Endian,
 }
 
-impl Reader<'_> {
-    fn said<'a>(&self, shape: &Shape, ticks: &[u64], scratch: &'a mut Scratch) -> Option<Said<'a>> {
+impl<'e> Reader<'e> {
+    fn said<'a>(&self, shape: &Shape, ticks: &[u64], scratch: &'a mut Scratch) -> Option<Said<'a>>
+    where
+        'e: 'a,
+    {
         let Scratch { first, second } = scratch;
         Some(match shape {
             Shape::Switch { prev, next, state, states } => {
@@ -280,7 +287,10 @@ impl Reader<'_> {
         })
     }
 
-    fn who<'a>(&self, who: &Who, room: &'a mut String) -> Option<Named<'a>> {
+    fn who<'a>(&self, who: &Who, room: &'a mut String) -> Option<Named<'a>>
+    where
+        'e: 'a,
+    {
         let prio = match who.prio {
             Some(prio) => Some(i32::try_from(prio.number(self.event, self.endian)?).ok()?),
             None => None,
@@ -288,9 +298,16 @@ impl Reader<'_> {
         Some(Named { pid: self.pid(&who.pid)?, comm: self.text(&who.comm, room)?, prio })
     }
 
-    fn text<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str> {
+    fn text<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str>
+    where
+        'e: 'a,
+    {
+        let bytes = field.text(self.event, self.endian)?;
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Some(text);
+        }
         room.clear();
-        room.push_str(&String::from_utf8_lossy(field.text(self.event, self.endian)?));
+        room.push_str(&String::from_utf8_lossy(bytes));
         Some(room)
     }
 

@@ -1,0 +1,73 @@
+//! Which attribute of the file says how a record is to be read.
+
+use std::cell::Cell;
+
+use byteorder::{BigEndian, LittleEndian};
+use linux_perf_event_reader::{
+    RawData, RawEventRecord, RecordParseInfo, RecordType, get_record_identifier,
+};
+
+use super::super::binary::Endian;
+use super::container::{Attributes, RawRecord};
+use super::samples::{Layout, Sample};
+
+/// What reading the records by their attributes takes.
+#[derive(Debug)]
+pub(super) struct Forms<'c> {
+    attributes: &'c Attributes,
+    endian: Endian,
+    /// How the samples of each attribute are taken apart.
+    layouts: Vec<Option<Layout>>,
+    /// All attributes say the same of a record's form.
+    uniform: bool,
+    /// The event number last asked for, and its attribute.
+    last: Cell<(u64, usize)>,
+}
+
+impl<'c> Forms<'c> {
+    pub(super) fn new(attributes: &'c Attributes, endian: Endian) -> Self {
+        let first = attributes.infos.first();
+        Self {
+            attributes,
+            endian,
+            layouts: attributes.infos.iter().map(|info| Layout::new(info, endian)).collect(),
+            uniform: attributes.infos.iter().all(|info| Some(info) == first),
+            last: Cell::new((u64::MAX, 0)),
+        }
+    }
+
+    fn index(&self, kind: RecordType, body: &[u8]) -> usize {
+        if self.uniform {
+            return 0;
+        }
+        let data = RawData::Single(body);
+        let number = match self.endian {
+            Endian::Little => get_record_identifier::<LittleEndian>(kind, data, true),
+            Endian::Big => get_record_identifier::<BigEndian>(kind, data, true),
+        };
+        let Some(number) = number else { return 0 };
+        let (last, index) = self.last.get();
+        if number == last {
+            return index;
+        }
+        let index = self.attributes.of.get(&number).copied().unwrap_or(0);
+        self.last.set((number, index));
+        index
+    }
+
+    /// A sample, taken apart the short way; `None` when that cannot be done.
+    pub(super) fn sample<'r>(&self, record: &RawRecord<'r>) -> Option<Sample<'r>> {
+        if RecordType(record.kind) != RecordType::SAMPLE {
+            return None;
+        }
+        let index = self.index(RecordType::SAMPLE, record.body);
+        self.layouts[index]?.parse(record.body)
+    }
+
+    /// A record with the attribute by which it is to be read.
+    pub(super) fn raw<'r>(&self, record: &RawRecord<'r>) -> RawEventRecord<'r> {
+        let kind = RecordType(record.kind);
+        let info: RecordParseInfo = self.attributes.infos[self.index(kind, record.body)];
+        RawEventRecord::new(kind, record.misc, RawData::Single(record.body), info)
+    }
+}
