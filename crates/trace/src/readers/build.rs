@@ -30,6 +30,8 @@ struct Known {
     class_said: bool,
     nice: Option<i8>,
     cgroup: Option<CgroupId>,
+    /// Its last name.
+    name: Option<Name>,
 }
 
 /// Which task has which pid.
@@ -271,12 +273,9 @@ impl<'a> Builder<'a> {
             return id;
         }
         let known = &mut self.known[id.index()];
-        if !known.listed {
-            let name = self.names.text(who.name);
-            let info = self.trace.task_mut(id);
-            if info.comm != name {
-                name.clone_into(&mut info.comm);
-            }
+        if !known.listed && known.name != Some(who.name) {
+            known.name = Some(who.name);
+            self.names.text(who.name).clone_into(&mut self.trace.task_mut(id).comm);
         }
         let Class::Nice(nice) = who.class else {
             known.class_said |= who.class == Class::Other;

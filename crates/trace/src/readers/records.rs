@@ -15,15 +15,19 @@ pub(super) struct Name(u32);
 pub(super) struct Names {
     texts: Vec<Box<str>>,
     numbers: HashMap<Box<str>, u32>,
-    /// The names last asked for, by a few of their bytes: looked at before the table.
-    recent: Box<[u32; RECENT_NAMES]>,
+    /// The names last asked for: looked at before the table.
+    recent: Box<[(Key, Name); RECENT_NAMES]>,
 }
 
 const RECENT_NAMES: usize = 1 << 10;
 
+/// The first and the last eight bytes of a name, and its length. No other name of up to 16 bytes has the same.
+type Key = (u64, u64, usize);
+const KEY_BYTES: usize = 16;
+
 impl Default for Names {
     fn default() -> Self {
-        let recent = Box::new([u32::MAX; RECENT_NAMES]);
+        let recent = Box::new([((0, 0, usize::MAX), Name(0)); RECENT_NAMES]);
         Self { texts: Vec::new(), numbers: HashMap::new(), recent }
     }
 }
@@ -34,13 +38,19 @@ impl Names {
     }
 
     pub(super) fn intern(&mut self, text: &str) -> Name {
-        let slot = slot(text.as_bytes());
-        let recent = self.recent[slot];
-        if self.texts.get(recent as usize).is_some_and(|known| **known == *text) {
-            return Name(recent);
+        if text.len() > KEY_BYTES {
+            return self.look_up(text);
+        }
+        let key = key(text.as_bytes());
+        let mixed =
+            (key.0 ^ key.1.rotate_left(29) ^ key.2 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let slot = (mixed >> 54) as usize;
+        let (recent, name) = self.recent[slot];
+        if recent == key {
+            return name;
         }
         let name = self.look_up(text);
-        self.recent[slot] = name.0;
+        self.recent[slot] = (key, name);
         name
     }
 
@@ -55,14 +65,12 @@ impl Names {
     }
 }
 
-/// A place among the recent names, from the length, the first and the last eight bytes.
-fn slot(text: &[u8]) -> usize {
-    let eight = |bytes: &[u8]| bytes.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    let (first, last) = (text.first_chunk::<8>(), text.last_chunk::<8>());
-    let ends = first.zip(last).map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)));
-    let (a, b) = ends.unwrap_or_else(|| (eight(text), 0));
-    let mixed = (a ^ b.rotate_left(29) ^ text.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 54) as usize
+fn key(text: &[u8]) -> Key {
+    let short = || text.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let ends = text.first_chunk().zip(text.last_chunk());
+    let ends = ends.map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)));
+    let (first, last) = ends.unwrap_or_else(|| (short(), 0));
+    (first, last, text.len())
 }
 
 /// What a line says of a task's class.

@@ -11,6 +11,8 @@ use super::super::binary::Endian;
 use super::container::{Attributes, RawRecord};
 use super::samples::{Layout, Sample};
 
+const RECENT_NUMBERS: usize = 64;
+
 /// What reading the records by their attributes takes.
 #[derive(Debug)]
 pub(super) struct Forms<'c> {
@@ -20,8 +22,8 @@ pub(super) struct Forms<'c> {
     layouts: Vec<Option<Layout>>,
     /// All attributes say the same of a record's form.
     uniform: bool,
-    /// The event number last asked for, and its attribute.
-    last: Cell<(u64, usize)>,
+    /// Event numbers asked for before, and their attributes: looked at before the table.
+    recent: [Cell<(u64, usize)>; RECENT_NUMBERS],
 }
 
 impl<'c> Forms<'c> {
@@ -32,7 +34,7 @@ impl<'c> Forms<'c> {
             endian,
             layouts: attributes.infos.iter().map(|info| Layout::new(info, endian)).collect(),
             uniform: attributes.infos.iter().all(|info| Some(info) == first),
-            last: Cell::new((u64::MAX, 0)),
+            recent: [const { Cell::new((u64::MAX, 0)) }; RECENT_NUMBERS],
         }
     }
 
@@ -46,12 +48,13 @@ impl<'c> Forms<'c> {
             Endian::Big => get_record_identifier::<BigEndian>(kind, data, true),
         };
         let Some(number) = number else { return 0 };
-        let (last, index) = self.last.get();
-        if number == last {
+        let place = &self.recent[number as usize % RECENT_NUMBERS];
+        let (recent, index) = place.get();
+        if number == recent {
             return index;
         }
         let index = self.attributes.of.get(&number).copied().unwrap_or(0);
-        self.last.set((number, index));
+        place.set((number, index));
         index
     }
 
