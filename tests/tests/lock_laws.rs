@@ -307,3 +307,104 @@ fn a_deadlock_is_named() {
     assert!(message.contains("`left` waits for the lock `b`, which `right` has"), "{message}");
     assert!(message.contains("`right` waits for the lock `a`, which `left` has"), "{message}");
 }
+
+/// Readers share, writers do not, nobody is forgotten, and no reader overtakes a writer that waits.
+#[test]
+fn readers_share_and_writers_do_not() {
+    let text = r#"
+        format = 1
+        name = "rw"
+        duration = "1s"
+        [locks.l]
+        kind = "rwlock"
+        [[task]]
+        name = "reader"
+        count = 5
+        program = [{ loop = [{ run = "1us..40us" }, { read_lock = "l" }, { mark = "in" }, { run = "5us..40us" }, { mark = "out" }, { unlock = "l" }], times = 80 }]
+        [[task]]
+        name = "writer"
+        count = 2
+        program = [{ loop = [{ run = "1us..90us" }, { write_lock = "l" }, { mark = "alone" }, { run = "5us..20us" }, { mark = "done" }, { unlock = "l" }], times = 80 }]
+        "#;
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).like_a_kernel("modern", 0).cpus(4).run_toml(text);
+        run.until(500 * MS);
+        assert_eq!(run.machine.living_tasks(), Vec::<String>::new(), "{scheduler}");
+        let (mut inside, mut most, mut alone, mut entries) = (0, 0, 0, 0);
+        for (label, _, _) in marks(&finish(run)) {
+            match label.as_str() {
+                "in" => inside += 1,
+                "out" => inside -= 1,
+                "alone" => alone += 1,
+                _ => alone -= 1,
+            }
+            most = most.max(inside);
+            entries += 1;
+            assert!(alone == 0 || (alone == 1 && inside == 0), "{scheduler}: {alone} {inside}");
+        }
+        assert_eq!(entries, 2 * 7 * 80);
+        assert!(most > 1, "{scheduler}: readers share");
+    }
+}
+
+/// A barrier lets nobody through before the last one; a condition wakes one for each notification, and all for one to all; what
+/// one producer posts, its consumers take.
+#[test]
+fn barriers_conditions_and_semaphores_keep_count() {
+    let text = r#"
+        format = 1
+        name = "meetings"
+        duration = "1s"
+        [locks.m]
+        kind = "mutex"
+        [[condition]]
+        name = "filled"
+        [[barrier]]
+        name = "round"
+        count = 5
+        [[semaphore]]
+        name = "slots"
+        [[task]]
+        name = "walker"
+        count = 5
+        program = [{ loop = [{ run = "1us..900us" }, { mark = "come" }, { barrier = "round" }, { mark = "go" }], times = 40 }]
+        on_signal = [{ run = "10us" }]
+        [[task]]
+        name = "disturber"
+        program = [{ loop = [{ sleep = "300us" }, { signal = "walker" }], times = 50 }]
+        [[task]]
+        name = "waiter"
+        count = 4
+        program = [{ lock = "m" }, { wait = { cond = "filled", lock = "m" } }, { mark = "woken" }, { unlock = "m" }]
+        [[task]]
+        name = "notifier"
+        program = [{ sleep = "20ms" }, { notify = "filled" }, { sleep = "20ms" }, { mark = "one" }, { notify_all = "filled" }]
+        [[task]]
+        name = "producer"
+        program = [{ loop = [{ run = "30us" }, { sem_post = "slots" }], times = 90 }]
+        [[task]]
+        name = "consumer"
+        count = 3
+        program = [{ loop = [{ sem_wait = "slots" }, { run = "10us" }, { mark = "eaten" }], times = 30 }]
+        "#;
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).like_a_kernel("modern", 0).cpus(2).hz(1000).run_toml(text);
+        run.until(900 * MS);
+        assert_eq!(run.machine.living_tasks(), Vec::<String>::new(), "{scheduler}");
+        let (mut come, mut gone, mut eaten) = (0, 0, 0);
+        let mut woken = Vec::new();
+        for (label, _, _) in marks(&finish(run)) {
+            match label.as_str() {
+                "come" => come += 1,
+                "go" => {
+                    gone += 1;
+                    assert!(come / 5 >= (gone + 4) / 5, "{scheduler}: {come} came, {gone} left");
+                }
+                "eaten" => eaten += 1,
+                _ => woken.push(label),
+            }
+        }
+        assert_eq!((come, gone, eaten), (200, 200, 90), "{scheduler}");
+        assert_eq!(woken, ["woken", "one", "woken", "woken", "woken"], "{scheduler}");
+    }
+}

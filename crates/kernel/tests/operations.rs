@@ -303,3 +303,61 @@ fn a_lock_lets_one_task_in_at_a_time() {
         }
     }
 }
+
+/// Readers are inside together, a writer alone; tasks that wait for a condition are all woken, and none passes a barrier before the
+/// last one has come.
+#[test]
+fn readers_conditions_barriers_and_semaphores() {
+    let outcome = toml(
+        r#"
+        [locks.rw]
+        kind = "rwlock"
+        [locks.m]
+        kind = "mutex"
+        [[condition]]
+        name = "filled"
+        [[barrier]]
+        name = "round"
+        count = 4
+        [[semaphore]]
+        name = "slots"
+        initial = 2
+        [[task]]
+        name = "reader"
+        count = 3
+        program = [{ loop = [{ read_lock = "rw" }, { mark = "in" }, { run = "20us" }, { mark = "out" }, { unlock = "rw" }, { barrier = "round" }, { mark = "passed" }], times = 100 }]
+        [[task]]
+        name = "writer"
+        program = [{ loop = [{ write_lock = "rw" }, { mark = "alone" }, { run = "10us" }, { mark = "done" }, { unlock = "rw" }, { barrier = "round" }, { mark = "passed" }], times = 100 }]
+        [[task]]
+        name = "waiter"
+        count = 3
+        program = [{ lock = "m" }, { wait = { cond = "filled", lock = "m" } }, { mark = "woken" }, { unlock = "m" }, { sem_wait = "slots" }, { sem_post = "slots" }]
+        [[task]]
+        name = "notifier"
+        program = [{ sleep = "200ms" }, { notify = "filled" }, { sleep = "100ms" }, { mark = "one" }, { notify_all = "filled" }]
+        "#,
+    )
+    .millis(1_500)
+    .run();
+    assert_eq!(ops(&outcome, "reader"), [700; 3]);
+    assert_eq!(ops(&outcome, "writer"), [700]);
+    assert_eq!(ops(&outcome, "waiter"), [6; 3]);
+    let (mut inside, mut alone) = (0, false);
+    let mut passed = 0_u32;
+    let mut woken = Vec::new();
+    for mark in &outcome.marks {
+        match mark.label.as_str() {
+            "in" => inside += 1,
+            "out" => inside -= 1,
+            "alone" => alone = true,
+            "done" => alone = false,
+            "passed" => passed += 1,
+            label => woken.push(label),
+        }
+        assert!(!(alone && inside > 0), "a reader is inside beside the writer");
+        // Nobody begins round n + 2 before all have left round n.
+        assert!(matches!(mark.label.as_str(), "passed") || mark.value <= u64::from(passed / 4) + 1);
+    }
+    assert_eq!(woken, ["woken", "one", "woken", "woken"]);
+}

@@ -107,6 +107,8 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
         queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0 }],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_700_000 }],
         locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
         cgroups: Vec::new(),
     }
 }

@@ -117,6 +117,18 @@ fn op_words(workload: &Workload, op: &Op) -> String {
             let lock = &workload.locks[*index];
             format!("lock {} ({})", lock.name, lock.kind.word())
         }
+        Op::ReadLock(index) => format!("lock {} to read", workload.locks[*index].name),
+        Op::WriteLock(index) => format!("lock {} to write", workload.locks[*index].name),
+        Op::ConditionWait(index, lock) => {
+            let lock = &workload.locks[*lock].name;
+            format!("wait for {} without {lock}", workload.conditions[*index].name)
+        }
+        Op::Notify(index) => format!("notify {}", workload.conditions[*index].name),
+        Op::NotifyAll(index) => format!("notify all at {}", workload.conditions[*index].name),
+        Op::Barrier(index) => {
+            let barrier = &workload.barriers[*index];
+            format!("meet {} at {}", barrier.count, barrier.name)
+        }
         Op::Unlock(index) => format!("unlock {}", workload.locks[*index].name),
         Op::Loop(None, body) => format!("for ever {{ {} }}", program_words(workload, body)),
         Op::Loop(Some(times), body) => {

@@ -26,8 +26,9 @@ pub use describe::describe;
 pub use diagnostic::{Diagnostic, WorkloadError};
 pub use library::from_spec;
 pub use model::{
-    Cgroup, CgroupId, CpuList, Duration, Lock, LockId, LockKind, LockModel, Op, Pipe, PipeId,
-    Program, Queue, QueueId, Role, TaskSpec, TaskSpecId, Timer, TimerId, Workload,
+    Barrier, BarrierId, Cgroup, CgroupId, Condition, ConditionId, CpuList, Duration, Lock, LockId,
+    LockKind, LockModel, Op, Pipe, PipeId, Program, Queue, QueueId, Role, TaskSpec, TaskSpecId,
+    Timer, TimerId, Workload,
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, parse};
 pub use replay::{ReplayBuilder, ReplayNotes};

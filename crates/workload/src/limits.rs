@@ -6,7 +6,7 @@ pub const FILE_BYTES_MAX: usize = 64 << 20;
 pub const GROUPS_MAX: usize = 65_536;
 /// Tasks in one workload, those that are forked included.
 pub const TASKS_MAX: u64 = 1_000_000;
-/// Pipes, queues, locks and timers in one workload, each.
+/// Pipes, queues, locks, conditions, barriers and timers in one workload, each.
 pub const OBJECTS_MAX: usize = 65_536;
 /// Control groups in one workload, the root included.
 pub const CGROUPS_MAX: usize = 1_024;

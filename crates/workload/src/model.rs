@@ -22,6 +22,10 @@ pub type PipeId = usize;
 pub type QueueId = usize;
 /// An index into [`Workload::locks`].
 pub type LockId = usize;
+/// An index into [`Workload::conditions`].
+pub type ConditionId = usize;
+/// An index into [`Workload::barriers`].
+pub type BarrierId = usize;
 /// An index into [`Workload::timers`]; each task has its own instance of a timer.
 pub type TimerId = usize;
 
@@ -90,8 +94,20 @@ pub enum Op {
     Mark(String),
     /// Take a lock; waits while another task has it.
     Lock(LockId),
+    /// Take an rwlock together with other readers; waits while a writer has it or waits.
+    ReadLock(LockId),
+    /// Take an rwlock alone; waits while anybody has it.
+    WriteLock(LockId),
     /// Give a lock back that the task has.
     Unlock(LockId),
+    /// Give the lock back, wait until the condition is notified, and take the lock again.
+    ConditionWait(ConditionId, LockId),
+    /// Wake the task that has waited longest for the condition, if any does.
+    Notify(ConditionId),
+    /// Wake all tasks that wait for the condition.
+    NotifyAll(ConditionId),
+    /// Wait until as many tasks have come to the barrier as it is for; then all go on.
+    Barrier(BarrierId),
     /// Repeat the body: so many times, or for ever.
     Loop(Option<u64>, Program),
     /// End the task.
@@ -153,6 +169,9 @@ pub enum LockKind {
     /// They sleep in the order of their priorities, and the one that has it inherits the highest of these
     /// (`kernel/locking/rtmutex.c`; a futex with priority inheritance). Whoever comes does not overtake those that wait.
     RtMutex,
+    /// Taken by many readers or by one writer (`kernel/locking/rwsem.c`). They sleep, first come first served: no reader overtakes
+    /// a writer that waits, and when it is the readers' turn, all that wait come in together.
+    RwLock,
     /// What `spinlock_t` is with `CONFIG_PREEMPT_RT`: as [`LockKind::RtMutex`], inside the kernel, so that taking it is no system
     /// call; and a task of the normal class that comes just when it is free takes it before those that wait.
     RtSpin,
@@ -160,11 +179,12 @@ pub enum LockKind {
 
 impl LockKind {
     /// Every kind with the word for it.
-    pub const ALL: [(LockKind, &'static str); 4] = [
+    pub const ALL: [(LockKind, &'static str); 5] = [
         (LockKind::Mutex, "mutex"),
         (LockKind::Spin, "spin"),
         (LockKind::RtMutex, "rt_mutex"),
         (LockKind::RtSpin, "rt_spin"),
+        (LockKind::RwLock, "rwlock"),
     ];
 
     /// The word for it.
@@ -193,6 +213,22 @@ pub struct Lock {
     /// Of a lock with priority inheritance: the first that waits spins as long as the one that has it is running
     /// (`rtmutex_spin_on_owner`; so does every SMP kernel since the -rt kernels of 2008). Without meaning in the others.
     pub adaptive: bool,
+}
+
+/// Something to wait for with a lock. A notification that nobody waits for is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Its name.
+    pub name: String,
+}
+
+/// A place where tasks wait for each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// Its name.
+    pub name: String,
+    /// How many tasks have to come, not 0.
+    pub count: u32,
 }
 
 /// What spin locks are (`--locks`).
@@ -252,6 +288,10 @@ pub struct Workload {
     pub queues: Vec<Queue>,
     /// The locks.
     pub locks: Vec<Lock>,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
+    /// The barriers.
+    pub barriers: Vec<Barrier>,
     /// The timers.
     pub timers: Vec<Timer>,
     /// The control groups, each behind the one above it, siblings by name. Empty when there are none; else the first is the

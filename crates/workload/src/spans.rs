@@ -27,6 +27,8 @@ pub(crate) struct Spans {
     pub(crate) pipes: Vec<Range<usize>>,
     pub(crate) queues: Vec<Range<usize>>,
     pub(crate) locks: Vec<Range<usize>>,
+    pub(crate) conditions: Vec<Range<usize>>,
+    pub(crate) barriers: Vec<Range<usize>>,
     pub(crate) timers: Vec<Range<usize>>,
     pub(crate) cgroups: Vec<Range<usize>>,
 }
@@ -48,6 +50,8 @@ pub(crate) enum Place {
     Pipe(usize),
     Queue(usize),
     Lock(usize),
+    Condition(usize),
+    Barrier(usize),
     Timer(usize),
     Cgroup(usize),
 }
@@ -110,6 +114,8 @@ impl Locator<'_> {
             Place::Pipe(index) => format!("{workload}, pipe {index}"),
             Place::Queue(index) => format!("{workload}, queue {index}"),
             Place::Lock(index) => format!("{workload}, lock {index}"),
+            Place::Condition(index) => format!("{workload}, condition {index}"),
+            Place::Barrier(index) => format!("{workload}, barrier {index}"),
             Place::Timer(index) => format!("{workload}, timer {index}"),
             Place::Cgroup(index) => format!("{workload}, cgroup {index}"),
             Place::Op(op) => {
@@ -128,6 +134,8 @@ fn span(spans: &Spans, place: &Place) -> Option<Range<usize>> {
         Place::Pipe(index) => spans.pipes.get(*index).cloned(),
         Place::Queue(index) => spans.queues.get(*index).cloned(),
         Place::Lock(index) => spans.locks.get(*index).cloned(),
+        Place::Condition(index) => spans.conditions.get(*index).cloned(),
+        Place::Barrier(index) => spans.barriers.get(*index).cloned(),
         Place::Timer(index) => spans.timers.get(*index).cloned(),
         Place::Cgroup(index) => spans.cgroups.get(*index).cloned(),
         Place::Op(op) => {

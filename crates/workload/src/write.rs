@@ -46,6 +46,13 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
             writeln!(out, "adaptive = {}", lock.adaptive)?;
         }
     }
+    for condition in &workload.conditions {
+        writeln!(out, "\n[[condition]]\nname = {}", quoted(&condition.name))?;
+    }
+    for barrier in &workload.barriers {
+        let (name, count) = (quoted(&barrier.name), barrier.count);
+        writeln!(out, "\n[[barrier]]\nname = {name}\ncount = {count}")?;
+    }
     for timer in &workload.timers {
         writeln!(out, "\n[[timer]]\nname = {}", quoted(&timer.name))?;
         writeln!(out, "period = \"{}\"", time_text(timer.period_ns))?;
@@ -137,6 +144,8 @@ fn write_list(
 fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>) -> fmt::Result {
     let pipe = |index: usize| quoted(&workload.pipes[index].name);
     let queue = |index: usize| quoted(&workload.queues[index].name);
+    let lock = |index: usize| quoted(&workload.locks[index].name);
+    let condition = |index: usize| quoted(&workload.conditions[index].name);
     let cgroup = |index: usize| quoted(&workload.cgroups[index].path);
     let task = |index: usize| &workload.tasks[index].name;
     match op {
@@ -177,8 +186,19 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
             write!(out, "{{ weight = {{ cgroup = {}, weight = {weight} }} }}", cgroup(*index))
         }
         Op::Mark(text) => write!(out, "{{ mark = {} }}", quoted(text)),
-        Op::Lock(index) => write!(out, "{{ lock = {} }}", quoted(&workload.locks[*index].name)),
-        Op::Unlock(index) => write!(out, "{{ unlock = {} }}", quoted(&workload.locks[*index].name)),
+        Op::Lock(index) => write!(out, "{{ lock = {} }}", lock(*index)),
+        Op::ReadLock(index) => write!(out, "{{ read_lock = {} }}", lock(*index)),
+        Op::WriteLock(index) => write!(out, "{{ write_lock = {} }}", lock(*index)),
+        Op::ConditionWait(index, held) => {
+            let (cond, lock) = (condition(*index), lock(*held));
+            write!(out, "{{ wait = {{ cond = {cond}, lock = {lock} }} }}")
+        }
+        Op::Notify(index) => write!(out, "{{ notify = {} }}", condition(*index)),
+        Op::NotifyAll(index) => write!(out, "{{ notify_all = {} }}", condition(*index)),
+        Op::Barrier(index) => {
+            write!(out, "{{ barrier = {} }}", quoted(&workload.barriers[*index].name))
+        }
+        Op::Unlock(index) => write!(out, "{{ unlock = {} }}", lock(*index)),
         Op::Loop(times, body) => {
             write!(out, "{{ loop = ")?;
             match depth {

@@ -237,6 +237,8 @@ fn any_workload() -> impl Strategy<Value = Workload> {
                 .map(|(index, period_ns)| Timer { name: format!("timer {index}"), period_ns })
                 .collect(),
             locks: Vec::new(),
+            conditions: Vec::new(),
+            barriers: Vec::new(),
             cgroups: Vec::new(),
         },
     )

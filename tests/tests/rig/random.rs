@@ -171,6 +171,8 @@ impl Case {
             queues: Vec::new(),
             timers: Vec::new(),
             locks: Vec::new(),
+            conditions: Vec::new(),
+            barriers: Vec::new(),
             cgroups: Vec::new(),
         };
         for (number, part) in self.parts.iter().enumerate() {

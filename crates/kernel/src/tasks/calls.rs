@@ -43,7 +43,16 @@ impl Task<'_> {
                 }
             }
             Step::Lock(lock) => self.lock(*lock),
+            Step::ReadLock(lock) => self.read_lock(*lock),
             Step::Unlock(lock) => self.unlock(*lock),
+            Step::ConditionWait(condition, lock) => {
+                let waits = self.world.conditions[*condition].begin();
+                self.unlock(*lock);
+                waits.end();
+                self.lock(*lock);
+            }
+            Step::Notify(condition, count) => self.world.conditions[*condition].notify(*count),
+            Step::Barrier(barrier) => self.world.barriers[*barrier].meet(),
             Step::Signal(role) => self.signal(*role),
             Step::Fork(group) => self.fork(*group as u32),
             Step::WaitChildren => self.wait_children(),

@@ -6,6 +6,8 @@
 //!   running owner, which it cannot be told to leave.
 //! * `spin`: tickets, first come first served, in user space. The kernel knows nothing of it: a task that has the lock, or whose
 //!   ticket is next, can be preempted, and then all spin until it runs again. So there should be no more tasks than CPUs.
+//! * `rwlock`: readers are counted and a writer sets a bit; while a writer waits no reader comes in. Whoever gives it back as the
+//!   last wakes all that wait, and these compete.
 //!
 //! A recording gets the events of contention as marks, with the waiter and who has the lock. Writing one takes about a
 //! microsecond of the waiter's time.
@@ -28,9 +30,9 @@ pub(super) struct LockWords {
     futex: AtomicU32,
     /// The process that took it last, while it has it: for the recording.
     holder: AtomicU32,
-    /// The next ticket.
+    /// The next ticket; of an rwlock, the writers that wait.
     next: AtomicU32,
-    /// The ticket whose turn it is.
+    /// The ticket whose turn it is; of an rwlock, how often it was given back by the last that had it.
     serving: AtomicU32,
 }
 
@@ -40,6 +42,8 @@ unsafe impl Sharable for LockWords {}
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 const WAITED_FOR: u32 = 2;
+/// A writer has it; else the number of its readers.
+const WRITER: u32 = 1 << 31;
 
 /// What a real kernel does otherwise than the workload says.
 pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
@@ -67,6 +71,7 @@ impl Task<'_> {
             LockKind::Mutex => self.lock_mutex(lock, words),
             LockKind::Spin => self.lock_spin(lock, words),
             LockKind::RtMutex | LockKind::RtSpin => self.lock_inheriting(lock, words),
+            LockKind::RwLock => self.write_lock(lock, words),
         };
         words.holder.store(self.slot.tid.load(SeqCst), SeqCst);
         if waited {
@@ -85,6 +90,20 @@ impl Task<'_> {
             }
             LockKind::Spin => {
                 words.serving.fetch_add(1, SeqCst);
+            }
+            LockKind::RwLock => {
+                let state = &words.futex;
+                let left = match state.load(SeqCst) & WRITER {
+                    0 => state.fetch_sub(1, SeqCst) - 1,
+                    _ => {
+                        state.store(FREE, SeqCst);
+                        FREE
+                    }
+                };
+                if left == FREE {
+                    words.serving.fetch_add(1, SeqCst);
+                    futex::wake(&words.serving, u32::MAX);
+                }
             }
             LockKind::RtMutex | LockKind::RtSpin => {
                 let own = self.slot.tid.load(SeqCst);
@@ -107,6 +126,49 @@ impl Task<'_> {
             futex::wait(&words.futex, WAITED_FOR, None);
         }
         true
+    }
+
+    fn write_lock(&self, lock: usize, words: &LockWords) -> bool {
+        let take = || words.futex.compare_exchange(FREE, WRITER, SeqCst, SeqCst).is_ok();
+        if take() {
+            return false;
+        }
+        self.contention_begins(lock, "WRITE");
+        words.next.fetch_add(1, SeqCst);
+        // Ends: each further turn is another task that was faster, a signal, or a wake-up for no reason.
+        loop {
+            let seen = words.serving.load(SeqCst);
+            if take() {
+                break;
+            }
+            futex::wait(&words.serving, seen, None);
+        }
+        words.next.fetch_sub(1, SeqCst);
+        true
+    }
+
+    pub(super) fn read_lock(&self, lock: usize) {
+        let words = &self.world.locks[lock];
+        let more = |state: u32| (state & WRITER == 0).then(|| state + 1);
+        let take = || {
+            words.next.load(SeqCst) == 0 && words.futex.fetch_update(SeqCst, SeqCst, more).is_ok()
+        };
+        let mut waited = false;
+        // Ends: as above.
+        loop {
+            let seen = words.serving.load(SeqCst);
+            if take() {
+                break;
+            }
+            if !waited {
+                waited = true;
+                self.contention_begins(lock, "READ");
+            }
+            futex::wait(&words.serving, seen, None);
+        }
+        if waited {
+            self.contention_ends(lock);
+        }
     }
 
     fn lock_spin(&self, lock: usize, words: &LockWords) -> bool {

@@ -16,6 +16,7 @@ pub(crate) mod clock;
 mod error;
 mod futex;
 mod locks;
+mod meeting;
 mod plan;
 mod queue;
 mod reap;

@@ -10,6 +10,7 @@ use fairground_workload::{CpuList, Workload};
 use super::cgroups::Cgroups;
 use super::error::TaskError;
 use super::locks::LockWords;
+use super::meeting::{BarrierWords, ConditionWords};
 use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
 use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot};
@@ -28,6 +29,8 @@ pub(super) struct World {
     pub(super) marks: Shared<MarkSlot>,
     pub(super) queues: Shared<Queue>,
     pub(super) locks: Shared<LockWords>,
+    pub(super) conditions: Shared<ConditionWords>,
+    pub(super) barriers: Shared<BarrierWords>,
     /// The end to read from, the end to write to.
     pub(super) pipes: Vec<(OwnedFd, OwnedFd)>,
     pub(super) cgroups: Option<Cgroups>,
@@ -67,6 +70,10 @@ impl World {
             queue.set_up(spec.capacity, spec.initial);
         }
         let locks = Shared::new(workload.locks.len())?;
+        let barriers = Shared::<BarrierWords>::new(workload.barriers.len())?;
+        for (barrier, spec) in barriers.iter().zip(&workload.barriers) {
+            barrier.set_up(spec.count);
+        }
         super::locks::notes(workload, notes);
         let pipes = pipes(workload, notes)?;
         let cgroups = Cgroups::new(workload)?;
@@ -89,6 +96,8 @@ impl World {
             speed,
             queues,
             locks,
+            conditions: Shared::new(workload.conditions.len())?,
+            barriers,
             pipes,
             cgroups,
             marker,

@@ -49,7 +49,7 @@ impl Actors {
     }
 
     /// Lets the actor wait in a list, unless a signal has it look again later.
-    fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
+    pub(super) fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
         let actor = &mut self.actors[id as usize];
         if actor.takes_signal() {
             actor.frame().phase = Phase::Retry;

@@ -38,7 +38,7 @@ impl Actors {
         let atomic = |lock: u32| self.locks[lock as usize].kind.is_atomic();
         let more = match step {
             // Inside the kernel it is no system call.
-            Step::Lock { lock } | Step::Unlock { lock } if atomic(lock) => return 0,
+            Step::Lock { lock, .. } | Step::Unlock { lock } if atomic(lock) => return 0,
             Step::Fork { .. } => self.cost.fork_ns,
             Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
             _ => 0,

@@ -1,6 +1,6 @@
 //! Programs as flat code: one list of steps for the whole workload, loops as jumps, every counter in a numbered register.
 
-use fairground_workload::{Duration, Op, Program, Role, TaskSpec, Workload};
+use fairground_workload::{Duration, LockKind, Op, Program, Role, TaskSpec, Workload};
 
 use super::{ActorError, AffinityId, MAX_LOOP_DEPTH, mask_of};
 use crate::cpuset::CpuMask;
@@ -40,9 +40,23 @@ pub(super) enum Step {
     },
     Lock {
         lock: u32,
+        shared: bool,
     },
     Unlock {
         lock: u32,
+    },
+    /// Gives the lock back and waits; the step behind it takes the lock again.
+    ConditionWait {
+        condition: u32,
+        lock: u32,
+    },
+    Notify {
+        condition: u32,
+        all: bool,
+    },
+    Barrier {
+        barrier: u32,
+        count: u64,
     },
     Signal(Role),
     Fork {
@@ -178,6 +192,9 @@ impl Compiler<'_> {
                 op => {
                     let step = self.step(spec, op)?;
                     self.code.steps.push(step);
+                    if let Step::ConditionWait { lock, .. } = step {
+                        self.code.steps.push(Step::Lock { lock, shared: false });
+                    }
                 }
             }
         }
@@ -242,7 +259,28 @@ impl Compiler<'_> {
                 self.found(spec, "queue", *queue, self.workload.queues.get(*queue))?;
                 Step::Receive { queue: *queue as u32, count: u64::from(*count) }
             }
-            Op::Lock(lock) => Step::Lock { lock: self.lock(spec, *lock)? },
+            Op::Lock(lock) | Op::WriteLock(lock) => {
+                Step::Lock { lock: self.lock(spec, *lock)?, shared: false }
+            }
+            Op::ReadLock(lock) => Step::Lock {
+                lock: self.lock(spec, *lock)?,
+                shared: self.workload.locks[*lock].kind == LockKind::RwLock,
+            },
+            Op::ConditionWait(condition, lock) => {
+                let lock = self.lock(spec, *lock)?;
+                Step::ConditionWait { condition: self.condition(spec, *condition)?, lock }
+            }
+            Op::Notify(condition) => {
+                Step::Notify { condition: self.condition(spec, *condition)?, all: false }
+            }
+            Op::NotifyAll(condition) => {
+                Step::Notify { condition: self.condition(spec, *condition)?, all: true }
+            }
+            Op::Barrier(barrier) => {
+                let known = self.workload.barriers.get(*barrier);
+                let count = u64::from(self.found(spec, "barrier", *barrier, known)?.count);
+                Step::Barrier { barrier: *barrier as u32, count }
+            }
             Op::Unlock(lock) => Step::Unlock { lock: self.lock(spec, *lock)? },
             Op::Signal(role) => {
                 if let Role::All(group) | Role::One(group, _) = role {
@@ -290,6 +328,11 @@ impl Compiler<'_> {
     fn cgroup(&self, spec: &TaskSpec, cgroup: usize) -> Result<u32, ActorError> {
         self.found(spec, "cgroup", cgroup, self.workload.cgroups.get(cgroup))?;
         Ok(cgroup as u32)
+    }
+
+    fn condition(&self, spec: &TaskSpec, condition: usize) -> Result<u32, ActorError> {
+        self.found(spec, "condition", condition, self.workload.conditions.get(condition))?;
+        Ok(condition as u32)
     }
 
     fn lock(&self, spec: &TaskSpec, lock: usize) -> Result<u32, ActorError> {

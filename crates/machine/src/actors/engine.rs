@@ -5,6 +5,7 @@ use fairground_workload::{Duration, Workload};
 pub(super) use super::actor::{Actor, Frame, Phase};
 use super::compile::{Code, Step, compile};
 use super::locks::LockState;
+use super::meeting::Meeting;
 use super::members::Members;
 use super::sync::{Shared, WaitLink};
 use super::{
@@ -21,6 +22,7 @@ pub struct Actors {
     pub(super) actors: Vec<Actor>,
     pub(super) shared: Shared,
     pub(super) locks: Vec<LockState>,
+    pub(super) barriers: Vec<Meeting>,
     pub(super) members: Vec<Members>,
     pub(super) regs: Vec<u64>,
     pub(super) free: Vec<u32>,
@@ -45,6 +47,7 @@ impl Actors {
             actors: Vec::new(),
             shared: Shared::new(workload),
             locks: LockState::of(workload),
+            barriers: vec![Meeting::default(); workload.barriers.len()],
             members: vec![Members::default(); groups],
             regs: Vec::new(),
             free: Vec::new(),
@@ -347,12 +350,17 @@ impl Actors {
                 actor.level = 0;
                 None
             }
-            Step::Lock { lock } if self.is_free_for(id, lock) => {
-                self.take_lock(id, lock, effects);
+            Step::Lock { lock, shared } if self.is_free_for(id, lock, shared) => {
+                self.take_lock(id, lock, shared, effects);
                 self.finish(id)
             }
             Step::Unlock { lock } if self.gives_back_alone(id, lock) => {
                 self.release_lock(id, lock, effects);
+                self.finish(id)
+            }
+            Step::Notify { condition, .. }
+                if self.shared.first(self.shared.at_condition(condition)).is_none() =>
+            {
                 self.finish(id)
             }
             _ => match self.call_ns(id, step) {
@@ -384,7 +392,14 @@ impl Actors {
             Step::Signal(role) => self.signal(id, role, effects),
             Step::Fork { spec, count } => return self.fork(id, spec as usize, count, effects),
             Step::WaitChildren => self.wait_children(id),
-            Step::Lock { lock } => return self.lock(id, lock, now_ns, effects),
+            Step::Lock { lock, shared } => {
+                return self.lock(id, (lock, shared), now_ns, effects);
+            }
+            Step::ConditionWait { condition, lock } => {
+                return self.condition_wait(id, (condition, lock), now_ns, effects);
+            }
+            Step::Notify { condition, all } => self.notify(id, condition, all, effects),
+            Step::Barrier { barrier, count } => self.meet(id, barrier, count, effects),
             Step::Unlock { lock } => return self.unlock(id, lock, now_ns, effects),
             Step::Exit => {
                 self.ends_without_locks(id, now_ns)?;

@@ -11,8 +11,13 @@
 //!   wakes the first, and until that one takes it nobody else may.
 //! * `rt_spin`: the same as `rtlock_slowlock` has it, where an equal one that comes just then may take the lock first
 //!   (`rt_mutex_steal`, the lateral steal).
+//! * `rwlock`: `kernel/locking/rwsem.c` without its optimistic spinning: one queue for readers and writers, so that no reader
+//!   overtakes a writer that waits. It is handed to the first; when that is a reader, all readers in the queue come in with it, as
+//!   `rwsem_mark_wake` has it, at most [`READERS_AT_ONCE`] at a time.
 //!
-//! Of the last two, the first waiter spins as long as the owner is running (`rtmutex_spin_on_owner`).
+//! Of `rt_mutex` and `rt_spin`, the first waiter spins as long as the owner is running (`rtmutex_spin_on_owner`).
+
+use std::collections::BTreeSet;
 
 use fairground_workload::{LockKind, Workload};
 
@@ -24,6 +29,9 @@ use crate::actors::compile::Step;
 /// Links of a circle of waiting tasks that a message names.
 const CHAIN_SHOWN_MAX: usize = 16;
 
+/// Readers that come in together (`MAX_READERS_WAKEUP`).
+const READERS_AT_ONCE: usize = 256;
+
 /// A lock of the workload.
 #[derive(Clone, Debug)]
 pub(super) struct LockState {
@@ -31,6 +39,8 @@ pub(super) struct LockState {
     pub(super) kind: LockKind,
     adaptive: bool,
     owner: Option<u32>,
+    /// Of an rwlock that has no owner.
+    readers: Vec<u32>,
     /// The first waiter was woken and found it taken: it is handed over next time.
     handoff: bool,
     /// It was handed over to this actor, which has not run yet.
@@ -44,6 +54,7 @@ impl LockState {
             kind: lock.kind,
             adaptive: lock.adaptive && lock.kind.inherits(),
             owner: None,
+            readers: Vec::new(),
             handoff: false,
             pickup: None,
         });
@@ -63,12 +74,17 @@ impl Actors {
     }
 
     /// Whether an actor that comes, or was woken, may take a lock.
-    pub(super) fn is_free_for(&self, id: u32, lock: u32) -> bool {
+    pub(super) fn is_free_for(&self, id: u32, lock: u32, shared: bool) -> bool {
         let state = &self.locks[lock as usize];
+        let actor = &self.actors[id as usize];
+        let waited = actor.frames[actor.level].progress > 0;
+        if state.kind == LockKind::RwLock {
+            let nobody_waits = self.shared.first(self.shared.lockers(lock)).is_none();
+            let free = state.owner.is_none() && (shared || state.readers.is_empty());
+            return (free && nobody_waits) || (waited && self.holds(id, lock));
+        }
         if state.owner.is_some() {
             // A spin lock was handed over to one that waited.
-            let actor = &self.actors[id as usize];
-            let waited = actor.frames[actor.level].progress > 0;
             return waited && state.owner == Some(id) && state.kind == LockKind::Spin;
         }
         match state.kind {
@@ -77,20 +93,30 @@ impl Actors {
                 let first = self.shared.first(self.shared.lockers(lock));
                 first.is_none_or(|first| first == id)
             }
-            LockKind::Spin | LockKind::RtSpin => true,
+            LockKind::Spin | LockKind::RtSpin | LockKind::RwLock => true,
         }
     }
 
     /// Whether an actor may give a lock back without a system call: it has it, and nobody waits.
     pub(super) fn gives_back_alone(&self, id: u32, lock: u32) -> bool {
         let waits = self.shared.first(self.shared.lockers(lock)).is_some();
-        self.locks[lock as usize].owner == Some(id) && !waits
+        self.holds(id, lock) && !waits
     }
 
     /// The lock is the actor's.
-    pub(super) fn take_lock(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+    pub(super) fn take_lock(
+        &mut self,
+        id: u32,
+        lock: u32,
+        shared: bool,
+        effects: &mut Vec<Effect>,
+    ) {
         let state = &mut self.locks[lock as usize];
-        state.owner = Some(id);
+        match shared {
+            false => state.owner = Some(id),
+            true if state.readers.contains(&id) => {}
+            true => state.readers.push(id),
+        }
         if state.pickup == Some(id) {
             state.pickup = None;
         }
@@ -136,21 +162,21 @@ impl Actors {
     pub(super) fn lock(
         &mut self,
         id: u32,
-        lock: u32,
+        (lock, shared): (u32, bool),
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Need>, ActorError> {
-        if self.is_free_for(id, lock) {
-            self.take_lock(id, lock, effects);
+        if self.is_free_for(id, lock, shared) {
+            self.take_lock(id, lock, shared, effects);
             return Ok(self.finish(id));
         }
         let state = &self.locks[lock as usize];
-        if state.owner == Some(id) {
+        if self.holds(id, lock) {
             let problem = format!("takes the lock `{}`, which it has", state.name);
             return Err(self.misuse(id, problem, now_ns));
         }
         let (kind, owner) = (state.kind, state.owner);
-        self.begin_waiting(id, lock, effects);
+        self.begin_waiting(id, lock, shared, effects);
         let list = self.shared.lockers(lock);
         let in_queue = self.actors[id as usize].wait != WaitLink::FREE;
         if self.actors[id as usize].takes_signal() {
@@ -188,15 +214,20 @@ impl Actors {
     }
 
     /// Says that the actor waits, once for each one that it finds to have the lock.
-    fn begin_waiting(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+    fn begin_waiting(&mut self, id: u32, lock: u32, shared: bool, effects: &mut Vec<Effect>) {
         let state = &self.locks[lock as usize];
-        let (kind, holder) = (state.kind, state.owner.or(state.pickup));
+        let reader = match state.readers.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        };
+        let (kind, holder) = (state.kind, state.owner.or(state.pickup).or(reader));
         let told = holder.map_or(u64::from(u32::MAX), u64::from) + 1;
         let frame = self.actors[id as usize].frame();
         let first_time = frame.progress == 0;
         if frame.progress != told {
             frame.progress = told;
-            effects.push(Effect::ContentionBegin { lock, holder: holder.map(ActorId) });
+            let holder = holder.map(ActorId);
+            effects.push(Effect::ContentionBegin { lock, holder, shared });
         }
         if first_time {
             self.enter_section(id, kind, effects);
@@ -207,7 +238,7 @@ impl Actors {
     pub(crate) fn stop_spinning(&mut self, actor: ActorId) -> Option<Need> {
         let id = actor.0;
         let frame = self.actors[id as usize].frame();
-        let Step::Lock { lock } = self.code.steps[frame.pc as usize] else { return None };
+        let Step::Lock { lock, .. } = self.code.steps[frame.pc as usize] else { return None };
         if frame.phase != Phase::Spinning {
             return None;
         }
@@ -228,7 +259,7 @@ impl Actors {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Need>, ActorError> {
-        if self.locks[lock as usize].owner != Some(id) {
+        if !self.holds(id, lock) {
             let name = &self.locks[lock as usize].name;
             let problem = format!("gives back the lock `{name}`, which it has not got");
             return Err(self.misuse(id, problem, now_ns));
@@ -237,7 +268,50 @@ impl Actors {
         Ok(self.finish(id))
     }
 
+    /// Whether the actor has the lock, alone or with others.
+    pub(super) fn holds(&self, id: u32, lock: u32) -> bool {
+        let state = &self.locks[lock as usize];
+        state.owner == Some(id) || state.readers.contains(&id)
+    }
+
+    /// Lets in who is next, once nobody has the rwlock any more.
+    fn admit(&mut self, lock: u32, effects: &mut Vec<Effect>) {
+        let state = &self.locks[lock as usize];
+        if state.owner.is_some() || !state.readers.is_empty() {
+            return;
+        }
+        let mut at = self.shared.first(self.shared.lockers(lock));
+        let mut admitted = 0;
+        while let Some(waiter) = at
+            && admitted < READERS_AT_ONCE
+        {
+            at = self.shared.behind(&self.actors, waiter);
+            let frame = self.actors[waiter as usize].frame();
+            let step = self.code.steps[frame.pc as usize];
+            let reads = matches!(step, Step::Lock { shared: true, .. });
+            if !reads && admitted > 0 {
+                continue;
+            }
+            frame.phase = Phase::Ready;
+            self.shared.leave(&mut self.actors, waiter);
+            effects.push(Effect::Wake { actor: ActorId(waiter), sync: false });
+            if !reads {
+                self.locks[lock as usize].owner = Some(waiter);
+                return;
+            }
+            self.locks[lock as usize].readers.push(waiter);
+            admitted += 1;
+        }
+    }
+
     pub(super) fn release_lock(&mut self, id: u32, lock: u32, effects: &mut Vec<Effect>) {
+        if self.locks[lock as usize].kind == LockKind::RwLock {
+            let state = &mut self.locks[lock as usize];
+            state.owner = None;
+            state.readers.retain(|reader| *reader != id);
+            self.leave_section(id, LockKind::RwLock, effects);
+            return self.admit(lock, effects);
+        }
         let list = self.shared.lockers(lock);
         let first = self.shared.first(list);
         let state = &mut self.locks[lock as usize];
@@ -272,7 +346,7 @@ impl Actors {
     /// Takes an actor out of the list that it waits in, if any. A lock that was to be handed to it is not any more.
     pub(super) fn leave_queue(&mut self, id: u32) {
         let frame = self.actors[id as usize].frame();
-        if let Step::Lock { lock } = self.code.steps[frame.pc as usize]
+        if let Step::Lock { lock, .. } = self.code.steps[frame.pc as usize]
             && self.shared.first(self.shared.lockers(lock)) == Some(id)
         {
             self.locks[lock as usize].handoff = false;
@@ -285,12 +359,12 @@ impl Actors {
         if self.actors[id as usize].held == 0 {
             return Ok(());
         }
-        let held = self.locks.iter().find(|lock| lock.owner == Some(id));
-        let name = held.map_or("", |lock| &lock.name);
+        let held = (0..self.locks.len() as u32).find(|lock| self.holds(id, *lock));
+        let name = held.map_or("", |lock| self.lock_name(lock));
         Err(self.misuse(id, format!("ends while it has the lock `{name}`"), now_ns))
     }
 
-    fn misuse(&self, id: u32, problem: String, time_ns: u64) -> ActorError {
+    pub(super) fn misuse(&self, id: u32, problem: String, time_ns: u64) -> ActorError {
         ActorError::LockMisuse { task: self.task_name(ActorId(id)), problem, time_ns }
     }
 
@@ -299,39 +373,52 @@ impl Actors {
         let actor = &self.actors[id as usize];
         let frame = &actor.frames[actor.level];
         match (frame.phase, self.code.steps[frame.pc as usize]) {
-            (Phase::Waiting | Phase::Spinning, Step::Lock { lock }) => Some(lock),
+            (Phase::Waiting | Phase::Spinning, Step::Lock { lock, .. }) => Some(lock),
             _ => None,
         }
     }
 
-    /// Whether the owner of a lock waits, by way of others, for the actor that begins to wait for it now. Each who begins to wait
-    /// looks, so that a circle cannot close unseen; it has at most as many links as there are actors.
+    /// Whether somebody who has the lock waits, by way of others, for the actor that begins to wait for it now. Each who begins to
+    /// wait looks, so that a circle cannot close unseen. Looks at no actor twice.
     fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), ActorError> {
-        let mut links = vec![(id, lock)];
-        let mut at = self.locks[lock as usize].owner;
-        while let Some(owner) = at
-            && links.len() <= self.actors.len()
-        {
-            if owner == id {
-                return Err(ActorError::Deadlock { chain: self.chain(&links), time_ns });
+        // Who waits for which lock, and who has that: each link with the one before it.
+        let mut links: Vec<(u32, u32, u32, usize)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut next = vec![(id, lock, usize::MAX)];
+        while let Some((waiter, wanted, before)) = next.pop() {
+            let state = &self.locks[wanted as usize];
+            for holder in state.owner.iter().chain(&state.readers) {
+                let link = links.len();
+                links.push((waiter, wanted, *holder, before));
+                if *holder == id {
+                    return Err(ActorError::Deadlock { chain: self.chain(&links), time_ns });
+                }
+                if seen.insert(*holder)
+                    && let Some(lock) = self.wanted_lock(*holder)
+                {
+                    next.push((*holder, lock, link));
+                }
             }
-            let Some(next) = self.wanted_lock(owner) else { return Ok(()) };
-            links.push((owner, next));
-            at = self.locks[next as usize].owner;
         }
         Ok(())
     }
 
-    fn chain(&self, links: &[(u32, u32)]) -> String {
+    /// The circle that the last link closes, from its beginning.
+    fn chain(&self, links: &[(u32, u32, u32, usize)]) -> String {
+        let mut circle = Vec::new();
+        let mut at = links.len() - 1;
+        while let Some(&(waiter, lock, holder, before)) = links.get(at) {
+            circle.push((waiter, lock, holder));
+            at = before;
+        }
         let name = |id: u32| self.task_name(ActorId(id));
-        let shown = links.iter().take(CHAIN_SHOWN_MAX).map(|(id, lock)| {
-            let state = &self.locks[*lock as usize];
-            let owner = state.owner.map_or_else(String::new, name);
-            format!("`{}` waits for the lock `{}`, which `{owner}` has", name(*id), state.name)
+        let shown = circle.iter().rev().take(CHAIN_SHOWN_MAX).map(|&(waiter, lock, holder)| {
+            let (waiter, lock, holder) = (name(waiter), self.lock_name(lock), name(holder));
+            format!("`{waiter}` waits for the lock `{lock}`, which `{holder}` has")
         });
         let mut text = shown.collect::<Vec<_>>().join("; ");
-        if links.len() > CHAIN_SHOWN_MAX {
-            text.push_str(&format!("; and {} more", links.len() - CHAIN_SHOWN_MAX));
+        if circle.len() > CHAIN_SHOWN_MAX {
+            text.push_str(&format!("; and {} more", circle.len() - CHAIN_SHOWN_MAX));
         }
         text
     }

@@ -24,6 +24,7 @@ mod check;
 mod compile;
 mod engine;
 mod locks;
+mod meeting;
 mod members;
 mod sync;
 #[cfg(test)]
@@ -166,8 +167,10 @@ pub enum Effect {
     ContentionBegin {
         /// The workload's number of it.
         lock: u32,
-        /// Who has it; nobody when it was handed to one that has not run yet.
+        /// Who has it; nobody when several readers have it.
         holder: Option<ActorId>,
+        /// It wants to share it with other readers.
+        shared: bool,
     },
     /// The advanced actor has the lock that it waited for.
     ContentionEnd {

@@ -32,6 +32,8 @@ pub(super) struct QueueState {
 pub(super) struct Shared {
     pub(super) pipes: Vec<PipeState>,
     pub(super) queues: Vec<QueueState>,
+    locks: u32,
+    conditions: u32,
     lists: Vec<WaitList>,
 }
 
@@ -67,8 +69,19 @@ impl Shared {
                 capacity: queue.capacity.unwrap_or(u64::MAX),
             })
             .collect();
-        let lists = 2 * (workload.pipes.len() + workload.queues.len()) + workload.locks.len();
-        Shared { pipes, queues, lists: vec![WaitList { head: NONE, tail: NONE }; lists] }
+        let lists = 2 * (workload.pipes.len() + workload.queues.len())
+            + workload.locks.len()
+            + workload.conditions.len()
+            + workload.barriers.len();
+        let locks = workload.locks.len() as u32;
+        let conditions = workload.conditions.len() as u32;
+        Shared {
+            pipes,
+            queues,
+            locks,
+            conditions,
+            lists: vec![WaitList { head: NONE, tail: NONE }; lists],
+        }
     }
 
     pub(super) fn readers(&self, pipe: u32) -> ListId {
@@ -89,6 +102,20 @@ impl Shared {
 
     pub(super) fn lockers(&self, lock: u32) -> ListId {
         ListId(2 * (self.pipes.len() + self.queues.len()) as u32 + lock)
+    }
+
+    pub(super) fn at_condition(&self, condition: u32) -> ListId {
+        ListId(self.lockers(self.locks).0 + condition)
+    }
+
+    pub(super) fn at_barrier(&self, barrier: u32) -> ListId {
+        ListId(self.lockers(self.locks).0 + self.conditions + barrier)
+    }
+
+    /// The actor that stands behind another one in its list.
+    pub(super) fn behind(&self, actors: &[Actor], actor: u32) -> Option<u32> {
+        let next = actors[actor as usize].wait.next;
+        (next != NONE).then_some(next)
     }
 
     /// The first actor of a list.

@@ -92,8 +92,8 @@ impl Machine {
                 self.spin_over(actor);
                 Ok(())
             }
-            Effect::ContentionBegin { lock, holder } => {
-                self.contention_begins(cpu, slot, lock, holder);
+            Effect::ContentionBegin { lock, holder, shared } => {
+                self.contention_begins(cpu, slot, (lock, shared), holder);
                 Ok(())
             }
             Effect::ContentionEnd { lock } => {

@@ -90,12 +90,14 @@ impl Machine {
         &mut self,
         cpu: u32,
         slot: Slot,
-        lock: u32,
+        (lock, shared): (u32, bool),
         holder: Option<ActorId>,
     ) {
         let flags = match self.actors.lock_kind(lock) {
             LockKind::Spin => LockFlags::SPIN,
             LockKind::Mutex => LockFlags::MUTEX,
+            LockKind::RwLock if shared => LockFlags::READ,
+            LockKind::RwLock => LockFlags::WRITE,
             LockKind::RtMutex | LockKind::RtSpin => LockFlags::RT,
         };
         let holder = holder.and_then(|actor| self.slot_of(actor));

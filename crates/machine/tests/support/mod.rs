@@ -85,6 +85,8 @@ pub(crate) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         queues: Vec::new(),
         timers: Vec::new(),
         locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
         cgroups: Vec::new(),
     }
 }

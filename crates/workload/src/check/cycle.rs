@@ -73,9 +73,9 @@ fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<He
                 helpers.push(Help { by, with: None });
             }
         } else if let Wait::Lock(lock) = set.wait {
-            let holder = execution.locks[lock].holder;
-            if let Some(holder) = holder.filter(|holder| other.tasks.contains(holder)) {
-                helpers.push(Help { by, with: remaining(execution, holder, set.wait) });
+            let holders = &execution.locks[lock].holders;
+            if let Some(holder) = holders.iter().find(|holder| other.tasks.contains(holder)) {
+                helpers.push(Help { by, with: remaining(execution, *holder, set.wait) });
             }
         } else {
             // Tasks at one operation may be in different turns of their loops.
@@ -125,7 +125,15 @@ impl Search<'_> {
                 Op::Receive(queue, _) if self.wait == Wait::Slot(*queue) => Some(path.clone()),
                 Op::PipeWrite(pipe, _) if self.wait == Wait::Bytes(*pipe) => Some(path.clone()),
                 Op::PipeRead(pipe, _) if self.wait == Wait::Room(*pipe) => Some(path.clone()),
-                Op::Unlock(lock) if self.wait == Wait::Lock(*lock) => Some(path.clone()),
+                Op::Unlock(lock) | Op::ConditionWait(_, lock) if self.wait == Wait::Lock(*lock) => {
+                    Some(path.clone())
+                }
+                Op::Notify(condition) | Op::NotifyAll(condition)
+                    if self.wait == Wait::Condition(*condition) =>
+                {
+                    Some(path.clone())
+                }
+                Op::Barrier(barrier) if self.wait == Wait::Barrier(*barrier) => Some(path.clone()),
                 Op::Loop(_, body) => self.program(body, 0, path),
                 Op::Fork(group) => self.whole(*group, false),
                 Op::Signal(Role::All(group) | Role::One(group, _)) => self.whole(*group, true),
@@ -253,6 +261,12 @@ fn what(workload: &Workload, wait: Wait) -> String {
         Wait::Message(queue) => format!("a message in queue `{}`", workload.queues[queue].name),
         Wait::Slot(queue) => {
             format!("room in queue `{}`, which is full", workload.queues[queue].name)
+        }
+        Wait::Condition(condition) => {
+            format!("a notification of `{}`", workload.conditions[condition].name)
+        }
+        Wait::Barrier(barrier) => {
+            format!("others at the barrier `{}`", workload.barriers[barrier].name)
         }
         Wait::Lock(lock) => format!("the lock `{}`", workload.locks[lock].name),
         Wait::Children => "its children to end".to_owned(),

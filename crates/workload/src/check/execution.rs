@@ -23,11 +23,13 @@ pub(super) enum Wait {
     Message(usize),
     Slot(usize),
     Lock(usize),
+    Condition(usize),
+    Barrier(usize),
     Children,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     /// In the event queue, due now.
     Ready,
     /// In the event queue, due at that time.
@@ -66,7 +68,7 @@ pub(super) struct Task<'w> {
     pub(super) group: usize,
     pub(super) parent: Option<usize>,
     pub(super) frames: Vec<Frame<'w>>,
-    state: State,
+    pub(super) state: State,
     /// Distinguishes the event that counts from those that a signal made void.
     generation: u64,
     children: u32,
@@ -93,11 +95,20 @@ struct Store {
     givers: VecDeque<usize>,
 }
 
-/// A lock: who has it, and who waits for it.
+/// A lock: who has it, and who waits for it, to share it or not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holding {
-    pub(super) holder: Option<usize>,
-    waiters: VecDeque<usize>,
+    pub(super) holders: Vec<usize>,
+    pub(super) shared: bool,
+    pub(super) waiters: VecDeque<(usize, bool)>,
+}
+
+/// A barrier: how many have come, who of them waits, and how often it opened.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Meeting {
+    pub(super) come: u32,
+    pub(super) waiters: Vec<usize>,
+    pub(super) opened: u64,
 }
 
 /// An event: when, in which order, which task, in which of its generations.
@@ -111,6 +122,8 @@ pub(super) struct Execution<'w> {
     pipes: Vec<Store>,
     queues: Vec<Store>,
     pub(super) locks: Vec<Holding>,
+    pub(super) conditions: Vec<VecDeque<usize>>,
+    pub(super) barriers: Vec<Meeting>,
     events: BinaryHeap<Event>,
     now_ns: u64,
     sequence: u64,
@@ -141,6 +154,10 @@ fn can_block(workload: &Workload) -> bool {
                 | Op::Receive(..)
                 | Op::Send(_)
                 | Op::Lock(_)
+                | Op::ReadLock(_)
+                | Op::WriteLock(_)
+                | Op::ConditionWait(..)
+                | Op::Barrier(_)
                 | Op::WaitChildren
         );
     });
@@ -159,6 +176,8 @@ impl<'w> Execution<'w> {
             pipes: pipes.collect(),
             queues: queues.collect(),
             locks: vec![Holding::default(); workload.locks.len()],
+            conditions: vec![VecDeque::new(); workload.conditions.len()],
+            barriers: vec![Meeting::default(); workload.barriers.len()],
             events: BinaryHeap::new(),
             now_ns: 0,
             sequence: 0,
@@ -228,7 +247,7 @@ impl<'w> Execution<'w> {
         self.events.push(Reverse((time_ns, self.sequence, task, generation)));
     }
 
-    fn wake(&mut self, task: Option<usize>) {
+    pub(super) fn wake(&mut self, task: Option<usize>) {
         if let Some(task) = task {
             self.tasks[task].state = State::Ready;
             self.due(task, self.now_ns);
@@ -236,7 +255,7 @@ impl<'w> Execution<'w> {
     }
 
     /// The operation is done: on to the next.
-    fn advance(&mut self, task: usize) {
+    pub(super) fn advance(&mut self, task: usize) {
         if let Some(frame) = self.tasks[task].frames.last_mut() {
             frame.at += 1;
             frame.rest = None;
@@ -292,8 +311,16 @@ impl<'w> Execution<'w> {
             Op::Receive(queue, count) => {
                 self.take(task, Wait::Message(*queue), u64::from(*count));
             }
-            Op::Lock(lock) => self.lock(task, *lock),
-            Op::Unlock(lock) => self.unlock(task, *lock),
+            Op::Lock(lock) | Op::WriteLock(lock) => self.lock(task, *lock, false),
+            Op::ReadLock(lock) => self.lock(task, *lock, true),
+            Op::Unlock(lock) => {
+                self.advance(task);
+                self.unlock(task, *lock);
+            }
+            Op::ConditionWait(condition, lock) => self.condition_wait(task, *condition, *lock),
+            Op::Notify(condition) => self.notify(task, *condition, 1),
+            Op::NotifyAll(condition) => self.notify(task, *condition, usize::MAX),
+            Op::Barrier(barrier) => self.meet(task, *barrier),
             Op::Signal(role) => self.signal(task, *role),
             Op::Fork(group) => {
                 self.start(*group, Some(task), self.now_ns);
@@ -322,11 +349,11 @@ impl<'w> Execution<'w> {
         }
     }
 
-    fn rest(&self, task: usize) -> Option<u64> {
+    pub(super) fn rest(&self, task: usize) -> Option<u64> {
         self.tasks[task].frames.last().and_then(|frame| frame.rest)
     }
 
-    fn set_rest(&mut self, task: usize, rest: u64) {
+    pub(super) fn set_rest(&mut self, task: usize, rest: u64) {
         if let Some(frame) = self.tasks[task].frames.last_mut() {
             frame.rest = Some(rest);
         }
@@ -343,7 +370,7 @@ impl<'w> Execution<'w> {
         match wait {
             Wait::Bytes(pipe) | Wait::Room(pipe) => &mut self.pipes[pipe],
             Wait::Message(queue) | Wait::Slot(queue) => &mut self.queues[queue],
-            Wait::Children | Wait::Lock(_) => unreachable!("only pipes and queues hold something"),
+            _ => unreachable!("only pipes and queues hold something"),
         }
     }
 
@@ -392,28 +419,6 @@ impl<'w> Execution<'w> {
         }
     }
 
-    fn lock(&mut self, task: usize, lock: usize) {
-        let state = &mut self.locks[lock];
-        if state.holder.is_none() {
-            state.holder = Some(task);
-            self.advance(task);
-        } else {
-            state.waiters.push_back(task);
-            self.tasks[task].state = State::Blocked(Wait::Lock(lock));
-        }
-    }
-
-    /// Hands the lock to whoever has waited longest: any rule that loses no wake-up comes to the same end.
-    fn unlock(&mut self, task: usize, lock: usize) {
-        self.advance(task);
-        let next = self.locks[lock].waiters.pop_front();
-        self.locks[lock].holder = next;
-        if let Some(next) = next {
-            self.advance(next);
-        }
-        self.wake(next);
-    }
-
     fn signal(&mut self, sender: usize, role: Role) {
         self.advance(sender);
         let receivers = match role {
@@ -444,7 +449,13 @@ impl<'w> Execution<'w> {
             }
             State::Blocked(Wait::Children) | State::Forever | State::Sleeping => {}
             State::Blocked(Wait::Lock(lock)) => {
-                self.locks[lock].waiters.retain(|&waiting| waiting != task);
+                self.locks[lock].waiters.retain(|&(waiting, _)| waiting != task);
+            }
+            State::Blocked(Wait::Condition(condition)) => {
+                self.conditions[condition].retain(|&waiting| waiting != task);
+            }
+            State::Blocked(Wait::Barrier(barrier)) => {
+                self.barriers[barrier].waiters.retain(|&waiting| waiting != task);
             }
             State::Blocked(wait) => {
                 let store = self.store(wait);

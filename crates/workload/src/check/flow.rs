@@ -61,7 +61,9 @@ fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
         | Op::PipeRead(..)
         | Op::Receive(..)
         | Op::WaitChildren
+        | Op::ConditionWait(..)
         | Op::Exit => true,
+        Op::Barrier(barrier) => workload.barriers[*barrier].count > 1,
         _ => false,
     }
 }
@@ -101,6 +103,31 @@ fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Findin
     }
 }
 
+/// How many tasks can come to each barrier; without limit where tasks are forked.
+fn comers(workload: &Workload) -> Vec<u64> {
+    let mut forked = vec![false; workload.tasks.len()];
+    each_op(workload, |_, op| {
+        if let Op::Fork(group) = op {
+            forked[*group] = true;
+        }
+    });
+    let mut comes = vec![vec![false; workload.tasks.len()]; workload.barriers.len()];
+    each_op(workload, |path, op| {
+        if let Op::Barrier(barrier) = op {
+            comes[*barrier][path.task] = true;
+        }
+    });
+    let count = |group: usize| match forked[group] {
+        true => u64::MAX,
+        false => u64::from(workload.tasks[group].count),
+    };
+    let total = |groups: &Vec<bool>| {
+        let coming = groups.iter().enumerate().filter(|(_, comes)| **comes);
+        coming.fold(0_u64, |sum, (group, _)| sum.saturating_add(count(group)))
+    };
+    comes.iter().map(total).collect()
+}
+
 /// Reads and receives with no writer anywhere, and their like.
 fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
     let mut written = vec![false; workload.pipes.len()];
@@ -108,7 +135,10 @@ fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
     let mut sent = vec![false; workload.queues.len()];
     let mut received = vec![false; workload.queues.len()];
     let mut forked = vec![false; workload.tasks.len()];
+    let mut notified = vec![false; workload.conditions.len()];
+    let met = comers(workload);
     each_op(workload, |_, op| match op {
+        Op::Notify(condition) | Op::NotifyAll(condition) => notified[*condition] = true,
         Op::PipeWrite(pipe, _) => written[*pipe] = true,
         Op::PipeRead(pipe, _) => read[*pipe] = true,
         Op::Send(queue) => sent[*queue] = true,
@@ -135,6 +165,21 @@ fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
                 let name = &workload.queues[*queue].name;
                 let message = format!("nobody receives from queue `{name}`, so that it fills up");
                 (message, "add a { receive = … } to another task, or remove its `capacity`")
+            }
+            Op::ConditionWait(condition, _) if !notified[*condition] => {
+                let name = &workload.conditions[*condition].name;
+                let message = format!("nobody notifies the condition `{name}`");
+                (message, "add a { notify = … } to another task")
+            }
+            Op::Barrier(barrier)
+                if met[*barrier] < u64::from(workload.barriers[*barrier].count) =>
+            {
+                let barrier = &workload.barriers[*barrier];
+                let message = format!(
+                    "fewer than {} tasks ever come to the barrier `{}`",
+                    barrier.count, barrier.name
+                );
+                (message, "write a smaller `count`, or let more tasks come")
             }
             Op::Signal(Role::Parent) if !forked[path.task] => {
                 let name = &workload.tasks[path.task].name;

@@ -59,10 +59,12 @@ impl Walk<'_> {
 
     fn op(&mut self, op: &Op) -> Checked {
         match op {
-            Op::Lock(lock) => {
+            Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) => {
+                self.is_taken_so(*lock, matches!(op, Op::Lock(_)))?;
                 self.may_wait_for(*lock)?;
                 self.take(*lock)
             }
+            Op::ConditionWait(_, lock) => self.waits_without(*lock),
             Op::Unlock(lock) => self.give_back(*lock),
             Op::Loop(times, body) => self.turns(*times, body),
             Op::Exit => match self.held.last() {
@@ -81,6 +83,56 @@ impl Walk<'_> {
                 )),
                 _ => Ok(()),
             },
+        }
+    }
+
+    /// An rwlock is taken to read or to write, and no other lock is.
+    fn is_taken_so(&self, lock: LockId, plainly: bool) -> Checked {
+        let (name, is_rw) = (self.name(lock), self.workload.locks[lock].kind == LockKind::RwLock);
+        match (is_rw, plainly) {
+            (true, true) => Err(self.problem(
+                format!("`{name}` is an rwlock: it is taken to read or to write"),
+                &format!("write {{ read_lock = \"{name}\" }} or {{ write_lock = \"{name}\" }}"),
+                None,
+            )),
+            (false, false) => Err(self.problem(
+                format!("`{name}` is no rwlock"),
+                &format!("write {{ lock = \"{name}\" }}, or `kind = \"rwlock\"`"),
+                None,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// A task waits for a condition with a lock that sleeps, which it has, and without any spin lock.
+    fn waits_without(&self, lock: LockId) -> Checked {
+        let name = self.name(lock);
+        if !self.held.iter().any(|(held, _)| *held == lock) {
+            return Err(self.problem(
+                format!("the task has not got the lock `{name}`, without which it would wait"),
+                &format!(
+                    "write {{ lock = \"{name}\" }} before, and {{ unlock = \"{name}\" }} behind"
+                ),
+                None,
+            ));
+        }
+        if !matches!(self.workload.locks[lock].kind, LockKind::Mutex | LockKind::RtMutex) {
+            return Err(self.problem(
+                format!(
+                    "a task cannot wait for a condition with the {} `{name}`",
+                    self.workload.locks[lock].kind.word()
+                ),
+                "use a mutex or an rt_mutex",
+                None,
+            ));
+        }
+        match self.atomic() {
+            Some((held, taken)) => Err(self.problem(
+                format!("a wait while the task has the spin lock `{}`", self.name(held)),
+                "give it back before",
+                Some(taken),
+            )),
+            None => Ok(()),
         }
     }
 
@@ -193,6 +245,7 @@ fn may_sleep(workload: &Workload, op: &Op) -> Option<&'static str> {
         Op::PipeWrite(..) => "a write into a pipe",
         Op::PipeRead(..) => "a read from a pipe",
         Op::Receive(..) => "a receive",
+        Op::Barrier(_) => "a wait at a barrier",
         Op::Send(queue) if workload.queues[*queue].capacity.is_some() => {
             "a send to a queue that may be full"
         }

@@ -5,6 +5,7 @@ mod execution;
 mod flow;
 mod forks;
 mod locks;
+mod meeting;
 mod values;
 
 use crate::diagnostic::{Source, WorkloadError};

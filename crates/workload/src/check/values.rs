@@ -22,6 +22,10 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     names.extend(
         workload.timers.iter().enumerate().map(|(i, t)| (Place::Timer(i), "timer", &t.name)),
     );
+    let conditions = workload.conditions.iter().enumerate();
+    names.extend(conditions.map(|(i, c)| (Place::Condition(i), "condition", &c.name)));
+    let barriers = workload.barriers.iter().enumerate();
+    names.extend(barriers.map(|(i, b)| (Place::Barrier(i), "barrier", &b.name)));
     names.extend(workload.tasks.iter().enumerate().map(|(i, t)| (Place::Task(i), "task", &t.name)));
     let mut seen = BTreeSet::new();
     for (place, kind, name) in names {
@@ -31,6 +35,13 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
         if !seen.insert((kind, name)) {
             let message = format!("a second {kind} has the name `{name}`");
             findings.push(Finding::new(place, message, "give each a name of its own"));
+        }
+    }
+    for (index, barrier) in workload.barriers.iter().enumerate() {
+        if barrier.count == 0 {
+            let message = format!("the barrier `{}` is for nobody", barrier.name);
+            let help = "write a `count` from 1";
+            findings.push(Finding::new(Place::Barrier(index), message, help));
         }
     }
     objects(workload, &mut findings);
@@ -78,6 +89,8 @@ fn whole(workload: &Workload, findings: &mut Vec<Finding>) {
         ("pipes", workload.pipes.len()),
         ("queues", workload.queues.len()),
         ("locks", workload.locks.len()),
+        ("conditions", workload.conditions.len()),
+        ("barriers", workload.barriers.len()),
         ("timers", workload.timers.len()),
     ] {
         if count > OBJECTS_MAX {
@@ -231,7 +244,17 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::Send(queue) => unknown("queue", *queue, workload.queues.len()),
         Op::Receive(queue, count) => unknown("queue", *queue, workload.queues.len())
             .or_else(|| amount(u64::from(*count), "messages")),
-        Op::Lock(lock) | Op::Unlock(lock) => unknown("lock", *lock, workload.locks.len()),
+        Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
+            unknown("lock", *lock, workload.locks.len())
+        }
+        Op::ConditionWait(condition, lock) => {
+            unknown("condition", *condition, workload.conditions.len())
+                .or_else(|| unknown("lock", *lock, workload.locks.len()))
+        }
+        Op::Notify(condition) | Op::NotifyAll(condition) => {
+            unknown("condition", *condition, workload.conditions.len())
+        }
+        Op::Barrier(barrier) => unknown("barrier", *barrier, workload.barriers.len()),
         Op::Signal(Role::All(task)) | Op::Fork(task) => {
             unknown("task", *task, workload.tasks.len())
         }

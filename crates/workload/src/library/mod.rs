@@ -138,10 +138,18 @@ fn join(into: &mut Workload, mut part: Workload) {
     cgroups::join(into, &mut part);
     let (tasks, pipes) = (into.tasks.len(), into.pipes.len());
     let (queues, timers) = (into.queues.len(), into.timers.len());
-    let locks = into.locks.len();
+    let by = Shift {
+        tasks,
+        pipes,
+        queues,
+        locks: into.locks.len(),
+        conditions: into.conditions.len(),
+        barriers: into.barriers.len(),
+        timers,
+    };
     for mut task in part.tasks {
         for program in [&mut task.program, &mut task.on_signal] {
-            shift(program, &Shift { tasks, pipes, queues, locks, timers });
+            shift(program, &by);
         }
         task.name = free_name(into.tasks.iter().map(|task| &task.name), task.name);
         into.tasks.push(task);
@@ -149,6 +157,14 @@ fn join(into: &mut Workload, mut part: Workload) {
     for mut pipe in part.pipes {
         pipe.name = free_name(into.pipes.iter().map(|pipe| &pipe.name), pipe.name);
         into.pipes.push(pipe);
+    }
+    for mut condition in part.conditions {
+        condition.name = free_name(into.conditions.iter().map(|known| &known.name), condition.name);
+        into.conditions.push(condition);
+    }
+    for mut barrier in part.barriers {
+        barrier.name = free_name(into.barriers.iter().map(|known| &known.name), barrier.name);
+        into.barriers.push(barrier);
     }
     for mut lock in part.locks {
         lock.name = free_name(into.locks.iter().map(|lock| &lock.name), lock.name);
@@ -190,6 +206,8 @@ struct Shift {
     pipes: usize,
     queues: usize,
     locks: usize,
+    conditions: usize,
+    barriers: usize,
     timers: usize,
 }
 
@@ -201,7 +219,15 @@ fn shift(program: &mut Program, by: &Shift) {
             Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => *pipe += by.pipes,
             Op::Send(queue) | Op::Receive(queue, _) => *queue += by.queues,
             Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => *task += by.tasks,
-            Op::Lock(lock) | Op::Unlock(lock) => *lock += by.locks,
+            Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
+                *lock += by.locks;
+            }
+            Op::ConditionWait(condition, lock) => {
+                *condition += by.conditions;
+                *lock += by.locks;
+            }
+            Op::Notify(condition) | Op::NotifyAll(condition) => *condition += by.conditions,
+            Op::Barrier(barrier) => *barrier += by.barriers,
             Op::Loop(_, body) => shift(body, by),
             _ => {}
         }
@@ -232,6 +258,8 @@ fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
         pipes: Vec::new(),
         queues: Vec::new(),
         locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
         timers: Vec::new(),
         cgroups: Vec::new(),
     }

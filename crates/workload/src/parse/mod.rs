@@ -5,6 +5,7 @@ mod cgroups;
 mod fields;
 mod locks;
 mod program;
+mod sync;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub const FORMAT: i64 = 1;
 /// Bytes in a pipe when the file does not say (Linux: 16 pages).
 pub const PIPE_CAPACITY_DEFAULT: u64 = 65_536;
 
-const TOP_KEYS: [&str; 10] = [
+const TOP_KEYS: [&str; 13] = [
     "format",
     "name",
     "description",
@@ -33,7 +34,10 @@ const TOP_KEYS: [&str; 10] = [
     "task",
     "pipe",
     "queue",
+    "semaphore",
     "locks",
+    "condition",
+    "barrier",
     "timer",
     "cgroups",
 ];
@@ -83,7 +87,11 @@ struct Names {
     tasks: BTreeMap<String, usize>,
     pipes: BTreeMap<String, usize>,
     queues: BTreeMap<String, usize>,
+    /// Indices of queues: a semaphore is one.
+    semaphores: BTreeMap<String, usize>,
     locks: BTreeMap<String, usize>,
+    conditions: BTreeMap<String, usize>,
+    barriers: BTreeMap<String, usize>,
     timers: BTreeMap<String, usize>,
     /// Paths; the root is one when any cgroup is declared.
     cgroups: BTreeMap<String, usize>,
@@ -132,6 +140,9 @@ impl Parser<'_> {
         let pipes = top.tables("pipe", OBJECTS_MAX);
         let queues = top.tables("queue", OBJECTS_MAX);
         let timers = top.tables("timer", OBJECTS_MAX);
+        let semaphores = top.tables("semaphore", OBJECTS_MAX);
+        let conditions = top.tables("condition", OBJECTS_MAX);
+        let barriers = top.tables("barrier", OBJECTS_MAX);
         let tasks = top.tables("task", GROUPS_MAX);
         if tasks.is_empty() && top.value("task").is_none() {
             top.missing("task", "add a [[task]] with a `name` and a `program`");
@@ -145,12 +156,14 @@ impl Parser<'_> {
             spans.queues.push(span.clone());
             self.queue(table, span)
         });
-        let queues = queues.collect();
+        let mut queues: Vec<Queue> = queues.collect();
         let timers = timers.into_iter().map(|(table, span)| {
             spans.timers.push(span.clone());
             self.timer(table, span)
         });
         let timers = timers.collect();
+        self.semaphores(semaphores, &mut queues, &mut spans);
+        let (conditions, barriers) = self.meetings(conditions, barriers, &mut spans);
         let locks = self.locks(table.get("locks"), &mut spans);
         let cgroups = self.cgroups(table.get("cgroups"), &mut spans);
         let tasks = self.tasks(tasks, &mut spans);
@@ -162,6 +175,8 @@ impl Parser<'_> {
             pipes,
             queues,
             locks,
+            conditions,
+            barriers,
             timers,
             cgroups,
         };

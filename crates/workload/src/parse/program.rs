@@ -13,9 +13,34 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration, parse_time};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 19] = [
-    "run", "touch", "sleep", "timer", "write", "read", "send", "receive", "signal", "fork", "nice",
-    "slice", "cpus", "cgroup", "weight", "mark", "lock", "unlock", "loop",
+const TABLE_WORDS: [&str; 27] = [
+    "run",
+    "touch",
+    "sleep",
+    "timer",
+    "write",
+    "read",
+    "send",
+    "receive",
+    "signal",
+    "fork",
+    "nice",
+    "slice",
+    "cpus",
+    "cgroup",
+    "weight",
+    "mark",
+    "lock",
+    "unlock",
+    "loop",
+    "read_lock",
+    "write_lock",
+    "wait",
+    "notify",
+    "notify_all",
+    "barrier",
+    "sem_wait",
+    "sem_post",
 ];
 /// Operations that are a bare text.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
@@ -112,7 +137,7 @@ impl Parser<'_> {
             sound = false;
             let help = match name {
                 "times" => "`times` belongs to a loop: { loop = [ … ], times = 10 }".to_owned(),
-                "wait" | "yield" | "exit" => format!("write \"{name}\" alone, without {{ }}"),
+                "yield" | "exit" => format!("write \"{name}\" alone, without {{ }}"),
                 _ => suggestion(name, TABLE_WORDS.into_iter().chain(BARE_WORDS), "operations"),
             };
             self.problem(key.span(), format!("`{name}` is not an operation"), help);
@@ -184,6 +209,14 @@ impl Parser<'_> {
             "weight" => self.cgroup_weight(value)?,
             "slice" => Op::SetSlice(self.converted_of(word, value, parse_time)?),
             "cpus" => Op::SetAffinity(self.converted_of(word, value, parse_cpus)?),
+            "read_lock" => Op::ReadLock(self.reference("lock", value)?),
+            "write_lock" => Op::WriteLock(self.reference("lock", value)?),
+            "wait" => self.condition_wait(value)?,
+            "notify" => Op::Notify(self.reference("condition", value)?),
+            "notify_all" => Op::NotifyAll(self.reference("condition", value)?),
+            "barrier" => Op::Barrier(self.reference("barrier", value)?),
+            "sem_wait" => Op::Receive(self.reference("semaphore", value)?, 1),
+            "sem_post" => Op::Send(self.reference("semaphore", value)?),
             "lock" => Op::Lock(self.reference("lock", value)?),
             "unlock" => Op::Unlock(self.reference("lock", value)?),
             _ => Op::Mark(self.text_of(word, value)?.to_owned()),
@@ -232,6 +265,9 @@ impl Parser<'_> {
             "pipe" => &self.names.pipes,
             "queue" => &self.names.queues,
             "lock" => &self.names.locks,
+            "semaphore" => &self.names.semaphores,
+            "condition" => &self.names.conditions,
+            "barrier" => &self.names.barriers,
             "timer" => &self.names.timers,
             "cgroup" => return self.cgroup_reference(name, value.span()),
             _ => &self.names.tasks,
@@ -289,7 +325,11 @@ fn example(word: &str) -> &'static str {
         "cgroup" => "\"web/front\"",
         "weight" => "{ cgroup = \"web\", weight = 300 }",
         "mark" => "\"begin\"",
-        "lock" | "unlock" => "\"table\"",
+        "lock" | "unlock" | "read_lock" | "write_lock" => "\"table\"",
+        "wait" => "{ cond = \"filled\", lock = \"table\" }",
+        "notify" | "notify_all" => "\"filled\"",
+        "barrier" => "\"start\"",
+        "sem_wait" | "sem_post" => "\"slots\"",
         _ => "[ … ]",
     }
 }

@@ -131,6 +131,8 @@ pub(super) fn workload(
         pipes: Vec::new(),
         queues,
         locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
         timers: Vec::new(),
         cgroups: Vec::new(),
     };

@@ -33,6 +33,8 @@ pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         ],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_000 }],
         locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
         cgroups: Vec::new(),
     }
 }
@@ -157,7 +159,7 @@ impl Toy {
             }
             Effect::SpinOver { actor } => self.states[actor.0 as usize] = State::Due,
             Effect::Preempt { .. } => {}
-            Effect::ContentionBegin { lock, holder } => {
+            Effect::ContentionBegin { lock, holder, .. } => {
                 let name = |id| self.actors.task_name(id);
                 let (who, holder) = (name(ActorId(id as u32)), holder.map_or("?".into(), name));
                 let lock = self.actors.lock_name(lock);
