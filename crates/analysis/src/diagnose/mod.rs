@@ -8,6 +8,7 @@
 //! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`] pairs of groups
 //! twice, whatever the length of the trace.
 
+mod convoy;
 mod cut_slices;
 mod facts;
 mod idle;
@@ -52,19 +53,22 @@ pub enum Rule {
     PingPong,
     /// CPUs idle while tasks wait elsewhere.
     IdleWhileWaiting,
+    /// Tasks queue at a lock, one behind the other.
+    LockConvoy,
     /// A task keeps its CPU for long without a break, although others wait behind it.
     Hog,
 }
 
 impl Rule {
     /// Every rule, in the order of `docs/diagnose.md`.
-    pub const ALL: [Rule; 7] = [
+    pub const ALL: [Rule; 8] = [
         Rule::CutSlices,
         Rule::Imbalance,
         Rule::Starved,
         Rule::WakeupTail,
         Rule::PingPong,
         Rule::IdleWhileWaiting,
+        Rule::LockConvoy,
         Rule::Hog,
     ];
 
@@ -77,6 +81,7 @@ impl Rule {
             Rule::WakeupTail => "wakeup-tail",
             Rule::PingPong => "ping-pong",
             Rule::IdleWhileWaiting => "idle-while-waiting",
+            Rule::LockConvoy => "lock-convoy",
             Rule::Hog => "hog",
         }
     }
@@ -89,6 +94,7 @@ impl Rule {
             Rule::WakeupTail => tail::look(case),
             Rule::PingPong => ping_pong::look(case),
             Rule::IdleWhileWaiting => idle::look(case),
+            Rule::LockConvoy => convoy::look(case),
             Rule::Hog => waiting::hog(case),
         }
     }
