@@ -6,7 +6,7 @@ use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, Rule};
 use fairground_analysis::{Analysis, Options};
 use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Topology};
-use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use fairground_trace::{Event, EventKind, LockFlags, TaskId, TaskInfo, TaskState, Trace};
 use rig::{Bench, MS, bench, workload};
 
 fn diagnose(bench: Bench, workload: &str, duration_ms: u64) -> Diagnosis {
@@ -35,6 +35,13 @@ fn diagnose_object(object: &Object, cpus: u32, workload: &str, duration_ms: u64)
 
 fn rules(diagnosis: &Diagnosis) -> Vec<Rule> {
     diagnosis.findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// What a run without locks cannot answer.
+const NO_LOCKS: [Rule; 1] = [Rule::LockConvoy];
+
+fn unjudged(diagnosis: &Diagnosis) -> Vec<Rule> {
+    diagnosis.not_judged.iter().map(|(rule, _)| *rule).collect()
 }
 
 fn found(diagnosis: &Diagnosis, rule: Rule) -> &Finding {
@@ -129,7 +136,7 @@ fn ten_hogs_on_eight_cpus_are_frozen_before_the_cure() {
 #[test]
 fn ten_hogs_on_eight_cpus_are_fair_after_it() {
     let diagnosis = diagnose(frozen(512), "hogs:10", 4000);
-    assert_eq!((rules(&diagnosis), diagnosis.not_judged.len()), (vec![], 0));
+    assert_eq!((rules(&diagnosis), unjudged(&diagnosis)), (vec![], NO_LOCKS.to_vec()));
 }
 
 /// Who pins tasks wants it so, where the trace knows of it.
@@ -204,17 +211,58 @@ fn a_slice_of_a_second_makes_hogs() {
     absent(&diagnose(bench("fifo").cpus(2).set("slice_ns", 1000 * MS), "hogs:2", 4000), Rule::Hog);
 }
 
+/// Tasks on four CPUs: so long without the lock, so long with it.
+fn at_a_lock(kind: &str, tasks: u32, work: &str, hold: &str) -> Diagnosis {
+    let text = format!(
+        r#"
+        format = 1
+        name = "table"
+        duration = "1s"
+        [locks.table]
+        kind = "{kind}"
+        [[task]]
+        name = "worker"
+        count = {tasks}
+        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "table" }}, {{ run = "{hold}" }}, {{ unlock = "table" }}] }}]
+        "#
+    );
+    let workload = fairground_workload::parse("table", &text).unwrap_or_else(|e| panic!("{e}"));
+    let mut run = bench("cfs@6.1").like_a_kernel("modern", 0).cpus(4).run_workload(&workload);
+    run.until(1000 * MS);
+    let trace = run.machine.trace();
+    Diagnosis::with(trace, &Analysis::of(trace, &Options::simulated()))
+}
+
+/// Half of the work is under the lock, so that two CPUs of four have work: the others idle while tasks sleep, or spin.
+#[test]
+fn tasks_that_queue_at_a_lock_are_a_convoy() {
+    for kind in ["mutex", "spin", "rt_mutex"] {
+        let diagnosis = at_a_lock(kind, 6, "80us..120us", "100us");
+        let finding = found(&diagnosis, Rule::LockConvoy);
+        assert!(finding.title.ends_with("`table`"), "{}", finding.title);
+        assert!(finding.severity_ppm > 300_000, "{kind}: {finding:#?}");
+        assert!(ppm(finding, "time waited, of the recording") > 2_000_000, "{kind}: {finding:#?}");
+        assert!(ppm(finding, "meanwhile the holder ran") > 800_000, "{kind}: {finding:#?}");
+        assert!(finding.command.starts_with("contention "));
+    }
+}
+
+/// A lock that is seldom wanted has waiters now and then, where each task has a CPU. (With six tasks a mutex that is handed over to one that
+/// waits for a CPU makes a queue even so.)
+#[test]
+fn a_lock_that_is_free_at_times_is_none() {
+    for kind in ["mutex", "spin", "rt_mutex"] {
+        absent(&at_a_lock(kind, 4, "0.5ms..1.5ms", "20us"), Rule::LockConvoy);
+    }
+}
+
 #[test]
 fn healthy_runs_have_no_findings() {
     for scheduler in ["cfs@6.1", "eevdf@6.12", "rfs", "sd"] {
         for load in ["hogs:8", "periodic:8,period=10ms,load=30"] {
             let diagnosis = diagnose(bench(scheduler).cpus(4).hz(250), load, 2000);
-            let none = (vec![], 0);
-            assert_eq!(
-                (rules(&diagnosis), diagnosis.not_judged.len()),
-                none,
-                "{scheduler}, {load}"
-            );
+            let none = (vec![], NO_LOCKS.to_vec());
+            assert_eq!((rules(&diagnosis), unjudged(&diagnosis)), none, "{scheduler}, {load}");
         }
     }
 }
@@ -224,7 +272,7 @@ fn healthy_runs_have_no_findings() {
 #[test]
 fn what_is_not_recorded_is_not_judged() {
     let empty = Diagnosis::of(&Trace::new(2));
-    assert_eq!((empty.findings.len(), empty.not_judged.len()), (0, 1));
+    assert_eq!((empty.findings.len(), empty.not_judged.len()), (0, 2));
     let mut run = slice(true).run("slice:4");
     run.until(200 * MS);
     let full = run.machine.trace();
@@ -245,8 +293,8 @@ fn what_is_not_recorded_is_not_judged() {
         }
     }
     let diagnosis = Diagnosis::of(&poor);
-    let not: Vec<Rule> = diagnosis.not_judged.iter().map(|(rule, _)| *rule).collect();
-    assert_eq!(not, [Rule::CutSlices, Rule::Imbalance, Rule::WakeupTail]);
+    let not = unjudged(&diagnosis);
+    assert_eq!(not, [Rule::CutSlices, Rule::Imbalance, Rule::WakeupTail, Rule::LockConvoy]);
 }
 
 #[test]
@@ -281,7 +329,7 @@ fn a_soup_of_events_is_survived() {
             let (cpu, target_cpu) = (draw(4) as u32, draw(4) as u32);
             let state =
                 [TaskState::Runnable, TaskState::Sleeping, TaskState::Dead][draw(3) as usize];
-            let kind = match draw(12) {
+            let kind = match draw(16) {
                 0 => EventKind::Waking { task, waker: other, target_cpu },
                 1 | 2 => EventKind::Wakeup { task, target_cpu },
                 3 => EventKind::WakeupNew { task, target_cpu },
@@ -289,6 +337,12 @@ fn a_soup_of_events_is_survived() {
                 5 => EventKind::Exit { task },
                 6 => EventKind::Nice { task, nice: draw(256) as u8 as i8 },
                 7 => EventKind::Param { label },
+                12 => {
+                    let flags = LockFlags(draw(64) as u8);
+                    EventKind::ContentionBegin { task, lock: label, flags, holder: other }
+                }
+                13 => EventKind::ContentionEnd { task, lock: label },
+                14 => EventKind::Stack { task, label },
                 8 if draw(4) == 0 => EventKind::Lost { count: draw(9) },
                 _ => EventKind::Switch { prev: task, prev_state: state, next: other },
             };

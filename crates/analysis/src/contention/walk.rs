@@ -59,6 +59,8 @@ pub(super) struct Walk<'t> {
     group_of: Vec<usize>,
     tasks: Vec<Task>,
     has_waking: bool,
+    /// Who waits for a lock.
+    queues: BTreeMap<Label, Vec<TaskId>>,
     points: BTreeMap<Label, u64>,
     sites: BTreeMap<Place, Gathered>,
     /// By group and stack: count and time.
@@ -76,6 +78,7 @@ impl<'t> Walk<'t> {
             group_of,
             tasks: vec![Task::default(); trace.tasks().len()],
             has_waking: trace.events().any(|e| matches!(e.kind, EventKind::Waking { .. })),
+            queues: BTreeMap::new(),
             points: BTreeMap::new(),
             sites: BTreeMap::new(),
             folded: BTreeMap::new(),
@@ -98,7 +101,10 @@ impl<'t> Walk<'t> {
                 self.leaves(now_ns, prev, prev_state);
                 self.comes(now_ns, next);
             }
-            EventKind::Waking { task, waker, .. } => self.woken(now_ns, task, waker),
+            EventKind::Waking { task, waker, .. } => {
+                let known = waker.index() < self.tasks.len();
+                self.woken(now_ns, task, if known { waker } else { TaskId::IDLE });
+            }
             EventKind::Wakeup { task, .. } if !self.has_waking => {
                 self.woken(now_ns, task, TaskId::IDLE);
             }
@@ -179,6 +185,12 @@ impl<'t> Walk<'t> {
             at_lock.holders.push((now_ns, holder));
             return;
         }
+        if let Some(other) = &task.at_lock {
+            // The end of that wait is missing.
+            self.queues.entry(other.lock).or_default().retain(|waiter| *waiter != id);
+        }
+        self.queues.entry(lock).or_default().push(id);
+        let task = &mut self.tasks[id.index()];
         task.stack_of = StackOf::Lock;
         let holders = vec![(now_ns, holder)];
         let (stack, woken_by) = (None, TaskId::IDLE);
@@ -187,6 +199,14 @@ impl<'t> Walk<'t> {
 
     fn has_lock(&mut self, now_ns: u64, id: TaskId) {
         let Some(mut at_lock) = self.tasks[id.index()].at_lock.take() else { return };
+        // Who still waits for it waits for this task now.
+        let queue = self.queues.entry(at_lock.lock).or_default();
+        queue.retain(|waiter| *waiter != id);
+        for waiter in queue {
+            if let Some(other) = &mut self.tasks[waiter.index()].at_lock {
+                other.holders.push((now_ns, id));
+            }
+        }
         if at_lock.holders.iter().all(|(_, holder)| holder.is_idle()) {
             at_lock.holders = vec![(at_lock.since_ns, at_lock.woken_by)];
         }
