@@ -41,6 +41,18 @@ pub trait Host {
     }
 }
 
+/// Something of the kernel that a program calls, and that may have a price ([`Env::prices`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callable {
+    /// A kfunc by name.
+    Kfunc(&'static str),
+    /// A helper by UAPI number.
+    Helper(u32),
+}
+
+/// Different prices that an environment may tell apart at most.
+pub const MAX_PRICES: usize = 32;
+
 /// The simulated kernel that an object is linked against.
 #[derive(Clone, Debug)]
 pub struct Env<H> {
@@ -54,11 +66,15 @@ pub struct Env<H> {
     pub kconfig: Vec<(String, u64)>,
     /// Kernel variables (`__ksym`) and the guest addresses that they get.
     pub ksyms: Vec<(String, u64)>,
+    /// What has a price, and the place of that price in the list of [`crate::Instance::set_prices`], below [`MAX_PRICES`].
+    /// Everything else costs what its instruction costs.
+    pub prices: Vec<(Callable, u8)>,
 }
 
 impl<H> Env<H> {
     /// An environment with types and nothing else.
     pub fn new(types: TargetTypes) -> Env<H> {
-        Env { types, kfuncs: vec![], helpers: vec![], kconfig: vec![], ksyms: vec![] }
+        let (kfuncs, helpers) = (vec![], vec![]);
+        Env { types, kfuncs, helpers, kconfig: vec![], ksyms: vec![], prices: vec![] }
     }
 }

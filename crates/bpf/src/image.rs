@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::decode::{self, Op};
-use crate::env::{Env, Host, HostFn};
+use crate::env::{Callable, Env, Host, HostFn, MAX_PRICES};
 use crate::error::{Fault, LoadCause};
 use crate::helpers::{self, HelperFn};
 use crate::instance::{Instance, InstanceConfig, InstanceError};
@@ -52,6 +52,10 @@ pub struct Image<H> {
     pub(crate) kfuncs: Vec<HostCall<H>>,
     /// By helper number; sorted.
     pub(crate) helpers: Vec<(u32, HostCall<H>)>,
+    /// By index of [`Linked::kfuncs`]: the place of its price.
+    pub(crate) kfunc_prices: Vec<Option<u8>>,
+    /// By helper number: the place of its price.
+    pub(crate) helper_prices: Vec<(u32, u8)>,
     /// Ticks per second, for `bpf_jiffies64`.
     pub(crate) hz: u64,
     pub(crate) code: Option<Code>,
@@ -138,6 +142,18 @@ impl<H> Image<H> {
         }
     }
 
+    /// The place of a callee's price, if it has one.
+    pub(crate) fn price(&self, callee: Callee) -> Option<u8> {
+        match callee {
+            Callee::Function(_) => None,
+            Callee::Kfunc(index) => self.kfunc_prices.get(index).copied().flatten(),
+            Callee::Helper(number) => {
+                let priced = self.helper_prices.iter().find(|(known, _)| *known == number);
+                priced.map(|(_, place)| *place)
+            }
+        }
+    }
+
     pub(crate) fn helper(&self, number: u32) -> Option<HostCall<H>>
     where
         H: Host,
@@ -166,7 +182,18 @@ fn build<H: Host>(linked: Linked, env: &Env<H>, engine: Engine) -> Result<Image<
     let helpers = resolve_helpers(&linked, env)?;
     let hz = env.kconfig.iter().find(|(name, _)| name == "CONFIG_HZ");
     let hz = hz.map_or(DEFAULT_HZ, |(_, hz)| *hz);
-    let mut image = Image { linked, layout, programs, kfuncs, helpers, hz, code: None };
+    let (kfunc_prices, helper_prices) = resolve_prices(&linked, env);
+    let mut image = Image {
+        linked,
+        layout,
+        programs,
+        kfuncs,
+        helpers,
+        kfunc_prices,
+        helper_prices,
+        hz,
+        code: None,
+    };
     if engine == Engine::Jit && jit::SUPPORTED {
         image.code = Some(jit::compile(&image).map_err(LoadCause::Engine)?);
     }
@@ -185,6 +212,21 @@ fn resolve_kfuncs<H: Host>(linked: &Linked, env: &Env<H>) -> Result<Vec<HostCall
         })
     };
     linked.kfuncs.iter().map(resolve).collect()
+}
+
+/// The places of prices: by kfunc of the object, and by helper.
+fn resolve_prices<H>(linked: &Linked, env: &Env<H>) -> (Vec<Option<u8>>, Vec<(u32, u8)>) {
+    let valid = || env.prices.iter().filter(|(_, place)| usize::from(*place) < MAX_PRICES);
+    let of_kfunc = |name: &String| {
+        let priced =
+            valid().find(|(what, _)| matches!(what, Callable::Kfunc(known) if known == name));
+        priced.map(|(_, place)| *place)
+    };
+    let of_helper = |(what, place): &(Callable, u8)| match what {
+        Callable::Helper(number) => Some((*number, *place)),
+        Callable::Kfunc(_) => None,
+    };
+    (linked.kfuncs.iter().map(of_kfunc).collect(), valid().filter_map(of_helper).collect())
 }
 
 fn resolve_helpers<H: Host>(

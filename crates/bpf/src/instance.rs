@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::Global;
-use crate::env::{FuncRef, Host};
+use crate::env::{FuncRef, Host, MAX_PRICES};
 use crate::exec;
 use crate::graph::Graph;
 use crate::helpers::Timers;
@@ -257,6 +257,19 @@ impl<H: Host> Instance<H> {
     pub fn divisions(&self) -> u64 {
         // SAFETY: the control block lives as long as the instance.
         unsafe { (*self.vm).divisions }
+    }
+
+    /// Sets what each priced kind of call ([`crate::Env::prices`]) costs from now on, in the host's unit; nothing at first.
+    pub fn set_prices(&mut self, prices: [u32; MAX_PRICES]) {
+        // SAFETY: the control block lives as long as the instance; no program runs now.
+        unsafe { (*self.vm).prices = prices };
+    }
+
+    /// The prices of all calls since the last time that this was asked. Both engines count the same.
+    #[inline]
+    pub fn take_spent(&mut self) -> u64 {
+        // SAFETY: as above.
+        unsafe { std::mem::take(&mut (*self.vm).spent) }
     }
 
     /// CPUs: the number of values in per-CPU maps.

@@ -39,7 +39,7 @@ mod trap;
 mod types;
 mod vm;
 
-pub use env::{Env, FuncRef, Host, HostFn};
+pub use env::{Callable, Env, FuncRef, Host, HostFn, MAX_PRICES};
 pub use error::{LoadCause, LoadError, Place};
 pub use globals::{Global, GlobalType};
 pub use helpers::format_bstr;

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use crate::env::MAX_PRICES;
+
 /// What inlined helpers read: set it before a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -34,6 +36,10 @@ pub(crate) struct Vm {
     pub(crate) fuel: i64,
     /// Divisions and remainders executed since the instance was made.
     pub(crate) divisions: u64,
+    /// The prices of all calls so far, and not yet taken.
+    pub(crate) spent: u64,
+    /// What each priced kind of call adds to it.
+    pub(crate) prices: [u32; MAX_PRICES],
     /// Guest stack pointer (r10) of the next function that a helper calls back.
     pub(crate) sp: u64,
     /// Set by the host before a call.

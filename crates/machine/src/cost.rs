@@ -5,8 +5,10 @@
 //! from what, and one that is a guess says "assumed". None was chosen to meet a published result. The table is printed with
 //! each result.
 
+pub(crate) mod calls;
 mod presets;
 
+pub use calls::CallCosts;
 use presets::PRESETS;
 
 /// Times of the steps of the kernel. All in ns of the CPU that does the step, unless a field says otherwise.
@@ -71,10 +73,14 @@ pub struct CostModel {
     pub block_idle_ns: u64,
     /// From the switch to the idle task until the CPU rests. 0: as `context_switch_ns`.
     pub idle_enter_ns: u64,
+    /// What leaving idleness takes more after a time in which a tick was left out (NO_HZ): the tick is set up again.
+    pub idle_tick_ns: u64,
     /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all:
     /// work of the kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give
     /// their turn away all the time.
     pub turn_ns: u64,
+    /// The ways between the kernel and the scheduler's program.
+    pub calls: CallCosts,
     preset: usize,
 }
 
@@ -131,7 +137,8 @@ pub enum CostError {
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
-const NAMES: [&str; 29] = [
+/// The parameters of the machine proper; those of calls follow them.
+const MACHINE: [&str; 30] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -160,8 +167,38 @@ const NAMES: [&str; 29] = [
     "enqueue_remote_ns",
     "block_idle_ns",
     "idle_enter_ns",
+    "idle_tick_ns",
     "turn_ns",
 ];
+
+/// All parameters.
+const NAMES: [&str; MACHINE.len() + calls::NAMES.len()] = {
+    let mut all = [""; MACHINE.len() + calls::NAMES.len()];
+    let mut index = 0;
+    while index < all.len() {
+        let of_machine = index < MACHINE.len();
+        all[index] = if of_machine { MACHINE[index] } else { calls::NAMES[index - MACHINE.len()] };
+        index += 1;
+    }
+    all
+};
+
+/// Where a name stands; one that is not there does not compile.
+const fn place_in(names: &[&str], name: &str) -> usize {
+    let mut index = 0;
+    while !is_same(names[index].as_bytes(), name.as_bytes()) {
+        index += 1;
+    }
+    index
+}
+
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut index = 0;
+    while index < a.len() && index < b.len() && a[index] == b[index] {
+        index += 1;
+    }
+    index == a.len() && index == b.len()
+}
 
 fn all_names() -> String {
     NAMES.join(", ")
@@ -225,7 +262,9 @@ impl CostModel {
             enqueue_remote_ns: 0,
             block_idle_ns: 0,
             idle_enter_ns: 0,
+            idle_tick_ns: 0,
             turn_ns: 0,
+            calls: CallCosts::default(),
             preset: index,
         };
         for (field, (value, _)) in model.fields().into_iter().zip(values) {
@@ -235,8 +274,8 @@ impl CostModel {
     }
 
     /// The fields in the order of [`NAMES`].
-    fn fields(&mut self) -> [&mut u64; NAMES.len()] {
-        [
+    fn fields(&mut self) -> Vec<&mut u64> {
+        let of_machine: [&mut u64; MACHINE.len()] = [
             &mut self.context_switch_ns,
             &mut self.wakeup_ns,
             &mut self.ipi_ns,
@@ -265,8 +304,10 @@ impl CostModel {
             &mut self.enqueue_remote_ns,
             &mut self.block_idle_ns,
             &mut self.idle_enter_ns,
+            &mut self.idle_tick_ns,
             &mut self.turn_ns,
-        ]
+        ];
+        of_machine.into_iter().chain(self.calls.fields()).collect()
     }
 
     /// Sets a parameter by name, in the unit at the end of the name: at most 1,000,000,000.

@@ -36,7 +36,7 @@ mod topology;
 
 pub use check::{Invariant, Violation};
 pub use config::{MachineConfig, SleepTimers, TraceOptions};
-pub use cost::{CostError, CostModel, CostParameter};
+pub use cost::{CallCosts, CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use error::MachineError;
 pub use exit::{Exit, ExitKind};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use fairground_bpf::{Engine, Env, Global, Image, Lack, LoadError, Object, OpsValue, StructOps};
 
+use crate::cost::calls;
 use crate::kernel::{Kernel, Op};
 use crate::layout::{OPS_CALLBACKS, cid_form_name, constant, kernel_types};
 use crate::setup::Prepared;
@@ -211,6 +212,7 @@ pub(crate) fn environment() -> Env<Kernel> {
     let mut env = Env::new(kernel_types());
     env.kfuncs = kfuncs::table();
     env.helpers = kfuncs::helpers();
+    env.prices = calls::priced();
     env.ksyms = vec![("__preempt_count".to_owned(), abi::PREEMPT_COUNT_SYMBOL)];
     env.kconfig = vec![
         ("LINUX_KERNEL_VERSION".to_owned(), 6 << 16 | 12 << 8),

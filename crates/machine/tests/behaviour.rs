@@ -102,6 +102,47 @@ fn a_switch_is_written_when_its_decision_is_paid_for() {
     assert!(late > 5, "{late}");
 }
 
+/// Each callback is paid for, and each kfunc that has a price, where the program's instructions are: here before the switch.
+#[test]
+fn callbacks_and_kfuncs_cost_time() {
+    let hogs = workload(vec![task("hog", 3, vec![Op::RunForever])]);
+    let switches = |parameter: &str| {
+        let mut config = free_machine(1);
+        config.cost.set(parameter, 1_000).expect("the parameter exists");
+        let trace = simulate(&config, &policy("probe"), &[], &hogs, 200 * MS).trace;
+        let (mut callbacks, mut enqueues, mut since_ns, mut seen) = (0, 0, 0, Vec::new());
+        for event in trace.events() {
+            match event.kind {
+                EventKind::Callback { kind, .. } => {
+                    if std::mem::replace(&mut since_ns, event.time_ns) != event.time_ns {
+                        (callbacks, enqueues) = (0, 0);
+                    }
+                    callbacks += 1;
+                    enqueues += u64::from(kind == CallbackKind::Enqueue);
+                }
+                // At time 0 the hogs come.
+                EventKind::Switch { .. } if since_ns > 0 => {
+                    seen.push((event.time_ns - since_ns, callbacks, enqueues));
+                }
+                _ => {}
+            }
+        }
+        assert!(seen.len() > 5, "{parameter}: {seen:?}");
+        seen
+    };
+    for (late_ns, callbacks, _) in switches("callback_ns") {
+        assert_eq!(late_ns, 1_000 * callbacks);
+    }
+    // Who has to make room is inserted anew; the task that comes is moved from the one queue.
+    assert!(
+        switches("call_insert_ns")
+            .iter()
+            .all(|(late_ns, _, enqueues)| *late_ns == 1_000 * enqueues)
+    );
+    assert!(switches("call_moved_ns").iter().all(|(late_ns, ..)| *late_ns == 1_000));
+    assert!(switches("call_from_pid_ns").iter().all(|(late_ns, ..)| *late_ns == 0));
+}
+
 /// The global queue, which a scheduler without callbacks uses, hands pinned tasks to their CPUs only.
 #[test]
 fn the_global_queue_respects_affinity() {

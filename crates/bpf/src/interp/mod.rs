@@ -142,6 +142,11 @@ impl<H: Host> Frame<'_, H> {
         let below = self.r[10] - FRAME_BYTES;
         // SAFETY: by the contract of `run`.
         unsafe { (*self.vm).sp = below };
+        if let Some(place) = self.image.price(callee) {
+            // SAFETY: as above.
+            let vm = unsafe { &mut *self.vm };
+            vm.spent += u64::from(vm.prices[usize::from(place)]);
+        }
         let result = match callee {
             Callee::Function(index) => {
                 self.check_fuel()?;

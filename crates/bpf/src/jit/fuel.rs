@@ -1,4 +1,4 @@
-//! Fuel, and leaving with a trap.
+//! Fuel, the prices of calls, and leaving with a trap.
 
 use std::mem::offset_of;
 
@@ -42,6 +42,16 @@ impl Translator<'_, '_> {
             self.b.def_var(self.fuel, fuel);
             self.pending = 0;
         }
+    }
+
+    /// Adds the price of the call that follows.
+    pub(super) fn pay(&mut self, place: u8) {
+        let price = offset_of!(Vm, prices) + usize::from(place) * size_of::<u32>();
+        let price = self.load_vm(types::I32, price);
+        let price = self.b.ins().uextend(types::I64, price);
+        let spent = self.load_vm(types::I64, offset_of!(Vm, spent));
+        let spent = self.b.ins().iadd(spent, price);
+        self.store_vm(spent, offset_of!(Vm, spent));
     }
 
     pub(super) fn check_fuel(&mut self) {

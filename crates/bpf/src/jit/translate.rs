@@ -41,6 +41,7 @@ pub(super) struct Source<'a> {
     pub(super) shims: Shims,
     pub(super) kfuncs: Vec<HostTarget>,
     pub(super) helpers: Vec<(u32, HostTarget)>,
+    pub(super) price: Box<dyn Fn(Callee) -> Option<u8> + 'a>,
 }
 
 impl<'a> Source<'a> {
@@ -63,6 +64,7 @@ impl<'a> Source<'a> {
             shims,
             kfuncs: image.kfuncs.iter().map(target).collect(),
             helpers: image.helpers.iter().map(|(number, call)| (*number, target(call))).collect(),
+            price: Box::new(|callee| image.price(callee)),
         }
     }
 
@@ -301,6 +303,9 @@ impl Translator<'_, '_> {
     }
 
     fn call(&mut self, callee: Callee) {
+        if let Some(place) = (self.source.price)(callee) {
+            self.pay(place);
+        }
         match callee {
             Callee::Function(index) => self.call_function(index),
             Callee::Helper(number) => {

@@ -37,6 +37,7 @@ impl Section {
                 libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &raw mut size)
             };
             if let Some(start) = NonNull::new(start.cast::<u8>()) {
+                keep_from_children(start, size as usize);
                 found.push(Section { map: name, start, size: size as usize });
             }
         }
@@ -89,6 +90,14 @@ impl Section {
     fn range(&self, offset: usize, length: usize) -> Option<()> {
         (offset.checked_add(length)? <= self.size).then_some(())
     }
+}
+
+/// Processes that this one makes do not inherit a section. They have no use for it, and the kernel copies the page table of such a
+/// mapping at each fork and tears it down at each end: some 1.5 us a page where an instruction takes 8 ns, 2.4 ms of a workload's fork
+/// with the 6.6 MB of `cfs`. Where the kernel refuses, forks are dearer; nothing else changes.
+fn keep_from_children(start: NonNull<u8>, size: usize) {
+    // SAFETY: libbpf maps a section by itself, from a page's beginning to a page's end; the advice changes no byte of it here.
+    unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTFORK) };
 }
 
 #[cfg(test)]

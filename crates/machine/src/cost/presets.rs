@@ -1,6 +1,6 @@
 //! The named sets of costs: each value with where it comes from.
 
-use super::NAMES;
+use super::{MACHINE, NAMES, calls};
 
 /// A named set of costs.
 pub(super) struct Preset {
@@ -29,8 +29,11 @@ const NOWHERE_7_2: &str =
     "derived: PREEMPT_DYNAMIC as `lazy` lets the kernel go on until it returns or the next tick";
 const FREE_KICK: &str = "not modelled: unless this is set";
 const NO_KICK: &str = "the kernel's own scheduler preempts without an interrupt of its own";
+const AS_INSN: &str = "not told apart: a call is charged as the one instruction that it is";
+const OWN_CALLS: &str = "not measured: the kernel's own scheduler calls nothing in this way";
 const IN_WAKEUP: &str = "contained in wakeup_ns";
 const AS_BUSY: &str = "not told apart: as where both CPUs are busy";
+const AS_SHORT: &str = "not told apart: as after idle times without a tick";
 const REAL_CPUS: &str = "each CPU executes by itself";
 const TURNS: &str = "QEMU with -icount runs its virtual CPUs on one thread; computations of this program up to 200 us keep their turn";
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
@@ -46,19 +49,21 @@ const FIRST: usize = place("block_ns") + 1;
 
 /// Where a parameter stands; one of no such name does not compile.
 const fn place(name: &str) -> usize {
-    let mut index = 0;
-    while !is_same(NAMES[index].as_bytes(), name.as_bytes()) {
-        index += 1;
-    }
-    index
+    super::place_in(&NAMES, name)
 }
 
-const fn is_same(a: &[u8], b: &[u8]) -> bool {
+/// A machine whose scheduler's calls are not told apart from other instructions.
+const fn without_calls(
+    of_machine: [(u64, &'static str); MACHINE.len()],
+    source: &'static str,
+) -> [(u64, &'static str); NAMES.len()] {
+    let mut values = [(0, source); NAMES.len()];
     let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
+    while index < of_machine.len() {
+        values[index] = of_machine[index];
         index += 1;
     }
-    index == a.len() && index == b.len()
+    values
 }
 
 /// A preset that models no process that comes or goes, tells no idle CPU from a busy one, and has CPUs that execute by themselves.
@@ -78,7 +83,13 @@ const fn of_busy_cpus(
     values[place("enqueue_remote_ns")] = (0, IN_WAKEUP);
     values[place("block_idle_ns")] = (0, AS_BUSY);
     values[place("idle_enter_ns")] = (0, AS_BUSY);
+    values[place("idle_tick_ns")] = (0, AS_SHORT);
     values[place("turn_ns")] = (0, REAL_CPUS);
+    let mut call = MACHINE.len();
+    while call < NAMES.len() {
+        values[call] = (0, AS_INSN);
+        call += 1;
+    }
     values
 }
 
@@ -136,88 +147,130 @@ const ICOUNT8_6_1: [(u64, &str); NAMES.len()] = of_busy_cpus(
 const RECORDED_6_1: &str =
     "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md)";
 
-const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = [
-    (14_300, RECORDED_6_1),
-    (27_500, RECORDED_6_1),
-    (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
-    (25_500, BENCH_6_1),
-    (9_900, RECORDED_6_1),
-    (10_400, RECORDED_6_1),
-    (
-        0,
-        "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
-    ),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (0, "measured switches contain CFS's own instructions"),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (50_000, SLACK_50_US),
-    (11_600, RECORDED_6_1),
-    (1_088_000, FORK_6_1),
-    (46_000, FORK_6_1),
-    (839_000, FORK_6_1),
-    (2_091_000, FORK_6_1),
-    (30_000, FORK_6_1),
-    (0, ANYWHERE_6_1),
-    (3_000, RCU_6_1),
-    (0, NO_KICK),
-    (23_300, RECORDED_6_1),
-    (13_700, RECORDED_6_1),
-    (24_700, RECORDED_6_1),
-    (7_400, RECORDED_6_1),
-    (13_000, RECORDED_6_1),
-    (200_000, TURNS),
-];
+const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
+    [
+        (14_300, RECORDED_6_1),
+        (27_500, RECORDED_6_1),
+        (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
+        (25_500, BENCH_6_1),
+        (9_900, RECORDED_6_1),
+        (10_400, RECORDED_6_1),
+        (
+            0,
+            "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
+        ),
+        (1_200, "assumed: 150 instructions x 8 ns"),
+        (0, NO_CACHE),
+        (0, "measured switches contain CFS's own instructions"),
+        (0, NO_CACHE),
+        (384_000, LINE_8),
+        (384_000, LINE_8),
+        (50_000, SLACK_50_US),
+        (11_600, RECORDED_6_1),
+        (1_088_000, FORK_6_1),
+        (46_000, FORK_6_1),
+        (839_000, FORK_6_1),
+        (2_091_000, FORK_6_1),
+        (30_000, FORK_6_1),
+        (0, ANYWHERE_6_1),
+        (3_000, RCU_6_1),
+        (0, NO_KICK),
+        (23_300, RECORDED_6_1),
+        (13_700, RECORDED_6_1),
+        (24_700, RECORDED_6_1),
+        (7_400, RECORDED_6_1),
+        (13_000, RECORDED_6_1),
+        (5_060, RECORDED_6_1),
+        (200_000, TURNS),
+    ],
+    OWN_CALLS,
+);
 
 const RECORDED_7_2: &str = "measured on Linux 7.2.13 without HRTICK while it records its scheduler's events (docs/costs.md)";
 const RECORDED_SCX: &str = "measured on Linux 7.2.13 under the schedulers `fifo`, `burn` and `preempt` while it records its scheduler's events (docs/costs.md)";
 const TICK_7_2: &str =
     "derived: the tick of 6.1 and what a loop alone loses more on 7.2.13, 8 us a tick";
 
-const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = [
-    (15_000, RECORDED_7_2),
-    (29_000, RECORDED_7_2),
-    (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
-    (33_500, TICK_7_2),
-    (8_000, RECORDED_7_2),
-    (16_400, RECORDED_7_2),
-    (
-        0,
-        "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
-    ),
-    (1_200, "assumed: 150 instructions x 8 ns"),
-    (0, NO_CACHE),
-    (0, "measured switches contain EEVDF's own instructions"),
-    (0, NO_CACHE),
-    (384_000, LINE_8),
-    (384_000, LINE_8),
-    (50_000, SLACK_50_US),
-    (16_100, RECORDED_7_2),
-    (1_404_000, FORK_7_2),
-    (62_000, FORK_7_2),
-    (908_000, FORK_7_2),
-    (1_835_000, FORK_7_2),
-    (56_000, FORK_7_2),
-    (4_000_000, NOWHERE_7_2),
-    (12_000, RCU_7_2),
-    (0, NO_KICK),
-    (19_800, RECORDED_7_2),
-    (10_150, RECORDED_7_2),
-    (20_800, RECORDED_7_2),
-    (10_200, RECORDED_7_2),
-    (18_000, RECORDED_7_2),
-    (200_000, TURNS),
+const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
+    [
+        (15_000, RECORDED_7_2),
+        (29_000, RECORDED_7_2),
+        (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
+        (33_500, TICK_7_2),
+        (8_000, RECORDED_7_2),
+        (16_400, RECORDED_7_2),
+        (
+            0,
+            "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
+        ),
+        (1_200, "assumed: 150 instructions x 8 ns"),
+        (0, NO_CACHE),
+        (0, "measured switches contain EEVDF's own instructions"),
+        (0, NO_CACHE),
+        (384_000, LINE_8),
+        (384_000, LINE_8),
+        (50_000, SLACK_50_US),
+        (16_100, RECORDED_7_2),
+        (1_404_000, FORK_7_2),
+        (62_000, FORK_7_2),
+        (908_000, FORK_7_2),
+        (1_835_000, FORK_7_2),
+        (56_000, FORK_7_2),
+        (4_000_000, NOWHERE_7_2),
+        (12_000, RCU_7_2),
+        (0, NO_KICK),
+        (19_800, RECORDED_7_2),
+        (10_150, RECORDED_7_2),
+        (20_800, RECORDED_7_2),
+        (10_200, RECORDED_7_2),
+        (18_000, RECORDED_7_2),
+        (4_360, RECORDED_7_2),
+        (200_000, TURNS),
+    ],
+    OWN_CALLS,
+);
+
+const CALLED_7_2: &str =
+    "measured on Linux 7.2.13 under the schedulers `calls` and `callbacks` (docs/costs.md)";
+
+/// What a scheduler's ways into that kernel and back take.
+const CALLS_7_2: [(&str, u64); calls::NAMES.len()] = [
+    ("callback_ns", 1_000),
+    ("call_clock_ns", 550),
+    ("call_ktime_ns", 285),
+    ("call_storage_ns", 177),
+    ("call_read_ns", 30),
+    ("call_write_ns", 394),
+    ("call_kick_ns", 974),
+    ("call_nr_queued_ns", 1_122),
+    ("call_from_pid_ns", 1_191),
+    ("call_iter_ns", 1_249),
+    ("call_iter_next_ns", 900),
+    ("call_iter_found_ns", 830),
+    ("call_insert_ns", 960),
+    ("call_insert_vtime_ns", 1_360),
+    ("call_move_ns", 1_680),
+    ("call_moved_ns", 1_820),
+    ("call_claim_idle_ns", 711),
+    ("call_pick_idle_ns", 1_190),
+    ("call_select_cpu_ns", 1_860),
 ];
 
 /// The same kernel under sched_ext: what a scheduler's program executes is paid by the instruction.
 const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     let mut values = ICOUNT8_7_2_RECORDED;
-    values[place("wakeup_ns")] = (26_400, RECORDED_SCX);
+    values[place("wakeup_ns")] = (22_500, RECORDED_SCX);
     values[place("policy_insn_ps")] = (11_440, RECORDED_SCX);
-    values[place("kick_ns")] = (11_600, RECORDED_SCX);
-    values[place("wakeup_idle_ns")] = (17_200, "derived: that of EEVDF, less as much as wakeup_ns");
+    values[place("kick_ns")] = (5_810, RECORDED_SCX);
+    values[place("wakeup_idle_ns")] = (19_090, RECORDED_SCX);
+    values[place("block_ns")] = (12_560, RECORDED_SCX);
+    values[place("block_idle_ns")] = (9_040, RECORDED_SCX);
+    let mut call = 0;
+    while call < CALLS_7_2.len() {
+        let (name, ns) = CALLS_7_2[call];
+        values[place(name)] = (ns, CALLED_7_2);
+        call += 1;
+    }
     values
 };
 

@@ -34,6 +34,7 @@ impl Machine {
         self.set_context();
         let before = self.program.insns();
         let result = self.program.call(function, args, &mut self.kernel);
+        self.kernel.calls_ns += self.kernel.cost.calls.callback_ns;
         self.kernel.kf_mask = outer;
         self.kernel.kf_task = outer_task;
         self.kernel.idle_shown = false;

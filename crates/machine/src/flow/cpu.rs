@@ -56,6 +56,21 @@ impl Machine {
         }
     }
 
+    /// `tick_nohz_idle_exit` on an idle CPU that shall schedule: a tick that was left out is set up again, before anything else.
+    /// True: that is being paid now.
+    fn pays_tick_left_out(&mut self, cpu: u32) -> bool {
+        let (tick_ns, now) = (self.kernel.tick_ns, self.kernel.now_ns);
+        let ns = self.kernel.cost.idle_tick_ns;
+        let rq = self.kernel.rq(cpu);
+        let left_out = rq.idle_entered_ns / tick_ns != now / tick_ns;
+        rq.idle_entered_ns = now;
+        if !left_out || ns == 0 {
+            return false;
+        }
+        self.kernel.charge_irqs_off(cpu, ns);
+        true
+    }
+
     /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does what
     /// is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
@@ -103,6 +118,7 @@ impl Machine {
                 return Ok(());
             }
             match curr {
+                None if self.pays_tick_left_out(cpu) => continue,
                 None => self.schedule(None)?,
                 Some(slot) => self.next_stage(cpu, slot, resched)?,
             }
@@ -194,9 +210,11 @@ impl Machine {
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
     }
 
-    /// What the scheduler's instructions cost, ns; fractions are carried over.
+    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions are
+    /// carried over.
     #[inline]
     pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
-        self.kernel.cost.policy_ns(insns, &mut self.carry_ps)
+        let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);
+        self.kernel.cost.policy_ns(insns, &mut self.carry_ps).saturating_add(calls_ns)
     }
 }

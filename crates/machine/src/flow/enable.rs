@@ -52,6 +52,7 @@ impl Machine {
             null_loads: config.null_loads,
         })?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
+        program.set_prices(config.cost.calls.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let mut actors =
             Actors::new(workload, config.seed, &config.cost).map_err(workload_error)?;
@@ -189,6 +190,8 @@ impl Machine {
         }
         self.init_cgroups()?;
         self.rest_all();
+        // Loading took its time before the run.
+        self.policy_ns(0);
         self.arm_watchdog();
         if let Some(start) = self.starts.last() {
             let at = start.at_ns;
@@ -326,6 +329,7 @@ fn new_kernel(
         now_ns: 0,
         tick_ns: config.tick_ns(),
         cost: config.cost.clone(),
+        calls_ns: 0,
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),

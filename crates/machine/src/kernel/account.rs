@@ -167,6 +167,7 @@ impl Kernel {
                 addr
             }
             None => {
+                rq.idle_entered_ns = now;
                 self.busy.clear(cpu);
                 rq.idle_addr
             }

@@ -90,6 +90,8 @@ pub(crate) struct Kernel {
     pub(crate) now_ns: u64,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
+    /// Callbacks, and what kfuncs found to do, not charged yet, ns.
+    pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,
     pub(crate) caches: Caches,
     pub(crate) cpus: Vec<Rq>,

@@ -27,6 +27,8 @@ pub(crate) struct Rq {
     pub(crate) armed_ns: u64,
     /// Since when the CPU's own work stands still, where CPUs execute in turns and another one does; `None`: it does not.
     pub(crate) paused_ns: Option<u64>,
+    /// When it went idle, or last set up its tick anew, ns.
+    pub(crate) idle_entered_ns: u64,
     /// Tasks that another CPU woke for this one while it was idle, and that it has still to put into its queue (`wake_list`).
     pub(crate) wake_list: u32,
     /// A signal's interrupt is on its way.
@@ -61,6 +63,7 @@ impl Rq {
             timers: Hrtimers::default(),
             armed_ns: u64::MAX,
             paused_ns: None,
+            idle_entered_ns: 0,
             wake_list: 0,
             signalled: false,
             deferred: Vec::new(),

@@ -55,7 +55,9 @@ fn new(k: &mut Kernel, mem: &Memory, [it, id, flags, ..]: [u64; 5]) -> Ret {
 /// `struct task_struct *bpf_iter_scx_dsq_next(it)`.
 fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let Some(cursor) = cursor(mem, it)? else { return Ok(0) };
-    Ok(k.queues.advance(cursor).map_or(0, |number| k.task(Slot(number)).addr))
+    let Some(number) = k.queues.advance(cursor) else { return Ok(0) };
+    k.calls_ns += k.cost.calls.iter_found_ns;
+    Ok(k.task(Slot(number)).addr)
 }
 
 /// `bpf_iter_scx_dsq_destroy(it)`.
