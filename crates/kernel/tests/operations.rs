@@ -361,3 +361,35 @@ fn readers_conditions_barriers_and_semaphores() {
     }
     assert_eq!(woken, ["woken", "one", "woken", "woken"]);
 }
+
+/// A pair of sockets carries what is written, both ways, and holds back a writer whose buffer is full.
+#[test]
+fn sockets_carry_all_bytes_and_hold_back_writers() {
+    let outcome = toml(
+        r#"
+        [sockets.chat]
+        [sockets.full]
+        buffer = 16384
+        [[task]]
+        name = "client"
+        program = [{ loop = [{ write = { pipe = "chat/a", bytes = 100 } }, { read = { pipe = "chat/b", bytes = 100 } }], times = 500 }]
+        [[task]]
+        name = "server"
+        program = [{ loop = [{ read = { pipe = "chat/a", bytes = 100 } }, { write = { pipe = "chat/b", bytes = 100 } }], times = 500 }]
+        [[task]]
+        name = "writer"
+        program = [{ loop = [{ write = { pipe = "full/a", bytes = 100 } }, { mark = "written" }], times = 200 }, { mark = "done" }]
+        [[task]]
+        name = "reader"
+        program = [{ sleep = "200ms" }, { mark = "begins" }, { loop = [{ read = { pipe = "full/a", bytes = 100 } }], times = 200 }]
+        "#,
+    )
+    .millis(800)
+    .run();
+    assert_eq!((ops(&outcome, "client"), ops(&outcome, "server")), (vec![1_000], vec![1_000]));
+    assert_eq!((ops(&outcome, "writer"), ops(&outcome, "reader")), (vec![401], vec![202]));
+    let labels: Vec<&str> = outcome.marks.iter().map(|mark| mark.label.as_str()).collect();
+    let begins = labels.iter().position(|label| *label == "begins").expect("it began");
+    println!("{begins} messages of 100 bytes fill a buffer of 16,384");
+    assert!((1..200).contains(&begins), "the writer had to wait: {begins}");
+}

@@ -4,7 +4,7 @@ mod support;
 
 use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
 use fairground_trace::{CallbackKind, EventKind, TaskId, Trace};
-use fairground_workload::{Op, Pipe, Role, Workload};
+use fairground_workload::{Carrier, Op, Pipe, Role, Workload};
 use support::{MS, cpus, free_machine, object, policy, run, simulate, sleep, task, workload};
 
 /// CPU time per task between two times, from the switches.
@@ -397,8 +397,8 @@ fn a_wake_up_before_the_task_sleeps_is_not_lost() {
         on("client", 1, vec![Op::PipeWrite(0, 1), Op::PipeRead(1, 1), run(1_000)]),
     ]);
     w.pipes = vec![
-        Pipe { name: "request".to_owned(), capacity: 4096 },
-        Pipe { name: "answer".to_owned(), capacity: 4096 },
+        Pipe { name: "request".to_owned(), capacity: 4096, carrier: Carrier::Pipe },
+        Pipe { name: "answer".to_owned(), capacity: 4096, carrier: Carrier::Pipe },
     ];
     let mut config = free_machine(2);
     config.cost.wakeup_ns = 10_000;

@@ -9,7 +9,7 @@ use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, ExitKind, MachineConfig, Policy, Topology};
 use fairground_trace::EventKind;
 use fairground_workload::{
-    CpuList, Duration, Op, Pipe, Program, Queue, Role, TaskSpec, Timer, Workload,
+    Carrier, CpuList, Duration, Op, Pipe, Program, Queue, Role, TaskSpec, Timer, Workload,
 };
 use proptest::prelude::*;
 use support::{MS, simulate};
@@ -103,7 +103,7 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
         description: String::new(),
         duration_ns: 0,
         tasks,
-        pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096 }],
+        pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096, carrier: Carrier::Pipe }],
         queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0 }],
         timers: vec![Timer { name: "t".to_owned(), period_ns: 1_700_000 }],
         locks: Vec::new(),

@@ -4,7 +4,7 @@ mod support;
 
 use fairground_machine::{CostModel, MachineConfig};
 use fairground_trace::{EventKind, TaskId, Trace};
-use fairground_workload::{Op, Pipe, TaskSpec, Workload};
+use fairground_workload::{Carrier, Op, Pipe, TaskSpec, Workload};
 use support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, workload};
 
 const US: u64 = 1_000;
@@ -112,7 +112,7 @@ fn a_waker_goes_on_until_it_sleeps() {
         on("pong", 1, vec![Op::Loop(None, vec![Op::PipeRead(0, 1), Op::PipeWrite(1, 1)])]),
     ]);
     for name in ["there", "back"] {
-        w.pipes.push(Pipe { name: name.to_owned(), capacity: 4096 });
+        w.pipes.push(Pipe { name: name.to_owned(), capacity: 4096, carrier: Carrier::Pipe });
     }
     let hop_ns = |mut config: MachineConfig| {
         for (name, ns) in [("syscall_ns", 10_000), ("wakeup_ns", 20_000), ("block_ns", 5_000)] {

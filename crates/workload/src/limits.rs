@@ -28,6 +28,8 @@ pub const CPU_MAX: u32 = 8_191;
 pub const TIME_MAX_NS: u64 = 1_000_000_000_000_000;
 /// Locks that one task has at the same time (`MAX_LOCK_DEPTH` of Linux' lock checker).
 pub const LOCKS_HELD_MAX: usize = 48;
+/// The smallest buffer of a socket (`SOCK_MIN_SNDBUF` of Linux on 64 bits).
+pub const SOCKET_BUFFER_MIN: u64 = 4_608;
 /// Turns of a counted loop whose body takes no time and waits for nothing.
 pub const TIMELESS_TURNS_MAX: u64 = 100_000;
 /// Bytes and messages in one operation, capacities.

@@ -138,13 +138,25 @@ pub struct TaskSpec {
     pub on_signal: Program,
 }
 
-/// A pipe.
+/// What carries the bytes of a [`Pipe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// A pipe.
+    Pipe,
+    /// One direction of a pair of connected stream sockets (`AF_UNIX`).
+    Socket,
+}
+
+/// A pipe, or one direction of a pair of connected stream sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipe {
     /// Its name.
     pub name: String,
-    /// Bytes that it holds at most (Linux: 65,536).
+    /// Bytes that it holds at most (Linux: 65,536). Of a socket, what its messages may occupy of the kernel's memory (`sk_sndbuf`;
+    /// Linux: 212,992), which is more than the bytes in them.
     pub capacity: u64,
+    /// What it is.
+    pub carrier: Carrier,
 }
 
 /// A message queue.

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::model::{Op, Program, Role, TaskSpec, Workload};
-use crate::parse::{FORMAT, PIPE_CAPACITY_DEFAULT, mark_forked};
+use crate::model::{Carrier, Op, Program, Role, TaskSpec, Workload};
+use crate::parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, mark_forked};
 use crate::units::{cpus_text, duration_text, time_text};
 
 /// Columns after which a program is broken into lines.
@@ -27,7 +27,14 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
     writeln!(out, "duration = \"{}\"", time_text(workload.duration_ns))?;
     for pipe in &workload.pipes {
         writeln!(out, "\n[[pipe]]\nname = {}", quoted(&pipe.name))?;
-        if pipe.capacity != PIPE_CAPACITY_DEFAULT {
+        let (socket, usual) = match pipe.carrier {
+            Carrier::Pipe => (false, PIPE_CAPACITY_DEFAULT),
+            Carrier::Socket => (true, SOCKET_BUFFER_DEFAULT),
+        };
+        if socket {
+            writeln!(out, "socket = true")?;
+        }
+        if pipe.capacity != usual {
             writeln!(out, "capacity = {}", pipe.capacity)?;
         }
     }

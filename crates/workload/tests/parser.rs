@@ -1,7 +1,8 @@
 //! The reader: defaults, what is not an error, round trips, and that nothing makes it panic.
 
 use fairground_workload::{
-    CpuList, Duration, Op, Pipe, Queue, Role, TaskSpec, Timer, Workload, check, parse, to_toml,
+    Carrier, CpuList, Duration, Op, Pipe, Queue, Role, TaskSpec, Timer, Workload, check, parse,
+    to_toml,
 };
 use proptest::prelude::*;
 
@@ -226,7 +227,11 @@ fn any_workload() -> impl Strategy<Value = Workload> {
             duration_ns: time_ns,
             tasks: with_starts(tasks),
             pipes: [1, 65_536]
-                .map(|capacity| Pipe { name: format!("pipe {capacity}"), capacity })
+                .map(|capacity| Pipe {
+                    name: format!("pipe {capacity}"),
+                    capacity,
+                    carrier: Carrier::Pipe,
+                })
                 .to_vec(),
             queues: [0, 1]
                 .map(|initial| Queue { name: format!("queue {initial}"), capacity, initial })

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use fairground_workload::{
-    CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload,
+    Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload,
 };
 
 use super::{MS, US};
@@ -199,7 +199,11 @@ impl Case {
             });
         }
         // Each part has its own of each, whether it uses it or not: numbers are those of the parts.
-        workload.pipes.push(Pipe { name: format!("pipe-{number}"), capacity: 4096 });
+        workload.pipes.push(Pipe {
+            name: format!("pipe-{number}"),
+            capacity: 4096,
+            carrier: Carrier::Pipe,
+        });
         let (name, capacity) = (format!("queue-{number}"), Some(4));
         workload.queues.push(Queue { name, capacity, initial: 0 });
         let kind = match part.kind {

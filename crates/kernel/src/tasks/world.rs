@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 
 use fairground_workload::prng::{Prng, STREAM_TASKS};
-use fairground_workload::{CpuList, Workload};
+use fairground_workload::{Carrier, CpuList, Pipe, Workload};
 
 use super::cgroups::Cgroups;
 use super::error::TaskError;
@@ -158,6 +158,10 @@ fn pipes(
     }
     let mut pipes = Vec::with_capacity(workload.pipes.len());
     for pipe in &workload.pipes {
+        if pipe.carrier == Carrier::Socket {
+            pipes.push(socket(pipe, workload.pipes.len(), notes)?);
+            continue;
+        }
         let mut ends = [0; 2];
         // SAFETY: the kernel fills in two descriptors, which nobody else owns.
         let (read, write) = unsafe {
@@ -187,6 +191,41 @@ fn pipes(
         pipes.push((read, write));
     }
     Ok(pipes)
+}
+
+/// One direction of a pair of sockets: the end to read from, the end to write to.
+fn socket(
+    pipe: &Pipe,
+    of: usize,
+    notes: &mut Vec<String>,
+) -> Result<(OwnedFd, OwnedFd), TaskError> {
+    let mut ends = [0; 2];
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: the kernel fills in two descriptors, which nobody else owns.
+    let (read, write) = unsafe {
+        if libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) != 0 {
+            let what = format!("make the socket `{}`, one of {of}", pipe.name);
+            return Err(TaskError::last(what, Some("raise the limit of open files: ulimit -n")));
+        }
+        (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+    };
+    // The kernel doubles what it is asked for.
+    let asked = libc::c_int::try_from(pipe.capacity / 2).unwrap_or(libc::c_int::MAX);
+    let mut now: libc::c_int = 0;
+    let mut length = size_of_val(&now) as libc::socklen_t;
+    // SAFETY: the kernel reads and writes one number of that length.
+    unsafe {
+        let (end, level) = (write.as_raw_fd(), libc::SOL_SOCKET);
+        libc::setsockopt(end, level, libc::SO_SNDBUF, (&raw const asked).cast(), length);
+        libc::getsockopt(end, level, libc::SO_SNDBUF, (&raw mut now).cast(), &raw mut length);
+    }
+    if u64::try_from(now) != Ok(pipe.capacity / 2 * 2) {
+        notes.push(format!(
+            "the buffer of the socket `{}` has {now} bytes here, not {} (net.core.wmem_max)",
+            pipe.name, pipe.capacity
+        ));
+    }
+    Ok((read, write))
 }
 
 /// A group that is pinned to CPUs which this machine does not have cannot start.

@@ -75,6 +75,9 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
+        if self.shared.streams[pipe as usize].is_some() {
+            return self.stream_write(id, pipe, bytes, effects);
+        }
         let state = &mut self.shared.pipes[pipe as usize];
         let frame = self.actors[id as usize].frame();
         let written = (bytes - frame.progress).min(state.capacity - state.bytes);
@@ -100,6 +103,9 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
+        if self.shared.streams[pipe as usize].is_some() {
+            return self.stream_read(id, pipe, bytes, effects);
+        }
         let state = &mut self.shared.pipes[pipe as usize];
         let read = bytes.min(state.bytes);
         if read == 0 && bytes > 0 {

@@ -26,6 +26,7 @@ mod engine;
 mod locks;
 mod meeting;
 mod members;
+mod stream;
 mod sync;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! Pipes, message queues and the lists of actors that wait for them.
 
-use fairground_workload::Workload;
+use fairground_workload::{Carrier, Workload};
 
 use super::engine::Actor;
+use super::stream::Stream;
 
 const NONE: u32 = u32::MAX;
 
@@ -31,6 +32,8 @@ pub(super) struct QueueState {
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) pipes: Vec<PipeState>,
+    /// Of those pipes that are sockets.
+    pub(super) streams: Vec<Option<Stream>>,
     pub(super) queues: Vec<QueueState>,
     locks: u32,
     conditions: u32,
@@ -75,8 +78,14 @@ impl Shared {
             + workload.barriers.len();
         let locks = workload.locks.len() as u32;
         let conditions = workload.conditions.len() as u32;
+        let streams = workload
+            .pipes
+            .iter()
+            .map(|pipe| (pipe.carrier == Carrier::Socket).then(Stream::default))
+            .collect();
         Shared {
             pipes,
+            streams,
             queues,
             locks,
             conditions,

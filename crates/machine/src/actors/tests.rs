@@ -353,3 +353,24 @@ fn draws_of_one_task_do_not_depend_on_others() {
     assert_ne!(one, draws(&workload(vec![uniform()]), 1, 0));
     assert!(one.iter().all(|need| matches!(need, Need::Cpu { ns: 10..=99 })));
 }
+
+/// 278 messages of 100 bytes fill a socket's buffer of Linux' size; the writer is woken when a quarter of it is left: 69 of them.
+#[test]
+fn a_socket_wakes_its_writer_when_three_quarters_are_free() {
+    let writer = vec![Op::Loop(Some(300), vec![Op::PipeWrite(0, 100), mark("written")])];
+    let reader =
+        vec![run(1_000), Op::Loop(Some(300), vec![Op::PipeRead(0, 100), mark("read"), run(10)])];
+    let mut w = workload(vec![group("w", 1, writer), group("r", 1, reader)]);
+    let (name, carrier) = ("chat/a".to_owned(), fairground_workload::Carrier::Socket);
+    w.pipes[0] = fairground_workload::Pipe { name, capacity: 212_992, carrier };
+    let lines = log(&w, 0, 10_000);
+    let written = |before: u64| {
+        let time = |line: &str| line.split(' ').next().and_then(|time| time.parse().ok());
+        let early = lines.iter().filter(|line| time(line).is_some_and(|time: u64| time < before));
+        early.filter(|line| line.contains("written")).count()
+    };
+    // 278 − 69 = 209 reads, the first at 1,000 and one each 10 ns.
+    assert_eq!(written(1_000 + 208 * 10), 278);
+    assert_eq!(written(1_000 + 208 * 10 + 1), 300);
+    assert_eq!(lines.last().map(String::as_str), Some("4000 r ends"));
+}

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::each_op;
 use crate::limits::{
     AMOUNT_MAX, CPU_MAX, GROUPS_MAX, LOOP_DEPTH_MAX, NAME_CHARS_MAX, OBJECTS_MAX, OPERATIONS_MAX,
-    TASKS_MAX, TIME_MAX_NS,
+    SOCKET_BUFFER_MIN, TASKS_MAX, TIME_MAX_NS,
 };
-use crate::model::{CpuList, Duration, Op, Role, Workload};
+use crate::model::{Carrier, CpuList, Duration, Op, Role, Workload};
 use crate::spans::{Finding, OpPath, Place};
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
@@ -35,6 +35,15 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
         if !seen.insert((kind, name)) {
             let message = format!("a second {kind} has the name `{name}`");
             findings.push(Finding::new(place, message, "give each a name of its own"));
+        }
+    }
+    for (index, pipe) in workload.pipes.iter().enumerate() {
+        if pipe.carrier == Carrier::Socket && pipe.capacity < SOCKET_BUFFER_MIN {
+            let message = format!(
+                "the socket `{}` has a buffer of less than SOCKET_BUFFER_MIN, {SOCKET_BUFFER_MIN}",
+                pipe.name
+            );
+            findings.push(Finding::new(Place::Pipe(index), message, "give it a larger one"));
         }
     }
     for (index, barrier) in workload.barriers.iter().enumerate() {

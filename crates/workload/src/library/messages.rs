@@ -4,7 +4,7 @@
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
 use crate::limits::CPU_MAX;
-use crate::model::{CpuList, Op, Pipe, Program, Queue, TaskSpec, Workload};
+use crate::model::{Carrier, CpuList, Op, Pipe, Program, Queue, TaskSpec, Workload};
 
 /// The message of the ping-pong, an `int`, bytes.
 const INT_BYTES: u64 = 4;
@@ -75,7 +75,7 @@ fn pipe(call: &mut Call<'_, '_>) -> Workload {
         let name = |text: &str| if pairs == 1 { text.to_owned() } else { format!("{text}-{pair}") };
         let (there, back) = (2 * pair, 2 * pair + 1);
         for end in ["there", "back"] {
-            pipes.push(Pipe { name: name(end), capacity: PIPE_BYTES });
+            pipes.push(Pipe { name: name(end), capacity: PIPE_BYTES, carrier: Carrier::Pipe });
         }
         let trip = vec![Op::PipeWrite(there, INT_BYTES), Op::PipeRead(back, INT_BYTES)];
         let trips = Op::Loop(Some(TRIPS_PER_MARK), trip);
@@ -120,7 +120,7 @@ fn hackbench(call: &mut Call<'_, '_>) -> Workload {
             let name = format!("{number}-{fd}");
             let read = vec![Op::PipeRead(pipes.len(), MESSAGE_BYTES)];
             tasks.push(member(&format!("receiver/g{name}"), 1, Op::Loop(Some(loops * fds), read)));
-            pipes.push(Pipe { name, capacity: capacity() });
+            pipes.push(Pipe { name, capacity: capacity(), carrier: Carrier::Pipe });
         }
         let write = (first..pipes.len()).map(|pipe| Op::PipeWrite(pipe, MESSAGE_BYTES)).collect();
         let senders = u32::try_from(fds).unwrap_or(1);

@@ -11,7 +11,7 @@
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
 use crate::limits::CPU_MAX;
-use crate::model::{CpuList, Op, Pipe, Program, Workload};
+use crate::model::{Carrier, CpuList, Op, Pipe, Program, Workload};
 
 /// Processes of a ring at most.
 const MEMBERS_MAX: i64 = 64;
@@ -87,7 +87,11 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
     let mut workload = independent(description, tasks);
     workload.duration_ns = 1_000_000_000;
     workload.pipes = (0..members)
-        .map(|pipe| Pipe { name: format!("ring-{pipe}"), capacity: PIPE_BYTES })
+        .map(|pipe| Pipe {
+            name: format!("ring-{pipe}"),
+            capacity: PIPE_BYTES,
+            carrier: Carrier::Pipe,
+        })
         .collect();
     workload
 }

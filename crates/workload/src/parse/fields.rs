@@ -67,6 +67,17 @@ impl<'p, 's, 't, 'i> Section<'p, 's, 't, 'i> {
         Some((number, value.span()))
     }
 
+    /// A truth value.
+    pub(super) fn truth(&mut self, key: &str) -> Option<bool> {
+        let value = self.value(key)?;
+        if let DeValue::Boolean(truth) = value.get_ref() {
+            return Some(*truth);
+        }
+        let message = format!("`{key}` must be a truth value, not {}", kind_of(value.get_ref()));
+        self.parser.problem(value.span(), message, "write true or false");
+        None
+    }
+
     pub(super) fn amount(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.value(key)?;
         self.parser.amount_of(key, value, range)

@@ -1,7 +1,5 @@
 //! Locks: the tables `[locks.NAME]`.
 
-use toml::de::DeValue;
-
 use super::fields::{Section, kind_of};
 use super::{Parser, Value};
 use crate::diagnostic::suggestion;
@@ -60,15 +58,8 @@ impl Parser<'_> {
             }
         }
         lock.adaptive = lock.kind.inherits();
-        if let Some(value) = section.value("adaptive") {
-            match value.get_ref() {
-                DeValue::Boolean(adaptive) => lock.adaptive = *adaptive,
-                other => {
-                    let message =
-                        format!("`adaptive` must be a truth value, not {}", kind_of(other));
-                    section.parser.problem(value.span(), message, "write true or false");
-                }
-            }
+        if let Some(adaptive) = section.truth("adaptive") {
+            lock.adaptive = adaptive;
         }
         lock
     }

@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::check;
 use crate::diagnostic::{Diagnostic, Source, WorkloadError};
 use crate::limits::{AMOUNT_MAX, FILE_BYTES_MAX, GROUPS_MAX, OBJECTS_MAX, TASKS_MAX};
-use crate::model::{Op, Pipe, Program, Queue, TaskSpec, Timer, Workload};
+use crate::model::{Carrier, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload};
 use crate::spans::{Spans, TaskSpans};
 use crate::units::{parse_cpus, parse_time};
 use fields::Section;
@@ -25,8 +25,11 @@ use fields::Section;
 pub const FORMAT: i64 = 1;
 /// Bytes in a pipe when the file does not say (Linux: 16 pages).
 pub const PIPE_CAPACITY_DEFAULT: u64 = 65_536;
+/// What a socket's messages may occupy when the file does not say, bytes (Linux: `net.core.wmem_default`).
+pub const SOCKET_BUFFER_DEFAULT: u64 = 212_992;
 
-const TOP_KEYS: [&str; 13] = [
+const TOP_KEYS: [&str; 14] = [
+    "sockets",
     "format",
     "name",
     "description",
@@ -151,7 +154,8 @@ impl Parser<'_> {
             spans.pipes.push(span.clone());
             self.pipe(table, span)
         });
-        let pipes = pipes.collect();
+        let mut pipes: Vec<Pipe> = pipes.collect();
+        self.sockets(table.get("sockets"), &mut pipes, &mut spans);
         let queues = queues.into_iter().map(|(table, span)| {
             spans.queues.push(span.clone());
             self.queue(table, span)
@@ -185,11 +189,16 @@ impl Parser<'_> {
 
     fn pipe(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Pipe {
         let index = self.names.pipes.len();
-        let mut section = Section::new(self, table, span, "[[pipe]]", &["name", "capacity"]);
+        let keys = ["name", "capacity", "socket"];
+        let mut section = Section::new(self, table, span, "[[pipe]]", &keys);
         let name = section.name().unwrap_or_default();
+        let (carrier, usual) = match section.truth("socket") {
+            Some(true) => (Carrier::Socket, SOCKET_BUFFER_DEFAULT),
+            _ => (Carrier::Pipe, PIPE_CAPACITY_DEFAULT),
+        };
         let capacity = section.amount("capacity", 1..=AMOUNT_MAX);
         self.names.pipes.entry(name.clone()).or_insert(index);
-        Pipe { name, capacity: capacity.unwrap_or(PIPE_CAPACITY_DEFAULT) }
+        Pipe { name, capacity: capacity.unwrap_or(usual), carrier }
     }
 
     fn queue(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Queue {

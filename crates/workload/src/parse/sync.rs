@@ -1,13 +1,13 @@
-//! What tasks meet at: semaphores, conditions, barriers.
+//! What tasks meet at: sockets, semaphores, conditions, barriers.
 
 use std::ops::Range;
 
 use toml::de::DeTable;
 
 use super::fields::{Section, kind_of};
-use super::{Parser, Value};
-use crate::limits::{AMOUNT_MAX, TASKS_MAX};
-use crate::model::{Barrier, Condition, Op, Queue};
+use super::{Parser, SOCKET_BUFFER_DEFAULT, Value};
+use crate::limits::{AMOUNT_MAX, OBJECTS_MAX, SOCKET_BUFFER_MIN, TASKS_MAX};
+use crate::model::{Barrier, Carrier, Condition, Op, Pipe, Queue};
 use crate::spans::Spans;
 
 /// The tables of one kind, with their places.
@@ -29,6 +29,49 @@ impl Parser<'_> {
             let initial = section.amount("initial", 0..=AMOUNT_MAX).unwrap_or(0);
             self.names.semaphores.entry(name.clone()).or_insert(queues.len());
             queues.push(Queue { name, capacity: None, initial });
+        }
+    }
+
+    /// The tables `[sockets.NAME]`, each a pair of connected sockets: two directed buffers, `NAME/a` for what end a writes and
+    /// `NAME/b` for what end b writes.
+    pub(super) fn sockets(
+        &mut self,
+        value: Option<Value<'_, '_>>,
+        pipes: &mut Vec<Pipe>,
+        spans: &mut Spans,
+    ) {
+        let Some(value) = value else { return };
+        let Some(table) = value.get_ref().as_table() else {
+            let message = format!("`sockets` is {}, not a table", kind_of(value.get_ref()));
+            return self.problem(value.span(), message, "write `[sockets.chat]`");
+        };
+        if table.len() > OBJECTS_MAX {
+            let message = format!("{} sockets, more than OBJECTS_MAX, {OBJECTS_MAX}", table.len());
+            return self.problem(value.span(), message, "share them between tasks");
+        }
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            let name = key.get_ref().as_ref();
+            let mut capacity = SOCKET_BUFFER_DEFAULT;
+            match value.get_ref().as_table() {
+                Some(table) => {
+                    let mut section =
+                        Section::new(self, table, value.span(), "[sockets]", &["buffer"]);
+                    let buffer = section.amount("buffer", SOCKET_BUFFER_MIN..=AMOUNT_MAX);
+                    capacity = buffer.unwrap_or(capacity);
+                }
+                None => {
+                    let message = format!("the socket `{name}` is {}", kind_of(value.get_ref()));
+                    self.problem(value.span(), message, format!("write `[sockets.{name}]`"));
+                }
+            }
+            for end in ["a", "b"] {
+                let name = format!("{name}/{end}");
+                spans.pipes.push(key.span());
+                self.names.pipes.entry(name.clone()).or_insert(pipes.len());
+                pipes.push(Pipe { name, capacity, carrier: Carrier::Socket });
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fairground_workload::{Duration, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload};
+use fairground_workload::{Carrier, Duration, Op, Pipe, Program, Queue, TaskSpec, Timer, Workload};
 
 use crate::CostModel;
 use crate::actors::{ActorError, ActorId, Actors, Effect, Need};
@@ -26,7 +26,7 @@ pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
         description: String::new(),
         duration_ns: 1,
         tasks,
-        pipes: vec![Pipe { name: "p".to_owned(), capacity: 100 }],
+        pipes: vec![Pipe { name: "p".to_owned(), capacity: 100, carrier: Carrier::Pipe }],
         queues: vec![
             Queue { name: "q".to_owned(), capacity: None, initial: 0 },
             Queue { name: "narrow".to_owned(), capacity: Some(1), initial: 0 },
