@@ -1,5 +1,9 @@
 //! A writer of small `trace.dat` files of version 6, in either byte order, for what no kernel would write on demand.
 
+#![allow(dead_code)] // Each test file uses a part of it.
+
+pub(crate) mod perf_file;
+
 /// Bytes of a page of these files.
 pub(crate) const PAGE: usize = 256;
 
@@ -16,6 +20,8 @@ pub(crate) struct Dat {
     /// Texts of the options CPUSTAT.
     pub(crate) stats: Vec<String>,
     pub(crate) clock: String,
+    /// Lines of pids and names.
+    pub(crate) names: String,
 }
 
 const SWITCH: &str = "name: sched_switch\nID: 7\nformat:\n\
@@ -28,7 +34,7 @@ const SWITCH: &str = "name: sched_switch\nID: 7\nformat:\n\
     \tfield:char next_comm[4];\toffset:24;\tsize:4;\tsigned:0;\n\
     \tfield:pid_t next_pid;\toffset:28;\tsize:4;\tsigned:1;\n\
     \tfield:int next_prio;\toffset:32;\tsize:4;\tsigned:1;\n\
-    \nprint fmt: \"\", { 1, \"S\" }, { 2, \"D\" }\n";
+    \nprint fmt: \"\", { 1, \"S\" }, { 2, \"D\" }, { 16, \"X\" }\n";
 const OTHER: &str = "name: other\nID: 9\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
     \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n";
@@ -109,22 +115,7 @@ impl Dat {
 
     /// The whole file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut out = b"\x17\x08\x44tracing6\0".to_vec();
-        out.extend([u8::from(self.big), 8]);
-        out.extend(self.number(PAGE as u64, 4));
-        for (name, text) in [("header_page\0", HEADER_PAGE), ("header_event\0", "")] {
-            out.extend(name.as_bytes());
-            out.extend(self.sized(text.as_bytes(), 8));
-        }
-        out.extend(self.number(0, 4));
-        out.extend(self.number(1, 4));
-        out.extend(b"sched\0");
-        out.extend(self.number(2, 4));
-        out.extend(self.sized(SWITCH.as_bytes(), 8));
-        out.extend(self.sized(OTHER.as_bytes(), 8));
-        out.extend(self.sized(b"", 4));
-        out.extend(self.sized(b"", 4));
-        out.extend(self.sized(b"1 one\n2 two\n", 8));
+        let mut out = self.tracing_data("6");
         out.extend(self.number(self.cpus.len() as u64, 4));
         out.extend(b"options  \0");
         let options = self.stats.iter().map(|text| (2, text)).chain([(4, &self.clock)]);
@@ -145,6 +136,27 @@ impl Dat {
         out
     }
 
+    /// What the kernel says of its events: the beginning of a `trace.dat`, and a part of a `perf.data`.
+    pub(crate) fn tracing_data(&self, version: &str) -> Vec<u8> {
+        let mut out = [&b"\x17\x08\x44tracing"[..], version.as_bytes(), b"\0"].concat();
+        out.extend([u8::from(self.big), 8]);
+        out.extend(self.number(PAGE as u64, 4));
+        for (name, text) in [("header_page\0", HEADER_PAGE), ("header_event\0", "")] {
+            out.extend(name.as_bytes());
+            out.extend(self.sized(text.as_bytes(), 8));
+        }
+        out.extend(self.number(0, 4));
+        out.extend(self.number(1, 4));
+        out.extend(b"sched\0");
+        out.extend(self.number(2, 4));
+        out.extend(self.sized(SWITCH.as_bytes(), 8));
+        out.extend(self.sized(OTHER.as_bytes(), 8));
+        out.extend(self.sized(b"", 4));
+        out.extend(self.sized(b"", 4));
+        out.extend(self.sized(self.names.as_bytes(), 8));
+        out
+    }
+
     fn sized(&self, bytes: &[u8], size_bytes: usize) -> Vec<u8> {
         [self.number(bytes.len() as u64, size_bytes), bytes.to_vec()].concat()
     }
@@ -153,6 +165,7 @@ impl Dat {
 /// Two CPUs, some switches.
 pub(crate) fn small(big: bool) -> Dat {
     let mut dat = Dat { big, clock: "local [mono]".to_owned(), ..Dat::default() };
+    dat.names = "1 one\n2 two\n".to_owned();
     let first = vec![
         dat.switch(0, (0, b"swap", 0), (1, b"one\0")),
         dat.other(5, 9),

@@ -26,6 +26,9 @@ const FEATURES: usize = 256;
 /// Attributes that a file may have: one for each event, some for each CPU.
 const ATTRIBUTES_MAX: u64 = 1 << 16;
 
+/// Where `read_format` stands in `perf_event_attr`.
+const READ_FORMAT_AT: usize = 32;
+
 /// Records of perf itself (`PERF_RECORD_…`).
 const RECORD_COMPRESSED: u32 = 81;
 const RECORD_COMPRESSED2: u32 = 83;
@@ -48,6 +51,8 @@ pub(super) struct RawRecord<'a> {
 pub(super) struct Attributes {
     /// How the records of each are to be read; never empty.
     pub(super) infos: Vec<RecordParseInfo>,
+    /// `read_format` of each, with bits that are newer than the crate that parses attributes.
+    pub(super) read_formats: Vec<u64>,
     /// The attribute of an event number.
     pub(super) of: HashMap<u64, usize>,
 }
@@ -106,6 +111,8 @@ impl<'a> Container<'a> {
         for index in 0..count as usize {
             let place = cursor.at();
             let attribute = cursor.take(each - IDS_BYTES, "an attribute")?;
+            let read_format = self.endian.u64(attribute, READ_FORMAT_AT).unwrap_or(0);
+            self.attributes.read_formats.push(read_format);
             let parsed = match self.endian {
                 Endian::Little => PerfEventAttr::parse::<_, LittleEndian>(attribute),
                 Endian::Big => PerfEventAttr::parse::<_, BigEndian>(attribute),

@@ -29,10 +29,12 @@ pub(super) struct Forms<'c> {
 impl<'c> Forms<'c> {
     pub(super) fn new(attributes: &'c Attributes, endian: Endian) -> Self {
         let first = attributes.infos.first();
+        let formats = attributes.infos.iter().zip(&attributes.read_formats);
+        let layouts = formats.map(|(info, read_format)| Layout::new(info, *read_format, endian));
         Self {
             attributes,
             endian,
-            layouts: attributes.infos.iter().map(|info| Layout::new(info, endian)).collect(),
+            layouts: layouts.collect(),
             uniform: attributes.infos.iter().all(|info| Some(info) == first),
             recent: [const { Cell::new((u64::MAX, 0)) }; RECENT_NUMBERS],
         }

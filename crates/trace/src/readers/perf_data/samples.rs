@@ -1,5 +1,5 @@
 //! Samples whose fields stand at fixed places: almost all that perf writes. The crate that parses records looks at every bit of the
-//! format for every sample; here that is done once.
+//! format for every sample, and takes a group of counts for a single one and the other way round (0.10.2).
 
 use linux_perf_event_reader::{RecordParseInfo, SampleFormat};
 
@@ -12,9 +12,49 @@ pub(super) struct Layout {
     tid: Option<usize>,
     time: usize,
     cpu: usize,
-    /// The length of the call chain, or of the event's own bytes.
+    /// What stands behind them: counts, the call chain, the event's own bytes.
     rest: usize,
+    counts: Option<Counts>,
     has_chain: bool,
+}
+
+/// The counts of a sample (`PERF_SAMPLE_READ`), words of eight bytes.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    /// Without a group: all. With one: the times behind the number of members.
+    words: usize,
+    /// Words for each member of a group.
+    each: Option<usize>,
+}
+
+impl Counts {
+    /// From `read_format` (`PERF_FORMAT_…`).
+    fn new(format: u64) -> Self {
+        const TOTAL_TIME_ENABLED: u64 = 1;
+        const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+        const ID: u64 = 1 << 2;
+        const GROUP: u64 = 1 << 3;
+        const LOST: u64 = 1 << 4;
+        let word = |flag: u64| usize::from(format & flag != 0);
+        let times = word(TOTAL_TIME_ENABLED) + word(TOTAL_TIME_RUNNING);
+        let each = 1 + word(ID) + word(LOST);
+        match format & GROUP != 0 {
+            true => Self { words: times, each: Some(each) },
+            false => Self { words: times + each, each: None },
+        }
+    }
+
+    /// Bytes that they take from `at` on.
+    fn bytes(self, endian: Endian, body: &[u8], at: usize) -> Option<usize> {
+        let members = match self.each {
+            None => 0,
+            Some(each) => {
+                let count = usize::try_from(endian.u64(body, at)?).ok()?;
+                count.checked_mul(each)?.checked_add(1)?
+            }
+        };
+        members.checked_add(self.words)?.checked_mul(8)
+    }
 }
 
 /// A sample of a tracepoint.
@@ -28,8 +68,8 @@ pub(super) struct Sample<'a> {
 }
 
 impl Layout {
-    /// `None` when the samples hold something of variable length before the event's bytes, or not what is needed.
-    pub(super) fn new(info: &RecordParseInfo, endian: Endian) -> Option<Self> {
+    /// `None` when the samples do not hold what is needed.
+    pub(super) fn new(info: &RecordParseInfo, read_format: u64, endian: Endian) -> Option<Self> {
         const IN_ORDER: [SampleFormat; 9] = [
             SampleFormat::IDENTIFIER,
             SampleFormat::IP,
@@ -42,7 +82,7 @@ impl Layout {
             SampleFormat::PERIOD,
         ];
         let format = info.sample_format;
-        if format.contains(SampleFormat::READ) || !format.contains(SampleFormat::RAW) {
+        if !format.contains(SampleFormat::RAW) {
             return None;
         }
         // Each takes eight bytes.
@@ -57,6 +97,7 @@ impl Layout {
             time: place(SampleFormat::TIME)?,
             cpu: place(SampleFormat::CPU)?,
             rest: 8 * IN_ORDER.iter().filter(|field| format.contains(**field)).count(),
+            counts: format.contains(SampleFormat::READ).then(|| Counts::new(read_format)),
             has_chain: format.contains(SampleFormat::CALLCHAIN),
         })
     }
@@ -64,6 +105,9 @@ impl Layout {
     /// Takes a sample apart; `None` when it is cut off.
     pub(super) fn parse<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
         let mut at = self.rest;
+        if let Some(counts) = self.counts {
+            at = at.checked_add(counts.bytes(self.endian, body, at)?)?;
+        }
         if self.has_chain {
             let callers = usize::try_from(self.endian.u64(body, at)?).ok()?;
             at = at.checked_add(callers.checked_mul(8)?)?.checked_add(8)?;
@@ -76,7 +120,7 @@ impl Layout {
                 Some(at) => Some(self.endian.u32(body, at)? as i32),
                 None => None,
             },
-            raw: body.get(at + 4..(at + 4).checked_add(size)?)?,
+            raw: body.get(at + 4..)?.get(..size)?,
         })
     }
 }

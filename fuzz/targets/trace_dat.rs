@@ -1,18 +1,20 @@
-//! Bytes behind the magic of trace.dat or of perf.data: refused with an error, or a trace with its losses counted.
+//! Bytes behind the magic of trace.dat: refused with an error, or a trace with its losses counted.
 #![no_main]
 
 use fairground_trace::{ReadError, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    for magic in [&b"\x17\x08\x44tracing"[..], b"PERFILE2", b"2ELIFREP"] {
+    for magic in [&b"\x17\x08\x44tracing6"[..], b"\x17\x08\x44tracing7"] {
         let mut file = bytes.to_vec();
         let start = file.len().min(magic.len());
         file[..start].copy_from_slice(&magic[..start]);
         match read("fuzz", &file[..]) {
             // An event takes at least four bytes, and the reader may add a change of a nice value for each of its tasks.
             Ok(trace) => assert!(trace.len() <= 1024 * file.len()),
-            Err(error @ ReadError::Io { .. }) => panic!("there is no input that could fail: {error}"),
+            Err(error @ ReadError::Io { .. }) => {
+                panic!("there is no input that could fail: {error}")
+            }
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }

@@ -1,0 +1,122 @@
+//! A writer of small `perf.data` files, for what no kernel would write on demand.
+
+use super::Dat;
+
+/// Sample formats (`PERF_SAMPLE_…`).
+pub(crate) const TID: u64 = 1 << 1;
+pub(crate) const TIME: u64 = 1 << 2;
+pub(crate) const READ: u64 = 1 << 4;
+pub(crate) const CALLCHAIN: u64 = 1 << 5;
+pub(crate) const CPU: u64 = 1 << 7;
+pub(crate) const RAW: u64 = 1 << 10;
+
+/// Records (`PERF_RECORD_…`).
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const SAMPLE: u32 = 9;
+
+const HEAD_BYTES: u64 = 104;
+const ATTRIBUTE_BYTES: u64 = 64;
+/// `PERF_FORMAT_…`.
+const ID: u64 = 1 << 2;
+const GROUP: u64 = 1 << 3;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const TRACING_DATA: u8 = 1 << 1;
+
+/// A file in the making.
+#[derive(Debug, Default)]
+pub(crate) struct PerfFile {
+    pub(crate) dat: Dat,
+    /// Beside those of every file.
+    pub(crate) format: u64,
+    /// Counts are those of a group.
+    pub(crate) group: bool,
+    pub(crate) records: Vec<u8>,
+}
+
+type Prev<'a> = (u32, &'a [u8; 4], u64);
+
+impl PerfFile {
+    fn record(&mut self, kind: u32, mut body: Vec<u8>) {
+        body.resize(body.len().next_multiple_of(8), 0);
+        self.records.extend(kind.to_le_bytes());
+        self.records.extend([0, 0]);
+        self.records.extend((8 + body.len() as u16).to_le_bytes());
+        self.records.extend(body);
+    }
+
+    /// Task, time and CPU, as they stand in a sample and behind every other record.
+    fn id(time_ns: u64, cpu: u32, pid: u32) -> Vec<u8> {
+        [pid.to_le_bytes(), pid.to_le_bytes()]
+            .concat()
+            .into_iter()
+            .chain(time_ns.to_le_bytes())
+            .chain(u64::from(cpu).to_le_bytes())
+            .collect()
+    }
+
+    pub(crate) fn switch(&mut self, time_ns: u64, cpu: u32, prev: Prev<'_>, next: (u32, &[u8; 4])) {
+        let mut body = Self::id(time_ns, cpu, prev.0);
+        if self.format & READ != 0 {
+            // A group of two counts with their numbers, or a count.
+            let group = [2_u64, 77, 1, 78, 2];
+            let words = if self.group { &group[..] } else { &[77] };
+            words.iter().for_each(|word| body.extend(word.to_le_bytes()));
+        }
+        if self.format & CALLCHAIN != 0 {
+            [2_u64, 0xffff, 0xfffe].iter().for_each(|word| body.extend(word.to_le_bytes()));
+        }
+        let raw = &self.dat.switch(0, prev, next)[4..];
+        body.extend((raw.len() as u32).to_le_bytes());
+        body.extend(raw);
+        self.record(SAMPLE, body);
+    }
+
+    pub(crate) fn lost(&mut self, time_ns: u64, cpu: u32, count: u64) {
+        let mut body = [1_u64.to_le_bytes(), count.to_le_bytes()].concat();
+        body.extend(Self::id(time_ns, cpu, 0));
+        self.record(LOST, body);
+    }
+
+    pub(crate) fn comm(&mut self, time_ns: u64, pid: u32, name: &str) {
+        let mut body = [pid.to_le_bytes(), pid.to_le_bytes()].concat();
+        body.extend(name.as_bytes());
+        body.resize((body.len() + 1).next_multiple_of(8), 0);
+        body.extend(Self::id(time_ns, 0, pid));
+        self.record(COMM, body);
+    }
+
+    /// The whole file.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let data_at = HEAD_BYTES + ATTRIBUTE_BYTES + 16;
+        let mut out = b"PERFILE2".to_vec();
+        let size = self.records.len() as u64;
+        let head = [
+            HEAD_BYTES,
+            ATTRIBUTE_BYTES + 16,
+            HEAD_BYTES,
+            ATTRIBUTE_BYTES + 16,
+            data_at,
+            size,
+            0,
+            0,
+        ];
+        head.iter().for_each(|word| out.extend(word.to_le_bytes()));
+        out.push(TRACING_DATA);
+        out.resize(HEAD_BYTES as usize, 0);
+        // A tracepoint.
+        out.extend([2_u32.to_le_bytes(), (ATTRIBUTE_BYTES as u32).to_le_bytes()].concat());
+        let format = self.format | TID | TIME | CPU | RAW;
+        let read_format = if self.group { GROUP | ID } else { 0 };
+        let attribute = [7, 1, format, read_format, SAMPLE_ID_ALL, 0, 0];
+        attribute.iter().for_each(|word: &u64| out.extend(word.to_le_bytes()));
+        out.extend([0; 16]);
+        assert_eq!(out.len() as u64, data_at);
+        out.extend(&self.records);
+        let described = self.dat.tracing_data("0.6");
+        let at = out.len() as u64 + 16;
+        out.extend([at.to_le_bytes(), (described.len() as u64).to_le_bytes()].concat());
+        out.extend(described);
+        out
+    }
+}

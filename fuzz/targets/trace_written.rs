@@ -1,0 +1,21 @@
+//! Any bytes as a recording; what can be read can be written in every form, and our own form gives the same trace again.
+#![no_main]
+
+use fairground_trace::{EventKind, Trace, read, write_chrome, write_ftrace, write_perfetto};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(trace) = read("fuzz", bytes) else { return };
+    let (mut text, mut other) = (Vec::new(), Vec::new());
+    write_perfetto(&trace, &[], &mut other).expect("a vector takes everything");
+    write_chrome(&trace, &[], &mut other).expect("a vector takes everything");
+    write_ftrace(&trace, &mut text).expect("a vector takes everything");
+    let again = read("again", &text[..]).expect("what we wrote can be read");
+    // A stack stands below its event, and names may be shown otherwise than they are.
+    let count = |trace: &Trace| {
+        let stacks =
+            |event: &fairground_trace::Event| matches!(event.kind, EventKind::Stack { .. });
+        trace.events().filter(|event| !stacks(event)).count()
+    };
+    assert_eq!(count(&again), count(&trace));
+});
