@@ -408,3 +408,41 @@ fn barriers_conditions_and_semaphores_keep_count() {
         assert_eq!(woken, ["woken", "one", "woken", "woken", "woken"], "{scheduler}");
     }
 }
+
+/// The device serves one request after the other: four tasks that want 5 ms each get 200 a second together, asleep in state D,
+/// and a signal waits until the request is served.
+#[test]
+fn the_device_serves_one_after_the_other() {
+    let text = r#"
+        format = 1
+        name = "io"
+        duration = "1s"
+        [[task]]
+        name = "reader"
+        count = 4
+        program = [{ loop = [{ io = "5ms" }, { mark = "served" }, { run = "100us" }] }]
+        on_signal = [{ mark = "handled" }]
+        [[task]]
+        name = "disturber"
+        program = [{ sleep = "22ms" }, { signal = "reader/0" }]
+        "#;
+    let mut run = bench("cfs@2.6.24").cpus(2).hz(1000).run_toml(text);
+    run.until(999 * MS);
+    let result = finish(run);
+    let marks = marks(&result);
+    let served: Vec<u64> =
+        marks.iter().filter(|mark| mark.0 == "served").map(|mark| mark.2).collect();
+    assert!(served.iter().zip(1..).all(|(time_ns, n)| *time_ns == n * 5 * MS), "{served:?}");
+    assert_eq!(served.len(), 199);
+    let handled = marks.iter().position(|mark| mark.0 == "handled").expect("handled");
+    let (_, task, time_ns) = marks[handled];
+    // The request that was under way at 22 ms is served first, at one of the next four multiples of 5 ms.
+    assert!(time_ns > 22 * MS && time_ns <= 40 * MS && time_ns.is_multiple_of(5 * MS), "{time_ns}");
+    assert_eq!(marks[handled + 1], ("served".to_owned(), task, time_ns));
+    let slept = |state| {
+        let left =
+            |kind| matches!(kind, EventKind::Switch { prev_state, .. } if prev_state == state);
+        result.trace.events().filter(|event| left(event.kind)).count()
+    };
+    assert!(slept(TaskState::Uninterruptible) >= 199 && slept(TaskState::Sleeping) <= 2);
+}

@@ -393,3 +393,9 @@ fn sockets_carry_all_bytes_and_hold_back_writers() {
     println!("{begins} messages of 100 bytes fill a buffer of 16,384");
     assert!((1..200).contains(&begins), "the writer had to wait: {begins}");
 }
+
+#[test]
+fn a_device_that_a_real_kernel_has_not_got_is_refused() {
+    let bench = toml("[[task]]\nname = \"a\"\nprogram = [{ loop = [{ io = \"1ms\" }] }]\n");
+    assert!(bench.error().contains("`io`"), "{}", bench.error());
+}

@@ -86,6 +86,7 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Op::RunForever => "run for ever".to_owned(),
         Op::Touch(bytes) => format!("touch {}", counted(*bytes, "byte")),
         Op::Sleep(duration) => format!("sleep {}", time(duration)),
+        Op::Io(duration) => format!("wait for the device for {}", time(duration)),
         Op::TimerWait(timer) => {
             let timer = &workload.timers[*timer];
             format!("wait for timer {} ({})", timer.name, time_text(timer.period_ns))

@@ -59,6 +59,9 @@ pub enum Op {
     RunForever,
     /// Sleep for this long, counted from the operation. The machine adds its timer slack.
     Sleep(Duration),
+    /// Ask the machine's block device for something that takes it this long, and wait for it in uninterruptible sleep. It serves
+    /// one request after the other.
+    Io(Duration),
     /// Wait for the next expiry of a periodic timer. The period counts from the previous expiry, so that being preempted does
     /// not stretch it.
     TimerWait(TimerId),

@@ -160,6 +160,7 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
         Op::RunForever => write!(out, "{{ run = \"forever\" }}"),
         Op::Touch(bytes) => write!(out, "{{ touch = {bytes} }}"),
         Op::Sleep(duration) => write!(out, "{{ sleep = \"{}\" }}", duration_text(*duration)),
+        Op::Io(duration) => write!(out, "{{ io = \"{}\" }}", duration_text(*duration)),
         Op::TimerWait(timer) => {
             write!(out, "{{ timer = {} }}", quoted(&workload.timers[*timer].name))
         }

@@ -126,6 +126,12 @@ impl Plan {
                 help: "run it in the simulator, or with fewer tasks".to_owned(),
             });
         }
+        if workload.tasks.iter().any(|spec| does_io(&spec.program) || does_io(&spec.on_signal)) {
+            return Err(TaskError::Unfit {
+                problem: "the workload waits for a block device with a service time (`io`), and a real kernel has no such device".to_owned(),
+                help: "run it in the simulator".to_owned(),
+            });
+        }
         let mut plan = Self {
             groups: Vec::new(),
             labels: Vec::new(),
@@ -189,7 +195,8 @@ impl Plan {
                 *memory = (*memory).max(*bytes);
                 Step::Touch(*bytes)
             }
-            Op::Sleep(length) => Step::Sleep(*length),
+            // `Plan::new` refused every workload with an `io`.
+            Op::Sleep(length) | Op::Io(length) => Step::Sleep(*length),
             Op::TimerWait(timer) => Step::TimerWait {
                 register: self.labels.len() + timer,
                 period_ns: workload.timers[*timer].period_ns,
@@ -234,4 +241,13 @@ impl Plan {
             Op::Exit => Step::Exit,
         }
     }
+}
+
+/// Whether a program asks for the block device.
+fn does_io(program: &Program) -> bool {
+    program.iter().any(|op| match op {
+        Op::Io(_) => true,
+        Op::Loop(_, body) => does_io(body),
+        _ => false,
+    })
 }

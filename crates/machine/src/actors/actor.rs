@@ -75,7 +75,8 @@ pub(super) struct Actor {
     pub(super) wait: WaitLink,
     /// Locks that it has.
     pub(super) held: u32,
-    /// Spin locks, of either model, that it has or waits for: it is inside the kernel, where no signal is handled.
+    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel, where no signal
+    /// is handled.
     pub(super) in_kernel: u32,
     /// Those of them for which it spins and because of which its CPU is its own.
     pub(super) unpreempted: u32,

@@ -19,6 +19,16 @@ impl Actors {
         Some(Need::SleepUntil { at_ns, absolute: false })
     }
 
+    /// The device serves requests one after the other, in the order in which they come.
+    pub(super) fn io(&mut self, id: u32, length: Duration, now_ns: u64) -> Need {
+        let actor = &mut self.actors[id as usize];
+        let begin_ns = now_ns.max(self.device_free_ns);
+        self.device_free_ns = begin_ns.saturating_add(draw(&mut actor.prng, length));
+        actor.in_kernel += 1;
+        actor.frame().phase = Phase::Waiting;
+        Need::Io { at_ns: self.device_free_ns }
+    }
+
     #[inline]
     pub(super) fn timer_wait(
         &mut self,

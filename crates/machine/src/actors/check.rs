@@ -18,6 +18,7 @@ impl Actors {
             (Phase::Asleep, _) | (Phase::Waiting, Step::TimerWait { .. }) => true,
             // In the lead-in of the run.
             (Phase::Start, _) if frame.pc == entry => true,
+            (Phase::Waiting, Step::Io(_)) => return None,
             (Phase::Waiting, Step::WaitChildren) => {
                 return (actor.children == 0).then_some("it waits for children, and has none");
             }

@@ -18,6 +18,7 @@ pub(super) enum Step {
         bytes: u64,
     },
     Sleep(Duration),
+    Io(Duration),
     /// `reg` holds the expiry that was waited for last, 0 before the first.
     TimerWait {
         reg: u32,
@@ -238,6 +239,7 @@ impl Compiler<'_> {
             Op::Touch(bytes) => Step::Touch { bytes: *bytes },
             Op::RunForever => Step::RunForever,
             Op::Sleep(length) => Step::Sleep(*length),
+            Op::Io(length) => Step::Io(*length),
             Op::TimerWait(timer) => {
                 let period_ns =
                     self.found(spec, "timer", *timer, self.workload.timers.get(*timer))?.period_ns;

@@ -23,6 +23,8 @@ pub struct Actors {
     pub(super) shared: Shared,
     pub(super) locks: Vec<LockState>,
     pub(super) barriers: Vec<Meeting>,
+    /// When the device has served all requests that it has, ns.
+    pub(super) device_free_ns: u64,
     pub(super) members: Vec<Members>,
     pub(super) regs: Vec<u64>,
     pub(super) free: Vec<u32>,
@@ -47,6 +49,7 @@ impl Actors {
             actors: Vec::new(),
             shared: Shared::new(workload),
             locks: LockState::of(workload),
+            device_free_ns: 0,
             barriers: vec![Meeting::default(); workload.barriers.len()],
             members: vec![Members::default(); groups],
             regs: Vec::new(),
@@ -235,6 +238,10 @@ impl Actors {
             {
                 frame.finish();
             }
+            Phase::Waiting if matches!(step, Step::Io(_)) => {
+                frame.finish();
+                self.actors[id as usize].in_kernel -= 1;
+            }
             Phase::Waiting => {
                 frame.phase = Phase::Retry;
                 self.shared.leave(&mut self.actors, id);
@@ -384,6 +391,7 @@ impl Actors {
     ) -> Result<Option<Need>, ActorError> {
         let need = match step {
             Step::Sleep(length) => self.sleep(id, length, now_ns),
+            Step::Io(length) => Some(self.io(id, length, now_ns)),
             Step::TimerWait { reg, period_ns } => self.timer_wait(id, reg, period_ns, now_ns),
             Step::PipeWrite { pipe, bytes } => self.pipe_write(id, pipe, bytes, effects),
             Step::PipeRead { pipe, bytes } => self.pipe_read(id, pipe, bytes, effects),

@@ -89,6 +89,11 @@ pub enum Need {
         /// The time is that of a timer which expires again and again, not the end of a length that begins now.
         absolute: bool,
     },
+    /// Wait for the device, in a sleep that no signal ends (state `D`).
+    Io {
+        /// Until this time, ns.
+        at_ns: u64,
+    },
     /// Give the CPU away once, staying runnable.
     Yield,
     /// It has ended. The machine calls [`Actors::release`] when it has forgotten the actor.

@@ -43,6 +43,7 @@ impl Machine {
             Need::CpuForever => Stage::Compute(u64::MAX),
             Need::Block => Stage::Block(TaskState::Sleeping, None),
             Need::BlockHard => Stage::Block(TaskState::Uninterruptible, None),
+            Need::Io { at_ns } => Stage::Block(TaskState::Uninterruptible, Some(at_ns)),
             Need::Spin => self.spins(slot),
             Need::SpinOn { owner } => self.spins_on(slot, owner),
             Need::SleepUntil { at_ns, absolute } => {

@@ -161,6 +161,13 @@ impl Machine {
         if std::mem::take(&mut task.woken) {
             return Ok(());
         }
+        if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
+            if at > self.kernel.now_ns {
+                self.kernel.events.arm(EventSlot::Task(slot.0), at);
+                return self.schedule(Some(state));
+            }
+            return Ok(());
+        }
         if let Some(at) = until_ns {
             let slack_ns = match self.timers {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,

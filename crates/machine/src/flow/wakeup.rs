@@ -146,9 +146,24 @@ impl Machine {
         ticks.saturating_mul(tick)
     }
 
+    /// The device has served a request: its interrupt comes at the CPU where the task went to sleep, and costs as much as a timer's.
+    fn io_over(&mut self, slot: Slot) -> Step {
+        let cpu = self.kernel.task(slot).cpu;
+        self.on_cpu(cpu, |machine| {
+            machine.wake_from_idle(cpu);
+            let ns = machine.kernel.cost.timer_irq_ns;
+            machine.kernel.charge_irqs_off(cpu, ns);
+            machine.in_interrupt(|machine| machine.wake_up(slot, false))?;
+            Ok(())
+        })
+    }
+
     /// Without high-resolution timers a sleep ends by the tick of the CPU where the task went to sleep, which an idle CPU has then
     /// too, and which first does what ticks do (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
+        if self.kernel.task(slot).state == TaskState::Uninterruptible {
+            return self.io_over(slot);
+        }
         let now = self.kernel.now_ns;
         if self.tick_armed && self.tick_due_ns == now {
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);

@@ -303,7 +303,8 @@ impl<'w> Execution<'w> {
                 self.due(task, until_ns);
             }
             Op::RunForever => self.tasks[task].state = State::Forever,
-            Op::Sleep(duration) => self.sleep(task, bounds(*duration).0),
+            // Alone with the device, as alone with a CPU.
+            Op::Sleep(duration) | Op::Io(duration) => self.sleep(task, bounds(*duration).0),
             Op::TimerWait(timer) => self.sleep(task, self.workload.timers[*timer].period_ns),
             Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
             Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),

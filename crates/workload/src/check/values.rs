@@ -242,7 +242,7 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
             Some(("a run of 0 does nothing".into(), "write a time above 0, or remove it"))
         }
-        Op::Run(duration) | Op::Sleep(duration) => {
+        Op::Run(duration) | Op::Sleep(duration) | Op::Io(duration) => {
             let (low, high) = bounds(*duration);
             (low > high || high > TIME_MAX_NS).then(|| ("the time is out of range".into(), FORM))
         }

@@ -13,7 +13,8 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration, parse_time};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 27] = [
+const TABLE_WORDS: [&str; 28] = [
+    "io",
     "run",
     "touch",
     "sleep",
@@ -185,6 +186,7 @@ impl Parser<'_> {
             "run" => Op::Run(self.converted_of(word, value, parse_duration)?),
             "touch" => Op::Touch(self.amount_of(word, value, 1..=AMOUNT_MAX)?),
             "sleep" => Op::Sleep(self.converted_of(word, value, parse_duration)?),
+            "io" => Op::Io(self.converted_of(word, value, parse_duration)?),
             "timer" => Op::TimerWait(self.reference(word, value)?),
             "write" => {
                 let (pipe, bytes) = self.reference_and_amount(word, value, "pipe", "bytes")?;
@@ -312,7 +314,7 @@ impl Parser<'_> {
 /// A value that fits a word, for a message.
 fn example(word: &str) -> &'static str {
     match word {
-        "run" | "sleep" => "\"1ms\"",
+        "run" | "sleep" | "io" => "\"1ms\"",
         "touch" => "65536",
         "timer" => "\"tick\"",
         "write" | "read" => "{ pipe = \"data\", bytes = 64 }",
