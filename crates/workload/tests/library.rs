@@ -68,6 +68,20 @@ fn periodic_tasks_pipes_and_forks_as_files() {
     insta::assert_snapshot!(shown("hackbench:1,fds=2,loops=5,rounds=3"));
 }
 
+#[test]
+fn loops_chains_of_pipes_and_schbench_as_files() {
+    insta::assert_snapshot!(shown("loop:10"));
+    insta::assert_snapshot!(shown("pipe-chain:dd"));
+    insta::assert_snapshot!(shown("pipe-chain:xterm,draw=50us + hogs:1"));
+    insta::assert_snapshot!(shown("schbench:4,messages=2"));
+}
+
+#[test]
+fn an_unknown_chain_of_pipes_is_refused() {
+    let error = from_spec("pipe-chain:cat").expect_err("there is none").to_string();
+    assert!(error.contains("pipe-chain:xterm"), "{error}");
+}
+
 /// Law 3 of the benchmarks' page: groups × senders × receivers × loops messages, as many read as written.
 #[test]
 fn hackbench_reads_what_it_writes() {

@@ -14,12 +14,44 @@ use crate::present;
 pub(super) fn workload(cli: &Cli, command: &WorkloadCommand) -> Result<ExitCode, Failure> {
     match command {
         WorkloadCommand::List => list(cli)?,
-        WorkloadCommand::Show { workload } => {
-            present::write_stdout(&to_toml(&find_workload(workload)?))?
-        }
+        WorkloadCommand::Show { workload } => show(workload)?,
         WorkloadCommand::Check { file } => check(file)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A workload as a file. What the library says of its parts stands in front as comments; of a name alone that wants arguments, only that.
+fn show(workload: &str) -> Result<(), Failure> {
+    let mut text = String::new();
+    for part in workload.split('+') {
+        let name = part.trim().split([':', ',', ' ']).next().unwrap_or_default();
+        if let Some(entry) = library::entries().iter().find(|entry| entry.name == name) {
+            text += &explained(entry);
+        }
+    }
+    match find_workload(workload) {
+        Ok(found) => text += &to_toml(&found),
+        Err(_) if library::entries().iter().any(|entry| entry.name == workload) => {}
+        Err(failure) => return Err(failure),
+    }
+    present::write_stdout(&text)
+}
+
+fn explained(entry: &library::Entry) -> String {
+    let mut text = format!("# {}: {}\n", form(entry), entry.summary);
+    text += &format!("# Source: {}\n# Limits: {}\n", entry.source, entry.limits);
+    for parameter in entry.parameters.iter().chain(library::COMMON_PARAMETERS) {
+        text += &format!("#   {}={}  {}\n", parameter.name, parameter.default, parameter.help);
+    }
+    text + "\n"
+}
+
+/// How it is written.
+fn form(entry: &library::Entry) -> String {
+    match entry.arguments {
+        "" => entry.name.to_owned(),
+        arguments => format!("{}:{arguments}", entry.name),
+    }
 }
 
 fn list(cli: &Cli) -> Result<(), Failure> {
@@ -27,14 +59,13 @@ fn list(cli: &Cli) -> Result<(), Failure> {
         [Column::text("workload"), Column::text("what_it_is"), Column::text("parameters")];
     let mut table = Table::new("workloads", "Workloads", columns);
     for entry in library::entries() {
-        let form = if entry.arguments.is_empty() {
-            entry.name.to_owned()
-        } else {
-            format!("{}:{}", entry.name, entry.arguments)
-        };
         let keys = entry.parameters.iter().chain(library::COMMON_PARAMETERS);
         let keys: Vec<_> = keys.map(|p| format!("{}={} ({})", p.name, p.default, p.help)).collect();
-        table.push([Cell::text(form), Cell::text(entry.summary), Cell::text(keys.join("; "))]);
+        table.push([
+            Cell::text(form(entry)),
+            Cell::text(entry.summary),
+            Cell::text(keys.join("; ")),
+        ]);
     }
     table.note("Several are joined by `+`, as in `hogs:2,nice=5 + sleepers:3`.");
     let mut document = Document::default();

@@ -14,6 +14,8 @@ pub(super) const HOGS: Entry = Entry {
     name: "hogs",
     arguments: "N[:nice]…",
     summary: "N tasks that compute for ever; with nice values, N of each",
+    source: "`while(1);` of the 2007 mails on SMP fairness",
+    limits: "no cache footprint: hogs on cold caches are as fast as on warm ones",
     parameters: &[
         Parameter { name: "nice", default: "0", help: "their nice value, -20 to 19" },
         CPUS,
@@ -21,11 +23,24 @@ pub(super) const HOGS: Entry = Entry {
     build: hogs,
 };
 
+/// The program of the 2007 mails.
+pub(super) const LOOP: Entry = Entry {
+    name: "loop",
+    arguments: "N",
+    summary: "the endless loop of 2007: N equal tasks that compute for ever",
+    source: "`while(1);` of the mails on SMP fairness: 3 on 2 CPUs, 10 on 8",
+    limits: "look at the shares after seconds: a balancer acts in its own time",
+    parameters: &[],
+    build: endless,
+};
+
 /// Tasks that run a little and sleep.
 pub(super) const SLEEPERS: Entry = Entry {
     name: "sleepers",
     arguments: "N",
     summary: "N tasks that run and sleep in turn",
+    source: "interactive tasks of any thread on fairness",
+    limits: "no cache footprint",
     parameters: &[
         Parameter {
             name: "run",
@@ -44,6 +59,8 @@ pub(super) const MIX: Entry = Entry {
     name: "mix",
     arguments: "[SECONDS ]count:nice:run_us:sleep_us …",
     summary: "groups of hogs (run and sleep 0) and of tasks that run and sleep, one word each",
+    source: "the notation of the recorded runs of real kernels in this repository",
+    limits: "run and sleep only",
     parameters: &[],
     build: mix,
 };
@@ -53,9 +70,19 @@ pub(super) const BENCH_LOAD: Entry = Entry {
     name: "bench-load",
     arguments: "hogs|sleepers",
     summary: "the speed benchmark: per CPU 2 hogs, or 4 tasks that run 100 us and sleep 400 us",
+    source: "the speed benchmark of this project (`make bench`)",
+    limits: "a load for the simulator, not for a scheduler: all tasks are equal",
     parameters: &[Parameter { name: "cpus", default: "8", help: "how many CPUs to load" }],
     build: bench_load,
 };
+
+fn endless(call: &mut Call<'_, '_>) -> Workload {
+    let count = call.count("the number of tasks", COUNT_MAX);
+    independent(
+        "equal tasks that compute for ever".to_owned(),
+        vec![group("loop", count, vec![Op::RunForever])],
+    )
+}
 
 /// Endless loop of a run and a sleep, or what is left of it when one is 0.
 pub(super) fn run_and_sleep(run: Duration, sleep: Duration) -> Program {

@@ -32,6 +32,8 @@ pub(super) const PIPE: Entry = Entry {
     name: "pipe",
     arguments: "[PAIRS]",
     summary: "perf's bench sched pipe: pairs of tasks that pass an int there and back through two pipes, for ever",
+    source: "`perf bench sched pipe`, Linux 6.12",
+    limits: "one round trip is two switches where both share a CPU, and two wake-ups of idle CPUs where they do not",
     parameters: &[Parameter {
         name: "cpu",
         default: "any",
@@ -45,6 +47,8 @@ pub(super) const HACKBENCH: Entry = Entry {
     name: "hackbench",
     arguments: "GROUPS",
     summary: "groups of 20 senders and 20 receivers, each sender writes to each receiver of its group, round after round",
+    source: "Ingo Molnar's program, as rt-tests has it, with pipes (`hackbench -p`)",
+    limits: "its time is decided by the lock of a pipe that many write to; tasks do nothing with what they read",
     parameters: &[
         Parameter {
             name: "loops",

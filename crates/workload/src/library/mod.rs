@@ -4,8 +4,10 @@ mod containers;
 mod load;
 mod messages;
 mod phases;
+mod pipe_chain;
 mod rhythm;
 mod ring;
+mod schbench;
 mod slice;
 mod spec;
 mod yield_pair;
@@ -42,6 +44,10 @@ pub struct Entry {
     pub arguments: &'static str,
     /// One line.
     pub summary: &'static str,
+    /// Where it comes from: a program, a mail, a paper.
+    pub source: &'static str,
+    /// What it does not show, or shows wrongly.
+    pub limits: &'static str,
     /// The keys that it understands, besides [`COMMON_PARAMETERS`].
     pub parameters: &'static [Parameter],
     build: fn(&mut Call<'_, '_>) -> Workload,
@@ -58,11 +64,14 @@ const ENTRIES: &[Entry] = &[
     rhythm::FORKSTORM,
     messages::HACKBENCH,
     load::HOGS,
+    ring::LAT_CTX,
+    load::LOOP,
     phases::MASSIVE_INTR,
     load::MIX,
-    ring::LAT_CTX,
     rhythm::PERIODIC,
     messages::PIPE,
+    pipe_chain::PIPE_CHAIN,
+    schbench::SCHBENCH,
     slice::SLICE,
     load::SLEEPERS,
     yield_pair::YIELD_PAIR,

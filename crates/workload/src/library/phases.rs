@@ -10,6 +10,8 @@ pub(super) const MASSIVE_INTR: Entry = Entry {
     name: "massive_intr",
     arguments: "N",
     summary: "the fairness test of 2007: N processes that compute 8 ms, sleep 1 ms, and count the rounds",
+    source: "Satoru Takeuchi's massive_intr, March 2007",
+    limits: "the work is a time here, calibrated turns of an empty loop there",
     parameters: &[
         Parameter { name: "run", default: "8ms", help: "what a process computes in a round" },
         Parameter { name: "sleep", default: "1ms", help: "its sleep in a round" },
@@ -28,6 +30,8 @@ pub(super) const FAIRTEST: Entry = Entry {
     name: "fairtest",
     arguments: "N",
     summary: "N pairs of a hog and a task that runs and sleeps in turn: who gets more than is fair?",
+    source: "Mike Galbraith's tests of 2007, as the RFS thread tells of them; the program itself was not found",
+    limits: "one pair is one point; a share says nothing about latency",
     parameters: &[
         Parameter { name: "run", default: "8ms", help: "what the second task computes in a round" },
         Parameter { name: "sleep", default: "12ms", help: "its sleep in a round" },

@@ -12,6 +12,8 @@ pub(super) const PERIODIC: Entry = Entry {
     name: "periodic",
     arguments: "N",
     summary: "N tasks that compute a part of each period, started by a timer",
+    source: "rt-app's timer phases",
+    limits: "all tasks start together",
     parameters: &[
         Parameter { name: "period", default: "10ms", help: "the timer's period" },
         Parameter {
@@ -34,6 +36,8 @@ pub(super) const FORKSTORM: Entry = Entry {
     name: "forkstorm",
     arguments: "N",
     summary: "N parents that fork a child, wait for its end, and fork the next",
+    source: "what a shell script or a build does",
+    limits: "a child is a process that runs and ends: it maps no file and executes no program",
     parameters: &[
         Parameter { name: "children", default: "1", help: "children that a parent forks at once" },
         Parameter {

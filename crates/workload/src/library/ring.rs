@@ -29,6 +29,8 @@ pub(super) const LAT_CTX: Entry = Entry {
     name: "lat_ctx",
     arguments: "P",
     summary: "lmbench's context switches: P processes that pass a token round through pipes",
+    source: "lmbench's lat_ctx",
+    limits: "free on several CPUs unless pinned: then it measures wake-ups, not switches",
     parameters: &[
         Parameter {
             name: "size_kb",

@@ -19,6 +19,8 @@ pub(super) const SLICE: Entry = Entry {
     name: "slice",
     arguments: "N",
     summary: "the time-slice program of 2009: N hogs that report each second, (N+7)/8 sleepers of 1 ms",
+    source: "Andreas Gruenbacher's program of 28 May 2009",
+    limits: "the length of a report is the program's, not exactly a second",
     parameters: &[
         Parameter { name: "report", default: "1s", help: "the parent's sleep between two reports" },
         Parameter { name: "sleep", default: "1ms", help: "the sleepers' sleep" },

@@ -19,6 +19,8 @@ pub(super) const YIELD_PAIR: Entry = Entry {
     name: "yieldpair",
     arguments: "[N]",
     summary: "2 tasks (or N) on one CPU that call sched_yield for ever",
+    source: "the pair of tasks by which switch costs of old kernels were counted",
+    limits: "what sched_yield means differs from scheduler to scheduler",
     parameters: &[Parameter {
         name: "cpu",
         default: "0",
