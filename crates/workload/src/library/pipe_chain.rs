@@ -6,7 +6,7 @@
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
-use crate::model::{Duration, Op, Pipe, TaskSpec, Workload};
+use crate::model::{Carrier, Duration, Op, Pipe, TaskSpec, Workload};
 
 /// What a pipe holds, bytes.
 const PIPE_BYTES: u64 = 65_536;
@@ -68,7 +68,9 @@ fn pipe_chain(call: &mut Call<'_, '_>) -> Workload {
 }
 
 fn pipes(count: usize) -> Vec<Pipe> {
-    (0..count).map(|at| Pipe { name: format!("pipe-{at}"), capacity: PIPE_BYTES }).collect()
+    (0..count)
+        .map(|at| Pipe { name: format!("pipe-{at}"), capacity: PIPE_BYTES, carrier: Carrier::Pipe })
+        .collect()
 }
 
 /// Computing for a time; nothing for 0.
