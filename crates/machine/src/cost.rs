@@ -60,7 +60,8 @@ pub struct CostModel {
     pub fork_stretch_ns: u64,
     /// What RCU's thread computes each time that it wakes up, beyond what any task does that sleeps. 0: there is no such thread.
     pub rcu_ns: u64,
-    /// The interrupt that a CPU sends itself when the scheduler kicks CPUs (`scx_bpf_kick_cpu`): the kicks of one operation share it.
+    /// What preempting costs when the scheduler kicks CPUs (`scx_bpf_kick_cpu`), and under sched_ext the interrupt that a CPU sends
+    /// itself for it: the kicks of one operation share it.
     pub kick_ns: u64,
     /// Waking a task on the own CPU while it is idle: nobody has to make room. 0: as `wakeup_ns`.
     pub wakeup_idle_ns: u64,
