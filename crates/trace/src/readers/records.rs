@@ -109,6 +109,10 @@ pub(super) struct Record {
     pub(super) what: What,
 }
 
+/// Stated in `docs/formats.md`.
+const RECORD_BYTES_MAX: usize = 48;
+const _: () = assert!(size_of::<Record>() <= RECORD_BYTES_MAX);
+
 /// See [`Said`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {

@@ -7,7 +7,7 @@ use super::super::binary::{Cursor, Endian, Why};
 use super::container::RawRecord;
 
 /// Bytes of the buffer; a record has at most 64 KiB.
-const BUFFER_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 18;
 const RECORD_HEAD_BYTES: usize = 8;
 /// `PERF_RECORD_AUXTRACE`.
 const RECORD_AUXTRACE: u32 = 71;
