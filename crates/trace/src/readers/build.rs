@@ -147,13 +147,29 @@ impl<'a> Builder<'a> {
                 self.known[task.index()].exited = true;
                 EventKind::Exit { task }
             }
+            What::Tick { running } => EventKind::Tick { task: self.header_task(cpu, running) },
+            What::Lost { count } => {
+                self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
+                self.set_running(cpu, None);
+                EventKind::Lost { count }
+            }
+            what => match self.by_pid(what) {
+                Some(kind) => kind,
+                None => return,
+            },
+        };
+        self.event(record, kind);
+    }
+
+    /// What names tasks by their pids alone, or none. `None` where it makes no event.
+    fn by_pid(&mut self, what: What) -> Option<EventKind> {
+        Some(match what {
             What::Nice { pid, nice } => {
                 let task = self.task(pid, None, Touch::Any);
                 self.known[task.index()].nice = Some(nice);
                 self.known[task.index()].class_said = true;
                 EventKind::Nice { task, nice }
             }
-            What::Tick { running } => EventKind::Tick { task: self.header_task(cpu, running) },
             What::Callback { kind, pid } => {
                 EventKind::Callback { kind, task: self.task(pid, None, Touch::Any) }
             }
@@ -162,14 +178,14 @@ impl<'a> Builder<'a> {
             }
             What::CgroupMove { pid, path } => {
                 let task = self.task(pid, None, Touch::Any);
-                let Some(to) = self.cgroup(path) else { return };
+                let to = self.cgroup(path)?;
                 let from = self.known[task.index()].cgroup.replace(to);
                 EventKind::CgroupMove { task, from: from.unwrap_or(CgroupId::ROOT), to }
             }
             What::CgroupWeight { cgroup, weight } => {
                 if cgroup as usize >= self.trace.cgroups().len() {
                     self.trace.loss.unreadable += 1;
-                    return;
+                    return None;
                 }
                 EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
             }
@@ -186,13 +202,9 @@ impl<'a> Builder<'a> {
             What::Stack { pid, label } => {
                 EventKind::Stack { task: self.task(pid, None, Touch::Any), label }
             }
-            What::Lost { count } => {
-                self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
-                self.set_running(cpu, None);
-                EventKind::Lost { count }
-            }
-        };
-        self.event(record, kind);
+            // The others name tasks with more than a pid.
+            _ => return None,
+        })
     }
 
     /// The cgroup of a path (`/web/front`); one that is not known yet is entered, with those above it, without weights. `None`
