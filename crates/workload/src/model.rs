@@ -226,7 +226,8 @@ pub struct Lock {
     /// What it does with those that wait.
     pub kind: LockKind,
     /// Of a lock with priority inheritance: the first that waits spins as long as the one that has it is running
-    /// (`rtmutex_spin_on_owner`; so does every SMP kernel since the -rt kernels of 2008). Without meaning in the others.
+    /// (`rtmutex_spin_on_owner`; so does every SMP kernel since the -rt kernels of 2008). Of a spin lock: of what
+    /// [`LockModel::Rt`] makes of it. Without meaning in the others.
     pub adaptive: bool,
 }
 

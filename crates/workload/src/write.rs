@@ -49,8 +49,8 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
     }
     for lock in &workload.locks {
         writeln!(out, "\n[locks.{}]\nkind = \"{}\"", quoted(&lock.name), lock.kind.word())?;
-        if lock.adaptive != lock.kind.inherits() {
-            writeln!(out, "adaptive = {}", lock.adaptive)?;
+        if !lock.adaptive {
+            writeln!(out, "adaptive = false")?;
         }
     }
     for condition in &workload.conditions {

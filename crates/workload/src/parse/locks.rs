@@ -34,7 +34,7 @@ impl Parser<'_> {
     }
 
     fn lock(&mut self, name: String, value: Value<'_, '_>) -> Lock {
-        let mut lock = Lock { name, kind: LockKind::Mutex, adaptive: false };
+        let mut lock = Lock { name, kind: LockKind::Mutex, adaptive: true };
         let Some(table) = value.get_ref().as_table() else {
             let message = format!("the lock `{}` is {}", lock.name, kind_of(value.get_ref()));
             let help = format!("write `[locks.{}]` with `kind = \"mutex\"`", lock.name);
@@ -57,7 +57,6 @@ impl Parser<'_> {
                 }
             }
         }
-        lock.adaptive = lock.kind.inherits();
         if let Some(adaptive) = section.truth("adaptive") {
             lock.adaptive = adaptive;
         }
