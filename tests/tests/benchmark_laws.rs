@@ -70,3 +70,54 @@ fn requests_are_no_quicker_than_their_work() {
         assert!(requests > 0 && requests <= 500 * 1000 / 250, "{scheduler}: {requests}");
     }
 }
+
+/// Every benchmark of the library, small, and the mark by which it counts.
+const BENCHMARKS: [(&str, &str); 12] = [
+    ("slice:4,report=50ms", "answer"),
+    ("fairtest:2", ""),
+    ("massive_intr:6,start=5ms", "round"),
+    ("lat_ctx:4", ""),
+    ("hackbench:1,fds=5,loops=5", "hackbench round"),
+    ("hackbench:1,fds=5,loops=5,over=sockets", "hackbench round"),
+    ("pipe-chain:dd", "1024 writes"),
+    ("pipe-chain:xterm", "read"),
+    ("netperf-stream", "1 MiB"),
+    ("volano:1,users=6", "100 messages"),
+    ("aim7:6", "job"),
+    ("dbench:6", "1 MiB"),
+];
+
+/// Each makes headway under each scheduler; a lock of the kernel may be a `spin`
+/// or what PREEMPT_RT makes of it.
+#[test]
+fn every_benchmark_runs_under_every_scheduler() {
+    for policy in fairground_policies::all() {
+        for (spec, mark) in BENCHMARKS {
+            let mut run = bench(policy.name).like_a_kernel("modern", 0).cpus(2).hz(1000).run(spec);
+            run.until(250 * MS);
+            let trace = run.machine.trace();
+            let switches = Analysis::of(trace, &Options::simulated()).machine.switches;
+            let headway = if mark.is_empty() { switches } else { marks(trace, mark) };
+            assert!(headway > 0, "{spec} under {}", policy.name);
+        }
+    }
+}
+
+/// Law 10: a message to the room reaches each of the others once. What was heard is at most what was said, to all but the speaker; what is
+/// missing is on its way.
+#[test]
+fn nobody_hears_what_was_not_said() {
+    let spec = "volano:1,users=4";
+    let trace = trace("cfs@6.1", spec, 400);
+    let heard = marks(&trace, "100 messages") * 100;
+    // A server task that forwards a message takes the room's lock once.
+    let forwards = Analysis::of(&trace, &Options::simulated());
+    let served: u64 = forwards
+        .tasks
+        .iter()
+        .filter(|task| task.name.starts_with("server-receive"))
+        .map(|task| task.figures.run_ns)
+        .sum();
+    // Each takes 5 us, and 1 us for each of the three others.
+    assert!(heard > 0 && heard <= served / 8_000 * 3 + 3, "{heard} heard of {}", served / 8_000);
+}

@@ -74,6 +74,11 @@ fn loops_chains_of_pipes_and_schbench_as_files() {
     insta::assert_snapshot!(shown("pipe-chain:dd"));
     insta::assert_snapshot!(shown("pipe-chain:xterm,draw=50us + hogs:1"));
     insta::assert_snapshot!(shown("schbench:4,messages=2"));
+    insta::assert_snapshot!(shown("netperf-stream:2,hold=2us"));
+    insta::assert_snapshot!(shown("volano:1,users=2"));
+    insta::assert_snapshot!(shown("aim7:2"));
+    insta::assert_snapshot!(shown("dbench:3"));
+    insta::assert_snapshot!(shown("hackbench:1,fds=2,loops=5,rounds=3,over=sockets"));
 }
 
 #[test]

@@ -24,6 +24,8 @@ const LOOPS_MAX: i64 = 1_000_000;
 const MESSAGE_BYTES: u64 = 100;
 /// Bytes of a pipe's page. A message is written whole into one page, or into the next.
 const PAGE_BYTES: u64 = 4_096;
+/// What the messages in a socket may occupy, bytes (`net.core.wmem_default`).
+const SOCKET_BYTES: u64 = 212_992;
 /// Pages of a pipe.
 const PIPE_PAGES: u64 = 16;
 
@@ -47,13 +49,18 @@ pub(super) const HACKBENCH: Entry = Entry {
     name: "hackbench",
     arguments: "GROUPS",
     summary: "groups of 20 senders and 20 receivers, each sender writes to each receiver of its group, round after round",
-    source: "Ingo Molnar's program, as rt-tests has it, with pipes (`hackbench -p`)",
+    source: "Ingo Molnar's program, as rt-tests has it: `hackbench -p`, or with over=sockets `hackbench`",
     limits: "its time is decided by the lock of a pipe that many write to; tasks do nothing with what they read",
     parameters: &[
         Parameter {
             name: "loops",
             default: "100",
             help: "messages of 100 bytes from each sender to each receiver in a round",
+        },
+        Parameter {
+            name: "over",
+            default: "pipes",
+            help: "what the messages go through: pipes, or sockets as in the original",
         },
         Parameter { name: "fds", default: "20", help: "senders, and receivers, of a group" },
         Parameter { name: "rounds", default: "0", help: "how many rounds; 0: for ever" },
@@ -107,6 +114,16 @@ fn hackbench(call: &mut Call<'_, '_>) -> Workload {
     let loops = option("loops", "the number of messages", 1, LOOPS_MAX, 100);
     let fds = option("fds", "the number of senders", 1, FDS_MAX, i64::from(FDS_DEFAULT));
     let rounds = option("rounds", "the number of rounds", 0, LOOPS_MAX, 0);
+    let carrier = match call.value("over") {
+        None => Carrier::Pipe,
+        Some(piece) if piece.text == "pipes" => Carrier::Pipe,
+        Some(piece) if piece.text == "sockets" => Carrier::Socket,
+        Some(piece) => {
+            let message = format!("messages go over {:?}", piece.text);
+            call.problem(piece.span, message, "write pipes or sockets".to_owned());
+            Carrier::Pipe
+        }
+    };
     let members = groups * 2 * fds as usize;
 
     // The groups: 0 the parent; then, group by group, each receiver and all senders.
@@ -124,7 +141,7 @@ fn hackbench(call: &mut Call<'_, '_>) -> Workload {
             let name = format!("{number}-{fd}");
             let read = vec![Op::PipeRead(pipes.len(), MESSAGE_BYTES)];
             tasks.push(member(&format!("receiver/g{name}"), 1, Op::Loop(Some(loops * fds), read)));
-            pipes.push(Pipe { name, capacity: capacity(), carrier: Carrier::Pipe });
+            pipes.push(Pipe { name, capacity: capacity(carrier), carrier });
         }
         let write = (first..pipes.len()).map(|pipe| Op::PipeWrite(pipe, MESSAGE_BYTES)).collect();
         let senders = u32::try_from(fds).unwrap_or(1);
@@ -148,7 +165,10 @@ fn member(name: &str, count: u32, messages: Op) -> TaskSpec {
     member
 }
 
-/// So many whole messages go into the kernel's 16 pages.
-fn capacity() -> u64 {
-    PIPE_PAGES * (PAGE_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES
+/// Of a pipe, so many whole messages go into the kernel's 16 pages.
+fn capacity(carrier: Carrier) -> u64 {
+    match carrier {
+        Carrier::Pipe => PIPE_PAGES * (PAGE_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES,
+        Carrier::Socket => SOCKET_BYTES,
+    }
 }

@@ -1,6 +1,7 @@
 //! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
 
 mod containers;
+mod jobs;
 mod load;
 mod messages;
 mod phases;
@@ -8,6 +9,7 @@ mod pipe_chain;
 mod rhythm;
 mod ring;
 mod schbench;
+mod servers;
 mod slice;
 mod spec;
 mod yield_pair;
@@ -58,8 +60,10 @@ pub const COMMON_PARAMETERS: &[Parameter] =
     &[Parameter { name: "duration", default: "10s", help: "how long the workload runs" }];
 
 const ENTRIES: &[Entry] = &[
+    jobs::AIM7,
     load::BENCH_LOAD,
     containers::CONTAINERS,
+    jobs::DBENCH,
     phases::FAIRTEST,
     rhythm::FORKSTORM,
     messages::HACKBENCH,
@@ -68,12 +72,14 @@ const ENTRIES: &[Entry] = &[
     load::LOOP,
     phases::MASSIVE_INTR,
     load::MIX,
+    servers::NETPERF_STREAM,
     rhythm::PERIODIC,
     messages::PIPE,
     pipe_chain::PIPE_CHAIN,
     schbench::SCHBENCH,
     slice::SLICE,
     load::SLEEPERS,
+    servers::VOLANO,
     yield_pair::YIELD_PAIR,
 ];
 
