@@ -17,7 +17,7 @@ TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(TARGET)/release/fairground
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 
-.PHONY: help demo test setup build kernels third-party soak lint fmt bench fuzz-smoke clean
+.PHONY: help demo test setup build kernels third-party soak lint fmt bench bench-reading fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -57,6 +57,9 @@ fmt: ## Format everything
 
 bench: setup ## Simulated scheduling events per second of wall time, one core
 	$(CARGO) run --locked --release -p fairground-benches --bin events
+
+bench-reading: build ## Reading a recording of a million events, beside perf (needs perf and hackbench)
+	benches/reading.py
 
 fuzz-smoke: setup ## Each fuzz target for a few seconds from a fixed seed
 	$(MAKE) -C fuzz smoke

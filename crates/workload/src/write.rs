@@ -151,8 +151,6 @@ fn write_list(
 fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>) -> fmt::Result {
     let pipe = |index: usize| quoted(&workload.pipes[index].name);
     let queue = |index: usize| quoted(&workload.queues[index].name);
-    let lock = |index: usize| quoted(&workload.locks[index].name);
-    let condition = |index: usize| quoted(&workload.conditions[index].name);
     let cgroup = |index: usize| quoted(&workload.cgroups[index].path);
     let task = |index: usize| &workload.tasks[index].name;
     match op {
@@ -194,6 +192,26 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
             write!(out, "{{ weight = {{ cgroup = {}, weight = {weight} }} }}", cgroup(*index))
         }
         Op::Mark(text) => write!(out, "{{ mark = {} }}", quoted(text)),
+        Op::Loop(times, body) => {
+            write!(out, "{{ loop = ")?;
+            match depth {
+                Some(depth) => write_list(out, workload, body, depth, 2 * depth + 24)?,
+                None => write_list(out, workload, body, 0, 0)?,
+            }
+            if let Some(times) = times {
+                write!(out, ", times = {times}")?;
+            }
+            write!(out, " }}")
+        }
+        _ => write_meeting(out, workload, op),
+    }
+}
+
+/// One of the operations by which tasks wait for each other.
+fn write_meeting(out: &mut String, workload: &Workload, op: &Op) -> fmt::Result {
+    let lock = |index: usize| quoted(&workload.locks[index].name);
+    let condition = |index: usize| quoted(&workload.conditions[index].name);
+    match op {
         Op::Lock(index) => write!(out, "{{ lock = {} }}", lock(*index)),
         Op::ReadLock(index) => write!(out, "{{ read_lock = {} }}", lock(*index)),
         Op::WriteLock(index) => write!(out, "{{ write_lock = {} }}", lock(*index)),
@@ -207,17 +225,7 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
             write!(out, "{{ barrier = {} }}", quoted(&workload.barriers[*index].name))
         }
         Op::Unlock(index) => write!(out, "{{ unlock = {} }}", lock(*index)),
-        Op::Loop(times, body) => {
-            write!(out, "{{ loop = ")?;
-            match depth {
-                Some(depth) => write_list(out, workload, body, depth, 2 * depth + 24)?,
-                None => write_list(out, workload, body, 0, 0)?,
-            }
-            if let Some(times) = times {
-                write!(out, ", times = {times}")?;
-            }
-            write!(out, " }}")
-        }
+        _ => Err(fmt::Error),
     }
 }
 

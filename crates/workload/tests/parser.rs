@@ -226,13 +226,7 @@ fn any_workload() -> impl Strategy<Value = Workload> {
             description: "with \\ and ä".into(),
             duration_ns: time_ns,
             tasks: with_starts(tasks),
-            pipes: [1, 65_536]
-                .map(|capacity| Pipe {
-                    name: format!("pipe {capacity}"),
-                    capacity,
-                    carrier: Carrier::Pipe,
-                })
-                .to_vec(),
+            pipes: two_pipes(),
             queues: [0, 1]
                 .map(|initial| Queue { name: format!("queue {initial}"), capacity, initial })
                 .to_vec(),
@@ -247,6 +241,14 @@ fn any_workload() -> impl Strategy<Value = Workload> {
             cgroups: Vec::new(),
         },
     )
+}
+
+fn two_pipes() -> Vec<Pipe> {
+    let pipe = |capacity: u64| {
+        let name = format!("pipe {capacity}");
+        Pipe { name, capacity, carrier: Carrier::Pipe }
+    };
+    [1, 65_536].map(pipe).to_vec()
 }
 
 type Parts = (u32, i8, Option<CpuList>, u64, Vec<Op>, Vec<Op>);

@@ -261,29 +261,14 @@ impl Compiler<'_> {
                 self.found(spec, "queue", *queue, self.workload.queues.get(*queue))?;
                 Step::Receive { queue: *queue as u32, count: u64::from(*count) }
             }
-            Op::Lock(lock) | Op::WriteLock(lock) => {
-                Step::Lock { lock: self.lock(spec, *lock)?, shared: false }
-            }
-            Op::ReadLock(lock) => Step::Lock {
-                lock: self.lock(spec, *lock)?,
-                shared: self.workload.locks[*lock].kind == LockKind::RwLock,
-            },
-            Op::ConditionWait(condition, lock) => {
-                let lock = self.lock(spec, *lock)?;
-                Step::ConditionWait { condition: self.condition(spec, *condition)?, lock }
-            }
-            Op::Notify(condition) => {
-                Step::Notify { condition: self.condition(spec, *condition)?, all: false }
-            }
-            Op::NotifyAll(condition) => {
-                Step::Notify { condition: self.condition(spec, *condition)?, all: true }
-            }
-            Op::Barrier(barrier) => {
-                let known = self.workload.barriers.get(*barrier);
-                let count = u64::from(self.found(spec, "barrier", *barrier, known)?.count);
-                Step::Barrier { barrier: *barrier as u32, count }
-            }
-            Op::Unlock(lock) => Step::Unlock { lock: self.lock(spec, *lock)? },
+            Op::Lock(_)
+            | Op::ReadLock(_)
+            | Op::WriteLock(_)
+            | Op::Unlock(_)
+            | Op::ConditionWait(..)
+            | Op::Notify(_)
+            | Op::NotifyAll(_)
+            | Op::Barrier(_) => self.meeting(spec, op)?,
             Op::Signal(role) => {
                 if let Role::All(group) | Role::One(group, _) = role {
                     self.found(spec, "group", *group, self.workload.tasks.get(*group))?;
@@ -309,6 +294,36 @@ impl Compiler<'_> {
             Op::Loop(..) => {
                 return Err(self.wrong("a loop stands where a plain operation belongs".to_owned()));
             }
+        })
+    }
+
+    /// Operations by which tasks wait for each other.
+    fn meeting(&self, spec: &TaskSpec, op: &Op) -> Result<Step, ActorError> {
+        Ok(match op {
+            Op::Lock(lock) | Op::WriteLock(lock) => {
+                Step::Lock { lock: self.lock(spec, *lock)?, shared: false }
+            }
+            Op::ReadLock(lock) => Step::Lock {
+                lock: self.lock(spec, *lock)?,
+                shared: self.workload.locks[*lock].kind == LockKind::RwLock,
+            },
+            Op::ConditionWait(condition, lock) => {
+                let lock = self.lock(spec, *lock)?;
+                Step::ConditionWait { condition: self.condition(spec, *condition)?, lock }
+            }
+            Op::Notify(condition) => {
+                Step::Notify { condition: self.condition(spec, *condition)?, all: false }
+            }
+            Op::NotifyAll(condition) => {
+                Step::Notify { condition: self.condition(spec, *condition)?, all: true }
+            }
+            Op::Barrier(barrier) => {
+                let known = self.workload.barriers.get(*barrier);
+                let count = u64::from(self.found(spec, "barrier", *barrier, known)?.count);
+                Step::Barrier { barrier: *barrier as u32, count }
+            }
+            Op::Unlock(lock) => Step::Unlock { lock: self.lock(spec, *lock)? },
+            _ => return Err(self.wrong("an operation that waits for nobody".to_owned())),
         })
     }
 

@@ -370,13 +370,18 @@ impl Actors {
             {
                 self.finish(id)
             }
-            _ => match self.call_ns(id, step) {
-                0 => {
-                    self.actors[id as usize].frame().phase = Phase::Ready;
-                    None
-                }
-                ns => Some(self.charge(id, step, ns)),
-            },
+            _ => self.enter(id, step),
+        }
+    }
+
+    /// The way into the kernel, if that costs anything.
+    fn enter(&mut self, id: u32, step: Step) -> Option<Need> {
+        match self.call_ns(id, step) {
+            0 => {
+                self.actors[id as usize].frame().phase = Phase::Ready;
+                None
+            }
+            ns => Some(self.charge(id, step, ns)),
         }
     }
 

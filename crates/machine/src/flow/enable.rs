@@ -33,16 +33,13 @@ impl Machine {
         workload: &Workload,
     ) -> Result<Machine, MachineError> {
         config.validate()?;
-        let cpus = config.cpus();
-        let (workload, rcu) = rcu::with_thread(workload, &config.cost);
+        let (cpus, (workload, rcu)) = (config.cpus(), rcu::with_thread(workload, &config.cost));
         let workload = &workload;
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let (first, mut changes) =
             Changes { policy, workload, cgroups: &cgroups }.encode(settings)?;
-        for change in &mut changes {
-            change.at_ns = change.at_ns.saturating_add(config.lead_in_ns);
-        }
+        changes.iter_mut().for_each(|c| c.at_ns = c.at_ns.saturating_add(config.lead_in_ns));
         let capacity = config.max_tasks + cpus;
         let mut program = policy.image.instantiate(&InstanceConfig {
             cpus,
@@ -60,14 +57,13 @@ impl Machine {
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
         let exit_task_args = program.alloc(8, 8)?;
         let masks = guest_masks(&program)?;
-        let rqs = program.alloc(rq_field::SIZE * u64::from(cpus), 64)?;
         let cgroup_init_args = program.alloc(cgroup_init_args::SIZE, 8)?;
         let cmask = program.alloc(Cids::mask_bytes(cpus), 8)?;
         publish_cgroups(&program, &mut cgroups)?;
         let mut kernel = new_kernel(config, policy, slab, masks, cgroups);
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
-        make_queues(&mut kernel, cpus, rqs);
+        make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
         let timeout = policy.ops.timeout_ns.unwrap_or(abi::WATCHDOG_MAX_NS);
         let mut machine = Machine {
             kernel,

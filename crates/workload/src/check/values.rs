@@ -227,7 +227,6 @@ fn cpus_problem(cpus: &CpuList) -> Option<String> {
 }
 
 fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'static str)> {
-    const UNKNOWN: &str = "refer to what the workload declares";
     const FORM: &str = "write a time from 0 to TIME_MAX_NS, 1000000 s; a range from short to long";
     if path.path.len() > LOOP_DEPTH_MAX + 1 {
         return Some((
@@ -235,9 +234,6 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
             "write fewer loops with more `times`",
         ));
     }
-    let unknown = |kind: &str, index: usize, count: usize| {
-        (index >= count).then(|| (format!("there is no {kind} number {index}"), UNKNOWN))
-    };
     match op {
         Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
             Some(("a run of 0 does nothing".into(), "write a time above 0, or remove it"))
@@ -253,17 +249,6 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::Send(queue) => unknown("queue", *queue, workload.queues.len()),
         Op::Receive(queue, count) => unknown("queue", *queue, workload.queues.len())
             .or_else(|| amount(u64::from(*count), "messages")),
-        Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
-            unknown("lock", *lock, workload.locks.len())
-        }
-        Op::ConditionWait(condition, lock) => {
-            unknown("condition", *condition, workload.conditions.len())
-                .or_else(|| unknown("lock", *lock, workload.locks.len()))
-        }
-        Op::Notify(condition) | Op::NotifyAll(condition) => {
-            unknown("condition", *condition, workload.conditions.len())
-        }
-        Op::Barrier(barrier) => unknown("barrier", *barrier, workload.barriers.len()),
         Op::Signal(Role::All(task)) | Op::Fork(task) => {
             unknown("task", *task, workload.tasks.len())
         }
@@ -302,8 +287,31 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
             let help = "put operations into it and let it turn at least once, or remove it";
             empty.then(|| ("the loop does nothing".into(), help))
         }
+        _ => meeting_problem(workload, op),
+    }
+}
+
+/// Of operations by which tasks wait for each other.
+fn meeting_problem(workload: &Workload, op: &Op) -> Option<(String, &'static str)> {
+    match op {
+        Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
+            unknown("lock", *lock, workload.locks.len())
+        }
+        Op::ConditionWait(condition, lock) => {
+            unknown("condition", *condition, workload.conditions.len())
+                .or_else(|| unknown("lock", *lock, workload.locks.len()))
+        }
+        Op::Notify(condition) | Op::NotifyAll(condition) => {
+            unknown("condition", *condition, workload.conditions.len())
+        }
+        Op::Barrier(barrier) => unknown("barrier", *barrier, workload.barriers.len()),
         _ => None,
     }
+}
+
+fn unknown(kind: &str, index: usize, count: usize) -> Option<(String, &'static str)> {
+    const HELP: &str = "refer to what the workload declares";
+    (index >= count).then(|| (format!("there is no {kind} number {index}"), HELP))
 }
 
 fn amount(amount: u64, what: &str) -> Option<(String, &'static str)> {
