@@ -1,8 +1,8 @@
 //! Mixes of jobs of a time-sharing machine: `aim7`, after AIM's Multiuser Benchmark VII as re-aim has it, and `dbench`, a file server's day.
 
 use super::spec::Call;
-use super::{Entry, Parameter, group, independent};
-use crate::model::{Duration, Lock, LockKind, Op, Program, Workload};
+use super::{Entry, Parameter, group, independent, lock, run};
+use crate::model::{LockKind, Op, Program, Workload};
 
 /// Tasks of AIM7 at most: each has two groups.
 const TASKS_MAX: i64 = 1_000;
@@ -54,14 +54,6 @@ pub(super) const DBENCH: Entry = Entry {
     ],
     build: dbench,
 };
-
-fn run(ns: u64) -> Op {
-    Op::Run(Duration::Fixed(ns.max(1)))
-}
-
-fn lock(name: &str, kind: LockKind) -> Lock {
-    Lock { name: name.to_owned(), kind, adaptive: true }
-}
 
 fn section(lock: usize, ns: u64) -> [Op; 3] {
     [Op::Lock(lock), run(ns), Op::Unlock(lock)]

@@ -18,7 +18,7 @@ use crate::cgroups;
 use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
 use crate::limits::{NAME_CHARS_MAX, PARTS_MAX, TASKS_MAX};
-use crate::model::{Op, Program, Role, TaskSpec, Workload};
+use crate::model::{Duration, Lock, LockKind, Op, Program, Role, TaskSpec, Workload};
 use spec::{Call, Piece};
 
 /// What messages call a specification.
@@ -261,6 +261,16 @@ fn group(name: &str, count: u32, program: Program) -> TaskSpec {
         program,
         on_signal: Program::new(),
     }
+}
+
+/// Computing for a time, 1 ns at least.
+fn run(ns: u64) -> Op {
+    Op::Run(Duration::Fixed(ns.max(1)))
+}
+
+/// A lock as kernels have it today.
+fn lock(name: &str, kind: LockKind) -> Lock {
+    Lock { name: name.to_owned(), kind, adaptive: true }
 }
 
 /// A workload of groups that share nothing.

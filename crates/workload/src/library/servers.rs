@@ -2,10 +2,8 @@
 //! on PREEMPT_RT in December 2006.
 
 use super::spec::Call;
-use super::{Entry, Parameter, group, independent};
-use crate::model::{
-    Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Workload,
-};
+use super::{Entry, Parameter, group, independent, lock, run};
+use crate::model::{Carrier, CpuList, LockKind, Op, Pipe, Program, Queue, TaskSpec, Workload};
 
 /// What a socket's messages may occupy, bytes (`net.core.wmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
@@ -72,16 +70,8 @@ pub(super) const VOLANO: Entry = Entry {
     build: volano,
 };
 
-fn run(ns: u64) -> Op {
-    Op::Run(Duration::Fixed(ns.max(1)))
-}
-
 fn socket(name: String) -> Pipe {
     Pipe { name, capacity: SOCKET_BYTES, carrier: Carrier::Socket }
-}
-
-fn lock(name: String, kind: LockKind) -> Lock {
-    Lock { name, kind, adaptive: true }
 }
 
 fn pinned(mut task: TaskSpec, cpu: Option<u32>) -> TaskSpec {
@@ -110,7 +100,7 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
     for pair in 0..pairs {
         let at = pair as usize;
         pipes.push(socket(format!("stream-{pair}")));
-        locks.push(lock(format!("socket-{pair}"), LockKind::Spin));
+        locks.push(lock(&format!("socket-{pair}"), LockKind::Spin));
         let section = [Op::Lock(at), run(hold_ns), Op::Unlock(at)];
         let send: Program = [run(copy_ns)]
             .into_iter()
@@ -148,7 +138,7 @@ fn volano(call: &mut Call<'_, '_>) -> Workload {
     let (mut tasks, mut pipes, mut queues, mut locks) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for room in 0..rooms {
-        locks.push(lock(format!("room-{room}"), LockKind::Mutex));
+        locks.push(lock(&format!("room-{room}"), LockKind::Mutex));
         for user in 0..users {
             let name = format!("r{room}-{user}");
             let (up, down, queue) = (pipes.len(), pipes.len() + 1, queues.len());
