@@ -77,7 +77,10 @@ fn a_feature_is_switched_during_the_run() {
     assert!(late_ns < 5_000_000, "the runner is above the hogs: {late_ns} ns late");
     let all: u64 = used(&outcome, "hog");
     let there_was = 2 * (outcome.end_ns - outcome.start_ns);
-    assert!(all <= there_was + 10_000_000 && all > there_was * 95 / 100, "{all} of {there_was} ns");
+    // The hogs go on while the recorder is switched off, which waits for every CPU to have passed a quiet state: up to three ticks of
+    // 4 ms, on two CPUs.
+    let pause_ns = 2 * 3 * 4_000_000;
+    assert!(all <= there_was + pause_ns && all > there_was * 95 / 100, "{all} of {there_was} ns");
 }
 
 #[test]
