@@ -119,17 +119,3 @@ fn cpu_ranges(text: &str) -> Option<Vec<(u32, u32)>> {
     };
     text.split(',').filter(|part| !part.is_empty()).map(range).collect()
 }
-
-/// Whether a line that is no event belongs to a call chain: an address, then a symbol (perf); `=> symbol` below a line that
-/// ends with `<stack trace>` (ftrace, trace-cmd).
-pub(super) fn is_call_chain(text: &str) -> bool {
-    const ADDRESS_DIGITS_MIN: usize = 6;
-    let trimmed = text.trim();
-    if trimmed.starts_with("=> ") || trimmed.ends_with("<stack trace>") {
-        return true;
-    }
-    let Some(word) = trimmed.split_whitespace().next() else { return false };
-    text.starts_with(char::is_whitespace)
-        && word.len() >= ADDRESS_DIGITS_MIN
-        && word.bytes().all(|b| b.is_ascii_hexdigit())
-}

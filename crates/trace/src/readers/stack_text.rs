@@ -8,6 +8,17 @@ use super::line::Line;
 /// Frames of a stack that are kept.
 const FRAMES_MAX: usize = 128;
 
+/// What a line that is no event is to a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// A frame of the stack.
+    Taken,
+    /// A frame, and no event before it whose it could be.
+    OfNobody,
+    /// No frame.
+    None,
+}
+
 /// Whose stack the next lines may hold.
 #[derive(Debug, Default)]
 pub(super) struct StackText {
@@ -32,13 +43,16 @@ impl StackText {
         line.comm.clone_into(&mut self.comm);
     }
 
-    /// Takes a frame. False: the line is none, or nobody's.
-    pub(super) fn take(&mut self, text: &str) -> bool {
-        let Some(function) = frame(text).filter(|_| self.owner.is_some()) else { return false };
+    /// Takes a line that is no event.
+    pub(super) fn take(&mut self, text: &str) -> Frame {
+        let Some(function) = frame(text) else { return Frame::None };
+        if self.owner.is_none() {
+            return Frame::OfNobody;
+        }
         if self.frames.len() < FRAMES_MAX {
             self.frames.push(function.to_owned());
         }
-        true
+        Frame::Taken
     }
 
     /// The stack is over: hands it on, if there was one.
@@ -62,11 +76,12 @@ fn frame(text: &str) -> Option<&str> {
     let named = match trimmed.strip_prefix("=> ") {
         Some(rest) => rest,
         None => {
-            let (address, rest) = trimmed.split_once(char::is_whitespace)?;
+            let address = trimmed.split_whitespace().next()?;
             let is_address = text.starts_with(char::is_whitespace)
                 && address.len() >= ADDRESS_DIGITS_MIN
                 && address.bytes().all(|b| b.is_ascii_hexdigit());
-            is_address.then_some(rest)?
+            let function = is_address.then(|| trimmed[address.len()..].trim_start())?;
+            if function.is_empty() { address } else { function }
         }
     };
     let word = named.split_whitespace().next()?;
@@ -86,6 +101,7 @@ mod tests {
         assert_eq!(frame("=> schedule (ffffffff81000000)"), Some("schedule"));
         assert_eq!(frame("\tffffffff81000000 schedule+0x2a ([kernel.kallsyms])"), Some("schedule"));
         assert_eq!(frame("          7f12ab main+0x1 (/usr/bin/x)"), Some("main"));
+        assert_eq!(frame("          7f12ab"), Some("7f12ab"), "in no function that perf knows");
         for other in ["", "=> ", "bash-1 [000] 1.5: e: f", "ffffffff81000000 schedule", " 12 x"] {
             assert_eq!(frame(other), None, "{other:?}");
         }

@@ -9,7 +9,7 @@ use super::ReadError;
 use super::collect::{Collector, Place};
 use super::header::{self, Remark};
 use super::lines::{self, End, Lines};
-use super::stack_text::StackText;
+use super::stack_text::{Frame, StackText};
 use super::{fields, line};
 use crate::Trace;
 
@@ -65,20 +65,23 @@ fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end
 }
 
 fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
-    if stack.take(text) {
-        return;
-    }
-    stack.end(collector);
     if let Some(remark) = header::remark(text) {
+        stack.end(collector);
         return take_remark(collector, remark);
     }
+    // An event first: its task may be called like an address.
     let line = match line::parse(text) {
         Ok(line) => line,
-        Err(_) if header::is_call_chain(text) => {
-            return take_remark(collector, Remark::OtherRecord);
-        }
-        Err(why) => return collector.unreadable_text(why, text),
+        Err(why) => match stack.take(text) {
+            Frame::Taken => return,
+            Frame::OfNobody => return take_remark(collector, Remark::OtherRecord),
+            Frame::None => {
+                stack.end(collector);
+                return collector.unreadable_text(why, text);
+            }
+        },
     };
+    stack.end(collector);
     let Some(said) = fields::parse(line.event, line.fields) else {
         return collector.unreadable_text(&format!("{} without its fields", line.event), text);
     };
