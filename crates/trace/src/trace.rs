@@ -93,21 +93,23 @@ impl Trace {
     /// The number of a printed line's text, like [`Trace::intern`]; `None`, and counted in [`Loss::prints`], when it is new and the
     /// label table is full.
     pub fn intern_print(&mut self, text: &str) -> Option<Label> {
-        if self.labels.len() >= Self::PRINT_LABELS_MAX && !self.label_numbers.contains_key(text) {
-            self.loss.prints += 1;
-            return None;
-        }
-        Some(self.intern(text))
+        let label = self.intern_below(Self::PRINT_LABELS_MAX, text);
+        self.loss.prints += u64::from(label.is_none());
+        label
     }
 
     /// The number of a stack's text, like [`Trace::intern`]; `None`, and counted in [`Loss::stacks`], when it is new and the label
     /// table is full.
     pub fn intern_stack(&mut self, text: &str) -> Option<Label> {
-        if self.labels.len() >= Self::STACKS_MAX && !self.label_numbers.contains_key(text) {
-            self.loss.stacks += 1;
-            return None;
-        }
-        Some(self.intern(text))
+        let label = self.intern_below(Self::STACKS_MAX, text);
+        self.loss.stacks += u64::from(label.is_none());
+        label
+    }
+
+    /// Enters no new text into a label table of that length.
+    fn intern_below(&mut self, labels_max: usize, text: &str) -> Option<Label> {
+        let is_known = self.label_numbers.contains_key(text);
+        (is_known || self.labels.len() < labels_max).then(|| self.intern(text))
     }
 
     /// The text of a label.
