@@ -117,6 +117,19 @@ fn what_is_written_of_a_task_called_like_an_address_reads_back() {
     assert_eq!(comms(&again), comms(&trace));
 }
 
+/// The event of these frames could not be read: they are not those of the event before it.
+#[test]
+fn the_stack_of_an_unreadable_line_is_nobodys() {
+    let text = "\
+        bash  9952 [001]  1.100000: sched:sched_waking: comm=a pid=7 prio=120 target_cpu=000\n\
+        bash  9952 [001]  1.200000: sched:sched_waking: comm=a pid=\n\
+        \tffffffff810b1234 schedule+0x44 ([kernel.kallsyms])\n\
+        \t    7f0012345678 main+0x1 (/usr/bin/bash)\n";
+    let trace = read("sample", text.as_bytes()).unwrap();
+    assert_eq!(trace.len(), 1, "{}", describe(&trace));
+    assert_eq!((trace.loss.unreadable, trace.loss.skipped), (1, 2), "{:?}", trace.loss.first);
+}
+
 #[test]
 fn nothing_to_read() {
     let mut out = String::new();

@@ -55,12 +55,12 @@ impl StackText {
         Frame::Taken
     }
 
-    /// The stack is over: hands it on, if there was one.
+    /// The stack is over: hands it on, if there was one. Frames that follow are nobody's until the next event begins one.
     pub(super) fn end(&mut self, collector: &mut Collector) {
-        if self.frames.is_empty() {
+        let owner = self.owner.take();
+        let Some(Owner { cpu, time_ns, pid }) = owner.filter(|_| !self.frames.is_empty()) else {
             return;
-        }
-        let Some(Owner { cpu, time_ns, pid }) = self.owner.take() else { return };
+        };
         self.frames.reverse();
         let folded = self.frames.join(";");
         self.frames.clear();
