@@ -191,6 +191,45 @@ fn a_timer_never_comes_early_and_is_not_stretched() {
 }
 
 #[test]
+fn a_shared_timer_gives_each_expiry_to_one_wait_and_busy_goes_by_the_clock() {
+    let outcome = toml(
+        r#"
+        [[timer]]
+        name = "t"
+        period = "5ms"
+        shared = true
+        [[timer]]
+        name = "lazy"
+        period = "1ms"
+        mode = "relative"
+        [[task]]
+        name = "pair"
+        count = 2
+        program = [{ timer_start = "t" }, { loop = [{ timer = "t" }, { mark = "tick" }], times = 20 }]
+        [[task]]
+        name = "clock"
+        program = [
+          { timer_start = "lazy" }, { mark = "from" }, { busy = "20ms" }, { mark = "to" },
+          { timer = "lazy" }, { timer = { name = "lazy", period = "10ms" } }, { mark = "then" },
+        ]
+        "#,
+    )
+    .millis(1_500)
+    .run();
+    let at = |label: &str| -> Vec<u64> {
+        let marks = outcome.marks.iter().filter(|mark| mark.label == label);
+        marks.map(|mark| mark.time_ns).collect()
+    };
+    let ticks = at("tick");
+    assert_eq!(ticks.len(), 40, "each of the two waited for 20");
+    let last_ns = ticks.iter().max().copied().expect("a tick");
+    assert!(last_ns >= outcome.start_ns + 40 * 5_000_000, "the fortieth expiry came early");
+    let (from, to, then) = (at("from")[0], at("to")[0], at("then")[0]);
+    assert!(to - from >= 20_000_000, "{} ns", to - from);
+    assert!(then - to >= 10_000_000, "counted from the wait that came too late: {} ns", then - to);
+}
+
+#[test]
 fn what_a_task_sets_for_itself_is_taken() {
     let outcome = toml(
         r#"

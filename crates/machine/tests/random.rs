@@ -39,7 +39,7 @@ fn op(cpus: u32) -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => length(300_000).prop_map(Op::Run),
         3 => length(2 * MS).prop_map(Op::Sleep),
-        1 => Just(Op::TimerWait(0)),
+        1 => Just(Op::TimerWait(0, 1_700_000)),
         1 => Just(Op::PipeWrite(0, 700)),
         1 => Just(Op::PipeRead(0, 4096)),
         1 => Just(Op::Send(0)),
@@ -105,7 +105,7 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
         tasks,
         pipes: vec![Pipe { name: "p".to_owned(), capacity: 4096, carrier: Carrier::Pipe }],
         queues: vec![Queue { name: "q".to_owned(), capacity: Some(3), initial: 0 }],
-        timers: vec![Timer { name: "t".to_owned(), period_ns: 1_700_000 }],
+        timers: vec![Timer::new("t", 1_700_000)],
         locks: Vec::new(),
         conditions: Vec::new(),
         barriers: Vec::new(),

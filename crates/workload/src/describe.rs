@@ -87,10 +87,12 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Op::Touch(bytes) => format!("touch {}", counted(*bytes, "byte")),
         Op::Sleep(duration) => format!("sleep {}", time(duration)),
         Op::Io(duration) => format!("wait for the device for {}", time(duration)),
-        Op::TimerWait(timer) => {
-            let timer = &workload.timers[*timer];
-            format!("wait for timer {} ({})", timer.name, time_text(timer.period_ns))
+        Op::Busy(duration) => format!("compute until {} have passed", time(duration)),
+        Op::TimerWait(timer, period_ns) => {
+            let name = &workload.timers[*timer].name;
+            format!("wait for timer {name} ({})", time_text(*period_ns))
         }
+        Op::TimerStart(timer) => format!("start timer {}", workload.timers[*timer].name),
         Op::PipeWrite(index, bytes) => {
             format!("write {} into {}", counted(*bytes, "byte"), pipe(index))
         }

@@ -26,9 +26,9 @@ pub use describe::describe;
 pub use diagnostic::{Diagnostic, WorkloadError};
 pub use library::from_spec;
 pub use model::{
-    Barrier, BarrierId, Carrier, Cgroup, CgroupId, Condition, ConditionId, CpuList, Duration, Lock,
-    LockId, LockKind, LockModel, Op, Pipe, PipeId, Program, Queue, QueueId, Role, TaskSpec,
-    TaskSpecId, Timer, TimerId, Workload,
+    BUSY_LOOK_NS, Barrier, BarrierId, Carrier, Cgroup, CgroupId, Condition, ConditionId, CpuList,
+    Duration, Lock, LockId, LockKind, LockModel, Op, Pipe, PipeId, Program, Queue, QueueId, Role,
+    TaskSpec, TaskSpecId, Timer, TimerId, Workload,
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, parse};
 pub use replay::{ReplayBuilder, ReplayNotes};

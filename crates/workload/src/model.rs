@@ -26,7 +26,7 @@ pub type LockId = usize;
 pub type ConditionId = usize;
 /// An index into [`Workload::barriers`].
 pub type BarrierId = usize;
-/// An index into [`Workload::timers`]; each task has its own instance of a timer.
+/// An index into [`Workload::timers`].
 pub type TimerId = usize;
 
 /// An index into [`Workload::cgroups`]; 0 is the root.
@@ -57,14 +57,19 @@ pub enum Op {
     Touch(u64),
     /// Compute for ever: only a signal or the end of the run interrupts it.
     RunForever,
+    /// Compute until so much time has passed since the operation began, whoever had the CPU meanwhile. The task looks at the
+    /// clock after each [`BUSY_LOOK_NS`] of its own CPU time.
+    Busy(Duration),
     /// Sleep for this long, counted from the operation. The machine adds its timer slack.
     Sleep(Duration),
     /// Ask the machine's block device for something that takes it this long, and wait for it in uninterruptible sleep. It serves
     /// one request after the other.
     Io(Duration),
-    /// Wait for the next expiry of a periodic timer. The period counts from the previous expiry, so that being preempted does
-    /// not stretch it.
-    TimerWait(TimerId),
+    /// Wait for the next expiry of a periodic timer, so many ns (not 0) after the previous one, so that being preempted does
+    /// not stretch the period. The first period begins with the first wait, or with [`Op::TimerStart`].
+    TimerWait(TimerId, u64),
+    /// Let the first period of a timer begin here; without effect on a timer that has begun.
+    TimerStart(TimerId),
     /// Write bytes into a pipe; waits while the pipe is full, wakes a reader.
     PipeWrite(PipeId, u64),
     /// Read up to that many bytes from a pipe; waits while it is empty, wakes a writer. Returns as soon as there is a byte.
@@ -116,6 +121,9 @@ pub enum Op {
     /// End the task.
     Exit,
 }
+
+/// CPU time after which a task that executes [`Op::Busy`] looks at the clock, ns: as rt-app does for its `runtime`.
+pub const BUSY_LOOK_NS: u64 = 32_000;
 
 /// Operations in order. A task that reaches the end of its program exits.
 pub type Program = Vec<Op>;
@@ -267,13 +275,25 @@ impl Workload {
     }
 }
 
-/// A periodic timer; every task that waits for it has its own.
+/// A periodic timer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timer {
     /// Its name.
     pub name: String,
-    /// The period, ns; not 0.
+    /// The period of those waits that do not say another, ns; not 0.
     pub period_ns: u64,
+    /// A wait that begins after its expiry does not wait. True: the next period counts from that moment (the mode `relative`),
+    /// so that what was missed is forgotten. False: it counts from the expiry (`absolute`), so that it is made up for.
+    pub relative: bool,
+    /// All tasks that wait for it have one together, and each wait takes the next expiry. False: each task has its own.
+    pub shared: bool,
+}
+
+impl Timer {
+    /// One of the usual kind: absolute, and each task's own.
+    pub fn new(name: impl Into<String>, period_ns: u64) -> Self {
+        Self { name: name.into(), period_ns, relative: false, shared: false }
+    }
 }
 
 /// A control group: its tasks and the groups below it share what it gets of the CPU (cgroup v2, `cpu.weight`).

@@ -63,6 +63,12 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
     for timer in &workload.timers {
         writeln!(out, "\n[[timer]]\nname = {}", quoted(&timer.name))?;
         writeln!(out, "period = \"{}\"", time_text(timer.period_ns))?;
+        if timer.relative {
+            writeln!(out, "mode = \"relative\"")?;
+        }
+        if timer.shared {
+            writeln!(out, "shared = true")?;
+        }
     }
     for cgroup in workload.cgroups.iter().skip(1) {
         writeln!(out, "\n[cgroups.{}]\nweight = {}", quoted(&cgroup.path), cgroup.weight)?;
@@ -159,9 +165,8 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
         Op::Touch(bytes) => write!(out, "{{ touch = {bytes} }}"),
         Op::Sleep(duration) => write!(out, "{{ sleep = \"{}\" }}", duration_text(*duration)),
         Op::Io(duration) => write!(out, "{{ io = \"{}\" }}", duration_text(*duration)),
-        Op::TimerWait(timer) => {
-            write!(out, "{{ timer = {} }}", quoted(&workload.timers[*timer].name))
-        }
+        Op::Busy(duration) => write!(out, "{{ busy = \"{}\" }}", duration_text(*duration)),
+        Op::TimerWait(..) | Op::TimerStart(_) => write_timer(out, workload, op),
         Op::PipeWrite(index, 1) => write!(out, "{{ write = {} }}", pipe(*index)),
         Op::PipeRead(index, 1) => write!(out, "{{ read = {} }}", pipe(*index)),
         Op::PipeWrite(index, bytes) => {
@@ -204,6 +209,25 @@ fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>
             write!(out, " }}")
         }
         _ => write_meeting(out, workload, op),
+    }
+}
+
+/// An operation of a timer.
+fn write_timer(out: &mut String, workload: &Workload, op: &Op) -> fmt::Result {
+    match op {
+        Op::TimerWait(timer, period_ns) => {
+            let timer = &workload.timers[*timer];
+            let name = quoted(&timer.name);
+            if *period_ns == timer.period_ns {
+                return write!(out, "{{ timer = {name} }}");
+            }
+            let period = time_text(*period_ns);
+            write!(out, "{{ timer = {{ name = {name}, period = \"{period}\" }} }}")
+        }
+        Op::TimerStart(timer) => {
+            write!(out, "{{ timer_start = {} }}", quoted(&workload.timers[*timer].name))
+        }
+        _ => Err(fmt::Error),
     }
 }
 

@@ -196,9 +196,11 @@ fn any_workload() -> impl Strategy<Value = Workload> {
     ];
     let leaf = prop_oneof![
         duration.clone().prop_map(Op::Run),
-        duration.prop_map(Op::Sleep),
+        duration.clone().prop_map(Op::Sleep),
+        duration.prop_map(Op::Busy),
         Just(Op::RunForever),
-        (0_usize..2).prop_map(Op::TimerWait),
+        (0_usize..2, 1_000_u64..1_002).prop_map(|(timer, ns)| Op::TimerWait(timer, ns)),
+        (0_usize..2).prop_map(Op::TimerStart),
         (0_usize..2, 1_u64..100).prop_map(|(pipe, bytes)| Op::PipeWrite(pipe, bytes)),
         (0_usize..2, 1_u64..100).prop_map(|(pipe, bytes)| Op::PipeRead(pipe, bytes)),
         (0_usize..2).prop_map(Op::Send),
@@ -230,17 +232,26 @@ fn any_workload() -> impl Strategy<Value = Workload> {
             queues: [0, 1]
                 .map(|initial| Queue { name: format!("queue {initial}"), capacity, initial })
                 .to_vec(),
-            timers: [time_ns, 1_000]
-                .into_iter()
-                .enumerate()
-                .map(|(index, period_ns)| Timer { name: format!("timer {index}"), period_ns })
-                .collect(),
+            timers: two_timers(time_ns, capacity.is_some()),
             locks: Vec::new(),
             conditions: Vec::new(),
             barriers: Vec::new(),
             cgroups: Vec::new(),
         },
     )
+}
+
+fn two_timers(period_ns: u64, shared: bool) -> Vec<Timer> {
+    [(period_ns, false), (1_000, true)]
+        .into_iter()
+        .enumerate()
+        .map(|(index, (period_ns, relative))| Timer {
+            name: format!("timer {index}"),
+            period_ns,
+            relative,
+            shared,
+        })
+        .collect()
 }
 
 fn two_pipes() -> Vec<Pipe> {

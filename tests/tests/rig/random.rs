@@ -215,7 +215,14 @@ impl Case {
         let (name, adaptive) = (format!("lock-{number}"), kind.inherits());
         workload.locks.push(Lock { name, kind, adaptive });
         let period_ns = part.sleep_ns.max(100 * US);
-        workload.timers.push(Timer { name: format!("timer-{number}"), period_ns });
+        // Each of the four kinds of timers.
+        let (relative, shared) = (number % 2 == 1, number % 4 > 1);
+        workload.timers.push(Timer {
+            name: format!("timer-{number}"),
+            period_ns,
+            relative,
+            shared,
+        });
     }
 
     /// What the groups of a part do, by the ends of their names. `first` is the number of the first group.
@@ -229,7 +236,9 @@ impl Case {
             Kind::Hog => vec![("", vec![run])],
             Kind::Sleeper => vec![("", turns(vec![run, sleep]))],
             Kind::Yielder => vec![("", turns(vec![run, Op::Yield]))],
-            Kind::Periodic => vec![("", turns(vec![run, Op::TimerWait(number)]))],
+            Kind::Periodic => {
+                vec![("", turns(vec![run, Op::TimerWait(number, part.sleep_ns.max(100 * US))]))]
+            }
             Kind::Nice => {
                 let body = vec![Op::SetNice(10), run.clone(), Op::SetNice(-5), run, sleep];
                 vec![("", turns(body))]

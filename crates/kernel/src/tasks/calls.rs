@@ -1,12 +1,12 @@
 //! What the operations of a program are for a real task: computations and system calls.
 
 use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use fairground_workload::Role;
+use fairground_workload::{BUSY_LOOK_NS, Role};
 
 use super::clock::{now_ns, sleep_for, sleep_until};
-use super::plan::Step;
+use super::plan::{Step, TimerPlace};
 use super::shared::{ENDED, LIVING, MARKS_MAX, Trouble};
 use super::spin::touch;
 use super::task::{Level, Task, errno};
@@ -33,7 +33,15 @@ impl Task<'_> {
             Step::RunForever => self.world.speed.compute_for_ever(),
             Step::Touch(bytes) => touch(self.memory, *bytes),
             Step::Sleep(length) => self.sleep(self.draw(*length, level)),
-            Step::TimerWait { register, period_ns } => self.timer_wait(*register, *period_ns),
+            Step::Busy(length) => self.busy(self.draw(*length, level)),
+            Step::TimerWait { timer, period_ns, relative } => {
+                self.timer_wait(*timer, *period_ns, *relative);
+            }
+            Step::TimerStart(timer) => {
+                // Without effect when it has begun.
+                let expiry = self.last_expiry(*timer);
+                let _ = expiry.compare_exchange(0, now_ns(), SeqCst, SeqCst);
+            }
             Step::PipeWrite { pipe, bytes } => self.pipe_write(*pipe, *bytes),
             Step::PipeRead { pipe, bytes } => self.pipe_read(*pipe, *bytes),
             Step::Send(queue) => self.world.queues[*queue].send(),
@@ -82,15 +90,35 @@ impl Task<'_> {
         sleep_for(length_ns, || self.signals.load(SeqCst) == before);
     }
 
-    fn timer_wait(&self, register: usize, period_ns: u64) {
-        let last = &self.world.registers[register];
-        let base_ns = match last.load(Relaxed) {
-            0 => now_ns(),
-            last_ns => last_ns,
+    /// Computes until a length of time has passed.
+    fn busy(&self, length_ns: u64) {
+        let until_ns = now_ns().saturating_add(length_ns);
+        while now_ns() < until_ns {
+            self.world.speed.compute(BUSY_LOOK_NS);
+        }
+    }
+
+    /// The last expiry of a timer, ns of the monotonic clock; 0 before it begins.
+    fn last_expiry(&self, timer: TimerPlace) -> &AtomicU64 {
+        match timer {
+            TimerPlace::Own(register) => &self.world.registers[register],
+            TimerPlace::Shared(timer) => &self.world.timers[timer].last_ns,
+        }
+    }
+
+    fn timer_wait(&self, timer: TimerPlace, period_ns: u64, relative: bool) {
+        let (last, now_ns) = (self.last_expiry(timer), now_ns());
+        let next = |last_ns: u64| match last_ns {
+            0 => now_ns.saturating_add(period_ns),
+            last_ns => last_ns.saturating_add(period_ns),
         };
-        let expiry_ns = base_ns.saturating_add(period_ns);
-        last.store(expiry_ns, Relaxed);
-        sleep_until(expiry_ns);
+        let before = last.fetch_update(SeqCst, SeqCst, |last_ns| Some(next(last_ns)));
+        let expiry_ns = next(before.unwrap_or(0));
+        if expiry_ns > now_ns {
+            sleep_until(expiry_ns);
+        } else if relative {
+            last.store(now_ns, SeqCst);
+        }
     }
 
     fn pipe_write(&self, pipe: usize, bytes: u64) {

@@ -50,7 +50,9 @@ pub(super) enum Step {
     RunForever,
     Touch(u64),
     Sleep(Duration),
-    TimerWait { register: usize, period_ns: u64 },
+    Busy(Duration),
+    TimerWait { timer: TimerPlace, period_ns: u64, relative: bool },
+    TimerStart(TimerPlace),
     PipeWrite { pipe: usize, bytes: u64 },
     PipeRead { pipe: usize, bytes: u64 },
     Send(usize),
@@ -73,6 +75,15 @@ pub(super) enum Step {
     Mark(usize),
     Loop(Option<u64>, Box<[Step]>),
     Exit,
+}
+
+/// Where the last expiry of a timer stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TimerPlace {
+    /// In a register of the task.
+    Own(usize),
+    /// In memory that all tasks share, by the workload's number of the timer.
+    Shared(usize),
 }
 
 /// A group of equal tasks.
@@ -179,6 +190,13 @@ impl Plan {
         }
     }
 
+    fn timer(&self, workload: &Workload, timer: usize) -> TimerPlace {
+        match workload.timers[timer].shared {
+            true => TimerPlace::Shared(timer),
+            false => TimerPlace::Own(self.labels.len() + timer),
+        }
+    }
+
     fn steps(&mut self, workload: &Workload, program: &Program, memory: &mut u64) -> Box<[Step]> {
         program.iter().map(|op| self.step(workload, op, memory)).collect()
     }
@@ -197,10 +215,13 @@ impl Plan {
             }
             // `Plan::new` refused every workload with an `io`.
             Op::Sleep(length) | Op::Io(length) => Step::Sleep(*length),
-            Op::TimerWait(timer) => Step::TimerWait {
-                register: self.labels.len() + timer,
-                period_ns: workload.timers[*timer].period_ns,
+            Op::Busy(length) => Step::Busy(*length),
+            Op::TimerWait(timer, period_ns) => Step::TimerWait {
+                timer: self.timer(workload, *timer),
+                period_ns: *period_ns,
+                relative: workload.timers[*timer].relative,
             },
+            Op::TimerStart(timer) => Step::TimerStart(self.timer(workload, *timer)),
             Op::PipeWrite(pipe, bytes) => {
                 chunk(*pipe, *bytes);
                 Step::PipeWrite { pipe: *pipe, bytes: *bytes }

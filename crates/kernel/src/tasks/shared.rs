@@ -150,6 +150,17 @@ unsafe impl Sharable for Slot {}
 // SAFETY: as above.
 unsafe impl Sharable for MarkSlot {}
 
+/// A timer that tasks have together.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(super) struct TimerWord {
+    /// Its last expiry, ns of the monotonic clock; 0 before it begins.
+    pub(super) last_ns: AtomicU64,
+}
+
+// SAFETY: an atomic integer alone.
+unsafe impl Sharable for TimerWord {}
+
 /// A mark.
 #[derive(Debug)]
 #[repr(C)]

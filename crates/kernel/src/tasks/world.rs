@@ -13,7 +13,7 @@ use super::locks::LockWords;
 use super::meeting::{BarrierWords, ConditionWords};
 use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
-use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot};
+use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot, TimerWord};
 use super::spin::Speed;
 
 /// What tasks share and inherit.
@@ -31,6 +31,8 @@ pub(super) struct World {
     pub(super) locks: Shared<LockWords>,
     pub(super) conditions: Shared<ConditionWords>,
     pub(super) barriers: Shared<BarrierWords>,
+    /// By the workload's number of the timer; only those that are shared are used.
+    pub(super) timers: Shared<TimerWord>,
     /// The end to read from, the end to write to.
     pub(super) pipes: Vec<(OwnedFd, OwnedFd)>,
     pub(super) cgroups: Option<Cgroups>,
@@ -98,6 +100,7 @@ impl World {
             locks,
             conditions: Shared::new(workload.conditions.len())?,
             barriers,
+            timers: Shared::new(workload.timers.len())?,
             pipes,
             cgroups,
             marker,
@@ -125,7 +128,7 @@ impl World {
 fn computes(plan: &Plan) -> bool {
     fn any(steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
-            Step::Run(_) => true,
+            Step::Run(_) | Step::Busy(_) => true,
             Step::Loop(_, body) => any(body),
             _ => false,
         })

@@ -29,35 +29,6 @@ impl Actors {
         Need::Io { at_ns: self.device_free_ns }
     }
 
-    #[inline]
-    pub(super) fn timer_wait(
-        &mut self,
-        id: u32,
-        reg: u32,
-        period_ns: u64,
-        now_ns: u64,
-    ) -> Option<Need> {
-        let actor = &mut self.actors[id as usize];
-        let takes_signal = actor.takes_signal();
-        let last = &mut self.regs[(actor.regs + reg) as usize];
-        let frame = &mut actor.frames[actor.level];
-        // Not begun again after a signal: this is a new wait, and the next expiry counts from the last one.
-        if frame.progress == 0 {
-            let base_ns = if *last == 0 { now_ns } else { *last };
-            *last = base_ns.saturating_add(period_ns);
-            frame.progress = *last;
-        }
-        if now_ns >= frame.progress {
-            return self.finish(id);
-        }
-        if takes_signal {
-            frame.phase = Phase::Retry;
-            return None;
-        }
-        frame.phase = Phase::Waiting;
-        Some(Need::SleepUntil { at_ns: frame.progress, absolute: true })
-    }
-
     /// Lets the actor wait in a list, unless a signal has it look again later.
     pub(super) fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
         let actor = &mut self.actors[id as usize];

@@ -39,6 +39,8 @@ impl Actors {
         let more = match step {
             // Inside the kernel it is no system call.
             Step::Lock { lock, .. } | Step::Unlock { lock } if atomic(lock) => return 0,
+            // The clock is read in user space.
+            Step::Busy(_) | Step::TimerStart(_) => return 0,
             Step::Fork { .. } => self.cost.fork_ns,
             Step::Exit if self.actors[id as usize].parent.is_some() => self.cost.exit_ns,
             _ => 0,

@@ -1,7 +1,8 @@
 //! Programs as flat code: one list of steps for the whole workload, loops as jumps, every counter in a numbered register.
 
-use fairground_workload::{Duration, LockKind, Op, Program, Role, TaskSpec, Workload};
+use fairground_workload::{Duration, LockKind, Op, Program, Role, TaskSpec, Timer, Workload};
 
+use super::timers::TimerPlace;
 use super::{ActorError, AffinityId, MAX_LOOP_DEPTH, mask_of};
 use crate::cpuset::CpuMask;
 
@@ -19,11 +20,13 @@ pub(super) enum Step {
     },
     Sleep(Duration),
     Io(Duration),
-    /// `reg` holds the expiry that was waited for last, 0 before the first.
+    Busy(Duration),
     TimerWait {
-        reg: u32,
+        timer: TimerPlace,
         period_ns: u64,
+        relative: bool,
     },
+    TimerStart(TimerPlace),
     PipeWrite {
         pipe: u32,
         bytes: u64,
@@ -240,11 +243,8 @@ impl Compiler<'_> {
             Op::RunForever => Step::RunForever,
             Op::Sleep(length) => Step::Sleep(*length),
             Op::Io(length) => Step::Io(*length),
-            Op::TimerWait(timer) => {
-                let period_ns =
-                    self.found(spec, "timer", *timer, self.workload.timers.get(*timer))?.period_ns;
-                Step::TimerWait { reg: self.timer_register(*timer), period_ns }
-            }
+            Op::Busy(length) => Step::Busy(*length),
+            Op::TimerWait(..) | Op::TimerStart(_) => self.timer(spec, op)?,
             Op::PipeWrite(pipe, bytes) => {
                 self.found(spec, "pipe", *pipe, self.workload.pipes.get(*pipe))?;
                 Step::PipeWrite { pipe: *pipe as u32, bytes: *bytes }
@@ -364,6 +364,25 @@ impl Compiler<'_> {
     fn register(&mut self) -> u32 {
         self.regs += 1;
         self.regs - 1
+    }
+
+    fn timer(&mut self, spec: &TaskSpec, op: &Op) -> Result<Step, ActorError> {
+        let (Op::TimerWait(timer, _) | Op::TimerStart(timer)) = op else {
+            return Err(self.wrong("an operation of no timer".to_owned()));
+        };
+        let workload = self.workload;
+        let Timer { relative, shared, .. } =
+            *self.found(spec, "timer", *timer, workload.timers.get(*timer))?;
+        let place = match shared {
+            true => TimerPlace::Shared(*timer as u32),
+            false => TimerPlace::Own(self.timer_register(*timer)),
+        };
+        Ok(match op {
+            Op::TimerWait(_, period_ns) => {
+                Step::TimerWait { timer: place, period_ns: *period_ns, relative }
+            }
+            _ => Step::TimerStart(place),
+        })
     }
 
     fn timer_register(&mut self, timer: usize) -> u32 {

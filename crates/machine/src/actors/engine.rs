@@ -23,6 +23,8 @@ pub struct Actors {
     pub(super) shared: Shared,
     pub(super) locks: Vec<LockState>,
     pub(super) barriers: Vec<Meeting>,
+    /// One more than the last expiry of each timer that is shared, ns; 0 before it begins.
+    pub(super) timers: Vec<u64>,
     /// When the device has served all requests that it has, ns.
     pub(super) device_free_ns: u64,
     pub(super) members: Vec<Members>,
@@ -51,6 +53,7 @@ impl Actors {
             locks: LockState::of(workload),
             device_free_ns: 0,
             barriers: vec![Meeting::default(); workload.barriers.len()],
+            timers: vec![0; workload.timers.len()],
             members: vec![Members::default(); groups],
             regs: Vec::new(),
             free: Vec::new(),
@@ -179,10 +182,12 @@ impl Actors {
     /// [`Need::CpuForever`]). The next [`Actors::advance`] handles a pending signal and then goes on with the rest.
     pub fn interrupt(&mut self, actor: ActorId, remaining_ns: u64) {
         let frame = self.actors[actor.0 as usize].frame();
-        let forever = matches!(self.code.steps[frame.pc as usize], Step::RunForever);
+        let step = self.code.steps[frame.pc as usize];
+        let forever = matches!(step, Step::RunForever);
         frame.left_ns = remaining_ns;
         frame.phase = match frame.phase {
             Phase::Computing if remaining_ns > 0 || forever => Phase::ComputeCut,
+            Phase::Computing if matches!(step, Step::Busy(_)) => Phase::Retry,
             Phase::Computing => return frame.finish(),
             Phase::Charging if remaining_ns > 0 => Phase::ChargeCut,
             Phase::Charging => Phase::Ready,
@@ -229,6 +234,7 @@ impl Actors {
             Phase::Computing if matches!(step, Step::RunForever) => {
                 frame.phase = Phase::ComputeCut;
             }
+            Phase::Computing if matches!(step, Step::Busy(_)) => frame.phase = Phase::Retry,
             Phase::Computing | Phase::Asleep => frame.finish(),
             Phase::Owing => frame.phase = Phase::Start,
             Phase::Charging if frame.left_ns > 0 => frame.phase = Phase::ChargeCut,
@@ -397,7 +403,11 @@ impl Actors {
         let need = match step {
             Step::Sleep(length) => self.sleep(id, length, now_ns),
             Step::Io(length) => Some(self.io(id, length, now_ns)),
-            Step::TimerWait { reg, period_ns } => self.timer_wait(id, reg, period_ns, now_ns),
+            Step::Busy(length) => self.busy(id, length, now_ns),
+            Step::TimerWait { timer, period_ns, relative } => {
+                self.timer_wait(id, timer, (period_ns, relative), now_ns)
+            }
+            Step::TimerStart(timer) => self.timer_start(id, timer, now_ns),
             Step::PipeWrite { pipe, bytes } => self.pipe_write(id, pipe, bytes, effects),
             Step::PipeRead { pipe, bytes } => self.pipe_read(id, pipe, bytes, effects),
             Step::Send { queue } => self.send(id, queue, effects),

@@ -30,6 +30,7 @@ mod stream;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 use crate::cpuset::CpuMask;
 

@@ -42,17 +42,81 @@ fn loops_repeat_their_bodies() {
     assert_eq!((toy.log[9].0, toy.used_ns[0]), (6, 6));
 }
 
+/// The times at which marks were left, ns.
+fn marked(workload: &Workload, until_ns: u64) -> Vec<u64> {
+    let mut toy = Toy::new(workload, 0, 8);
+    toy.until(until_ns).unwrap();
+    toy.log.iter().filter(|(_, text)| text.contains(": m")).map(|(time_ns, _)| *time_ns).collect()
+}
+
+#[test]
+fn a_relative_timer_forgets_what_it_missed() {
+    // The run of 2500 ns overruns the expiry of 2000, which becomes 3600: the next wait ends at 4600.
+    let wait = Op::TimerWait(0, 1_000);
+    let program = vec![
+        run(100),
+        Op::TimerStart(0),
+        wait.clone(),
+        run(2_500),
+        wait.clone(),
+        mark("m"),
+        wait,
+        mark("m"),
+    ];
+    let mut relative = workload(vec![group("a", 1, program)]);
+    relative.timers[0].relative = true;
+    assert_eq!(marked(&relative, 10_000), [3_600, 4_600]);
+    relative.timers[0].relative = false;
+    assert_eq!(marked(&relative, 10_000), [3_600, 3_600]);
+}
+
+#[test]
+fn each_wait_for_a_shared_timer_takes_the_next_expiry() {
+    let program = || vec![Op::Loop(Some(2), vec![Op::TimerWait(0, 1_000), mark("m")])];
+    let mut both = workload(vec![group("a", 1, program()), group("b", 1, program())]);
+    assert_eq!(marked(&both, 10_000), [1_000, 1_000, 2_000, 2_000]);
+    both.timers[0].shared = true;
+    assert_eq!(marked(&both, 10_000), [1_000, 2_000, 3_000, 4_000]);
+}
+
+#[test]
+fn a_timer_that_was_started_counts_from_there() {
+    let program = vec![
+        Op::TimerStart(0),
+        run(300),
+        Op::TimerStart(0),
+        Op::TimerWait(0, 1_000),
+        mark("m"),
+        Op::TimerWait(0, 2_500),
+        mark("m"),
+    ];
+    assert_eq!(marked(&workload(vec![group("a", 1, program)]), 10_000), [1_000, 3_500]);
+}
+
+#[test]
+fn a_busy_task_looks_at_the_clock_now_and_then() {
+    // 50 us: two looks, the second at 64 us. A handler of 1 us moves both.
+    let busy = vec![Op::Busy(Duration::Fixed(50_000)), mark("m")];
+    let alone = workload(vec![group("a", 1, busy.clone())]);
+    assert_eq!(marked(&alone, 100_000), [64_000]);
+    let interrupt = vec![sleep(10_000), Op::Signal(Role::All(0))];
+    let mut with_signal = group("a", 1, busy);
+    with_signal.on_signal = vec![run(1_000)];
+    let both = workload(vec![with_signal, group("b", 1, interrupt)]);
+    assert_eq!(marked(&both, 200_000), [65_000]);
+}
+
 #[test]
 fn a_periodic_timer_is_not_stretched() {
     // First expiry 1000 ns after the first wait; the run of 2500 ns overruns two of them, which are then made up for.
     let program = vec![
-        Op::TimerWait(0),
+        Op::TimerWait(0, 1_000),
         mark("m"),
         run(300),
-        Op::TimerWait(0),
+        Op::TimerWait(0, 1_000),
         mark("m"),
         run(2_500),
-        Op::Loop(Some(4), vec![Op::TimerWait(0), mark("m")]),
+        Op::Loop(Some(4), vec![Op::TimerWait(0, 1_000), mark("m")]),
     ];
     let lines = log(&workload(vec![group("a", 1, program)]), 0, 10_000);
     assert_eq!(
@@ -191,7 +255,7 @@ fn a_signal_ends_a_sleep_but_restarts_a_wait() {
         vec![
             sleep(1_000),
             mark("woke"),
-            Op::TimerWait(0),
+            Op::TimerWait(0, 1_000),
             mark("timer"),
             Op::PipeRead(0, 5),
             mark("read"),
@@ -317,7 +381,7 @@ fn forks_have_a_limit() {
 fn contradictions_are_refused() {
     let refused = |w: Workload| Actors::new(&w, 1, &costs(0)).unwrap_err().to_string();
     for op in [
-        Op::TimerWait(9),
+        Op::TimerWait(9, 1),
         Op::PipeRead(9, 1),
         Op::Send(9),
         Op::Receive(9, 1),

@@ -296,7 +296,7 @@ impl<'w> Execution<'w> {
 
     fn execute(&mut self, task: usize, op: &'w Op) {
         match op {
-            Op::Run(duration) => {
+            Op::Run(duration) | Op::Busy(duration) => {
                 let rest = self.rest(task).unwrap_or(bounds(*duration).0);
                 let until_ns = self.now_ns.saturating_add(rest);
                 self.tasks[task].state = State::Running { until_ns };
@@ -305,7 +305,7 @@ impl<'w> Execution<'w> {
             Op::RunForever => self.tasks[task].state = State::Forever,
             // Alone with the device, as alone with a CPU.
             Op::Sleep(duration) | Op::Io(duration) => self.sleep(task, bounds(*duration).0),
-            Op::TimerWait(timer) => self.sleep(task, self.workload.timers[*timer].period_ns),
+            Op::TimerWait(_, period_ns) => self.sleep(task, *period_ns),
             Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
             Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),
             Op::Send(queue) => self.give(task, Wait::Slot(*queue), 1),
@@ -340,6 +340,7 @@ impl<'w> Execution<'w> {
             Op::Exit => self.end(task),
             Op::WaitChildren
             | Op::Yield
+            | Op::TimerStart(_)
             | Op::SetNice(_)
             | Op::SetSlice(_)
             | Op::SetAffinity(_)

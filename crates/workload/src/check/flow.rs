@@ -53,10 +53,12 @@ fn timeless_turns(workload: &Workload, times: Option<u64>, body: &Program) -> u6
 
 fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
     match op {
-        Op::Run(duration) | Op::Sleep(duration) | Op::Io(duration) => bounds(*duration).1 > 0,
+        Op::Run(duration) | Op::Busy(duration) | Op::Sleep(duration) | Op::Io(duration) => {
+            bounds(*duration).1 > 0
+        }
         Op::Send(queue) => workload.queues[*queue].capacity.is_some(),
         Op::RunForever
-        | Op::TimerWait(_)
+        | Op::TimerWait(..)
         | Op::PipeWrite(..)
         | Op::PipeRead(..)
         | Op::Receive(..)

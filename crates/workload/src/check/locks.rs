@@ -242,7 +242,7 @@ fn may_sleep(workload: &Workload, op: &Op) -> Option<&'static str> {
     Some(match op {
         Op::Sleep(_) => "a sleep",
         Op::Io(_) => "a wait for the device",
-        Op::TimerWait(_) => "a wait for a timer",
+        Op::TimerWait(..) => "a wait for a timer",
         Op::PipeWrite(..) => "a write into a pipe",
         Op::PipeRead(..) => "a read from a pipe",
         Op::Receive(..) => "a receive",

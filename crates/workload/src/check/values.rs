@@ -235,14 +235,20 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         ));
     }
     match op {
-        Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
+        Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. })
+        | Op::Busy(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
             Some(("a run of 0 does nothing".into(), "write a time above 0, or remove it"))
         }
-        Op::Run(duration) | Op::Sleep(duration) | Op::Io(duration) => {
+        Op::Run(duration) | Op::Busy(duration) | Op::Sleep(duration) | Op::Io(duration) => {
             let (low, high) = bounds(*duration);
             (low > high || high > TIME_MAX_NS).then(|| ("the time is out of range".into(), FORM))
         }
-        Op::TimerWait(timer) => unknown("timer", *timer, workload.timers.len()),
+        Op::TimerWait(_, ns) if *ns == 0 || *ns > TIME_MAX_NS => {
+            Some(("the period is out of range".into(), "write a period above 0, as in \"1ms\""))
+        }
+        Op::TimerWait(timer, _) | Op::TimerStart(timer) => {
+            unknown("timer", *timer, workload.timers.len())
+        }
         Op::PipeWrite(pipe, bytes) | Op::PipeRead(pipe, bytes) => {
             unknown("pipe", *pipe, workload.pipes.len()).or_else(|| amount(*bytes, "bytes"))
         }

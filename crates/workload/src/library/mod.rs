@@ -230,7 +230,7 @@ struct Shift {
 fn shift(program: &mut Program, by: &Shift) {
     for op in program {
         match op {
-            Op::TimerWait(timer) => *timer += by.timers,
+            Op::TimerWait(timer, _) | Op::TimerStart(timer) => *timer += by.timers,
             Op::PipeWrite(pipe, _) | Op::PipeRead(pipe, _) => *pipe += by.pipes,
             Op::Send(queue) | Op::Receive(queue, _) => *queue += by.queues,
             Op::Signal(Role::All(task) | Role::One(task, _)) | Op::Fork(task) => *task += by.tasks,

@@ -67,15 +67,19 @@ fn periodic(call: &mut Call<'_, '_>) -> Workload {
         None => 0,
     };
     let load = u64::try_from(load).unwrap_or(1);
+    let period_ns = period_ns.max(1);
     let run_ns = (period_ns * load / 100).max(1);
-    let round =
-        vec![Op::TimerWait(0), Op::Run(Duration::Fixed(run_ns)), Op::Mark("round".to_owned())];
+    let round = vec![
+        Op::TimerWait(0, period_ns),
+        Op::Run(Duration::Fixed(run_ns)),
+        Op::Mark("round".to_owned()),
+    ];
     let mut task = group("periodic", count, vec![Op::Loop(None, round)]);
     task.nice = nice;
     task.cpus = call.cpus("cpus");
     let description = format!("tasks that compute {load} % of each period");
     let mut workload = independent(description, vec![task]);
-    workload.timers.push(Timer { name: "period".to_owned(), period_ns: period_ns.max(1) });
+    workload.timers.push(Timer::new("period", period_ns));
     workload
 }
 

@@ -74,8 +74,13 @@ pub fn parse(file: &str, text: &str) -> Result<Workload, WorkloadError> {
         });
         return Err(WorkloadError::new(problems.collect()));
     }
-    let mut parser =
-        Parser { source: &source, problems: Vec::new(), names: Names::default(), operations: 0 };
+    let mut parser = Parser {
+        source: &source,
+        problems: Vec::new(),
+        names: Names::default(),
+        operations: 0,
+        periods: Vec::new(),
+    };
     let (workload, spans) = parser.workload(table.get_ref());
     if !parser.problems.is_empty() {
         return Err(WorkloadError::new(parser.problems));
@@ -107,6 +112,8 @@ struct Parser<'s> {
     names: Names,
     /// Operations read so far.
     operations: usize,
+    /// The period of each timer, ns.
+    periods: Vec<u64>,
 }
 
 /// A value and where it stands.
@@ -214,8 +221,17 @@ impl Parser<'_> {
 
     fn timer(&mut self, table: &DeTable<'_>, span: Range<usize>) -> Timer {
         let index = self.names.timers.len();
-        let mut section = Section::new(self, table, span, "[[timer]]", &["name", "period"]);
+        let keys = ["name", "period", "mode", "shared"];
+        let mut section = Section::new(self, table, span, "[[timer]]", &keys);
         let name = section.name().unwrap_or_default();
+        let relative = section.text("mode").is_some_and(|(mode, span)| {
+            if mode != "relative" && mode != "absolute" {
+                let message = format!("`{mode}` is no mode of a timer");
+                section.parser.problem(span, message, "write \"relative\" or \"absolute\"");
+            }
+            mode == "relative"
+        });
+        let shared = section.truth("shared").unwrap_or(false);
         if section.value("period").is_none() {
             section.missing("period", "say how often it expires, as in `period = \"1ms\"`");
         }
@@ -225,7 +241,9 @@ impl Parser<'_> {
             section.parser.problem(span.clone(), "a timer cannot have the period 0".into(), help);
         }
         self.names.timers.entry(name.clone()).or_insert(index);
-        Timer { name, period_ns: period.map_or(1, |(ns, _)| ns) }
+        let period_ns = period.map_or(1, |(ns, _)| ns);
+        self.periods.push(period_ns);
+        Timer { name, period_ns, relative, shared }
     }
 
     /// Reads all heads first, since a program may name a group that is declared after it.

@@ -13,12 +13,14 @@ use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration, parse_time};
 
 /// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 28] = [
+const TABLE_WORDS: [&str; 30] = [
     "io",
     "run",
     "touch",
     "sleep",
     "timer",
+    "timer_start",
+    "busy",
     "write",
     "read",
     "send",
@@ -187,7 +189,9 @@ impl Parser<'_> {
             "touch" => Op::Touch(self.amount_of(word, value, 1..=AMOUNT_MAX)?),
             "sleep" => Op::Sleep(self.converted_of(word, value, parse_duration)?),
             "io" => Op::Io(self.converted_of(word, value, parse_duration)?),
-            "timer" => Op::TimerWait(self.reference(word, value)?),
+            "timer" => self.timer_wait(value)?,
+            "timer_start" => Op::TimerStart(self.reference("timer", value)?),
+            "busy" => Op::Busy(self.converted_of(word, value, parse_duration)?),
             "write" => {
                 let (pipe, bytes) = self.reference_and_amount(word, value, "pipe", "bytes")?;
                 Op::PipeWrite(pipe, bytes)
@@ -314,9 +318,9 @@ impl Parser<'_> {
 /// A value that fits a word, for a message.
 fn example(word: &str) -> &'static str {
     match word {
-        "run" | "sleep" | "io" => "\"1ms\"",
+        "run" | "sleep" | "io" | "busy" => "\"1ms\"",
         "touch" => "65536",
-        "timer" => "\"tick\"",
+        "timer" | "timer_start" => "\"tick\"",
         "write" | "read" => "{ pipe = \"data\", bytes = 64 }",
         "send" => "\"answers\"",
         "receive" => "{ queue = \"answers\", count = 16 }",

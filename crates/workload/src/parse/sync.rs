@@ -104,6 +104,30 @@ impl Parser<'_> {
         all
     }
 
+    /// `{ timer = "tick" }`, or with a period of this wait's own: `{ timer = { name = "tick", period = "20ms" } }`.
+    pub(super) fn timer_wait(&mut self, value: Value<'_, '_>) -> Option<Op> {
+        const EXAMPLE: &str = "write { timer = { name = \"tick\", period = \"20ms\" } }";
+        let Some(table) = value.get_ref().as_table() else {
+            let timer = self.reference("timer", value)?;
+            return Some(Op::TimerWait(timer, self.periods.get(timer).copied()?));
+        };
+        let keys = ["name", "period"];
+        let mut section = Section::new(self, table, value.span(), "`timer`", &keys);
+        for key in keys {
+            if section.value(key).is_none() {
+                section.missing(key, EXAMPLE);
+            }
+        }
+        let period = section.time("period");
+        if let Some((0, span)) = &period {
+            let message = "a timer cannot have the period 0".to_owned();
+            section.parser.problem(span.clone(), message, EXAMPLE);
+        }
+        let named = section.value("name");
+        let timer = named.and_then(|named| self.reference("timer", named));
+        Some(Op::TimerWait(timer?, period?.0))
+    }
+
     /// `{ wait = { cond = "filled", lock = "table" } }`.
     pub(super) fn condition_wait(&mut self, value: Value<'_, '_>) -> Option<Op> {
         const EXAMPLE: &str = "write { wait = { cond = \"filled\", lock = \"table\" } }; \

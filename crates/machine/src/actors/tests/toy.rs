@@ -31,7 +31,7 @@ pub(super) fn workload(tasks: Vec<TaskSpec>) -> Workload {
             Queue { name: "q".to_owned(), capacity: None, initial: 0 },
             Queue { name: "narrow".to_owned(), capacity: Some(1), initial: 0 },
         ],
-        timers: vec![Timer { name: "t".to_owned(), period_ns: 1_000 }],
+        timers: vec![Timer::new("t", 1_000)],
         locks: Vec::new(),
         conditions: Vec::new(),
         barriers: Vec::new(),

@@ -1,0 +1,78 @@
+//! Periodic timers, and computing by the clock.
+
+use fairground_workload::{BUSY_LOOK_NS, Duration};
+
+use super::Need;
+use super::engine::{Actors, Phase, draw};
+
+/// Where one more than the last expiry of a timer stands, ns; 0 there before it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TimerPlace {
+    /// In a register of the actor.
+    Own(u32),
+    /// With all actors, by the workload's number of the timer.
+    Shared(u32),
+}
+
+impl Actors {
+    fn last_expiry(&mut self, id: u32, timer: TimerPlace) -> &mut u64 {
+        match timer {
+            TimerPlace::Own(reg) => &mut self.regs[(self.actors[id as usize].regs + reg) as usize],
+            TimerPlace::Shared(timer) => &mut self.timers[timer as usize],
+        }
+    }
+
+    /// Without effect on a timer that has begun.
+    pub(super) fn timer_start(&mut self, id: u32, timer: TimerPlace, now_ns: u64) -> Option<Need> {
+        let last = self.last_expiry(id, timer);
+        if *last == 0 {
+            *last = now_ns.saturating_add(1);
+        }
+        self.finish(id)
+    }
+
+    #[inline]
+    pub(super) fn timer_wait(
+        &mut self,
+        id: u32,
+        timer: TimerPlace,
+        (period_ns, relative): (u64, bool),
+        now_ns: u64,
+    ) -> Option<Need> {
+        // Not begun again after a signal: this is a new wait, and the next expiry counts from the last one.
+        if self.actors[id as usize].frame().progress == 0 {
+            let last = self.last_expiry(id, timer);
+            let base_ns = last.checked_sub(1).unwrap_or(now_ns);
+            let expiry_ns = base_ns.saturating_add(period_ns);
+            let next_base_ns = if relative { expiry_ns.max(now_ns) } else { expiry_ns };
+            *last = next_base_ns.saturating_add(1);
+            self.actors[id as usize].frame().progress = expiry_ns;
+        }
+        let actor = &mut self.actors[id as usize];
+        let takes_signal = actor.takes_signal();
+        let frame = actor.frame();
+        if now_ns >= frame.progress {
+            return self.finish(id);
+        }
+        if takes_signal {
+            frame.phase = Phase::Retry;
+            return None;
+        }
+        frame.phase = Phase::Waiting;
+        Some(Need::SleepUntil { at_ns: frame.progress, absolute: true })
+    }
+
+    /// Looks at the clock, and computes on when it is not time yet. The frame's progress is when that is.
+    pub(super) fn busy(&mut self, id: u32, length: Duration, now_ns: u64) -> Option<Need> {
+        let actor = &mut self.actors[id as usize];
+        let frame = &mut actor.frames[actor.level];
+        if frame.progress == 0 {
+            frame.progress = now_ns.saturating_add(draw(&mut actor.prng, length));
+        }
+        if now_ns >= frame.progress {
+            return self.finish(id);
+        }
+        frame.phase = Phase::Computing;
+        Some(Need::Cpu { ns: BUSY_LOOK_NS })
+    }
+}
