@@ -1,6 +1,8 @@
 //! Any bytes as an object: they are refused with an error, or linked into a program whose every instruction is checked.
 #![no_main]
 
+mod fixed_hash_seed;
+
 use std::sync::LazyLock;
 
 use fairground_bpf::{

@@ -1,6 +1,8 @@
 //! Bytes behind the magic of perf.data, in either byte order: refused with an error, or a trace with its losses counted.
 #![no_main]
 
+mod fixed_hash_seed;
+
 use fairground_trace::{ReadError, read};
 use libfuzzer_sys::fuzz_target;
 

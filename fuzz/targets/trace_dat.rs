@@ -1,6 +1,8 @@
 //! Bytes behind the magic of trace.dat: refused with an error, or a trace with its losses counted.
 #![no_main]
 
+mod fixed_hash_seed;
+
 use fairground_trace::{ReadError, read};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,6 +1,8 @@
 //! Any bytes as a recording: what can be read is a trace, and what is lost is counted.
 #![no_main]
 
+mod fixed_hash_seed;
+
 use fairground_trace::read;
 use libfuzzer_sys::fuzz_target;
 

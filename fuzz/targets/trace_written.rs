@@ -1,6 +1,8 @@
 //! Any bytes as a recording; what can be read can be written in every form, and our own form gives the same trace again.
 #![no_main]
 
+mod fixed_hash_seed;
+
 use fairground_trace::{EventKind, Trace, read, write_chrome, write_ftrace, write_perfetto};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,6 +1,8 @@
 //! Any text as a workload: what is accepted is written down again, and that is accepted too and means the same.
 #![no_main]
 
+mod fixed_hash_seed;
+
 use fairground_workload::{parse, to_toml};
 use libfuzzer_sys::fuzz_target;
 
