@@ -91,6 +91,58 @@ fn a_guest_is_recorded_with_stacks() {
 }
 
 #[test]
+fn simulated_spin_locks_sleep_when_they_are_told_to() {
+    let kinds = |locks| {
+        let csv = success(&[
+            "contention",
+            "netperf-stream",
+            "--locks",
+            locks,
+            "--duration",
+            "100ms",
+            "--format",
+            "csv",
+        ]);
+        ["lock spin", "lock rt"].map(|kind| csv.contains(&format!(",{kind},waits,")))
+    };
+    assert_eq!(kinds("spin"), [true, false]);
+    assert_eq!(kinds("rt"), [false, true]);
+    let files = Files::new();
+    let recording = files.write("trace.txt", TEXT);
+    let said = refusal(&["contention", &recording, "--locks", "rt"]);
+    assert!(said.contains("--locks") && said.contains("no workload"), "{said}");
+}
+
+/// As of `run`: the exit code tells of an ejection or a stall, and the notes why; what was recorded until then is shown.
+#[test]
+fn a_scheduler_that_ends_early_is_said() {
+    let files = Files::new();
+    // No task is ever taken from the queue.
+    let stalling = "\
+        #include \"scx.bpf.h\"\n\
+        char _license[] SEC(\"license\") = \"GPL\";\n\
+        const volatile unsigned long long never_set;\n\
+        void BPF_STRUCT_OPS(lost_enqueue, struct task_struct *p, u64 enq_flags)\n\
+        {\n\
+            if (!never_set)\n\
+                scx_bpf_dsq_insert(p, 1, 1000000, enq_flags);\n\
+        }\n\
+        s32 BPF_STRUCT_OPS_SLEEPABLE(lost_init)\n\
+        {\n\
+            return scx_bpf_create_dsq(1, -1);\n\
+        }\n\
+        SCX_OPS_DEFINE(lost_ops, .enqueue = (void *)lost_enqueue, .init = (void *)lost_init, .timeout_ms = 100,\n\
+                       .name = \"lost\");\n";
+    let stalling = files.write("lost.bpf.c", stalling);
+    let output = fairground(&["contention", "hogs:3", "--duration", "1s", "--sched", &stalling]);
+    let said = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(42), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    for part in ["the scheduler was ejected after ", "`never_set`", "Where tasks wait"] {
+        assert!(said.contains(part), "`{part}` is missing from:\n{said}");
+    }
+}
+
+#[test]
 fn what_is_neither_recording_nor_workload_is_refused() {
     let said = refusal(&["contention", "no-such-thing"]);
     assert!(said.contains("no-such-thing") && said.contains("recording"), "{said}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{GroundArgs, MachineArgs, SchedArgs};
+use super::{GroundArgs, LockArgs, MachineArgs, SchedArgs};
 
 /// Functions of a call chain when nobody says otherwise: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
@@ -33,6 +33,8 @@ pub(crate) struct ContentionArgs {
     pub(crate) sched: SchedArgs,
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
+    #[command(flatten)]
+    pub(crate) locks: LockArgs,
 
     /// Record this machine while this command runs
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]

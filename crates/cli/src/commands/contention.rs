@@ -9,30 +9,57 @@ use fairground_analysis::contention::Contention;
 use fairground_kernel::job::RecordingJob;
 use fairground_kernel::tracefs::Session;
 use fairground_report::{Cell, Document};
-use fairground_trace::Trace;
 
 use super::columns::Columns;
 use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
 use crate::failure::Failure;
-use crate::input::{find_workload, parse_time, read_recording};
+use crate::input::{Recording, find_workload_with, one_variant, parse_time, read_recording};
 use crate::present;
 
 /// How long this machine is recorded when nobody says otherwise: "up to 1 second worth of system activity", as in the mail.
 const DURATION: Duration = Duration::from_secs(1);
 
-/// What was looked at.
-struct Looked {
-    name: String,
-    trace: Trace,
+pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
+    match &args.what {
+        Some(what) if what == "-" || Path::new(what).is_file() && !is_workload_file(what) => {
+            refuse_locks(args)?;
+            let recording = read_recording(what)?;
+            print(cli, args, &recording, Document::new(title(&recording.name)))?;
+        }
+        Some(what) => return run(cli, args, what),
+        None => {
+            refuse_locks(args)?;
+            let recording = record(args)?;
+            print(cli, args, &recording, Document::new(title(&recording.name)))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
-    let Looked { name, trace } = look(cli, args)?;
-    let contention = Contention::of(&trace, args.depth.into());
+fn title(name: &str) -> String {
+    format!("Contention in {name}")
+}
+
+/// What was recorded has the locks that it had.
+fn refuse_locks(args: &ContentionArgs) -> Result<(), Failure> {
+    match args.locks.locks {
+        Some(_) => Err(Failure::new("--locks is of a workload's locks, and this is no workload")
+            .help("name a workload: `fairground contention netperf-stream --locks rt`")),
+        None => Ok(()),
+    }
+}
+
+/// Adds the tables to a document that tells already where the recording is from, and prints it.
+fn print(
+    cli: &Cli,
+    args: &ContentionArgs,
+    Recording { name, trace }: &Recording,
+    mut document: Document,
+) -> Result<(), Failure> {
+    let contention = Contention::of(trace, args.depth.into());
     if let Some(path) = &args.folded {
         write_folded(path, &contention)?;
     }
-    let mut document = Document::new(format!("Contention in {name}"));
     document.set("recording", "events", Cell::count(trace.len() as u64));
     document.set("recording", "cpus", Cell::count(trace.cpus.into()));
     let window_ns = trace.end_ns.saturating_sub(trace.start_ns);
@@ -40,20 +67,8 @@ pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, F
     present::describe_contention(&mut document, &contention, args.top);
     let loss =
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
-    document.notes.extend(present::loss_notes(&name, &loss));
-    present::print(&document, cli.format)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn look(cli: &Cli, args: &ContentionArgs) -> Result<Looked, Failure> {
-    match &args.what {
-        Some(what) if what == "-" || Path::new(what).is_file() && !is_workload_file(what) => {
-            let recording = read_recording(what)?;
-            Ok(Looked { name: recording.name, trace: recording.trace })
-        }
-        Some(what) => run(cli, args, what),
-        None => record(args),
-    }
+    document.notes.extend(present::loss_notes(name, &loss));
+    present::print(&document, cli.format)
 }
 
 fn is_workload_file(what: &str) -> bool {
@@ -61,11 +76,12 @@ fn is_workload_file(what: &str) -> bool {
 }
 
 /// A workload, on whatever ground.
-fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<Looked, Failure> {
+fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure> {
     if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
         return Err(Failure::new("`contention` takes one scheduler on one ground"));
     }
-    let workload = find_workload(what).map_err(|failure| {
+    one_variant(&args.sched.set)?;
+    let workload = find_workload_with(what, &args.locks).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")
     })?;
     let ground = GroundArgs { stacks: true, ..args.ground.clone() };
@@ -81,12 +97,30 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<Looked, Failure> 
         rename: |name| name,
     };
     let mut ran = columns.run(cli.quiet)?;
-    let outcome = ran.outcomes.pop().ok_or_else(|| Failure::new("nothing was run"))?;
-    Ok(Looked { name: format!("{what} under {}", outcome.label), trace: outcome.trace })
+    let (Some(outcome), true) = (ran.outcomes.pop(), ran.outcomes.is_empty()) else {
+        return Err(Failure::new("`contention` makes one run"));
+    };
+    if let Some(why) = outcome.not_recorded() {
+        return Err(Failure::new(format_args!(
+            "{what} ran, but there is no recording of it, and nothing to look at: {why}"
+        )));
+    }
+    let code = outcome.exit_code();
+    let name = format!("{what} under {}", outcome.label);
+    let mut document = Document::new(title(&name));
+    if let Some(machine) = &ran.simulated {
+        present::describe_machine(&mut document, machine, ran.duration_ns);
+    }
+    document.set("machine", "workload", Cell::text(what));
+    present::describe_locks(&mut document, &args.locks);
+    present::describe_run(&mut document, &outcome);
+    document.notes.extend(ran.notes);
+    print(cli, args, &Recording { name, trace: outcome.trace }, document)?;
+    Ok(ExitCode::from(code))
 }
 
 /// This machine, as it is.
-fn record(args: &ContentionArgs) -> Result<Looked, Failure> {
+fn record(args: &ContentionArgs) -> Result<Recording, Failure> {
     let on = args.ground.on.as_slice();
     if !matches!(on, [ground] if ground == "host" || ground == "sim") {
         return Err(Failure::new(
@@ -108,7 +142,7 @@ fn record(args: &ContentionArgs) -> Result<Looked, Failure> {
     let (recorder, _) = session.record(&job, space.path()).map_err(Failure::new)?;
     recorder.stop(&file).map_err(Failure::new)?;
     let recording = read_recording(&file.display().to_string())?;
-    Ok(Looked { name: "this machine".to_owned(), trace: recording.trace })
+    Ok(Recording { name: "this machine".to_owned(), ..recording })
 }
 
 /// A line `group;outer;…;inner µs` for each call chain: what flame-graph programs read.

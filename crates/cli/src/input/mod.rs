@@ -15,7 +15,7 @@ pub(crate) use build::compile_scheduler;
 pub(crate) use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
 pub(crate) use machine::{CPUS_DEFAULT, machine_config};
 pub(crate) use profile::{Profile, host_cpus, read_profiles};
-pub(crate) use recording::read_recording;
+pub(crate) use recording::{Recording, read_recording};
 pub(crate) use scheduler::{
     Scheduler, SchedulerObject, Sizes, find_object, parameter_sets, split_set,
 };
