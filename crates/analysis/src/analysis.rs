@@ -1,7 +1,7 @@
 //! The result: figures per task, group, CPU, weight class and for the machine.
 
 use crate::cgroups::{self, CgroupMetrics};
-use crate::figures::percent;
+use crate::figures::{percent, ratio};
 use crate::scan::{Scan, Scanned};
 use crate::task_scan::TaskScan;
 use crate::{
@@ -73,6 +73,16 @@ impl GroupMetrics {
 }
 
 impl Analysis {
+    /// Marks that all tasks left.
+    pub fn marks(&self) -> u64 {
+        self.groups.iter().map(|group| group.figures.marks).sum()
+    }
+
+    /// The same per second of the window. `None` for an empty window.
+    pub fn marks_per_s(&self) -> Option<f64> {
+        ratio(self.marks() as f64 * 1e9, self.machine.window_ns as f64)
+    }
+
     /// Analyses a trace. The same trace and options give the same figures to the last bit.
     pub fn of(trace: &Trace, options: &Options) -> Self {
         let (group_names, group_of) = group_tasks(trace);

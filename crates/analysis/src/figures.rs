@@ -104,6 +104,11 @@ impl Figures {
         percent(self.run_ns as f64, self.window_ns as f64)
     }
 
+    /// Marks per second of the window. `None` for an empty window.
+    pub fn marks_per_s(&self) -> Option<f64> {
+        ratio(self.marks as f64 * 1e9, self.window_ns as f64)
+    }
+
     /// CPU time in % of all CPUs over the window.
     pub fn machine_share_percent(&self) -> Option<f64> {
         percent(self.run_ns as f64, self.window_ns as f64 * f64::from(self.cpus))

@@ -123,6 +123,8 @@ pub const MACHINE: &[Metric<Analysis>] = &[
     metric("migrations", "", Unit::Count, |a| known(a.machine.migrations)),
     metric("migrations", "rate", Unit::PerSecond, |a| float(a.machine.migrations_per_s())),
     metric("cpu_changes", "", Unit::Count, |a| int(a.machine.cpu_changes)),
+    metric("marks", "", Unit::Count, |a| int(a.marks())),
+    metric("marks", "rate", Unit::PerSecond, |a| float(a.marks_per_s())),
     metric("run_time", "", Unit::Ns, |a| int(a.machine.run_ns)),
     metric("idle_time", "", Unit::Ns, |a| int(a.machine.idle_ns)),
     metric("idle_time", "share", Unit::Percent, |a| {
@@ -179,6 +181,7 @@ pub const GROUP: &[Metric<Figures>] = &[
     metric("variation", "run_time", Unit::Percent, |f| float(f.variation_percent(|m| m.run_ns))),
     metric("variation", "marks", Unit::Percent, |f| float(f.variation_percent(|m| m.marks))),
     metric("marks", "", Unit::Count, |f| int(f.marks)),
+    metric("marks", "rate", Unit::PerSecond, |f| float(f.marks_per_s())),
     metric("lag", "max", Unit::Ns, |f| int(f.lag_max_ns)),
     metric("lag", "lead_max", Unit::Ns, |f| int(f.lead_max_ns)),
     metric("voluntary_switches", "", Unit::Count, |f| int(f.voluntary_switches)),

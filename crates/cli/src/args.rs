@@ -15,6 +15,7 @@ pub(crate) use record::{ConvertArgs, RecordArgs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fairground_workload::LockModel;
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
 /// and see who got the CPU, for how long, who waited, and what a switch cost.
@@ -215,6 +216,33 @@ pub(crate) enum LocksArg {
     Spin,
     /// Sleeping, as `CONFIG_PREEMPT_RT` makes them
     Rt,
+    /// Sleeping, as the -rt kernels of 2006 made them: nobody spins for one that is taken, nobody overtakes, and an rwlock has one
+    /// reader at a time
+    #[value(name = "rt-2006")]
+    Rt2006,
+}
+
+impl LocksArg {
+    /// Every model.
+    pub(crate) const ALL: [LocksArg; 3] = [LocksArg::Spin, LocksArg::Rt, LocksArg::Rt2006];
+
+    /// As it is typed.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            LocksArg::Spin => "spin",
+            LocksArg::Rt => "rt",
+            LocksArg::Rt2006 => "rt-2006",
+        }
+    }
+
+    /// The model of the workload.
+    pub(crate) fn model(self) -> LockModel {
+        match self {
+            LocksArg::Spin => LockModel::Spin,
+            LocksArg::Rt => LockModel::Rt,
+            LocksArg::Rt2006 => LockModel::Rt2006,
+        }
+    }
 }
 
 /// The workload's side.

@@ -255,3 +255,96 @@ fn a_switch_on_a_real_kernel_is_counted_in_its_instructions() {
     let again = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
     assert_eq!(text, again, "the same instructions each time");
 }
+
+const LOCKS: &str = r#"format = 1
+name = "locks"
+title = "Two kinds of locks"
+source = "nowhere"
+about = "For a test."
+
+[defaults]
+cpus = 2
+hz = 1000
+sched = "fifo"
+costs = "modern"
+duration = "20ms"
+locks = "spin"
+
+[[run]]
+name = "stream"
+workload = "netperf-stream"
+locks = ["spin", "rt-2006"]
+
+[[run]]
+name = "alone"
+workload = "critical:1"
+against = "stream, spin"
+
+[[point]]
+name = "4 tasks"
+workload = "critical:4"
+
+[[sweep]]
+name = "tasks"
+locks = ["spin", "rt"]
+
+[[table]]
+title = "Both"
+columns = ["stream, spin", "stream, rt-2006", "alone"]
+rows = [
+  { metric = "run.marks.rate", label = "rate" },
+  { metric = "change.run.marks.rate", label = "change" },
+  { metric = "lock.waiting", label = "waiting" },
+]
+
+[[matrix]]
+title = "Waits"
+metric = "lock.waits"
+columns = ["tasks, spin", "tasks, rt"]
+decimals = 0
+"#;
+
+#[test]
+fn a_list_of_locks_makes_a_run_for_each_and_tells_the_change() {
+    let files = Files::new();
+    let file = files.write("locks.toml", LOCKS);
+    let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
+    let row = |label: &str| {
+        let line = text.lines().find(|l| l.starts_with(&format!("| {label} |"))).expect(label);
+        let cells = line.split('|').skip(2).map(|cell| cell.trim().parse::<f64>().ok());
+        cells.take_while(|_| true).collect::<Vec<_>>()
+    };
+    let (rate, change, waiting) = (row("rate"), row("change"), row("waiting"));
+    assert_eq!(change[0], None, "the first of a list stands beside nothing\n{text}");
+    let [spin, rt] = [rate[0], rate[1]].map(|rate| rate.expect("a figure"));
+    let percent = change[1].expect("a figure");
+    assert!((percent - (rt / spin - 1.0) * 100.0).abs() < 0.01 && percent < 0.0, "{text}");
+    assert!(change[2].is_some() && waiting.iter().take(3).all(Option::is_some), "{text}");
+    assert!(row("4 tasks").iter().take(2).all(Option::is_some), "{text}");
+    assert!(text.contains("run stream, rt-2006: ") && text.contains("locks rt-2006"), "{text}");
+}
+
+#[test]
+fn locks_that_are_not_there_are_an_error_with_file_and_line() {
+    let files = Files::new();
+    let says = |from: &str, to: &str, parts: &[&str]| {
+        let said = refusal(&["reproduce", &files.write("locks.toml", LOCKS.replacen(from, to, 1))]);
+        for part in parts {
+            assert!(said.contains(part), "`{part}` is missing from:\n{said}");
+        }
+    };
+    let list = "[\"spin\", \"rt-2006\"]";
+    says(list, "\"rt2006\"", &["locks.toml", "line 18", "`rt2006`", "did you mean `rt-2006`?"]);
+    says(list, "[\"spin\", \"sleep\"]", &["locks.toml", "line 18", "`sleep`", "`rt`"]);
+    says(list, "[\"rt\", \"rt\"]", &["line 18", "`rt` stands twice"]);
+    says(list, "[]", &["line 18", "names none"]);
+    says(list, "3", &["line 18", "`spin`, `rt` or `rt-2006`"]);
+    says("locks = \"spin\"", "locks = \"spun\"", &["line 13", "`spun`"]);
+    says("locks = [\"spin\", \"rt\"]", "locks = \"mutex\"", &["line 31", "`mutex`"]);
+    says("locks = \"spin\"", "locks = [\"spin\", \"rt\"]", &["[defaults]", "one"]);
+    says(
+        "against = \"stream, spin\"",
+        "against = \"stream\"",
+        &["no run or given figures `stream`"],
+    );
+}

@@ -237,6 +237,9 @@ pub struct Lock {
     /// (`rtmutex_spin_on_owner`; so does every SMP kernel since the -rt kernels of 2008). Of a spin lock: of what
     /// [`LockModel::Rt`] makes of it. Without meaning in the others.
     pub adaptive: bool,
+    /// Of an `rt_spin`, and of a spin lock that [`LockModel::Rt`] makes one of: a task that comes when it is free takes it before the
+    /// one that was woken for it (the lateral steal, since the -rt kernels of 2008). Without meaning in the others.
+    pub steal: bool,
 }
 
 /// Something to wait for with a lock. A notification that nobody waits for is lost.
@@ -262,15 +265,39 @@ pub enum LockModel {
     Spin,
     /// Sleeping, as with it.
     Rt,
+    /// Sleeping as the -rt kernels of 2006 had it (2.6.19-rt): nobody spins for one that is taken, nobody overtakes the one that was woken
+    /// for it, and an rwlock has one reader at a time (`rt_down_read` took the rt_mutex).
+    Rt2006,
 }
 
 impl Workload {
     /// Makes the spin locks of the workload what a kernel with or without `CONFIG_PREEMPT_RT` makes of them.
     pub fn set_lock_model(&mut self, model: LockModel) {
         for lock in &mut self.locks {
-            if lock.kind == LockKind::Spin && model == LockModel::Rt {
-                lock.kind = LockKind::RtSpin;
+            match (model, lock.kind) {
+                (LockModel::Rt | LockModel::Rt2006, LockKind::Spin) => lock.kind = LockKind::RtSpin,
+                (LockModel::Rt2006, LockKind::RwLock) => lock.kind = LockKind::RtMutex,
+                _ => {}
             }
+            if model == LockModel::Rt2006 {
+                (lock.adaptive, lock.steal) = (false, false);
+            }
+        }
+        let kinds: Vec<LockKind> = self.locks.iter().map(|lock| lock.kind).collect();
+        let programs = self.tasks.iter_mut().flat_map(|t| [&mut t.program, &mut t.on_signal]);
+        programs.for_each(|program| exclude_readers(program, &kinds));
+    }
+}
+
+/// Readers of what is no rwlock any more take it alone.
+fn exclude_readers(program: &mut Program, kinds: &[LockKind]) {
+    for op in program {
+        match *op {
+            Op::ReadLock(lock) | Op::WriteLock(lock) if kinds[lock] != LockKind::RwLock => {
+                *op = Op::Lock(lock);
+            }
+            Op::Loop(_, ref mut body) => exclude_readers(body, kinds),
+            _ => {}
         }
     }
 }

@@ -52,6 +52,9 @@ fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
         if !lock.adaptive {
             writeln!(out, "adaptive = false")?;
         }
+        if !lock.steal {
+            writeln!(out, "steal = false")?;
+        }
     }
     for condition in &workload.conditions {
         writeln!(out, "\n[[condition]]\nname = {}", quoted(&condition.name))?;

@@ -93,6 +93,12 @@ impl Bench {
         self
     }
 
+    /// One cost, by name.
+    pub fn cost(mut self, name: &str, value: u64) -> Bench {
+        self.config.cost.set(name, value).expect("a cost of that name");
+        self
+    }
+
     /// Keeps every callback in the trace.
     pub fn callbacks(mut self) -> Bench {
         self.config.trace.callbacks = true;

@@ -213,7 +213,7 @@ impl Case {
             _ => LockKind::Mutex,
         };
         let (name, adaptive) = (format!("lock-{number}"), kind.inherits());
-        workload.locks.push(Lock { name, kind, adaptive });
+        workload.locks.push(Lock { name, kind, adaptive, steal: adaptive });
         let period_ns = part.sleep_ns.max(100 * US);
         // Each of the four kinds of timers.
         let (relative, shared) = (number % 2 == 1, number % 4 > 1);

@@ -112,4 +112,10 @@ impl Contention {
     pub fn of(trace: &Trace, depth: usize) -> Self {
         walk::Walk::new(trace, depth.max(1)).all()
     }
+
+    /// All the time that tasks waited for locks, asleep or spinning, of waits that the trace has from begin to end, ns.
+    pub fn lock_wait_ns(&self) -> u64 {
+        let locks = self.sites.iter().filter(|site| matches!(site.kind, WaitKind::Lock(_)));
+        locks.map(|site| site.waits.sum_ns()).sum()
+    }
 }

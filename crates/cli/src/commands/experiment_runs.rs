@@ -85,7 +85,10 @@ fn of_run(run: &Run, failure: Failure) -> Failure {
 }
 
 fn run_one(run: &Run, engine: EngineArg, progress: &Progress) -> Result<Outcome, Failure> {
-    let workload = find_workload(&run.workload)?;
+    let mut workload = find_workload(&run.workload)?;
+    if let Some(locks) = run.locks {
+        workload.set_lock_model(locks.model());
+    }
     match Ground::parse(&run.on)? {
         Ground::Sim => simulated(run, &workload, engine, progress),
         ground => real(run, &workload, &ground, progress),
@@ -176,6 +179,9 @@ pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
     present::describe_run(made, outcome);
     let section = format!("run {}", outcome.label);
     made.set(&section, "workload", Cell::text(&run.workload));
+    if let Some(locks) = run.locks {
+        made.set(&section, "locks", Cell::text(locks.word()));
+    }
     if run.on != "sim" {
         made.set(&section, "ground", Cell::text(&run.on));
         return;

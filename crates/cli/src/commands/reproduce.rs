@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
+use fairground_analysis::contention::{self, Contention};
 use fairground_analysis::metric::{self, Unit, Value};
 use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
@@ -53,6 +54,12 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
             }
             // A machine without virtual machines still gets what it can measure; the rest is not measured, and says why.
             Err(failure) => unmade.add(&run.name, &failure),
+        }
+    }
+    for run in &runs {
+        let base = run.against.as_ref().and_then(|name| figures.get(name)).cloned();
+        if let (Some(base), Some(own)) = (base, figures.get_mut(&run.name)) {
+            own.compare(&base);
         }
     }
     made.notes.extend(unmade.notes());
@@ -111,7 +118,11 @@ impl Finished {
             present::printed_notes(&mut made, outcome);
         }
         let reports = if run.reports { present::reports_table(&run.name, &slices) } else { None };
-        Finished { figures: figures_of(outcome, &slices), reports, made, code: outcome.exit_code() }
+        let mut figures = figures_of(outcome, &slices);
+        if run.locks.is_some() && outcome.is_recorded() {
+            lock_figures(&mut figures, outcome);
+        }
+        Finished { figures, reports, made, code: outcome.exit_code() }
     }
 }
 
@@ -175,6 +186,14 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         }
     }
     figures
+}
+
+/// How often tasks waited for locks, and how many did so at a time, in the mean.
+fn lock_figures(figures: &mut Figures, outcome: &Outcome) {
+    let contention = Contention::of(&outcome.trace, contention::DEPTH);
+    let window_ns = outcome.analysis.machine.window_ns.max(1) as f64;
+    figures.insert("lock.waits", &[contention.lock_waits as f64]);
+    figures.insert("lock.waiting", &[contention.lock_wait_ns() as f64 / window_ns]);
 }
 
 /// The figures of a ring of processes: marks tell them, recorded or not.

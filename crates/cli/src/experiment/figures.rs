@@ -73,6 +73,15 @@ impl Figures {
         self.samples.keys().filter_map(|key| key.strip_suffix(GROUP_MARK))
     }
 
+    /// By how many % each figure that both have differs from the other's; where that is 0 there is no saying.
+    pub(super) fn changes(&self, base: &Figures) -> Vec<(String, f64)> {
+        let change = |(metric, sample): (&String, &Sample)| {
+            let from = base.samples.get(metric).map(|s| s.mean).filter(|mean| *mean != 0.0)?;
+            Some((metric.clone(), (sample.mean / from - 1.0) * 100.0))
+        };
+        self.samples.iter().filter_map(change).collect()
+    }
+
     /// A metric, or `None`: not measured.
     pub(crate) fn get(&self, metric: &str) -> Option<&Sample> {
         let never = self.counts_prints && metric.starts_with("printed");

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
+use super::locks::{self, Locks};
 use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::{TopLine, TopTable};
-use crate::args::TimersArg;
+use crate::args::{LocksArg, TimersArg};
 use crate::failure::Failure;
 
 /// The only version of the format so far.
@@ -78,6 +79,7 @@ struct Settings {
     append: Option<Vec<String>>,
     record: Option<bool>,
     workload: Option<String>,
+    locks: Option<Locks>,
     sched: Option<String>,
     cpus: Option<u32>,
     topology: Option<toml::Value>,
@@ -97,7 +99,9 @@ struct Settings {
 
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct RunEntry {
-    name: String,
+    pub(super) name: String,
+    pub(super) locks: Option<Locks>,
+    pub(super) against: Option<String>,
     #[serde(default)]
     reports: bool,
     #[serde(default)]
@@ -108,8 +112,13 @@ pub(super) struct RunEntry {
 
 impl RunEntry {
     /// A run of a sweep.
-    pub(super) fn new(name: String, settings: toml::Table) -> RunEntry {
-        RunEntry { name, reports: false, user_time: UserTimeEntry::Exact, settings }
+    pub(super) fn new(
+        name: String,
+        locks: Option<Locks>,
+        against: Option<String>,
+        settings: toml::Table,
+    ) -> RunEntry {
+        RunEntry { name, locks, against, reports: false, user_time: UserTimeEntry::Exact, settings }
     }
 }
 
@@ -141,6 +150,10 @@ pub(crate) struct Run {
     pub(crate) record: bool,
     /// The workload, as the command line takes it.
     pub(crate) workload: String,
+    /// What the workload's locks are, where that is stated.
+    pub(crate) locks: Option<LocksArg>,
+    /// The run or given figures beside which its figures are told as changes.
+    pub(crate) against: Option<String>,
     /// The scheduler, as the command line takes it.
     pub(crate) sched: String,
     /// CPUs, where no topology is stated.
@@ -283,6 +296,14 @@ impl Experiment {
                 experiment.format
             )));
         }
+        if experiment.defaults.locks.as_ref().is_some_and(|locks| locks.one().is_none()) {
+            return Err(Failure::new(format_args!(
+                "{file}: `locks` in [defaults] is one, not several"
+            ))
+            .help("a list stands in a run or a sweep, and makes one for each"));
+        }
+        experiment.sweeps = locks::sweeps(experiment.sweeps);
+        experiment.runs = locks::runs(experiment.runs);
         let swept = experiment.sweeps.iter().flat_map(|sweep| sweep.runs(&experiment.points));
         let (runs, given): (Vec<_>, Vec<_>) =
             (swept.collect(), experiment.published.iter().flat_map(Published::given).collect());
@@ -364,6 +385,8 @@ impl Experiment {
             append: own.append.or(base.append.clone()).unwrap_or_default(),
             record: own.record.or(base.record).unwrap_or(true),
             workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
+            locks: entry.locks.as_ref().or(base.locks.as_ref()).and_then(Locks::one),
+            against: entry.against.clone(),
             sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
             cpus,
             topology,
@@ -412,8 +435,9 @@ impl Experiment {
         let tops = self.tops.iter().flat_map(|t| t.columns.iter());
         let columns = self.tables.iter().flat_map(|t| t.columns.iter()).chain(tops);
         let claims = self.claims.iter().flat_map(|c| c.of.iter().chain([&c.run]));
+        let others = self.runs.iter().filter_map(|run| run.against.as_ref());
         let ends = self.powers.iter().flat_map(|p| [&p.low, &p.high]);
-        for name in columns.chain(claims).chain(ends) {
+        for name in columns.chain(claims).chain(ends).chain(others) {
             if !known(name) {
                 let names = self.runs.iter().map(|r| r.name.as_str());
                 let names = names.chain(self.given.iter().map(|g| g.name.as_str()));

@@ -3,6 +3,7 @@
 mod agreement;
 mod figures;
 mod file;
+mod locks;
 mod sweep;
 pub(crate) mod top;
 mod verdict;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::file::{Given, Range, RunEntry};
+use super::locks::Locks;
 
 /// One point of the sweeps: a workload with a name.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,6 +28,10 @@ pub(crate) struct Sweep {
     /// Lead-ins of simulated runs: at each point it runs once with each of them. Empty: with that of its settings.
     #[serde(default)]
     starts: Vec<String>,
+    /// What the workload's locks are; with a list there is a sweep for each.
+    pub(super) locks: Option<Locks>,
+    /// The sweep beside whose runs its figures are told as changes.
+    pub(super) against: Option<String>,
     #[serde(flatten)]
     settings: toml::Table,
 }
@@ -90,7 +95,8 @@ impl Sweep {
             if let Some(start) = self.starts.get(nth) {
                 settings.insert("lead_in".to_owned(), toml::Value::String(start.clone()));
             }
-            RunEntry::new(name, settings)
+            let against = self.against.as_ref().map(|other| at_point(other, &point.name));
+            RunEntry::new(name, self.locks.clone(), against, settings)
         };
         let mut runs = Vec::new();
         for point in points.iter().filter(|point| self.runs_at(&point.name)) {

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use fairground_workload::{LockModel, Workload};
+use fairground_workload::Workload;
 
-use crate::args::{LockArgs, LocksArg};
+use crate::args::LockArgs;
 use crate::failure::Failure;
 
 /// Whether an argument means a file: it begins like a path, ends in `.toml`, or is there.
@@ -34,10 +34,7 @@ pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
 pub(crate) fn find_workload_with(argument: &str, args: &LockArgs) -> Result<Workload, Failure> {
     let mut workload = find_workload(argument)?;
     if let Some(locks) = args.locks {
-        workload.set_lock_model(match locks {
-            LocksArg::Spin => LockModel::Spin,
-            LocksArg::Rt => LockModel::Rt,
-        });
+        workload.set_lock_model(locks.model());
     }
     Ok(workload)
 }

@@ -26,7 +26,7 @@ use std::io::{self, Write};
 
 use fairground_report::{Cell, Document, TextOptions};
 
-use crate::args::{Format, LockArgs, LocksArg};
+use crate::args::{Format, LockArgs};
 use crate::failure::Failure;
 
 /// Prints a document on stdout.
@@ -43,11 +43,7 @@ pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> 
 /// What spin locks were, where that was asked for.
 pub(crate) fn describe_locks(document: &mut Document, args: &LockArgs) {
     if let Some(locks) = args.locks {
-        let word = match locks {
-            LocksArg::Spin => "spin",
-            LocksArg::Rt => "rt",
-        };
-        document.set("machine", "locks", Cell::text(word));
+        document.set("machine", "locks", Cell::text(locks.word()));
     }
 }
 

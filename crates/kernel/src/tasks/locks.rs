@@ -39,6 +39,9 @@ pub(super) struct LockWords {
 // SAFETY: atomic integers alone.
 unsafe impl Sharable for LockWords {}
 
+/// Turns of a waiter for a spin lock before it gives its CPU away: more than any section is long.
+const SPIN_TURNS: u32 = 10_000;
+
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 const WAITED_FOR: u32 = 2;
@@ -56,7 +59,7 @@ pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
         }
         if lock.kind == LockKind::Spin {
             notes.push(format!(
-                "the spin lock `{}` is one of user space here: a task that has it can be preempted",
+                "the spin lock `{}` is one of user space here: a task that has it can be preempted, and a waiter that spins for long yields its CPU",
                 lock.name
             ));
         }
@@ -177,8 +180,15 @@ impl Task<'_> {
             return false;
         }
         self.contention_begins(lock, "SPIN");
+        let mut turns = 0_u32;
         while words.serving.load(SeqCst) != ticket {
             std::hint::spin_loop();
+            turns = turns.wrapping_add(1);
+            // So long nobody has it who is running: whoever has it, or is next, gets the CPU.
+            if turns.is_multiple_of(SPIN_TURNS) {
+                // SAFETY: takes no arguments.
+                unsafe { libc::sched_yield() };
+            }
         }
         true
     }

@@ -10,7 +10,7 @@
 //!   that kind: the order is that of coming, and nobody inherits anything by which a scheduler would prefer it. Giving it back
 //!   wakes the first, and until that one takes it nobody else may.
 //! * `rt_spin`: the same as `rtlock_slowlock` has it, where an equal one that comes just then may take the lock first
-//!   (`rt_mutex_steal`, the lateral steal).
+//!   (`rt_mutex_steal`, the lateral steal). With `steal = false` nobody may, as in the -rt kernels before 2008.
 //! * `rwlock`: `kernel/locking/rwsem.c` without its optimistic spinning: one queue for readers and writers, so that no reader
 //!   overtakes a writer that waits. It is handed to the first; when that is a reader, all readers in the queue come in with it, as
 //!   `rwsem_mark_wake` has it, at most [`READERS_AT_ONCE`] at a time.
@@ -38,6 +38,7 @@ pub(super) struct LockState {
     pub(super) name: String,
     pub(super) kind: LockKind,
     adaptive: bool,
+    steal: bool,
     owner: Option<u32>,
     /// Of an rwlock that has no owner.
     readers: Vec<u32>,
@@ -53,6 +54,7 @@ impl LockState {
             name: lock.name.clone(),
             kind: lock.kind,
             adaptive: lock.adaptive && lock.kind.inherits(),
+            steal: lock.steal,
             owner: None,
             readers: Vec::new(),
             handoff: false,
@@ -89,11 +91,12 @@ impl Actors {
         }
         match state.kind {
             LockKind::Mutex => state.pickup.is_none_or(|pickup| pickup == id),
-            LockKind::RtMutex => {
+            LockKind::RtSpin if state.steal => true,
+            LockKind::RtMutex | LockKind::RtSpin => {
                 let first = self.shared.first(self.shared.lockers(lock));
                 first.is_none_or(|first| first == id)
             }
-            LockKind::Spin | LockKind::RtSpin | LockKind::RwLock => true,
+            LockKind::Spin | LockKind::RwLock => true,
         }
     }
 

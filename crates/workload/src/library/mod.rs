@@ -1,6 +1,7 @@
 //! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
 
 mod containers;
+mod critical;
 mod jobs;
 mod load;
 mod messages;
@@ -63,6 +64,7 @@ const ENTRIES: &[Entry] = &[
     jobs::AIM7,
     load::BENCH_LOAD,
     containers::CONTAINERS,
+    critical::CRITICAL,
     jobs::DBENCH,
     phases::FAIRTEST,
     rhythm::FORKSTORM,
@@ -270,7 +272,7 @@ fn run(ns: u64) -> Op {
 
 /// A lock as kernels have it today.
 fn lock(name: &str, kind: LockKind) -> Lock {
-    Lock { name: name.to_owned(), kind, adaptive: true }
+    Lock { name: name.to_owned(), kind, adaptive: true, steal: true }
 }
 
 /// A workload of groups that share nothing.

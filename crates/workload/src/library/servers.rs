@@ -3,7 +3,9 @@
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent, lock, run};
-use crate::model::{Carrier, CpuList, LockKind, Op, Pipe, Program, Queue, TaskSpec, Workload};
+use crate::model::{
+    Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Workload,
+};
 
 /// What a socket's messages may occupy, bytes (`net.core.wmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
@@ -17,6 +19,12 @@ const CHAT_BYTES: u64 = 100;
 const CHAT_PER_MARK: u64 = 100;
 /// Messages that a connection's sender may be behind.
 const CHAT_BACKLOG: u64 = 1_000;
+/// A futex system call has the address space's semaphore for so long: it wakes somebody meanwhile.
+const ADDRESS_SPACE_NS: u64 = 500;
+/// Each end of a connection has its lock for so long, for each message.
+const CONNECTION_NS: u64 = 500;
+/// What a message of netperf costs each end at least and at most.
+const COPY: Duration = Duration::Uniform { low: 2_000, high: 6_000 };
 /// Rooms at most.
 const ROOMS_MAX: i64 = 40;
 
@@ -30,8 +38,8 @@ pub(super) const NETPERF_STREAM: Entry = Entry {
     parameters: &[
         Parameter {
             name: "copy",
-            default: "4us",
-            help: "what a message costs each end beside the socket",
+            default: "2us..6us",
+            help: "what a message costs each end beside the socket; never twice the same, or the two would keep out of each other's way for ever",
         },
         Parameter {
             name: "hold",
@@ -53,7 +61,7 @@ pub(super) const VOLANO: Entry = Entry {
     arguments: "ROOMS",
     summary: "a chat server: rooms of 20 users, four tasks a connection, each message goes to the 19 others, for ever",
     source: "VolanoMark 2.1 as IBM's Linux Technology Center describes it: 80 % slower on 2.6.19-rt14, idle time from 1 to 60 %",
-    limits: "no Java machine: its monitors are one lock a room, its threads are tasks; connections are Unix stream sockets",
+    limits: "no Java machine: its monitors are one lock a room, its threads are tasks; each wait and notify of the server is a futex call; connections are Unix stream sockets",
     parameters: &[
         Parameter { name: "users", default: "20", help: "users of a room" },
         Parameter {
@@ -65,6 +73,16 @@ pub(super) const VOLANO: Entry = Entry {
             name: "hold",
             default: "1us",
             help: "of it under the room's lock, for each user that it goes to",
+        },
+        Parameter {
+            name: "connection",
+            default: "500ns",
+            help: "work under a connection's `spin` lock, at each end and for each message; 0s: no such locks (a real kernel has its own)",
+        },
+        Parameter {
+            name: "mm",
+            default: "500ns",
+            help: "work under the semaphore of the server's address space, an rwlock that is read, in each futex call, as before Linux 2.6.22; 0s: none",
         },
     ],
     build: volano,
@@ -85,7 +103,8 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
         None => 1,
     };
     let pairs = u32::try_from(pairs).unwrap_or(1);
-    let (copy_ns, hold_ns) = (call.time("copy", 4_000), call.time("hold", 1_000));
+    let copy = call.duration_or("copy", COPY);
+    let hold_ns = call.time("hold", 1_000);
     let pins = match call.value("pin") {
         None => true,
         Some(piece) if piece.text == "yes" => true,
@@ -102,7 +121,7 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
         pipes.push(socket(format!("stream-{pair}")));
         locks.push(lock(&format!("socket-{pair}"), LockKind::Spin));
         let section = [Op::Lock(at), run(hold_ns), Op::Unlock(at)];
-        let send: Program = [run(copy_ns)]
+        let send: Program = [Op::Run(copy)]
             .into_iter()
             .chain(section.clone())
             .chain([Op::PipeWrite(at, NETPERF_BYTES)])
@@ -110,7 +129,7 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
         let receive: Program = [Op::PipeRead(at, NETPERF_BYTES)]
             .into_iter()
             .chain(section)
-            .chain([run(copy_ns)])
+            .chain([Op::Run(copy)])
             .collect();
         let mark = Op::Mark("1 MiB".to_owned());
         let messages = Op::Loop(Some(MESSAGES_PER_MARK), receive);
@@ -127,6 +146,40 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
     workload
 }
 
+/// A lock that stands for one of the kernel's, and the work under it.
+#[derive(Clone, Copy)]
+struct Section {
+    lock: Option<usize>,
+    kind: LockKind,
+    ns: u64,
+}
+
+impl Section {
+    /// With no work under it, no lock either.
+    fn new(locks: &mut Vec<Lock>, name: &str, kind: LockKind, ns: u64) -> Section {
+        let lock = (ns > 0).then_some(locks.len());
+        locks.extend(lock.map(|_| super::lock(name, kind)));
+        Section { lock, kind, ns }
+    }
+
+    fn ops(self) -> Vec<Op> {
+        let take = if self.kind == LockKind::RwLock { Op::ReadLock } else { Op::Lock };
+        let ops = |lock| vec![take(lock), run(self.ns), Op::Unlock(lock)];
+        self.lock.map_or(Vec::new(), ops)
+    }
+}
+
+/// What the tasks of a room share.
+struct Room {
+    number: usize,
+    users: usize,
+    think_ns: u64,
+    hold_ns: u64,
+    connection_ns: u64,
+    /// The semaphore of the server's address space.
+    mm: Section,
+}
+
 fn volano(call: &mut Call<'_, '_>) -> Workload {
     let rooms = call.count("the number of rooms", ROOMS_MAX) as usize;
     let users = match call.value("users") {
@@ -135,42 +188,66 @@ fn volano(call: &mut Call<'_, '_>) -> Workload {
     };
     let users = usize::try_from(users).unwrap_or(2);
     let (think_ns, hold_ns) = (call.time("think", 5_000), call.time("hold", 1_000));
-    let (mut tasks, mut pipes, mut queues, mut locks) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let connection_ns = call.time("connection", CONNECTION_NS);
+    let mm_ns = call.time("mm", ADDRESS_SPACE_NS);
+    let mut workload =
+        independent(format!("VolanoMark: {rooms} rooms of {users} users"), Vec::new());
     for room in 0..rooms {
-        locks.push(lock(&format!("room-{room}"), LockKind::Mutex));
+        workload.locks.push(lock(&format!("room-{room}"), LockKind::Mutex));
+    }
+    let mm = Section::new(&mut workload.locks, "server-mm", LockKind::RwLock, mm_ns);
+    for number in 0..rooms {
+        let room = Room { number, users, think_ns, hold_ns, connection_ns, mm };
         for user in 0..users {
-            let name = format!("r{room}-{user}");
-            let (up, down, queue) = (pipes.len(), pipes.len() + 1, queues.len());
-            pipes.push(socket(format!("up-{name}")));
-            pipes.push(socket(format!("down-{name}")));
-            queues.push(Queue {
-                name: format!("out-{name}"),
-                capacity: Some(CHAT_BACKLOG),
-                initial: 0,
-            });
-            let others = (room * users..(room + 1) * users).filter(|other| *other != queue);
-            let mut forward = vec![Op::PipeRead(up, CHAT_BYTES), run(think_ns), Op::Lock(room)];
-            forward.extend(others.flat_map(|other| [run(hold_ns), Op::Send(other)]));
-            forward.push(Op::Unlock(room));
-            let answer =
-                vec![Op::Receive(queue, 1), run(think_ns), Op::PipeWrite(down, CHAT_BYTES)];
-            let say = vec![run(think_ns), Op::PipeWrite(up, CHAT_BYTES)];
-            let hear = Op::Loop(Some(CHAT_PER_MARK), vec![Op::PipeRead(down, CHAT_BYTES)]);
-            let hear = vec![hear, Op::Mark(format!("{CHAT_PER_MARK} messages"))];
-            let parts = [
-                ("client-send", say),
-                ("server-receive", forward),
-                ("server-send", answer),
-                ("client-receive", hear),
-            ];
-            for (part, program) in parts {
-                tasks.push(group(&format!("{part}/{name}"), 1, vec![Op::Loop(None, program)]));
-            }
+            room.connect(&mut workload, user);
         }
     }
-    let mut workload = independent(format!("VolanoMark: {rooms} rooms of {users} users"), tasks);
-    (workload.pipes, workload.queues, workload.locks) = (pipes, queues, locks);
     workload.duration_ns = 1_000_000_000;
     workload
+}
+
+impl Room {
+    /// A user's connection: its buffers, its locks, and its four tasks.
+    fn connect(&self, workload: &mut Workload, user: usize) {
+        let name = format!("r{}-{user}", self.number);
+        let (pipes, queues) = (&mut workload.pipes, &mut workload.queues);
+        let (up, down, queue) = (pipes.len(), pipes.len() + 1, queues.len());
+        pipes.push(socket(format!("up-{name}")));
+        pipes.push(socket(format!("down-{name}")));
+        queues.push(Queue {
+            name: format!("out-{name}"),
+            capacity: Some(CHAT_BACKLOG),
+            initial: 0,
+        });
+        let mut end = |way: &str| {
+            let name = format!("{way}-{name}");
+            Section::new(&mut workload.locks, &name, LockKind::Spin, self.connection_ns).ops()
+        };
+        let (up_lock, down_lock) = (end("up"), end("down"));
+        let write = |pipe, lock: &[Op]| [lock, &[Op::PipeWrite(pipe, CHAT_BYTES)]].concat();
+        let read = |pipe, lock: &[Op]| [&[Op::PipeRead(pipe, CHAT_BYTES)], lock].concat();
+        let think = [run(self.think_ns)];
+
+        let first = self.number * self.users;
+        let others = (first..first + self.users).filter(|other| *other != queue);
+        let notify = |other| [vec![run(self.hold_ns)], self.mm.ops(), vec![Op::Send(other)]];
+        let mut forward = [&read(up, &up_lock), &think[..], &[Op::Lock(self.number)]].concat();
+        forward.extend(others.flat_map(notify).flatten());
+        forward.push(Op::Unlock(self.number));
+        let wait = [self.mm.ops(), vec![Op::Receive(queue, 1)]].concat();
+        let answer = [&wait, &think[..], &write(down, &down_lock)].concat();
+        let say = [&think[..], &write(up, &up_lock)].concat();
+        let hear = Op::Loop(Some(CHAT_PER_MARK), read(down, &down_lock));
+        let hear = vec![hear, Op::Mark(format!("{CHAT_PER_MARK} messages"))];
+        let parts = [
+            ("client-send", say),
+            ("server-receive", forward),
+            ("server-send", answer),
+            ("client-receive", hear),
+        ];
+        for (part, program) in parts {
+            let task = group(&format!("{part}/{name}"), 1, vec![Op::Loop(None, program)]);
+            workload.tasks.push(task);
+        }
+    }
 }

@@ -175,7 +175,12 @@ impl<'t, 's> Call<'t, 's> {
 
     /// A length of time or a range of lengths by its key.
     pub(super) fn duration(&mut self, key: &'static str, default_ns: u64) -> Duration {
-        self.converted(key, parse_duration).unwrap_or(Duration::Fixed(default_ns))
+        self.duration_or(key, Duration::Fixed(default_ns))
+    }
+
+    /// The same, where it is a range when it is not given.
+    pub(super) fn duration_or(&mut self, key: &'static str, default: Duration) -> Duration {
+        self.converted(key, parse_duration).unwrap_or(default)
     }
 
     pub(super) fn cpus(&mut self, key: &'static str) -> Option<CpuList> {

@@ -34,14 +34,14 @@ impl Parser<'_> {
     }
 
     fn lock(&mut self, name: String, value: Value<'_, '_>) -> Lock {
-        let mut lock = Lock { name, kind: LockKind::Mutex, adaptive: true };
+        let mut lock = Lock { name, kind: LockKind::Mutex, adaptive: true, steal: true };
         let Some(table) = value.get_ref().as_table() else {
             let message = format!("the lock `{}` is {}", lock.name, kind_of(value.get_ref()));
             let help = format!("write `[locks.{}]` with `kind = \"mutex\"`", lock.name);
             self.problem(value.span(), message, help);
             return lock;
         };
-        let keys = ["kind", "adaptive"];
+        let keys = ["kind", "adaptive", "steal"];
         let mut section = Section::new(self, table, value.span(), "[locks]", &keys);
         if section.value("kind").is_none() {
             section.missing("kind", "say what kind it is, as in `kind = \"mutex\"`");
@@ -59,6 +59,9 @@ impl Parser<'_> {
         }
         if let Some(adaptive) = section.truth("adaptive") {
             lock.adaptive = adaptive;
+        }
+        if let Some(steal) = section.truth("steal") {
+            lock.steal = steal;
         }
         lock
     }

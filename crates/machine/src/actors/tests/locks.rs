@@ -6,7 +6,7 @@ use super::toy::{Toy, group, mark, run, sleep, workload};
 use crate::actors::ActorError;
 
 fn lock(name: &str, kind: LockKind) -> Lock {
-    Lock { name: name.to_owned(), kind, adaptive: false }
+    Lock { name: name.to_owned(), kind, adaptive: false, steal: true }
 }
 
 fn with_locks(tasks: Vec<TaskSpec>, locks: &[Lock]) -> Workload {
