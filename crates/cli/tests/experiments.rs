@@ -78,6 +78,15 @@ fn a_sweep_runs_at_every_point() {
     assert!(row("2p").contains("| 0.50–0.75 | 1."), "{text}");
     assert!(row("4p").contains("| not measured | 1."), "{text}");
     assert!(row("agrees").contains("here 2p"), "{text}");
+    let own = "title = \"A switch\"\nmetric = \"report.ring_switch\"";
+    let text = SWEEP.replace(own, "title = \"A switch\"").replace(
+        "workload = \"lat_ctx",
+        "metric = \"run.cpus_of_nobody\"\nlabel = \"a row\"\ndecimals = 0\nworkload = \"lat_ctx",
+    );
+    let file = files.write("own.toml", text);
+    let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
+    let rows = text.lines().filter(|line| line.starts_with("| a row | not measured |")).count();
+    assert_eq!(rows, 2, "each point has its own metric and label\n{text}");
 }
 
 #[test]
@@ -93,6 +102,8 @@ fn what_is_not_there_is_said() {
     says("{ \"2p\" =", "{ \"3p\" =", &["no point `3p`", "`2p`"]);
     says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean `here 4p`?"]);
     says("sched = \"fifo\"", "sched = \"fifo\"\nspeed = 3", &["speed", "sched"]);
+    let own = "title = \"A switch\"\nmetric = \"report.ring_switch\"";
+    says(own, "title = \"A switch\"", &["neither", "`A switch`", "`2p`", "`metric`"]);
     says(
         "workload = \"lat_ctx:4\"",
         "workload = \"lat_ctx:4\"\nsize = 2",

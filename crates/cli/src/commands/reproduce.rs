@@ -145,6 +145,7 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         figures.insert("object.data", &[sizes.data_bytes as f64]);
     }
     if !outcome.is_recorded() {
+        analysed(&mut figures, outcome, |name| name == "marks");
         return figures;
     }
     for metric in SLICE_PROGRAM {
@@ -164,11 +165,7 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         figures.insert(&format!("path.{name}.instructions"), mean(cost.insns).as_slice());
         figures.insert(&format!("path.{name}.divisions"), mean(cost.divisions).as_slice());
     }
-    for metric in metric::MACHINE {
-        if let Some(value) = (metric.read)(&outcome.analysis) {
-            figures.insert(&format!("run.{}", metric.key()), &[in_ms(value.as_f64(), metric.unit)]);
-        }
-    }
+    analysed(&mut figures, outcome, |_| true);
     for (index, group) in outcome.analysis.groups.iter().enumerate() {
         let tasks = outcome.analysis.tasks.iter().filter(|task| task.group == index);
         let mut shares: Vec<f64> = tasks.filter_map(|t| t.figures.cpu_share_percent()).collect();
@@ -176,7 +173,19 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
         for (rank, share) in shares.iter().enumerate() {
             figures.insert(&format!("{}.share_{}", group.name, rank + 1), &[*share]);
         }
-        for metric in metric::GROUP {
+    }
+    figures
+}
+
+/// The figures of the machine and of its groups whose pages are asked for.
+fn analysed(figures: &mut Figures, outcome: &Outcome, is_asked: impl Fn(&str) -> bool) {
+    for metric in metric::MACHINE.iter().filter(|metric| is_asked(metric.name)) {
+        if let Some(value) = (metric.read)(&outcome.analysis) {
+            figures.insert(&format!("run.{}", metric.key()), &[in_ms(value.as_f64(), metric.unit)]);
+        }
+    }
+    for group in &outcome.analysis.groups {
+        for metric in metric::GROUP.iter().filter(|metric| is_asked(metric.name)) {
             if let Some(value) = (metric.read)(&group.figures) {
                 figures.insert(
                     &format!("{}.{}", group.name, metric.key()),
@@ -185,7 +194,6 @@ fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
             }
         }
     }
-    figures
 }
 
 /// How often tasks waited for locks, and how many did so at a time, in the mean.

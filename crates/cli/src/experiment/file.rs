@@ -412,6 +412,16 @@ impl Experiment {
         let unknown = columns.filter(|name| !names().any(|known| known == name.as_str()));
         let points = self.published.iter().flat_map(|p| p.values.keys());
         let nowhere = points.filter(|name| !self.points.iter().any(|p| p.name == **name));
+        let bare = |m: &&Matrix| m.metric.is_none();
+        if let Some(matrix) = self.matrices.iter().find(bare)
+            && let Some(point) =
+                self.points.iter().find(|p| p.metric.is_none() && self.has_at(matrix, &p.name))
+        {
+            let (title, point) = (&matrix.title, &point.name);
+            return Err(Failure::new(format_args!(
+                "{file}: neither the matrix `{title}` nor the point `{point}` has a `metric`"
+            )));
+        }
         if let Some(name) = unknown.into_iter().next() {
             return Err(Failure::new(format_args!(
                 "{file}: no sweep or published figures `{name}`"

@@ -17,6 +17,14 @@ pub(crate) struct Point {
     pub(crate) workload: String,
     /// CPUs, where the point has its own number.
     cpus: Option<u32>,
+    /// Length, where the point has its own.
+    duration: Option<String>,
+    /// What matrices without a metric of their own show of it.
+    pub(crate) metric: Option<String>,
+    /// What the row of such a matrix is called, with the unit of the metric; absent: as the point.
+    pub(crate) label: Option<String>,
+    /// Decimals of that metric.
+    pub(crate) decimals: Option<u8>,
 }
 
 /// A run at every point, called `NAME POINT`.
@@ -56,8 +64,8 @@ pub(crate) struct Published {
 pub(crate) struct Matrix {
     /// Its title.
     pub(crate) title: String,
-    /// The metric's key.
-    pub(crate) metric: String,
+    /// The metric's key; absent: that of each point.
+    pub(crate) metric: Option<String>,
     /// Names of sweeps and of published figures.
     pub(crate) columns: Vec<String>,
     /// Decimals.
@@ -91,6 +99,9 @@ impl Sweep {
             settings.insert("workload".to_owned(), workload);
             if let Some(cpus) = point.cpus {
                 settings.insert("cpus".to_owned(), toml::Value::Integer(cpus.into()));
+            }
+            if let Some(duration) = &point.duration {
+                settings.insert("duration".to_owned(), toml::Value::String(duration.clone()));
             }
             if let Some(start) = self.starts.get(nth) {
                 settings.insert("lead_in".to_owned(), toml::Value::String(start.clone()));

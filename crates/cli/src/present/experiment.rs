@@ -90,11 +90,15 @@ fn matrix_table<'p>(
     columns.extend(matrix.columns.iter().map(Column::mixed));
     let mut table = Table::new("matrix", matrix.title.as_str(), columns);
     for point in points {
-        let mut cells = vec![Cell::text(&point.name)];
+        let own = matrix.metric.is_none();
+        let metric = matrix.metric.as_ref().or(point.metric.as_ref());
+        let label = point.label.as_ref().filter(|_| own).unwrap_or(&point.name);
+        let decimals = point.decimals.filter(|_| own).unwrap_or(matrix.decimals);
+        let mut cells = vec![Cell::text(label)];
         for column in &matrix.columns {
             let found = figures.get(&at_point(column, &point.name));
-            let sample = found.and_then(|f| f.get(&matrix.metric));
-            cells.push(sample.map_or(Cell::NotMeasured, |s| sample_cell(s, matrix.decimals)));
+            let sample = found.zip(metric).and_then(|(f, metric)| f.get(metric));
+            cells.push(sample.map_or(Cell::NotMeasured, |s| sample_cell(s, decimals)));
         }
         table.push(cells);
     }

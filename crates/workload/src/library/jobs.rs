@@ -1,5 +1,6 @@
 //! Mixes of jobs of a time-sharing machine: `aim7`, after AIM's Multiuser Benchmark VII as re-aim has it, and `dbench`, a file server's day.
 
+use super::servers::Section;
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent, lock, run};
 use crate::model::{LockKind, Op, Program, Workload};
@@ -26,7 +27,7 @@ pub(super) const AIM7: Entry = Entry {
         Parameter {
             name: "hold",
             default: "5us",
-            help: "work under each of the kernel's locks in a file operation",
+            help: "work under each of the kernel's locks in a file operation; 0s: no such locks (a real kernel has its own)",
         },
         Parameter { name: "work", default: "20us", help: "work outside of them" },
     ],
@@ -63,9 +64,12 @@ fn aim7(call: &mut Call<'_, '_>) -> Workload {
     let count = call.count("the number of tasks", TASKS_MAX) as usize;
     let (hold_ns, work_ns) = (call.time("hold", 5_000), call.time("work", 20_000));
     let mut file = Program::new();
-    file.extend(section(0, hold_ns));
+    let mut locks = Vec::new();
+    let [dcache, inode] = ["dcache", "inode"]
+        .map(|name| Section::new(&mut locks, name, LockKind::Spin, hold_ns).ops());
+    file.extend(dcache);
     file.push(run(work_ns));
-    file.extend(section(1, hold_ns));
+    file.extend(inode);
     let mut tasks = Vec::new();
     for number in 0..count {
         let mut jobs: Vec<Program> = vec![
@@ -87,7 +91,7 @@ fn aim7(call: &mut Call<'_, '_>) -> Workload {
         tasks.push(child);
     }
     let mut workload = independent(format!("AIM7: {count} tasks with jobs of five kinds"), tasks);
-    workload.locks = ["dcache", "inode"].map(|name| lock(name, LockKind::Spin)).to_vec();
+    workload.locks = locks;
     workload
 }
 

@@ -44,7 +44,7 @@ pub(super) const NETPERF_STREAM: Entry = Entry {
         Parameter {
             name: "hold",
             default: "1us",
-            help: "of it under the socket's lock, in addition",
+            help: "of it under the socket's lock, in addition; 0s: no such lock (a real kernel has its own)",
         },
         Parameter {
             name: "pin",
@@ -119,8 +119,8 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
     for pair in 0..pairs {
         let at = pair as usize;
         pipes.push(socket(format!("stream-{pair}")));
-        locks.push(lock(&format!("socket-{pair}"), LockKind::Spin));
-        let section = [Op::Lock(at), run(hold_ns), Op::Unlock(at)];
+        let name = format!("socket-{pair}");
+        let section = Section::new(&mut locks, &name, LockKind::Spin, hold_ns).ops();
         let send: Program = [Op::Run(copy)]
             .into_iter()
             .chain(section.clone())
@@ -148,7 +148,7 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
 
 /// A lock that stands for one of the kernel's, and the work under it.
 #[derive(Clone, Copy)]
-struct Section {
+pub(super) struct Section {
     lock: Option<usize>,
     kind: LockKind,
     ns: u64,
@@ -156,13 +156,13 @@ struct Section {
 
 impl Section {
     /// With no work under it, no lock either.
-    fn new(locks: &mut Vec<Lock>, name: &str, kind: LockKind, ns: u64) -> Section {
+    pub(super) fn new(locks: &mut Vec<Lock>, name: &str, kind: LockKind, ns: u64) -> Section {
         let lock = (ns > 0).then_some(locks.len());
         locks.extend(lock.map(|_| super::lock(name, kind)));
         Section { lock, kind, ns }
     }
 
-    fn ops(self) -> Vec<Op> {
+    pub(super) fn ops(self) -> Vec<Op> {
         let take = if self.kind == LockKind::RwLock { Op::ReadLock } else { Op::Lock };
         let ops = |lock| vec![take(lock), run(self.ns), Op::Unlock(lock)];
         self.lock.map_or(Vec::new(), ops)
