@@ -100,4 +100,10 @@ mod tests {
         assert_eq!(history.between(0, 510), [100, 10, 300]);
         assert_eq!(history.now(), Doing::Runnable);
     }
+
+    /// As the module's documentation says.
+    #[test]
+    fn a_change_takes_forty_bytes() {
+        assert_eq!(size_of::<Change>(), 40);
+    }
 }

@@ -15,7 +15,7 @@
 //! from an interrupt is told of the task that was interrupted, for a trace does not show interrupts: sites that wait
 //! for a timer or a device name whoever ran. Waits that the trace cuts off are counted and not measured.
 //!
-//! Memory: 24 bytes for each change of state of a task, 8 for each wait, and what the different sites take.
+//! Memory: 40 bytes for each change of state of a task (running, runnable, asleep), 8 for each wait, and what the different sites take.
 
 mod history;
 mod site;

@@ -65,14 +65,14 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Adds to a pair; false: there are too many.
-    pub(super) fn pair(&mut self, blocker: usize, waiter: usize, wait_ns: u64) -> bool {
-        if self.pairs.len() >= BLOCKERS_MAX && !self.pairs.contains_key(&(blocker, waiter)) {
+    /// Adds waits, as many and as long as these, to a pair of blocker and waiter; false: there are too many pairs.
+    pub(super) fn add(&mut self, pair: (usize, usize), (count, wait_ns): (u64, u64)) -> bool {
+        if self.pairs.len() >= BLOCKERS_MAX && !self.pairs.contains_key(&pair) {
             return false;
         }
-        let pair = self.pairs.entry((blocker, waiter)).or_default();
-        pair.0 += 1;
-        pair.1 += wait_ns;
+        let sums = self.pairs.entry(pair).or_default();
+        sums.0 += count;
+        sums.1 += wait_ns;
         true
     }
 
@@ -85,14 +85,10 @@ impl Gathered {
         sums.sleeping_ns += other.holder.sleeping_ns;
         sums.unknown_ns += other.holder.unknown_ns;
         let mut not_kept = 0;
-        for (pair, (count, wait_ns)) in other.pairs {
-            if self.pairs.len() >= BLOCKERS_MAX && !self.pairs.contains_key(&pair) {
-                not_kept += count;
-                continue;
+        for (pair, waits) in other.pairs {
+            if !self.add(pair, waits) {
+                not_kept += waits.0;
             }
-            let known = self.pairs.entry(pair).or_default();
-            known.0 += count;
-            known.1 += wait_ns;
         }
         not_kept
     }

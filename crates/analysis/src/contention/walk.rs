@@ -260,8 +260,8 @@ impl<'t> Walk<'t> {
                 continue;
             }
             site.holder.add(self.tasks[holder.index()].history.between(*begin_ns, end_ns), part_ns);
-            let blocker = self.group_of[holder.index()];
-            self.found.pairs_not_kept += u64::from(!site.pair(blocker, waiter, part_ns));
+            let pair = (self.group_of[holder.index()], waiter);
+            self.found.pairs_not_kept += u64::from(!site.add(pair, (1, part_ns)));
         }
     }
 
@@ -308,14 +308,8 @@ impl<'t> Walk<'t> {
         let mut by_name: BTreeMap<(WaitKind, String), Gathered> = BTreeMap::new();
         for ((kind, stack, lock), gathered) in std::mem::take(&mut self.sites) {
             let name = self.name(stack, lock);
-            match by_name.entry((kind, name)) {
-                std::collections::btree_map::Entry::Vacant(place) => {
-                    place.insert(gathered);
-                }
-                std::collections::btree_map::Entry::Occupied(mut place) => {
-                    self.found.pairs_not_kept += place.get_mut().absorb(gathered);
-                }
-            }
+            let same_name = by_name.entry((kind, name)).or_default();
+            self.found.pairs_not_kept += same_name.absorb(gathered);
         }
         let groups = &self.groups;
         let mut sites: Vec<Site> = by_name
