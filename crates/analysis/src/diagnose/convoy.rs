@@ -17,11 +17,12 @@ const LOST_MIN_PPM: u64 = 10_000;
 const HOLDER_WAITS_PPM: u64 = 200_000;
 
 pub(super) fn look(case: &Case<'_>) -> Verdict {
-    let contention = Contention::of(case.trace, DEPTH);
-    let is_lock = |site: &&Site| matches!(site.kind, WaitKind::Lock(_));
-    if !contention.sites.iter().any(|site| is_lock(&site)) {
+    // Without them the walk over all sleeps would be for nothing.
+    if !case.facts.has_lock_waits {
         return Verdict::NotJudged("the recording has no waits for locks (`record --stacks`)");
     }
+    let contention = Contention::of(case.trace, DEPTH);
+    let is_lock = |site: &&Site| matches!(site.kind, WaitKind::Lock(_));
     let window_ns = u128::from(case.analysis.window_ns());
     let waiting_ppm = |site: &Site| ratio_ppm(site.waits.sum_ns().into(), window_ns);
     let queues: Vec<&Site> = contention

@@ -101,6 +101,8 @@ pub(super) struct Facts {
     pub(super) load_milli: Vec<u64>,
     /// There are events of wake-ups.
     pub(super) has_wakeups: bool,
+    /// The trace has waits for locks.
+    pub(super) has_lock_waits: bool,
 }
 
 impl Facts {

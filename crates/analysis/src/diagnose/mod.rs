@@ -6,7 +6,8 @@
 //! reasons. All arithmetic is in integers, and the order is fixed: the costliest finding first.
 //!
 //! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`] pairs of groups
-//! twice, whatever the length of the trace.
+//! twice, whatever the length of the trace; where the trace has waits for locks, also that of [`crate::contention`], which grows with
+//! the number of switches, until the rule of locks has judged.
 
 mod convoy;
 mod cut_slices;

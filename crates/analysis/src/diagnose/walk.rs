@@ -122,6 +122,7 @@ impl<'t> Walk<'t> {
                 self.unqueue(task);
             }
             EventKind::Nice { task, nice } if !task.is_idle() => self.on_nice(task, nice),
+            EventKind::ContentionBegin { .. } => self.facts.has_lock_waits = true,
             EventKind::Param { label } => self.on_param(self.trace.label(label)),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
             _ => {}
