@@ -41,12 +41,12 @@ impl Actors {
         Some(Need::Block)
     }
 
-    /// Wakes the first actor of a list, to look again.
-    fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) {
-        if let Some(first) = self.shared.take_first(&mut self.actors, list) {
-            self.actors[first as usize].frame().phase = Phase::Ready;
-            effects.push(Effect::Wake { actor: ActorId(first), sync: true });
-        }
+    /// Wakes the first actor of a list, to look again; false: nobody waits there.
+    pub(super) fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
+        let Some(first) = self.shared.take_first(&mut self.actors, list) else { return false };
+        self.actors[first as usize].frame().phase = Phase::Ready;
+        effects.push(Effect::Wake { actor: ActorId(first), sync: true });
+        true
     }
 
     pub(super) fn pipe_write(

@@ -5,6 +5,7 @@
 //! lost. Nobody is woken for nothing.
 
 use super::engine::Actors;
+use super::sync::ListId;
 use super::{ActorError, ActorId, Effect, Need};
 
 /// A barrier's present round.
@@ -16,6 +17,14 @@ pub(super) struct Meeting {
 }
 
 impl Actors {
+    /// Wakes the first actor of a list, whose wait is over; false: nobody waits there.
+    fn let_go(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
+        let Some(waiter) = self.shared.take_first(&mut self.actors, list) else { return false };
+        self.actors[waiter as usize].frame().finish();
+        effects.push(Effect::Wake { actor: ActorId(waiter), sync: false });
+        true
+    }
+
     pub(super) fn condition_wait(
         &mut self,
         id: u32,
@@ -42,13 +51,7 @@ impl Actors {
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
         let list = self.shared.at_condition(condition);
-        while let Some(waiter) = self.shared.take_first(&mut self.actors, list) {
-            self.actors[waiter as usize].frame().finish();
-            effects.push(Effect::Wake { actor: ActorId(waiter), sync: false });
-            if !all {
-                break;
-            }
-        }
+        while self.let_go(list, effects) && all {}
         self.finish(id)
     }
 
@@ -72,10 +75,7 @@ impl Actors {
             if state.come >= count {
                 state.come = 0;
                 state.opened += 1;
-                while let Some(waiter) = self.shared.take_first(&mut self.actors, list) {
-                    self.actors[waiter as usize].frame().finish();
-                    effects.push(Effect::Wake { actor: ActorId(waiter), sync: false });
-                }
+                while self.let_go(list, effects) {}
                 return self.finish(id);
             }
             self.actors[id as usize].frame().progress = state.opened + 1;

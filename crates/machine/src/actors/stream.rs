@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use super::engine::{Actors, Phase};
+use super::engine::Actors;
 use super::sync::ListId;
-use super::{ActorId, Effect, Need};
+use super::{Effect, Need};
 
 /// `sizeof(struct sk_buff)`, rounded up to cache lines.
 const SKB_BYTES: u64 = 256;
@@ -44,10 +44,8 @@ fn truesize(bytes: u64) -> u64 {
 impl Actors {
     /// Wakes all actors of a list, to look again.
     fn wake_all(&mut self, list: ListId, effects: &mut Vec<Effect>) {
-        while let Some(waiter) = self.shared.take_first(&mut self.actors, list) {
-            self.actors[waiter as usize].frame().phase = Phase::Ready;
-            effects.push(Effect::Wake { actor: ActorId(waiter), sync: true });
-        }
+        // Nobody comes into the list meanwhile.
+        while self.wake_first(list, effects) {}
     }
 
     pub(super) fn stream_write(
@@ -72,8 +70,9 @@ impl Actors {
             if stream.charged >= buffer {
                 return self.block(id, self.shared.writers(pipe));
             }
-            stream.messages.push_back((size, truesize(size)));
-            stream.charged += truesize(size);
+            let occupied = truesize(size);
+            stream.messages.push_back((size, occupied));
+            stream.charged += occupied;
             frame.progress += size;
             self.wake_all(self.shared.readers(pipe), effects);
         }
