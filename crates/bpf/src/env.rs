@@ -50,8 +50,8 @@ pub enum Callable {
     Helper(u32),
 }
 
-/// Different prices that an environment may tell apart at most.
-pub const MAX_PRICES: usize = 32;
+/// Different prices that an environment may tell apart: as many as a byte has values, so that each place is a valid one.
+pub const MAX_PRICES: usize = 1 << u8::BITS;
 
 /// The simulated kernel that an object is linked against.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub struct Env<H> {
     pub kconfig: Vec<(String, u64)>,
     /// Kernel variables (`__ksym`) and the guest addresses that they get.
     pub ksyms: Vec<(String, u64)>,
-    /// What has a price, and the place of that price in the list of [`crate::Instance::set_prices`], below [`MAX_PRICES`].
+    /// What has a price, and the place of that price in the list of [`crate::Instance::set_prices`].
     /// Everything else costs what its instruction costs.
     pub prices: Vec<(Callable, u8)>,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::decode::{self, Op};
-use crate::env::{Callable, Env, Host, HostFn, MAX_PRICES};
+use crate::env::{Callable, Env, Host, HostFn};
 use crate::error::{Fault, LoadCause};
 use crate::helpers::{self, HelperFn};
 use crate::instance::{Instance, InstanceConfig, InstanceError};
@@ -216,17 +216,16 @@ fn resolve_kfuncs<H: Host>(linked: &Linked, env: &Env<H>) -> Result<Vec<HostCall
 
 /// The places of prices: by kfunc of the object, and by helper.
 fn resolve_prices<H>(linked: &Linked, env: &Env<H>) -> (Vec<Option<u8>>, Vec<(u32, u8)>) {
-    let valid = || env.prices.iter().filter(|(_, place)| usize::from(*place) < MAX_PRICES);
     let of_kfunc = |name: &String| {
-        let priced =
-            valid().find(|(what, _)| matches!(what, Callable::Kfunc(known) if known == name));
-        priced.map(|(_, place)| *place)
+        let is_it = |what: &Callable| matches!(what, Callable::Kfunc(known) if known == name);
+        env.prices.iter().find(|(what, _)| is_it(what)).map(|(_, place)| *place)
     };
     let of_helper = |(what, place): &(Callable, u8)| match what {
         Callable::Helper(number) => Some((*number, *place)),
         Callable::Kfunc(_) => None,
     };
-    (linked.kfuncs.iter().map(of_kfunc).collect(), valid().filter_map(of_helper).collect())
+    let of_helpers = env.prices.iter().filter_map(of_helper);
+    (linked.kfuncs.iter().map(of_kfunc).collect(), of_helpers.collect())
 }
 
 fn resolve_helpers<H: Host>(

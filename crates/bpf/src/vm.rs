@@ -38,8 +38,6 @@ pub(crate) struct Vm {
     pub(crate) divisions: u64,
     /// The prices of all calls so far, and not yet taken.
     pub(crate) spent: u64,
-    /// What each priced kind of call adds to it.
-    pub(crate) prices: [u32; MAX_PRICES],
     /// Guest stack pointer (r10) of the next function that a helper calls back.
     pub(crate) sp: u64,
     /// Set by the host before a call.
@@ -66,6 +64,8 @@ pub(crate) struct Vm {
     pub(crate) slab_inverse: u64,
     /// One per map (those of other kinds are empty).
     pub(crate) task_views: *const TaskView,
+    /// What each priced kind of call adds to `spent`. Last, for it is long.
+    pub(crate) prices: [u32; MAX_PRICES],
 }
 
 /// Deepest nesting of calls, callbacks included. The kernel's verifier allows 8 frames; callbacks of helpers start anew there.
