@@ -146,34 +146,25 @@ impl Machine {
         ticks.saturating_mul(tick)
     }
 
-    /// The device has served a request: its interrupt comes at the CPU where the task went to sleep, and costs as much as a timer's.
-    fn io_over(&mut self, slot: Slot) -> Step {
-        let cpu = self.kernel.task(slot).cpu;
-        self.on_cpu(cpu, |machine| {
-            machine.wake_from_idle(cpu);
-            let ns = machine.kernel.cost.timer_irq_ns;
-            machine.kernel.charge_irqs_off(cpu, ns);
-            machine.in_interrupt(|machine| machine.wake_up(slot, false))?;
-            Ok(())
-        })
-    }
-
-    /// Without high-resolution timers a sleep ends by the tick of the CPU where the task went to sleep, which an idle CPU has then
-    /// too, and which first does what ticks do (`run_timer_softirq`).
+    /// An interrupt of the CPU where the task went to sleep ends the sleep.
+    ///
+    /// Of one that waits for a device it is the device's, and costs as much as a timer's. Any other sleeps without a high-resolution
+    /// timer: the tick ends it, which an idle CPU has then too, and which first does what ticks do (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
-        if self.kernel.task(slot).state == TaskState::Uninterruptible {
-            return self.io_over(slot);
-        }
+        let by_device = self.kernel.task(slot).state == TaskState::Uninterruptible;
         let now = self.kernel.now_ns;
-        if self.tick_armed && self.tick_due_ns == now {
+        if !by_device && self.tick_armed && self.tick_due_ns == now {
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
             return Ok(());
         }
         let cpu = self.kernel.task(slot).cpu;
         self.on_cpu(cpu, |machine| {
-            // A busy CPU's tick is paid for already.
-            let idle = machine.kernel.cpus[cpu as usize].is_idle();
-            let ns = if idle { machine.kernel.cost.tick_ns } else { 0 };
+            let ns = match (by_device, machine.kernel.cpus[cpu as usize].is_idle()) {
+                (true, _) => machine.kernel.cost.timer_irq_ns,
+                (false, true) => machine.kernel.cost.tick_ns,
+                // A busy CPU's tick is paid for already.
+                (false, false) => 0,
+            };
             machine.wake_from_idle(cpu);
             machine.kernel.charge_irqs_off(cpu, ns);
             machine.in_interrupt(|machine| machine.wake_up(slot, false))?;
