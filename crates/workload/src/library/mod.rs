@@ -153,49 +153,39 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
 /// Puts the tasks of one workload beside those of another.
 fn join(into: &mut Workload, mut part: Workload) {
     cgroups::join(into, &mut part);
-    let (tasks, pipes) = (into.tasks.len(), into.pipes.len());
-    let (queues, timers) = (into.queues.len(), into.timers.len());
     let by = Shift {
-        tasks,
-        pipes,
-        queues,
+        tasks: into.tasks.len(),
+        pipes: into.pipes.len(),
+        queues: into.queues.len(),
         locks: into.locks.len(),
         conditions: into.conditions.len(),
         barriers: into.barriers.len(),
-        timers,
+        timers: into.timers.len(),
     };
-    for mut task in part.tasks {
+    for task in &mut part.tasks {
         for program in [&mut task.program, &mut task.on_signal] {
             shift(program, &by);
         }
-        task.name = free_name(into.tasks.iter().map(|task| &task.name), task.name);
-        into.tasks.push(task);
     }
-    for mut pipe in part.pipes {
-        pipe.name = free_name(into.pipes.iter().map(|pipe| &pipe.name), pipe.name);
-        into.pipes.push(pipe);
-    }
-    for mut condition in part.conditions {
-        condition.name = free_name(into.conditions.iter().map(|known| &known.name), condition.name);
-        into.conditions.push(condition);
-    }
-    for mut barrier in part.barriers {
-        barrier.name = free_name(into.barriers.iter().map(|known| &known.name), barrier.name);
-        into.barriers.push(barrier);
-    }
-    for mut lock in part.locks {
-        lock.name = free_name(into.locks.iter().map(|lock| &lock.name), lock.name);
-        into.locks.push(lock);
-    }
-    for mut queue in part.queues {
-        queue.name = free_name(into.queues.iter().map(|queue| &queue.name), queue.name);
-        into.queues.push(queue);
-    }
-    for mut timer in part.timers {
-        timer.name = free_name(into.timers.iter().map(|timer| &timer.name), timer.name);
-        into.timers.push(timer);
-    }
+    append(&mut into.tasks, part.tasks, |task| &mut task.name);
+    append(&mut into.pipes, part.pipes, |pipe| &mut pipe.name);
+    append(&mut into.conditions, part.conditions, |condition| &mut condition.name);
+    append(&mut into.barriers, part.barriers, |barrier| &mut barrier.name);
+    append(&mut into.locks, part.locks, |lock| &mut lock.name);
+    append(&mut into.queues, part.queues, |queue| &mut queue.name);
+    append(&mut into.timers, part.timers, |timer| &mut timer.name);
     into.description = format!("{}; {}", into.description, part.description);
+}
+
+/// Puts things that have names behind others of their kind; one whose name is taken gets another.
+fn append<T>(into: &mut Vec<T>, part: Vec<T>, name: fn(&mut T) -> &mut String) {
+    let mut taken: Vec<String> = into.iter_mut().map(|known| name(known).clone()).collect();
+    for mut thing in part {
+        let free = free_name(taken.iter(), std::mem::take(name(&mut thing)));
+        name(&mut thing).clone_from(&free);
+        taken.push(free);
+        into.push(thing);
+    }
 }
 
 /// The name, or `name-2`, `name-3` …
