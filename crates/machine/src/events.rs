@@ -1,10 +1,12 @@
 //! The clock's agenda: which simulated event comes next.
 //!
 //! Determinism rests on a total order: events are taken by time, and at equal times in the order in which
-//! they were armed. The structure is a 4-ary heap of 16-byte entries (four children fill one cache line) with an index from
+//! they were armed. The structure is a [heap](crate::heap) of 16-byte entries with an index from
 //! slot to position, so that re-arming or cancelling a slot costs O(log n) without a search. A slot is the place of one
 //! possible event: a CPU's tick, the end of a task's sleep. A slot that is not armed takes no part: idle CPUs and blocked
 //! tasks cost nothing. Once grown, the queue does not allocate.
+
+use crate::heap::{Heap, Keyed, ROOT};
 
 /// The kinds of event that each CPU has one slot for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +48,8 @@ pub(crate) const MACHINE_SLOTS: u32 = 16;
 pub(crate) const TIMER_SLOTS: u32 = 4096;
 
 const UNARMED: u32 = u32::MAX;
-const ARITY: usize = 4;
+/// Armed events from which on it is worth while to prepare for the next one.
+const PREPARED_EVENTS_MIN: usize = 8;
 /// Low bits of an entry's key that name its slot; the bits above count armings.
 pub(crate) const SLOT_BITS: u32 = 24;
 
@@ -61,6 +64,10 @@ impl Entry {
     fn slot(self) -> usize {
         (self.sequence_slot & ((1 << SLOT_BITS) - 1)) as usize
     }
+}
+
+impl Keyed for Entry {
+    const LAST: Entry = Entry { time_ns: u64::MAX, sequence_slot: u64::MAX };
 
     /// As one number, so that a comparison is two instructions and no branch.
     #[inline]
@@ -72,7 +79,7 @@ impl Entry {
 /// The event queue.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    heap: Vec<Entry>,
+    heap: Heap<Entry>,
     /// Per slot: its place in the heap, or [`UNARMED`].
     places: Vec<u32>,
     cpus: u32,
@@ -87,7 +94,7 @@ impl EventQueue {
     /// An empty queue for a machine of `cpus` CPUs (at most 2^20) and, to begin with, `tasks` tasks.
     pub(crate) fn new(cpus: u32, tasks: u32) -> EventQueue {
         let mut queue =
-            EventQueue { heap: Vec::new(), places: Vec::new(), cpus, armings: 0, hole: false };
+            EventQueue { heap: Heap::default(), places: Vec::new(), cpus, armings: 0, hole: false };
         let slots = queue.index(Slot::Task(tasks));
         queue.places.resize(slots, UNARMED);
         queue.heap.reserve(slots.min(1 << 16));
@@ -142,24 +149,17 @@ impl EventQueue {
             "a run of 2^40 armings is too long for one event queue"
         );
         let entry = Entry { time_ns, sequence_slot: self.armings << SLOT_BITS | index as u64 };
-        if self.hole && self.places[index] != UNARMED && entry.key() < self.heap[0].key() {
+        if self.hole && self.places[index] != UNARMED && entry.key() < self.heap.at(ROOT).key() {
             // Armed for a time before the last event's, which the hole's entry could not stand above.
             self.fill_hole();
         }
-        match self.places[index] {
-            UNARMED if self.hole => {
-                self.hole = false;
-                self.sift_down(0, entry);
-            }
-            UNARMED => {
-                self.heap.push(entry);
-                self.sift_up(self.heap.len() - 1, entry);
-            }
-            // The new sequence number is the largest: only an earlier time moves the entry up.
-            place if time_ns < self.heap[place as usize].time_ns => {
-                self.sift_up(place as usize, entry)
-            }
-            place => self.sift_down(place as usize, entry),
+        let places = &mut self.places;
+        let standing = places[index];
+        let put = |entry: Entry, place| places[entry.slot()] = place as u32;
+        match standing {
+            UNARMED if std::mem::take(&mut self.hole) => self.heap.replace(ROOT, entry, put),
+            UNARMED => self.heap.push(entry, put),
+            place => self.heap.replace(place as usize, entry, put),
         }
     }
 
@@ -178,23 +178,23 @@ impl EventQueue {
     /// When the slot's event happens; `None`: it is not armed.
     pub(crate) fn armed(&self, slot: Slot) -> Option<u64> {
         let place = *self.places.get(self.index(slot))?;
-        (place != UNARMED).then(|| self.heap[place as usize].time_ns)
+        (place != UNARMED).then(|| self.heap.at(place as usize).time_ns)
     }
 
     /// The time of the first event among those that are wanted. It looks at these only that come before it.
     pub(crate) fn earliest(&self, wanted: impl Fn(Slot) -> bool) -> Option<u64> {
         let mut found: Option<u64> = None;
-        let mut places = vec![0];
+        let mut places = Vec::from_iter(self.heap.first().map(|_| ROOT));
         while let Some(place) = places.pop() {
-            let Some(entry) = self.heap.get(place) else { continue };
-            let taken = place == 0 && self.hole;
+            let entry = self.heap.at(place);
+            let taken = place == ROOT && self.hole;
             if !taken && found.is_some_and(|time_ns| time_ns <= entry.time_ns) {
                 continue;
             }
             if !taken && wanted(self.named(entry.slot())) {
                 found = Some(entry.time_ns);
             } else {
-                places.extend(place * ARITY + 1..=place * ARITY + ARITY);
+                places.extend(self.heap.below(place));
             }
         }
         found
@@ -203,7 +203,7 @@ impl EventQueue {
     /// The time of the next event.
     #[cfg(test)]
     pub(crate) fn next_time(&self) -> Option<u64> {
-        self.heap.iter().skip(usize::from(self.hole)).map(|entry| entry.time_ns).min()
+        self.heap.entries().skip(usize::from(self.hole)).map(|entry| entry.time_ns).min()
     }
 
     /// Takes the next event out.
@@ -216,7 +216,7 @@ impl EventQueue {
     #[inline]
     pub(crate) fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Slot)> {
         self.fill_hole();
-        let first = *self.heap.first()?;
+        let first = self.heap.first()?;
         if first.time_ns > until_ns {
             return None;
         }
@@ -229,10 +229,8 @@ impl EventQueue {
     /// armed that nobody need prepare for it.
     #[inline]
     pub(crate) fn expected(&self) -> Option<Slot> {
-        let next = match self.heap.get(1..=ARITY) {
-            Some(few) if self.hole => few.iter().min_by_key(|entry| entry.key())?,
-            _ => return None,
-        };
+        let many = self.hole && self.heap.len() >= PREPARED_EVENTS_MIN;
+        let next = if many { self.heap.second()? } else { return None };
         Some(self.named(next.slot()))
     }
 
@@ -245,66 +243,13 @@ impl EventQueue {
     #[inline]
     fn fill_hole(&mut self) {
         if std::mem::take(&mut self.hole) {
-            self.remove(0);
+            self.remove(ROOT);
         }
     }
 
     fn remove(&mut self, place: usize) {
-        let removed = self.heap[place];
-        let Some(last) = self.heap.pop() else { return };
-        if place == self.heap.len() {
-            return;
-        }
-        if last.key() < removed.key() {
-            self.sift_up(place, last);
-        } else {
-            self.sift_down(place, last);
-        }
-    }
-
-    #[inline]
-    fn sift_up(&mut self, mut place: usize, entry: Entry) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            let above = self.heap[parent];
-            if above.key() <= entry.key() {
-                break;
-            }
-            self.put(place, above);
-            place = parent;
-        }
-        self.put(place, entry);
-    }
-
-    #[inline]
-    fn sift_down(&mut self, mut place: usize, entry: Entry) {
-        loop {
-            let first = place * ARITY + 1;
-            let best = match self.heap.get(first..) {
-                None | Some([]) => break,
-                Some([a, b, c, d, ..]) => {
-                    // Two semi-finals and a final, without a branch that could be predicted wrongly.
-                    let (a, b, c, d) = (a.key(), b.key(), c.key(), d.key());
-                    let (left, right) = (usize::from(b < a), 2 + usize::from(d < c));
-                    if a.min(b) <= c.min(d) { left } else { right }
-                }
-                Some(few) => (1..few.len())
-                    .fold(0, |best, i| if few[i].key() < few[best].key() { i } else { best }),
-            };
-            let child = self.heap[first + best];
-            if entry.key() <= child.key() {
-                break;
-            }
-            self.put(place, child);
-            place = first + best;
-        }
-        self.put(place, entry);
-    }
-
-    #[inline]
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.places[entry.slot()] = place as u32;
+        let places = &mut self.places;
+        self.heap.remove(place, |entry, place| places[entry.slot()] = place as u32);
     }
 }
 

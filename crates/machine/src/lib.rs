@@ -23,6 +23,7 @@ mod error;
 mod events;
 mod exit;
 mod flow;
+mod heap;
 mod inspect;
 mod kernel;
 mod kfuncs;

@@ -161,7 +161,9 @@ impl Machine {
         let slot = match self.kernel.events.expected() {
             Some(EventSlot::Task(number)) => Some(Slot(number)),
             Some(EventSlot::Cpu(cpu, CpuEvent::Timer)) => {
-                self.kernel.cpus[cpu as usize].timers.first()
+                let timers = &self.kernel.cpus[cpu as usize].timers;
+                timers.prefetch();
+                timers.first()
             }
             Some(EventSlot::Cpu(cpu, _)) => self.kernel.cpus[cpu as usize].curr,
             _ => None,
