@@ -282,7 +282,7 @@ pub(crate) enum Per {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
+    /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list` names them
     pub(crate) workload: String,
     #[command(flatten)]
     pub(crate) ground: GroundArgs,
@@ -304,7 +304,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// A workload: a name (`slice:16`), several joined by `+`, or a TOML file. `workload list` names them
+    /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list` names them
     pub(crate) workload: String,
     #[command(flatten)]
     pub(crate) locks: LockArgs,
@@ -378,6 +378,15 @@ pub(crate) enum SchedCommand {
     },
 }
 
+/// Forms of workload files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkloadForm {
+    /// fairground's own
+    Toml,
+    /// JSON of rt-app
+    RtApp,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
     /// The workloads that come with fairground
@@ -386,6 +395,14 @@ pub(crate) enum WorkloadCommand {
     Show {
         /// A name with its arguments, or a file
         workload: String,
+    },
+    /// A workload as a file of another form, on stdout
+    Convert {
+        /// A name with its arguments, or a file: TOML, or JSON of rt-app
+        workload: String,
+        /// The form
+        #[arg(long, value_enum)]
+        to: WorkloadForm,
     },
     /// Check a workload file
     Check {

@@ -17,6 +17,7 @@ mod model;
 mod parse;
 pub mod prng;
 mod replay;
+mod rt_app;
 mod spans;
 mod units;
 mod write;
@@ -32,5 +33,9 @@ pub use model::{
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, parse};
 pub use replay::{ReplayBuilder, ReplayNotes};
+pub use rt_app::{
+    IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RtApp, RtAppText, parse_rt_app,
+    to_rt_app,
+};
 pub use units::{TextError, parse_time};
 pub use write::to_toml;

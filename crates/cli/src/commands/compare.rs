@@ -12,7 +12,7 @@ use crate::input::find_workload_with;
 use crate::present;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let workload = find_workload_with(&args.workload, &args.locks)?;
+    let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,

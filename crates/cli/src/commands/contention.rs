@@ -81,7 +81,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
         return Err(Failure::new("`contention` takes one scheduler on one ground"));
     }
     one_variant(&args.sched.set)?;
-    let workload = find_workload_with(what, &args.locks).map_err(|failure| {
+    let workload = find_workload_with(what, &args.locks, cli.quiet).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")
     })?;
     let ground = GroundArgs { stacks: true, ..args.ground.clone() };

@@ -37,7 +37,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
             .help("`fairground compare` runs several"));
     }
     one_variant(&args.sched.set)?;
-    let workload = find_workload_with(&args.workload, &args.locks)?;
+    let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,

@@ -1,20 +1,21 @@
-//! `workload list|show|check`.
+//! `workload list|show|convert|check`.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_workload::{describe, library, to_toml};
+use fairground_workload::{describe, library, to_rt_app, to_toml};
 
-use crate::args::{Cli, WorkloadCommand};
+use crate::args::{Cli, WorkloadCommand, WorkloadForm};
 use crate::failure::Failure;
-use crate::input::find_workload;
+use crate::input::{find_workload_noted, say};
 use crate::present;
 
 pub(super) fn workload(cli: &Cli, command: &WorkloadCommand) -> Result<ExitCode, Failure> {
     match command {
         WorkloadCommand::List => list(cli)?,
         WorkloadCommand::Show { workload } => show(workload)?,
+        WorkloadCommand::Convert { workload, to } => convert(cli, workload, *to)?,
         WorkloadCommand::Check { file } => check(file)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -29,10 +30,32 @@ fn show(workload: &str) -> Result<(), Failure> {
             text += &explained(entry);
         }
     }
-    match find_workload(workload) {
-        Ok(found) => text += &to_toml(&found),
+    match find_workload_noted(workload) {
+        Ok((found, notes)) => {
+            for note in &notes {
+                text += &format!("# {note}\n");
+            }
+            text += &to_toml(&found);
+        }
         Err(_) if library::entries().iter().any(|entry| entry.name == workload) => {}
         Err(failure) => return Err(failure),
+    }
+    present::write_stdout(&text)
+}
+
+/// The file goes to stdout, what gets lost to stderr.
+fn convert(cli: &Cli, workload: &str, to: WorkloadForm) -> Result<(), Failure> {
+    let (found, mut notes) = find_workload_noted(workload)?;
+    let text = match to {
+        WorkloadForm::Toml => to_toml(&found),
+        WorkloadForm::RtApp => {
+            let written = to_rt_app(&found).map_err(Failure::new)?;
+            notes.extend(written.notes);
+            written.text
+        }
+    };
+    if !cli.quiet {
+        say(&notes);
     }
     present::write_stdout(&text)
 }
@@ -77,8 +100,11 @@ fn list(cli: &Cli) -> Result<(), Failure> {
 fn check(file: &Path) -> Result<(), Failure> {
     let name = file.display().to_string();
     let path = if name.contains('/') { name } else { format!("./{name}") };
-    let workload = find_workload(&path)?;
+    let (workload, notes) = find_workload_noted(&path)?;
     let mut text = format!("{path}: right\n");
+    for note in &notes {
+        text += &format!("note: {note}\n");
+    }
     for line in describe(&workload) {
         text += &format!("{line}\n");
     }

@@ -1,4 +1,4 @@
-//! A workload by name, or from a file.
+//! A workload by name, or from a file: our own TOML, or rt-app's JSON.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,24 @@ use fairground_workload::Workload;
 use crate::args::LockArgs;
 use crate::failure::Failure;
 
-/// Whether an argument means a file: it begins like a path, ends in `.toml`, or is there.
+/// Whether an argument means a file: it begins like a path, ends in `.toml` or `.json`, or is there.
 fn is_file(argument: &str) -> bool {
     let path = ["/", "./", "../"].iter().any(|start| argument.starts_with(start));
-    path || argument.ends_with(".toml") || Path::new(argument).is_file()
+    path || argument.ends_with(".toml") || is_rt_app(argument) || Path::new(argument).is_file()
+}
+
+/// Whether a file is one of rt-app.
+fn is_rt_app(argument: &str) -> bool {
+    argument.ends_with(".json")
 }
 
 /// Reads, parses and checks.
 pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
+    find_workload_noted(argument).map(|(workload, _)| workload)
+}
+
+/// The same, with what has another meaning here than for the program whose file it is.
+pub(crate) fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Failure> {
     if is_file(argument) {
         let bytes = fs::read(argument).map_err(|e| Failure::io(argument, &e))?;
         let text = String::from_utf8(bytes).map_err(|e| {
@@ -23,16 +33,42 @@ pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
             Failure::new(format_args!(
                 "{argument}: byte {at} is not UTF-8, so this is no workload file"
             ))
-            .help("a workload is a TOML file: docs/workloads.md")
+            .help("a workload is a TOML file, or a JSON file of rt-app: docs/workloads.md")
         })?;
-        return fairground_workload::parse(argument, &text).map_err(Failure::new);
+        if is_rt_app(argument) {
+            let read = fairground_workload::parse_rt_app(argument, &text).map_err(Failure::new)?;
+            return Ok((read.workload, read.notes));
+        }
+        let workload = fairground_workload::parse(argument, &text).map_err(Failure::new)?;
+        return Ok((workload, Vec::new()));
     }
-    fairground_workload::from_spec(argument).map_err(Failure::new)
+    let workload = fairground_workload::from_spec(argument).map_err(Failure::new)?;
+    Ok((workload, Vec::new()))
+}
+
+/// The same, with the notes on stderr unless nobody wants any.
+pub(crate) fn find_workload_aloud(argument: &str, quiet: bool) -> Result<Workload, Failure> {
+    let (workload, notes) = find_workload_noted(argument)?;
+    if !quiet {
+        say(&notes);
+    }
+    Ok(workload)
+}
+
+/// Notes for people, on stderr.
+pub(crate) fn say(notes: &[String]) {
+    for note in notes {
+        eprintln!("note: {note}");
+    }
 }
 
 /// The same, with the locks that are asked for.
-pub(crate) fn find_workload_with(argument: &str, args: &LockArgs) -> Result<Workload, Failure> {
-    let mut workload = find_workload(argument)?;
+pub(crate) fn find_workload_with(
+    argument: &str,
+    args: &LockArgs,
+    quiet: bool,
+) -> Result<Workload, Failure> {
+    let mut workload = find_workload_aloud(argument, quiet)?;
     if let Some(locks) = args.locks {
         workload.set_lock_model(locks.model());
     }

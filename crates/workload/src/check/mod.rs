@@ -67,6 +67,16 @@ fn flow_findings(workload: &Workload) -> Vec<Finding> {
     findings
 }
 
+/// Visits every operation of one program, loops before their bodies.
+pub(crate) fn each_op_of<'w>(program: &'w Program, visit: &mut impl FnMut(&'w Op)) {
+    for op in program {
+        visit(op);
+        if let Op::Loop(_, body) = op {
+            each_op_of(body, visit);
+        }
+    }
+}
+
 /// Visits every operation, loops before their bodies.
 fn each_op<'w>(workload: &'w Workload, mut visit: impl FnMut(&OpPath, &'w Op)) {
     for (task, spec) in workload.tasks.iter().enumerate() {

@@ -1,0 +1,72 @@
+//! A file of rt-app, wherever a workload is named.
+
+mod support;
+
+use support::{Files, fairground, refusal, success};
+
+/// Two threads; the second one has events beside its phases, which [`text`] takes out.
+const TEXT: &str = r#"{
+  "tasks" : {
+    "hog" : { "instance" : 2, "run" : 100000 },
+    "tick" : {
+      "run" : 20,
+      "timer" : { "ref" : "unique", "period" : 1000 },
+      "phases" : { "a" : { "cpus" : [ 0 ], "run" : 20 }, "b" : { "run" : 10, "sleep" : 900 } }
+    }
+  },
+  "global" : { "duration" : 1, "logdir" : "./" }
+}"#;
+
+fn text() -> String {
+    TEXT.replace(
+        "      \"run\" : 20,\n      \"timer\" : { \"ref\" : \"unique\", \"period\" : 1000 },\n",
+        "",
+    )
+}
+
+#[test]
+fn it_runs_and_what_has_no_meaning_is_said() {
+    let files = Files::new();
+    let file = files.write("mixed.json", &text());
+    let output =
+        fairground(&["run", &file, "--cpus", "2", "--duration", "200ms", "--format", "csv"]);
+    let (table, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(table.contains("hog") && table.contains("tick"), "{table}");
+    assert!(said.contains("mixed.json:8:43: `logdir` has no meaning here"), "{said}");
+    let quiet = fairground(&["run", &file, "--cpus", "2", "--duration", "20ms", "--quiet"]);
+    assert!(quiet.stderr.is_empty(), "{}", String::from_utf8_lossy(&quiet.stderr));
+}
+
+#[test]
+fn it_is_shown_checked_and_converted() {
+    let files = Files::new();
+    let file = files.write("mixed.json", &text());
+    let shown = success(&["workload", "show", &file]);
+    assert!(shown.starts_with("# ") && shown.contains("\nname = \"mixed\""), "{shown}");
+    assert!(success(&["workload", "check", &file]).contains("note: "));
+    let toml = success(&["workload", "convert", &file, "--to", "toml"]);
+    let back = files.write("mixed.toml", &toml);
+    let json = success(&["workload", "convert", &back, "--to", "rt-app"]);
+    let others = Files::new();
+    let again = others.write("mixed.json", &json);
+    assert_eq!(success(&["workload", "convert", &again, "--to", "toml"]), toml);
+}
+
+#[test]
+fn what_rt_app_has_no_words_for_is_refused() {
+    let said = refusal(&["workload", "convert", "pipe", "--to", "rt-app"]);
+    assert!(
+        said.contains("rt-app has no pipes") && said.contains("program operation 1."),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_bad_file_is_refused_with_its_line() {
+    let files = Files::new();
+    let file = files.write("bad.json", TEXT);
+    let said = refusal(&["run", &file]);
+    assert!(said.contains("bad.json:5:7") && said.contains("never executed"), "{said}");
+}

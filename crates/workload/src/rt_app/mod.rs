@@ -1,0 +1,143 @@
+//! Workloads as files of rt-app (`scheduler-tools/rt-app`, JSON): read into the model and written from it.
+//!
+//! The reader follows rt-app's own parser (`src/rt-app_parse_config.c` of 2026) where that gives a key a meaning, and is
+//! strict where that says nothing: a key that is not known is an error. What rt-app does for itself (logs, calibration,
+//! plots) is a note. [`parse_rt_app`] translates:
+//!
+//! * a thread is a group of tasks; `instance` its count; `delay` its start; a thread that others fork, a group that is forked;
+//! * events are operations: `suspend`, `resume` and `sync` the sequences of operations that they are in rt-app;
+//! * `loop` and phases are loops; what a phase sets (`priority`, `dl-runtime`, `cpus`, `taskgroup`) is set before its loop;
+//! * a timer begins with the thread, as rt-app counts from there; `unique…` is the thread's own, any other name is shared.
+
+mod events;
+mod fields;
+mod global;
+mod json;
+mod names;
+mod phases;
+mod threads;
+mod timers;
+mod write;
+mod write_events;
+mod write_phases;
+mod write_text;
+
+use std::path::Path;
+
+use crate::check;
+use crate::diagnostic::{Diagnostic, Source, WorkloadError, suggestion};
+use crate::limits::{FILE_BYTES_MAX, NAME_CHARS_MAX};
+use crate::model::Workload;
+use crate::spans::Spans;
+use global::Global;
+use names::Names;
+
+pub use write::{RtAppText, to_rt_app};
+
+/// How long a byte of an `iorun` takes the device, ns: 500 MB a second, a disk of the kind without moving parts.
+pub const IORUN_NS_PER_BYTE: u64 = 2;
+/// How long a file without `duration` runs, ns: rt-app would go on until its threads end.
+pub const RT_APP_DURATION_NS: u64 = 10_000_000_000;
+/// Bytes of each thread's memory for `mem` when the file does not say: rt-app's `DEFAULT_MEM_BUF_SIZE`.
+pub const RT_APP_MEM_BUFFER: u64 = 4 << 20;
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtApp {
+    /// The workload.
+    pub workload: Workload,
+    /// What has another meaning here than in rt-app, or none, each with its place.
+    pub notes: Vec<String>,
+}
+
+/// Reads a file of rt-app. `file` is its name in messages, and the workload's name without folders and ending.
+///
+/// # Errors
+/// The first problem of JSON itself; or all keys, types, values and names that are not known; or what the checks of
+/// [`crate::check`](crate::check()) find.
+pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
+    let source = Source::new(file, text);
+    let one = |diagnostic: Diagnostic| WorkloadError::new(vec![diagnostic]);
+    if text.len() > FILE_BYTES_MAX {
+        let message = format!("the file has more than FILE_BYTES_MAX, {FILE_BYTES_MAX}, bytes");
+        return Err(one(source.diagnostic(0..0, message, "split the workload".to_owned())));
+    }
+    let root = json::parse(text).map_err(|error| {
+        let message = format!("this is not JSON: {}", error.message);
+        one(source.diagnostic(error.span, message, error.help.to_owned()))
+    })?;
+    let mut reader = Reader {
+        source: &source,
+        problems: Vec::new(),
+        notes: Vec::new(),
+        names: Names::default(),
+        global: Global::default(),
+        spans: Spans::default(),
+    };
+    let workload = reader.file(file, &root);
+    if !reader.problems.is_empty() {
+        return Err(WorkloadError::new(reader.problems));
+    }
+    check::with_text(&workload, &source, &reader.spans)?;
+    Ok(RtApp { workload, notes: reader.notes })
+}
+
+/// Collects problems and notes while it reads.
+struct Reader<'s> {
+    source: &'s Source<'s>,
+    problems: Vec<Diagnostic>,
+    notes: Vec<String>,
+    names: Names,
+    global: Global,
+    spans: Spans,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, file: &str, root: &json::Value) -> Workload {
+        let mut workload = Workload {
+            name: name_of(file),
+            description: "a workload of rt-app".to_owned(),
+            duration_ns: RT_APP_DURATION_NS,
+            tasks: Vec::new(),
+            pipes: Vec::new(),
+            queues: Vec::new(),
+            locks: Vec::new(),
+            conditions: Vec::new(),
+            barriers: Vec::new(),
+            timers: Vec::new(),
+            cgroups: Vec::new(),
+        };
+        let json::Kind::Object(members) = &root.kind else {
+            let message = format!("the file is {}, not an object", root.words());
+            self.problem(root.span.clone(), message, "write { \"tasks\" : { … } }");
+            return workload;
+        };
+        self.only(members, "the file", &["tasks", "global", "resources"]);
+        let global = self.find(members, "global");
+        self.global(global, root);
+        if let Some(resources) = self.find(members, "resources") {
+            self.resources(resources);
+        }
+        match self.find(members, "tasks") {
+            Some(tasks) => workload.tasks = self.threads(tasks),
+            None => {
+                let keys = members.iter().map(|member| member.key.as_str());
+                let help = match suggestion("tasks", keys, "keys") {
+                    like if like.starts_with("did") => "the threads stand below \"tasks\"",
+                    _ => "write \"tasks\" : { \"thread0\" : { \"run\" : 1000 } }",
+                };
+                self.problem(root.span.start..root.span.start + 1, "the file has no `tasks`", help);
+            }
+        }
+        workload.duration_ns = self.global.duration_ns;
+        self.names.fill(&mut workload, &mut self.spans, self.global.pi_enabled);
+        workload
+    }
+}
+
+/// The file's name without folders and ending, as far as it is a name.
+fn name_of(file: &str) -> String {
+    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let plain = stem.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect::<String>();
+    if plain.is_empty() { "rt-app".to_owned() } else { plain }
+}

@@ -1,0 +1,240 @@
+//! Phases, and what a thread or a phase sets.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::Reader;
+use super::events::{EVENTS, event_of, has_event};
+use super::json::{Member, Value};
+use super::threads::Thread;
+use crate::limits::CPU_MAX;
+use crate::model::{CgroupId, CpuList, Op, Program};
+use crate::spans::OpSpan;
+
+/// Keys of what a thread or a phase sets.
+pub(super) const SETTINGS: [&str; 10] = [
+    "policy",
+    "priority",
+    "dl-runtime",
+    "dl-period",
+    "dl-deadline",
+    "cpus",
+    "nodes_membind",
+    "util_min",
+    "util_max",
+    "taskgroup",
+];
+/// The largest value of a clamp (`SCHED_CAPACITY_SCALE`).
+const CLAMP_MAX: i64 = 1_024;
+
+/// What a thread or a phase sets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) nice: Option<i8>,
+    pub(super) slice_ns: Option<u64>,
+    pub(super) slice_span: Range<usize>,
+    pub(super) cpus: Option<CpuList>,
+    pub(super) cgroup: Option<CgroupId>,
+}
+
+/// Operations with their places.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Steps {
+    program: Program,
+    spans: Vec<OpSpan>,
+}
+
+impl Steps {
+    pub(super) fn push(&mut self, op: Op, span: Range<usize>) {
+        self.program.push(op);
+        self.spans.push(OpSpan { span, body: Vec::new() });
+    }
+
+    pub(super) fn append(&mut self, mut more: Steps) {
+        self.program.append(&mut more.program);
+        self.spans.append(&mut more.spans);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.program.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn into_parts(self) -> (Program, Vec<OpSpan>) {
+        (self.program, self.spans)
+    }
+
+    /// As often as that; `None`: for ever.
+    pub(super) fn repeated(self, times: Option<u64>, span: Range<usize>) -> Steps {
+        if times == Some(1) || self.is_empty() {
+            return self;
+        }
+        Steps {
+            program: vec![Op::Loop(times, self.program)],
+            spans: vec![OpSpan { span, body: self.spans }],
+        }
+    }
+
+    /// The timers that are waited for, in the order of their first waits, each with the place of it.
+    pub(super) fn timers(&self) -> Vec<(usize, Range<usize>)> {
+        let mut found = (BTreeSet::new(), Vec::new());
+        timers(&self.program, &self.spans, &mut found);
+        found.1
+    }
+}
+
+/// Timers, as a set and in order.
+type Found = (BTreeSet<usize>, Vec<(usize, Range<usize>)>);
+
+fn timers(program: &Program, spans: &[OpSpan], found: &mut Found) {
+    for (op, span) in program.iter().zip(spans) {
+        match op {
+            Op::TimerWait(timer, _) if found.0.insert(*timer) => {
+                found.1.push((*timer, span.span.clone()));
+            }
+            Op::Loop(_, body) => timers(body, &span.body, found),
+            _ => {}
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn phases(
+        &mut self,
+        thread: &Thread<'_>,
+        value: &Value,
+        of_thread: &Settings,
+    ) -> Steps {
+        let mut all = Steps::default();
+        let Some(phases) = self.object("phases", value) else { return all };
+        if phases.is_empty() {
+            let help = "write \"phase0\" : { \"run\" : 1000 }";
+            self.problem(value.span.clone(), "there is no phase in `phases`", help);
+        }
+        let mut read = Vec::with_capacity(phases.len());
+        for phase in phases {
+            let Some(members) = self.object(&phase.key, &phase.value) else { continue };
+            read.push((phase, self.settings(members, true), self.phase(thread, phase, members)));
+        }
+        let pinned = read.iter().any(|(_, settings, _)| settings.cpus.is_some());
+        // Left out is what only writes to /dev/null.
+        for (phase, settings, body) in read.into_iter().filter(|(.., body)| !body.is_empty()) {
+            if let Some(nice) = settings.nice {
+                all.push(Op::SetNice(nice), phase.span.clone());
+            }
+            if let Some(slice_ns) = settings.slice_ns {
+                all.push(Op::SetSlice(slice_ns), settings.slice_span);
+            }
+            if pinned {
+                // A phase without `cpus` goes back to the thread's.
+                let cpus = settings.cpus.or_else(|| of_thread.cpus.clone());
+                all.push(Op::SetAffinity(cpus.unwrap_or_else(all_cpus)), phase.span.clone());
+            }
+            if let Some(cgroup) = settings.cgroup {
+                all.push(Op::SetCgroup(cgroup), phase.span.clone());
+            }
+            all.append(body);
+        }
+        all
+    }
+
+    /// The events of a phase, in its loop.
+    fn phase(&mut self, thread: &Thread<'_>, phase: &Member, members: &[Member]) -> Steps {
+        for member in members {
+            let key = member.key.as_str();
+            if key == "loop" || SETTINGS.contains(&key) {
+                continue;
+            }
+            if let Err(near) = event_of(key) {
+                let known = ["loop"].into_iter().chain(SETTINGS).chain(EVENTS);
+                self.unknown(member, "a phase", near, known);
+            }
+        }
+        let body = self.events(thread, members);
+        if !has_event(members) {
+            let message = format!("the phase `{}` has no event", phase.key);
+            self.problem(phase.span.clone(), message, "add one, as in \"run\" : 1000");
+        }
+        let turns = self.find(members, "loop");
+        let turns = turns.map_or(Some(1), |value| self.turns(value));
+        body.repeated(turns, phase.span.clone())
+    }
+
+    pub(super) fn settings(&mut self, members: &[Member], of_phase: bool) -> Settings {
+        let mut settings = Settings::default();
+        if let Some(value) = self.find(members, "policy") {
+            self.policy("policy", value);
+        }
+        if let Some(value) = self.find(members, "priority") {
+            let nice = self.integer("priority", value, -20..=19);
+            settings.nice = nice.and_then(|nice| i8::try_from(nice).ok());
+        }
+        if let Some(value) = self.find(members, "dl-runtime") {
+            let slice_ns = self.time("dl-runtime", value, 1);
+            settings.slice_span = value.span.clone();
+            if of_phase && settings.nice.is_none() {
+                let text = "`dl-runtime` of a phase without `priority` is left out: rt-app sets nothing then";
+                self.note(&value.span, text);
+            } else {
+                settings.slice_ns = slice_ns;
+            }
+        }
+        for key in ["dl-period", "dl-deadline"] {
+            if let Some(value) = self.find(members, key) {
+                self.time(key, value, 0);
+                let text = format!("`{key}` has no meaning here: there is no SCHED_DEADLINE");
+                self.note(&value.span, text);
+            }
+        }
+        for key in ["util_min", "util_max"] {
+            if let Some(value) = self.find(members, key) {
+                self.integer(key, value, -1..=CLAMP_MAX);
+                let text = format!("`{key}` has no meaning here: CPUs have one frequency");
+                self.note(&value.span, text);
+            }
+        }
+        settings.cpus = self.find(members, "cpus").and_then(|value| self.cpus("cpus", value));
+        if let Some(value) = self.find(members, "nodes_membind") {
+            self.cpus("nodes_membind", value);
+            let text = "`nodes_membind` has no meaning here: where memory lies is not modelled";
+            self.note(&value.span, text);
+        }
+        if let Some(value) = self.find(members, "taskgroup")
+            && let Some(path) = self.text("taskgroup", value).filter(|path| !path.is_empty())
+        {
+            settings.cgroup = self.names.cgroup(path.trim_start_matches('/'));
+        }
+        settings
+    }
+
+    /// Numbers of CPUs or of nodes.
+    fn cpus(&mut self, key: &str, value: &Value) -> Option<CpuList> {
+        let list = self.list(key, value)?;
+        if list.is_empty() {
+            self.problem(value.span.clone(), format!("`{key}` is empty"), "write [ 0 ]");
+            return None;
+        }
+        let mut numbers = Vec::with_capacity(list.len());
+        for number in list {
+            let cpu = self.integer(key, number, 0..=i64::from(CPU_MAX))?;
+            numbers.extend(u32::try_from(cpu));
+        }
+        numbers.sort_unstable();
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for cpu in numbers {
+            match ranges.last_mut() {
+                Some((_, last)) if cpu <= *last + 1 => *last = cpu,
+                _ => ranges.push((cpu, cpu)),
+            }
+        }
+        Some(CpuList(ranges))
+    }
+}
+
+/// Every CPU that there can be.
+pub(super) fn all_cpus() -> CpuList {
+    CpuList(vec![(0, CPU_MAX)])
+}

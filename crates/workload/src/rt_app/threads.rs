@@ -1,0 +1,271 @@
+//! Threads: the object `tasks`.
+
+use std::collections::BTreeSet;
+
+use super::Reader;
+use super::events::{EVENTS, event_of, has_event};
+use super::json::{Kind, Member, Value};
+use super::names::group;
+use super::phases::{SETTINGS, Steps};
+use crate::diagnostic::suggestion;
+use crate::limits::CGROUPS_MAX;
+use crate::model::{Op, TaskSpec};
+use crate::spans::TaskSpans;
+
+/// Keys of a thread beside settings and events.
+const THREAD_KEYS: [&str; 4] = ["instance", "delay", "loop", "phases"];
+/// The most that `instance` may say.
+const INSTANCES_MAX: i64 = 1_000_000;
+
+/// A thread of the file.
+pub(super) struct Thread<'v> {
+    pub(super) member: &'v Member,
+    /// Its number in the file.
+    pub(super) number: usize,
+    /// How many there are at the start.
+    pub(super) instances: u32,
+    forked: bool,
+}
+
+impl Reader<'_> {
+    pub(super) fn threads(&mut self, value: &Value) -> Vec<TaskSpec> {
+        let Some(members) = self.object("tasks", value) else { return Vec::new() };
+        if members.is_empty() {
+            let help = "write \"thread0\" : { \"run\" : 1000 }";
+            self.problem(value.span.clone(), "there is no thread in `tasks`", help);
+        }
+        let threads = self.heads(members);
+        let mut tasks = Vec::new();
+        for thread in &threads {
+            let Some(inner) = self.object(&thread.member.key, &thread.member.value) else {
+                continue;
+            };
+            let spans = TaskSpans { whole: thread.member.span.clone(), ..TaskSpans::default() };
+            let (spec, mut steps) = self.thread(thread, inner);
+            let mut groups = vec![spec];
+            if thread.forked && thread.instances > 1 {
+                let forked = TaskSpec {
+                    name: forked_name(thread),
+                    count: 1,
+                    start_ns: None,
+                    ..groups[0].clone()
+                };
+                groups.push(forked);
+            }
+            for mut group in groups {
+                let (program, places) = steps.clone().into_parts();
+                group.program = program;
+                self.spans.tasks.push(TaskSpans { program: places, ..spans.clone() });
+                tasks.push(group);
+            }
+            steps.clear();
+        }
+        tasks
+    }
+
+    /// What has to be known of all threads before any program is read: which groups forks start, cgroups, modes of timers.
+    fn heads<'v>(&mut self, members: &'v [Member]) -> Vec<Thread<'v>> {
+        let mut forks: Vec<&str> = Vec::new();
+        for (number, member) in members.iter().enumerate() {
+            each_event(&member.value, &mut |event, inner| match event {
+                "fork" => forks.extend(text_of(&inner.value)),
+                "timer" => self.names.timer_mode(number, &inner.value),
+                "taskgroup" => self.cgroup_named(inner),
+                _ => {}
+            });
+        }
+        if self.names.cgroups.len() >= CGROUPS_MAX {
+            let message = format!("more than CGROUPS_MAX, {CGROUPS_MAX}, taskgroups");
+            self.problem(0..0, message, "let threads share them");
+            self.names.cgroups.clear();
+        }
+        self.names.tree = self.names.cgroup_tree();
+        forks.sort_unstable();
+        let mut threads: Vec<Thread<'v>> = Vec::with_capacity(members.len());
+        let (mut groups, mut seen) = (0, BTreeSet::new());
+        for (number, member) in members.iter().enumerate() {
+            let inner: &[Member] = match &member.value.kind {
+                Kind::Object(inner) => inner,
+                _ => &[],
+            };
+            let instance = self.find(inner, "instance");
+            let instances =
+                instance.and_then(|value| self.integer("instance", value, 0..=INSTANCES_MAX));
+            let instances = instances.and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+            let forked = forks.binary_search(&member.key.as_str()).is_ok();
+            if instances == 0 && !forked {
+                let message =
+                    format!("`{}` never runs: `instance` is 0 and nobody forks it", member.key);
+                let help = "write an `instance` from 1, or let another thread fork it";
+                self.problem(member.span.clone(), message, help);
+            }
+            if !seen.insert(member.key.as_str()) {
+                let message = format!("a second thread has the name `{}`", member.key);
+                let help = "give each a name of its own; rt-app would keep one of them";
+                self.problem(member.span.clone(), message, help);
+            }
+            if forked {
+                let second = usize::from(instances > 1);
+                self.names.forked.insert(member.key.clone(), groups + second);
+                groups += second;
+            }
+            groups += 1;
+            threads.push(Thread { member, number, instances, forked });
+        }
+        threads
+    }
+
+    fn cgroup_named(&mut self, member: &Member) {
+        let Some(path) = text_of(&member.value).filter(|path| !path.is_empty()) else { return };
+        let problem = match path.strip_prefix('/') {
+            None => Some((format!("the taskgroup `{path}` does not begin with `/`"), "write one")),
+            Some("") => None,
+            Some(below) => crate::cgroups::path_problem(below),
+        };
+        match problem {
+            Some((message, help)) => self.problem(member.value.span.clone(), message, help),
+            None => {
+                let path = path.trim_start_matches('/').to_owned();
+                self.names.cgroups.entry(path).or_insert(member.value.span.clone());
+            }
+        }
+    }
+
+    fn thread(&mut self, thread: &Thread<'_>, members: &[Member]) -> (TaskSpec, Steps) {
+        let phases = self.find(members, "phases");
+        for member in members {
+            self.thread_key(member, phases.is_some());
+        }
+        let settings = self.settings(members, false);
+        let delay_ns = self.find(members, "delay").and_then(|value| self.time("delay", value, 0));
+        let turns = self.find(members, "loop").map(|value| (self.turns(value), value.span.clone()));
+        if delay_ns.is_some_and(|ns| ns > 0) && thread.forked {
+            let help = "begin it with a `sleep`; rt-app counts the delay from its own start";
+            let message = format!("`{}` is forked and has a `delay`", thread.member.key);
+            self.problem(thread.member.span.clone(), message, help);
+        }
+        let body = match phases {
+            Some(phases) => {
+                let body = self.phases(thread, phases, &settings);
+                let (times, span) = turns.unwrap_or((None, thread.member.span.clone()));
+                body.repeated(times, span)
+            }
+            None => {
+                let body = self.events(thread, members);
+                if !has_event(members) {
+                    let message = format!("the thread `{}` has no event", thread.member.key);
+                    let help = "say what it does, as in \"run\" : 1000";
+                    self.problem(thread.member.span.clone(), message, help);
+                }
+                let (times, span) = turns.unwrap_or((None, thread.member.span.clone()));
+                body.repeated(times, span)
+            }
+        };
+        let mut steps = Steps::default();
+        for (timer, span) in body.timers() {
+            steps.push(Op::TimerStart(timer), span);
+        }
+        if let Some(slice_ns) = settings.slice_ns {
+            steps.push(Op::SetSlice(slice_ns), settings.slice_span.clone());
+        }
+        steps.append(body);
+        let starts = !(thread.forked && thread.instances == 0);
+        let start_ns = starts.then(|| delay_ns.unwrap_or(0));
+        let mut spec = group(thread.member.key.clone(), thread.instances.max(1), start_ns);
+        spec.nice = settings.nice.unwrap_or(0);
+        spec.cpus = settings.cpus;
+        spec.cgroup = settings.cgroup;
+        (spec, steps)
+    }
+
+    /// Whether a key may stand in a thread.
+    fn thread_key(&mut self, member: &Member, has_phases: bool) {
+        let key = member.key.as_str();
+        if THREAD_KEYS.contains(&key) || SETTINGS.contains(&key) {
+            return;
+        }
+        match event_of(key) {
+            Ok(_) if has_phases => {
+                let help = match key {
+                    "runtime" => "move it into a phase; the length of a slice is `dl-runtime`",
+                    _ => "move it into a phase",
+                };
+                let message = format!("`{key}` beside `phases` is never executed");
+                self.problem(member.span.clone(), message, help);
+            }
+            Ok(_) => {
+                if key == "runtime" {
+                    self.note(&member.span, "`runtime` beside a thread's other keys: rt-app takes it for the event and for the length of the thread's slice too; here it is the event alone");
+                }
+            }
+            Err(near) => {
+                let known = THREAD_KEYS.iter().chain(&SETTINGS).chain(&EVENTS).copied();
+                self.unknown(member, "a thread", near, known);
+            }
+        }
+    }
+
+    pub(super) fn unknown<'w>(
+        &mut self,
+        member: &Member,
+        what: &str,
+        near: Option<&str>,
+        known: impl Iterator<Item = &'w str> + Clone,
+    ) {
+        let key = member.key.as_str();
+        let help = match (near, key) {
+            (_, "period" | "deadline") => {
+                "it belongs to SCHED_DEADLINE, which is not here; `timer` has a `period`".to_owned()
+            }
+            (Some(event), _) => {
+                let like = suggestion(key, known, "keys");
+                let like = if like.starts_with("did") { format!("{like} ") } else { String::new() };
+                format!(
+                    "{like}rt-app takes every key that begins with `{event}` for that event: write `{event}`, `{event}0` or `{event}_…`"
+                )
+            }
+            _ => suggestion(key, known, "keys"),
+        };
+        self.problem(member.span.clone(), format!("unknown key `{key}` in {what}"), help);
+    }
+
+    /// How often something turns: `None` for ever.
+    pub(super) fn turns(&mut self, value: &Value) -> Option<u64> {
+        let turns = self.integer("loop", value, -1..=i64::from(i32::MAX));
+        if turns == Some(0) {
+            let help = "write -1 for a loop without end, or a number from 1";
+            self.problem(value.span.clone(), "a `loop` of 0 does nothing", help);
+        }
+        turns.and_then(|turns| u64::try_from(turns).ok())
+    }
+}
+
+/// The name of the group of a thread's forks beside those that are there from the start.
+fn forked_name(thread: &Thread<'_>) -> String {
+    format!("{}-forked", thread.member.key)
+}
+
+/// The events of a thread and its phases, under the event's own word; also its taskgroups.
+fn each_event<'v>(thread: &'v Value, visit: &mut impl FnMut(&'static str, &'v Member)) {
+    let Kind::Object(members) = &thread.kind else { return };
+    for member in members {
+        match (member.key.as_str(), &member.value.kind) {
+            ("phases", Kind::Object(phases)) => {
+                phases.iter().for_each(|phase| each_event(&phase.value, visit));
+            }
+            ("taskgroup", _) => visit("taskgroup", member),
+            (key, _) => {
+                if let Ok(event) = event_of(key) {
+                    visit(event, member);
+                }
+            }
+        }
+    }
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match &value.kind {
+        Kind::Text(text) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,324 @@
+//! A workload as a file of rt-app, where rt-app can say it.
+//!
+//! rt-app has two loops inside one another, the thread's and a phase's, and sets nice values, slices, CPUs and groups only
+//! where a phase begins. A program is cut into such phases; one that cannot be is an error that names the operation.
+
+use std::collections::BTreeSet;
+
+use super::write_events::{Buffer, events};
+use super::write_text::{file, number_list, quoted};
+use crate::check;
+use crate::diagnostic::WorkloadError;
+use crate::model::{Duration, LockKind, Op, Program, TaskSpec, Workload};
+use crate::parse::mark_forked;
+use crate::spans::{Finding, Locator, OpPath, Place};
+
+/// What a computation without end is written as, again and again, ns.
+const FOREVER_NS: u64 = 1_000_000_000;
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtAppText {
+    /// The file.
+    pub text: String,
+    /// What rt-app makes of it that the workload does not say, or the other way round.
+    pub notes: Vec<String>,
+}
+
+/// Writes a workload as a file of rt-app.
+///
+/// # Errors
+/// What rt-app has no words for, each with its task and operation; and what [`crate::check`](crate::check()) finds.
+pub fn to_rt_app(workload: &Workload) -> Result<RtAppText, WorkloadError> {
+    check::check(workload)?;
+    let mut writer = Writer {
+        workload,
+        findings: Vec::new(),
+        notes: Vec::new(),
+        buffer: Buffer::of(workload),
+        place: OpPath { task: 0, handler: false, path: Vec::new() },
+    };
+    let threads: Vec<Thread> = (0..workload.tasks.len()).map(|task| writer.thread(task)).collect();
+    let global = writer.global();
+    if writer.findings.is_empty() {
+        return Ok(RtAppText { text: file(&threads, &global), notes: writer.notes });
+    }
+    let locator = Locator { workload, text: None };
+    let findings = writer.findings.into_iter().map(|finding| locator.diagnostic(finding));
+    Err(WorkloadError::new(findings.collect()))
+}
+
+/// A member of an object: its key, and its value as text.
+pub(super) type Pair = (String, String);
+
+/// A thread, ready to be written.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    pub(super) name: String,
+    /// Its settings, `loop` included.
+    pub(super) head: Vec<Pair>,
+    /// Its events, where it has no phases.
+    pub(super) events: Vec<Pair>,
+    pub(super) phases: Vec<Vec<Pair>>,
+}
+
+/// An operation with its place, the loops among them opened.
+#[derive(Debug)]
+pub(super) struct Item<'w> {
+    path: Vec<usize>,
+    pub(super) what: What<'w>,
+}
+
+/// What an item is.
+#[derive(Debug)]
+pub(super) enum What<'w> {
+    /// An operation that is an event.
+    Op(&'w Op),
+    /// Something that a phase sets.
+    Set(&'w Op),
+    /// A computation of so many ns.
+    Run(u64),
+    Loop(Option<u64>, Vec<Item<'w>>),
+}
+
+pub(super) struct Writer<'w> {
+    pub(super) workload: &'w Workload,
+    findings: Vec<Finding>,
+    pub(super) notes: Vec<String>,
+    pub(super) buffer: Buffer,
+    /// Where the next problem is.
+    place: OpPath,
+}
+
+impl<'w> Writer<'w> {
+    /// A problem of the operation at hand.
+    pub(super) fn problem(&mut self, message: impl Into<String>, help: &str) {
+        let place = Place::Op(self.place.clone());
+        self.findings.push(Finding::new(place, message.into(), help));
+    }
+
+    pub(super) fn at(&mut self, item: &Item<'_>) {
+        self.place.path.clone_from(&item.path);
+    }
+
+    fn of_task(&mut self, message: impl Into<String>, help: &str) {
+        let place = Place::Task(self.place.task);
+        self.findings.push(Finding::new(place, message.into(), help));
+    }
+
+    /// ns as a number of µs.
+    pub(super) fn us(&mut self, ns: u64) -> Option<String> {
+        if !ns.is_multiple_of(1_000) {
+            let help = "rt-app counts in microseconds: round it";
+            self.problem(format!("{ns} ns are no whole number of microseconds"), help);
+            return None;
+        }
+        let us = i32::try_from(ns / 1_000).ok();
+        if us.is_none() {
+            self.problem(
+                "the time is above 2147 s, rt-app's longest",
+                "write a loop of shorter ones",
+            );
+        }
+        us.map(|us| us.to_string())
+    }
+
+    fn global(&mut self) -> Vec<Pair> {
+        let workload = self.workload;
+        let seconds = workload.duration_ns.div_ceil(1_000_000_000);
+        if !workload.duration_ns.is_multiple_of(1_000_000_000) {
+            self.notes.push(format!(
+                "the duration is rounded up to {seconds} s: rt-app counts in seconds"
+            ));
+        }
+        let mut global = vec![
+            ("duration".to_owned(), seconds.to_string()),
+            ("default_policy".to_owned(), "\"SCHED_OTHER\"".to_owned()),
+        ];
+        let mut kinds: Vec<LockKind> = workload.locks.iter().map(|lock| lock.kind).collect();
+        kinds.dedup();
+        for (index, lock) in workload.locks.iter().enumerate() {
+            if !matches!(lock.kind, LockKind::Mutex | LockKind::RtMutex) || kinds.len() > 1 {
+                let message = format!("the lock `{}` is a {}", lock.name, lock.kind.word());
+                let help = "rt-app has mutexes, all with priority inheritance or all without";
+                self.findings.push(Finding::new(Place::Lock(index), message, help));
+            }
+        }
+        if kinds == [LockKind::RtMutex] {
+            global.push(("pi_enabled".to_owned(), "true".to_owned()));
+        }
+        if let Some(bytes) = self.buffer.unusual() {
+            global.push(("mem_buffer_size".to_owned(), bytes.to_string()));
+        }
+        if self.buffer.has_io {
+            global.push(("io_device".to_owned(), "\"rt-app.io\"".to_owned()));
+            self.notes.push(
+                "`io_device` is a file in the current folder: name the device that you mean"
+                    .to_owned(),
+            );
+        }
+        for (index, cgroup) in workload.cgroups.iter().enumerate() {
+            if cgroup.weight != crate::limits::CGROUP_WEIGHT_DEFAULT {
+                let message =
+                    format!("the cgroup `{}` has the weight {}", cgroup.path, cgroup.weight);
+                let help = "rt-app sets no weights: leave it at 100";
+                self.findings.push(Finding::new(Place::Cgroup(index), message, help));
+            }
+        }
+        global
+    }
+
+    fn thread(&mut self, index: usize) -> Thread {
+        let task = &self.workload.tasks[index];
+        self.place = OpPath { task: index, handler: false, path: Vec::new() };
+        if !task.on_signal.is_empty() {
+            self.of_task(
+                format!("`{}` handles signals", task.name),
+                "rt-app has none: use a condition",
+            );
+        }
+        let mut head = self.head(task);
+        let items = self.items(&task.program, &mut Vec::new());
+        let mut items: Vec<Item<'w>> = self.without_timer_starts(task, items);
+        if let [Item { what: What::Set(Op::SetSlice(ns)), .. }, ..] = items[..] {
+            let us = self.us(*ns);
+            head.push(("dl-runtime".to_owned(), us.unwrap_or_default()));
+            items.remove(0);
+        }
+        if matches!(items.last(), Some(Item { what: What::Op(Op::Exit), .. })) {
+            items.pop();
+        }
+        let whole = matches!(items[..], [Item { what: What::Loop(..), .. }]);
+        let (turns, list) = match items.pop() {
+            Some(Item { what: What::Loop(turns, body), .. }) if whole => (turns, body),
+            Some(last) => {
+                items.push(last);
+                (Some(1), items)
+            }
+            None => (Some(1), items),
+        };
+        let mut thread = Thread { name: task.name.clone(), head, ..Thread::default() };
+        thread.head.push(("loop".to_owned(), turns_text(turns)));
+        if list.iter().all(|item| matches!(item.what, What::Op(_) | What::Run(_))) {
+            thread.events = events(self, &list, index);
+            if list.is_empty() {
+                self.of_task(
+                    format!("`{}` does nothing that rt-app knows", task.name),
+                    "let it compute",
+                );
+            }
+        } else {
+            thread.phases = self.phases(task, index, turns, &list);
+        }
+        thread
+    }
+
+    /// What stands in front: how many, when, and what is set from the beginning.
+    fn head(&mut self, task: &'w TaskSpec) -> Vec<Pair> {
+        let mut head = Vec::new();
+        let mut pair = |key: &str, value: String| head.push((key.to_owned(), value));
+        match (task.start_ns, task.count) {
+            (None, _) => pair("instance", "0".to_owned()),
+            (_, 1) => {}
+            (_, count) => pair("instance", count.to_string()),
+        }
+        if let Some(ns) = task.start_ns.filter(|ns| *ns > 0)
+            && let Some(us) = self.us(ns)
+        {
+            pair("delay", us);
+            let mut forked = vec![false; self.workload.tasks.len()];
+            for other in &self.workload.tasks {
+                mark_forked(&other.program, &mut forked);
+            }
+            if forked[self.place.task] {
+                self.of_task(
+                    format!("`{}` starts late and is forked too", task.name),
+                    "rt-app counts the delay of a fork from its own start: make it two groups",
+                );
+            }
+        }
+        if task.nice != 0 {
+            pair("priority", task.nice.to_string());
+        }
+        if let Some(cpus) = &task.cpus {
+            pair("cpus", number_list(cpus));
+        }
+        if let Some(cgroup) = task.cgroup {
+            pair("taskgroup", self.path(cgroup));
+        }
+        head
+    }
+
+    pub(super) fn path(&self, cgroup: usize) -> String {
+        let path = &self.workload.cgroups[cgroup].path;
+        quoted(&format!("/{}", path.trim_start_matches('/')))
+    }
+
+    /// The operations with their places; what says nothing to rt-app is left out.
+    fn items(&mut self, program: &'w Program, path: &mut Vec<usize>) -> Vec<Item<'w>> {
+        let mut items = Vec::with_capacity(program.len());
+        for (index, op) in program.iter().enumerate() {
+            path.push(index);
+            let what = match op {
+                Op::Mark(_) => {
+                    let note = "marks are left out: rt-app writes its own (`ftrace`)".to_owned();
+                    if !self.notes.contains(&note) {
+                        self.notes.push(note);
+                    }
+                    None
+                }
+                Op::RunForever => {
+                    let run = Item { path: path.clone(), what: What::Run(FOREVER_NS) };
+                    Some(What::Loop(None, vec![run]))
+                }
+                Op::SetNice(_) | Op::SetSlice(_) | Op::SetAffinity(_) | Op::SetCgroup(_) => {
+                    Some(What::Set(op))
+                }
+                Op::Loop(turns, body) if !self.buffer.is_event(op) => {
+                    Some(What::Loop(*turns, self.items(body, path)))
+                }
+                op => Some(What::Op(op)),
+            };
+            items.extend(what.map(|what| Item { path: path.clone(), what }));
+            path.pop();
+        }
+        items
+    }
+
+    /// Timers begin with the thread in rt-app.
+    fn without_timer_starts(&mut self, task: &TaskSpec, items: Vec<Item<'w>>) -> Vec<Item<'w>> {
+        let start = |item: &Item<'_>| match item.what {
+            What::Op(Op::TimerStart(timer)) => Some(*timer),
+            _ => None,
+        };
+        let started: BTreeSet<usize> = items.iter().map_while(start).collect();
+        let count = items.iter().map_while(start).count();
+        let mut late = false;
+        check::each_op_of(&task.program, &mut |op| {
+            late |= matches!(op, Op::TimerWait(timer, _) if !started.contains(timer));
+        });
+        if late {
+            self.notes.push(format!(
+                "the first period of a timer of `{}` begins with the thread in rt-app, here with the first wait",
+                task.name
+            ));
+        }
+        items.into_iter().skip(count).collect()
+    }
+}
+
+/// A number of turns as rt-app has it.
+pub(super) fn turns_text(turns: Option<u64>) -> String {
+    turns.map_or("-1".to_owned(), |turns| turns.min(i32::MAX as u64).to_string())
+}
+
+/// A time that is always the same, ns.
+pub(super) fn fixed(writer: &mut Writer<'_>, duration: Duration) -> Option<u64> {
+    match duration {
+        Duration::Fixed(ns) => Some(ns),
+        Duration::Uniform { .. } => {
+            writer.problem("the time is drawn at random", "rt-app has fixed times: write one");
+            None
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Any text as a file of rt-app: what is accepted is a workload like any other, and where rt-app's form can say it, it is written
+//! down again, and that is accepted too and means the same.
+#![no_main]
+
+use fairground_workload::{parse, parse_rt_app, to_rt_app, to_toml};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let Ok(read) = parse_rt_app("fuzz", text) else { return };
+    let toml = to_toml(&read.workload);
+    assert_eq!(parse("toml", &toml).as_ref(), Ok(&read.workload), "{toml}");
+    if let Ok(written) = to_rt_app(&read.workload) {
+        let again = parse_rt_app("fuzz", &written.text).map(|read| read.workload);
+        assert_eq!(again.as_ref(), Ok(&read.workload), "{}", written.text);
+    }
+});
