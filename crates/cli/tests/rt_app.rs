@@ -27,7 +27,7 @@ fn text() -> String {
 #[test]
 fn it_runs_and_what_has_no_meaning_is_said() {
     let files = Files::new();
-    let file = files.write("mixed.json", &text());
+    let file = files.write("mixed.json", text());
     let output =
         fairground(&["run", &file, "--cpus", "2", "--duration", "200ms", "--format", "csv"]);
     let (table, said) =
@@ -42,7 +42,7 @@ fn it_runs_and_what_has_no_meaning_is_said() {
 #[test]
 fn it_is_shown_checked_and_converted() {
     let files = Files::new();
-    let file = files.write("mixed.json", &text());
+    let file = files.write("mixed.json", text());
     let shown = success(&["workload", "show", &file]);
     assert!(shown.starts_with("# ") && shown.contains("\nname = \"mixed\""), "{shown}");
     assert!(success(&["workload", "check", &file]).contains("note: "));

@@ -21,9 +21,7 @@ pub(crate) use scheduler::{
 };
 pub(crate) use settings::{Variant, at_settings, one_variant, variants};
 pub(crate) use topology::topology_value;
-pub(crate) use workload::{
-    find_workload, find_workload_aloud, find_workload_noted, find_workload_with, say,
-};
+pub(crate) use workload::{find_workload, find_workload_noted, find_workload_with, say};
 pub(crate) use writes::{global_writes, resize_writes};
 
 use crate::failure::Failure;

@@ -47,7 +47,7 @@ pub(crate) fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<Strin
 }
 
 /// The same, with the notes on stderr unless nobody wants any.
-pub(crate) fn find_workload_aloud(argument: &str, quiet: bool) -> Result<Workload, Failure> {
+fn find_workload_aloud(argument: &str, quiet: bool) -> Result<Workload, Failure> {
     let (workload, notes) = find_workload_noted(argument)?;
     if !quiet {
         say(&notes);

@@ -78,8 +78,22 @@ pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
     if !reader.problems.is_empty() {
         return Err(WorkloadError::new(reader.problems));
     }
-    check::with_text(&workload, &source, &reader.spans)?;
+    check::with_text(&workload, &source, &reader.spans).map_err(in_words_of_events)?;
     Ok(RtApp { workload, notes: reader.notes })
+}
+
+/// The checks speak of operations: says which events those are that a remedy names.
+fn in_words_of_events(mut error: WorkloadError) -> WorkloadError {
+    for diagnostic in &mut error.diagnostics {
+        for (operation, events) in
+            [("notify", "`signal`, `broad` or `resume`"), ("send", "`sem_post`")]
+        {
+            if diagnostic.help.contains(&format!("{{ {operation} = ")) {
+                diagnostic.notes.push(format!("in rt-app `{operation}` is {events}"));
+            }
+        }
+    }
+    error
 }
 
 /// Collects problems and notes while it reads.

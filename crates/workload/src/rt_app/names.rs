@@ -73,8 +73,12 @@ impl Names {
     /// Puts everything that was named into the workload.
     pub(super) fn fill(&self, workload: &mut Workload, spans: &mut Spans, pi_enabled: bool) {
         let kind = if pi_enabled { LockKind::RtMutex } else { LockKind::Mutex };
-        workload.locks =
-            self.locks.list(&mut spans.locks, |_, name| Lock { name, kind, adaptive: true });
+        workload.locks = self.locks.list(&mut spans.locks, |_, name| Lock {
+            name,
+            kind,
+            adaptive: true,
+            steal: true,
+        });
         workload.conditions =
             self.conditions.list(&mut spans.conditions, |_, name| Condition { name });
         workload.queues = self.semaphores.list(&mut spans.queues, |_, name| Queue {
