@@ -6,7 +6,7 @@ mod rig;
 use fairground_analysis::contention::{Contention, DEPTH};
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{EventKind, TaskId};
-use fairground_workload::{LockModel, from_spec};
+use fairground_workload::{LockModel, from_spec, parse, to_toml};
 use rig::{MS, bench};
 
 const WINDOW_MS: u64 = 60;
@@ -177,6 +177,8 @@ fn readers_exclude_each_other_in_2006_only() {
     let waits = |model| {
         let mut workload = from_spec(spec).unwrap_or_else(|error| panic!("{error}"));
         workload.set_lock_model(model);
+        let again = parse("again.toml", &to_toml(&workload));
+        assert_eq!(again.as_ref(), Ok(&workload), "a file says it all");
         let bench = bench("fifo").like_a_kernel("modern", 0).cpus(4).hz(1000);
         let mut run = bench.run_workload(&workload);
         run.until(100 * MS);
