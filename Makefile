@@ -61,7 +61,7 @@ bench: setup ## Simulated scheduling events per second of wall time, one core
 bench-reading: build ## Reading a recording of a million events, beside perf (needs perf and hackbench)
 	benches/reading.py
 
-fuzz-smoke: setup ## Each fuzz target for a few seconds from a fixed seed
+fuzz-smoke: setup ## Each fuzz target with the same inputs every time
 	$(MAKE) -C fuzz smoke
 
 clean: ## Remove what was built
