@@ -14,7 +14,7 @@ use crate::failure::did_you_mean;
 pub(super) struct Locks(Vec<LocksArg>);
 
 impl Locks {
-    /// The one model; `None`: there are several. Of a run's or a sweep's list [`models`] has made one each.
+    /// The one model; `None`: there are several. Of a run's or a sweep's list [`each_model`] has made one each.
     pub(super) fn one(&self) -> Option<LocksArg> {
         if let [one] = self.0[..] { Some(one) } else { None }
     }
@@ -65,46 +65,40 @@ impl<'de> Visitor<'de> for Words {
     }
 }
 
-/// The names and models of what is run once for each model of a list, each but the first beside the first; one without a list stays.
-fn models(name: &str, locks: &Locks) -> Vec<(String, Locks, Option<String>)> {
-    let called = |model: LocksArg| format!("{name}, {}", model.word());
-    let beside = |index: usize| (index > 0).then(|| called(locks.0[0]));
-    let each = locks.0.iter().enumerate();
-    each.map(|(index, model)| (called(*model), Locks(vec![*model]), beside(index))).collect()
-}
-
 /// A run for each model of its list.
 pub(super) fn runs(entries: Vec<RunEntry>) -> Vec<RunEntry> {
-    let each = entries.into_iter().flat_map(|entry| match &entry.locks {
-        Some(locks) if locks.0.len() > 1 => {
-            let named = models(&entry.name, locks).into_iter().map(|(name, locks, beside)| {
-                let mut own = entry.clone();
-                (own.name, own.locks) = (name, Some(locks));
-                own.against = beside.or(own.against);
-                own
-            });
-            named.collect()
-        }
-        _ => vec![entry],
-    });
-    each.collect()
+    each_model(entries, |run| (&mut run.name, &mut run.locks, &mut run.against))
 }
 
 /// A sweep for each model of its list.
 pub(super) fn sweeps(sweeps: Vec<Sweep>) -> Vec<Sweep> {
-    let each = sweeps.into_iter().flat_map(|sweep| match &sweep.locks {
-        Some(locks) if locks.0.len() > 1 => {
-            let named = models(&sweep.name, locks).into_iter().map(|(name, locks, beside)| {
-                let mut own = sweep.clone();
-                (own.name, own.locks) = (name, Some(locks));
-                own.against = beside.or(own.against);
-                own
-            });
-            named.collect()
+    each_model(sweeps, |sweep| (&mut sweep.name, &mut sweep.locks, &mut sweep.against))
+}
+
+/// What an entry is called, its locks, and which other one it is held against.
+type Parts<'e> = (&'e mut String, &'e mut Option<Locks>, &'e mut Option<String>);
+
+/// In the place of an entry with a list one for each model, called after it, and each but the first beside the first.
+fn each_model<E: Clone>(entries: Vec<E>, parts: fn(&mut E) -> Parts<'_>) -> Vec<E> {
+    let mut each = Vec::new();
+    for mut entry in entries {
+        let models = parts(&mut entry).1.as_ref().map_or(&[][..], |locks| &locks.0).to_vec();
+        if models.len() < 2 {
+            each.push(entry);
+            continue;
         }
-        _ => vec![sweep],
-    });
-    each.collect()
+        for model in &models {
+            let mut own = entry.clone();
+            let (name, locks, against) = parts(&mut own);
+            if model != &models[0] {
+                *against = Some(format!("{name}, {}", models[0].word()));
+            }
+            *name = format!("{name}, {}", model.word());
+            *locks = Some(Locks(vec![*model]));
+            each.push(own);
+        }
+    }
+    each
 }
 
 impl Figures {
