@@ -361,3 +361,20 @@ pub struct Workload {
     /// root.
     pub cgroups: Vec<Cgroup>,
 }
+
+/// A workload of groups that share nothing, without a name, for 10 s.
+pub(crate) fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
+    Workload {
+        name: String::new(),
+        description,
+        duration_ns: 10_000_000_000,
+        tasks,
+        pipes: Vec::new(),
+        queues: Vec::new(),
+        locks: Vec::new(),
+        conditions: Vec::new(),
+        barriers: Vec::new(),
+        timers: Vec::new(),
+        cgroups: Vec::new(),
+    }
+}

@@ -19,7 +19,7 @@ use crate::cgroups;
 use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
 use crate::limits::{NAME_CHARS_MAX, PARTS_MAX, TASKS_MAX};
-use crate::model::{Duration, Lock, LockKind, Op, Program, Role, TaskSpec, Workload};
+use crate::model::{Duration, Lock, LockKind, Op, Program, Role, TaskSpec, Workload, independent};
 use spec::{Call, Piece};
 
 /// What messages call a specification.
@@ -263,21 +263,4 @@ fn run(ns: u64) -> Op {
 /// A lock as kernels have it today.
 fn lock(name: &str, kind: LockKind) -> Lock {
     Lock { name: name.to_owned(), kind, adaptive: true, steal: true }
-}
-
-/// A workload of groups that share nothing.
-fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
-    Workload {
-        name: String::new(),
-        description,
-        duration_ns: 10_000_000_000,
-        tasks,
-        pipes: Vec::new(),
-        queues: Vec::new(),
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        timers: Vec::new(),
-        cgroups: Vec::new(),
-    }
 }

@@ -6,7 +6,7 @@ use super::ReplayNotes;
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
-use crate::model::{Duration, Op, Program, Queue, TaskSpec, Workload};
+use crate::model::{Duration, Op, Program, Queue, TaskSpec, Workload, independent};
 
 /// Characters of a recorded name that go into the name of its group; the pid follows.
 const COMM_CHARS_MAX: usize = 40;
@@ -125,16 +125,9 @@ pub(super) fn workload(
     notes.tasks = tasks.len() as u64;
     let workload = Workload {
         name: safe(name, NAME_CHARS_MAX, "replay"),
-        description: format!("replay of a recording: {} tasks", tasks.len()),
         duration_ns,
-        tasks,
-        pipes: Vec::new(),
         queues,
-        locks: Vec::new(),
-        conditions: Vec::new(),
-        barriers: Vec::new(),
-        timers: Vec::new(),
-        cgroups: Vec::new(),
+        ..independent(format!("replay of a recording: {} tasks", tasks.len()), tasks)
     };
     // Every operation is executed once, and every step of the check executes one or finds a program's end.
     check::with_steps(&workload, operations.saturating_mul(4).saturating_add(1_000))?;

@@ -27,7 +27,7 @@ use std::path::Path;
 use crate::check;
 use crate::diagnostic::{Diagnostic, Source, WorkloadError, suggestion};
 use crate::limits::{FILE_BYTES_MAX, NAME_CHARS_MAX};
-use crate::model::Workload;
+use crate::model::{Workload, independent};
 use crate::spans::Spans;
 use global::Global;
 use names::Names;
@@ -110,16 +110,8 @@ impl Reader<'_> {
     fn file(&mut self, file: &str, root: &json::Value) -> Workload {
         let mut workload = Workload {
             name: name_of(file),
-            description: "a workload of rt-app".to_owned(),
             duration_ns: RT_APP_DURATION_NS,
-            tasks: Vec::new(),
-            pipes: Vec::new(),
-            queues: Vec::new(),
-            locks: Vec::new(),
-            conditions: Vec::new(),
-            barriers: Vec::new(),
-            timers: Vec::new(),
-            cgroups: Vec::new(),
+            ..independent("a workload of rt-app".to_owned(), Vec::new())
         };
         let json::Kind::Object(members) = &root.kind else {
             let message = format!("the file is {}, not an object", root.words());
