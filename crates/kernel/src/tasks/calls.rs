@@ -112,12 +112,13 @@ impl Task<'_> {
             0 => now_ns.saturating_add(period_ns),
             last_ns => last_ns.saturating_add(period_ns),
         };
-        let before = last.fetch_update(SeqCst, SeqCst, |last_ns| Some(next(last_ns)));
-        let expiry_ns = next(before.unwrap_or(0));
+        // In one step: others may wait for the same timer at the same time.
+        let forget_ns = if relative { now_ns } else { 0 };
+        let update = |last_ns| Some(next(last_ns).max(forget_ns));
+        let (Ok(before_ns) | Err(before_ns)) = last.fetch_update(SeqCst, SeqCst, update);
+        let expiry_ns = next(before_ns);
         if expiry_ns > now_ns {
             sleep_until(expiry_ns);
-        } else if relative {
-            last.store(now_ns, SeqCst);
         }
     }
 
