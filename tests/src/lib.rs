@@ -1,3 +1,5 @@
-//! Home of the whole-program tests; see `tests/tests/`.
+//! What the whole-program tests bring into virtual machines.
 
+pub mod debian;
+pub mod originals;
 pub mod soak;

@@ -160,9 +160,9 @@ fn load_programs() -> (Vec<Vec<String>>, Vec<GuestFile>) {
     let (mut programs, mut files) = (Vec::new(), Vec::new());
     let mut paths = BTreeSet::new();
     for program in LOAD_PROGRAMS {
-        match program.pack(cache.root()) {
+        match program.program.pack(cache.root()) {
             Ok(packed) => {
-                programs.push(packed.words);
+                programs.push(program.words(&packed));
                 files.extend(packed.files.into_iter().filter(|f| paths.insert(f.path.clone())));
             }
             Err(reason) => eprintln!("a program of the load is left out: {reason}"),

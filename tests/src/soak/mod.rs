@@ -16,7 +16,7 @@ use fairground_kernel::job::SchedulerExit;
 
 pub use guest::guest;
 pub use load::WORKLOAD;
-pub use programs::{LOAD_PROGRAMS, LoadProgram, PackedProgram};
+pub use programs::{LOAD_PROGRAMS, LoadProgram};
 
 /// The argument with which the program does its work in the guest.
 pub const COMMAND: &str = "soak";
