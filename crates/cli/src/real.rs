@@ -44,6 +44,8 @@ pub(crate) struct RealPlan<'a> {
     pub(crate) seed: u64,
     /// The length, ns.
     pub(crate) duration_ns: u64,
+    /// How much later the tasks are let go, ns.
+    pub(crate) hold_ns: u64,
     /// How to measure; the window is the run's.
     pub(crate) options: Options,
 }
@@ -117,6 +119,7 @@ impl RealPlan<'_> {
         Ok(Job {
             workload: to_toml(self.workload),
             duration_ns: self.duration_ns,
+            hold_ns: self.hold_ns,
             seed: self.seed,
             scheduler: scheduler.transpose()?,
             knobs: self.knobs.clone(),

@@ -109,6 +109,17 @@ fn what_is_not_there_is_said() {
         "workload = \"lat_ctx:4\"\nsize = 2",
         &["line 20", "size", "workload"],
     );
+    let fifo = |more: &str| format!("sched = \"fifo\"\n{more}");
+    let twice = fifo("starts = [\"1ms\", \"2ms\", \"1ms\"]");
+    says("sched = \"fifo\"", &twice, &["`here`", "`1ms` twice"]);
+    says("sched = \"fifo\"", &fifo("hold = \"1ms\""), &["here 2p", "simulated", "`lead_in`"]);
+    for (hold, why) in [("1001ms", "longer than 1000 ms"), ("soon", "hold: ")] {
+        let held = fifo(&format!("on = \"vm:6.1\"\nhold = \"{hold}\""));
+        says("sched = \"fifo\"", &held, &["here 2p", why]);
+    }
+    // The starts of a sweep on a real kernel hold its tasks back, and are checked as such.
+    let starts = fifo("on = \"vm:6.1\"\nstarts = [\"0s\", \"2s\"]");
+    says("sched = \"fifo\"", &starts, &["here 2p, start 2s", "hold: ", "1000 ms"]);
 }
 
 const TOP: &str = r#"

@@ -21,6 +21,9 @@ pub const OUTCOME_FILE: &str = "outcome.json";
 /// Why there is no outcome, in words; whole or absent, as the outcome.
 pub const ERROR_FILE: &str = "error.txt";
 
+/// The longest that tasks may be held back before they are let go, ns: enough for a whole tick of any kernel.
+pub const HOLD_NS_MAX: u64 = 1_000_000_000;
+
 /// What to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,6 +32,9 @@ pub struct Job {
     pub workload: String,
     /// How long the workload runs, ns of the kernel's monotonic clock.
     pub duration_ns: u64,
+    /// How much longer the tasks wait, all of them ready and asleep, before they are let go, ns, up to [`HOLD_NS_MAX`]: where in a tick
+    /// the workload starts.
+    pub hold_ns: u64,
     /// Seed of the workload's random draws.
     pub seed: u64,
     /// The scheduler to attach for the run; `None`: the kernel's own class.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fairground_kernel::job::{JOB_FILE, Knob, OUTCOME_FILE};
+use fairground_kernel::job::{HOLD_NS_MAX, JOB_FILE, Knob, OUTCOME_FILE};
 use rig::{
     Bench, RUNNER, cgroup_tree, cgroups, is_root, kill, library, parent, processes, toml, until,
 };
@@ -185,5 +185,7 @@ fn what_cannot_be_carried_out_is_said() {
     assert!(wrong.error().contains("fly"), "{}", wrong.error());
     wrong.job.duration_ns = 0;
     assert!(wrong.error().contains("a run of 0 ns is no run"), "{}", wrong.error());
+    (wrong.job.duration_ns, wrong.job.hold_ns) = (1, HOLD_NS_MAX + 1);
+    assert!(wrong.error().contains("1000000000 at most"), "{}", wrong.error());
     assert!(wrong.folder.path().join(JOB_FILE).is_file());
 }

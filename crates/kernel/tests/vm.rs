@@ -82,6 +82,7 @@ fn job() -> Job {
     Job {
         workload: fairground_workload::to_toml(&workload),
         duration_ns: 200_000_000,
+        hold_ns: 0,
         seed: 1,
         scheduler: None,
         knobs: Vec::new(),

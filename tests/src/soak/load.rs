@@ -100,6 +100,7 @@ impl Load {
         let job = Job {
             workload: WORKLOAD.to_owned(),
             duration_ns: length.as_nanos() as u64,
+            hold_ns: 0,
             seed: 1,
             scheduler: None,
             knobs: Vec::new(),

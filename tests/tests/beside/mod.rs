@@ -195,6 +195,7 @@ impl Pair {
         Job {
             workload: to_toml(&(self.workload)()),
             duration_ns: self.seconds * 1_000_000_000,
+            hold_ns: 0,
             seed: 1,
             scheduler: None,
             knobs: Vec::new(),

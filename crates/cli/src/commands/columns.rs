@@ -158,6 +158,7 @@ impl Columns<'_> {
             workload: self.workload,
             seed: self.machine.seed,
             duration_ns,
+            hold_ns: 0,
             options: simulated_options(self.show)?,
         })
     }

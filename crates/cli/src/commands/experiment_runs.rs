@@ -162,6 +162,7 @@ fn real(
         workload,
         seed: run.seed,
         duration_ns: duration_ns(run.duration.as_deref(), workload.duration_ns)?,
+        hold_ns: run.hold_ns,
         options: Options::default(),
     };
     let outcome = plan.run(progress)?;

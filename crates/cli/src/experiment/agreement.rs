@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use fairground_kernel::stream::OTHERS;
 use serde::Deserialize;
 
-use super::figures::Figures;
-use super::sweep::{Point, Sweep, at_point};
+use super::cell::{AgreementCell, CellVerdict};
+use super::figures::{Figures, Sample};
+use super::sweep::{Point, Sweep};
 
 /// Two sweeps to hold against each other.
 #[derive(Clone, Debug, Deserialize)]
@@ -81,78 +82,6 @@ pub(crate) struct Gap {
     pub(crate) why: String,
 }
 
-/// One metric of one group at one point.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AgreementCell {
-    /// The point's name.
-    pub(crate) point: String,
-    /// The group of tasks.
-    pub(crate) group: String,
-    /// What a reader calls the metric.
-    pub(crate) label: String,
-    /// The real kernel's figure.
-    pub(crate) real: Option<f64>,
-    /// The simulation's figure.
-    pub(crate) simulated: Option<f64>,
-    /// What came of it.
-    pub(crate) verdict: CellVerdict,
-}
-
-/// The four answers.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum CellVerdict {
-    /// Within the tolerance.
-    Agree,
-    /// Not within it, and nobody knows why.
-    Disagree,
-    /// Not within it; the number of the cause in the experiment's list.
-    Gap(usize),
-    /// One side has no figure, or too few samples, or the metric has no power: why.
-    NotMeasured(&'static str),
-}
-
-/// What all cells come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    /// Cells within the tolerance.
-    pub(crate) agree: usize,
-    /// Cells outside it, unexplained.
-    pub(crate) disagree: usize,
-    /// Cells outside it, explained.
-    pub(crate) gap: usize,
-    /// Cells that could not be measured.
-    pub(crate) not_measured: usize,
-}
-
-/// The share of the measured cells that must agree, percent.
-pub(crate) const AGREE_PERCENT_MIN: usize = 80;
-
-impl Tally {
-    /// Counts cells.
-    pub(crate) fn of(cells: &[AgreementCell]) -> Tally {
-        let mut tally = Tally::default();
-        for cell in cells {
-            match cell.verdict {
-                CellVerdict::Agree => tally.agree += 1,
-                CellVerdict::Disagree => tally.disagree += 1,
-                CellVerdict::Gap(_) => tally.gap += 1,
-                CellVerdict::NotMeasured(_) => tally.not_measured += 1,
-            }
-        }
-        tally
-    }
-
-    /// Cells with a figure on both sides.
-    pub(crate) fn measured(&self) -> usize {
-        self.agree + self.disagree + self.gap
-    }
-
-    /// Whether enough cells agree.
-    pub(crate) fn is_enough(&self) -> bool {
-        self.measured() > 0 && self.agree * 100 >= self.measured() * AGREE_PERCENT_MIN
-    }
-}
-
 /// The rules of an experiment for its cells.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
@@ -171,6 +100,11 @@ impl Tolerance {
     fn admits(&self, real: f64, simulated: f64) -> bool {
         let difference = (simulated - real).abs();
         difference <= self.floor || difference <= real.abs() * self.percent / 100.0
+    }
+
+    /// Whether starts lie further from their own median than a simulation may.
+    fn is_split(&self, starts: &Sample) -> bool {
+        !self.admits(starts.mean, starts.low) || !self.admits(starts.mean, starts.high)
     }
 
     fn enough(&self, figures: &Figures, group: &str) -> bool {
@@ -207,9 +141,8 @@ impl Rules<'_> {
 
     /// Every cell of two sweeps. `simulated` is the name of the sweep on that side: the one to be judged, or its control.
     ///
-    /// Where in a tick a real run starts is unknown, and may decide into which of several steady states it falls. So a
-    /// simulation may have several starts, and a point is judged by the one of them with which most of its cells agree: one
-    /// start for all of a point's cells.
+    /// Where in a tick a run starts may decide into which of several steady states it falls. So both sides may have several
+    /// starts, and the median of one side's starts is held against the median of the other's.
     pub(crate) fn cells(
         &self,
         agreement: &Agreement,
@@ -219,19 +152,14 @@ impl Rules<'_> {
     ) -> Vec<AgreementCell> {
         let powered: Vec<bool> =
             self.tolerances.iter().map(|t| self.has_power(&t.metric, figures)).collect();
+        let of_starts = |sweep: &str, point: &Point| {
+            let names = self.starts(sweep, point);
+            Figures::of_starts(names.iter().filter_map(|name| figures.get(name)))
+        };
         let mut cells = Vec::new();
         for point in points.iter().filter(|p| !agreement.without.contains_key(&p.name)) {
-            let nothing = Figures::default();
-            let real = figures.get(&at_point(&agreement.real, &point.name)).unwrap_or(&nothing);
-            let mut best: Option<(usize, Vec<AgreementCell>)> = None;
-            for ours in self.starts(simulated, point).iter().filter_map(|name| figures.get(name)) {
-                let of_start = self.cells_at(agreement, point, real, ours, &powered);
-                let agree = Tally::of(&of_start).agree;
-                if best.as_ref().is_none_or(|(most, _)| agree > *most) {
-                    best = Some((agree, of_start));
-                }
-            }
-            cells.extend(best.into_iter().flat_map(|(_, of_start)| of_start));
+            let (real, ours) = (of_starts(&agreement.real, point), of_starts(simulated, point));
+            cells.extend(self.cells_at(agreement, point, &real, &ours, &powered));
         }
         cells
     }
@@ -276,6 +204,8 @@ impl Rules<'_> {
                     CellVerdict::NotMeasured("too few samples")
                 } else if tolerance.admits(real_value.mean, our_value.mean) {
                     CellVerdict::Agree
+                } else if tolerance.is_split(real_value) && real_value.spans(our_value.mean) {
+                    CellVerdict::Unsettled
                 } else {
                     self.gap(cell).map_or(CellVerdict::Disagree, CellVerdict::Gap)
                 }
@@ -288,6 +218,9 @@ impl Rules<'_> {
             group: group.to_owned(),
             label: tolerance.label.clone(),
             real: real_value.map(|sample| sample.mean),
+            real_range: real_value
+                .filter(|sample| tolerance.is_split(sample))
+                .map(|sample| (sample.low, sample.high)),
             simulated: our_value.map(|sample| sample.mean),
             verdict,
         })
@@ -315,123 +248,4 @@ struct Cell<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RULES: &str = r#"
-        tolerances = [
-            { metric = "cpu_share", label = "share", percent = 5, floor = 0.5 },
-            { metric = "latency", label = "latency", percent = 15, samples = ["count", 20] },
-        ]
-        powers = [
-            { metric = "cpu_share", group = "hog", knob = "nice", low = "weak", high = "strong" },
-            { metric = "latency", group = "hog", knob = "costs", low = "weak", high = "strong" },
-        ]
-        gaps = [{ points = ["two"], metrics = ["latency"], why = "turns" }]
-        sweeps = [{ name = "r" }, { name = "s", starts = ["0s", "1ms"] }]
-    "#;
-
-    #[derive(Deserialize)]
-    struct Owned {
-        tolerances: Vec<Tolerance>,
-        powers: Vec<Power>,
-        gaps: Vec<Gap>,
-        sweeps: Vec<Sweep>,
-    }
-
-    impl Owned {
-        fn rules(&self) -> Rules<'_> {
-            Rules {
-                tolerances: &self.tolerances,
-                powers: &self.powers,
-                gaps: &self.gaps,
-                sweeps: &self.sweeps,
-            }
-        }
-    }
-
-    fn figures(share: f64, latency: f64, count: f64) -> Figures {
-        let mut figures = Figures::default();
-        figures.insert("hog.cpu_share", &[share]);
-        figures.insert("hog.latency", &[latency]);
-        figures.insert("hog.count", &[count]);
-        figures
-    }
-
-    fn verdicts(real: [Figures; 2], ours: [Figures; 2], weak: Figures) -> Vec<CellVerdict> {
-        let owned: Owned = toml::from_str(RULES).expect("rules");
-        let rules = owned.rules();
-        let point = |name: &str| toml::from_str(&format!("name='{name}'\nworkload='w'"));
-        let points: [Point; 2] = [point("one").expect("a point"), point("two").expect("a point")];
-        let agreement: Agreement =
-            toml::from_str("title='t'\nreal='r'\nsimulated='s'").expect("an agreement");
-        let mut all = BTreeMap::from([
-            ("weak".to_owned(), weak),
-            ("strong".to_owned(), figures(90.0, 9.0, 99.0)),
-        ]);
-        for (name, columns) in [("r", real), ("s", ours)] {
-            for (point, column) in points.iter().zip(columns) {
-                all.insert(at_point(name, &point.name), column);
-            }
-        }
-        let cells = rules.cells(&agreement, "s", &points, &all);
-        cells.into_iter().map(|cell| cell.verdict).collect()
-    }
-
-    #[test]
-    fn a_cell_agrees_within_its_tolerance_and_a_known_cause_makes_a_gap() {
-        let real = || figures(50.0, 2.0, 30.0);
-        let ours = || figures(52.0, 3.0, 30.0);
-        let weak = figures(10.0, 1.0, 99.0);
-        use CellVerdict::{Agree, Disagree, Gap, NotMeasured};
-        assert_eq!(
-            verdicts([real(), real()], [ours(), ours()], weak.clone()),
-            [Agree, Disagree, Agree, Gap(0)]
-        );
-        let few = figures(60.0, 2.0, 3.0);
-        assert_eq!(
-            verdicts([real(), real()], [few.clone(), few], weak)[..2],
-            [Disagree, NotMeasured("too few samples")]
-        );
-    }
-
-    #[test]
-    fn a_metric_that_does_not_move_measures_nothing() {
-        let same = figures(90.0, 9.0, 99.0);
-        let cells = verdicts(
-            [same.clone(), same.clone()],
-            [same.clone(), same.clone()],
-            figures(89.0, 1.0, 9.0),
-        );
-        assert_eq!(cells[0], CellVerdict::NotMeasured("no power"));
-        assert_eq!(cells[1], CellVerdict::Agree);
-    }
-
-    #[test]
-    fn one_start_of_the_simulation_has_to_explain_all_of_a_point() {
-        let owned: Owned = toml::from_str(RULES).expect("rules");
-        let rules = owned.rules();
-        let point: Point = toml::from_str("name='one'\nworkload='w'").expect("a point");
-        let agreement: Agreement =
-            toml::from_str("title='t'\nreal='r'\nsimulated='s'").expect("an agreement");
-        let judge = |first: Figures, second: Figures| {
-            let all = BTreeMap::from([
-                ("weak".to_owned(), figures(10.0, 1.0, 99.0)),
-                ("strong".to_owned(), figures(90.0, 9.0, 99.0)),
-                ("r one".to_owned(), figures(50.0, 2.0, 30.0)),
-                ("s one".to_owned(), first),
-                ("s one, start 1ms".to_owned(), second),
-            ]);
-            Tally::of(&rules.cells(&agreement, "s", std::slice::from_ref(&point), &all)).agree
-        };
-        assert_eq!(judge(figures(50.0, 9.0, 30.0), figures(50.0, 2.0, 30.0)), 2);
-        // Each cell agrees with one of the starts, but no start has both.
-        assert_eq!(judge(figures(50.0, 9.0, 30.0), figures(70.0, 2.0, 30.0)), 1);
-    }
-
-    #[test]
-    fn four_of_five_are_enough() {
-        let tally = |agree, gap| Tally { agree, gap, ..Tally::default() };
-        assert!(tally(4, 1).is_enough() && !tally(3, 1).is_enough() && !tally(0, 0).is_enough());
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::file::{Given, Range};
+use super::given::{Given, Range};
 use super::top::TopLine;
 
 /// The samples of one metric: one for each report or interval, or a single one for the whole run.
@@ -10,7 +10,7 @@ use super::top::TopLine;
 pub(crate) struct Sample {
     /// Smallest.
     pub(crate) low: f64,
-    /// Mean; for published ranges, the middle.
+    /// Mean; for published ranges the middle, for several starts their median.
     pub(crate) mean: f64,
     /// Largest.
     pub(crate) high: f64,
@@ -29,6 +29,24 @@ impl Sample {
             sum += value;
         }
         Some(Self { low, high, mean: sum / values.len() as f64, count: values.len() })
+    }
+
+    /// Of one value for each start of a run: in the middle stands their median, for a start falls into one of several steady
+    /// states, and the mean of two of them is a state that no run is in.
+    fn of_starts(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let middle = |nth: usize| values.get(nth).copied();
+        let half = values.len() / 2;
+        let median = match values.len() % 2 {
+            0 => f64::midpoint(middle(half.checked_sub(1)?)?, middle(half)?),
+            _ => middle(half)?,
+        };
+        Some(Self { mean: median, ..Self::of(&values)? })
+    }
+
+    /// Whether a value lies between the smallest and the largest.
+    pub(super) fn spans(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
     }
 }
 
@@ -55,6 +73,20 @@ const GROUP_MARK: &str = ".cpu_share";
 const NEVER: &Sample = &Sample { low: 0.0, mean: 0.0, high: 0.0, count: 1 };
 
 impl Figures {
+    /// Of several runs that differ in their start alone.
+    pub(super) fn of_starts<'f>(runs: impl Iterator<Item = &'f Figures>) -> Figures {
+        let mut starts: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (key, sample) in runs.flat_map(|figures| &figures.samples) {
+            starts.entry(key).or_default().push(sample.mean);
+        }
+        let of_starts =
+            |(key, values): (&str, Vec<f64>)| Some((key.to_owned(), Sample::of_starts(values)?));
+        Figures {
+            samples: starts.into_iter().filter_map(of_starts).collect(),
+            ..Figures::default()
+        }
+    }
+
     /// Enters the values of a metric.
     pub(crate) fn insert(&mut self, metric: &str, values: &[f64]) {
         if let Some(sample) = Sample::of(values) {

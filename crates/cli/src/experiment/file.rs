@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use fairground_kernel::job::HOLD_NS_MAX;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _};
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
+use super::given::{Given, Range};
 use super::locks::{self, Locks};
 use super::sweep::{Matrix, Point, Published, Sweep};
-use super::top::{TopLine, TopTable};
+use super::top::TopTable;
 use crate::args::{LocksArg, TimersArg};
 use crate::failure::Failure;
+
+/// The ground of a run that does not name another.
+const SIMULATED: &str = "sim";
 
 /// The only version of the format so far.
 const FORMAT: u32 = 1;
@@ -91,6 +95,7 @@ struct Settings {
     cost: BTreeMap<String, u64>,
     duration: Option<String>,
     lead_in: Option<String>,
+    hold: Option<String>,
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
     #[serde(default)]
@@ -174,56 +179,12 @@ pub(crate) struct Run {
     pub(crate) duration: Option<String>,
     /// How long the tasks of a simulated run exist and sleep before it starts.
     pub(crate) lead_in: Option<String>,
+    /// How much later the tasks of a run on a real kernel are let go, ns: where in a tick it starts.
+    pub(crate) hold_ns: u64,
     /// `name=value` before the run.
     pub(crate) set: Vec<String>,
     /// `time:name=value` during the run.
     pub(crate) at: Vec<String>,
-}
-
-/// Figures from elsewhere.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Given {
-    /// Its name in tables and claims.
-    pub(crate) name: String,
-    /// Where the figures stand.
-    pub(crate) source: String,
-    /// Metric → value or range.
-    #[serde(default)]
-    pub(crate) values: BTreeMap<String, Range>,
-    /// Tasks as `top` showed them.
-    #[serde(default)]
-    pub(crate) top: Vec<TopLine>,
-}
-
-/// A value or a range, as published: `1.05` or `"0.12..0.44"`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Range {
-    /// Smallest.
-    pub(crate) low: f64,
-    /// Largest.
-    pub(crate) high: f64,
-}
-
-impl<'de> Deserialize<'de> for Range {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Number(f64),
-            Text(String),
-        }
-        let bad = |t: &str| D::Error::custom(format!("`{t}` is neither a number nor `low..high`"));
-        match Form::deserialize(deserializer)? {
-            Form::Number(v) => Ok(Self { low: v, high: v }),
-            Form::Text(text) => {
-                let (low, high) = text.split_once("..").ok_or_else(|| bad(&text))?;
-                let parse = |s: &str| s.trim().parse::<f64>().map_err(|_| bad(&text));
-                let range = Self { low: parse(low)?, high: parse(high)? };
-                if range.low <= range.high { Ok(range) } else { Err(bad(&text)) }
-            }
-        }
-    }
 }
 
 /// A table: metrics down, runs and given figures across.
@@ -304,7 +265,13 @@ impl Experiment {
         }
         experiment.sweeps = locks::sweeps(experiment.sweeps);
         experiment.runs = locks::runs(experiment.runs);
-        let swept = experiment.sweeps.iter().flat_map(|sweep| sweep.runs(&experiment.points));
+        let is_real = |on: Option<&str>| {
+            on.or(experiment.defaults.on.as_deref()).is_some_and(|on| on != SIMULATED)
+        };
+        let swept = experiment
+            .sweeps
+            .iter()
+            .flat_map(|sweep| sweep.runs(&experiment.points, is_real(sweep.on())));
         let (runs, given): (Vec<_>, Vec<_>) =
             (swept.collect(), experiment.published.iter().flat_map(Published::given).collect());
         experiment.runs.extend(runs);
@@ -377,11 +344,17 @@ impl Experiment {
         set.extend(own.set);
         let mut cost = base.cost.clone();
         cost.extend(own.cost);
+        let on = own.on.or(base.on.clone()).unwrap_or_else(|| SIMULATED.to_owned());
+        let hold_ns = match own.hold.or(base.hold.clone()) {
+            Some(text) => self.hold_ns(&entry.name, &on, &text)?,
+            None => 0,
+        };
         Ok(Run {
             name: entry.name.clone(),
             reports: entry.reports,
             user_time: entry.user_time,
-            on: own.on.or(base.on.clone()).unwrap_or_else(|| "sim".to_owned()),
+            on,
+            hold_ns,
             append: own.append.or(base.append.clone()).unwrap_or_default(),
             record: own.record.or(base.record).unwrap_or(true),
             workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
@@ -400,6 +373,23 @@ impl Experiment {
             set: set.into_iter().map(|(name, value)| format!("{name}={}", plain(&value))).collect(),
             at: if own.at.is_empty() { base.at.clone() } else { own.at },
         })
+    }
+
+    /// How much later a run's tasks are let go, which only a real kernel needs to be told.
+    fn hold_ns(&self, run: &str, on: &str, text: &str) -> Result<u64, Failure> {
+        let wrong =
+            |why: String| Failure::new(format_args!("{}: run `{run}`: hold: {why}", self.name));
+        if on == SIMULATED {
+            let why = format!("`{text}`, and the run is simulated");
+            return Err(wrong(why).help("where in a tick a simulated run starts is its `lead_in`"));
+        }
+        let hold_ns = fairground_workload::parse_time(text)
+            .map_err(|error| wrong(error.message).help(error.help))?;
+        if hold_ns > HOLD_NS_MAX {
+            let why = format!("`{text}` is longer than {} ms", HOLD_NS_MAX / 1_000_000);
+            return Err(wrong(why).help("it says where in a tick the run starts"));
+        }
+        Ok(hold_ns)
     }
 
     /// Every column of a matrix is a sweep or published, and every published figure belongs to a point.
@@ -454,6 +444,13 @@ impl Experiment {
                 return Err(Failure::new(format_args!("{file}: no run or given figures `{name}`"))
                     .help(near_or_all(name, names)));
             }
+        }
+        if let Some((sweep, start)) =
+            self.sweeps.iter().find_map(|sweep| Some((&sweep.name, sweep.double_start()?)))
+        {
+            return Err(Failure::new(format_args!(
+                "{file}: sweep `{sweep}` has the start `{start}` twice"
+            )));
         }
         self.check_agreements(file)?;
         self.runs().map(drop)

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::file::{Given, Range, RunEntry};
+use super::file::RunEntry;
+use super::given::{Given, Range};
 use super::locks::Locks;
 
 /// One point of the sweeps: a workload with a name.
@@ -33,7 +34,8 @@ pub(crate) struct Sweep {
     pub(crate) name: String,
     /// The points at which it runs; absent: all.
     pub(crate) points: Option<Vec<String>>,
-    /// Lead-ins of simulated runs: at each point it runs once with each of them. Empty: with that of its settings.
+    /// At each point it runs once with each of them: lead-ins of simulated runs, and of runs on a real kernel how much later the tasks are
+    /// let go. Empty: as its settings say.
     #[serde(default)]
     starts: Vec<String>,
     /// What the workload's locks are; with a list there is a sweep for each.
@@ -91,8 +93,19 @@ impl Sweep {
         std::iter::once(plain.clone()).chain(others).collect()
     }
 
-    /// Its runs.
-    pub(super) fn runs(&self, points: &[Point]) -> Vec<RunEntry> {
+    /// Its own ground.
+    pub(super) fn on(&self) -> Option<&str> {
+        self.settings.get("on").and_then(toml::Value::as_str)
+    }
+
+    /// The first start that stands there twice.
+    pub(super) fn double_start(&self) -> Option<&str> {
+        let twice = |(nth, start): &(usize, &String)| self.starts[..*nth].contains(start);
+        self.starts.iter().enumerate().find(twice).map(|(_, start)| start.as_str())
+    }
+
+    /// Its runs, simulated or on a real kernel.
+    pub(super) fn runs(&self, points: &[Point], is_real: bool) -> Vec<RunEntry> {
         let run = |point: &Point, nth: usize, name: String| {
             let mut settings = self.settings.clone();
             let workload = toml::Value::String(point.workload.clone());
@@ -104,7 +117,8 @@ impl Sweep {
                 settings.insert("duration".to_owned(), toml::Value::String(duration.clone()));
             }
             if let Some(start) = self.starts.get(nth) {
-                settings.insert("lead_in".to_owned(), toml::Value::String(start.clone()));
+                let key = if is_real { "hold" } else { "lead_in" };
+                settings.insert(key.to_owned(), toml::Value::String(start.clone()));
             }
             let against = self.against.as_ref().map(|other| at_point(other, &point.name));
             RunEntry::new(name, self.locks.clone(), against, settings)

@@ -51,7 +51,7 @@ pub(crate) fn judge(claim: &Claim, measured: &Figures, reference: Option<&Figure
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::file::Range;
+    use crate::experiment::given::Range;
 
     fn claim(low: f64, high: f64) -> Claim {
         Claim {

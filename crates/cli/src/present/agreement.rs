@@ -28,6 +28,7 @@ pub(super) fn add_agreements(
         let tally = Tally::of(&cells);
         holds &= tally.disagree == 0;
         all.agree += tally.agree;
+        all.unsettled += tally.unsettled;
         all.disagree += tally.disagree;
         all.gap += tally.gap;
         all.not_measured += tally.not_measured;
@@ -47,7 +48,7 @@ pub(super) fn add_agreements(
     holds &= all.is_enough();
     summary.push(summary_row("all, without the controls", &all));
     summary.note(format!(
-        "It holds when {AGREE_PERCENT_MIN} % of the measured cells agree, every other one has a named cause, and every control is rejected by the same rule."
+        "It holds when {AGREE_PERCENT_MIN} % of the measured cells agree, every other one is unsettled or has a named cause, and every control is rejected by the same rule."
     ));
     for cause in causes {
         summary.note(format!("gap {}: {}", cause + 1, experiment.gaps[cause].why));
@@ -93,6 +94,7 @@ fn cells_table(title: &str, cells: &[AgreementCell]) -> Table {
         Column::text("group"),
         Column::text("metric"),
         Column::number("real"),
+        Column::text("its starts"),
         Column::number("simulated"),
         Column::number("ratio"),
         Column::text("verdict"),
@@ -105,6 +107,7 @@ fn cells_table(title: &str, cells: &[AgreementCell]) -> Table {
         };
         let verdict = match &cell.verdict {
             CellVerdict::Agree => "agree".to_owned(),
+            CellVerdict::Unsettled => "unsettled".to_owned(),
             CellVerdict::Disagree => "disagree".to_owned(),
             CellVerdict::Gap(cause) => format!("gap {}", cause + 1),
             CellVerdict::NotMeasured(why) => format!("not measured: {why}"),
@@ -114,6 +117,9 @@ fn cells_table(title: &str, cells: &[AgreementCell]) -> Table {
             Cell::text(&cell.group),
             Cell::text(&cell.label),
             Cell::known(cell.real, |value| Cell::float(value, 3)),
+            Cell::text(
+                cell.real_range.map_or(String::new(), |(low, high)| format!("{low:.3}..{high:.3}")),
+            ),
             Cell::known(cell.simulated, |value| Cell::float(value, 3)),
             Cell::known(ratio, |value| Cell::float(value, 2)),
             Cell::text(verdict),
@@ -126,6 +132,7 @@ fn summary_table() -> Table {
     let columns = [
         Column::text("comparison"),
         Column::number("agree"),
+        Column::number("unsettled"),
         Column::number("disagree"),
         Column::number("gap"),
         Column::number("not measured"),
@@ -134,12 +141,13 @@ fn summary_table() -> Table {
     Table::new("fidelity", "What the cells come to", columns)
 }
 
-fn summary_row(title: &str, tally: &Tally) -> [Cell; 6] {
+fn summary_row(title: &str, tally: &Tally) -> [Cell; 7] {
     let measured = tally.measured();
     let share = (measured > 0).then(|| 100.0 * tally.agree as f64 / measured as f64);
     [
         Cell::text(title),
         Cell::count(tally.agree as u64),
+        Cell::count(tally.unsettled as u64),
         Cell::count(tally.disagree as u64),
         Cell::count(tally.gap as u64),
         Cell::count(tally.not_measured as u64),

@@ -11,7 +11,8 @@ use super::info::kernel_info;
 use super::janitor::Janitor;
 use super::timeline::{Ended, Running};
 use crate::job::{
-    ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit, TRACE_FILE,
+    ERROR_FILE, HOLD_NS_MAX, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit,
+    TRACE_FILE,
 };
 use crate::knobs::{Knobs, Places};
 use crate::sched_ext::Attached;
@@ -55,6 +56,12 @@ fn read_job(folder: &Path) -> Result<(Job, Workload), RunError> {
     let job: Job = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     if job.duration_ns == 0 {
         return Err(wrong("a run of 0 ns is no run".to_owned()));
+    }
+    if job.hold_ns > HOLD_NS_MAX {
+        return Err(wrong(format!(
+            "tasks held back for {} ns, of {HOLD_NS_MAX} at most",
+            job.hold_ns
+        )));
     }
     let workload = fairground_workload::parse("the job's workload", &job.workload);
     let workload = workload.map_err(|error| wrong(error.to_string()))?;

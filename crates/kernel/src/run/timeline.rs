@@ -48,7 +48,7 @@ impl Running<'_> {
     /// more.
     pub(super) fn run(&mut self, job: &Job) -> Result<Ended, RunError> {
         let events = events(job);
-        let start_ns = self.executor.release();
+        let start_ns = self.executor.release(job.hold_ns);
         let mut ended = Ended { start_ns, ..Ended::default() };
         for (at_ns, event) in events {
             if !self.sleep(start_ns + at_ns)? {

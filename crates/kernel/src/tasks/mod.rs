@@ -81,9 +81,9 @@ impl Executor {
         self.world.plan.forks
     }
 
-    /// Lets the tasks go, and says when: ns of the monotonic clock.
-    pub(crate) fn release(&mut self) -> u64 {
-        clock::sleep_until(clock::now_ns() + SETTLE_NS);
+    /// Lets the tasks go, so much later, and says when: ns of the monotonic clock.
+    pub(crate) fn release(&mut self, hold_ns: u64) -> u64 {
+        clock::sleep_until(clock::now_ns() + SETTLE_NS + hold_ns);
         for slot in self.world.used_slots() {
             let tid = slot.tid.load(SeqCst);
             if let Some(before) = reap::schedstat(tid) {

@@ -41,6 +41,7 @@ fn bench(workload: &Workload) -> Bench {
     let job = Job {
         workload: to_toml(workload),
         duration_ns: 1_000_000_000,
+        hold_ns: 0,
         seed: 1,
         scheduler: None,
         knobs: Vec::new(),
