@@ -24,6 +24,9 @@ pub struct CostModel {
     pub tick_ns: u64,
     /// A system call of a task (pipe, message, sleep, signal, fork …), without what it makes the scheduler do.
     pub syscall_ns: u64,
+    /// The part of `syscall_ns` that comes after the call's effect, and after a sleep in it: the way out, in one piece before the task makes
+    /// room for one that the call has woken.
+    pub syscall_return_ns: u64,
     /// The interrupt of a high-resolution timer, without the wake-up that it causes.
     pub timer_irq_ns: u64,
     /// From an interrupt at an idle CPU until it can schedule. Delay, not work.
@@ -139,7 +142,7 @@ pub enum CostError {
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
 /// The parameters of the machine proper; those of calls follow them.
-const MACHINE: [&str; 30] = [
+const MACHINE: [&str; 31] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -170,6 +173,7 @@ const MACHINE: [&str; 30] = [
     "idle_enter_ns",
     "idle_tick_ns",
     "turn_ns",
+    "syscall_return_ns",
 ];
 
 /// All parameters.
@@ -265,6 +269,7 @@ impl CostModel {
             idle_enter_ns: 0,
             idle_tick_ns: 0,
             turn_ns: 0,
+            syscall_return_ns: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -307,6 +312,7 @@ impl CostModel {
             &mut self.idle_enter_ns,
             &mut self.idle_tick_ns,
             &mut self.turn_ns,
+            &mut self.syscall_return_ns,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

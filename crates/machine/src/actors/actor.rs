@@ -10,6 +10,8 @@ pub(super) enum Phase {
     Start,
     /// Not begun: what the actor owes the kernel comes first.
     Owing,
+    /// Not begun: the way out of the system call before it comes first.
+    Returning,
     /// The CPU time of its system call runs.
     Charging,
     /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
@@ -72,6 +74,8 @@ pub(super) struct Actor {
     pub(super) ended: u32,
     /// CPU time that the kernel takes from it before its next operation, ns.
     pub(super) owed_ns: u64,
+    /// It has entered a system call, and has not paid for the way out of it.
+    pub(super) is_in_call: bool,
     pub(super) wait: WaitLink,
     /// Locks that it has.
     pub(super) held: u32,

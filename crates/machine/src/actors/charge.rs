@@ -21,7 +21,7 @@ impl Actors {
         let actor = &self.actors[actor.0 as usize];
         match actor.frames[actor.level].phase {
             Phase::Computing => Work::Own,
-            Phase::Start => Work::Owed,
+            Phase::Start | Phase::Owing | Phase::Returning => Work::Owed,
             _ => Work::Call,
         }
     }
@@ -33,7 +33,7 @@ impl Actors {
         actor.frame().phase = Phase::Start;
     }
 
-    /// The CPU time that a system call costs before it has its effect, ns.
+    /// The CPU time that a system call costs, ns, but for what sleeping in it takes and what it makes others do.
     pub(super) fn call_ns(&self, id: u32, step: Step) -> u64 {
         let atomic = |lock: u32| self.locks[lock as usize].kind.is_atomic();
         let more = match step {
@@ -46,6 +46,36 @@ impl Actors {
             _ => 0,
         };
         self.cost.syscall_ns + more
+    }
+
+    /// The way into the kernel, if that costs anything. What the way out costs comes after the call's effect, and after a sleep in it.
+    pub(super) fn enter(&mut self, id: u32, step: Step) -> Option<Need> {
+        let all_ns = self.call_ns(id, step);
+        let returns = all_ns > 0 && !matches!(step, Step::Exit);
+        let ns = all_ns - if returns { self.way_out_ns() } else { 0 };
+        let actor = &mut self.actors[id as usize];
+        actor.is_in_call = returns;
+        if ns == 0 {
+            actor.frame().phase = Phase::Ready;
+            return None;
+        }
+        Some(self.charge(id, step, ns))
+    }
+
+    /// The part of a system call that follows its effect, ns.
+    fn way_out_ns(&self) -> u64 {
+        self.cost.syscall_return_ns.min(self.cost.syscall_ns)
+    }
+
+    /// The way out of a system call, on which the kernel makes no room for others: who was woken by the call waits for its end.
+    pub(super) fn way_out(&mut self, id: u32) -> Option<Need> {
+        let ns = self.way_out_ns();
+        let actor = &mut self.actors[id as usize];
+        if !std::mem::take(&mut actor.is_in_call) || ns == 0 {
+            return None;
+        }
+        actor.frame().phase = Phase::Returning;
+        Some(Need::Kernel { ns })
     }
 
     /// Lets a system call cost so much CPU time; making and ending a process may go on in stretches.

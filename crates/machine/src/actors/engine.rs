@@ -109,6 +109,7 @@ impl Actors {
             parent,
             children: 0,
             ended: 0,
+            is_in_call: false,
             owed_ns: parent.map_or(0, |_| self.cost.child_ns),
             wait: WaitLink::FREE,
             held: 0,
@@ -236,7 +237,7 @@ impl Actors {
             }
             Phase::Computing if matches!(step, Step::Busy(_)) => frame.phase = Phase::Retry,
             Phase::Computing | Phase::Asleep => frame.finish(),
-            Phase::Owing => frame.phase = Phase::Start,
+            Phase::Owing | Phase::Returning => frame.phase = Phase::Start,
             Phase::Charging if frame.left_ns > 0 => frame.phase = Phase::ChargeCut,
             Phase::Charging => frame.phase = Phase::Ready,
             Phase::Waiting
@@ -303,6 +304,7 @@ impl Actors {
             Phase::Ended => Ok(Some(Need::Exit)),
             // `resume` left none of these, and whoever sets them returns a need.
             Phase::Owing
+            | Phase::Returning
             | Phase::Charging
             | Phase::Computing
             | Phase::Asleep
@@ -314,6 +316,9 @@ impl Actors {
     /// Begins an operation: what is no system call happens here, the others begin to cost CPU time.
     #[inline]
     fn begin(&mut self, id: u32, step: Step, effects: &mut Vec<Effect>) -> Option<Need> {
+        if let Some(need) = self.way_out(id) {
+            return Some(need);
+        }
         let actor = &mut self.actors[id as usize];
         let regs = &mut self.regs[actor.regs as usize..];
         let frame = &mut actor.frames[actor.level];
@@ -377,17 +382,6 @@ impl Actors {
                 self.finish(id)
             }
             _ => self.enter(id, step),
-        }
-    }
-
-    /// The way into the kernel, if that costs anything.
-    fn enter(&mut self, id: u32, step: Step) -> Option<Need> {
-        match self.call_ns(id, step) {
-            0 => {
-                self.actors[id as usize].frame().phase = Phase::Ready;
-                None
-            }
-            ns => Some(self.charge(id, step, ns)),
         }
     }
 

@@ -32,10 +32,7 @@ impl Machine {
         }
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
-            Need::Kernel { ns } => {
-                self.kernel.charge(cpu, ns);
-                Stage::Advance
-            }
+            Need::Kernel { ns } => Stage::Kernel(ns),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))

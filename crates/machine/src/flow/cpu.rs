@@ -136,6 +136,11 @@ impl Machine {
         match self.kernel.task(slot).stage {
             Stage::Block(state, until_ns) => self.block_current(slot, state, until_ns),
             Stage::Exit => self.exit_current(cpu, slot),
+            Stage::Kernel(ns) => {
+                self.kernel.task_mut(slot).stage = Stage::Advance;
+                self.kernel.charge(cpu, ns);
+                Ok(())
+            }
             Stage::Yield => {
                 self.kernel.task_mut(slot).stage = Stage::Advance;
                 self.yield_task(slot)?;

@@ -52,6 +52,8 @@ pub(crate) enum Stage {
     Advance,
     /// Compute for so many ns; `u64::MAX`: for ever.
     Compute(u64),
+    /// So much of the kernel's work for it, in one piece.
+    Kernel(u64),
     /// Leave the CPU in this state; with a time, to wake up then.
     Block(TaskState, Option<u64>),
     /// `sched_yield`.
