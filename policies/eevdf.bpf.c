@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * eevdf: Earliest Eligible Virtual Deadline First, Linux 6.6 to 6.18. Parameter sets 6.6, 6.12 and 6.18.
+ * eevdf: Earliest Eligible Virtual Deadline First, Linux 6.6 to 7.2. Parameter sets 6.6, 6.12, 6.18, 7.2.
  *
  * Rule: a task's vruntime v advances by the time it runs, * 1024 / weight. V is the average of all v, weighted. lag = V - v is
  * service that the task is owed; with lag >= 0 it is eligible. It asks for the CPU in requests of a slice each, and the
@@ -16,7 +16,7 @@
  * it asks for a shorter one by sched_setattr. Slices end at ticks only: at HZ 250 one of 2.8 ms lasts 4. CPUs are fair each by
  * itself: who shares a CPU decides what a task gets.
  *
- * Follows kernel/sched/fair.c of 6.6, 6.12 and 6.18: avg_vruntime, entity_eligible, update_deadline, place_entity,
+ * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline, place_entity,
  * pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity, yield_task_fair. Not
  * modelled: task groups, HRTICK, lazy preemption (a task in user mode notices it as soon as the other kind). A picked ghost
  * that ties with a waiting task is picked after it; among waiting tasks of one deadline the order is that of eligibility.
@@ -307,8 +307,11 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
             forget_leftmost(&q->late);
         clear_buddy(q, (u32)p->pid);
         if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
-            !eligible(q, t->vruntime) && haunt(q, cpu, t, (u32)p->pid))
+            !eligible(q, t->vruntime) && haunt(q, cpu, t, (u32)p->pid)) {
+            if (rule_delay_keeps)
+                t->vlag = lag_of(t, cpu, average(q));
             return;
+        }
         t->vlag = lag_of(t, cpu, average(q));
         sums_sub(q, t->vruntime, t->weight);
         uncount_slice(cpu, t->kind);

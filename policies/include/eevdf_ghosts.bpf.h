@@ -68,6 +68,18 @@ static __always_inline void unmark_ghost(struct eevdf_queue *q, u32 number)
     __sync_fetch_and_and(&q->ghosts, ~(1u << (number & (GHOSTS_MAX - 1))));
 }
 
+/* update_entity_lag of a task whose ghost competes. */
+static __always_inline s64 delayed_lag(const struct eevdf_task *t, u32 cpu, u64 v)
+{
+    s64 lag = lag_of(t, cpu, v);
+
+    if (!rule_delay_keeps)
+        return lag;
+    if (lag < t->vlag)
+        lag = t->vlag;
+    return DELAY_ZERO && lag > 0 ? 0 : lag;
+}
+
 /* A ghost was picked (dequeue_entities with DEQUEUE_DELAYED): its task leaves really, with the lag that it has now. */
 SEPARATE void bury(u32 cpu, u32 number)
 {
@@ -82,7 +94,7 @@ SEPARATE void bury(u32 cpu, u32 number)
             struct eevdf_task *t = task_of(p);
 
             if (t) {
-                t->vlag = lag_of(t, cpu, v);
+                t->vlag = delayed_lag(t, cpu, v);
                 t->ghost = 0;
             }
             bpf_task_release(p);
@@ -102,13 +114,13 @@ static __noinline void exorcise(struct eevdf_task *t, u32 here)
     unmark_ghost(q, t->ghost - 1);
     t->ghost = 0;
     if (cpu == here) {
-        t->vlag = lag_of(t, cpu, average(q));
+        t->vlag = delayed_lag(t, cpu, average(q));
         sums_sub(q, t->vruntime, t->weight);
     } else {
         struct outside_view view;
 
         look_from_outside(q, &view);
-        t->vlag = lag_of(t, cpu, view.average);
+        t->vlag = delayed_lag(t, cpu, view.average);
         announce(q, t->vruntime, t->weight, -1);
     }
     uncount_slice(cpu, t->kind);
@@ -124,22 +136,27 @@ static __always_inline void forget_ghost(struct eevdf_task *t)
 
 /*
  * requeue_delayed_entity: the task wakes up while its ghost competes, on the same CPU, and takes its place. What it gained
- * beyond lag 0 is forfeited with DELAY_ZERO: it is placed anew.
+ * beyond lag 0 is forfeited with DELAY_ZERO: it is placed anew. So it is where its lag would have become worse (7.2).
  */
 static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
 {
     struct eevdf_queue *q = queue_of(cpu);
     u32 number = t->ghost - 1;
-    u64 v = average(q);
+    s64 lag;
+    u64 v;
 
+    if (rule_delay_settles && update_curr_by_clock(q, cpu))
+        preempt_curr(q, cpu);
+    v = average(q);
+    lag = rule_delay_keeps ? delayed_lag(t, cpu, v) : 0;
     t->ghost = 0;
     unmark_ghost(q, number);
     join_cpu(cpu, t->weight);
-    if (!DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
+    if (rule_delay_keeps ? v - (u64)lag == t->vruntime : !DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
         return;
     sums_sub(q, t->vruntime, t->weight);
     uncount_slice(cpu, t->kind);
-    t->vlag = 0;
+    t->vlag = lag;
     place(q, t, custom_ns, false);
     t->kind = count_slice(cpu, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What can be set on `eevdf`: the kernel's knobs and feature switches by their own names, and, named rule_*, what changed
- * between releases without a switch. Three sets: 6.6, 6.12, 6.18. The defaults are 6.18.
+ * between releases without a switch. Four sets: 6.6, 6.12, 6.18, 7.2. The defaults are 6.18.
  *
- * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default in all three.
+ * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default up to 6.18, and on in 7.2.
  */
 #ifndef FAIRGROUND_EEVDF_TUNABLES_BPF_H
 #define FAIRGROUND_EEVDF_TUNABLES_BPF_H
 
 #include "scaling.bpf.h"
 
-#define SETS(v66, v612, v618) SET("6.6", v66) SET("6.12", v612) SET("6.18", v618)
+/* 7.2 is 6.18 but for rules of its own. */
+#define SETS(v66, v612, v618) SET("6.6", v66) SET("6.12", v612) SET("6.18", v618) SET("7.2", v618)
+#define SETS_SINCE_7_2        SET("6.6", "0") SET("6.12", "0") SET("6.18", "0") SET("7.2", "1")
 
 /* /sys/kernel/debug/sched: base_slice_ns before the factor, tunable_scaling. */
 TUNABLE(
@@ -64,5 +66,12 @@ TUNABLE(bool, rule_lag_limit_queue, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("lag is limited to the longest slice in the queue and a tick (6.18), not to two slices of its own"));
 TUNABLE(bool, rule_yield_forfeits, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("sched_yield moves an eligible task to the end of its request (6.18), not only its deadline"));
+
+TUNABLE(
+    bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,
+    DOC("a task that wakes up while it competes on finds what the current one has used up to then charged, and its "
+        "lag as it is now (7.2), not as of the last look"));
+TUNABLE(bool, rule_delay_keeps, false, UNIT("bool"), SETS_SINCE_7_2,
+        DOC("the lag of a task that competes on in its sleep does not become worse by what others do (7.2)"));
 
 #endif

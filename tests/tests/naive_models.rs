@@ -33,11 +33,11 @@ fn eevdf_life(loaded: &Loaded, set: &str, switches: &[(&str, bool)], seed: u64, 
     }
 }
 
-/// 10,000 decisions of each release and mix: 120,000 in all.
+/// 10,000 decisions of each release and mix: 160,000 in all.
 #[test]
 fn eevdf_agrees_with_its_model() {
     let loaded = load("eevdf");
-    for set in ["6.6", "6.12", "6.18"] {
+    for set in ["6.6", "6.12", "6.18", "7.2"] {
         for seed in 0..4 {
             eevdf_life(&loaded, set, &[], seed, 10_000);
         }
@@ -61,7 +61,7 @@ fn eevdf_agrees_with_its_model_whatever_is_switched() {
         "WAKEUP_PREEMPTION",
     ];
     let mut dice = Dice::new(7);
-    for set in ["6.6", "6.12", "6.18"] {
+    for set in ["6.6", "6.12", "6.18", "7.2"] {
         for (number, switch) in SWITCHES.into_iter().enumerate() {
             let first = (switch, !rig::set_of("eevdf", set).contains(&(switch.to_owned(), 1)));
             let second = (dice.of(&SWITCHES), dice.one_in(2));

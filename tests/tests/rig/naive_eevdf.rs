@@ -22,11 +22,15 @@ pub struct Rules {
     pub custom_slices: bool,
     /// 6.18: vprot, picks at PREEMPT_SHORT, no preemption by forks, lag limited by the queue's slices, yield that forfeits.
     pub since_618: bool,
+    /// 7.2: who wakes up delayed finds the current task's time charged.
+    pub delay_settles: bool,
+    /// 7.2: the lag of a delayed task does not become worse.
+    pub delay_keeps: bool,
 }
 
 impl Rules {
     pub fn of(set: &str) -> Rules {
-        let (since_612, since_618) = (set != "6.6", set == "6.18");
+        let (since_612, since_618) = (set != "6.6", matches!(set, "6.18" | "7.2"));
         Rules {
             base_slice_ns: if since_618 { 700_000 } else { 750_000 },
             place_lag: true,
@@ -41,6 +45,8 @@ impl Rules {
             wakeup_preemption: true,
             custom_slices: since_612,
             since_618,
+            delay_settles: set == "7.2",
+            delay_keeps: set == "7.2",
         }
     }
 }
@@ -216,7 +222,15 @@ impl Naive {
     }
 
     fn lag(&self, task: usize) -> i128 {
-        clamp(self.average() - self.tasks[task].v, self.limit(task))
+        let lag = clamp(self.average() - self.tasks[task].v, self.limit(task));
+        let t = &self.tasks[task];
+        match t.state {
+            State::Delayed if self.rules.delay_keeps => {
+                let kept = lag.max(t.vlag);
+                if self.rules.delay_zero { kept.min(0) } else { kept }
+            }
+            _ => lag,
+        }
     }
 
     /// Removes a task from the competition. `sleeps`: else it is moved or changed, and keeps the distance of its deadline.
@@ -258,10 +272,18 @@ impl Naive {
     pub fn join(&mut self, task: usize) -> bool {
         let mut asked = false;
         if self.tasks[task].state == State::Delayed {
+            if self.rules.delay_settles && self.update() {
+                asked |= self.ask_to_resched();
+            }
+            let lag = self.lag(task);
+            let moves = match self.rules.delay_keeps {
+                true => self.average() - lag != self.tasks[task].v,
+                false => self.rules.delay_zero && lag > 0,
+            };
             self.tasks[task].state = State::Queued;
-            if self.rules.delay_zero && self.lag(task) > 0 {
+            if moves {
                 self.tasks[task].state = State::Out;
-                self.tasks[task].vlag = 0;
+                self.tasks[task].vlag = if self.rules.delay_keeps { lag } else { 0 };
                 self.place(task, false);
             }
         } else {
@@ -409,6 +431,7 @@ impl Naive {
             self.buddy = None;
         }
         if self.rules.delay_dequeue && !self.is_eligible(task) {
+            self.tasks[task].vlag = self.lag(task);
             self.tasks[task].state = State::Delayed;
         } else {
             self.leave(task, true);
