@@ -53,6 +53,8 @@ pub(crate) enum Format {
     Csv,
     /// Markdown
     Markdown,
+    /// Apache Parquet, one row per value as in CSV (builds with the feature `parquet`)
+    Parquet,
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,7 +65,7 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Record what this machine's scheduler does (root)
     Record(RecordArgs),
-    /// Write a recording of any kind as ftrace text, for Perfetto, or for Chrome's trace viewer
+    /// Write a recording of any kind as ftrace text, for Perfetto, for Chrome's trace viewer, or as a table
     Convert(ConvertArgs),
     /// Measure a recording: trace.dat, perf.data, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
@@ -294,7 +296,7 @@ pub(crate) struct RunArgs {
     pub(crate) locks: LockArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
-    /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; any other name, and `-` for stdout, ftrace text
+    /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; `.parquet` or `.arrow` as a table (feature `parquet`); any other name, and `-` for stdout, ftrace text
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Also record each callback of the scheduler

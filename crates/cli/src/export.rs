@@ -15,11 +15,20 @@ pub(crate) enum Form {
     Text,
     Perfetto,
     Chrome,
+    Parquet,
+    Arrow,
 }
 
 /// The ends of names, for messages.
-pub(crate) const ENDS: &str =
-    ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), .json (Chrome's trace viewer)";
+pub(crate) const ENDS: &str = ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), .json (Chrome's trace viewer), .parquet, .arrow (tables)";
+
+/// What a build without the feature says.
+#[cfg(not(feature = "parquet"))]
+pub(crate) const NO_PARQUET: &str = "this build of fairground writes neither Parquet nor Arrow";
+/// What to do about it.
+#[cfg(not(feature = "parquet"))]
+pub(crate) const BUILD_WITH_PARQUET: &str =
+    "build one that does: cargo build --release -p fairground --features parquet";
 
 impl Form {
     /// The form of a file of that name; `-` is text. `None`: the end of the name says nothing.
@@ -30,6 +39,8 @@ impl Form {
             Some("txt" | "ftrace") => Some(Self::Text),
             Some("perfetto-trace" | "pftrace" | "perfetto") => Some(Self::Perfetto),
             Some("json") => Some(Self::Chrome),
+            Some("parquet") => Some(Self::Parquet),
+            Some("arrow" | "feather") => Some(Self::Arrow),
             _ => None,
         }
     }
@@ -39,10 +50,36 @@ impl Form {
         matches!(self, Self::Perfetto | Self::Chrome)
     }
 
-    fn write(self, trace: &Trace, counters: &[Counter], mut sink: impl Write) -> io::Result<()> {
+    /// Whether this build can write it: said before anything is measured.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Whether this build can write it: said before anything is measured.
+    #[cfg(not(feature = "parquet"))]
+    pub(crate) fn check(self) -> Result<(), Failure> {
+        match self {
+            Self::Parquet | Self::Arrow => Err(Failure::new(NO_PARQUET).help(BUILD_WITH_PARQUET)),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(
+        self,
+        trace: &Trace,
+        counters: &[Counter],
+        mut sink: impl Write + Send,
+    ) -> io::Result<()> {
         match self {
             Self::Perfetto => fairground_trace::write_perfetto(trace, counters, &mut sink)?,
             Self::Chrome => fairground_trace::write_chrome(trace, counters, &mut sink)?,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => fairground_trace::write_parquet(trace, &mut sink)?,
+            #[cfg(feature = "parquet")]
+            Self::Arrow => fairground_trace::write_arrow(trace, &mut sink)?,
+            #[cfg(not(feature = "parquet"))]
+            Self::Parquet | Self::Arrow => return Err(io::Error::other(NO_PARQUET)),
             Self::Text | Self::TraceDat => fairground_trace::write_ftrace(trace, &mut sink)?,
         }
         sink.flush()
@@ -59,9 +96,8 @@ pub(crate) fn write(
 ) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::io(output.display(), &e);
     if output == Path::new("-") {
-        let stdout = io::stdout().lock();
         return form
-            .write(trace, counters, BufWriter::new(stdout))
+            .write(trace, counters, BufWriter::new(io::stdout()))
             .map_err(|e| Failure::io("<stdout>", &e));
     }
     if std::fs::metadata(output).is_ok_and(|known| !known.is_file()) {

@@ -45,17 +45,12 @@ impl Document {
             for (number, row) in table.rows.iter().enumerate() {
                 let label = row.first().map(raw).unwrap_or_default();
                 for (column, cell) in table.columns.iter().zip(row) {
-                    let own = cell.raw_unit().filter(|_| !column.explains(cell));
-                    let unit = match column.unit {
-                        Unit::Mixed => own,
-                        _ => own.or(column.raw_unit()),
-                    };
                     lines.push(vec![
                         table.id.clone(),
                         (number + 1).to_string(),
                         label.clone(),
                         column.name.clone(),
-                        unit.unwrap_or_default().to_owned(),
+                        column.unit_of(cell).unwrap_or_default().to_owned(),
                         raw(cell),
                     ]);
                 }
@@ -65,7 +60,8 @@ impl Document {
     }
 }
 
-fn raw(cell: &Cell) -> String {
+/// The raw value as a text; empty where there is none.
+pub(crate) fn raw(cell: &Cell) -> String {
     match cell {
         _ if cell.is_missing() => String::new(),
         Cell::Text(text) => text.clone(),

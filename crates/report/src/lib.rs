@@ -1,7 +1,7 @@
 //! Tables for people and for programs.
 //!
 //! A [`Document`] is one result: what it is, how it was made (seed, parameters, cost model, versions) and [`Table`]s. The
-//! same document is written as text for a terminal, as Markdown, as JSON and as CSV:
+//! same document is written as text for a terminal, as Markdown, as JSON and as CSV, with the feature `parquet` also as Parquet:
 //!
 //! ```
 //! use fairground_report::{Cell, Column, Table, TextOptions, TimeUnit};
@@ -29,12 +29,16 @@ mod csv_text;
 mod document;
 mod json;
 mod markdown;
+#[cfg(feature = "parquet")]
+mod parquet_file;
 mod table;
 mod text;
 
 pub use cell::{Cell, TimeUnit};
 pub use document::{Document, Entry, Section};
 pub use json::{SCHEMA, SCHEMA_VERSION};
+#[cfg(feature = "parquet")]
+pub use parquet_file::METRICS_SCHEMA_VERSION;
 pub use table::{Align, Column, Table, Unit};
 pub use text::TextOptions;
 

@@ -104,6 +104,15 @@ impl Column {
         }
     }
 
+    /// The unit of the raw value of a cell of this column; `None` for texts and plain numbers.
+    pub(crate) fn unit_of<'a>(&'a self, cell: &'a Cell) -> Option<&'a str> {
+        let own = cell.raw_unit().filter(|_| !self.explains(cell));
+        match self.unit {
+            Unit::Mixed => own,
+            _ => own.or(self.raw_unit()),
+        }
+    }
+
     /// A cell of this column for people.
     pub(crate) fn show(&self, cell: &Cell) -> String {
         match self.unit {

@@ -5,7 +5,7 @@
 //! of the project is computed from it.
 //!
 //! [`read`] takes recordings of perf, ftrace and trace-cmd, [`write_ftrace`] gives ftrace text, [`write_perfetto`] and
-//! [`write_chrome`] what Perfetto's and Chrome's viewers open:
+//! [`write_chrome`] what Perfetto's and Chrome's viewers open (with the feature `parquet` also `write_parquet` and `write_arrow`):
 //!
 //! ```
 //! let text = "  cat-7 [000] d..2. 1.000002: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 \
@@ -36,4 +36,6 @@ pub use loss::Loss;
 pub use readers::{ReadError, read, read_file};
 pub use task::{TaskId, TaskInfo};
 pub use trace::{Events, Trace};
+#[cfg(feature = "parquet")]
+pub use writers::{EVENTS_SCHEMA_VERSION, write_arrow, write_parquet};
 pub use writers::{Precision, write_chrome, write_ftrace, write_ftrace_with, write_perfetto};

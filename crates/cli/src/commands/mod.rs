@@ -27,6 +27,7 @@ use crate::present;
 
 /// Does what was asked for.
 pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
+    present::check(cli.format)?;
     match &cli.command {
         Command::Run(args) => run::run(cli, args),
         Command::Compare(args) => compare::compare(cli, args),

@@ -16,10 +16,12 @@ use crate::input::{parse_time, read_recording};
 
 /// The form that a recording is written in.
 fn form_of_recording(output: &Path) -> Result<Form, Failure> {
-    Form::of(output).ok_or_else(|| {
+    let form = Form::of(output).ok_or_else(|| {
         Failure::new(format_args!("{}: no known kind of recording", output.display()))
             .help(format_args!("the name ends in .dat (trace-cmd's format), {ENDS}"))
-    })
+    })?;
+    form.check()?;
+    Ok(form)
 }
 
 pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> {

@@ -37,6 +37,9 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
             .help("`fairground compare` runs several"));
     }
     one_variant(&args.sched.set)?;
+    if let Some(path) = &args.trace {
+        form_of_trace(path).check()?;
+    }
     let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
     let columns = Columns {
         workload: &workload,

@@ -22,12 +22,26 @@ pub(crate) use reports::{reports_table, ring_instructions, ring_table};
 pub(crate) use run::{describe_machine, describe_run, loss_notes, printed_notes};
 pub(crate) use tasks::{intervals_table, machine_table, tasks_table};
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use fairground_report::{Cell, Document, TextOptions};
 
 use crate::args::{Format, LockArgs};
+use crate::export::Form;
 use crate::failure::Failure;
+
+/// Whether results can be printed so: said before anything is measured.
+pub(crate) fn check(format: Format) -> Result<(), Failure> {
+    if format != Format::Parquet {
+        return Ok(());
+    }
+    Form::Parquet.check()?;
+    match io::stdout().is_terminal() {
+        true => Err(Failure::new("--format parquet is nothing for a terminal")
+            .help("send it into a file: > results.parquet")),
+        false => Ok(()),
+    }
+}
 
 /// Prints a document on stdout.
 pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> {
@@ -36,8 +50,21 @@ pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> 
         Format::Json => document.to_json(),
         Format::Csv => document.to_csv(),
         Format::Markdown => document.to_markdown(),
+        Format::Parquet => return print_parquet(document),
     };
     write_stdout(&text)
+}
+
+#[cfg(feature = "parquet")]
+fn print_parquet(document: &Document) -> Result<(), Failure> {
+    let bytes = document.to_parquet().map_err(Failure::new)?;
+    let mut out = io::stdout().lock();
+    out.write_all(&bytes).and_then(|()| out.flush()).map_err(|e| Failure::io("<stdout>", &e))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn print_parquet(_: &Document) -> Result<(), Failure> {
+    Form::Parquet.check()
 }
 
 /// What spin locks were, where that was asked for.

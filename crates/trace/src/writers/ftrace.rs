@@ -308,7 +308,8 @@ fn cgroup_line(out: &mut String, cgroup: &CgroupInfo) {
     let _ = writeln!(out, " path={}", escape(&cgroup.path));
 }
 
-fn state_letter(state: TaskState) -> char {
+/// As `sched_switch` prints it.
+pub(super) fn state_letter(state: TaskState) -> char {
     match state {
         TaskState::Runnable => 'R',
         TaskState::Sleeping => 'S',

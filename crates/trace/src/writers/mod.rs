@@ -1,10 +1,14 @@
 //! Writers of traces in other programs' formats.
 
 mod chrome;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod ftrace;
 mod perfetto;
 mod view;
 
 pub use chrome::write_chrome;
+#[cfg(feature = "parquet")]
+pub use columnar::{EVENTS_SCHEMA_VERSION, write_arrow, write_parquet};
 pub use ftrace::{Precision, write_ftrace, write_ftrace_with};
 pub use perfetto::write_perfetto;

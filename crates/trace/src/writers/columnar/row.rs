@@ -1,0 +1,93 @@
+//! One event as a row.
+
+use crate::writers::ftrace::state_letter;
+use crate::{CgroupId, Event, EventKind, Label, LockFlags, TaskId, Trace};
+
+/// What the columns hold of one event; `None` is null.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Row<'a> {
+    pub(super) kind: &'static str,
+    pub(super) task: Option<TaskId>,
+    pub(super) state: Option<char>,
+    pub(super) other: Option<TaskId>,
+    pub(super) from_cpu: Option<u32>,
+    pub(super) to_cpu: Option<u32>,
+    pub(super) label: Option<&'a str>,
+    pub(super) detail: Option<Detail<'a>>,
+    pub(super) value: Option<u64>,
+    pub(super) nice: Option<i8>,
+}
+
+/// The column `detail`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Detail<'a> {
+    /// The control group that a task left.
+    Path(&'a str),
+    /// The flags of a lock.
+    Flags(LockFlags),
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn of(trace: &'a Trace, event: &Event) -> Self {
+        let label = |label: Label| Some(trace.label(label));
+        let path = |cgroup: CgroupId| {
+            trace.cgroups().get(cgroup.index()).map_or("", |info| info.path.as_str())
+        };
+        // What is not known stands for the idle task there.
+        let known = |task: TaskId| Some(task).filter(|task| !task.is_idle());
+        let row = |kind| Row { kind, ..Row::default() };
+        let of = |kind, task| Row { kind, task: Some(task), ..Row::default() };
+        match event.kind {
+            EventKind::Switch { prev, prev_state, next } => {
+                let state = Some(state_letter(prev_state)).filter(|_| !prev.is_idle());
+                Row { state, other: Some(next), ..of("switch", prev) }
+            }
+            EventKind::Waking { task, waker, target_cpu } => {
+                Row { other: Some(waker), to_cpu: Some(target_cpu), ..of("waking", task) }
+            }
+            EventKind::Wakeup { task, target_cpu } => {
+                Row { to_cpu: Some(target_cpu), ..of("wakeup", task) }
+            }
+            EventKind::WakeupNew { task, target_cpu } => {
+                Row { to_cpu: Some(target_cpu), ..of("wakeup_new", task) }
+            }
+            EventKind::Migrate { task, from_cpu, to_cpu } => {
+                Row { from_cpu: Some(from_cpu), to_cpu: Some(to_cpu), ..of("migrate", task) }
+            }
+            EventKind::Fork { parent, child } => Row { other: Some(child), ..of("fork", parent) },
+            EventKind::Exit { task } => of("exit", task),
+            EventKind::Nice { task, nice } => Row { nice: Some(nice), ..of("nice", task) },
+            EventKind::CgroupMove { task, from, to } => Row {
+                label: Some(path(to)),
+                detail: Some(Detail::Path(path(from))),
+                ..of("cgroup_move", task)
+            },
+            EventKind::CgroupWeight { cgroup, weight } => {
+                let value = Some(u64::from(weight));
+                Row { label: Some(path(cgroup)), value, ..row("cgroup_weight") }
+            }
+            EventKind::Tick { task } => of("tick", task),
+            EventKind::Callback { kind, task } => {
+                Row { label: Some(kind.name()), task: known(task), ..row("callback") }
+            }
+            EventKind::Mark { task, label: text, value } => {
+                Row { label: label(text), value: Some(value), ..of("mark", task) }
+            }
+            EventKind::ContentionBegin { task, lock, flags, holder } => Row {
+                other: known(holder),
+                label: label(lock),
+                detail: Some(Detail::Flags(flags)),
+                ..of("contention_begin", task)
+            },
+            EventKind::ContentionEnd { task, lock } => {
+                Row { label: label(lock), ..of("contention_end", task) }
+            }
+            EventKind::Param { label: text } => Row { label: label(text), ..row("param") },
+            EventKind::Print { label: text } => Row { label: label(text), ..row("print") },
+            EventKind::Stack { task, label: text } => {
+                Row { label: label(text), ..of("stack", task) }
+            }
+            EventKind::Lost { count } => Row { value: Some(count), ..row("lost") },
+        }
+    }
+}
