@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Files, fairground};
+use support::Files;
 
 /// A run that is over in a moment.
 const RUN: [&str; 5] = ["run", "hogs:3", "--duration", "50ms", "--quiet"];
@@ -62,7 +62,7 @@ mod having {
         assert_eq!(&bytes(&events)[..4], b"PAR1");
         assert_eq!(&bytes(&arrow)[..6], b"ARROW1");
 
-        let output = fairground(&with(&["--format", "parquet"]));
+        let output = support::fairground(&with(&["--format", "parquet"]));
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(&output.stdout[..4], b"PAR1");
         std::fs::write(&figures, &output.stdout).expect("written");
