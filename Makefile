@@ -17,7 +17,7 @@ TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(TARGET)/release/fairground
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 
-.PHONY: help demo test setup build kernels third-party soak lint fmt bench bench-reading fuzz-smoke clean
+.PHONY: help demo test setup build kernels third-party browser soak lint fmt bench bench-reading fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -26,7 +26,7 @@ demo: build ## Install, build, and reproduce the time-slice report of 2009
 	@echo
 	$(RELEASE) reproduce slice-2009
 
-test: build kernels third-party ## Install, build, and run every test (debug build, held against the release build)
+test: build kernels third-party browser ## Install, build, and run every test (debug build, held against the release build)
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
 
@@ -36,6 +36,9 @@ build: setup ## The release binary, static
 # Without a network the tests that need one of these are skipped, and say so.
 kernels: build ## Real kernels and the emulator that boots them, from Debian into ~/.cache/fairground (no root)
 	$(RELEASE) kernels fetch 6.1 newest || echo "no kernels: the tests on real kernels will be skipped"
+
+browser: setup ## Chromium, in which the tests look at pages
+	@./setup.sh $(RUST_VERSION) chromium || echo "no browser: the tests of pages will be skipped"
 
 third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"

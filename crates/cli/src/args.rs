@@ -271,6 +271,14 @@ pub(crate) struct ShowArgs {
     pub(crate) interval: Option<String>,
 }
 
+/// What is drawn.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PageArgs {
+    /// Also write a page with charts, one file that needs nothing else
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) html: Option<PathBuf>,
+}
+
 /// Rows of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Per {
@@ -296,6 +304,8 @@ pub(crate) struct RunArgs {
     pub(crate) locks: LockArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; `.parquet` or `.arrow` as a table (feature `parquet`); any other name, and `-` for stdout, ftrace text
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -318,6 +328,8 @@ pub(crate) struct CompareArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 #[derive(Debug, Args)]
@@ -326,6 +338,8 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) recording: String,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 #[derive(Debug, Args)]
@@ -344,6 +358,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     /// Write the workload that was made from the recording as TOML, and do not run it; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) write_workload: Option<PathBuf>,

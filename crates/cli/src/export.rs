@@ -86,29 +86,39 @@ impl Form {
     }
 }
 
-/// Writes a trace in a form. A new file is there whole or not at all; what exists and is no ordinary file (a pipe, a device) is
-/// written into.
+/// Writes a trace in a form.
 pub(crate) fn write(
     trace: &Trace,
     counters: &[Counter],
     form: Form,
     output: &Path,
 ) -> Result<(), Failure> {
+    write_whole(output, |sink| form.write(trace, counters, sink))
+}
+
+/// Writes a file, or to stdout (`-`). A new file is there whole or not at all; what exists and is no ordinary file (a pipe, a
+/// device) is written into.
+pub(crate) fn write_whole(
+    output: &Path,
+    content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+) -> Result<(), Failure> {
     let failed = |e: io::Error| Failure::io(output.display(), &e);
+    let written = |mut sink: BufWriter<&mut (dyn Write + Send)>| {
+        content(&mut sink)?;
+        sink.flush()
+    };
     if output == Path::new("-") {
-        return form
-            .write(trace, counters, BufWriter::new(io::stdout()))
-            .map_err(|e| Failure::io("<stdout>", &e));
+        return written(BufWriter::new(&mut io::stdout())).map_err(|e| Failure::io("<stdout>", &e));
     }
     if std::fs::metadata(output).is_ok_and(|known| !known.is_file()) {
-        let file = File::create(output).map_err(failed)?;
-        return form.write(trace, counters, BufWriter::new(file)).map_err(failed);
+        let mut file = File::create(output).map_err(failed)?;
+        return written(BufWriter::new(&mut file)).map_err(failed);
     }
-    let file = tempfile::Builder::new()
-        .prefix(".fairground-recording-")
+    let mut file = tempfile::Builder::new()
+        .prefix(".fairground-")
         .tempfile_in(folder_of(output))
         .map_err(failed)?;
-    form.write(trace, counters, BufWriter::new(file.as_file())).map_err(failed)?;
+    written(BufWriter::new(file.as_file_mut())).map_err(failed)?;
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(readable).map_err(failed)?;
     file.persist(output).map_err(|e| failed(e.error))?;

@@ -8,6 +8,7 @@ mod failure;
 mod grounds;
 mod input;
 mod outcome;
+mod pictures;
 mod present;
 mod progress;
 mod real;

@@ -1,4 +1,4 @@
-//! Tables for people and for programs.
+//! Tables and pictures for people and for programs.
 //!
 //! A [`Document`] is one result: what it is, how it was made (seed, parameters, cost model, versions) and [`Table`]s. The
 //! same document is written as text for a terminal, as Markdown, as JSON and as CSV, with the feature `parquet` also as Parquet:
@@ -22,6 +22,8 @@
 //! A value that was not measured is [`Cell::NotMeasured`]: "not measured" to read, `null` in JSON, an empty field in CSV, and
 //! never 0. Programs get raw values: durations in ns, numbers with all their digits, whatever the terminal shows.
 //!
+//! A [`page::Page`] is the same with charts, as one HTML file.
+//!
 //! This crate knows no other crate of the workspace.
 
 mod cell;
@@ -29,6 +31,7 @@ mod csv_text;
 mod document;
 mod json;
 mod markdown;
+pub mod page;
 #[cfg(feature = "parquet")]
 mod parquet_file;
 mod table;

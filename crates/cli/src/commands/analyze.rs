@@ -8,6 +8,7 @@ use fairground_report::{Cell, Document};
 use crate::args::{AnalyzeArgs, Cli};
 use crate::failure::Failure;
 use crate::input::{parse_time, read_recording};
+use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
@@ -25,6 +26,13 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     document.tables.push(present::tasks_table(&analysis, args.show.per));
     document.tables.extend(present::intervals_table(&analysis));
     document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
+    let run = Pictured {
+        label: &recording.name,
+        analysis: &analysis,
+        trace: &recording.trace,
+        numbers: &[],
+    };
+    pictures::write(args.page.html.as_ref(), &document, &[run])?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::SUCCESS)
 }

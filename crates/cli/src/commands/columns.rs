@@ -14,6 +14,7 @@ use crate::input::{
     host_cpus, is_knob, machine_config, read_profiles, split_knobs, variants,
 };
 use crate::outcome::Outcome;
+use crate::pictures::Pictured;
 use crate::progress::Progress;
 use crate::real::RealPlan;
 use crate::simulate::Plan;
@@ -49,6 +50,13 @@ pub(super) struct Ran {
     pub(super) duration_ns: u64,
     /// What may explain an ejection.
     pub(super) notes: Vec<String>,
+}
+
+impl Ran {
+    /// The runs as charts see them.
+    pub(super) fn pictured(&self) -> Vec<Pictured<'_>> {
+        self.outcomes.iter().map(Pictured::from).collect()
+    }
 }
 
 /// One column, to be run.

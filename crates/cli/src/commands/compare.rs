@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use fairground_analysis::Analysis;
 use fairground_report::{Cell, Document};
 
-use super::columns::Columns;
+use super::columns::{Columns, Ran};
 use crate::args::{Cli, CompareArgs};
 use crate::failure::Failure;
 use crate::input::find_workload_with;
+use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -21,12 +21,20 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
         show: &args.show,
         callbacks: false,
         rename: |name| name,
-        sample: false,
+        sample: args.page.html.is_some(),
     };
-    let (mut document, code) = compare_all(cli, &args.workload, &columns, None)?;
+    let Compared { mut document, ran, code } = compare_all(cli, &args.workload, &columns, None)?;
     present::describe_locks(&mut document, &args.locks);
+    pictures::write(args.page.html.as_ref(), &document, &ran.pictured())?;
     present::print(&document, cli.format)?;
     Ok(code)
+}
+
+/// What came of a comparison.
+pub(super) struct Compared {
+    pub(super) document: Document,
+    pub(super) ran: Ran,
+    pub(super) code: ExitCode,
 }
 
 /// Runs every scheduler with every combination of settings and makes the document. A recording stands in the first column.
@@ -34,8 +42,8 @@ pub(super) fn compare_all(
     cli: &Cli,
     title: &str,
     common: &Columns<'_>,
-    recorded: Option<&Analysis>,
-) -> Result<(Document, ExitCode), Failure> {
+    recorded: Option<Pictured<'_>>,
+) -> Result<Compared, Failure> {
     let ran = common.run(cli.quiet)?;
     let outcomes = &ran.outcomes;
     if let Some(outcome) = outcomes.iter().find(|outcome| !outcome.is_recorded()) {
@@ -61,7 +69,8 @@ pub(super) fn compare_all(
         code = code.max(outcome.exit_code());
     }
     let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
-    let columns: Vec<_> = recorded.map(|a| ("recorded", a)).into_iter().chain(simulated).collect();
+    let columns: Vec<_> =
+        recorded.map(|run| (run.label, run.analysis)).into_iter().chain(simulated).collect();
     document.tables.push(present::comparison_table(&columns, common.show.all));
     document.tables.push(present::policy_table(outcomes));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
@@ -71,5 +80,5 @@ pub(super) fn compare_all(
         }
         document.tables.extend(table);
     }
-    Ok((document, ExitCode::from(code)))
+    Ok(Compared { document, ran, code: ExitCode::from(code) })
 }

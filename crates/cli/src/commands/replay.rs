@@ -9,10 +9,11 @@ use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 
 use super::columns::Columns;
-use super::compare::compare_all;
+use super::compare::{Compared, compare_all};
 use crate::args::{Cli, ReplayArgs};
 use crate::failure::Failure;
 use crate::input::read_recording;
+use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
@@ -37,12 +38,16 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
         show: &args.show,
         callbacks: false,
         rename: without_pid,
-        sample: false,
+        sample: args.page.html.is_some(),
     };
     let title = format!("replay of {}", recording.name);
-    let (mut document, code) = compare_all(cli, &title, &columns, Some(&original))?;
+    let recorded =
+        Pictured { label: "recorded", analysis: &original, trace: &recording.trace, numbers: &[] };
+    let Compared { mut document, ran, code } = compare_all(cli, &title, &columns, Some(recorded))?;
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
+    let runs: Vec<_> = std::iter::once(recorded).chain(ran.pictured()).collect();
+    pictures::write(args.page.html.as_ref(), &document, &runs)?;
     present::print(&document, cli.format)?;
     Ok(code)
 }

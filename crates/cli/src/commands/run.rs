@@ -14,6 +14,7 @@ use crate::export::{self, Form};
 use crate::failure::Failure;
 use crate::input::{find_workload_with, one_variant, parse_time};
 use crate::outcome::Outcome;
+use crate::pictures;
 use crate::present;
 
 /// The measuring options that the flags ask for, for a simulated trace.
@@ -49,7 +50,8 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         show: &args.show,
         callbacks: args.callbacks,
         rename: |name| name,
-        sample: args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
+        sample: args.page.html.is_some()
+            || args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
     };
     let ran = columns.run(cli.quiet)?;
     let [outcome] = ran.outcomes.as_slice() else {
@@ -79,6 +81,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.notes.extend(ran.notes.iter().cloned());
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
+    pictures::write(args.page.html.as_ref(), &document, &ran.pictured())?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(outcome.exit_code()))
 }

@@ -1,0 +1,173 @@
+//! Charts of bars: who got what, how unfair it was, what the scheduler's program cost.
+
+use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
+use fairground_report::Cell;
+use fairground_report::page::{Axis, BarSeries, Bars, Chart, Drawing, Shape};
+
+use super::{Pictured, grouped, number_row, numbers};
+
+/// With more tasks than this a bar stands for a group of equal tasks.
+const TASKS_MAX: usize = 24;
+
+/// The rows of a chart of tasks: name, and figures in each run, where it has such a task.
+struct Row<'a> {
+    name: &'a str,
+    figures: Vec<Option<&'a Figures>>,
+}
+
+/// Tasks where they are few, else groups; those of the first run come first.
+fn rows<'a>(runs: &[Pictured<'a>]) -> Vec<Row<'a>> {
+    let few = runs.iter().all(|run| run.analysis.tasks.len() <= TASKS_MAX);
+    let of = |analysis: &'a Analysis| -> Vec<(&'a str, &'a Figures)> {
+        match few {
+            true => analysis.tasks.iter().map(|t| (t.name.as_str(), &t.figures)).collect(),
+            false => analysis.groups.iter().map(|g| (g.name.as_str(), &g.figures)).collect(),
+        }
+    };
+    let mut rows: Vec<Row<'a>> = Vec::new();
+    for (column, run) in runs.iter().enumerate() {
+        for (name, figures) in of(run.analysis) {
+            let known = rows.iter().position(|r| r.name == name && r.figures[column].is_none());
+            let row = known.unwrap_or_else(|| {
+                rows.push(Row { name, figures: vec![None; runs.len()] });
+                rows.len() - 1
+            });
+            rows[row].figures[column] = Some(figures);
+        }
+    }
+    rows
+}
+
+/// A chart with a bar for each row and run.
+fn chart_of(
+    runs: &[Pictured<'_>],
+    axis: Axis,
+    value: fn(&Figures) -> Option<f64>,
+    reference: Option<fn(&Figures) -> Option<f64>>,
+) -> (Shape, fairground_report::Table) {
+    let rows = rows(runs);
+    let mut series: Vec<BarSeries> = runs
+        .iter()
+        .enumerate()
+        .map(|(column, run)| BarSeries {
+            name: run.label.to_owned(),
+            values: rows.iter().map(|row| row.figures[column].and_then(value)).collect(),
+            is_reference: false,
+        })
+        .collect();
+    if let Some(reference) = reference {
+        let first = |row: &Row<'_>| row.figures.iter().flatten().next().and_then(|f| reference(f));
+        series.push(BarSeries {
+            name: "fair share".to_owned(),
+            values: rows.iter().map(first).collect(),
+            is_reference: true,
+        });
+    }
+    let mut table = numbers("chart-rows", "task", runs);
+    for row in &rows {
+        let cell = |figures: &Option<&Figures>| {
+            Cell::known(figures.and_then(value), |percent| Cell::percent(percent, 2))
+        };
+        table.push(number_row(row.name, row.figures.iter().map(cell)));
+    }
+    let categories = rows.iter().map(|row| row.name.to_owned()).collect();
+    (Shape::Bars(Bars { axis, categories, series }), table)
+}
+
+fn tasks_and_time(runs: &[Pictured<'_>]) -> String {
+    let tasks: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            let seconds = run.analysis.window_ns() as f64 / 1e9;
+            format!("{}: {} tasks over {seconds:.3} s", run.label, run.analysis.tasks.len())
+        })
+        .collect();
+    format!("{}.", tasks.join("; "))
+}
+
+fn single(shape: Shape) -> Vec<Drawing> {
+    vec![Drawing { of: String::new(), shape }]
+}
+
+/// Who got how much of a CPU, against what a fair machine would have given.
+pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
+    let axis = Axis::linear("share of one CPU", "%");
+    let (shape, table) =
+        chart_of(runs, axis, Figures::cpu_share_percent, Some(Figures::fluid_share_percent));
+    Some(Chart {
+        id: "shares".to_owned(),
+        title: "Who got the CPU".to_owned(),
+        definition: "CPU time in % of one CPU (docs/metrics/cpu_share.md). The mark across is the fair share: what an ideal \
+                     machine gives that divides its time by weight at every instant among those who want it \
+                     (docs/metrics/fluid_share.md), in the first run that has the task."
+            .to_owned(),
+        samples: tasks_and_time(runs),
+        drawings: single(shape),
+        table: Some(table),
+    })
+}
+
+/// How far each was from its fair share.
+pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
+    let axis = Axis::linear("fairness error", "%");
+    let (shape, table) = chart_of(runs, axis, Figures::fairness_error_percent, None);
+    Some(Chart {
+        id: "errors".to_owned(),
+        title: "How far from fair".to_owned(),
+        definition: "CPU time less the fair share of the same run, in % of that share (docs/metrics/fairness_error.md). Below \
+                     zero: got too little."
+            .to_owned(),
+        samples: tasks_and_time(runs),
+        drawings: single(shape),
+        table: Some(table),
+    })
+}
+
+/// What the scheduler's program executed; `None` where nobody counted.
+pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
+    type Part = fn(&PolicyCost) -> Instructions;
+    const PARTS: [(&str, Part); 3] = [
+        ("a switch", |cost| cost.switch),
+        ("a wake-up", |cost| cost.wakeup),
+        ("a tick", |cost| cost.tick),
+    ];
+    let costs: Vec<Option<&PolicyCost>> =
+        runs.iter().map(|run| run.analysis.machine.policy.as_ref()).collect();
+    if costs.iter().all(Option::is_none) {
+        return None;
+    }
+    let mean = |cost: &Option<&PolicyCost>, part: Part| cost.and_then(|cost| part(cost).mean());
+    let series = runs
+        .iter()
+        .zip(&costs)
+        .map(|(run, cost)| BarSeries {
+            name: run.label.to_owned(),
+            values: PARTS.iter().map(|(_, part)| mean(cost, *part)).collect(),
+            is_reference: false,
+        })
+        .collect();
+    let mut table = numbers("chart-rows", "on", runs);
+    for (name, part) in PARTS {
+        let cell = |cost| Cell::known(mean(cost, part), |n| Cell::quantity(n, 1, "insns"));
+        table.push(number_row(name, costs.iter().map(cell)));
+    }
+    let counted = runs.iter().zip(&costs).filter_map(|(run, cost)| {
+        let [switches, wakeups, ticks] = PARTS.map(|(_, part)| cost.map(|c| part(c).events));
+        let (switches, wakeups, ticks) = (grouped(switches?), grouped(wakeups?), grouped(ticks?));
+        Some(format!("{}: {switches} switches, {wakeups} wake-ups, {ticks} ticks", run.label))
+    });
+    Some(Chart {
+        id: "policy-instructions".to_owned(),
+        title: "What the scheduler's program costs".to_owned(),
+        definition: "Instructions of the scheduler's own BPF program for each event, the mean \
+                     (docs/metrics/policy_instructions.md). What the kernel around it executes is not in it."
+            .to_owned(),
+        samples: format!("{}.", counted.collect::<Vec<_>>().join("; ")),
+        drawings: single(Shape::Bars(Bars {
+            axis: Axis::linear("instructions", ""),
+            categories: PARTS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            series,
+        })),
+        table: Some(table),
+    })
+}

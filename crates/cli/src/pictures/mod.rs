@@ -1,0 +1,120 @@
+//! From runs to a page with charts. Nothing is computed here that an analysis does not know; to add a chart, write a function
+//! that makes one of [`Pictured`] runs and name it in [`page`].
+
+mod charts;
+mod distributions;
+mod overview;
+mod timeline;
+mod virtual_time;
+
+use std::path::{Path, PathBuf};
+
+use fairground_analysis::Analysis;
+use fairground_report::page::{Chart, Page};
+use fairground_report::{Cell, Document, Table};
+use fairground_trace::{Counter, Trace};
+
+use crate::export;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+/// A run, or a recording, as the charts see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pictured<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) trace: &'a Trace,
+    /// The scheduler's own numbers over time.
+    pub(crate) numbers: &'a [Counter],
+}
+
+impl<'a> From<&'a Outcome> for Pictured<'a> {
+    fn from(outcome: &'a Outcome) -> Self {
+        let Outcome { label, analysis, trace, numbers, .. } = outcome;
+        Self { label, analysis, trace, numbers }
+    }
+}
+
+/// Writes the page of a result, and one of its charts each where nothing stands for them yet.
+pub(crate) fn write(
+    path: Option<&PathBuf>,
+    document: &Document,
+    runs: &[Pictured<'_>],
+) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    let html = page(document, runs).to_html();
+    export::write_whole(path, |sink| sink.write_all(html.as_bytes()))
+}
+
+fn page(document: &Document, runs: &[Pictured<'_>]) -> Page {
+    let charts: [fn(&[Pictured<'_>]) -> Option<Chart>; 7] = [
+        charts::shares,
+        charts::errors,
+        distributions::wakeup_latency,
+        distributions::slices,
+        timeline::timeline,
+        virtual_time::virtual_time,
+        charts::policy_instructions,
+    ];
+    Page {
+        command: command_line(std::env::args()),
+        answers: overview::answers(runs),
+        overview: overview::overview(runs),
+        charts: charts.iter().filter_map(|chart| chart(runs)).collect(),
+        document: document.clone(),
+    }
+}
+
+/// The numbers of a chart: what stands in its rows, and a column for each run.
+fn numbers(id: &str, rows: &str, runs: &[Pictured<'_>]) -> Table {
+    let columns = std::iter::once(fairground_report::Column::text(rows))
+        .chain(runs.iter().map(|run| fairground_report::Column::mixed(run.label)));
+    Table::new(id, "", columns)
+}
+
+/// A row of such a table.
+fn number_row(name: &str, cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
+    std::iter::once(Cell::text(name)).chain(cells).collect()
+}
+
+/// A count with its thousands set apart.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What was typed, so that a shell takes it again.
+fn command_line(args: impl Iterator<Item = String>) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
+    let quoted = args.enumerate().map(|(index, arg)| match index {
+        0 => Path::new(&arg).file_name().map_or(arg.clone(), |n| n.to_string_lossy().into_owned()),
+        _ if !arg.is_empty() && arg.chars().all(plain) => arg,
+        _ => format!("'{}'", arg.replace('\'', "'\\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_typed_again() {
+        let args = ["/usr/bin/fairground", "compare", "hogs:3", "a b", "it's", ""];
+        let line = command_line(args.into_iter().map(str::to_owned));
+        assert_eq!(line, "fairground compare hogs:3 'a b' 'it'\\''s' ''");
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let texts = [0, 999, 1_000, 1_234_567].map(grouped);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,164 @@
+//! Pages with charts, looked at in a real browser: what is pointed at, clicked and read is what was measured.
+//!
+//! They need Chromium; where there is none they are skipped and say so.
+
+mod support;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use support::browser::Browser;
+use support::{Files, fairground, success};
+
+/// Lets the page draw.
+const DRAWN: &str = "new Promise((done) => setTimeout(done, 400))";
+const COMPARE: [&str; 9] =
+    ["compare", "hogs:3", "--cpus", "2", "--sched", "o1,cfs", "--duration", "2s", "--all"];
+
+/// The page of a run, and what was printed beside it.
+fn page_of(files: &Files, arguments: &[&str]) -> (PathBuf, Value) {
+    let page = files.path("page.html");
+    let html = page.to_str().expect("a path in UTF-8");
+    let json = success(&[arguments, &["--html", html, "--format", "json", "--quiet"]].concat());
+    (page, serde_json::from_str(&json).expect("JSON"))
+}
+
+/// A picture of the page, as its script knows it.
+fn picture(chart: &str) -> String {
+    format!("fairgroundPictures.find((p) => p.chart.id === '{chart}')")
+}
+
+/// Brings a chart into view and gives a place on its axes as a point of the window.
+fn point(seen: &mut Browser, chart: &str, at: &str) -> (f64, f64) {
+    seen.read(&format!("document.getElementById('{chart}').scrollIntoView({{ block: 'center' }})"));
+    let place = seen.read(&format!(
+        "(() => {{ const p = {}, r = p.place.getBoundingClientRect(); \
+         const [x, y] = p.instance.convertToPixel({{ xAxisIndex: 0, yAxisIndex: 0 }}, {at}); \
+         return [r.left + x, r.top + y]; }})()",
+        picture(chart)
+    ));
+    (place[0].as_f64().expect("x"), place[1].as_f64().expect("y"))
+}
+
+/// What a chart says of a place on its axes that the mouse points at.
+fn hover(seen: &mut Browser, chart: &str, at: &str) -> String {
+    let place = point(seen, chart, at);
+    seen.mouse((place.0 - 2.0, place.1), None);
+    seen.mouse(place, None);
+    seen.read(DRAWN);
+    let texts = format!(
+        "[...document.getElementById('{chart}').children].map((e) => e.innerText).filter((t) => t).join('|')"
+    );
+    seen.read(&texts).as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_is_pointed_at_is_what_was_measured() {
+    let files = Files::new();
+    let (page, result) = page_of(&files, &COMPARE);
+    let Some(mut seen) = Browser::open(&page) else { return };
+
+    let said = hover(&mut seen, "shares", "[0, 20]");
+    let share = seen.number(&format!("{}.shape.series[0].values[0]", picture("shares")));
+    assert!(["hog/0", "o1", "cfs", "fair share"].iter().all(|name| said.contains(name)), "{said}");
+    let shown = format!("{share:.2}");
+    let shown = format!("o1: {} %", shown.trim_end_matches('0').trim_end_matches('.'));
+    assert!(said.contains(&shown), "{shown} is not in: {said}");
+
+    // The bars are those of the comparison: a group's share is the sum of its tasks'.
+    let sum = format!("{}.shape.series[1].values.reduce((a, b) => a + b)", picture("shares"));
+    let sum = seen.number(&sum);
+    let shares = result["tables"][0]["rows"].as_array().expect("rows");
+    let row = shares.iter().find(|row| row[1] == "cpu_share").expect("a row of shares");
+    let group = row[3]["value"].as_f64().expect("the share under cfs");
+    assert!((sum - group).abs() < 1e-6, "{sum} and {group}");
+}
+
+#[test]
+fn a_timeline_is_looked_into() {
+    let files = Files::new();
+    let (page, _) = page_of(&files, &COMPARE);
+    let Some(mut seen) = Browser::open(&page) else { return };
+
+    let said = hover(&mut seen, "timeline", "[1e9, 1]");
+    assert!(said.contains("on CPU 1") && said.contains("hog/"), "{said}");
+
+    let span = format!("(({{ window }}) => window[1] - window[0])({})", picture("timeline"));
+    let place = point(&mut seen, "timeline", "[1e9, 0]");
+    for _ in 0..12 {
+        seen.mouse(place, Some(-300.0));
+    }
+    seen.read(DRAWN);
+    let span_ns = seen.number(&span);
+    assert!(span_ns < 1e9, "the wheel looks closer: {span_ns} ns of 2 s are shown");
+
+    // Another run is picked; the part that is shown stays.
+    seen.read(
+        "(() => { const pick = document.getElementById('pick-timeline'); pick.value = '1'; \
+         pick.dispatchEvent(new Event('change')); })()",
+    );
+    seen.read(DRAWN);
+    assert_eq!(seen.read(&format!("{}.picked", picture("timeline"))), 1);
+    assert_eq!(seen.number(&span), span_ns);
+    assert!(hover(&mut seen, "timeline", "[1e9, 1]").contains("on CPU 1"));
+}
+
+#[test]
+fn the_first_screen_has_the_answer_and_its_table_can_be_copied() {
+    let files = Files::new();
+    let (page, _) = page_of(&files, &COMPARE);
+    let Some(mut seen) = Browser::open(&page) else { return };
+    let answers = seen.read("document.querySelector('.answers').innerText");
+    let answers = answers.as_str().unwrap_or_default();
+    assert!(answers.contains("Fairest is ") && answers.contains("Least fair is "), "{answers}");
+    let bottom = "document.getElementById('overview').getBoundingClientRect().bottom";
+    assert!(seen.number(bottom) < 1000.0, "answers and overview are on the first screen");
+
+    let button = "document.querySelector('#overview button.copy')";
+    let place = seen.read(&format!(
+        "(() => {{ const r = {button}.getBoundingClientRect(); return [r.x + 5, r.y + 5]; }})()"
+    ));
+    seen.click((place[0].as_f64().expect("x"), place[1].as_f64().expect("y")));
+    seen.read(DRAWN);
+    assert_eq!(seen.read(&format!("{button}.innerText")), "Copied");
+}
+
+#[test]
+fn charts_are_named_for_screen_readers_and_nothing_is_fetched() {
+    let files = Files::new();
+    let (page, _) = page_of(&files, &COMPARE);
+    let Some(mut seen) = Browser::open(&page) else { return };
+    let names = seen.read(
+        "[...document.querySelectorAll('.drawing[role=img]')]\
+         .map((d) => document.getElementById(d.getAttribute('aria-labelledby')).innerText)",
+    );
+    let names: Vec<&str> =
+        names.as_array().expect("names").iter().filter_map(Value::as_str).collect();
+    assert!(names.contains(&"Who got the CPU") && names.contains(&"Who ran where"), "{names:?}");
+    assert_eq!(seen.number("document.querySelectorAll('.drawing').length"), names.len() as f64);
+    let fetched = seen.read("performance.getEntriesByType('resource').map((r) => r.name)");
+    assert_eq!(fetched, serde_json::json!([]), "a page needs nothing but itself");
+}
+
+#[test]
+fn a_page_of_a_million_events_is_below_ten_megabytes() {
+    let files = Files::new();
+    let arguments =
+        ["run", "sleepers:64,run=100us,sleep=400us", "--cpus", "16", "--duration", "2500ms"];
+    let (page, _) = page_of(&files, &arguments);
+    let bytes = page.metadata().expect("the page").len();
+    assert!(bytes < 10_000_000, "{bytes}");
+    let Some(mut seen) = Browser::open(&page) else { return };
+    let ready_ms = seen.number("performance.getEntriesByType('navigation')[0].loadEventEnd");
+    println!("a page of {bytes} bytes was ready after {ready_ms:.0} ms");
+    let lanes = format!("{}.shape.lanes.length", picture("timeline"));
+    assert_eq!(seen.number(&lanes), 16.0);
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_an_error() {
+    let output =
+        fairground(&["run", "hogs:1", "--duration", "10ms", "--html", "/nowhere/page.html"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/page.html"));
+}

@@ -1,0 +1,216 @@
+//! The page as HTML.
+
+use serde_json::Value;
+
+use super::{Chart, Overview, Page};
+use crate::cell::printable;
+use crate::{Align, Document, Table};
+
+const STYLE: &str = include_str!("../../assets/page.css");
+const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
+const CHARTS: &str = include_str!("../../assets/charts.js");
+const BEHAVIOUR: &str = include_str!("../../assets/page.js");
+
+impl Page {
+    /// One file with everything in it.
+    pub fn to_html(&self) -> String {
+        let charts: Vec<Value> = self.charts.iter().map(Chart::to_json).collect();
+        let title = escape(&self.document.title);
+        let mut body = format!(
+            "<header><h1>{title}</h1>{}<p class=\"command\">Made by <code>{}</code></p></header>\n",
+            answers(&self.answers),
+            escape(&self.command),
+        );
+        body += "<main>\n";
+        body += &self.overview.as_ref().map(overview).unwrap_or_default();
+        body += &self.charts.iter().map(|c| chart(c, &self.command)).collect::<String>();
+        body += "<section id=\"numbers\"><h2>All numbers</h2>\n";
+        body += &self.document.tables.iter().map(|t| table(t, &[])).collect::<String>();
+        body += "</section>\n";
+        body += &made(&self.document);
+        body += "</main>\n";
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title} – fairground</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
+             <script type=\"application/json\" id=\"charts\">{}</script>\n\
+             <script>{LIBRARY}</script>\n<script>\n{CHARTS}</script>\n<script>\n{BEHAVIOUR}</script>\n</body>\n</html>\n",
+            for_script(&Value::from(charts)),
+        )
+    }
+}
+
+fn answers(answers: &[String]) -> String {
+    if answers.is_empty() {
+        return String::new();
+    }
+    let items: String =
+        answers.iter().map(|answer| format!("<li>{}</li>", escape(answer))).collect();
+    format!("<ul class=\"answers\">{items}</ul>")
+}
+
+fn overview(overview: &Overview) -> String {
+    let note = "<p class=\"hint\">✓ marks the best of each column.</p>";
+    format!(
+        "<section id=\"overview\"><h2>{}</h2>\n{}{note}</section>\n",
+        escape(&overview.table.title),
+        rows(&overview.table, &overview.best)
+    )
+}
+
+fn chart(chart: &Chart, command: &str) -> String {
+    let id = escape(&chart.id);
+    let picker = match chart.drawings.len() {
+        0 | 1 => String::new(),
+        _ => {
+            let options: String = chart
+                .drawings
+                .iter()
+                .enumerate()
+                .map(|(i, d)| format!("<option value=\"{i}\">{}</option>", escape(&d.of)))
+                .collect();
+            format!(
+                "<label class=\"picker\">Run <select id=\"pick-{id}\">{options}</select></label>"
+            )
+        }
+    };
+    let numbers = chart.table.as_ref().map_or_else(String::new, |t| {
+        format!("<details><summary>The numbers</summary>{}</details>", rows(t, &[]))
+    });
+    format!(
+        "<section class=\"chart\" id=\"section-{id}\" aria-labelledby=\"title-{id}\">\n\
+         <h2 id=\"title-{id}\">{}</h2>{picker}\n\
+         <div class=\"drawing\" id=\"{id}\" role=\"img\" tabindex=\"0\" aria-labelledby=\"title-{id}\" \
+         aria-describedby=\"definition-{id}\"></div>\n\
+         <p class=\"definition\" id=\"definition-{id}\">{}</p>\n\
+         <p class=\"samples\">{} Made by <code>{}</code></p>\n{numbers}</section>\n",
+        escape(&chart.title),
+        escape(&chart.definition),
+        escape(&chart.samples),
+        escape(command),
+    )
+}
+
+/// A table with its heading and notes, folded away.
+fn table(table: &Table, best: &[(usize, usize)]) -> String {
+    format!(
+        "<details><summary>{}</summary>{}</details>\n",
+        escape(if table.title.is_empty() { &table.id } else { &table.title }),
+        rows(table, best)
+    )
+}
+
+fn rows(table: &Table, best: &[(usize, usize)]) -> String {
+    let class = |align| match align {
+        Align::Left => "",
+        Align::Right => " class=\"number\"",
+    };
+    let head: String = table
+        .columns
+        .iter()
+        .map(|c| format!("<th scope=\"col\"{}>{}</th>", class(c.align), escape(&c.heading())))
+        .collect();
+    let mut body = String::new();
+    for (row, cells) in table.rows.iter().enumerate() {
+        body += "<tr>";
+        for (column, cell) in cells.iter().enumerate() {
+            let spec = &table.columns[column];
+            let shown = escape(&spec.show(cell));
+            let is_best = best.contains(&(row, column));
+            let mark = if is_best { "<span class=\"best\" title=\"best\">✓ </span>" } else { "" };
+            body += &format!("<td{}>{mark}{shown}</td>", class(spec.align));
+        }
+        body += "</tr>\n";
+    }
+    let notes: String =
+        table.notes.iter().map(|note| format!("<p class=\"hint\">{}</p>", escape(note))).collect();
+    format!(
+        "<div class=\"table\"><button class=\"copy\" type=\"button\">Copy as text</button>\
+         <table id=\"table-{}\"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>{notes}",
+        escape(&table.id)
+    )
+}
+
+/// How the result was made.
+fn made(document: &Document) -> String {
+    let sections: String = document
+        .sections
+        .iter()
+        .map(|section| {
+            let entries: Vec<String> = section
+                .entries
+                .iter()
+                .map(|e| format!("{} <b>{}</b>", escape(&e.name), escape(&e.value.with_unit())))
+                .collect();
+            format!("<li><i>{}</i>: {}</li>", escape(&section.name), entries.join(", "))
+        })
+        .collect();
+    let notes: String =
+        document.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
+    format!("<section id=\"made\"><h2>How it was made</h2><ul>{sections}{notes}</ul></section>\n")
+}
+
+/// Keeps a text from being markup.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// JSON that no text in it can end the script element of.
+fn for_script(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{Axis, BarSeries, Bars, Drawing, Shape};
+    use crate::{Cell, Column};
+
+    #[test]
+    fn texts_of_others_stay_texts() {
+        let mut page = Page { command: "fairground <x>".into(), ..Page::default() };
+        page.document = Document::new("</script><b>&");
+        let bars = Bars {
+            axis: Axis::linear("share", "%"),
+            categories: vec!["</script><script>alert(1)".into()],
+            series: vec![BarSeries { name: "a".into(), values: vec![None], is_reference: false }],
+        };
+        page.charts.push(Chart {
+            id: "share".into(),
+            title: "<i>".into(),
+            definition: String::new(),
+            samples: String::new(),
+            drawings: vec![Drawing { of: String::new(), shape: Shape::Bars(bars) }],
+            table: None,
+        });
+        let html = page.to_html();
+        assert!(!html.contains("<script>alert") && !html.contains("<i></h2>"));
+        assert!(html.contains("\\u003c/script>\\u003cscript>alert(1)"));
+        assert!(html.contains("&lt;/script&gt;&lt;b&gt;&amp;"));
+        assert_eq!(html.matches("</script>").count(), 4);
+    }
+
+    #[test]
+    fn a_value_that_was_not_measured_is_said_so_and_the_best_is_marked() {
+        let mut table = Table::new("t", "T", [Column::text("who"), Column::number("n")]);
+        table.push([Cell::text("a"), Cell::NotMeasured]);
+        table.push([Cell::text("b"), Cell::Int(3)]);
+        let page =
+            Page { overview: Some(Overview { table, best: vec![(1, 1)] }), ..Page::default() };
+        let html = page.to_html();
+        assert!(html.contains("<td class=\"number\">not measured</td>"));
+        assert!(html.contains("✓ </span>3</td>"));
+    }
+}

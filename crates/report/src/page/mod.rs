@@ -1,0 +1,38 @@
+//! A page with pictures: one HTML file that needs nothing else, no network either.
+//!
+//! What is drawn is data in the page ([`Chart`]); how, says `assets/charts.js`, for [Apache ECharts](https://echarts.apache.org),
+//! which lies beside it under its own licence. To add a chart, make a [`Chart`]; to add a kind of drawing, a [`Shape`] and a
+//! function in `charts.js`.
+
+mod chart;
+mod html;
+mod timeline;
+
+pub use chart::{Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Shape};
+pub use timeline::{STRETCHES_MAX, Stretch, Timeline};
+
+use crate::{Document, Table};
+
+/// A report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The command that makes it.
+    pub command: String,
+    /// What came out, in sentences, the most important first.
+    pub answers: Vec<String>,
+    /// The figures on which these stand.
+    pub overview: Option<Overview>,
+    /// The charts, in order.
+    pub charts: Vec<Chart>,
+    /// The result as tables, with how it was made.
+    pub document: Document,
+}
+
+/// A table with the best of each column, or row, set off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overview {
+    /// The table.
+    pub table: Table,
+    /// Rows and columns of the best cells.
+    pub best: Vec<(usize, usize)>,
+}
