@@ -35,7 +35,7 @@ impl<'a> From<&'a Outcome> for Pictured<'a> {
     }
 }
 
-/// Writes the page of a result, and one of its charts each where nothing stands for them yet.
+/// Writes the page of a result, where one was asked for.
 pub(crate) fn write(
     path: Option<&PathBuf>,
     document: &Document,
@@ -47,7 +47,9 @@ pub(crate) fn write(
 }
 
 fn page(document: &Document, runs: &[Pictured<'_>]) -> Page {
-    let charts: [fn(&[Pictured<'_>]) -> Option<Chart>; 7] = [
+    /// A chart of all runs; `None` where nothing was measured for it.
+    type Draw = fn(&[Pictured<'_>]) -> Option<Chart>;
+    let charts: [Draw; 7] = [
         charts::shares,
         charts::errors,
         distributions::wakeup_latency,
