@@ -153,14 +153,18 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
 /* Brings the chosen task here. What cannot come, as somebody else took it, leaves its place to the next. */
 static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
 {
+    bool is_last = q->nr == 1, is_late = is_last && q->late.state == LEFT_KNOWN;
+
     if (choice == CHOOSE_BUDDY && move_pid_to_local(cpu, q->next_pid))
         return true;
-    if (scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
+    if (!is_late && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
         return true;
-    if (!scx_bpf_dsq_move_to_local(queue_id(cpu, LATE)))
-        return false;
-    forget_leftmost(&q->late);
-    return true;
+    if (scx_bpf_dsq_move_to_local(queue_id(cpu, LATE))) {
+        WRITE_ONCE(q->late.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
+        return true;
+    }
+    /* The record was out of date. */
+    return is_late && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
 }
 
 /* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */

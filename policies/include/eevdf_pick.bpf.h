@@ -111,6 +111,9 @@ SEPARATE enum choice choose_by_deadline(u32 cpu, bool prev_runs)
 
         v = average(q);
         curr_competes = prev_runs && time_diff(q->curr_vruntime, v) <= 0;
+        /* Of one there is no choice: if the current task has run ahead of V, the other one has not. */
+        if (q->nr == 1 && !q->ghosts && !curr_competes)
+            return CHOOSE_FIRST;
         if (q->late.state == LEFT_UNKNOWN || (q->late.state == LEFT_KNOWN && time_diff(q->late.vtime, v) <= 0))
             promote(cpu, v);
         choice = first_waiting(cpu, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NOBODY;
