@@ -14,7 +14,7 @@
  * What a look costs: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle while any CPU
  * has two tasks. The kernel does its whole arithmetic on the way. Where each group is a single CPU this code keeps a sum and a
  * maximum only, and where these CPUs are neighbours in memory it takes eight of them at a time (scan_neighbours). The outcome
- * is the same, the instructions are fewer: some 9 for each CPU where the walk over groups takes 140, so this balancer is
+ * is the same, the instructions are fewer: 6 to 9 for each CPU where the walk over groups takes 140, so this balancer is
  * cheaper on a large machine than the one that it follows. `sched show --cost` counts what it has.
  */
 #ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
@@ -201,8 +201,8 @@ SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
     close_cpus(cpu, level, &c);
 }
 
-/* The CPUs from `at` on, those of a mask. */
-static __always_inline void pass_step(struct cpus_scan *c, const u64 *averages, u32 at, u32 mask)
+/* The CPUs from `at` on, those of a mask. At index 0 a CPU's load is its weight. */
+static __always_inline void pass_step(struct cpus_scan *c, u32 idx, const u64 *averages, u32 at, u32 mask)
 {
     const u64 *weights = &cpu_weight[at];
     const u32 *nr = &nr_running[at];
@@ -216,27 +216,37 @@ static __always_inline void pass_step(struct cpus_scan *c, const u64 *averages, 
 #pragma unroll
     for (j = 0; j < SCAN_STEP; j++) {
         if (mask == ALL_OF_STEP || mask >> j & 1)
-            pass_cpu(c, at + j, least(weights[j], averages[j]), nr + j);
+            pass_cpu(c, at + j, idx ? least(weights[j], averages[j]) : weights[j], nr + j);
     }
 }
 
-/* The same walk where places are CPU numbers, in steps: the own one is cut in two, what is behind the CPU and what is before it. */
-SEPARATE void scan_neighbours(u32 cpu, u32 level, u32 idx)
+/* Steps from the CPU's own one on, round about. That one is cut in two: what is behind the CPU, and what is before it. */
+static __always_inline void pass_steps(struct cpus_scan *c, u32 idx, u32 cpu, const struct unit *span)
 {
-    const u64 *averages = idx ? cpu_load_of(0, load_index(idx)) : cpu_weight;
-    const struct unit *span = unit_at(level + 1, place_of(cpu));
-    u32 end = span->end, cpus = end - span->first, i;
+    const u64 *averages = cpu_load_of(0, load_index(idx));
     u32 own = BOUNDED(cpu, MAX_CPUS) & -SCAN_STEP, before = (1u << cpu % SCAN_STEP) - 1;
-    struct cpus_scan c = {};
+    u32 end = span->end, cpus = end - span->first, i;
 
-    balance_of(cpu)->scan.this_load = c.total = target_load(cpu, idx);
-    pass_step(&c, averages, own, ~(before << 1 | 1) & ALL_OF_STEP);
+    pass_step(c, idx, averages, own, ~(before << 1 | 1) & ALL_OF_STEP);
     for_range (i, cpus / SCAN_STEP - 1) {
         u32 ahead = own + (i + 1) * SCAN_STEP, place = ahead < end ? ahead : ahead - cpus;
 
-        pass_step(&c, averages, BOUNDED(place, MAX_CPUS) & -SCAN_STEP, ALL_OF_STEP);
+        pass_step(c, idx, averages, BOUNDED(place, MAX_CPUS) & -SCAN_STEP, ALL_OF_STEP);
     }
-    pass_step(&c, averages, own, before);
+    pass_step(c, idx, averages, own, before);
+}
+
+/* The same walk where places are CPU numbers. */
+SEPARATE void scan_neighbours(u32 cpu, u32 level, u32 idx)
+{
+    const struct unit *span = unit_at(level + 1, place_of(cpu));
+    struct cpus_scan c = {};
+
+    balance_of(cpu)->scan.this_load = c.total = target_load(cpu, idx);
+    if (idx)
+        pass_steps(&c, idx, cpu, span);
+    else
+        pass_steps(&c, 0, cpu, span);
     close_cpus(cpu, level, &c);
 }
 

@@ -43,6 +43,10 @@ static __always_inline bool haunt(struct eevdf_queue *q, u32 cpu, struct eevdf_t
 
     if (q->ghosts == ~0u)
         return false;
+    if (!q->ghosts || time_diff(t->vruntime, q->ghost_vruntime) < 0)
+        q->ghost_vruntime = t->vruntime;
+    if (!q->ghosts || time_diff(t->deadline, q->ghost_deadline) < 0)
+        q->ghost_deadline = t->deadline;
     number = (u32)__builtin_ctz(~q->ghosts);
     g = ghost_of(cpu, number);
     g->vruntime = t->vruntime;
@@ -162,11 +166,15 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
     sums_add(q, t->vruntime, t->weight);
 }
 
-/* The eligible ghost with the earliest deadline, GHOSTS_MAX: none. `v` is V. Another CPU may exorcise the last one at any time. */
+/*
+ * The eligible ghost with the earliest deadline, GHOSTS_MAX: none. `v` is V. Another CPU may exorcise the last one at any time.
+ * What it finds of all, eligible or not, are the bounds by which the next looks can do without it.
+ */
 SEPARATE u32 first_ghost(u32 cpu, u64 v)
 {
-    u32 left = queue_of(cpu)->ghosts, first = GHOSTS_MAX, i;
-    u64 earliest = 0;
+    struct eevdf_queue *q = queue_of(cpu);
+    u32 left = q->ghosts, first = GHOSTS_MAX, i;
+    u64 earliest = 0, least_vruntime = ~0ULL, least_deadline = ~0ULL;
 
     if (!left)
         return first;
@@ -174,6 +182,10 @@ SEPARATE u32 first_ghost(u32 cpu, u64 v)
         u32 number = (u32)__builtin_ctz(left);
         const struct ghost *g = ghost_of(cpu, number);
 
+        if (!i || time_diff(g->vruntime, least_vruntime) < 0)
+            least_vruntime = g->vruntime;
+        if (!i || time_diff(g->deadline, least_deadline) < 0)
+            least_deadline = g->deadline;
         if (time_diff(g->vruntime, v) <= 0 && (first == GHOSTS_MAX || time_diff(g->deadline, earliest) < 0)) {
             first = number;
             earliest = g->deadline;
@@ -182,7 +194,24 @@ SEPARATE u32 first_ghost(u32 cpu, u64 v)
         if (!left)
             break;
     }
+    q->ghost_vruntime = least_vruntime;
+    q->ghost_deadline = least_deadline;
     return first;
+}
+
+/* The ghost that is picked before a task with this deadline, or before nobody; GHOSTS_MAX: none. */
+static __always_inline u32 ghost_before(struct eevdf_queue *q, u32 cpu, u64 v, bool somebody, u64 deadline)
+{
+    u32 ghost;
+
+    if (!q->ghosts || time_diff(q->ghost_vruntime, v) > 0)
+        return GHOSTS_MAX;
+    if (somebody && time_diff(q->ghost_deadline, deadline) >= 0)
+        return GHOSTS_MAX;
+    ghost = first_ghost(cpu, v);
+    if (ghost < GHOSTS_MAX && somebody && time_diff(ghost_of(cpu, ghost)->deadline, deadline) >= 0)
+        return GHOSTS_MAX;
+    return ghost;
 }
 
 #endif

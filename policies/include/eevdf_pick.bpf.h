@@ -65,32 +65,47 @@ SEPARATE void promote(u32 cpu, u64 v)
     bpf_iter_scx_dsq_destroy(&it);
 }
 
+/* Whether a task that waits at the head of ELIGIBLE belongs there. If not, it goes to LATE. */
+static __always_inline bool is_eligible_head(struct eevdf_queue *q, struct bpf_iter_scx_dsq *it, u32 cpu,
+                                             struct task_struct *p, u64 v)
+{
+    struct eevdf_task *t = task_of(p);
+
+    if (!t || time_diff(t->vruntime, v) <= 0)
+        return true;
+    if (scx_bpf_dsq_move_vtime(it, p, queue_id(cpu, LATE), t->vruntime, 0)) {
+        t->late = true;
+        note_inserted(&q->late, t->vruntime);
+    }
+    return false;
+}
+
 /* Makes the head of ELIGIBLE eligible. Its deadline into *deadline; false: there is none. */
 SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 {
     struct eevdf_queue *q = queue_of(cpu);
     struct bpf_iter_scx_dsq it;
-    struct task_struct *p;
-    struct eevdf_task *t;
+    struct task_struct *p = NULL;
     bool found = false;
     u32 i;
 
     if (!deadline)
         return false;
     if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, ELIGIBLE), 0)) {
-        for_range (i, MOVES_MAX) {
-            p = bpf_iter_scx_dsq_next(&it);
-            if (!p)
-                break;
-            t = task_of(p);
-            if (!t || time_diff(t->vruntime, v) <= 0) {
-                *deadline = p->scx.dsq_vtime;
-                found = true;
-                break;
-            }
-            if (scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, LATE), t->vruntime, 0)) {
-                t->late = true;
-                note_inserted(&q->late, t->vruntime);
+        p = bpf_iter_scx_dsq_next(&it);
+        found = p && is_eligible_head(q, &it, cpu, p, v);
+        if (found)
+            *deadline = p->scx.dsq_vtime;
+        if (p && !found) {
+            for_range (i, MOVES_MAX) {
+                p = bpf_iter_scx_dsq_next(&it);
+                if (!p)
+                    break;
+                found = is_eligible_head(q, &it, cpu, p, v);
+                if (found) {
+                    *deadline = p->scx.dsq_vtime;
+                    break;
+                }
             }
         }
     }
@@ -98,35 +113,46 @@ SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
     return found;
 }
 
-/* pick_eevdf, once buddy and protection have had their say. A ghost that is picked goes, and the choice is made anew. */
-SEPARATE enum choice choose_by_deadline(u32 cpu, bool prev_runs)
+/* A choice, and the ghost that is picked before it: GHOSTS_MAX, none. */
+#define CHOICE(choice, ghost) ((u32)(choice) << 8 | (ghost))
+#define CHOSEN(pair)          ((enum choice)((pair) >> 8))
+#define GHOST_BEFORE(pair)    ((pair) & 0xff)
+
+/* pick_eevdf, once buddy and protection have had their say, with V as it stands. */
+SEPARATE u32 choose_at_once(u32 cpu, bool prev_runs)
 {
     struct eevdf_queue *q = queue_of(cpu);
-    enum choice choice = CHOOSE_NOBODY;
-    u64 v, deadline = 0;
-    u32 round, ghost;
+    u64 v = average(q), deadline = 0;
+    bool curr_competes = prev_runs && time_diff(q->curr_vruntime, v) <= 0;
+    enum choice choice;
 
-    for_range (round, GHOSTS_MAX + 1) {
-        bool curr_competes;
-
-        v = average(q);
-        curr_competes = prev_runs && time_diff(q->curr_vruntime, v) <= 0;
-        /* Of one there is no choice: if the current task has run ahead of V, the other one has not. */
-        if (q->nr == 1 && !q->ghosts && !curr_competes)
-            return CHOOSE_FIRST;
-        if (q->late.state == LEFT_UNKNOWN || (q->late.state == LEFT_KNOWN && time_diff(q->late.vtime, v) <= 0))
-            promote(cpu, v);
-        choice = first_waiting(cpu, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NOBODY;
-        if (curr_competes && (!choice || time_diff(q->curr_deadline, deadline) < 0)) {
-            choice = CHOOSE_CURRENT;
-            deadline = q->curr_deadline;
-        }
-        ghost = q->ghosts ? first_ghost(cpu, v) : GHOSTS_MAX;
-        if (ghost >= GHOSTS_MAX || (choice && time_diff(ghost_of(cpu, ghost)->deadline, deadline) >= 0))
-            break;
-        bury(cpu, ghost);
+    /* Of one there is no choice: if the current task has run ahead of V, the other one has not. */
+    if (q->nr == 1 && !q->ghosts && !curr_competes)
+        return CHOICE(CHOOSE_FIRST, GHOSTS_MAX);
+    if (q->late.state == LEFT_UNKNOWN || (q->late.state == LEFT_KNOWN && time_diff(q->late.vtime, v) <= 0))
+        promote(cpu, v);
+    choice = first_waiting(cpu, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NOBODY;
+    if (curr_competes && (!choice || time_diff(q->curr_deadline, deadline) < 0)) {
+        choice = CHOOSE_CURRENT;
+        deadline = q->curr_deadline;
     }
-    return choice;
+    return CHOICE(choice, ghost_before(q, cpu, v, choice, deadline));
+}
+
+/* The same until a task is picked: a ghost that is picked goes, and the choice is made anew. */
+static __always_inline enum choice choose_by_deadline(u32 cpu, bool prev_runs)
+{
+    u32 pair = choose_at_once(cpu, prev_runs), i;
+
+    if (likely(GHOST_BEFORE(pair) >= GHOSTS_MAX))
+        return CHOSEN(pair);
+    for_range (i, GHOSTS_MAX) {
+        bury(cpu, GHOST_BEFORE(pair));
+        pair = choose_at_once(cpu, prev_runs);
+        if (GHOST_BEFORE(pair) >= GHOSTS_MAX)
+            break;
+    }
+    return CHOSEN(pair);
 }
 
 /* Whether the buddy, if there is one, is picked before all others. */
@@ -209,7 +235,6 @@ SEPARATE bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadl
 SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct eevdf_task *t, bool heed_protection)
 {
     u64 v;
-    u32 ghost;
 
     if (!q || !t)
         return false;
@@ -221,8 +246,7 @@ SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct
         ((heed_protection && is_protected(q)) || time_diff(q->curr_deadline, t->deadline) < 0))
         return false;
     v = average(q);
-    ghost = q->ghosts ? first_ghost(cpu, v) : GHOSTS_MAX;
-    if (ghost < GHOSTS_MAX && time_diff(ghost_of(cpu, ghost)->deadline, t->deadline) < 0)
+    if (ghost_before(q, cpu, v, true, t->deadline) < GHOSTS_MAX)
         return false;
     return !somebody_beats(cpu, ELIGIBLE, pid, t->deadline, v) && !somebody_beats(cpu, LATE, pid, t->deadline, v);
 }

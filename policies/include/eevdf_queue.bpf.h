@@ -40,15 +40,17 @@ struct eevdf_queue {
     u32 curr_weight;
     u32 curr_inverse;
     u32 curr_policy;
-    u32 curr_kind;    /* where its slice is counted */
-    u32 next_pid;     /* buddy; 0: none */
-    u32 stopped_pid;  /* has stopped to sleep, and is not yet off the books */
-    u32 restored_pid; /* the same, for a change of its attributes: it comes back at once */
-    u32 picked;       /* dispatch chose: the next task to run need not be questioned */
-    u32 unasked;      /* the current task came past dispatch: the next choice counts as its pick */
-    u32 resched;      /* the current task has been asked to make room */
-    u32 balances;     /* the tick ended its turn for the balancer's sake alone */
-    u32 ghosts;       /* bit i: ghost i competes */
+    u32 curr_kind;      /* where its slice is counted */
+    u32 next_pid;       /* buddy; 0: none */
+    u32 stopped_pid;    /* has stopped to sleep, and is not yet off the books */
+    u32 restored_pid;   /* the same, for a change of its attributes: it comes back at once */
+    u32 picked;         /* dispatch chose: the next task to run need not be questioned */
+    u32 unasked;        /* the current task came past dispatch: the next choice counts as its pick */
+    u32 resched;        /* the current task has been asked to make room */
+    u32 balances;       /* the tick ended its turn for the balancer's sake alone */
+    u32 ghosts;         /* bit i: ghost i competes */
+    u64 ghost_vruntime; /* no ghost's vruntime is smaller, ... */
+    u64 ghost_deadline; /* ... and no ghost's deadline earlier */
     /*
      * Tasks that other CPUs took from here, less those that they brought: sums of weight and of vruntime * weight since the
      * start. Who does so adds one to `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off
@@ -177,13 +179,16 @@ static __always_inline u64 total_weight(const struct eevdf_queue *q)
 SEPARATE u64 average(struct eevdf_queue *q)
 {
     u64 weight, v;
+    s64 sum;
 
     if (!q)
         return 0;
     weight = total_weight(q);
-    if (!weight)
+    sum = total_sum(q);
+    /* Most often V has not moved since the last look by as much as 1. */
+    if (!weight || (u64)sum < weight)
         return q->zero;
-    v = q->weight ? q->zero + (u64)floor_div(total_sum(q), weight) : q->curr_vruntime;
+    v = q->weight ? q->zero + (u64)floor_div(sum, weight) : q->curr_vruntime;
     q->sum -= time_diff(v, q->zero) * (s64)q->weight;
     q->zero = v;
     return v;
