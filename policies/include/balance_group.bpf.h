@@ -38,8 +38,7 @@ enum balance_verdict {
 };
 
 /* CPUs in one turn of the walk over neighbours: what a turn itself costs is shared by them. */
-#define SCAN_STEP   8
-#define ALL_OF_STEP ((1u << SCAN_STEP) - 1)
+#define SCAN_STEP 8
 
 #define FINDS(verdict) ((verdict) >= NORMAL)
 
@@ -145,41 +144,38 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
     s->min_cpu_load = ~0ULL;
 }
 
-/* What a walk over single CPUs knows of those that it has passed. */
-struct cpus_scan {
-    u64 total, most;
-    u32 busiest_place;
-};
-
-/* Such a group is the busiest if it has the highest load of those with two tasks, and nothing else of it is asked for. */
-static __always_inline void pass_cpu(struct cpus_scan *c, u32 place, u64 load, const u32 *nr)
+/*
+ * Passes a CPU: such a group is the busiest if it has the highest load of those with two tasks, and nothing else of it is asked
+ * for. Returns the load, for the sum. What is known so far stands in memory, where the verifier does not follow its value: in a
+ * register each comparison would make the turns of a loop differ.
+ */
+static __always_inline u64 pass_cpu(struct group_scan *s, u32 place, u64 load, const u32 *nr)
 {
-    c->total += load;
-    if (load > c->most && *nr > 1) {
-        c->most = load;
-        c->busiest_place = place;
+    if (load > READ_ONCE(s->max_load) && *nr > 1) {
+        WRITE_ONCE(s->max_load, load);
+        WRITE_ONCE(s->busiest_first, place);
     }
+    return load;
 }
 
-/* The outcome of such a walk, in the terms of groups. */
-static __always_inline void close_cpus(u32 cpu, u32 level, const struct cpus_scan *c)
+/* The outcome of such a walk, in the terms of groups. `others`: the loads of all other CPUs together. */
+static __always_inline void close_cpus(u32 cpu, u32 level, u32 idx, u64 others)
 {
     struct group_scan *s = &balance_of(cpu)->scan;
     const struct unit *span = unit_at(level + 1, place_of(cpu));
-    u32 busiest = cpu_at(c->busiest_place);
+    u32 busiest = cpu_at(s->busiest_first);
 
-    s->total_load = c->total;
+    s->this_load = target_load(cpu, idx);
+    s->total_load = s->this_load + others;
     s->total_power = (span->end - span->first) * BALANCE_SCALE;
     s->balance_cpu = cpu;
     s->this_nr = nr_running[cpu & (MAX_CPUS - 1)];
     s->this_weight = cpu_weight[cpu & (MAX_CPUS - 1)];
     s->this_power = s->busiest_power = BALANCE_SCALE;
-    s->max_load = c->most;
-    s->busiest_first = c->busiest_place;
-    s->busiest_end = c->busiest_place + 1;
+    s->busiest_end = s->busiest_first + 1;
     s->busiest_nr = nr_running[busiest];
     s->busiest_weight = cpu_weight[busiest];
-    s->found = c->most > 0;
+    s->found = s->max_load > 0;
 }
 
 /* The walk over a domain whose groups are single CPUs, the usual kind: from the next CPU on, round about. */
@@ -189,23 +185,23 @@ SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
     u32 own = place_of(cpu), i;
     const struct unit *span = unit_at(level + 1, own);
     u32 end = span->end, cpus = end - span->first;
-    struct cpus_scan c = {};
+    u64 others = 0;
 
-    b->scan.this_load = c.total = target_load(cpu, idx);
     for_range (i, cpus - 1) {
         u32 ahead = own + 1 + i, place = ahead < end ? ahead : ahead - cpus, other = cpu_at(place);
 
         if (!is_left_out(b, other))
-            pass_cpu(&c, place, source_load(other, idx), &nr_running[other]);
+            others += pass_cpu(&b->scan, place, source_load(other, idx), &nr_running[other]);
     }
-    close_cpus(cpu, level, &c);
+    close_cpus(cpu, level, idx, others);
 }
 
-/* The CPUs from `at` on, those of a mask. At index 0 a CPU's load is its weight. */
-static __always_inline void pass_step(struct cpus_scan *c, u32 idx, const u64 *averages, u32 at, u32 mask)
+/* The CPUs from `at` on. At index 0 a CPU's load is its weight. */
+static __always_inline u64 pass_step(struct group_scan *s, u32 idx, const u64 *averages, u32 at)
 {
     const u64 *weights = &cpu_weight[at];
     const u32 *nr = &nr_running[at];
+    u64 sum = 0;
     u32 j;
 
     averages += at;
@@ -214,40 +210,51 @@ static __always_inline void pass_step(struct cpus_scan *c, u32 idx, const u64 *a
     barrier_var(averages);
     barrier_var(nr);
 #pragma unroll
-    for (j = 0; j < SCAN_STEP; j++) {
-        if (mask == ALL_OF_STEP || mask >> j & 1)
-            pass_cpu(c, at + j, idx ? least(weights[j], averages[j]) : weights[j], nr + j);
-    }
+    for (j = 0; j < SCAN_STEP; j++)
+        sum += pass_cpu(s, at + j, idx ? least(weights[j], averages[j]) : weights[j], nr + j);
+    return sum;
 }
 
-/* Steps from the CPU's own one on, round about. That one is cut in two: what is behind the CPU, and what is before it. */
-static __always_inline void pass_steps(struct cpus_scan *c, u32 idx, u32 cpu, const struct unit *span)
+/* CPUs one by one, from `first` to before `end`. */
+static __always_inline u64 pass_part(struct group_scan *s, u32 idx, u32 first, u32 end)
+{
+    u64 sum = 0;
+    u32 i;
+
+    for_range (i, end - first) {
+        u32 cpu = (first + i) & (MAX_CPUS - 1);
+
+        sum += pass_cpu(s, cpu, source_load(cpu, idx), &nr_running[cpu]);
+    }
+    return sum;
+}
+
+/* The steps behind the CPU's own one, round about. */
+static __always_inline u64 pass_steps(u32 idx, u32 own, const struct unit *span, struct group_scan *s)
 {
     const u64 *averages = cpu_load_of(0, load_index(idx));
-    u32 own = BOUNDED(cpu, MAX_CPUS) & -SCAN_STEP, before = (1u << cpu % SCAN_STEP) - 1;
     u32 end = span->end, cpus = end - span->first, i;
+    u64 sum = 0;
 
-    pass_step(c, idx, averages, own, ~(before << 1 | 1) & ALL_OF_STEP);
     for_range (i, cpus / SCAN_STEP - 1) {
         u32 ahead = own + (i + 1) * SCAN_STEP, place = ahead < end ? ahead : ahead - cpus;
 
-        pass_step(c, idx, averages, BOUNDED(place, MAX_CPUS) & -SCAN_STEP, ALL_OF_STEP);
+        sum += pass_step(s, idx, averages, BOUNDED(place, MAX_CPUS) & -SCAN_STEP);
     }
-    pass_step(c, idx, averages, own, before);
+    return sum;
 }
 
-/* The same walk where places are CPU numbers. */
+/* The same walk where places are CPU numbers: the own step's CPUs behind the CPU come first, those before it last. */
 SEPARATE void scan_neighbours(u32 cpu, u32 level, u32 idx)
 {
+    struct group_scan *s = &balance_of(cpu)->scan;
     const struct unit *span = unit_at(level + 1, place_of(cpu));
-    struct cpus_scan c = {};
+    u32 own = BOUNDED(cpu, MAX_CPUS) & -SCAN_STEP;
+    u64 others = pass_part(s, idx, cpu + 1, own + SCAN_STEP);
 
-    balance_of(cpu)->scan.this_load = c.total = target_load(cpu, idx);
-    if (idx)
-        pass_steps(&c, idx, cpu, span);
-    else
-        pass_steps(&c, 0, cpu, span);
-    close_cpus(cpu, level, &c);
+    others += idx ? pass_steps(idx, own, span, s) : pass_steps(0, own, span, s);
+    others += pass_part(s, idx, own, cpu);
+    close_cpus(cpu, level, idx, others);
 }
 
 /* Walks the groups of a CPU's domain, from its own one on, round about: among equals the next one counts as busiest. */
