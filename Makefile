@@ -10,6 +10,8 @@ APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-co
   bpftool zstd xz-utils python3 debian-archive-keyring trace-cmd
 RUST_VERSION := 1.95.0
 CARGO := cargo
+# The packages that have something to do with Parquet, with it.
+WITH_PARQUET := -p fairground -p fairground-trace -p fairground-report --features fairground/parquet
 
 # The release binary is static: it is also the first process of the virtual machines that it boots, where there is no other
 # file. The flag holds for this target only, not for build scripts and procedural macros.
@@ -22,13 +24,18 @@ STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+cr
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
 
-demo: build ## Install, build, and reproduce the time-slice report of 2009
+demo: build ## Install, build, reproduce the time-slice report of 2009, and compare four schedulers on a page with charts
 	@echo
 	$(RELEASE) reproduce slice-2009
+	@echo
+	$(RELEASE) compare 'hogs:3 + sleepers:2,run=2ms,sleep=8ms' --cpus 2 --sched o1,cfs,rfs,eevdf --duration 10s --html target/demo.html
+	@echo
+	@echo "The same with charts: open target/demo.html"
 
 test: build kernels third-party browser ## Install, build, and run every test (debug build, held against the release build)
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
+	$(CARGO) test --locked $(WITH_PARQUET) --test parquet
 
 build: setup ## The release binary, static
 	$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
@@ -53,6 +60,7 @@ lint: setup ## Formatting and clippy, warnings as errors
 	$(CARGO) fmt --all --check
 	clang-format-19 --dry-run -Werror policies/*.bpf.c policies/include/*.h
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(WITH_PARQUET) --all-targets -- -D warnings
 
 fmt: ## Format everything
 	$(CARGO) fmt --all
