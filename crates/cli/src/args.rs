@@ -372,6 +372,8 @@ pub(crate) struct ReproduceArgs {
     /// How BPF is executed
     #[arg(long, value_enum, default_value_t = EngineArg::Jit)]
     pub(crate) engine: EngineArg,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }
 
 #[derive(Debug, Subcommand)]

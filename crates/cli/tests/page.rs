@@ -156,6 +156,34 @@ fn a_page_of_a_million_events_is_below_ten_megabytes() {
 }
 
 #[test]
+fn an_experiment_has_a_page_with_its_claims() {
+    let files = Files::new();
+    let (page, result) = page_of(&files, &["reproduce", "slice-2009"]);
+    let tables = result["tables"].as_array().expect("tables");
+    let claims = tables.iter().find(|table| table["id"] == "claims").expect("claims");
+    let count = claims["rows"].as_array().expect("rows").len();
+    let html = std::fs::read_to_string(&page).expect("the page");
+    assert!(
+        html.contains(&format!("Of {count} claims: ")),
+        "the first screen counts {count} claims"
+    );
+    let Some(mut seen) = Browser::open(&page) else { return };
+    // Published beside measured, and another figure is picked.
+    let said = hover(&mut seen, "figures-0", "[0, 0.1]");
+    assert!(
+        said.contains("published or recorded") && said.contains("published 2009, on"),
+        "{said}"
+    );
+    let name = format!("{}.shape.axis.name", picture("figures-0"));
+    let before = seen.read(&name);
+    seen.read(
+        "(() => { const pick = document.getElementById('pick-figures-0'); pick.value = '1'; \
+         pick.dispatchEvent(new Event('change')); })()",
+    );
+    assert_ne!(seen.read(&name), before);
+}
+
+#[test]
 fn a_page_that_cannot_be_written_is_an_error() {
     let output =
         fairground(&["run", "hogs:1", "--duration", "10ms", "--html", "/nowhere/page.html"]);

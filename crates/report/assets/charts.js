@@ -88,7 +88,7 @@ const fairground = (() => {
     option.series = shape.series.map((s) =>
       s.reference
         ? { type: "scatter", name: s.name, data: s.values, symbol: "rect", symbolSize: [Math.max(14, 420 / shape.categories.length), 3], itemStyle: { color: theme.text }, z: 5 }
-        : { type: "bar", name: s.name, data: s.values, barMaxWidth: 48, barGap: "8%" },
+        : { type: "bar", name: s.name, data: s.values, barMaxWidth: 48, barGap: shape.exclusive ? "-100%" : "8%" },
     );
     return option;
   }

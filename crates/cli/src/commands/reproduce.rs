@@ -16,6 +16,7 @@ use crate::args::{Cli, ReproduceArgs};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top};
 use crate::failure::{Failure, did_you_mean};
 use crate::outcome::Outcome;
+use crate::pictures;
 use crate::present;
 
 // `BUILT_IN`: name and text of each experiment that comes with fairground.
@@ -70,6 +71,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     document.tables.splice(claims..claims, reports);
     document.sections.extend(made.sections);
     document.notes.extend(made.notes);
+    pictures::write_experiment(args.page.html.as_ref(), &document, &experiment, &figures)?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }

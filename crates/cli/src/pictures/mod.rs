@@ -3,9 +3,12 @@
 
 mod charts;
 mod distributions;
+mod experiment;
 mod overview;
 mod timeline;
 mod virtual_time;
+
+pub(crate) use experiment::write_experiment;
 
 use std::path::{Path, PathBuf};
 
@@ -41,8 +44,12 @@ pub(crate) fn write(
     document: &Document,
     runs: &[Pictured<'_>],
 ) -> Result<(), Failure> {
+    write_page(path, || page(document, runs))
+}
+
+fn write_page(path: Option<&PathBuf>, page: impl FnOnce() -> Page) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    let html = page(document, runs).to_html();
+    let html = page().to_html();
     export::write_whole(path, |sink| sink.write_all(html.as_bytes()))
 }
 

@@ -51,6 +51,8 @@ pub struct Bars {
     pub categories: Vec<String>,
     /// One bar in each group.
     pub series: Vec<BarSeries>,
+    /// Whether each group has a bar of one series only, which then takes the place of all.
+    pub are_exclusive: bool,
 }
 
 /// One bar of each group.
@@ -142,7 +144,7 @@ impl Bars {
             .iter()
             .map(|s| json!({ "name": s.name, "values": s.values, "reference": s.is_reference }))
             .collect();
-        json!({ "kind": "bars", "axis": self.axis.to_json(), "categories": self.categories, "series": series })
+        json!({ "kind": "bars", "axis": self.axis.to_json(), "categories": self.categories, "series": series, "exclusive": self.are_exclusive })
     }
 }
 

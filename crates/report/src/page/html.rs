@@ -51,7 +51,10 @@ fn answers(answers: &[String]) -> String {
 }
 
 fn overview(overview: &Overview) -> String {
-    let note = "<p class=\"hint\">✓ marks the best of each column.</p>";
+    let note = match overview.best.is_empty() {
+        true => "",
+        false => "<p class=\"hint\">✓ marks the best of each column.</p>",
+    };
     format!(
         "<section id=\"overview\"><h2>{}</h2>\n{}{note}</section>\n",
         escape(&overview.table.title),
@@ -71,7 +74,7 @@ fn chart(chart: &Chart, command: &str) -> String {
                 .map(|(i, d)| format!("<option value=\"{i}\">{}</option>", escape(&d.of)))
                 .collect();
             format!(
-                "<label class=\"picker\">Run <select id=\"pick-{id}\">{options}</select></label>"
+                "<label class=\"picker\">Show <select id=\"pick-{id}\">{options}</select></label>"
             )
         }
     };
@@ -186,6 +189,7 @@ mod tests {
             axis: Axis::linear("share", "%"),
             categories: vec!["</script><script>alert(1)".into()],
             series: vec![BarSeries { name: "a".into(), values: vec![None], is_reference: false }],
+            are_exclusive: false,
         };
         page.charts.push(Chart {
             id: "share".into(),

@@ -1,0 +1,159 @@
+//! An experiment's page: published beside measured, a chart for each of its tables.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use fairground_report::page::{Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape};
+use fairground_report::{Cell, Document, Table};
+
+use super::{command_line, write_page};
+use crate::experiment::{Experiment, Figures, Matrix, Sample, at_point};
+use crate::failure::Failure;
+
+/// What an experiment measured, by the name of a run or of a published column.
+type Measured = BTreeMap<String, Figures>;
+
+/// Writes the page of an experiment, where one was asked for.
+pub(crate) fn write_experiment(
+    path: Option<&PathBuf>,
+    document: &Document,
+    experiment: &Experiment,
+    figures: &Measured,
+) -> Result<(), Failure> {
+    let tables = experiment.tables.iter().enumerate().filter_map(|(index, table)| {
+        let rows = table.rows.iter().map(|row| {
+            let sample = |column: &String| figures.get(column).and_then(|f| f.get(&row.metric));
+            (row.label.as_str(), table.columns.iter().map(sample).collect())
+        });
+        let id = format!("figures-{index}");
+        rows_chart(id, &table.title, experiment, &table.columns, rows)
+    });
+    let matrices = experiment.matrices.iter().enumerate().filter_map(|(index, matrix)| {
+        matrix_chart(format!("matrix-{index}"), matrix, experiment, figures)
+    });
+    let page = Page {
+        command: command_line(std::env::args()),
+        answers: answers(document),
+        overview: claims(document),
+        charts: tables.chain(matrices).collect(),
+        document: document.clone(),
+    };
+    write_page(path, || page)
+}
+
+/// Which claims hold, in a sentence; then what the experiment is about, its first paragraph.
+fn answers(document: &Document) -> Vec<String> {
+    let mut answers = Vec::new();
+    if let Some(table) = document.table("claims") {
+        let words = ["agrees", "known gap", "disagrees", "not measured"];
+        let counts = words.map(|word| {
+            let has = |row: &&Vec<Cell>| row.first() == Some(&Cell::text(word));
+            (word, table.rows.iter().filter(has).count())
+        });
+        let said: Vec<String> = counts
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(word, count)| format!("{count} × {word}"))
+            .collect();
+        answers.push(format!("Of {} claims: {}.", table.rows.len(), said.join(", ")));
+    }
+    answers.extend(document.notes.first().cloned());
+    answers
+}
+
+/// The claims with their verdicts.
+fn claims(document: &Document) -> Option<Overview> {
+    let table = document.table("claims")?;
+    Some(Overview { table: Table { id: "overview".to_owned(), ..table.clone() }, best: Vec::new() })
+}
+
+/// A table whose rows are different figures: one drawing each, to pick from.
+fn rows_chart<'a>(
+    id: String,
+    title: &str,
+    experiment: &Experiment,
+    columns: &[String],
+    rows: impl Iterator<Item = (&'a str, Vec<Option<&'a Sample>>)>,
+) -> Option<Chart> {
+    let is_published = |name: &String| experiment.given.iter().any(|given| given.name == *name);
+    let drawings: Vec<Drawing> = rows
+        .filter(|(_, samples)| samples.iter().any(Option::is_some))
+        .map(|(label, samples)| {
+            let series = [("published or recorded", true), ("measured here", false)].map(
+                |(name, published)| {
+                    let value = |(column, sample): (&String, &Option<&Sample>)| {
+                        sample.filter(|_| is_published(column) == published).map(|s| s.mean)
+                    };
+                    BarSeries {
+                        name: name.to_owned(),
+                        values: columns.iter().zip(&samples).map(value).collect(),
+                        is_reference: false,
+                    }
+                },
+            );
+            let used = series.into_iter().filter(|s| s.values.iter().any(Option::is_some));
+            Drawing {
+                of: label.to_owned(),
+                shape: Shape::Bars(Bars {
+                    axis: Axis::linear(label, ""),
+                    categories: columns.to_vec(),
+                    series: used.collect(),
+                    are_exclusive: true,
+                }),
+            }
+        })
+        .collect();
+    chart(id, title, drawings)
+}
+
+/// A metric with a group of bars for each point; where each point has a metric of its own, a drawing for each.
+fn matrix_chart(
+    id: String,
+    matrix: &Matrix,
+    experiment: &Experiment,
+    figures: &Measured,
+) -> Option<Chart> {
+    let points: Vec<_> =
+        experiment.points.iter().filter(|p| experiment.has_at(matrix, &p.name)).collect();
+    let sample = |column: &String, point: &str, metric: &str| {
+        figures.get(&at_point(column, point)).and_then(|f| f.get(metric))
+    };
+    let Some(metric) = &matrix.metric else {
+        let rows = points.iter().filter_map(|point| {
+            let metric = point.metric.as_ref()?;
+            let samples = matrix.columns.iter().map(|c| sample(c, &point.name, metric)).collect();
+            Some((point.label.as_ref().unwrap_or(&point.name).as_str(), samples))
+        });
+        return rows_chart(id, &matrix.title, experiment, &matrix.columns, rows);
+    };
+    let series = matrix.columns.iter().map(|column| BarSeries {
+        name: column.clone(),
+        values: points.iter().map(|p| sample(column, &p.name, metric).map(|s| s.mean)).collect(),
+        is_reference: false,
+    });
+    let bars = Bars {
+        axis: Axis::linear(metric.as_str(), ""),
+        categories: points.iter().map(|point| point.name.clone()).collect(),
+        series: series.collect(),
+        are_exclusive: false,
+    };
+    let is_measured = bars.series.iter().any(|s| s.values.iter().any(Option::is_some));
+    let drawing = Drawing { of: String::new(), shape: Shape::Bars(bars) };
+    chart(id, &matrix.title, if is_measured { vec![drawing] } else { Vec::new() })
+}
+
+fn chart(id: String, title: &str, drawings: Vec<Drawing>) -> Option<Chart> {
+    if drawings.is_empty() {
+        return None;
+    }
+    Some(Chart {
+        id,
+        title: title.to_owned(),
+        definition: "A bar is a mean; of a published range it is the middle, of several starts the median. Ranges stand in the \
+                     table of the same name under “All numbers”; what a column is of, under “How it was made”."
+            .to_owned(),
+        samples: "One run for each column, unless the experiment says otherwise.".to_owned(),
+        drawings,
+        table: None,
+    })
+}
