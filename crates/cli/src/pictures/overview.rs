@@ -1,6 +1,6 @@
 //! The first screen: which run treats the workload how.
 
-use fairground_analysis::{Analysis, Figures};
+use fairground_analysis::Analysis;
 use fairground_report::page::Overview;
 use fairground_report::{Cell, Column, Table, TimeUnit};
 
@@ -64,13 +64,13 @@ const MEASURES: [Measure; 7] = [
     },
 ];
 
-/// The group that is furthest from its fair share, and by how many per cent.
+/// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks lacks another may
+/// have.
 fn worst(analysis: &Analysis) -> Option<(&str, f64)> {
-    let error = |figures: &Figures| figures.fairness_error_percent();
     analysis
-        .groups
+        .tasks
         .iter()
-        .filter_map(|group| Some((group.name.as_str(), error(&group.figures)?)))
+        .filter_map(|task| Some((task.name.as_str(), task.figures.fairness_error_percent()?)))
         .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
 }
 
@@ -112,9 +112,9 @@ pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
 fn fairest(runs: &[Pictured<'_>]) -> Option<String> {
     let (first, last) = ends(runs, |analysis| worst(analysis).map(|(_, percent)| percent.abs()))?;
     let of = |run: &Pictured<'_>| {
-        let (group, percent) = worst(run.analysis)?;
+        let (task, percent) = worst(run.analysis)?;
         let side = if percent < 0.0 { "too little" } else { "too much" };
-        Some(format!("{} gets {:.2} % {side}", group, percent.abs()))
+        Some(format!("{task} gets {:.2} % {side}", percent.abs()))
     };
     let best = of(first)?;
     Some(match runs.len() {
