@@ -16,7 +16,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["trace"]),
     ("machine", &["bpf", "trace", "workload"]),
     ("kernel", &["trace", "workload"]),
-    ("cli", &["analysis", "bpf", "kernel", "machine", "policies", "report", "trace", "workload"]),
+    ("run", &["analysis", "bpf", "kernel", "machine", "policies", "trace", "workload"]),
+    (
+        "cli",
+        &["analysis", "bpf", "kernel", "machine", "policies", "report", "run", "trace", "workload"],
+    ),
 ];
 
 /// A file longer than this holds two ideas.

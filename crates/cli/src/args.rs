@@ -15,6 +15,7 @@ pub(crate) use record::{ConvertArgs, RecordArgs};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fairground_run::{COSTS_DEFAULT, SEED_DEFAULT};
 use fairground_workload::LockModel;
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
@@ -182,11 +183,11 @@ pub(crate) struct MachineArgs {
     pub(crate) timers: TimersArg,
 
     /// Seed of every random draw
-    #[arg(long, default_value_t = 1, env = "FAIRGROUND_SEED")]
+    #[arg(long, default_value_t = SEED_DEFAULT, env = "FAIRGROUND_SEED")]
     pub(crate) seed: u64,
 
     /// What things cost in time: a preset
-    #[arg(long, default_value = "modern")]
+    #[arg(long, default_value = COSTS_DEFAULT)]
     pub(crate) costs: String,
 
     /// Change one cost

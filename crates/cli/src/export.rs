@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use fairground_run::Failure;
 use fairground_trace::{Counter, Trace};
-
-use crate::failure::Failure;
 
 /// What a file's name says that should be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

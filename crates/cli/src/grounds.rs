@@ -7,13 +7,11 @@ use fairground_kernel::catalogue::{Cache, Kernel};
 use fairground_kernel::job::{Job, Outcome};
 use fairground_kernel::vm::{self, VmConfig, VmError, VmMode, run_in_vm};
 use fairground_kernel::{GroundError, on_host};
+use fairground_run::{CHUNK_NS, Failure, Ground, Watch};
 
 use crate::args::VmModeArg;
-use crate::failure::Failure;
-use crate::input::Ground;
 use crate::progress::Progress;
 use crate::real::RealPlan;
-use crate::simulate::CHUNK_NS;
 
 /// What a run on the host may take beyond its own length: forking, reading the recording, ending every task.
 const HOST_MARGIN: Duration = Duration::from_secs(60);

@@ -4,23 +4,21 @@ mod args;
 mod commands;
 mod experiment;
 mod export;
-mod failure;
 mod grounds;
 mod input;
-mod outcome;
 mod pictures;
 mod present;
 mod progress;
 mod real;
-mod samples;
-mod simulate;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::args::Cli;
-use crate::failure::Failure;
+
+/// The exit code of every error.
+const ERROR_CODE: u8 = 2;
 
 fn main() -> ExitCode {
     if fairground_kernel::guest::is_init() {
@@ -32,7 +30,7 @@ fn main() -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("fairground: {failure}");
-            ExitCode::from(Failure::CODE)
+            ExitCode::from(ERROR_CODE)
         }
     }
 }

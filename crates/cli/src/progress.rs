@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use fairground_run::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Progress of one piece of work, in any unit.
@@ -22,11 +23,6 @@ impl Progress {
         Self { bar: ProgressBar::new(total).with_style(style), quiet }
     }
 
-    /// Names what is being done.
-    pub(crate) fn name(&self, text: &str) {
-        self.bar.set_message(text.to_owned());
-    }
-
     /// Something to know, on a line of its own; on stderr, unless `quiet`.
     pub(crate) fn say(&self, text: &str) {
         if self.quiet {
@@ -34,9 +30,14 @@ impl Progress {
         }
         self.bar.suspend(|| eprintln!("{text}"));
     }
+}
 
-    /// That many steps more are done.
-    pub(crate) fn advance(&self, steps: u64) {
+impl Watch for Progress {
+    fn name(&self, label: &str) {
+        self.bar.set_message(label.to_owned());
+    }
+
+    fn advance(&self, steps: u64) {
         self.bar.inc(steps);
     }
 }

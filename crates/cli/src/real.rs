@@ -9,13 +9,13 @@ use fairground_kernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
 use fairground_kernel::stream::Stream;
 use fairground_kernel::vm::INSTRUCTION_NS;
 use fairground_machine::Setting;
+use fairground_run::{
+    Failure, Ground, Outcome, SchedulerObject, Told, Watch, global_writes, resize_writes,
+};
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
 
 use crate::args::{GroundArgs, VmModeArg};
-use crate::failure::Failure;
-use crate::input::{Ground, SchedulerObject, global_writes, resize_writes};
-use crate::outcome::{Outcome, Told};
 use crate::progress::Progress;
 
 /// Why there is no recording where nobody wanted one.
@@ -82,7 +82,7 @@ impl RealPlan<'_> {
             label: self.label,
             scheduler: match self.object {
                 Some(object) => object.label.clone(),
-                None => crate::input::OWN_SCHEDULER.to_owned(),
+                None => fairground_run::OWN_SCHEDULER.to_owned(),
             },
             sizes: self.object.map(|object| object.sizes),
             settings,

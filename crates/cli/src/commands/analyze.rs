@@ -4,10 +4,9 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
 use fairground_report::{Cell, Document};
+use fairground_run::{Failure, parse_time, read_recording};
 
 use crate::args::{AnalyzeArgs, Cli};
-use crate::failure::Failure;
-use crate::input::{parse_time, read_recording};
 use crate::pictures::{self, Pictured};
 use crate::present;
 

@@ -4,20 +4,19 @@ use std::collections::BTreeSet;
 
 use fairground_kernel::job::Knob;
 use fairground_machine::{MachineConfig, Setting, TraceOptions};
+use fairground_run::{
+    CHUNK_NS, CPUS_DEFAULT, Failure, Ground, OWN_SCHEDULER, Outcome, Plan, Scheduler,
+    SchedulerObject, Variant, at_settings, duration_ns, host_cpus, is_knob, machine_config,
+    read_profiles, split_knobs, variants,
+};
 use fairground_workload::Workload;
 
-use super::run::{duration_ns, simulated_options};
+use super::run::simulated_options;
 use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
-use crate::failure::Failure;
-use crate::input::{
-    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, at_settings,
-    host_cpus, is_knob, machine_config, read_profiles, split_knobs, variants,
-};
-use crate::outcome::Outcome;
+use crate::input::machine_spec;
 use crate::pictures::Pictured;
 use crate::progress::Progress;
 use crate::real::RealPlan;
-use crate::simulate::Plan;
 
 /// Beside a real kernel, whose tasks exist before the run, those of the simulated machine do so too, ns: long enough for them to
 /// go to sleep.
@@ -90,7 +89,7 @@ impl Columns<'_> {
     pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
         let grounds = self.grounds()?;
         let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
-        let mut config = machine_config(self.machine, self.sched.null_loads, trace)?;
+        let mut config = machine_config(&machine_spec(self.machine, self.sched.null_loads, trace))?;
         if self.machine.lead_in.is_none() && grounds.iter().any(Ground::is_real) {
             config.lead_in_ns = LEAD_IN_NS;
         }
@@ -106,7 +105,7 @@ impl Columns<'_> {
             .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`"));
         }
         let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
-        let steps = duration_ns.div_ceil(crate::simulate::CHUNK_NS) * columns.len() as u64;
+        let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
         let progress = Progress::new(quiet, steps);
         let several = grounds.len() > 1;
         let mut outcomes = Vec::with_capacity(columns.len());
@@ -212,7 +211,9 @@ impl Columns<'_> {
             let profile = profile.map(|profile| (profile, cpus));
             let (compiled, object) = match spec {
                 OWN_SCHEDULER => (None, None),
-                _ if simulated => (Some(Scheduler::load(spec, profile, self.sched.engine)?), None),
+                _ if simulated => {
+                    (Some(Scheduler::load(spec, profile, self.sched.engine.into())?), None)
+                }
                 _ => (None, Some(SchedulerObject::find(spec, profile)?)),
             };
             Ok(Loaded { spec: spec.to_owned(), compiled, object })

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Document};
+use fairground_run::Failure;
 
 use super::columns::{Columns, Ran};
 use crate::args::{Cli, CompareArgs};
-use crate::failure::Failure;
 use crate::input::find_workload_with;
 use crate::pictures::{self, Pictured};
 use crate::present;

@@ -9,11 +9,11 @@ use fairground_analysis::contention::Contention;
 use fairground_kernel::job::RecordingJob;
 use fairground_kernel::tracefs::Session;
 use fairground_report::{Cell, Document};
+use fairground_run::{Failure, Recording, one_variant, parse_time, read_recording};
 
 use super::columns::Columns;
 use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
-use crate::failure::Failure;
-use crate::input::{Recording, find_workload_with, one_variant, parse_time, read_recording};
+use crate::input::find_workload_with;
 use crate::present;
 
 /// How long this machine is recorded when nobody says otherwise: "up to 1 second worth of system activity", as in the mail.

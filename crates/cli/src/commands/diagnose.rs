@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
 use fairground_report::{Cell, Document};
+use fairground_run::{Failure, read_recording};
 
 use crate::args::{Cli, DiagnoseArgs};
-use crate::failure::Failure;
-use crate::input::read_recording;
 use crate::present;
 
 /// A finding is no failure: the exit code is that of success with and without findings.

@@ -5,23 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use fairground_analysis::Options;
-use fairground_machine::TraceOptions;
 use fairground_report::{Cell, Document};
+use fairground_run::{
+    CHUNK_NS, CPUS_DEFAULT, Failure, Ground, MachineSpec, OWN_SCHEDULER, Outcome, Plan, Scheduler,
+    SchedulerObject, Told, at_settings, duration_ns, find_workload, machine_config, one_variant,
+    split_knobs, topology_value,
+};
 use fairground_workload::Workload;
 
-use super::run::duration_ns;
-use crate::args::{EngineArg, GroundArgs, MachineArgs, NullLoadsArg, TimersArg};
+use crate::args::{EngineArg, GroundArgs, TimersArg};
 use crate::experiment::Run;
-use crate::failure::Failure;
-use crate::input::{
-    CPUS_DEFAULT, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, at_settings, find_workload,
-    machine_config, one_variant, split_knobs, topology_value,
-};
-use crate::outcome::{Outcome, Told};
 use crate::present;
 use crate::progress::Progress;
 use crate::real::RealPlan;
-use crate::simulate::{CHUNK_NS, Plan};
 
 /// Runs everything and keeps of each run what `keep` makes of it, in the order of the runs. The order in which they are run is
 /// chance and shows nowhere. After a simulation has failed, no real kernel is booted any more.
@@ -101,22 +97,18 @@ fn simulated(
     engine: EngineArg,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    let scheduler = Scheduler::load(&run.sched, None, engine)?;
-    let machine_args = MachineArgs {
+    let scheduler = Scheduler::load(&run.sched, None, engine.into())?;
+    let spec = MachineSpec {
         cpus: run.cpus,
-        topology: None,
         hz: Some(run.hz),
-        timers: run.timers,
+        timers: run.timers.into(),
         seed: run.seed,
-        check: false,
-        idle_bound: None,
         costs: run.costs.clone(),
         cost: run.cost.clone(),
-        duration: run.duration.clone(),
         lead_in: run.lead_in.clone(),
+        ..MachineSpec::default()
     };
-    let trace = TraceOptions { callbacks: false, ticks: true };
-    let mut machine = machine_config(&machine_args, NullLoadsArg::Error, trace)?;
+    let mut machine = machine_config(&spec)?;
     if let Some(topology) = &run.topology {
         machine.topology = topology_value("topology", topology)?;
     }
@@ -125,14 +117,8 @@ fn simulated(
     let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns)?;
     let plan = Plan {
         label: run.name.clone(),
-        scheduler: &scheduler,
         settings,
-        workload,
-        machine,
-        duration_ns,
-        options: Options::simulated(),
-        rename: |name| name,
-        sample: false,
+        ..Plan::new(&scheduler, workload, machine, duration_ns)
     };
     plan.run(progress)
 }

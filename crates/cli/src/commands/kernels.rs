@@ -10,10 +10,9 @@ use fairground_kernel::job::KernelInfo;
 use fairground_kernel::run::INFO_COMMAND;
 use fairground_kernel::vm::{GuestAnswer, GuestCommand, VmConfig, VmMode, run_command};
 use fairground_report::{Cell, Column, Document, Table};
+use fairground_run::{Failure, parse_time};
 
 use crate::args::{BootArgs, Cli, KernelsCommand, VmModeArg};
-use crate::failure::Failure;
-use crate::input::parse_time;
 use crate::present;
 
 /// Room for what a guest's command writes, bytes.
@@ -120,7 +119,7 @@ fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
         if !cli.quiet {
             eprint!("{}", answer.console);
         }
-        return Ok(ExitCode::from(u8::try_from(answer.exit_code).unwrap_or(Failure::CODE)));
+        return Ok(ExitCode::from(u8::try_from(answer.exit_code).unwrap_or(crate::ERROR_CODE)));
     }
     let info: KernelInfo = serde_json::from_slice(&output).map_err(|e| {
         Failure::new(format_args!("the guest did not describe its kernel: {e}"))

@@ -9,14 +9,13 @@ use fairground_kernel::job::{GlobalWrite, SchedulerExit, SchedulerJob};
 use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 use fairground_kernel::signals::EndSignals;
 use fairground_report::{Cell, Column, Document, Table};
+use fairground_run::{
+    Failure, SchedulerObject, at_settings, global_writes, host_cpus, one_variant, parse_time,
+    read_profiles, resize_writes,
+};
 
 use super::sched::{tag, value_text};
 use crate::args::{Cli, Format, LoadArgs};
-use crate::failure::Failure;
-use crate::input::{
-    SchedulerObject, at_settings, global_writes, host_cpus, one_variant, parse_time, read_profiles,
-    resize_writes,
-};
 use crate::present;
 
 /// How often the kernel is asked whether the scheduler is still there.

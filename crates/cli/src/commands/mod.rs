@@ -20,9 +20,9 @@ mod workload;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use fairground_run::Failure;
 
 use crate::args::{Cli, Command};
-use crate::failure::Failure;
 use crate::present;
 
 /// Does what was asked for.

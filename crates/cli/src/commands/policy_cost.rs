@@ -2,9 +2,8 @@
 
 use fairground_machine::{Machine, MachineConfig, Path, Topology};
 use fairground_report::{Cell, Column, Table};
+use fairground_run::{Failure, Scheduler, find_workload};
 
-use crate::failure::Failure;
-use crate::input::{Scheduler, find_workload};
 use crate::present::path_name;
 
 /// One reference load. Nothing random is in it, so a figure is the same at every repetition.

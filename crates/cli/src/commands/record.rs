@@ -7,12 +7,11 @@ use std::time::Duration;
 use fairground_analysis::Options;
 use fairground_kernel::job::RecordingJob;
 use fairground_kernel::tracefs::{End, Recorded, Session};
+use fairground_run::{Failure, parse_time, read_recording};
 use fairground_trace::Trace;
 
 use crate::args::{Cli, ConvertArgs, RecordArgs};
 use crate::export::{self, ENDS, Form, folder_of};
-use crate::failure::Failure;
-use crate::input::{parse_time, read_recording};
 
 /// The form that a recording is written in.
 fn form_of_recording(output: &Path) -> Result<Form, Failure> {

@@ -5,14 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
+use fairground_run::{Failure, read_recording};
 use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 
 use super::columns::Columns;
 use super::compare::{Compared, compare_all};
 use crate::args::{Cli, ReplayArgs};
-use crate::failure::Failure;
-use crate::input::read_recording;
 use crate::pictures::{self, Pictured};
 use crate::present;
 

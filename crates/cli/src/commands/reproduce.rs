@@ -10,12 +10,11 @@ use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::Path;
 use fairground_report::{Cell, Column, Document, Table};
+use fairground_run::{Failure, Outcome, did_you_mean};
 
 use super::experiment_runs;
 use crate::args::{Cli, ReproduceArgs};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top};
-use crate::failure::{Failure, did_you_mean};
-use crate::outcome::Outcome;
 use crate::pictures;
 use crate::present;
 

@@ -7,13 +7,12 @@ use fairground_analysis::Options;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::{Cell, Document};
+use fairground_run::{Failure, Outcome, one_variant, parse_time};
 
 use super::columns::Columns;
 use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::export::{self, Form};
-use crate::failure::Failure;
-use crate::input::{find_workload_with, one_variant, parse_time};
-use crate::outcome::Outcome;
+use crate::input::find_workload_with;
 use crate::pictures;
 use crate::present;
 
@@ -21,15 +20,6 @@ use crate::present;
 pub(crate) fn simulated_options(show: &ShowArgs) -> Result<Options, Failure> {
     let interval_ns = show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
     Ok(Options { interval_ns, ..Options::simulated() })
-}
-
-/// The length of a run, ns.
-pub(crate) fn duration_ns(flag: Option<&str>, default_ns: u64) -> Result<u64, Failure> {
-    match flag.map(|text| parse_time("--duration", text)).transpose()? {
-        Some(0) => Err(Failure::new("--duration 0 leaves nothing to measure")),
-        Some(ns) => Ok(ns),
-        None => Ok(default_ns),
-    }
 }
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {

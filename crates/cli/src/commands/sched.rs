@@ -5,16 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_bpf::{Global, GlobalType, Object};
-use fairground_machine::is_kernel_constant;
+use fairground_machine::{Engine, is_kernel_constant};
 use fairground_report::{Cell, Column, Document, Table};
+use fairground_run::{
+    Failure, Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
+};
 
 use super::needs::needs_tables;
 use super::policy_cost::cost_table;
-use crate::args::{Cli, EngineArg, SchedCommand};
-use crate::failure::Failure;
-use crate::input::{
-    Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
-};
+use crate::args::{Cli, SchedCommand};
 use crate::present;
 
 pub(super) fn sched(cli: &Cli, command: &SchedCommand) -> Result<ExitCode, Failure> {
@@ -59,7 +58,7 @@ fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
     document.tables.extend(needs_tables(&object));
     document.tables.push(sections_table(&object));
     if cost {
-        document.tables.push(cost_table(&Scheduler::load(spec, None, EngineArg::Jit)?)?);
+        document.tables.push(cost_table(&Scheduler::load(spec, None, Engine::Jit)?)?);
     }
     present::print(&document, cli.format)
 }

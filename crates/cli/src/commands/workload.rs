@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Column, Document, Table};
+use fairground_run::{Failure, find_workload_noted};
 use fairground_workload::{describe, library, to_rt_app, to_toml};
 
 use crate::args::{Cli, WorkloadCommand, WorkloadForm};
-use crate::failure::Failure;
-use crate::input::{find_workload_noted, say};
+use crate::input::say;
 use crate::present;
 
 pub(super) fn workload(cli: &Cli, command: &WorkloadCommand) -> Result<ExitCode, Failure> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairground_kernel::job::HOLD_NS_MAX;
+use fairground_run::Failure;
 use serde::Deserialize;
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
@@ -11,7 +12,6 @@ use super::locks::{self, Locks};
 use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::TopTable;
 use crate::args::{LocksArg, TimersArg};
-use crate::failure::Failure;
 
 /// The ground of a run that does not name another.
 const SIMULATED: &str = "sim";
@@ -236,7 +236,7 @@ pub(crate) struct Claim {
 
 /// The known name that is most like a wrong one, or all of them.
 fn near_or_all<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    match crate::failure::did_you_mean(name, known.clone()) {
+    match fairground_run::did_you_mean(name, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             format!("there are {}", known.map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "))

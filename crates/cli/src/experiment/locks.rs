@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use fairground_run::did_you_mean;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 use super::sweep::Sweep;
 use super::{Figures, file::RunEntry};
 use crate::args::LocksArg;
-use crate::failure::did_you_mean;
 
 /// `locks = "rt"`, or a list: one run for each.
 #[derive(Clone, Debug)]

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use fairground_report::page::{Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape};
 use fairground_report::{Cell, Document, Table};
+use fairground_run::Failure;
 
 use super::{command_line, write_page};
 use crate::experiment::{Experiment, Figures, Matrix, Sample, at_point};
-use crate::failure::Failure;
 
 /// What an experiment measured, by the name of a run or of a published column.
 type Measured = BTreeMap<String, Figures>;

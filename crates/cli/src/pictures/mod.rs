@@ -15,11 +15,10 @@ use std::path::{Path, PathBuf};
 use fairground_analysis::Analysis;
 use fairground_report::page::{Chart, Page};
 use fairground_report::{Cell, Document, Table};
+use fairground_run::{Failure, Outcome};
 use fairground_trace::{Counter, Trace};
 
 use crate::export;
-use crate::failure::Failure;
-use crate::outcome::Outcome;
 
 /// A run, or a recording, as the charts see it.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,7 @@
 
 use fairground_kernel::job::KernelInfo;
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
-
-use crate::outcome::{Outcome, Told};
+use fairground_run::{Outcome, Told};
 
 /// The kernel of a run: version, CPUs, clock, switches.
 pub(super) fn describe_kernel(document: &mut Document, ground: &str, kernel: &KernelInfo) {

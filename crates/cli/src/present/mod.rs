@@ -25,10 +25,10 @@ pub(crate) use tasks::{intervals_table, machine_table, tasks_table};
 use std::io::{self, IsTerminal, Write};
 
 use fairground_report::{Cell, Document, TextOptions};
+use fairground_run::Failure;
 
 use crate::args::{Format, LockArgs};
 use crate::export::Form;
-use crate::failure::Failure;
 
 /// Whether results can be printed so: said before anything is measured.
 pub(crate) fn check(format: Format) -> Result<(), Failure> {

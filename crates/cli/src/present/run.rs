@@ -3,9 +3,9 @@
 use fairground_analysis::Irregularities;
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
+use fairground_run::{Outcome, Told};
 
 use super::kernel::describe_kernel;
-use crate::outcome::{Outcome, Told};
 
 /// Lines that a scheduler printed, of which the first ones are shown.
 const PRINTED_LINES_SHOWN: usize = 20;

@@ -8,39 +8,78 @@ use fairground_workload::Workload;
 use crate::failure::Failure;
 use crate::input::Scheduler;
 use crate::outcome::{Outcome, Told};
-use crate::progress::Progress;
 use crate::samples::Sampler;
 
 /// What to run.
 #[derive(Debug)]
-pub(crate) struct Plan<'a> {
+pub struct Plan<'a> {
     /// The column's name.
-    pub(crate) label: String,
+    pub label: String,
     /// The scheduler.
-    pub(crate) scheduler: &'a Scheduler,
+    pub scheduler: &'a Scheduler,
     /// Tunables beyond the parameter set: before the run, and during it.
-    pub(crate) settings: Vec<Setting>,
+    pub settings: Vec<Setting>,
     /// The workload.
-    pub(crate) workload: &'a Workload,
+    pub workload: &'a Workload,
     /// The machine.
-    pub(crate) machine: MachineConfig,
+    pub machine: MachineConfig,
     /// The length, ns.
-    pub(crate) duration_ns: u64,
+    pub duration_ns: u64,
     /// How to measure.
-    pub(crate) options: Options,
+    pub options: Options,
     /// What a task is called in the result, from its name in the workload.
-    pub(crate) rename: fn(&str) -> &str,
+    pub rename: fn(&str) -> &str,
     /// Read the scheduler's own numbers of each task at every tick.
-    pub(crate) sample: bool,
+    pub sample: bool,
 }
 
-/// Simulated time between two looks at the progress bar, ns.
-pub(crate) const CHUNK_NS: u64 = 50_000_000;
+/// Who is told how far runs are.
+pub trait Watch {
+    /// What runs now.
+    fn name(&self, label: &str);
+    /// So many steps of [`CHUNK_NS`] more are done.
+    fn advance(&self, steps: u64);
+}
 
-impl Plan<'_> {
+/// Nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn name(&self, _: &str) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// Simulated time between two looks at the watch, ns.
+pub const CHUNK_NS: u64 = 50_000_000;
+
+impl<'a> Plan<'a> {
+    /// A run as [`Options::simulated`] measures it, called after its scheduler, with no settings of its own, for so many simulated ns.
+    pub fn new(
+        scheduler: &'a Scheduler,
+        workload: &'a Workload,
+        machine: MachineConfig,
+        duration_ns: u64,
+    ) -> Self {
+        Self {
+            label: scheduler.object.label.clone(),
+            scheduler,
+            settings: Vec::new(),
+            workload,
+            machine,
+            duration_ns,
+            options: Options::simulated(),
+            rename: |name| name,
+            sample: false,
+        }
+    }
+
     /// Runs to the end, or until the scheduler is ejected.
-    pub(crate) fn run(self, progress: &Progress) -> Result<Outcome, Failure> {
-        progress.name(&self.label);
+    ///
+    /// # Errors
+    /// If the scheduler, a setting or the workload cannot be used in this machine, or the simulation breaks one of its limits.
+    pub fn run(self, watch: &dyn Watch) -> Result<Outcome, Failure> {
+        watch.name(&self.label);
         let mut settings = self.scheduler.object.settings.clone();
         settings.extend(self.settings.iter().cloned());
         let failed = |e| Failure::new(format_args!("{}: {e}", self.scheduler.object.label));
@@ -59,7 +98,7 @@ impl Plan<'_> {
                 sampler.read(&machine);
             }
             if now_ns / CHUNK_NS > chunks || now_ns == end_ns {
-                progress.advance(1);
+                watch.advance(1);
             }
         }
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);

@@ -11,15 +11,12 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// If the scheduler has no such variable, it cannot hold the value, or the setting is one of the simulated machine.
-pub(crate) fn global_writes(
-    object: &Object,
-    settings: &[Setting],
-) -> Result<Vec<GlobalWrite>, Failure> {
+pub fn global_writes(object: &Object, settings: &[Setting]) -> Result<Vec<GlobalWrite>, Failure> {
     settings.iter().map(|setting| global_write(object, setting)).collect()
 }
 
 /// What makes the arrays as long as the profile says: their whole sections, which begin with what the object has there.
-pub(crate) fn resize_writes(scheduler: &SchedulerObject) -> Vec<GlobalWrite> {
+pub fn resize_writes(scheduler: &SchedulerObject) -> Vec<GlobalWrite> {
     let of = |array: &String| {
         let global = scheduler.object.global(array)?;
         let content = scheduler.object.content_of(global);
@@ -57,7 +54,7 @@ fn global_write(object: &Object, setting: &Setting) -> Result<GlobalWrite, Failu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::find_object;
+    use crate::find_object;
 
     #[test]
     fn a_setting_becomes_the_bytes_of_its_variable() {

@@ -89,14 +89,14 @@ const CPUS: &str = "cpus";
 
 /// A profile.
 #[derive(Clone, Debug)]
-pub(crate) struct Profile {
+pub struct Profile {
     path: PathBuf,
     file: File,
 }
 
 impl Profile {
     /// Reads a profile.
-    pub(crate) fn read(path: &Path) -> Result<Profile, Failure> {
+    pub fn read(path: &Path) -> Result<Profile, Failure> {
         let shown = path.display();
         let text = fs::read_to_string(path).map_err(|e| Failure::io(path.display(), &e))?;
         let file = toml::from_str(&text).map_err(|e| {
@@ -107,7 +107,7 @@ impl Profile {
     }
 
     /// Whether it is for a scheduler, by the name of its file.
-    pub(crate) fn is_for(&self, spec: &str) -> bool {
+    pub fn is_for(&self, spec: &str) -> bool {
         let name = Path::new(spec).file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let stem = [".bpf.o", ".bpf.c", ".o"].iter().find_map(|end| name.strip_suffix(end));
@@ -115,7 +115,7 @@ impl Profile {
     }
 
     /// Applies what concerns the object itself, and returns what it sets in a machine of so many CPUs.
-    pub(crate) fn apply(&self, object: &mut Object, cpus: u32) -> Result<Vec<Setting>, Failure> {
+    pub fn apply(&self, object: &mut Object, cpus: u32) -> Result<Vec<Setting>, Failure> {
         let shown = self.path.display();
         for (array, count) in &self.file.resize {
             let count = self.number(array, count, cpus)?;
@@ -137,7 +137,7 @@ impl Profile {
     }
 
     /// A required variable that nobody set is an error that names it.
-    pub(crate) fn check(&self, spec: &str, settings: &[Setting]) -> Result<(), Failure> {
+    pub fn check(&self, spec: &str, settings: &[Setting]) -> Result<(), Failure> {
         let is_set = |name: &String| {
             self.file.set.contains_key(name)
                 || settings.iter().any(|s| s.at_ns.is_none() && s.name.eq_ignore_ascii_case(name))
@@ -155,7 +155,7 @@ impl Profile {
     }
 
     /// What else it does in each simulated machine of so many CPUs.
-    pub(crate) fn setup(&self, object: &Object, cpus: u32) -> Result<Setup, Failure> {
+    pub fn setup(&self, object: &Object, cpus: u32) -> Result<Setup, Failure> {
         let known: Vec<String> = object.maps().into_iter().map(|map| map.name).collect();
         let mut maps = Vec::new();
         for (map, elements) in &self.file.maps {
@@ -187,7 +187,7 @@ impl Profile {
     }
 
     /// The same for a real kernel of so many CPUs, with the callback table's integers.
-    pub(crate) fn real_setup(&self, object: &Object, cpus: u32) -> Result<SchedulerSetup, Failure> {
+    pub fn real_setup(&self, object: &Object, cpus: u32) -> Result<SchedulerSetup, Failure> {
         let Setup { maps, before, each_second } = self.setup(object, cpus)?;
         let map = |MapContent { map, key, offset, bytes }| MapWrite { map, key, offset, bytes };
         let ops = self.file.ops.iter().map(|(member, value)| {
@@ -249,17 +249,17 @@ impl Profile {
     }
 
     /// The arrays that it resizes.
-    pub(crate) fn resized(&self) -> impl Iterator<Item = &str> {
+    pub fn resized(&self) -> impl Iterator<Item = &str> {
         self.file.resize.keys().map(String::as_str)
     }
 
     /// What a remark calls it.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The object that it is for.
-    pub(crate) fn object(&self) -> &str {
+    pub fn object(&self) -> &str {
         &self.file.object
     }
 
@@ -319,7 +319,7 @@ fn fits(number: i64, bytes: usize) -> bool {
 }
 
 /// Reads the profiles that were named, and checks that each is for one of the schedulers.
-pub(crate) fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, Failure> {
+pub fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Profile>, Failure> {
     let mut profiles: Vec<Profile> = Vec::with_capacity(paths.len());
     for path in paths {
         let profile = Profile::read(path)?;
@@ -341,7 +341,7 @@ pub(crate) fn read_profiles(paths: &[PathBuf], specs: &[&str]) -> Result<Vec<Pro
 }
 
 /// CPUs that this machine may have (`/sys/devices/system/cpu/possible`), as a loader on it counts them.
-pub(crate) fn host_cpus() -> u32 {
+pub fn host_cpus() -> u32 {
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<u32>().ok());
     last.map_or(1, |last| last.saturating_add(1))

@@ -10,44 +10,43 @@ use fairground_machine::{Engine, Policy, Setting, is_kernel_constant};
 
 use super::Profile;
 use super::build::{SOURCE_END, object_of_source};
-use crate::args::EngineArg;
 use crate::failure::{Failure, did_you_mean};
 
 /// A scheduler's object, for any ground.
 #[derive(Debug)]
-pub(crate) struct SchedulerObject {
+pub struct SchedulerObject {
     /// As it was typed: `cfs@6.1`, `mine.bpf.o`.
-    pub(crate) label: String,
+    pub label: String,
     /// The object, read.
-    pub(crate) object: Object,
+    pub object: Object,
     /// The bytes that a kernel loads.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// How large it is.
-    pub(crate) sizes: Sizes,
+    pub sizes: Sizes,
     /// Arrays that its profile resized.
-    pub(crate) resized: Vec<String>,
+    pub resized: Vec<String>,
     /// What its parameter set and its profile set.
-    pub(crate) settings: Vec<Setting>,
+    pub settings: Vec<Setting>,
     /// What else its profile does on a real kernel.
-    pub(crate) setup: SchedulerSetup,
+    pub setup: SchedulerSetup,
 }
 
 /// A scheduler, compiled and ready for any number of simulated machines.
 #[derive(Debug)]
-pub(crate) struct Scheduler {
+pub struct Scheduler {
     /// What it was compiled from.
-    pub(crate) object: SchedulerObject,
+    pub object: SchedulerObject,
     /// The compiled policy.
-    pub(crate) policy: Policy,
+    pub policy: Policy,
 }
 
 /// How large an object is, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     /// Instructions of all functions.
-    pub(crate) code_bytes: u64,
+    pub code_bytes: u64,
     /// Every other section but the type information: constants, variables, map definitions, the callback table.
-    pub(crate) data_bytes: u64,
+    pub data_bytes: u64,
 }
 
 impl Sizes {
@@ -64,11 +63,11 @@ impl Sizes {
 const BYTES_PER_SLOT: u64 = 8;
 
 /// Parameter sets by name: what each sets, in the order of the object's variables.
-pub(crate) type Sets = BTreeMap<String, Vec<(String, String)>>;
+pub type Sets = BTreeMap<String, Vec<(String, String)>>;
 
 impl SchedulerObject {
     /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many CPUs.
-    pub(crate) fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
+    pub fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
         let (name, set) = split_set(spec);
         let (mut object, bytes) = read_object(name)?;
         let mut settings = match set {
@@ -93,7 +92,7 @@ impl SchedulerObject {
 impl SchedulerObject {
     /// Of an object file: the constants (`const volatile`) that are 0 in it and that nobody set, in words. Whether 0 is meant
     /// the object does not say; the program that loads it for real may set them.
-    pub(crate) fn left_at_zero(&self, given: &[Setting]) -> Option<String> {
+    pub fn left_at_zero(&self, given: &[Setting]) -> Option<String> {
         let (name, _) = split_set(&self.label);
         if fairground_policies::get(name).is_some() {
             return None;
@@ -120,16 +119,12 @@ impl SchedulerObject {
 
 impl Scheduler {
     /// Finds an object ([`SchedulerObject::find`]) and compiles it for the simulated machine.
-    pub(crate) fn load(
+    pub fn load(
         spec: &str,
         profile: Option<(&Profile, u32)>,
-        engine: EngineArg,
+        engine: Engine,
     ) -> Result<Self, Failure> {
         let object = SchedulerObject::find(spec, profile)?;
-        let engine = match engine {
-            EngineArg::Jit => Engine::Jit,
-            EngineArg::Interpreter => Engine::Interpreter,
-        };
         let (name, _) = split_set(spec);
         let failed = |e: &dyn std::fmt::Display| Failure::new(format_args!("{name}: {e}"));
         let mut policy = Policy::load(&object.object, engine).map_err(|e| failed(&e))?;
@@ -142,7 +137,7 @@ impl Scheduler {
 }
 
 /// `NAME@SET` in its parts; a file may have an `@` in its name.
-pub(crate) fn split_set(spec: &str) -> (&str, Option<&str>) {
+pub fn split_set(spec: &str) -> (&str, Option<&str>) {
     match spec.rsplit_once('@') {
         Some((name, set)) if !Path::new(spec).exists() => (name, Some(set)),
         _ => (spec, None),
@@ -150,7 +145,7 @@ pub(crate) fn split_set(spec: &str) -> (&str, Option<&str>) {
 }
 
 /// The object of a scheduler: one that comes with fairground, an object file, or a source that is compiled now.
-pub(crate) fn find_object(name: &str) -> Result<Object, Failure> {
+pub fn find_object(name: &str) -> Result<Object, Failure> {
     read_object(name).map(|(object, _)| object)
 }
 
@@ -181,7 +176,7 @@ fn read_object(name: &str) -> Result<(Object, Vec<u8>), Failure> {
 }
 
 /// The parameter sets that an object describes in its tags (`set:NAME=VALUE` on a variable).
-pub(crate) fn parameter_sets(object: &Object) -> Sets {
+pub fn parameter_sets(object: &Object) -> Sets {
     let mut sets = Sets::new();
     for global in object.globals() {
         for tag in &global.tags {

@@ -7,18 +7,18 @@ use crate::failure::Failure;
 
 /// One combination of the values of `--set`: its name in tables, and the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Variant {
+pub struct Variant {
     /// Name and value of those settings that have several values; empty when there is one combination only.
-    pub(crate) varied: Vec<(String, String)>,
+    pub varied: Vec<(String, String)>,
     /// The settings.
-    pub(crate) settings: Vec<Setting>,
+    pub settings: Vec<Setting>,
 }
 
 /// More columns than this cannot be compared by eye, and each is a run.
 const VARIANTS_MAX: usize = 64;
 
 /// Every combination of `--set name=a,b`.
-pub(crate) fn variants(set: &[String]) -> Result<Vec<Variant>, Failure> {
+pub fn variants(set: &[String]) -> Result<Vec<Variant>, Failure> {
     let mut all = vec![Variant::default()];
     for text in set {
         let (name, values) = text.split_once('=').ok_or_else(|| not_a_setting("--set", text))?;
@@ -54,21 +54,21 @@ fn with(variant: &Variant, name: &str, value: &str, shown: bool) -> Variant {
 
 impl Variant {
     /// The part of the combination that has an effect somewhere: what `takes` says of each name.
-    pub(crate) fn only(&self, takes: impl Fn(&str) -> bool) -> Variant {
+    pub fn only(&self, takes: impl Fn(&str) -> bool) -> Variant {
         let varied = self.varied.iter().filter(|(name, _)| takes(name));
         let settings = self.settings.iter().filter(|setting| takes(&setting.name));
         Variant { varied: varied.cloned().collect(), settings: settings.cloned().collect() }
     }
 
     /// `name=value` of what varies, for the names of columns.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         let varied: Vec<_> = self.varied.iter().map(|(n, v)| format!("{n}={v}")).collect();
         varied.join(" ")
     }
 }
 
 /// The only combination, for commands that run once.
-pub(crate) fn one_variant(set: &[String]) -> Result<Variant, Failure> {
+pub fn one_variant(set: &[String]) -> Result<Variant, Failure> {
     let mut all = variants(set)?;
     match (all.pop(), all.is_empty()) {
         (Some(variant), true) => Ok(variant),
@@ -78,7 +78,7 @@ pub(crate) fn one_variant(set: &[String]) -> Result<Variant, Failure> {
 }
 
 /// `--at 5s:name=value`.
-pub(crate) fn at_settings(at: &[String]) -> Result<Vec<Setting>, Failure> {
+pub fn at_settings(at: &[String]) -> Result<Vec<Setting>, Failure> {
     at.iter()
         .map(|text| {
             let (time, setting) =

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use fairground_workload::Workload;
 
-use crate::args::LockArgs;
 use crate::failure::Failure;
 
 /// Whether an argument means a file: it begins like a path, ends in `.toml` or `.json`, or is there.
@@ -20,12 +19,12 @@ fn is_rt_app(argument: &str) -> bool {
 }
 
 /// Reads, parses and checks.
-pub(crate) fn find_workload(argument: &str) -> Result<Workload, Failure> {
+pub fn find_workload(argument: &str) -> Result<Workload, Failure> {
     find_workload_noted(argument).map(|(workload, _)| workload)
 }
 
 /// The same, with what has another meaning here than for the program whose file it is.
-pub(crate) fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Failure> {
+pub fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Failure> {
     if is_file(argument) {
         let bytes = fs::read(argument).map_err(|e| Failure::io(argument, &e))?;
         let text = String::from_utf8(bytes).map_err(|e| {
@@ -44,33 +43,4 @@ pub(crate) fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<Strin
     }
     let workload = fairground_workload::from_spec(argument).map_err(Failure::new)?;
     Ok((workload, Vec::new()))
-}
-
-/// The same, with the notes on stderr unless nobody wants any.
-fn find_workload_aloud(argument: &str, quiet: bool) -> Result<Workload, Failure> {
-    let (workload, notes) = find_workload_noted(argument)?;
-    if !quiet {
-        say(&notes);
-    }
-    Ok(workload)
-}
-
-/// Notes for people, on stderr.
-pub(crate) fn say(notes: &[String]) {
-    for note in notes {
-        eprintln!("note: {note}");
-    }
-}
-
-/// The same, with the locks that are asked for.
-pub(crate) fn find_workload_with(
-    argument: &str,
-    args: &LockArgs,
-    quiet: bool,
-) -> Result<Workload, Failure> {
-    let mut workload = find_workload_aloud(argument, quiet)?;
-    if let Some(locks) = args.locks {
-        workload.set_lock_model(locks.model());
-    }
-    Ok(workload)
 }

@@ -1,33 +1,30 @@
-//! An error as the user meets it: what was wrong, where, why, and what to do. Exit code 2.
+//! An error as the user meets it: what was wrong, where, why, and what to do.
 
 use std::fmt;
 use std::io;
 
 /// A message for a person.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     message: String,
     help: Option<String>,
     broken_pipe: bool,
 }
 
 impl Failure {
-    /// The exit code of every error.
-    pub(crate) const CODE: u8 = 2;
-
     /// An error that says what was wrong and where.
-    pub(crate) fn new(message: impl fmt::Display) -> Self {
+    pub fn new(message: impl fmt::Display) -> Self {
         Self { message: message.to_string(), help: None, broken_pipe: false }
     }
 
     /// Adds what to do about it.
-    pub(crate) fn help(mut self, help: impl fmt::Display) -> Self {
+    pub fn help(mut self, help: impl fmt::Display) -> Self {
         self.help = Some(help.to_string());
         self
     }
 
     /// The same, where there is something to do.
-    pub(crate) fn help_if(self, help: Option<impl fmt::Display>) -> Self {
+    pub fn help_if(self, help: Option<impl fmt::Display>) -> Self {
         match help {
             Some(help) => self.help(help),
             None => self,
@@ -35,13 +32,13 @@ impl Failure {
     }
 
     /// An error of reading or writing a file.
-    pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> Self {
+    pub fn io(what: impl fmt::Display, error: &io::Error) -> Self {
         let broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
         Self { broken_pipe, ..Self::new(format_args!("{what}: {error}")) }
     }
 
     /// Whether the reader of our output went away, which is no error.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
+    pub fn is_broken_pipe(&self) -> bool {
         self.broken_pipe
     }
 }
@@ -57,10 +54,7 @@ impl fmt::Display for Failure {
 }
 
 /// The nearest of `candidates` to a mistyped `name`, as a remedy.
-pub(crate) fn did_you_mean<'a>(
-    name: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn did_you_mean<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const SIMILAR_ENOUGH: f64 = 0.5;
     let similarity = strsim::normalized_damerau_levenshtein;
     candidates

@@ -79,7 +79,7 @@ fn one() -> u32 {
 }
 
 /// A topology from what was typed.
-pub(crate) fn find_topology(argument: &str) -> Result<Topology, Failure> {
+pub(super) fn find_topology(argument: &str) -> Result<Topology, Failure> {
     if argument.ends_with(".toml") || argument.contains('/') {
         let text = fs::read_to_string(argument).map_err(|e| Failure::io(argument, &e))?;
         let shape: Shape = toml::from_str(&text).map_err(|e| {
@@ -93,7 +93,7 @@ pub(crate) fn find_topology(argument: &str) -> Result<Topology, Failure> {
 }
 
 /// A topology from a TOML value: a text as on the command line, or a table as in a file.
-pub(crate) fn topology_value(place: &str, value: &toml::Value) -> Result<Topology, Failure> {
+pub fn topology_value(place: &str, value: &toml::Value) -> Result<Topology, Failure> {
     if let toml::Value::String(text) = value {
         return find_topology(text);
     }

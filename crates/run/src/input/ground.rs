@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// A ground.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ground {
+pub enum Ground {
     /// The simulated machine.
     Sim,
     /// The kernel of this machine.
@@ -19,13 +19,13 @@ pub(crate) enum Ground {
 }
 
 /// What `--sched` calls a kernel's own scheduler.
-pub(crate) const OWN_SCHEDULER: &str = "kernel";
+pub const OWN_SCHEDULER: &str = "kernel";
 /// What a setting of a real kernel itself starts with.
 const KNOB_PREFIX: &str = "kernel.";
 
 impl Ground {
     /// Reads `sim`, `host`, `vm:KERNEL`, or `vm`.
-    pub(crate) fn parse(text: &str) -> Result<Ground, Failure> {
+    pub fn parse(text: &str) -> Result<Ground, Failure> {
         match text.split_once(':') {
             None if text == "sim" => Ok(Ground::Sim),
             None if text == "host" => Ok(Ground::Host),
@@ -38,12 +38,12 @@ impl Ground {
     }
 
     /// Whether a real kernel schedules there.
-    pub(crate) fn is_real(&self) -> bool {
+    pub fn is_real(&self) -> bool {
         *self != Ground::Sim
     }
 
     /// The schedulers that run there when none is named.
-    pub(crate) fn default_scheduler(&self) -> &'static str {
+    pub fn default_scheduler(&self) -> &'static str {
         if self.is_real() { OWN_SCHEDULER } else { "cfs" }
     }
 }
@@ -60,12 +60,12 @@ impl fmt::Display for Ground {
 }
 
 /// Whether a setting is one of a real kernel itself.
-pub(crate) fn is_knob(name: &str) -> bool {
+pub fn is_knob(name: &str) -> bool {
     name.starts_with(KNOB_PREFIX)
 }
 
 /// Takes the settings of a real kernel itself (`kernel.NAME`) from those of a scheduler.
-pub(crate) fn split_knobs(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Knob>) {
+pub fn split_knobs(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Knob>) {
     let (knobs, settings): (Vec<_>, Vec<_>) =
         settings.into_iter().partition(|setting| is_knob(&setting.name));
     let knobs = knobs.into_iter().map(|setting| Knob {

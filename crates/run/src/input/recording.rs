@@ -9,15 +9,15 @@ use crate::failure::Failure;
 
 /// A recording and its name.
 #[derive(Debug)]
-pub(crate) struct Recording {
+pub struct Recording {
     /// The file's name, or `<stdin>`.
-    pub(crate) name: String,
+    pub name: String,
     /// The events.
-    pub(crate) trace: Trace,
+    pub trace: Trace,
 }
 
 /// Reads a whole recording. What a truncated one still holds is kept; the loss stands in the trace.
-pub(crate) fn read_recording(argument: &str) -> Result<Recording, Failure> {
+pub fn read_recording(argument: &str) -> Result<Recording, Failure> {
     let (name, trace) = if argument == "-" {
         ("<stdin>", fairground_trace::read("<stdin>", io::stdin().lock()))
     } else {

@@ -9,32 +9,32 @@ use crate::input::Sizes;
 
 /// A finished run.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The column's name.
-    pub(crate) label: String,
+    pub label: String,
     /// The scheduler as it was typed.
-    pub(crate) scheduler: String,
+    pub scheduler: String,
     /// Every setting in order, those of the parameter set first.
-    pub(crate) settings: Vec<Setting>,
+    pub settings: Vec<Setting>,
     /// How many of them are those of the parameter set.
-    pub(crate) settings_of_set: usize,
+    pub settings_of_set: usize,
     /// How large the scheduler's object is; `None` for a kernel's own scheduler.
-    pub(crate) sizes: Option<Sizes>,
+    pub sizes: Option<Sizes>,
     /// Everything that happened.
-    pub(crate) trace: Trace,
+    pub trace: Trace,
     /// The scheduler's own numbers over time, where they were asked for and can be had.
-    pub(crate) numbers: Vec<Counter>,
+    pub numbers: Vec<Counter>,
     /// Why those are not of the whole run.
-    pub(crate) numbers_note: Option<String>,
+    pub numbers_note: Option<String>,
     /// The figures.
-    pub(crate) analysis: Analysis,
+    pub analysis: Analysis,
     /// What only this ground can tell.
-    pub(crate) told: Told,
+    pub told: Told,
 }
 
 /// What only one kind of ground can tell.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub enum Told {
     /// The simulated machine.
     Simulated {
         /// The machine.
@@ -61,7 +61,7 @@ pub(crate) enum Told {
 
 impl Outcome {
     /// The process's exit code for this run.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         let kind = match &self.told {
             Told::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
             Told::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
@@ -74,7 +74,7 @@ impl Outcome {
     }
 
     /// What the scheduler's program cost on a path; `None` where nobody counts.
-    pub(crate) fn path_cost(&self, path: Path) -> Option<PathCost> {
+    pub fn path_cost(&self, path: Path) -> Option<PathCost> {
         match &self.told {
             Told::Simulated { counters, .. } => Some(counters.path(path)),
             Told::Real { .. } => None,
@@ -82,7 +82,7 @@ impl Outcome {
     }
 
     /// Why there are no events, when there are none.
-    pub(crate) fn not_recorded(&self) -> Option<&str> {
+    pub fn not_recorded(&self) -> Option<&str> {
         match &self.told {
             Told::Simulated { .. } => None,
             Told::Real { job, .. } => job.not_recorded.as_deref(),
@@ -90,12 +90,12 @@ impl Outcome {
     }
 
     /// Whether there are events; without them only the kernel's own accounting is measured.
-    pub(crate) fn is_recorded(&self) -> bool {
+    pub fn is_recorded(&self) -> bool {
         self.not_recorded().is_none()
     }
 
     /// What an instruction takes of the time of a run, ns; `None` where time does not count instructions.
-    pub(crate) fn instruction_ns(&self) -> Option<u64> {
+    pub fn instruction_ns(&self) -> Option<u64> {
         match &self.told {
             Told::Simulated { .. } => None,
             Told::Real { instruction_ns, .. } => *instruction_ns,
@@ -103,7 +103,7 @@ impl Outcome {
     }
 
     /// What the scheduler printed, where it was kept beside the events.
-    pub(crate) fn log(&self) -> &[String] {
+    pub fn log(&self) -> &[String] {
         match &self.told {
             Told::Simulated { log, .. } => log,
             Told::Real { .. } => &[],
@@ -111,7 +111,7 @@ impl Outcome {
     }
 
     /// The ejection of the scheduler in words, when it was ejected.
-    pub(crate) fn ejection(&self) -> Option<String> {
+    pub fn ejection(&self) -> Option<String> {
         if self.exit_code() == 0 {
             return None;
         }

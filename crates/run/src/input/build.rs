@@ -12,7 +12,7 @@ use crate::failure::Failure;
 pub(super) const SOURCE_END: &str = ".bpf.c";
 
 /// Compiles `NAME.bpf.c` with the headers that fairground's own schedulers use. The compiler's messages go to stderr.
-pub(crate) fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
+pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     let name = source.display().to_string();
     if !name.ends_with(SOURCE_END) {
         return Err(Failure::new(format_args!(
