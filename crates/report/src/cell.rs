@@ -164,8 +164,8 @@ impl Cell {
         }
     }
 
-    /// [`Cell::for_people`] with the unit behind it, for a place that has none.
-    pub(crate) fn with_unit(&self) -> String {
+    /// The cell for people with its unit behind it, for a place that has none; durations are in the unit that needs few digits.
+    pub fn with_unit(&self) -> String {
         let text = self.for_people(None);
         match self {
             Cell::Percent { .. } if !self.is_missing() => format!("{text} %"),

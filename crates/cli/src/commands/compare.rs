@@ -66,6 +66,8 @@ pub(super) fn compare_all(
         document
             .notes
             .extend(present::loss_notes(&outcome.label, &outcome.analysis.irregularities));
+        let note = outcome.numbers_note.iter();
+        document.notes.extend(note.map(|note| format!("{}: {note}", outcome.label)));
         code = code.max(outcome.exit_code());
     }
     let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));

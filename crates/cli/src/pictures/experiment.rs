@@ -20,6 +20,10 @@ pub(crate) fn write_experiment(
     experiment: &Experiment,
     figures: &Measured,
 ) -> Result<(), Failure> {
+    write_page(path, || page(document, experiment, figures))
+}
+
+fn page(document: &Document, experiment: &Experiment, figures: &Measured) -> Page {
     let tables = experiment.tables.iter().enumerate().filter_map(|(index, table)| {
         let rows = table.rows.iter().map(|row| {
             let sample = |column: &String| figures.get(column).and_then(|f| f.get(&row.metric));
@@ -31,14 +35,13 @@ pub(crate) fn write_experiment(
     let matrices = experiment.matrices.iter().enumerate().filter_map(|(index, matrix)| {
         matrix_chart(format!("matrix-{index}"), matrix, experiment, figures)
     });
-    let page = Page {
+    Page {
         command: command_line(std::env::args()),
         answers: answers(document),
         overview: claims(document),
         charts: tables.chain(matrices).collect(),
         document: document.clone(),
-    };
-    write_page(path, || page)
+    }
 }
 
 /// Which claims hold, in a sentence; then what the experiment is about, its first paragraph.

@@ -1,68 +1,48 @@
 //! The first screen: which run treats the workload how.
 
 use fairground_analysis::Analysis;
+use fairground_analysis::metric::{Metric, Unit, Value, machine};
 use fairground_report::page::Overview;
-use fairground_report::{Cell, Column, Table, TimeUnit};
+use fairground_report::{Cell, Column, Table};
 
 use super::Pictured;
+use crate::present;
 
 /// What the first screen says of each run: a column.
 struct Measure {
-    column: fn() -> Column,
-    read: fn(&Analysis) -> Option<f64>,
-    cell: fn(f64) -> Cell,
-    /// Whether less is better; `None`: neither is.
+    metric: &'static Metric<Analysis>,
+    /// Whether less is better; otherwise neither is.
     less_is_better: bool,
 }
 
-const MEASURES: [Measure; 7] = [
-    Measure {
-        column: || Column::percent("worst_fairness_error"),
-        read: |analysis| worst(analysis).map(|(_, percent)| percent.abs()),
-        cell: |value| Cell::percent(value, 2),
-        less_is_better: true,
-    },
-    Measure {
-        column: || Column::duration("latency_p50", TimeUnit::Us),
-        read: |analysis| analysis.machine.wakeup_latency.p50_ns().map(|ns| ns as f64),
-        cell: |ns| Cell::Duration { ns },
-        less_is_better: true,
-    },
-    Measure {
-        column: || Column::duration("latency_p99", TimeUnit::Us),
-        read: |analysis| analysis.machine.wakeup_latency.p99_ns().map(|ns| ns as f64),
-        cell: |ns| Cell::Duration { ns },
-        less_is_better: true,
-    },
-    Measure {
-        column: || Column::duration("mean_turn", TimeUnit::Ms),
-        read: |analysis| analysis.machine.slices.mean_ns(),
-        cell: |ns| Cell::Duration { ns },
-        less_is_better: false,
-    },
-    Measure {
-        column: || Column::number_in("switches", "1/s"),
-        read: |analysis| analysis.machine.switches_per_s(),
-        cell: |value| Cell::float(value, 1),
-        less_is_better: false,
-    },
-    Measure {
-        column: || Column::percent("idle_while_waiting"),
-        read: |analysis| {
-            let machine = &analysis.machine;
-            let all_ns = machine.window_ns as f64 * f64::from(machine.cpus);
-            (all_ns > 0.0).then(|| machine.idle_while_waiting_ns as f64 * 100.0 / all_ns)
-        },
-        cell: |value| Cell::percent(value, 2),
-        less_is_better: true,
-    },
-    Measure {
-        column: || Column::number_in("switch", "insns"),
-        read: |analysis| analysis.machine.policy.as_ref()?.switch.mean(),
-        cell: |value| Cell::float(value, 1),
-        less_is_better: true,
-    },
+/// How far the task furthest from its fair share is from it. The other columns are metrics of the machine.
+static WORST_ERROR: Metric<Analysis> = Metric {
+    name: "worst_fairness_error",
+    figure: "",
+    unit: Unit::Percent,
+    read: |analysis| error(analysis).map(Value::Float),
+};
+
+/// By key: see `docs/metrics`.
+const OF_THE_MACHINE: [(&str, bool); 6] = [
+    ("wakeup_latency.p50", true),
+    (LATENCY, true),
+    (TURN, false),
+    ("switches.rate", false),
+    ("idle_while_waiting.share", true),
+    ("policy_instructions.switch", true),
 ];
+const LATENCY: &str = "wakeup_latency.p99";
+const TURN: &str = "slice.mean";
+
+fn measures() -> Vec<Measure> {
+    let of_the_machine = OF_THE_MACHINE.iter().filter_map(|(key, less_is_better)| {
+        Some(Measure { metric: machine(key)?, less_is_better: *less_is_better })
+    });
+    std::iter::once(Measure { metric: &WORST_ERROR, less_is_better: true })
+        .chain(of_the_machine)
+        .collect()
+}
 
 /// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks lacks another may
 /// have.
@@ -74,26 +54,33 @@ fn worst(analysis: &Analysis) -> Option<(&str, f64)> {
         .max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))
 }
 
+fn error(analysis: &Analysis) -> Option<f64> {
+    worst(analysis).map(|(_, percent)| percent.abs())
+}
+
 /// A row for each run.
 pub(super) fn overview(runs: &[Pictured<'_>]) -> Option<Overview> {
     if runs.is_empty() {
         return None;
     }
-    let columns = std::iter::once(Column::text("run")).chain(MEASURES.iter().map(|m| (m.column)()));
+    let measures = measures();
+    let columns = measures.iter().map(|measure| Column::mixed(measure.metric.key()));
+    let columns = std::iter::once(Column::text("run")).chain(columns);
     let mut table = Table::new("overview", "At a glance", columns);
     for run in runs {
-        let cell = |m: &Measure| Cell::known((m.read)(run.analysis), m.cell);
-        table.push(std::iter::once(Cell::text(run.label)).chain(MEASURES.iter().map(cell)));
+        let cell = |m: &Measure| present::cell((m.metric.read)(run.analysis), m.metric.unit);
+        table.push(std::iter::once(Cell::text(run.label)).chain(measures.iter().map(cell)));
     }
     let mut best = Vec::new();
-    for (column, measure) in MEASURES.iter().enumerate().filter(|(_, m)| m.less_is_better) {
-        best.extend(leasts(runs, measure.read).into_iter().map(|row| (row, column + 1)));
+    for (column, measure) in measures.iter().enumerate().filter(|(_, m)| m.less_is_better) {
+        let read = |analysis: &Analysis| (measure.metric.read)(analysis).map(Value::as_f64);
+        best.extend(leasts(runs, read).into_iter().map(|row| (row, column + 1)));
     }
     Some(Overview { table, best })
 }
 
 /// The runs with the least value; none where all are equal, or only one was measured.
-fn leasts(runs: &[Pictured<'_>], read: fn(&Analysis) -> Option<f64>) -> Vec<usize> {
+fn leasts(runs: &[Pictured<'_>], read: impl Fn(&Analysis) -> Option<f64>) -> Vec<usize> {
     let values: Vec<(usize, f64)> =
         runs.iter().enumerate().filter_map(|(row, run)| Some((row, read(run.analysis)?))).collect();
     let Some(least) = values.iter().map(|(_, value)| *value).reduce(f64::min) else {
@@ -106,74 +93,75 @@ fn leasts(runs: &[Pictured<'_>], read: fn(&Analysis) -> Option<f64>) -> Vec<usiz
 
 /// What came out, in sentences.
 pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
-    [fairest(runs), promptest(runs), turns(runs)].into_iter().flatten().collect()
+    let sentences = [
+        ends(runs, Some(&WORST_ERROR), furthest).map(|ends| match ends {
+            Ends::One(error) => format!("Furthest from its fair share: {error}."),
+            Ends::Two([(first, least), (last, most)]) => format!(
+                "Fairest is {first}: furthest from its fair share, {least}. Least fair is {last}: {most}."
+            ),
+        }),
+        ends(runs, machine(LATENCY), value).map(|ends| match ends {
+            Ends::One(p99) => format!("99 of 100 woken tasks run within {p99}."),
+            Ends::Two([(first, least), (last, most)]) => format!(
+                "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and longest under {last}, {most}."
+            ),
+        }),
+        ends(runs, machine(TURN), value).map(|ends| match ends {
+            Ends::One(mean) => format!("A turn lasts {mean} on average."),
+            Ends::Two([(first, least), (last, most)]) => format!(
+                "Turns are shortest under {first}, {least} on average, and longest under {last}, {most}."
+            ),
+        }),
+    ];
+    sentences.into_iter().flatten().collect()
 }
 
-fn fairest(runs: &[Pictured<'_>]) -> Option<String> {
-    let (first, last) = ends(runs, |analysis| worst(analysis).map(|(_, percent)| percent.abs()))?;
-    let of = |run: &Pictured<'_>| {
-        let (task, percent) = worst(run.analysis)?;
-        let side = if percent < 0.0 { "too little" } else { "too much" };
-        Some(format!("{task} gets {:.2} % {side}", percent.abs()))
-    };
-    let best = of(first)?;
-    Some(match runs.len() {
-        1 => format!("Furthest from its fair share: {best}."),
-        _ => format!(
-            "Fairest is {}: furthest from its fair share, {best}. Least fair is {}: {}.",
-            first.label,
-            last.label,
-            of(last)?
-        ),
-    })
+/// What is said of a measure.
+enum Ends<'a> {
+    /// Of the only run.
+    One(String),
+    /// Of the runs with the least and with the greatest value, each with its name.
+    Two([(&'a str, String); 2]),
 }
 
-fn promptest(runs: &[Pictured<'_>]) -> Option<String> {
-    let p99 = |analysis: &Analysis| analysis.machine.wakeup_latency.p99_ns().map(|ns| ns as f64);
-    let (first, last) = ends(runs, p99)?;
-    let of = |run: &Pictured<'_>| p99(run.analysis).map(micros);
-    Some(match runs.len() {
-        1 => format!("99 of 100 woken tasks run within {}.", of(first)?),
-        _ => format!(
-            "Woken tasks wait least under {}, 99 of 100 no longer than {}, and longest under {}, {}.",
-            first.label,
-            of(first)?,
-            last.label,
-            of(last)?
-        ),
-    })
-}
-
-fn turns(runs: &[Pictured<'_>]) -> Option<String> {
-    let mean = |analysis: &Analysis| analysis.machine.slices.mean_ns();
-    let (first, last) = ends(runs, mean)?;
-    let of = |run: &Pictured<'_>| mean(run.analysis).map(micros);
-    Some(match runs.len() {
-        1 => format!("A turn lasts {} on average.", of(first)?),
-        _ => format!(
-            "Turns are shortest under {}, {} on average, and longest under {}, {}.",
-            first.label,
-            of(first)?,
-            last.label,
-            of(last)?
-        ),
-    })
-}
-
-/// The runs with the least and with the greatest value.
-fn ends<'a, 'b>(
-    runs: &'a [Pictured<'b>],
-    read: impl Fn(&Analysis) -> Option<f64>,
-) -> Option<(&'a Pictured<'b>, &'a Pictured<'b>)> {
-    let mut measured: Vec<(f64, &Pictured<'_>)> =
+/// The ends of a metric over all runs, in the words of `say`; `None` where it was not measured.
+fn ends<'a>(
+    runs: &[Pictured<'a>],
+    metric: Option<&Metric<Analysis>>,
+    say: impl Fn(&Metric<Analysis>, &Analysis) -> String,
+) -> Option<Ends<'a>> {
+    let metric = metric?;
+    let read = |analysis: &Analysis| (metric.read)(analysis).map(Value::as_f64);
+    let mut measured: Vec<_> =
         runs.iter().filter_map(|run| Some((read(run.analysis)?, run))).collect();
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-    Some((measured.first()?.1, measured.last()?.1))
+    let ((_, first), (_, last)) = (measured.first()?, measured.last()?);
+    Some(match runs {
+        [run] => Ends::One(say(metric, run.analysis)),
+        _ => Ends::Two([first, last].map(|run| (run.label, say(metric, run.analysis)))),
+    })
 }
 
-fn micros(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e6 => format!("{:.1} µs", ns / 1e3),
-        ns => format!("{:.2} ms", ns / 1e6),
+/// The value with its unit.
+fn value(metric: &Metric<Analysis>, analysis: &Analysis) -> String {
+    present::cell((metric.read)(analysis), metric.unit).with_unit()
+}
+
+/// Who is furthest from its fair share, and how far to which side.
+fn furthest(metric: &Metric<Analysis>, analysis: &Analysis) -> String {
+    let side = |(task, percent): (&str, f64)| {
+        let side = if percent < 0.0 { "too little" } else { "too much" };
+        format!("{task} gets {} {side}", value(metric, analysis))
+    };
+    worst(analysis).map(side).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_is_a_metric_of_the_machine() {
+        assert_eq!(measures().len(), OF_THE_MACHINE.len() + 1);
     }
 }
