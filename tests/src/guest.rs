@@ -1,0 +1,25 @@
+//! The programs that tests bring into virtual machines are the first process there, and what the host starts in it.
+
+use std::error::Error;
+use std::path::Path;
+
+use fairground_kernel::run::RUNNER_COMMAND;
+
+/// What such a program makes of its arguments: `command` starts `task`.
+///
+/// # Errors
+/// Those of the task; and when somebody starts it who is not a test.
+pub fn main(command: &str, task: fn() -> Result<(), Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
+    if fairground_kernel::guest::is_init() {
+        fairground_kernel::guest::main();
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [word] if word == command => task(),
+        [RUNNER_COMMAND, folder] => {
+            fairground_kernel::carry_out(Path::new(folder))?;
+            Ok(())
+        }
+        _ => Err("the tests boot this program in a virtual machine".into()),
+    }
+}
