@@ -8,6 +8,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # what libbpf is built with; what the kernel's own examples are built with, and whose recordings ours are held against.
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
   bpftool zstd xz-utils python3 debian-archive-keyring trace-cmd
+# In which tests try completion scripts and man pages.
+TEST_PACKAGES := zsh fish mandoc
 RUST_VERSION := 1.95.0
 CARGO := cargo
 # The packages that have something to do with Parquet, with it.
@@ -19,7 +21,7 @@ TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(TARGET)/release/fairground
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 
-.PHONY: help demo test setup build kernels third-party browser soak lint fmt bench bench-reading fuzz-smoke clean
+.PHONY: help demo test setup build kernels third-party browser test-tools soak lint fmt bench bench-reading fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -32,7 +34,7 @@ demo: build ## Install, build, reproduce the time-slice report of 2009, and comp
 	@echo
 	@echo "The same with charts: open target/demo.html"
 
-test: build kernels third-party browser ## Install, build, and run every test (debug build, held against the release build)
+test: build kernels third-party browser test-tools ## Install, build, and run every test (debug build, held against the release build)
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
 	$(CARGO) test --locked $(WITH_PARQUET) --test parquet
@@ -46,6 +48,9 @@ kernels: build ## Real kernels and the emulator that boots them, from Debian int
 
 browser: setup ## Chromium, in which the tests look at pages
 	@./setup.sh $(RUST_VERSION) chromium || echo "no browser: the tests of pages will be skipped"
+
+test-tools: setup ## Shells and a reader of man pages, in which the tests try completions and pages
+	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || echo "no shells, no mandoc: their tests will be skipped"
 
 third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
