@@ -8,7 +8,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # what libbpf is built with; what the kernel's own examples are built with, and whose recordings ours are held against.
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
   bpftool zstd xz-utils python3 debian-archive-keyring trace-cmd
+# In which tests try completion scripts and man pages.
+TEST_PACKAGES := zsh fish mandoc
 RUST_VERSION := 1.95.0
+CARGO_DEB_VERSION := 3.8.0
 CARGO := cargo
 # The packages that have something to do with Parquet, with it.
 WITH_PARQUET := -p fairground -p fairground-trace -p fairground-report --features fairground/parquet
@@ -17,9 +20,12 @@ WITH_PARQUET := -p fairground -p fairground-trace -p fairground-report --feature
 # file. The flag holds for this target only, not for build scripts and procedural macros.
 TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(TARGET)/release/fairground
+# What a tarball is called.
+PACKAGE := fairground-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-x86_64-linux
+PACK = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct)
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 
-.PHONY: help demo test setup build kernels third-party browser soak lint fmt bench bench-reading fuzz-smoke clean
+.PHONY: help demo test setup build kernels third-party browser packages test-tools soak lint fmt bench bench-reading fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -32,7 +38,7 @@ demo: build ## Install, build, reproduce the time-slice report of 2009, and comp
 	@echo
 	@echo "The same with charts: open target/demo.html"
 
-test: build kernels third-party browser ## Install, build, and run every test (debug build, held against the release build)
+test: build kernels third-party browser test-tools ## Install, build, and run every test (debug build, held against the release build)
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
 	$(CARGO) test --locked $(WITH_PARQUET) --test parquet
@@ -46,6 +52,18 @@ kernels: build ## Real kernels and the emulator that boots them, from Debian int
 
 browser: setup ## Chromium, in which the tests look at pages
 	@./setup.sh $(RUST_VERSION) chromium || echo "no browser: the tests of pages will be skipped"
+
+# Files in packages have the time of the last commit: the same source gives the same bytes.
+packages: build ## A Debian package and a static tarball in target/package, unpacked and tried
+	@cargo deb --version 2>/dev/null | grep -qwF '$(CARGO_DEB_VERSION)' || $(CARGO) install --locked cargo-deb@$(CARGO_DEB_VERSION)
+	rm -rf target/package
+	$(PACK) packaging/stage.sh $(RELEASE) target/package/stage
+	$(PACK) packaging/tarball.sh target/package/stage $(PACKAGE) target/package
+	$(PACK) $(CARGO) deb --package fairground --no-build --no-strip --target $(TARGET) --output target/package/
+	packaging/check.sh target/package/*.deb target/package/$(PACKAGE).tar.gz
+
+test-tools: setup ## Shells and a reader of man pages, in which the tests try completions and pages
+	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || echo "no shells, no mandoc: their tests will be skipped"
 
 third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"

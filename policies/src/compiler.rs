@@ -1,5 +1,6 @@
 //! The C compiler for schedulers. Shared by the build script and the library.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +19,8 @@ const CANDIDATES: &[&str] = &["clang-19", "clang-20", "clang-18", "clang-17", "c
 /// The oldest usable major version.
 const OLDEST: u32 = 16;
 
-/// Where `libbpf-dev` puts the header that every scheduler needs.
-const LIBBPF_HEADER: &str = "/usr/include/bpf/bpf_helpers.h";
+/// Where `libbpf-dev` puts the header that every scheduler needs, below the root.
+const LIBBPF_HEADER: &str = "usr/include/bpf/bpf_helpers.h";
 
 /// A tool that is missing, and what to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +41,19 @@ impl std::error::Error for MissingTool {}
 /// # Errors
 /// [`MissingTool`] names what to install.
 pub fn find_clang() -> Result<String, MissingTool> {
-    if let Ok(named) = std::env::var(CLANG_VARIABLE) {
-        return match major_version(&named) {
-            Some(version) if version >= OLDEST => Ok(named),
+    let named = std::env::var(CLANG_VARIABLE).ok();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    find_clang_on(&path, named.as_deref()).map(|(program, _)| program)
+}
+
+/// The compiler and its major version: `named`, else the best in the folders of `path`.
+///
+/// # Errors
+/// [`MissingTool`] names what to install.
+pub fn find_clang_on(path: &OsStr, named: Option<&str>) -> Result<(String, u32), MissingTool> {
+    if let Some(named) = named {
+        return match major_version(named, path) {
+            Some(version) if version >= OLDEST => Ok((named.to_owned(), version)),
             Some(version) => Err(MissingTool {
                 problem: format!(
                     "{CLANG_VARIABLE}={named} is clang {version}; schedulers need {OLDEST} or newer"
@@ -53,9 +64,9 @@ pub fn find_clang() -> Result<String, MissingTool> {
             }),
         };
     }
-    let usable =
-        CANDIDATES.iter().find(|name| major_version(name).is_some_and(|version| version >= OLDEST));
-    usable.map(|name| (*name).to_owned()).ok_or_else(|| MissingTool {
+    let version = |name: &str| major_version(name, path).filter(|version| *version >= OLDEST);
+    let usable = CANDIDATES.iter().find_map(|name| Some(((*name).to_owned(), version(name)?)));
+    usable.ok_or_else(|| MissingTool {
         problem: format!(
             "no clang of version {OLDEST} or newer: it compiles the schedulers. \
              Install it (Debian: apt-get install clang-19), or name one in {CLANG_VARIABLE}"
@@ -68,18 +79,28 @@ pub fn find_clang() -> Result<String, MissingTool> {
 /// # Errors
 /// [`MissingTool`] names what to install.
 pub fn find_headers() -> Result<(), MissingTool> {
-    if Path::new(LIBBPF_HEADER).exists() {
+    find_headers_below(Path::new("/"))
+}
+
+/// Checks that libbpf's headers are installed below `root`.
+///
+/// # Errors
+/// [`MissingTool`] names what to install.
+pub fn find_headers_below(root: &Path) -> Result<(), MissingTool> {
+    let header = root.join(LIBBPF_HEADER);
+    if header.exists() {
         return Ok(());
     }
     Err(MissingTool {
         problem: format!(
-            "{LIBBPF_HEADER} is missing: install libbpf's headers (Debian: apt-get install libbpf-dev)"
+            "{} is missing: install libbpf's headers (Debian: apt-get install libbpf-dev)",
+            header.display()
         ),
     })
 }
 
-fn major_version(clang: &str) -> Option<u32> {
-    let output = Command::new(clang).arg("-dumpversion").output().ok()?;
+fn major_version(clang: &str, path: &OsStr) -> Option<u32> {
+    let output = Command::new(clang).arg("-dumpversion").env("PATH", path).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.split('.').next()?.trim().parse().ok()
 }

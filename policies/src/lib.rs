@@ -6,7 +6,10 @@
 
 mod compiler;
 
-pub use compiler::{CLANG_FLAGS, CLANG_VARIABLE, MissingTool, find_clang, find_headers};
+pub use compiler::{
+    CLANG_FLAGS, CLANG_VARIABLE, MissingTool, find_clang, find_clang_on, find_headers,
+    find_headers_below,
+};
 
 /// A compiled scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

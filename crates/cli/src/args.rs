@@ -1,13 +1,17 @@
-//! What can be typed. One definition makes the parsing, `--help` and the shell completions.
+//! What can be typed. One definition makes the parsing, `--help`, the man pages and the shell completions.
 
 mod contention;
+mod exit_codes;
 mod ground;
+mod install;
 mod kernels;
 mod load;
 mod record;
 
 pub(crate) use contention::ContentionArgs;
+pub(crate) use exit_codes::EXIT_CODES;
 pub(crate) use ground::{GroundArgs, VmModeArg};
+pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
 pub(crate) use record::{ConvertArgs, RecordArgs};
@@ -21,7 +25,7 @@ use fairground_workload::LockModel;
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
 /// and see who got the CPU, for how long, who waited, and what a switch cost.
 #[derive(Debug, Parser)]
-#[command(name = "fairground", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "fairground", version, max_term_width = 100, after_help = exit_codes::help())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -34,14 +38,6 @@ pub(crate) struct Cli {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0   done
-  1   a negative verdict: a claim of an experiment does not hold
-  2   an error: bad input, or fairground cannot go on
-  42  a task was runnable for too long without running: the scheduler stalled
-  43  the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)";
 
 /// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,12 +85,12 @@ pub(crate) enum Command {
     /// Workloads: what there is, what is in one, whether a file is right
     #[command(subcommand)]
     Workload(WorkloadCommand),
+    /// Say what this machine can do with fairground, and how to get what is missing
+    Doctor(DoctorArgs),
     /// Print a completion script for a shell
-    Completions {
-        /// The shell
-        #[arg(value_enum)]
-        shell: clap_complete::Shell,
-    },
+    Completions(CompletionsArgs),
+    /// Print the man page, or write the pages of all commands into a folder
+    Man(ManArgs),
     /// Carry out the job in a folder: the program calls itself with it
     #[command(name = fairground_kernel::run::RUNNER_COMMAND, hide = true)]
     RunJob {

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod doctor;
 mod experiment;
 mod export;
 mod grounds;

@@ -13,6 +13,7 @@ pub mod guest;
 pub mod job;
 pub mod kernel_log;
 mod knobs;
+pub mod rights;
 pub mod run;
 pub mod sched_ext;
 pub mod signals;

@@ -102,31 +102,46 @@ fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
         VmModeArg::Deterministic => VmMode::Deterministic,
         VmModeArg::Fast => VmMode::Fast,
     };
-    let own = !args.command.is_empty();
-    let command = GuestCommand {
-        arguments: if own { args.command.clone() } else { vec![INFO_COMMAND.to_owned()] },
-        duration_ns: parse_time("--for", &args.duration)?,
-        room: OUTPUT_ROOM,
-        ..GuestCommand::default()
-    };
-    let folder = tempfile::tempdir().map_err(|e| Failure::io("make a temporary folder", &e))?;
-    let answer =
-        run_command(&command, &config, folder.path(), &mut |_| ()).map_err(Failure::new)?;
-    let path = folder.path().join(STDOUT_FILE);
-    let output = std::fs::read(&path).map_err(|e| Failure::io("read the guest's answer", &e))?;
-    if own {
-        present::write_stdout(&String::from_utf8_lossy(&output))?;
-        if !cli.quiet {
-            eprint!("{}", answer.console);
-        }
-        return Ok(ExitCode::from(u8::try_from(answer.exit_code).unwrap_or(crate::ERROR_CODE)));
+    let length_ns = parse_time("--for", &args.duration)?;
+    if args.command.is_empty() {
+        let (info, answer) = describe(&config, length_ns)?;
+        present::print(&boot_document(&info, &answer), cli.format)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let info: KernelInfo = serde_json::from_slice(&output).map_err(|e| {
+    let (answer, output) = in_a_guest(args.command.clone(), length_ns, &config)?;
+    present::write_stdout(&String::from_utf8_lossy(&output))?;
+    if !cli.quiet {
+        eprint!("{}", answer.console);
+    }
+    Ok(ExitCode::from(u8::try_from(answer.exit_code).unwrap_or(crate::ERROR_CODE)))
+}
+
+/// Boots a kernel that describes itself, in so many ns of its time.
+pub(crate) fn describe(
+    config: &VmConfig,
+    length_ns: u64,
+) -> Result<(KernelInfo, GuestAnswer), Failure> {
+    let (answer, output) = in_a_guest(vec![INFO_COMMAND.to_owned()], length_ns, config)?;
+    let info = serde_json::from_slice(&output).map_err(|e| {
         Failure::new(format_args!("the guest did not describe its kernel: {e}"))
             .help(answer.console.trim_end())
     })?;
-    present::print(&boot_document(&info, &answer), cli.format)?;
-    Ok(ExitCode::SUCCESS)
+    Ok((info, answer))
+}
+
+/// Runs this program with `arguments` in a guest; what it wrote on its standard output.
+fn in_a_guest(
+    arguments: Vec<String>,
+    duration_ns: u64,
+    config: &VmConfig,
+) -> Result<(GuestAnswer, Vec<u8>), Failure> {
+    let command =
+        GuestCommand { arguments, duration_ns, room: OUTPUT_ROOM, ..GuestCommand::default() };
+    let folder = tempfile::tempdir().map_err(|e| Failure::io("make a temporary folder", &e))?;
+    let answer = run_command(&command, config, folder.path(), &mut |_| ()).map_err(Failure::new)?;
+    let path = folder.path().join(STDOUT_FILE);
+    let output = std::fs::read(&path).map_err(|e| Failure::io("read the guest's answer", &e))?;
+    Ok((answer, output))
 }
 
 fn boot_document(info: &KernelInfo, answer: &GuestAnswer) -> Document {

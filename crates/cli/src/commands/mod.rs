@@ -5,9 +5,11 @@ mod columns;
 mod compare;
 mod contention;
 mod diagnose;
+mod doctor;
 mod experiment_runs;
-mod kernels;
+pub(crate) mod kernels;
 mod load;
+mod man;
 mod needs;
 mod policy_cost;
 mod record;
@@ -19,7 +21,6 @@ mod workload;
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use fairground_run::Failure;
 
 use crate::args::{Cli, Command};
@@ -41,13 +42,9 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Load(args) => load::load(cli, args),
         Command::Sched(command) => sched::sched(cli, command),
         Command::Workload(command) => workload::workload(cli, command),
-        Command::Completions { shell } => {
-            // By way of memory: clap_complete panics when the reader of a pipe goes away.
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "fairground", &mut script);
-            present::write_stdout(&String::from_utf8_lossy(&script))?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Doctor(args) => doctor::doctor(cli, args),
+        Command::Completions(args) => man::completions(args),
+        Command::Man(args) => man::man(args),
         Command::Kernels(command) => kernels::kernels(cli, command),
         Command::KernelInfo => {
             let info = fairground_kernel::run::kernel_info();

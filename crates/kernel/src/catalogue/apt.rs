@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::CatalogueError;
 
-const MIRROR: &str = "http://deb.debian.org/debian";
+pub(super) const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
 /// Where Debian and its derivatives keep the keys of Debian's archive (package `debian-archive-keyring`).
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+pub(super) const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// For how long the lists count as up to date: one fetch of several kernels asks once.
 const FRESH: Duration = Duration::from_secs(600);

@@ -1,5 +1,6 @@
 //! The cache: what has been fetched, found again without a network.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -128,7 +129,16 @@ impl Cache {
     ///
     /// When there is neither.
     pub fn cached_qemu(&self) -> Result<Qemu, CatalogueError> {
-        let installed = match Qemu::installed() {
+        self.cached_qemu_or_on(&std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// QEMU 10 or newer: one in the folders of `path`, else the fetched one.
+    ///
+    /// # Errors
+    ///
+    /// When there is neither.
+    pub fn cached_qemu_or_on(&self, path: &OsStr) -> Result<Qemu, CatalogueError> {
+        let installed = match Qemu::installed_on(path) {
             Ok(qemu) => return Ok(qemu),
             Err(error) => error,
         };

@@ -14,9 +14,11 @@ mod error;
 mod fetch;
 mod kernel;
 mod qemu;
+mod reach;
 
 pub use cache::{Cache, Cached};
 pub use entry::{ENTRIES, Entry};
 pub use error::CatalogueError;
 pub use kernel::Kernel;
 pub use qemu::Qemu;
+pub use reach::{Reach, reach};

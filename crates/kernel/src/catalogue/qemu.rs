@@ -1,7 +1,7 @@
 //! An emulator: the machine's own, or one that was fetched.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -34,8 +34,16 @@ impl Qemu {
     ///
     /// When there is none, or one older than 10.
     pub fn installed() -> Result<Self, CatalogueError> {
-        let path = env::var_os("PATH").unwrap_or_default();
-        let found = env::split_paths(&path).map(|f| f.join(PROGRAM)).find(|p| p.is_file());
+        Self::installed_on(&env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// The one in the folders of `path`, when it is new enough.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or one older than 10.
+    pub fn installed_on(path: &OsStr) -> Result<Self, CatalogueError> {
+        let found = env::split_paths(path).map(|f| f.join(PROGRAM)).find(|p| p.is_file());
         let program = found.ok_or(CatalogueError::NoQemu { found: None })?;
         Self::at(program, Vec::new(), Vec::new())
     }

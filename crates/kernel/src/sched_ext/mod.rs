@@ -23,7 +23,7 @@ use libbpf_rs::{Link, MapCore, MapType, Object};
 pub use error::{Cause, LoadError};
 pub use exit::{ExitKind, asks_for_restart};
 pub use opened::{VerifiedProgram, verify};
-pub use state::KernelState;
+pub use state::{KernelState, attachable};
 
 use crate::job::{GlobalWrite, SchedulerExit, SchedulerJob};
 use crate::kernel_log::KernelLog;

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use super::LoadError;
 use crate::kernel_log::KernelLog;
+use crate::rights::Rights;
 
-const FOLDER: &str = "/sys/kernel/sched_ext";
-const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Bits of `CapEff` (`linux/capability.h`).
-const CAP_SYS_ADMIN: u32 = 21;
-const CAP_PERFMON: u32 = 38;
-const CAP_BPF: u32 = 39;
+/// Below the root.
+const FOLDER: &str = "sys/kernel/sched_ext";
+const BTF: &str = "sys/kernel/btf/vmlinux";
+const RELEASE: &str = "proc/sys/kernel/osrelease";
 /// Lines of the kernel's log that an error shows.
 const LOG_LINES_MAX: usize = 24;
 
@@ -31,6 +30,12 @@ pub struct KernelState {
 impl KernelState {
     /// Reads it; `None` when the kernel has no sched_ext (or `/sys` is not there).
     pub fn read() -> Option<KernelState> {
+        Self::read_below(Path::new("/"))
+    }
+
+    /// The same, of the `/sys` below `root`.
+    fn read_below(root: &Path) -> Option<KernelState> {
+        let file = |name| file(root, name);
         let number = |name| file(name)?.parse().ok();
         Some(KernelState {
             state: file("state")?,
@@ -46,26 +51,36 @@ impl KernelState {
     }
 }
 
-fn file(name: &str) -> Option<String> {
-    fs::read_to_string(Path::new(FOLDER).join(name)).ok().map(|text| text.trim().to_owned())
+fn file(root: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(root.join(FOLDER).join(name)).ok()?;
+    Some(text.trim().to_owned())
 }
 
 /// `uname -r`.
-pub(super) fn release() -> String {
-    fs::read_to_string("/proc/sys/kernel/osrelease")
+fn release(root: &Path) -> String {
+    fs::read_to_string(root.join(RELEASE))
         .map_or_else(|_| "of unknown release".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Whether a scheduler can be attached here and now.
+/// Whether the scheduler `name` can be attached here and now.
 pub(super) fn check(name: &str) -> Result<(), LoadError> {
+    attachable(Path::new("/"), name)
+}
+
+/// Whether the kernel whose `/sys` and `/proc` lie below `root` would take the scheduler `name`, as far as can be told
+/// without attaching one.
+///
+/// # Errors
+/// What is in its way.
+pub fn attachable(root: &Path, name: &str) -> Result<(), LoadError> {
     let name = name.to_owned();
-    let Some(state) = KernelState::read() else {
-        return Err(LoadError::NoSchedExt { name, release: release() });
+    let Some(state) = KernelState::read_below(root) else {
+        return Err(LoadError::NoSchedExt { name, release: release(root) });
     };
-    if !Path::new(BTF).exists() {
-        return Err(LoadError::NoBtf { name, release: release() });
+    if !root.join(BTF).exists() {
+        return Err(LoadError::NoBtf { name, release: release(root) });
     }
-    if !may_load() {
+    if !Rights::read(root).may_attach() {
         return Err(LoadError::NoRights { name });
     }
     if !state.is_disabled() {
@@ -73,16 +88,6 @@ pub(super) fn check(name: &str) -> Result<(), LoadError> {
         return Err(LoadError::Busy { name, other });
     }
     Ok(())
-}
-
-fn may_load() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let Some(rights) = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()) else {
-        return true; // It is not known: let the kernel say.
-    };
-    let has = |bit: u32| rights & (1 << bit) != 0;
-    has(CAP_SYS_ADMIN) || (has(CAP_BPF) && has(CAP_PERFMON))
 }
 
 /// What the kernel said about sched_ext, the last lines.
@@ -112,7 +117,7 @@ mod tests {
             return;
         }
         let text = check("cfs").expect_err("no sched_ext").to_string();
-        assert!(text.contains(&release()), "{text}");
+        assert!(text.contains(&release(Path::new("/"))), "{text}");
         assert!(text.contains("--on vm:7.2"), "{text}");
     }
 }

@@ -5,7 +5,9 @@
 //! system: it must come as far as to miss it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,15 +24,63 @@ const NO_ROOT: &str = "VFS: ";
 /// The arguments with which QEMU uses KVM.
 pub(super) const ARGUMENTS: [&str; 4] = ["-accel", "kvm", "-cpu", "max"];
 
+/// The device, below the root.
+const DEVICE: &str = "dev/kvm";
+
+/// Why KVM is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum NoKvm {
+    /// The kernel has none, or the machine is itself virtual and lets nothing below it have it.
+    #[error("there is no {}", .0.display())]
+    NoDevice(PathBuf),
+    /// It is not for this user.
+    #[error("{}: {error}", .path.display())]
+    NotPermitted {
+        /// The device.
+        path: PathBuf,
+        /// What the kernel answered.
+        error: io::Error,
+    },
+    /// It opens, and a kernel does not come to its end in it.
+    #[error("the device opens, but {kernel} does not boot under it")]
+    BootsNothing {
+        /// The kernel that was tried.
+        kernel: String,
+    },
+}
+
 /// Whether the kernel of `config` boots under KVM; found out once for each kernel.
 pub(super) fn works(config: &VmConfig) -> bool {
     static ANSWERS: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
-    *answers.entry(config.kernel.sha256.clone()).or_insert_with(|| opens() && boots(config))
+    let ask = || kvm_works(Path::new("/"), config).is_ok();
+    *answers.entry(config.kernel.sha256.clone()).or_insert_with(ask)
 }
 
-fn opens() -> bool {
-    std::fs::OpenOptions::new().read(true).write(true).open(Path::new("/dev/kvm")).is_ok()
+/// Whether the kernel of `config` boots under the KVM whose device lies below `root`: tried, which takes a second where it
+/// works and up to 20 where it does not.
+///
+/// # Errors
+/// Why it does not.
+pub fn kvm_works(root: &Path, config: &VmConfig) -> Result<(), NoKvm> {
+    kvm_opens(root)?;
+    match boots(config) {
+        true => Ok(()),
+        false => Err(NoKvm::BootsNothing { kernel: config.kernel.name.clone() }),
+    }
+}
+
+/// Whether the device can be opened, which proves nothing yet.
+///
+/// # Errors
+/// Why it cannot.
+pub fn kvm_opens(root: &Path) -> Result<(), NoKvm> {
+    let path = root.join(DEVICE);
+    match OpenOptions::new().read(true).write(true).open(&path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(NoKvm::NoDevice(path)),
+        Err(error) => Err(NoKvm::NotPermitted { path, error }),
+    }
 }
 
 /// Whether the kernel comes to its end under KVM.

@@ -29,6 +29,7 @@ pub use deadlines::Deadlines;
 pub use error::VmError;
 pub use initramfs::GuestFile;
 pub(crate) use initramfs::INIT;
+pub use kvm::{NoKvm, kvm_opens, kvm_works};
 
 use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage};
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};

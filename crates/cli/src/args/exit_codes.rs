@@ -1,0 +1,20 @@
+//! With which codes the program ends: for `--help` and the man pages.
+
+/// Each code and when the program ends with it.
+pub(crate) const EXIT_CODES: [(u8, &str); 5] = [
+    (0, "done"),
+    (
+        1,
+        "a negative verdict: a claim of an experiment does not hold, or an ability that `doctor` was asked for is not ready",
+    ),
+    (2, "an error: bad input, or fairground cannot go on"),
+    (42, "a task was runnable for too long without running: the scheduler stalled"),
+    (43, "the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)"),
+];
+
+/// The end of `--help`.
+pub(super) fn help() -> String {
+    let lines: Vec<String> =
+        EXIT_CODES.iter().map(|(code, when)| format!("  {code:<3} {when}")).collect();
+    format!("Exit codes:\n{}", lines.join("\n"))
+}

@@ -1,0 +1,35 @@
+//! What the commands take that belong to an installation: `completions`, `man`, `doctor`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use crate::doctor::ABILITIES;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The folder for the pages of all commands; without it, the page of `fairground` goes to stdout
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Look only at these, and end with exit code 1 where one of them is not ready
+    #[arg(value_name = "ABILITY", value_parser = abilities())]
+    pub(crate) abilities: Vec<String>,
+}
+
+fn abilities() -> PossibleValuesParser {
+    let value =
+        |ability: &crate::doctor::Ability| PossibleValue::new(ability.name).help(ability.what);
+    PossibleValuesParser::new(ABILITIES.iter().map(value))
+}

@@ -1,0 +1,73 @@
+//! This machine's kernel: who may look at it, and who may take charge of it.
+
+use fairground_kernel::rights::Rights;
+use fairground_kernel::sched_ext::{LoadError, attachable};
+use fairground_kernel::tracefs::{RecordError, Tracefs, find_tracefs};
+
+use super::super::packages::{as_root, is_container};
+use super::super::{Check, Finding, World};
+
+/// The rights of root.
+pub(in super::super) const RIGHTS: Check = Check { name: "root", look: rights };
+/// Where the kernel tells what it does.
+pub(in super::super) const TRACEFS: Check = Check { name: "tracefs", look: tracefs };
+/// Whether the kernel takes schedulers.
+pub(in super::super) const SCHED_EXT: Check = Check { name: "sched_ext", look: sched_ext };
+
+/// What a container's root lacks, only who starts the container can give.
+const CONTAINER: &str = "start the container with its host's rights (docker run --privileged)";
+
+fn rights(world: &World) -> Finding {
+    if Rights::read(&world.root).may_record() {
+        return Finding::ready("this user has the rights of root");
+    }
+    let remedy = if is_container(world) { CONTAINER } else { "run it with sudo" };
+    Finding::missing("this user has not the rights of root (CAP_SYS_ADMIN)", remedy)
+}
+
+fn tracefs(world: &World) -> Finding {
+    match find_tracefs(&world.root, world.is_tracefs) {
+        Ok(Tracefs::Usable(place)) => Finding::ready(format!("{}, writable", place.display())),
+        Ok(Tracefs::Mountable(place)) => Finding::ready(format!(
+            "not mounted yet: whoever records mounts it on {}",
+            place.display()
+        )),
+        Err(RecordError::NoTracefs { why }) => {
+            let has_sys = world.root.join("sys/kernel").is_dir();
+            let mount = match has_sys {
+                true => as_root(world, "mount -t tracefs tracefs /sys/kernel/tracing"),
+                false => as_root(world, "mount -t sysfs sysfs /sys"),
+            };
+            Finding::missing(why, if is_container(world) { CONTAINER.to_owned() } else { mount })
+        }
+        Err(RecordError::NotPermitted { path, source }) => {
+            let remedy = if is_container(world) { CONTAINER } else { "run it with sudo" };
+            Finding::missing(format!("{}: {source}", path.display()), remedy)
+        }
+        Err(error) => Finding::missing(error.to_string(), CONTAINER),
+    }
+}
+
+fn sched_ext(world: &World) -> Finding {
+    let in_a_guest = "boot Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT; or use a virtual machine: --on vm:newest";
+    match attachable(&world.root, "a scheduler") {
+        Ok(()) => Finding::ready("the kernel has it, and no scheduler is attached"),
+        Err(LoadError::NoSchedExt { release, .. }) => {
+            Finding::missing(format!("the running kernel, {release}, has none"), in_a_guest)
+        }
+        Err(LoadError::NoBtf { release, .. }) => Finding::missing(
+            format!(
+                "the running kernel, {release}, does not describe its types (CONFIG_DEBUG_INFO_BTF)"
+            ),
+            in_a_guest,
+        ),
+        Err(LoadError::NoRights { .. }) => {
+            Finding::missing("the kernel has it; attaching takes root", "run it with sudo")
+        }
+        Err(LoadError::Busy { other, .. }) => Finding::missing(
+            format!("`{other}` is in charge, and there can be one"),
+            "end the program that attached it",
+        ),
+        Err(error) => Finding::missing(error.to_string(), in_a_guest),
+    }
+}

@@ -1,0 +1,7 @@
+//! What is looked at: one function for each thing. Each uses what the commands themselves use to find it.
+
+pub(super) mod host;
+pub(super) mod simulator;
+pub(super) mod terminal;
+pub(super) mod toolchain;
+pub(super) mod virtual_machine;

@@ -1,0 +1,130 @@
+//! QEMU, kernels, the archive that they come from, KVM.
+
+use fairground_kernel::catalogue::{CatalogueError, Reach, reach};
+use fairground_kernel::vm::{NoKvm, kvm_opens, kvm_works};
+
+use super::super::packages::{Package, as_root, install};
+use super::super::{Check, Finding, World};
+
+/// Debian's archive.
+pub(in super::super) const ARCHIVE: Check = Check { name: "Debian's archive", look: archive };
+/// The emulator.
+pub(in super::super) const QEMU: Check = Check { name: "QEMU", look: qemu };
+/// Kernels in the cache.
+pub(in super::super) const KERNELS: Check = Check { name: "kernels", look: kernels };
+/// The newest of them, in a virtual machine.
+pub(in super::super) const BOOT: Check = Check { name: "a kernel booted", look: boot };
+/// Whether that one takes schedulers.
+pub(in super::super) const SCHED_EXT_KERNEL: Check =
+    Check { name: "a kernel with sched_ext", look: sched_ext_kernel };
+/// KVM.
+pub(in super::super) const KVM: Check = Check { name: "KVM", look: kvm };
+
+/// Where there is no apt, kernels come from the user.
+const OWN_KERNEL: &str = "give a kernel of your own: --on vm --kernel PATH (a bzImage)";
+
+fn archive(world: &World) -> Finding {
+    match reach(&world.root, &world.path) {
+        Ok(Reach::Proven) => Finding::ready("a file came"),
+        Ok(Reach::NotTried) => Finding::not_measured(
+            "apt and its keys are here; there is no apt-helper to try it with",
+        ),
+        Err(CatalogueError::NoKeys { path }) => Finding::missing(
+            format!("no keys of Debian's archive at {}", path.display()),
+            install(world, Package::ArchiveKeys),
+        ),
+        Err(CatalogueError::NoApt { program }) => {
+            Finding::missing(format!("no {program}: kernels come from Debian by apt"), OWN_KERNEL)
+        }
+        Err(CatalogueError::NoNetwork { said, .. }) => {
+            let why = said.lines().last().unwrap_or_default().trim().to_owned();
+            let remedy =
+                "check the network, or apt's proxy (Acquire::http::Proxy in /etc/apt/apt.conf.d)";
+            Finding::missing(format!("it does not answer: {why}"), remedy)
+        }
+        Err(error) => Finding::missing(error.to_string(), OWN_KERNEL),
+    }
+}
+
+/// What the cache holds is fetched, where apt is here to do it.
+fn fetch(world: &World, what: &str, otherwise: String) -> String {
+    match world.program("apt-get") {
+        Some(_) => format!("fairground kernels fetch {what}"),
+        None => otherwise,
+    }
+}
+
+fn qemu(world: &World) -> Finding {
+    match world.qemu() {
+        Ok(qemu) => Finding::ready(format!("{}: {}", qemu.version, qemu.program.display())),
+        Err(error) => {
+            let found = match error {
+                CatalogueError::NoQemu { found: None } => "no qemu-system-x86_64".to_owned(),
+                CatalogueError::NoQemu { found: Some(what) } => {
+                    format!("{what}: it takes 10 or newer")
+                }
+                other => other.to_string(),
+            };
+            Finding::missing(found, fetch(world, "6.1 newest", install(world, Package::Qemu)))
+        }
+    }
+}
+
+fn kernels(world: &World) -> Finding {
+    let remedy = || fetch(world, "6.1 newest", OWN_KERNEL.to_owned());
+    let Some(cache) = &world.cache else {
+        return Finding::missing("no folder to keep them in", "set FAIRGROUND_CACHE to a folder");
+    };
+    let names: Vec<String> = world.kernels().into_iter().map(|kernel| kernel.name).collect();
+    if names.is_empty() {
+        return Finding::missing(format!("none in {}", cache.root().display()), remedy());
+    }
+    Finding::ready(format!("{} in {}", names.join(", "), cache.root().display()))
+}
+
+fn boot(world: &World) -> Finding {
+    match world.booted() {
+        None => Finding::not_measured("there is nothing to boot, or to boot it in"),
+        Some(Ok(info)) => Finding::ready(info.release.clone()),
+        Some(Err(problem)) => {
+            let first = problem.lines().next().unwrap_or_default();
+            Finding::missing(first, "fairground kernels boot newest: it shows the guest's console")
+        }
+    }
+}
+
+fn sched_ext_kernel(world: &World) -> Finding {
+    let remedy = || fetch(world, "newest", OWN_KERNEL.to_owned());
+    match world.booted() {
+        Some(Ok(info)) if info.sched_ext => Finding::ready(info.release.clone()),
+        Some(Ok(info)) => Finding::missing(
+            format!("the newest that is here, {}, has none", info.release),
+            remedy(),
+        ),
+        Some(Err(_)) => Finding::not_measured("the newest kernel did not boot"),
+        None => Finding::missing("none is here, or no QEMU to look into it", remedy()),
+    }
+}
+
+fn kvm(world: &World) -> Finding {
+    match kvm_opens(&world.root) {
+        Ok(()) => {}
+        Err(error @ NoKvm::NotPermitted { .. }) => {
+            return Finding::missing(error.to_string(), as_root(world, "usermod -aG kvm $USER"));
+        }
+        Err(error) => {
+            let remedy = "switch virtualisation on in the firmware; in a virtual machine, nested virtualisation on its host";
+            return Finding::missing(error.to_string(), remedy);
+        }
+    }
+    // The newest kernel: what it needs of a processor, the others need too.
+    let Some(machine) = world.newest_machine() else {
+        return Finding::not_measured("/dev/kvm opens; only a kernel that boots proves more");
+    };
+    match kvm_works(&world.root, &machine) {
+        Ok(()) => Finding::ready(format!("{} boots under it", machine.kernel.name)),
+        Err(error) => {
+            Finding::missing(error.to_string(), "do without: it is not used where it does not work")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a machine can do with fairground, found out by trying.
+//!
+//! An [`Ability`] is something that a user may want; it needs checks, and each [`Check`] looks at one thing of a [`World`]:
+//! this machine, or one that a test made. A new ability is a line of [`ABILITIES`]; a new check is a function of `checks`.
+
+mod abilities;
+mod checks;
+mod packages;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub(crate) use abilities::{ABILITIES, Ability};
+pub(crate) use world::World;
+
+use std::collections::BTreeMap;
+
+/// How something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// It was tried, and works.
+    Ready,
+    /// It could not be tried.
+    NotMeasured,
+    /// It does not work.
+    Missing,
+}
+
+impl Verdict {
+    /// As it is printed.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Verdict::Ready => "ready",
+            Verdict::NotMeasured => "not measured",
+            Verdict::Missing => "missing",
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// How it stands.
+    pub(crate) verdict: Verdict,
+    /// What is there, or why it does not work.
+    pub(crate) found: String,
+    /// What to do about it: a command, or a sentence where no command does it.
+    pub(crate) remedy: Option<String>,
+}
+
+impl Finding {
+    fn ready(found: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Ready, found: found.into(), remedy: None }
+    }
+
+    fn missing(found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Missing, found: found.into(), remedy: Some(remedy.into()) }
+    }
+
+    fn not_measured(found: impl Into<String>) -> Self {
+        Self { verdict: Verdict::NotMeasured, found: found.into(), remedy: None }
+    }
+}
+
+/// Looks at one thing.
+#[derive(Debug)]
+pub(crate) struct Check {
+    /// What is looked at: `clang`, `tracefs`.
+    pub(crate) name: &'static str,
+    look: fn(&World) -> Finding,
+}
+
+/// An ability and what its checks found.
+#[derive(Debug)]
+pub(crate) struct Examined {
+    /// The ability.
+    pub(crate) ability: &'static Ability,
+    /// Each check that it needs, by name, in its order.
+    pub(crate) findings: Vec<(&'static str, Finding)>,
+}
+
+impl Examined {
+    /// As bad as the worst of its checks.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let all = self.findings.iter().map(|(_, finding)| finding.verdict);
+        all.max().unwrap_or(Verdict::NotMeasured)
+    }
+}
+
+/// Looks at what the abilities need, at each thing once; `say` hears what is being tried.
+pub(crate) fn examine(
+    world: &World,
+    abilities: &[&'static Ability],
+    say: &mut dyn FnMut(&str),
+) -> Vec<Examined> {
+    let mut known: BTreeMap<&str, Finding> = BTreeMap::new();
+    let mut look = |check: &'static Check| {
+        let finding = known.entry(check.name).or_insert_with(|| {
+            say(&format!("looking at: {}", check.name));
+            (check.look)(world)
+        });
+        (check.name, finding.clone())
+    };
+    abilities
+        .iter()
+        .map(|ability| Examined {
+            ability,
+            findings: ability.needs.iter().map(|check| look(check)).collect(),
+        })
+        .collect()
+}

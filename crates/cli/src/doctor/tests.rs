@@ -1,0 +1,335 @@
+//! Worlds in a folder: a bare one, one with everything, and those in between.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::io::Write;
+
+use std::process::{Command, Stdio};
+
+use fairground_kernel::catalogue::{Cache, Cached};
+use fairground_kernel::job::KernelInfo;
+use tempfile::TempDir;
+
+use super::world::Booted;
+use super::{ABILITIES, Ability, Examined, Verdict, World, examine};
+
+const ROOT: &str = "CapEff:\t000001ffffffffff\n";
+const USER: &str = "CapEff:\t0000000000000000\n";
+const APT: [&str; 4] = ["apt-get", "apt-cache", "dpkg-deb", "tar"];
+/// A clang that copies an object for every source.
+const CLANG: &str = r#"[ "$1" = -dumpversion ] && { echo 19.1.7; exit; }
+for last; do :; done
+/bin/cp OBJECT "$last"
+"#;
+/// A QEMU under whose KVM the kernel comes to its end.
+const QEMU: &str = r#"[ "$1" = --version ] && { echo "QEMU emulator version 10.0.2 (Debian)"; exit; }
+echo "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"
+"#;
+
+/// What a kernel says of itself: 7.2 has sched_ext, 6.1 has none, 9.9 ends in the middle.
+fn describes(kernel: &str) -> Booted {
+    let info = |sched_ext| KernelInfo {
+        release: format!("{kernel}.13"),
+        sched_ext,
+        ..KernelInfo::default()
+    };
+    match kernel {
+        "7.2" => Ok(info(true)),
+        "6.1" => Ok(info(false)),
+        _ => Err("the guest's kernel panicked: no init\nlines of its console".to_owned()),
+    }
+}
+
+struct Place {
+    folder: TempDir,
+    world: World,
+}
+
+impl Place {
+    /// A machine with a shell's worth of nothing.
+    fn bare(status: &str) -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        let world = World {
+            root: folder.path().to_owned(),
+            path: folder.path().join("bin").into(),
+            cache: Some(Cache::at(folder.path().join("cache"))),
+            clang: None,
+            terminal: false,
+            term: None,
+            is_tracefs: |path| path.join("README").is_file(),
+            boot: |machine| describes(&machine.kernel.name),
+            booted: OnceCell::new(),
+        };
+        let place = Place { folder, world };
+        place.file("proc/self/status", status);
+        place.file("proc/sys/kernel/osrelease", "6.1.0-test\n");
+        place
+    }
+
+    /// A machine with everything.
+    fn full() -> Place {
+        let mut place = Place::bare(ROOT);
+        place.apt(0, "");
+        place.toolchain(CLANG);
+        place.program("qemu-system-x86_64", QEMU);
+        place.kernel("7.2");
+        place.file("dev/kvm", "");
+        place.file("sys/kernel/tracing/README", "");
+        fs::create_dir_all(place.path("sys/kernel/tracing/instances")).expect("made");
+        place.file("sys/kernel/sched_ext/state", "disabled\n");
+        place.file("sys/kernel/btf/vmlinux", "");
+        (place.world.terminal, place.world.term) = (true, Some("xterm-256color".to_owned()));
+        place
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("it lies below the root")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    /// A program. A shell writes it: a file that this process had open for writing while another thread starts a child
+    /// could not be executed.
+    fn executable(&self, name: &str, script: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("it lies below the root")).expect("made");
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "/bin/cat > \"$0\" && /bin/chmod +x \"$0\""])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut to = shell.stdin.take().expect("piped");
+        write!(to, "#!/bin/sh\n{script}").expect("handed over");
+        drop(to);
+        assert!(shell.wait().expect("it ends").success());
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        self.executable(&format!("bin/{name}"), script);
+    }
+
+    fn toolchain(&self, clang: &str) {
+        let object = self.path("fifo.bpf.o");
+        let fifo = fairground_policies::get("fifo").expect("fifo");
+        fs::write(&object, fifo.object).expect("written");
+        self.program("clang-19", &clang.replace("OBJECT", &object.display().to_string()));
+        self.file("usr/include/bpf/bpf_helpers.h", "");
+    }
+
+    fn apt(&self, helper_code: u8, helper_says: &str) {
+        for program in APT {
+            self.program(program, "exit 0\n");
+        }
+        self.file("usr/share/keyrings/debian-archive-keyring.gpg", "");
+        let script = format!("echo '{helper_says}' >&2\nexit {helper_code}\n");
+        self.executable("usr/lib/apt/apt-helper", &script);
+    }
+
+    fn kernel(&self, name: &str) {
+        let note = Cached {
+            name: name.to_owned(),
+            release: format!("{name}.1"),
+            package: String::new(),
+            version: String::new(),
+            package_sha256: String::new(),
+            // Of "abc".
+            sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned(),
+        };
+        let folder = format!("cache/kernels/{name}");
+        self.file(&format!("{folder}/vmlinuz"), "abc");
+        self.file(&format!("{folder}/kernel.json"), &serde_json::to_string(&note).expect("text"));
+    }
+
+    fn examine(&self) -> Vec<Examined> {
+        examine(&self.world, &ABILITIES.iter().collect::<Vec<_>>(), &mut |_| ())
+    }
+
+    /// Of one ability: its verdict, and all that was found and advised.
+    fn of(&mut self, ability: &str) -> (Verdict, String) {
+        // What was booted before is another machine's.
+        self.world.booted = OnceCell::new();
+        let ability = Ability::find(ability).expect("it is known");
+        let examined = examine(&self.world, &[ability], &mut |_| ()).remove(0);
+        let said = examined.findings.iter().map(|(name, finding)| {
+            format!("{name}: {} -> {}\n", finding.found, finding.remedy.as_deref().unwrap_or("-"))
+        });
+        (examined.verdict(), said.collect())
+    }
+
+    fn is(&mut self, ability: &str, verdict: Verdict, words: &[&str]) {
+        let (found, said) = self.of(ability);
+        assert_eq!(found, verdict, "{ability}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{ability}: no `{word}` in: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_bare_machine_simulates_and_is_told_how_to_get_the_rest() {
+    let examined = Place::bare(USER).examine();
+    let verdicts: Vec<_> = examined.iter().map(|e| (e.ability.name, e.verdict().word())).collect();
+    let expected = [
+        ("simulate", "ready"),
+        ("build", "missing"),
+        ("fetch", "missing"),
+        ("vm", "missing"),
+        ("vm-load", "missing"),
+        ("kvm", "missing"),
+        ("record", "missing"),
+        ("load", "missing"),
+        ("terminal", "not measured"),
+    ];
+    assert_eq!(verdicts, expected);
+    for (check, finding) in examined.iter().flat_map(|one| &one.findings) {
+        let is_missing = finding.verdict == Verdict::Missing;
+        assert_eq!(finding.remedy.is_some(), is_missing, "{check}: {finding:?}");
+    }
+}
+
+#[test]
+fn a_machine_with_everything_is_ready_for_everything() {
+    for one in Place::full().examine() {
+        assert_eq!(one.verdict(), Verdict::Ready, "{}: {:?}", one.ability.name, one.findings);
+    }
+}
+
+#[test]
+fn what_is_missing_is_installed_by_the_machines_own_package_manager() {
+    let mut place = Place::bare(USER);
+    place.is("build", Verdict::Missing, &["-> install clang 16 or newer"]);
+    place.is("vm", Verdict::Missing, &["-> install QEMU 10 or newer", "--kernel PATH"]);
+    place.program("dnf", "exit 1\n");
+    place.is("build", Verdict::Missing, &["-> sudo dnf install clang\n", "libbpf-devel"]);
+    place.is("vm", Verdict::Missing, &["-> sudo dnf install qemu-system-x86\n", "--kernel PATH"]);
+    let mut debian = Place::bare(ROOT);
+    debian.apt(0, "");
+    debian.is("build", Verdict::Missing, &["-> apt-get install clang-19\n", "libbpf-dev"]);
+    debian.is("vm", Verdict::Missing, &["-> fairground kernels fetch 6.1 newest"]);
+    debian.is("vm-load", Verdict::Missing, &["-> fairground kernels fetch newest"]);
+    debian.is("fetch", Verdict::Ready, &["a file came"]);
+}
+
+#[test]
+fn a_compiler_counts_when_it_compiles_a_scheduler() {
+    let mut place = Place::bare(USER);
+    place.toolchain("[ \"$1\" = -dumpversion ] && { echo 14.0.6; exit; }\n");
+    place.is("build", Verdict::Missing, &["no clang 16 or newer", "nothing to compile it with"]);
+    let no_target = "[ \"$1\" = -dumpversion ] && { echo 19.1.7; exit; }\n\
+        echo 'error: unable to create target: bpfel' >&2; exit 1\n";
+    place.toolchain(no_target);
+    place.is("build", Verdict::Missing, &["version 19", "unable to create target: bpfel"]);
+    place.toolchain(CLANG);
+    place.is("build", Verdict::Ready, &["version 19: clang-19", "bytes of object"]);
+    fs::remove_file(place.path("usr/include/bpf/bpf_helpers.h")).expect("removed");
+    place.is("build", Verdict::Missing, &["no bpf/bpf_helpers.h"]);
+}
+
+#[test]
+fn a_compiler_by_name_is_that_compiler() {
+    let mut place = Place::bare(USER);
+    place.toolchain(CLANG);
+    place.world.clang = Some(place.path("bin/clang-19").display().to_string());
+    place.is("build", Verdict::Ready, &["named by FAIRGROUND_CLANG"]);
+    place.world.clang = Some("/nowhere/clang".to_owned());
+    place.is(
+        "build",
+        Verdict::Missing,
+        &["/nowhere/clang is not a clang", "unset FAIRGROUND_CLANG"],
+    );
+}
+
+#[test]
+fn the_archive_counts_when_a_file_comes() {
+    let mut place = Place::bare(ROOT);
+    place.apt(100, "E: Temporary failure resolving deb.debian.org");
+    place.is("fetch", Verdict::Missing, &["Temporary failure resolving", "apt's proxy"]);
+    fs::remove_file(place.path("usr/lib/apt/apt-helper")).expect("removed");
+    place.is("fetch", Verdict::NotMeasured, &["no apt-helper"]);
+    fs::remove_file(place.path("usr/share/keyrings/debian-archive-keyring.gpg")).expect("removed");
+    place.is("fetch", Verdict::Missing, &["apt-get install debian-archive-keyring"]);
+}
+
+#[test]
+fn qemu_must_be_new_enough_and_a_kernel_whole() {
+    let mut place = Place::full();
+    place.program("qemu-system-x86_64", "echo 'QEMU emulator version 7.2.22 (Debian)'\n");
+    place.is("vm", Verdict::Missing, &["version 7.2.22: it takes 10 or newer", "kernels fetch"]);
+    place.program("qemu-system-x86_64", QEMU);
+    place.is("vm", Verdict::Ready, &["10.0.2: ", "7.2 in ", "7.2.13"]);
+    place.file("cache/kernels/7.2/vmlinuz", "cut off");
+    place.is("vm", Verdict::Missing, &["none in "]);
+    place.is("vm-load", Verdict::Missing, &["none is here", "kernels fetch newest"]);
+    place.kernel("6.1");
+    place.is("vm", Verdict::Ready, &["6.1.13"]);
+    place.is("vm-load", Verdict::Missing, &["6.1.13, has none", "kernels fetch newest"]);
+    place.kernel("9.9");
+    place.is("vm", Verdict::Missing, &["kernel panicked: no init ->", "kernels boot newest"]);
+    place.is("vm-load", Verdict::NotMeasured, &["did not boot"]);
+}
+
+#[test]
+fn kvm_counts_when_a_kernel_boots_under_it() {
+    let mut place = Place::full();
+    place.is("kvm", Verdict::Ready, &["7.2 boots under it"]);
+    let stops = QEMU.replace("VFS: Unable", "Attempted to kill init! Unable");
+    place.program("qemu-system-x86_64", &stops);
+    place.is("kvm", Verdict::Missing, &["does not boot under it"]);
+    fs::remove_dir_all(place.path("cache")).expect("removed");
+    place.is("kvm", Verdict::NotMeasured, &["only a kernel that boots"]);
+    fs::remove_file(place.path("dev/kvm")).expect("removed");
+    place.is("kvm", Verdict::Missing, &["there is no ", "nested"]);
+}
+
+#[test]
+fn recording_takes_rights_and_a_tracefs() {
+    let mut place = Place::full();
+    place.is("record", Verdict::Ready, &["sys/kernel/tracing, writable"]);
+    fs::remove_file(place.path("sys/kernel/tracing/README")).expect("removed");
+    place.is("record", Verdict::Ready, &["not mounted yet"]);
+    place.file("proc/self/status", USER);
+    place.is("record", Verdict::Missing, &["run it with sudo"]);
+    place.file(".dockerenv", "");
+    place.is("record", Verdict::Missing, &["--privileged"]);
+    place.file("proc/self/status", ROOT);
+    fs::remove_dir_all(place.path("sys/kernel/tracing")).expect("removed");
+    place.is("record", Verdict::Missing, &["there is no folder"]);
+}
+
+#[test]
+fn attaching_takes_a_kernel_with_sched_ext_that_is_free() {
+    let mut place = Place::full();
+    place.is("load", Verdict::Ready, &["no scheduler is attached"]);
+    place.file("sys/kernel/sched_ext/state", "enabled\n");
+    place.file("sys/kernel/sched_ext/root/ops", "lavd_1.0\n");
+    place.is("load", Verdict::Missing, &["`lavd_1.0` is in charge"]);
+    fs::remove_dir_all(place.path("sys/kernel/sched_ext")).expect("removed");
+    place.is("load", Verdict::Missing, &["6.1.0-test, has none", "--on vm:newest"]);
+}
+
+#[test]
+fn each_thing_is_looked_at_once() {
+    let mut said = Vec::new();
+    let place = Place::bare(USER);
+    let all: Vec<_> = ABILITIES.iter().collect();
+    examine(&place.world, &all, &mut |what| said.push(what.to_owned()));
+    let mut once = said.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), said.len(), "{said:?}");
+    assert!(said.len() >= 12, "{said:?}");
+}
+
+#[test]
+fn abilities_have_names_of_their_own() {
+    for ability in ABILITIES {
+        let namesakes = ABILITIES.iter().filter(|other| other.name == ability.name).count();
+        assert_eq!(namesakes, 1, "{}", ability.name);
+        assert!(!ability.needs.is_empty(), "{} needs something that is proven", ability.name);
+    }
+}

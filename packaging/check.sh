@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Unpacks packages and uses what is in them, with an empty environment. Usage: check.sh PACKAGE...
+set -euo pipefail
+
+for package in "$@"; do
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  case $package in
+    *.deb)
+      dpkg-deb -x "$package" "$folder"
+      depends=$(dpkg-deb -f "$package" Depends)
+      [ -z "$depends" ] || { echo "$package depends on $depends: it must be static" >&2; exit 1; }
+      binary=$folder/usr/bin/fairground
+      share=$folder/usr/share
+      ;;
+    *.tar.gz)
+      tar -xzf "$package" -C "$folder" --strip-components=1
+      binary=$folder/bin/fairground
+      share=$folder/share
+      ;;
+    *)
+      echo "$package: neither .deb nor .tar.gz" >&2
+      exit 2
+      ;;
+  esac
+  for part in man/man1/fairground.1 man/man1/fairground-run.1 bash-completion/completions/fairground \
+    zsh/vendor-completions/_fairground fish/vendor_completions.d/fairground.fish doc/fairground/COPYRIGHT \
+    doc/fairground/docs; do
+    [ -e "$share/$part" ] || [ -e "$share/$part.gz" ] || { echo "$package has no share/$part" >&2; exit 1; }
+  done
+  schedulers=$(env -i "$binary" sched list --format csv | grep -c ',scheduler,,')
+  [ "$schedulers" -ge 7 ] || { echo "$package: $schedulers schedulers in the program" >&2; exit 1; }
+  env -i "$binary" run hogs:2 --sched rfs --duration 1s --format csv | grep -q 'jain_index,value,,0.999' ||
+    { echo "$package: two hogs do not share a CPU" >&2; exit 1; }
+  env -i "$binary" doctor simulate --quiet >"$folder/doctor" || { cat "$folder/doctor" >&2; exit 1; }
+  echo "$package: $schedulers schedulers, hogs:2 ran, $(du -h "$package" | cut -f1)"
+  rm -rf "$folder"
+done
