@@ -1,13 +1,15 @@
 //! An experiment's page: published beside measured, a chart for each of its tables.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use fairground_report::page::{Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape};
+use fairground_report::page::{
+    Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape,
+};
 use fairground_report::{Cell, Document, Table};
 use fairground_run::Failure;
 
 use super::{command_line, write_page};
+use crate::args::PageArgs;
 use crate::experiment::{Experiment, Figures, Matrix, Sample, at_point};
 
 /// What an experiment measured, by the name of a run or of a published column.
@@ -15,12 +17,12 @@ type Measured = BTreeMap<String, Figures>;
 
 /// Writes the page of an experiment, where one was asked for.
 pub(crate) fn write_experiment(
-    path: Option<&PathBuf>,
+    args: &PageArgs,
     document: &Document,
     experiment: &Experiment,
     figures: &Measured,
 ) -> Result<(), Failure> {
-    write_page(path, || page(document, experiment, figures))
+    write_page(args, || page(document, experiment, figures))
 }
 
 fn page(document: &Document, experiment: &Experiment, figures: &Measured) -> Page {
@@ -101,7 +103,7 @@ fn rows_chart<'a>(
                     axis: Axis::linear(label, ""),
                     categories: columns.to_vec(),
                     series: used.collect(),
-                    are_exclusive: true,
+                    arrangement: Arrangement::Exclusive,
                 }),
             }
         })
@@ -138,7 +140,7 @@ fn matrix_chart(
         axis: Axis::linear(metric.as_str(), ""),
         categories: points.iter().map(|point| point.name.clone()).collect(),
         series: series.collect(),
-        are_exclusive: false,
+        arrangement: Arrangement::Beside,
     };
     let is_measured = bars.series.iter().any(|s| s.values.iter().any(Option::is_some));
     let drawing = Drawing { of: String::new(), shape: Shape::Bars(bars) };
