@@ -7,7 +7,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # What a plain Debian machine lacks: the compiler for the schedulers, its formatter, the headers that BPF C includes, and
 # what libbpf is built with; what the kernel's own examples are built with, and whose recordings ours are held against.
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
-  bpftool zstd xz-utils python3 debian-archive-keyring trace-cmd
+  bpftool zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
 # In which tests try completion scripts and man pages.
 TEST_PACKAGES := zsh fish mandoc
 RUST_VERSION := 1.95.0
@@ -24,8 +24,10 @@ RELEASE := target/$(TARGET)/release/fairground
 PACKAGE := fairground-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-x86_64-linux
 PACK = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct)
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
+# Python with the packages that the tests of the Python module need.
+PYTHON := target/python
 
-.PHONY: help demo test setup build kernels third-party browser packages test-tools soak lint fmt bench bench-reading fuzz-smoke clean
+.PHONY: help demo test setup build kernels third-party browser packages test-tools python python-test soak lint fmt bench bench-reading bench-sweep fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -42,6 +44,7 @@ test: build kernels third-party browser test-tools ## Install, build, and run ev
 	$(CARGO) build --locked --workspace --all-targets
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
 	$(CARGO) test --locked $(WITH_PARQUET) --test parquet
+	$(MAKE) python-test
 
 build: setup ## The release binary, static
 	$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
@@ -68,6 +71,18 @@ test-tools: setup ## Shells and a reader of man pages, in which the tests try co
 third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
 
+python: setup ## The Python module as a wheel, in target/wheels
+	@python/environment.sh $(PYTHON)
+	$(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
+
+# Without a network there is no pytest, and they are skipped. The module is built like the other tests, not optimised.
+python-test: build ## The tests of the Python module
+	@if python/environment.sh $(PYTHON); then \
+	  $(PYTHON)/bin/maturin build --locked --profile dev --manifest-path python/Cargo.toml --out target/wheels/dev && \
+	  $(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels/dev fairground && \
+	  FAIRGROUND_BINARY=$(CURDIR)/$(RELEASE) $(PYTHON)/bin/pytest -c python/pyproject.toml python/tests; \
+	else echo "no Python packages: the tests of the Python module are skipped"; fi
+
 soak: kernels ## Every scheduler in a virtual machine for a long time: load, 100 reloads, CPUs that go and come (an hour or two)
 	$(CARGO) test --locked -p fairground-tests --test schedulers_on_a_kernel -- --ignored --nocapture
 
@@ -89,6 +104,10 @@ bench: setup ## Simulated scheduling events per second of wall time, one core
 
 bench-reading: build ## Reading a recording of a million events, beside perf (needs perf and hackbench)
 	benches/reading.py
+
+bench-sweep: python ## 200 simulations one after the other, and on two workers of Dask
+	$(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels fairground
+	$(PYTHON)/bin/python benches/sweep.py
 
 fuzz-smoke: setup ## Each fuzz target with the same inputs every time
 	$(MAKE) -C fuzz smoke

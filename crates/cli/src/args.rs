@@ -222,18 +222,6 @@ pub(crate) enum LocksArg {
 }
 
 impl LocksArg {
-    /// Every model.
-    pub(crate) const ALL: [LocksArg; 3] = [LocksArg::Spin, LocksArg::Rt, LocksArg::Rt2006];
-
-    /// As it is typed.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            LocksArg::Spin => "spin",
-            LocksArg::Rt => "rt",
-            LocksArg::Rt2006 => "rt-2006",
-        }
-    }
-
     /// The model of the workload.
     pub(crate) fn model(self) -> LockModel {
         match self {

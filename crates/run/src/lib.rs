@@ -28,7 +28,7 @@ pub use input::{
     COSTS_DEFAULT, CPUS_DEFAULT, Ground, MachineSpec, OWN_SCHEDULER, Profile, Recording,
     SEED_DEFAULT, Scheduler, SchedulerObject, Sets, Sizes, Variant, at_settings, compile_scheduler,
     duration_ns, find_object, find_workload, find_workload_noted, global_writes, host_cpus,
-    is_knob, machine_config, one_variant, parameter_sets, parse_time, read_profiles,
+    is_knob, lock_model, machine_config, one_variant, parameter_sets, parse_time, read_profiles,
     read_recording, resize_writes, split_knobs, split_set, topology_value, variants,
 };
 pub use outcome::{Outcome, Told};

@@ -39,6 +39,10 @@ pub trait Watch {
     fn name(&self, label: &str);
     /// So many steps of [`CHUNK_NS`] more are done.
     fn advance(&self, steps: u64);
+    /// Whether the run has to end now. It is asked after each step.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody.
@@ -77,7 +81,8 @@ impl<'a> Plan<'a> {
     /// Runs to the end, or until the scheduler is ejected.
     ///
     /// # Errors
-    /// If the scheduler, a setting or the workload cannot be used in this machine, or the simulation breaks one of its limits.
+    /// If the scheduler, a setting or the workload cannot be used in this machine, the simulation breaks one of its limits, or the
+    /// watch ends it.
     pub fn run(self, watch: &dyn Watch) -> Result<Outcome, Failure> {
         watch.name(&self.label);
         let mut settings = self.scheduler.object.settings.clone();
@@ -99,6 +104,9 @@ impl<'a> Plan<'a> {
             }
             if now_ns / CHUNK_NS > chunks || now_ns == end_ns {
                 watch.advance(1);
+                if watch.is_over() {
+                    return Err(Failure::new(format_args!("{}: interrupted", self.label)));
+                }
             }
         }
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);

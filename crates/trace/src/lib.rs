@@ -37,5 +37,5 @@ pub use readers::{ReadError, read, read_file};
 pub use task::{TaskId, TaskInfo};
 pub use trace::{Events, Trace};
 #[cfg(feature = "parquet")]
-pub use writers::{EVENTS_SCHEMA_VERSION, write_arrow, write_parquet};
+pub use writers::{EVENTS_SCHEMA_VERSION, EventBatches, write_arrow, write_parquet};
 pub use writers::{Precision, write_chrome, write_ftrace, write_ftrace_with, write_perfetto};

@@ -270,6 +270,20 @@ pub enum LockModel {
     Rt2006,
 }
 
+impl LockModel {
+    /// Every model.
+    pub const ALL: [LockModel; 3] = [LockModel::Spin, LockModel::Rt, LockModel::Rt2006];
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            LockModel::Spin => "spin",
+            LockModel::Rt => "rt",
+            LockModel::Rt2006 => "rt-2006",
+        }
+    }
+}
+
 impl Workload {
     /// Makes the spin locks of the workload what a kernel with or without `CONFIG_PREEMPT_RT` makes of them.
     pub fn set_lock_model(&mut self, model: LockModel) {

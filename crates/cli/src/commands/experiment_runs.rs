@@ -83,7 +83,7 @@ fn of_run(run: &Run, failure: Failure) -> Failure {
 fn run_one(run: &Run, engine: EngineArg, progress: &Progress) -> Result<Outcome, Failure> {
     let mut workload = find_workload(&run.workload)?;
     if let Some(locks) = run.locks {
-        workload.set_lock_model(locks.model());
+        workload.set_lock_model(locks);
     }
     match Ground::parse(&run.on)? {
         Ground::Sim => simulated(run, &workload, engine, progress),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fairground_kernel::job::HOLD_NS_MAX;
 use fairground_run::Failure;
+use fairground_workload::LockModel;
 use serde::Deserialize;
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
@@ -11,7 +12,7 @@ use super::given::{Given, Range};
 use super::locks::{self, Locks};
 use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::TopTable;
-use crate::args::{LocksArg, TimersArg};
+use crate::args::TimersArg;
 
 /// The ground of a run that does not name another.
 const SIMULATED: &str = "sim";
@@ -156,7 +157,7 @@ pub(crate) struct Run {
     /// The workload, as the command line takes it.
     pub(crate) workload: String,
     /// What the workload's locks are, where that is stated.
-    pub(crate) locks: Option<LocksArg>,
+    pub(crate) locks: Option<LockModel>,
     /// The run or given figures beside which its figures are told as changes.
     pub(crate) against: Option<String>,
     /// The scheduler, as the command line takes it.

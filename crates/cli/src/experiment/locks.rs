@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-use fairground_run::did_you_mean;
+use fairground_run::lock_model;
+use fairground_workload::LockModel;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 use super::sweep::Sweep;
 use super::{Figures, file::RunEntry};
-use crate::args::LocksArg;
 
 /// `locks = "rt"`, or a list: one run for each.
 #[derive(Clone, Debug)]
-pub(super) struct Locks(Vec<LocksArg>);
+pub(super) struct Locks(Vec<LockModel>);
 
 impl Locks {
     /// The one model; `None`: there are several. Of a run's or a sweep's list [`each_model`] has made one each.
-    pub(super) fn one(&self) -> Option<LocksArg> {
+    pub(super) fn one(&self) -> Option<LockModel> {
         if let [one] = self.0[..] { Some(one) } else { None }
     }
 }
@@ -29,13 +29,8 @@ impl<'de> Deserialize<'de> for Locks {
 /// A word or several.
 struct Words;
 
-fn model<E: Error>(word: &str) -> Result<LocksArg, E> {
-    let words = || LocksArg::ALL.into_iter().map(LocksArg::word);
-    LocksArg::ALL.into_iter().find(|known| known.word() == word).ok_or_else(|| {
-        let near = did_you_mean(word, words()).map(|near| format!("; did you mean `{near}`?"));
-        let all = words().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        E::custom(format!("there are no locks `{word}`{}: {all}", near.unwrap_or_default()))
-    })
+fn model<E: Error>(word: &str) -> Result<LockModel, E> {
+    lock_model(word).map_err(E::custom)
 }
 
 impl<'de> Visitor<'de> for Words {

@@ -71,7 +71,7 @@ fn print_parquet(_: &Document) -> Result<(), Failure> {
 /// What spin locks were, where that was asked for.
 pub(crate) fn describe_locks(document: &mut Document, args: &LockArgs) {
     if let Some(locks) = args.locks {
-        document.set("machine", "locks", Cell::text(locks.word()));
+        document.set("machine", "locks", Cell::text(locks.model().word()));
     }
 }
 

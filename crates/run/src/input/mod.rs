@@ -21,7 +21,7 @@ pub use scheduler::{
 };
 pub use settings::{Variant, at_settings, one_variant, variants};
 pub use topology::topology_value;
-pub use workload::{find_workload, find_workload_noted};
+pub use workload::{find_workload, find_workload_noted, lock_model};
 pub use writes::{global_writes, resize_writes};
 
 use crate::failure::Failure;

@@ -9,6 +9,6 @@ mod view;
 
 pub use chrome::write_chrome;
 #[cfg(feature = "parquet")]
-pub use columnar::{EVENTS_SCHEMA_VERSION, write_arrow, write_parquet};
+pub use columnar::{EVENTS_SCHEMA_VERSION, EventBatches, write_arrow, write_parquet};
 pub use ftrace::{Precision, write_ftrace, write_ftrace_with};
 pub use perfetto::write_perfetto;

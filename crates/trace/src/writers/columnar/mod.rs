@@ -6,12 +6,13 @@
 mod row;
 mod rows;
 
+use std::borrow::Borrow;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
@@ -57,17 +58,21 @@ fn parquet_into(trace: &Trace, sink: impl Write + Send) -> Result<(), ParquetErr
         .set_created_by(format!("fairground {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(pairs.to_vec()))
         .build();
-    let schema = Arc::new(Schema::new_with_metadata(fields(), metadata(trace)));
-    let mut writer = ArrowWriter::try_new(sink, Arc::clone(&schema), Some(properties))?;
-    for_each_batch(trace, &schema, |batch| writer.write(batch))?;
+    let batches = EventBatches::new(trace);
+    let mut writer = ArrowWriter::try_new(sink, batches.schema(), Some(properties))?;
+    for batch in batches {
+        writer.write(&batch?)?;
+    }
     writer.close()?;
     Ok(())
 }
 
 fn arrow_into(trace: &Trace, sink: impl Write) -> Result<(), ArrowError> {
-    let schema = Arc::new(Schema::new_with_metadata(fields(), metadata(trace)));
-    let mut writer = FileWriter::try_new(sink, &schema)?;
-    for_each_batch(trace, &schema, |batch| writer.write(batch))?;
+    let batches = EventBatches::new(trace);
+    let mut writer = FileWriter::try_new(sink, &batches.schema())?;
+    for batch in batches {
+        writer.write(&batch?)?;
+    }
     writer.finish()
 }
 
@@ -113,19 +118,43 @@ fn metadata(trace: &Trace) -> [(&'static str, String); 10] {
     ]
 }
 
-fn for_each_batch<E: From<ArrowError>>(
-    trace: &Trace,
-    schema: &Arc<Schema>,
-    mut write: impl FnMut(&RecordBatch) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut events = trace.events();
-    loop {
-        let mut rows = Rows::default();
-        events.by_ref().take(BATCH_ROWS).for_each(|event| rows.push(trace, &event));
-        if rows.is_empty() {
-            return Ok(());
+/// The table of a trace's events in batches of Arrow, made when they are asked for: one is in memory beside the trace. The trace is
+/// borrowed, or shared (`Arc<Trace>`).
+#[derive(Debug)]
+pub struct EventBatches<T> {
+    trace: T,
+    schema: SchemaRef,
+    /// The first event of the next batch.
+    next: usize,
+}
+
+impl<T: Borrow<Trace>> EventBatches<T> {
+    /// From the first event on.
+    pub fn new(trace: T) -> Self {
+        let schema = Arc::new(Schema::new_with_metadata(fields(), metadata(trace.borrow())));
+        Self { trace, schema, next: 0 }
+    }
+}
+
+impl<T: Borrow<Trace>> Iterator for EventBatches<T> {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let trace = self.trace.borrow();
+        let end = (self.next + BATCH_ROWS).min(trace.len());
+        if self.next == end {
+            return None;
         }
-        write(&rows.into_batch(schema)?)?;
+        let mut rows = Rows::default();
+        trace.events_in(self.next..end).for_each(|event| rows.push(trace, &event));
+        self.next = end;
+        Some(rows.into_batch(&self.schema))
+    }
+}
+
+impl<T: Borrow<Trace>> RecordBatchReader for EventBatches<T> {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }
 

@@ -25,7 +25,6 @@ pub(super) struct Rows {
     value: UInt64Builder,
     nice: Int8Builder,
     insns: UInt32Builder,
-    count: usize,
 }
 
 /// A task's number in the trace, its pid, and its name.
@@ -50,13 +49,8 @@ impl TaskColumns {
 }
 
 impl Rows {
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     pub(super) fn push(&mut self, trace: &Trace, event: &Event) {
         let row = Row::of(trace, event);
-        self.count += 1;
         self.time_ns.append_value(event.time_ns);
         self.cpu.append_value(event.cpu);
         self.kind.append_value(row.kind);

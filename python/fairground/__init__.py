@@ -1,0 +1,35 @@
+"""A workbench for Linux CPU schedulers.
+
+>>> import fairground
+>>> run = fairground.simulate("hogs:3", sched="cfs@6.1", cpus=2, duration="1s")
+>>> run.groups.to_polars()            # or .to_pandas(), or pyarrow.table(run.groups)
+>>> run.events.to_polars()
+
+A scheduler is a compiled sched_ext object and nothing else; the words for schedulers, workloads, machines and settings are
+those of the command line, and so are the messages of errors (:class:`Error`). The same words give the same bytes.
+"""
+
+from fairground._native import VERSION as __version__
+from fairground._native import Error
+from fairground._points import Point, grid
+from fairground._run import Run, read, simulate
+from fairground._sweep import Sweep, sweep
+from fairground._table import Table
+from fairground._words import SchedulerInfo, WorkloadInfo, schedulers, workloads
+
+__all__ = [
+    "Error",
+    "Point",
+    "Run",
+    "SchedulerInfo",
+    "Sweep",
+    "Table",
+    "WorkloadInfo",
+    "__version__",
+    "grid",
+    "read",
+    "schedulers",
+    "simulate",
+    "sweep",
+    "workloads",
+]

@@ -1,0 +1,137 @@
+"""A run in words, and grids of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+#: What a tunable or a feature may be set to: ``True`` is ``on``, a text is what the command line takes (``"3ms"``).
+SettingValue: TypeAlias = str | int | bool
+
+T = TypeVar("T")
+
+#: More points than this are a mistake: a hundred thousand runs of a tenth of a second take three hours.
+POINTS_MAX = 100_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run in words, as :func:`simulate` takes them. Two equal points give the same bytes.
+
+    Points are made by :func:`grid`, or by :meth:`of`, which takes settings as a mapping.
+    """
+
+    #: A name (``"slice:16"``), several joined by ``+``, or a file: TOML, or rt-app's JSON.
+    workload: str
+    #: A name (``"cfs"``), a name with a parameter set (``"cfs@6.1"``), an object file, or its source.
+    sched: str = "cfs"
+    #: The number of CPUs; 2 when there is no topology either.
+    cpus: int | None = None
+    #: Sockets, cores and threads (``"2x4x2"``), or a topology file.
+    topology: str | None = None
+    #: Simulated time with its unit; the workload's own length by default.
+    duration: str | None = None
+    #: The seed of every random draw.
+    seed: int = 1
+    #: Tunables and features before the run: names and values.
+    settings: tuple[tuple[str, str], ...] = ()
+    #: Changes during the run: ``"5s:NAME=VALUE"``.
+    at: tuple[str, ...] = ()
+    #: Ticks a second: 100, 250, 300 or 1000; 250 by default.
+    hz: int | None = None
+    #: What ends a sleep: ``"hrtimer"`` or ``"jiffies"``.
+    timers: str = "hrtimer"
+    #: What things cost: the name of a preset.
+    costs: str = "modern"
+    #: Changes of costs: names and values.
+    cost: tuple[tuple[str, int], ...] = ()
+    #: What the workload's spin locks are: ``"spin"``, ``"rt"`` or ``"rt-2006"``.
+    locks: str | None = None
+    #: What the program that loads an object for real would set in it, as a file.
+    profile: str | None = None
+    #: ``"jit"`` or ``"interpreter"``: both give the same result.
+    engine: str = "jit"
+    #: What a load through a NULL pointer does: ``"error"`` or ``"zero"``.
+    null_loads: str = "error"
+    #: How long the tasks exist, asleep, before the run, with its unit.
+    lead_in: str | None = None
+    #: Whether the simulator's invariants are checked after each event.
+    check: bool = False
+    #: With ``check``: how long a CPU may rest while a task that may run there waits, with its unit.
+    idle_bound: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.cpus is not None and self.topology is not None:
+            raise ValueError("cpus and topology exclude each other: a topology says how many CPUs there are")
+
+    @classmethod
+    def of(
+        cls,
+        workload: str,
+        *,
+        settings: Mapping[str, SettingValue] | None = None,
+        at: str | Sequence[str] = (),
+        cost: Mapping[str, int] | None = None,
+        **words: object,
+    ) -> Point:
+        """A point of the words of :func:`simulate`."""
+        return cls(
+            workload=workload,
+            settings=tuple((name, _text(value)) for name, value in (settings or {}).items()),
+            at=(at,) if isinstance(at, str) else tuple(at),
+            cost=tuple((cost or {}).items()),
+            **words,  # type: ignore[arg-type]  # The dataclass refuses names that it does not know; the native half checks types.
+        )
+
+
+def _text(value: SettingValue) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def grid(
+    workload: str | Iterable[str],
+    *,
+    settings: Mapping[str, SettingValue | Iterable[SettingValue]] | None = None,
+    cost: Mapping[str, int | Iterable[int]] | None = None,
+    **words: object,
+) -> list[Point]:
+    """Every combination of the words that have several values.
+
+    Each keyword of :func:`simulate` takes one value, or a list (or a range) of them; so does each name in ``settings`` and
+    ``cost``. ``grid(["hogs:3", "slice:16"], sched=["cfs", "eevdf"], seed=range(25))`` has 100 points. Grids are lists: two of
+    them are added.
+
+    The order is that of the keywords: the last one changes fastest.
+    """
+    axes: list[tuple[str, str, list[object]]] = [("word", "workload", _values(workload))]
+    axes += [("word", name, _values(value)) for name, value in words.items()]
+    axes += [("settings", name, _values(value)) for name, value in (settings or {}).items()]
+    axes += [("cost", name, _values(value)) for name, value in (cost or {}).items()]
+    count = 1
+    for _, _, values in axes:
+        count *= len(values)
+    if count > POINTS_MAX:
+        raise ValueError(f"the grid has {count} points, more than {POINTS_MAX}")
+    return list(_points(axes))
+
+
+def _points(axes: list[tuple[str, str, list[object]]]) -> Iterator[Point]:
+    for chosen in itertools.product(*(values for _, _, values in axes)):
+        of_kind: dict[str, dict[str, object]] = {"word": {}, "settings": {}, "cost": {}}
+        for (kind, name, _), value in zip(axes, chosen, strict=True):
+            of_kind[kind][name] = value
+        yield Point.of(settings=of_kind["settings"], cost=of_kind["cost"], **of_kind["word"])  # type: ignore[arg-type]
+
+
+def _values(value: object) -> list[object]:
+    """Several values are a list, a range or another iterable; a text, a tuple and a mapping are one."""
+    if isinstance(value, (str, tuple, Mapping)) or not isinstance(value, Iterable):
+        return [value]
+    values = list(value)
+    if not values:
+        raise ValueError("an empty list of values leaves no point")
+    return values

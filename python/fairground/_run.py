@@ -1,0 +1,204 @@
+"""One run, or one recording."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from fairground import _native
+from fairground._points import Point, SettingValue
+from fairground._table import Table
+
+if TYPE_CHECKING:
+    from fairground._plot import Picture
+
+
+class Run:
+    """What a run, or a recording, left: its events and its figures.
+
+    The figures are those of the command line, from the same code; docs/metrics defines each. Null is "not measured".
+    """
+
+    def __init__(self, native: _native.Run) -> None:
+        self._native = native
+
+    @property
+    def label(self) -> str:
+        """The scheduler, or the recording's name."""
+        return self._native.label
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """How it was made: version, seed, settings, machine, costs."""
+        made: dict[str, Any] = json.loads(self._native.made)
+        return made
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing: what is missing from a recording, what of a foreign workload means something else here."""
+        return self._native.notes
+
+    @property
+    def log(self) -> list[str]:
+        """The lines that the scheduler printed."""
+        return self._native.log
+
+    @property
+    def ejection(self) -> str | None:
+        """Why the scheduler was ejected; ``None`` when it was not."""
+        return self._native.ejection
+
+    @property
+    def digest(self) -> int:
+        """A number that is the same when all events are."""
+        return self._native.digest
+
+    @property
+    def events(self) -> Table:
+        """One row for each event, in the order of time; docs/parquet.md has the columns."""
+        return Table(self._native.events())
+
+    @property
+    def metrics(self) -> Table:
+        """The metrics of the whole machine, one a row: ``metric``, ``unit``, ``value``."""
+        return Table(self._native.metrics())
+
+    @property
+    def tasks(self) -> Table:
+        """One row for each task, a column for each metric; :attr:`Table.units` has their units."""
+        return Table(self._native.tasks())
+
+    @property
+    def groups(self) -> Table:
+        """The same for each group of equal tasks."""
+        return Table(self._native.groups())
+
+    @property
+    def cgroups(self) -> Table:
+        """The same for each control group, with those below it; empty where there are none."""
+        return Table(self._native.cgroups())
+
+    def plot(self, kind: str = "shares", **how: float) -> Picture:
+        """A picture by matplotlib, which a notebook shows inline.
+
+        ``"shares"``: CPU time of each group beside its fair share. ``"latency"``: percentiles of the wake-up latency.
+        ``"timeline"``: who ran on which CPU, from ``start_ms`` to ``end_ms``.
+
+        :raises Error: if there is no such picture.
+        """
+        from fairground import _plot
+
+        if kind not in _plot.KINDS:
+            raise _native.Error(f"plot: there is no picture `{kind}`\n  help: give {', '.join(_plot.KINDS)}")
+        return _plot.KINDS[kind](self, **how)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a run: its groups."""
+        shown = ("group", "tasks", "cpu_share", "fluid_share", "fairness_error", "wakeup_latency.p99")
+        groups = self.groups
+        heads = [f"{name} [{groups.units[name]}]" if name in groups.units else name for name in shown]
+        rows = [[row[name] for name in shown] for row in groups.to_arrow().to_pylist()]
+        lines = "".join(f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>" for row in rows)
+        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
+        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+    def __repr__(self) -> str:
+        return f"<fairground.Run of {self.label}: {len(self.events)} events, {len(self.tasks)} tasks>"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "not measured"
+    return f"{value:,.2f}" if isinstance(value, float) else escape(str(value))
+
+
+def simulate(
+    workload: str,
+    *,
+    sched: str = "cfs",
+    cpus: int | None = None,
+    topology: str | None = None,
+    duration: str | None = None,
+    seed: int = 1,
+    settings: Mapping[str, SettingValue] | None = None,
+    at: str | Sequence[str] = (),
+    hz: int | None = None,
+    timers: str = "hrtimer",
+    costs: str = "modern",
+    cost: Mapping[str, int] | None = None,
+    locks: str | None = None,
+    profile: str | os.PathLike[str] | None = None,
+    engine: str = "jit",
+    null_loads: str = "error",
+    lead_in: str | None = None,
+    check: bool = False,
+    idle_bound: str | None = None,
+    callbacks: bool = False,
+) -> Run:
+    """Runs a workload under a scheduler in the simulated machine.
+
+    The words are those of ``fairground run``; :class:`Point` explains each. ``settings`` are tunables and features by name
+    (``{"base_slice_ns": "3ms", "RUN_TO_PARITY": False}``), ``at`` changes them during the run (``"5s:NAME=VALUE"``), and
+    ``callbacks`` also records each callback of the scheduler. Other threads go on while the machine runs, and Ctrl-C ends it.
+
+    A scheduler that is ejected is a result, not an error: :attr:`Run.ejection` says why.
+
+    :raises Error: if a word means nothing; the message says what to do.
+    """
+    point = Point.of(
+        workload,
+        sched=sched,
+        cpus=cpus,
+        topology=topology,
+        duration=duration,
+        seed=seed,
+        settings=settings,
+        at=at,
+        hz=hz,
+        timers=timers,
+        costs=costs,
+        cost=cost,
+        locks=locks,
+        profile=None if profile is None else os.fspath(profile),
+        engine=engine,
+        null_loads=null_loads,
+        lead_in=lead_in,
+        check=check,
+        idle_bound=idle_bound,
+    )
+    return Run(_native.simulate(point, scheduler_of(point, None), callbacks))
+
+
+def read(path: str | os.PathLike[str]) -> Run:
+    """Reads a recording of a real machine, and measures it: trace.dat, perf.data, the text of perf and ftrace.
+
+    :raises Error: if the file cannot be read, or is no recording.
+    """
+    return Run(_native.read(os.fspath(path)))
+
+
+def scheduler_of(point: Point, digest: str | None) -> _native.Scheduler:
+    """The compiled scheduler of a point, kept for the next one: those that come with fairground, and files whose object is known
+    to be the one with this digest."""
+    if point.profile is not None:
+        return _native.Scheduler(point)
+    alone = Point(workload="", sched=point.sched, engine=point.engine)
+    name = point.sched.partition("@")[0]
+    if digest is None and name not in _known_names():
+        return _native.Scheduler(alone)
+    return _compiled(alone, digest)
+
+
+@lru_cache(maxsize=1)
+def _known_names() -> frozenset[str]:
+    return frozenset(name for name, _, _ in _native.schedulers())
+
+
+@lru_cache(maxsize=32)
+def _compiled(alone: Point, digest: str | None) -> _native.Scheduler:
+    del digest  # It is a part of the key only.
+    return _native.Scheduler(alone)

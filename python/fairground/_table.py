@@ -1,0 +1,62 @@
+"""Tables, for whichever library reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairground import _native
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+class Table:
+    """A table that speaks Arrow's PyCapsule interface.
+
+    ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB take it as it is. The rows of the events are made while
+    they are read, so that a long trace is not in memory twice.
+    """
+
+    def __init__(self, native: _native.Table) -> None:
+        self._native = native
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [name for name, _ in self._native.columns]
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of those columns that have one: ``ns``, ``%``, ``1/s``."""
+        return {name: unit for name, unit in self._native.columns if unit}
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table of pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The data frame of polars."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The data frame of pandas, made by pyarrow."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def __repr__(self) -> str:
+        return f"<fairground.Table: {len(self)} rows of {', '.join(self.columns)}>"

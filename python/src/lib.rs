@@ -1,0 +1,43 @@
+//! The native half of the Python package `fairground`: runs, recordings, tables. The other half, `fairground/*.py`, is what people
+//! import; it knows nothing of scheduling, and this half nothing of notebooks, processes and clusters.
+
+mod figures;
+mod made;
+mod point;
+mod run;
+mod table;
+mod watch;
+mod words;
+
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    fairground,
+    Error,
+    pyo3::exceptions::PyValueError,
+    "What was wrong, where, why, and what to do: the text that the command line prints."
+);
+
+/// An error for Python, in the same words as on the command line.
+fn error(failure: impl std::fmt::Display) -> PyErr {
+    Error::new_err(failure.to_string())
+}
+
+/// The module.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::Error;
+    #[pymodule_export]
+    use super::point::{error_file, point_file};
+    #[pymodule_export]
+    use super::run::{Run, read, simulate};
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::words::{Scheduler, object_digest, schedulers, workloads};
+
+    /// The version of fairground.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

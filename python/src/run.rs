@@ -1,0 +1,135 @@
+//! A finished run, or a recording: its events and its figures.
+
+use std::sync::Arc;
+
+use fairground_analysis::{Analysis, Options};
+use fairground_run::{Failure, Outcome, Plan, read_recording};
+use fairground_trace::Trace;
+use pyo3::prelude::*;
+
+use crate::table::Table;
+use crate::watch::Signals;
+use crate::words::{Checked, Scheduler, Words};
+use crate::{error, figures, made};
+
+/// What a run left.
+#[pyclass(frozen)]
+pub(crate) struct Run {
+    /// The scheduler, or the recording's name.
+    #[pyo3(get)]
+    label: String,
+    /// How it was made, as JSON.
+    #[pyo3(get)]
+    made: String,
+    /// What is worth knowing of it.
+    #[pyo3(get)]
+    notes: Vec<String>,
+    /// What the scheduler printed.
+    #[pyo3(get)]
+    log: Vec<String>,
+    /// Why the scheduler was ejected.
+    #[pyo3(get)]
+    ejection: Option<String>,
+    trace: Arc<Trace>,
+    analysis: Analysis,
+}
+
+#[pymethods]
+impl Run {
+    /// The events.
+    fn events(&self) -> Table {
+        Table::events(Arc::clone(&self.trace))
+    }
+
+    /// The machine's metrics.
+    fn metrics(&self) -> PyResult<Table> {
+        figures::machine(&self.analysis).map(Table::made).map_err(error)
+    }
+
+    /// The metrics of each task.
+    fn tasks(&self) -> PyResult<Table> {
+        figures::tasks(&self.analysis).map(Table::made).map_err(error)
+    }
+
+    /// The metrics of each group of equal tasks.
+    fn groups(&self) -> PyResult<Table> {
+        figures::groups(&self.analysis).map(Table::made).map_err(error)
+    }
+
+    /// The metrics of each control group.
+    fn cgroups(&self) -> PyResult<Table> {
+        figures::cgroups(&self.analysis).map(Table::made).map_err(error)
+    }
+
+    /// A number that says whether two runs have the same events.
+    #[getter]
+    fn digest(&self) -> u64 {
+        self.trace.digest()
+    }
+}
+
+/// Makes the run of checked words; without the GIL, which is taken now and then to ask for Ctrl-C.
+pub(crate) fn carry_out(
+    py: Python<'_>,
+    checked: &Checked,
+    scheduler: &fairground_run::Scheduler,
+) -> PyResult<Outcome> {
+    let (done, raised) = py.detach(|| {
+        let signals = Signals::new();
+        let done = Plan {
+            settings: checked.settings.clone(),
+            ..Plan::new(scheduler, &checked.workload, checked.machine.clone(), checked.duration_ns)
+        }
+        .run(&signals);
+        (done, signals.into_raised())
+    });
+    match raised {
+        Some(raised) => Err(raised),
+        None => done.map_err(error),
+    }
+}
+
+/// Runs a point.
+#[pyfunction]
+#[pyo3(signature = (point, scheduler, callbacks))]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    point: Words,
+    scheduler: &Scheduler,
+    callbacks: bool,
+) -> PyResult<Run> {
+    let checked = point.check(callbacks).map_err(error)?;
+    let outcome = carry_out(py, &checked, &scheduler.0)?;
+    let mut notes = checked.notes.clone();
+    if outcome.ejection().is_some() {
+        notes.extend(scheduler.0.object.left_at_zero(&checked.settings));
+    }
+    Ok(Run {
+        made: made::of_run(&point.workload, &outcome),
+        notes,
+        log: outcome.log().to_vec(),
+        ejection: outcome.ejection(),
+        label: outcome.label,
+        trace: Arc::new(outcome.trace),
+        analysis: outcome.analysis,
+    })
+}
+
+/// Reads a recording in any format.
+#[pyfunction]
+pub(crate) fn read(py: Python<'_>, path: &str) -> PyResult<Run> {
+    let read = || -> Result<Run, Failure> {
+        let recording = read_recording(path)?;
+        let analysis = Analysis::of(&recording.trace, &Options::default());
+        Ok(Run {
+            made: made::of_recording(&recording),
+            notes: made::losses(&analysis),
+            log: Vec::new(),
+            ejection: None,
+            label: recording.name,
+            trace: Arc::new(recording.trace),
+            analysis,
+        })
+    };
+    py.detach(read).map_err(error)
+}

@@ -1,0 +1,43 @@
+"""What the tests share: the command line that the module is held against, and points that are over in a moment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+class CommandLine:
+    """The program ``fairground``."""
+
+    def __init__(self, binary: str) -> None:
+        self._binary = binary
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Runs it."""
+        return subprocess.run([self._binary, *words, "--quiet"], capture_output=True, text=True, check=False)
+
+    def out(self, *words: str) -> str:
+        """What it prints when it succeeds."""
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refusal(self, *words: str) -> str:
+        """What it says when it refuses."""
+        done = self.run(*words)
+        assert done.returncode == 2, done.stdout
+        return done.stderr.removeprefix("fairground: ").removesuffix("\n")
+
+
+@pytest.fixture(scope="session")
+def command_line() -> CommandLine:
+    """The program, where ``FAIRGROUND_BINARY`` says it is."""
+    binary = os.environ.get("FAIRGROUND_BINARY")
+    if binary is None:
+        pytest.skip("FAIRGROUND_BINARY names no program to hold the module against")
+    return CommandLine(binary)
