@@ -17,9 +17,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("machine", &["bpf", "trace", "workload"]),
     ("kernel", &["trace", "workload"]),
     ("run", &["analysis", "bpf", "kernel", "machine", "policies", "trace", "workload"]),
+    ("top", &["analysis", "trace", "workload"]),
     (
         "cli",
-        &["analysis", "bpf", "kernel", "machine", "policies", "report", "run", "trace", "workload"],
+        &[
+            "analysis", "bpf", "kernel", "machine", "policies", "report", "run", "top", "trace",
+            "workload",
+        ],
     ),
     ("python", &["analysis", "machine", "policies", "run", "trace", "workload"]),
 ];

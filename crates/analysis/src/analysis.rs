@@ -86,7 +86,11 @@ impl Analysis {
     /// Analyses a trace. The same trace and options give the same figures to the last bit.
     pub fn of(trace: &Trace, options: &Options) -> Self {
         let (group_names, group_of) = group_tasks(trace);
-        let scanned = Scan::new(trace, options, &group_of, group_names.len()).run();
+        let scanned = Scan::new(trace, options, &group_of, group_names.len()).run(trace);
+        Self::from_scan(trace, &group_names, scanned)
+    }
+
+    pub(crate) fn from_scan(trace: &Trace, group_names: &[&str], scanned: Scanned) -> Self {
         let cgroups = cgroups::metrics(trace, &scanned.tasks, &scanned.cgroup_weights);
         let Scanned { window_ns, tasks, cpus, series, machine, irregularities, params, .. } =
             scanned;

@@ -17,11 +17,12 @@ pub fn counters(trace: &Trace, options: &Options) -> Vec<Counter> {
     let groups = vec![0; trace.tasks().len()];
     let mut scan = Scan::new(trace, options, &groups, 1);
     scan.tracks = Some(Tracks::new(trace));
-    let tracks = scan.run().tracks.map_or_else(Vec::new, Tracks::finish);
+    let tracks = scan.run(trace).tracks.map_or_else(Vec::new, Tracks::finish);
     tracks.into_iter().filter(|counter| !counter.points.is_empty()).collect()
 }
 
 /// Counters in the making.
+#[derive(Clone, Debug)]
 pub(crate) struct Tracks {
     waiting: Vec<i64>,
     queues: Vec<Counter>,

@@ -192,6 +192,17 @@ impl Figures {
         self.wakeup_latency.absorb(&other.wakeup_latency);
     }
 
+    /// Takes in what the same task got in the window that comes next: sums only, neither samples nor extremes of lag.
+    pub(crate) fn follow(&mut self, next: &Figures) {
+        let window_ns = self.window_ns.saturating_add(next.window_ns);
+        let (slices, waits, wakeup_latency) = <(Samples, Samples, Samples)>::default();
+        let members = Vec::new();
+        self.absorb(&Figures { slices, waits, wakeup_latency, members, ..*next });
+        self.members.clear();
+        (self.tasks, self.window_ns) = (1, window_ns);
+        (self.lag_max_ns, self.lead_max_ns) = (0, 0);
+    }
+
     /// Before the sums: a group of one task has no members yet.
     fn absorb_members(&mut self, other: &Figures) {
         let own = |figures: &Figures| Member { run_ns: figures.run_ns, marks: figures.marks };

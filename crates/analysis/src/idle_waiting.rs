@@ -128,6 +128,20 @@ impl IdleWaiting {
         Wasted { from_ns, to_ns, cpus: self.wasted }
     }
 
+    /// The window ends there and not where it was said.
+    pub(crate) fn end_window(&mut self, end_ns: u64) {
+        self.window_ns.1 = end_ns;
+    }
+
+    /// Begins anew at an instant up to which time was counted; who idles and who waits stays.
+    pub(crate) fn begin_window(&mut self, start_ns: u64) {
+        self.window_ns = (start_ns, u64::MAX);
+        self.now_ns = start_ns;
+        self.stale = true;
+        self.since_ns = None;
+        (self.total_ns, self.longest_ns) = (0, 0);
+    }
+
     /// Ends the count at the end of the window.
     pub(crate) fn finish(&mut self) {
         self.end_episode(self.now_ns);

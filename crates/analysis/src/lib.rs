@@ -43,6 +43,7 @@ pub mod diagnose;
 mod figures;
 mod fluid;
 mod idle_waiting;
+mod live;
 mod machine_metrics;
 pub mod metric;
 mod options;
@@ -60,6 +61,7 @@ pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use counters::counters;
 pub use figures::Figures;
+pub use live::{CpuNow, Doing, Live, Look};
 pub use machine_metrics::{
     CpuMetrics, Instructions, Irregularities, MachineMetrics, ParamChange, PolicyCost, WeightClass,
 };

@@ -18,6 +18,14 @@ pub struct CpuMetrics {
     pub switches: u64,
 }
 
+impl CpuMetrics {
+    /// Time in which it ran a task, in % of the window. `None` for an empty window.
+    pub fn run_percent(&self) -> Option<f64> {
+        let window_ns = self.run_ns as f64 + self.idle_ns as f64 + self.unknown_ns as f64;
+        crate::figures::percent(self.run_ns as f64, window_ns)
+    }
+}
+
 /// The figures of the whole machine in the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineMetrics {

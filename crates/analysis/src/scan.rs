@@ -6,6 +6,7 @@ mod accounting;
 mod cgroups;
 mod switches;
 mod wakeups;
+mod windows;
 
 use crate::counters::Tracks;
 use crate::fluid::{CpuFluid, MachineFluid};
@@ -19,23 +20,26 @@ use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
 
 /// What a CPU is known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Running {
+pub(crate) enum Running {
     Unknown,
     Idle,
     Task(TaskId),
 }
 
 #[derive(Clone, Debug)]
-struct CpuScan {
-    running: Running,
+pub(crate) struct CpuScan {
+    pub(crate) running: Running,
     since_ns: u64,
     fluid: CpuFluid,
     metrics: CpuMetrics,
 }
 
 /// The state of a pass.
-pub(crate) struct Scan<'t> {
-    trace: &'t Trace,
+#[derive(Clone, Debug)]
+pub(crate) struct Scan {
+    /// Whether [`Event::insns`] is measured.
+    counts_insns: bool,
+    has_cgroups: bool,
     starts_idle: bool,
     weights: Options,
     window_ns: (u64, u64),
@@ -50,11 +54,11 @@ pub(crate) struct Scan<'t> {
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
     waste: IdleWaiting,
-    cpus: Vec<CpuScan>,
+    pub(crate) cpus: Vec<CpuScan>,
     callbacks: [u64; CallbackKind::ALL.len()],
     cost: PolicyCost,
     migrations: u64,
-    tasks: Vec<TaskScan>,
+    pub(crate) tasks: Vec<TaskScan>,
     series: Option<Series>,
     machine: MachineMetrics,
     irregularities: Irregularities,
@@ -76,10 +80,15 @@ pub(crate) struct Scanned {
     pub(crate) tracks: Option<Tracks>,
 }
 
-impl<'t> Scan<'t> {
+impl Scan {
+    /// The stream has `sched_wakeup`, whether or not one came yet.
+    pub(crate) fn has_wakeups(&mut self) {
+        self.queued_at_waking = false;
+    }
+
     /// `groups[task]` is the number of the task's group, below `group_count`.
     pub(crate) fn new(
-        trace: &'t Trace,
+        trace: &Trace,
         options: &Options,
         groups: &[usize],
         group_count: usize,
@@ -89,7 +98,8 @@ impl<'t> Scan<'t> {
         let start_ns = start_ns.clamp(trace_start_ns, trace_end_ns);
         let window_ns = (start_ns, end_ns.clamp(start_ns, trace_end_ns));
         let mut scan = Self {
-            trace,
+            counts_insns: trace.counts_insns,
+            has_cgroups: !trace.cgroups().is_empty(),
             starts_idle: options.starts_idle,
             weights: options.clone(),
             window_ns,
@@ -112,15 +122,15 @@ impl<'t> Scan<'t> {
             tracks: None,
         };
         scan.fluid.advance(window_ns.0);
-        scan.set_up_cgroups();
-        scan.set_up_cpus();
-        scan.set_up_tasks(groups);
+        scan.set_up_cgroups(trace);
+        scan.set_up_cpus(trace.cpus);
+        scan.set_up_tasks(trace, groups);
         scan
     }
 
-    fn set_up_cpus(&mut self) {
+    fn set_up_cpus(&mut self, cpus: u32) {
         let running = if self.starts_idle { Running::Idle } else { Running::Unknown };
-        for cpu in 0..self.trace.cpus {
+        for cpu in 0..cpus {
             let metrics = CpuMetrics { cpu, ..CpuMetrics::default() };
             let mut fluid = CpuFluid::default();
             fluid.advance(self.window_ns.0);
@@ -129,13 +139,14 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn set_up_tasks(&mut self, groups: &[usize]) {
+    /// Enters the tasks of the trace that are not known yet.
+    pub(crate) fn set_up_tasks(&mut self, trace: &Trace, groups: &[usize]) {
         let window_ns = self.window_ns.1 - self.window_ns.0;
-        for (info, group) in self.trace.tasks().iter().zip(groups) {
+        let known = self.tasks.len();
+        for (info, group) in trace.tasks().iter().zip(groups).skip(known) {
             let weight = self.weights.weight(info.nice);
-            let figures =
-                Figures { window_ns, tasks: 1, cpus: self.trace.cpus, ..Figures::default() };
-            let cgroups = self.trace.cgroups().len();
+            let figures = Figures { window_ns, tasks: 1, cpus: trace.cpus, ..Figures::default() };
+            let cgroups = trace.cgroups().len();
             let cgroup = info.cgroup.map_or(0, CgroupId::index);
             self.tasks.push(TaskScan {
                 cgroup: if cgroup < cgroups { cgroup } else { 0 },
@@ -167,29 +178,34 @@ impl<'t> Scan<'t> {
     }
 
     /// Reads all events up to the end of the window.
-    pub(crate) fn run(mut self) -> Scanned {
-        for event in self.trace.events() {
+    pub(crate) fn run(mut self, trace: &Trace) -> Scanned {
+        for event in trace.events() {
             let time_ns = event.time_ns.max(self.now_ns);
             let beyond = time_ns > self.window_ns.1
                 || (time_ns == self.window_ns.1 && time_ns < self.trace_end_ns);
             if beyond {
                 break;
             }
-            if event.time_ns < self.now_ns {
-                self.irregularities.clock_jumps += 1;
-            }
-            self.advance(time_ns);
-            self.counting = time_ns >= self.window_ns.0;
-            if is_in_range(self.trace, &event) {
-                self.step(&event);
-            } else {
-                self.irregularities.out_of_range += 1;
-            }
+            self.take(trace, &event);
         }
         self.finish()
     }
 
-    fn step(&mut self, event: &Event) {
+    /// What happened next.
+    pub(crate) fn take(&mut self, trace: &Trace, event: &Event) {
+        if event.time_ns < self.now_ns {
+            self.irregularities.clock_jumps += 1;
+        }
+        self.advance(event.time_ns);
+        self.counting = self.now_ns >= self.window_ns.0;
+        if is_in_range(trace, event) {
+            self.step(trace, event);
+        } else {
+            self.irregularities.out_of_range += 1;
+        }
+    }
+
+    fn step(&mut self, trace: &Trace, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
                 self.on_switch(event, prev, prev_state, next);
@@ -215,7 +231,7 @@ impl<'t> Scan<'t> {
             EventKind::Callback { kind, .. } => {
                 self.callbacks[kind as usize] += u64::from(self.counting);
             }
-            EventKind::Param { label } => self.on_param(self.trace.label(label).to_owned()),
+            EventKind::Param { label } => self.on_param(trace.label(label).to_owned()),
             // What waits look like is for the contention analysis.
             EventKind::Stack { .. } => {}
             EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
@@ -252,14 +268,14 @@ impl<'t> Scan<'t> {
     }
 
     /// Ends the pass at the window's end.
-    fn finish(mut self) -> Scanned {
+    pub(crate) fn finish(mut self) -> Scanned {
         self.advance(self.window_ns.1);
         self.waste.finish();
         for id in 1..self.tasks.len() {
             self.finish_task(id);
             self.join_pieces(id);
         }
-        for cpu in 0..self.trace.cpus {
+        for cpu in 0..self.cpus.len() as u32 {
             self.close_cpu(cpu, false);
         }
         self.finish_machine();
@@ -282,7 +298,7 @@ impl<'t> Scan<'t> {
     fn finish_machine(&mut self) {
         let machine = &mut self.machine;
         machine.window_ns = self.window_ns.1 - self.window_ns.0;
-        machine.cpus = self.trace.cpus;
+        machine.cpus = self.cpus.len() as u32;
         for cpu in &self.cpus {
             machine.run_ns = machine.run_ns.saturating_add(cpu.metrics.run_ns);
             machine.idle_ns = machine.idle_ns.saturating_add(cpu.metrics.idle_ns);
@@ -310,7 +326,7 @@ impl<'t> Scan<'t> {
         }
         machine.idle_while_waiting_ns = self.waste.total_ns;
         machine.idle_while_waiting_longest_ns = self.waste.longest_ns;
-        machine.policy = self.trace.counts_insns.then_some(self.cost);
+        machine.policy = self.counts_insns.then_some(self.cost);
         let ran = CallbackKind::ALL.into_iter().zip(self.callbacks).filter(|(_, n)| *n > 0);
         machine.callbacks = ran.collect();
     }

@@ -2,7 +2,7 @@
 
 mod tape;
 
-use fairground_analysis::{Analysis, Figures, Options, Samples, weight_of_nice};
+use fairground_analysis::{Analysis, Figures, Live, Options, Samples, weight_of_nice};
 use fairground_trace::{CallbackKind, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
 use proptest::prelude::*;
 use tape::Tape;
@@ -192,6 +192,45 @@ proptest! {
                 prop_assert_eq!(complete, task.figures.run_ns);
             }
         }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_the_figures_of_its_windows(truth in schedules(), lines in prop::collection::btree_set(1u64..200_000, 0..6)) {
+        let trace = &truth.trace;
+        let options = |window| Options { window, ..Options::simulated() };
+        let mut live = Live::new(trace, &options(None));
+        let mut events = trace.events().peekable();
+        let mut from_ns = 0;
+        for line_ns in lines.into_iter().filter(|line| *line < truth.end_ns).chain([u64::MAX]) {
+            while let Some(event) = events.next_if(|event| event.time_ns < line_ns) {
+                live.take(trace, &event);
+            }
+            let to_ns = line_ns.min(trace.end_ns);
+            let window = Analysis::of(trace, &options(Some((from_ns, to_ns))));
+            prop_assert_eq!(&live.look(trace, to_ns).recent, &window);
+            if line_ns == u64::MAX {
+                break;
+            }
+            prop_assert_eq!(&live.draw_line(trace, to_ns), &window);
+            from_ns = line_ns;
+        }
+        let (look, whole) = (live.look(trace, trace.end_ns), Analysis::of(trace, &options(None)));
+        for (sum, task) in look.whole.iter().zip(&whole.tasks) {
+            prop_assert_eq!(times(sum), times(&task.figures));
+            prop_assert_eq!(&counts(sum)[..5], &counts(&task.figures)[..5]);
+            // In a window without any such event, nothing says whether the trace has them.
+            if sum.migrations.is_some() {
+                prop_assert_eq!(sum.migrations, task.figures.migrations);
+            }
+            prop_assert_eq!(sum.window_ns, task.figures.window_ns);
+            prop_assert!(task.figures.fluid_ns - sum.fluid_ns <= 7, "{} {}", task.figures.fluid_ns, sum.fluid_ns);
+        }
+        let waiting: u64 = look.cpus.iter().map(|cpu| cpu.queue).sum();
+        let last = |n: usize| truth.moves.iter().rfind(|(_, task, _)| *task == n).map(|(_, _, at)| *at);
+        let places: Vec<_> = (0..truth.nices.len()).filter_map(last).collect();
+        prop_assert_eq!(waiting, places.iter().filter(|at| matches!(at, At::Queued(_))).count() as u64);
+        let running = look.cpus.iter().filter(|cpu| cpu.running.is_some_and(|task| task != TaskId::IDLE));
+        prop_assert_eq!(running.count(), places.iter().filter(|at| matches!(at, At::On(_))).count());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod install;
 mod kernels;
 mod load;
 mod record;
+mod top;
 
 pub(crate) use contention::ContentionArgs;
 pub(crate) use exit_codes::EXIT_CODES;
@@ -15,6 +16,7 @@ pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
 pub(crate) use record::{ConvertArgs, RecordArgs};
+pub(crate) use top::TopArgs;
 
 use std::path::PathBuf;
 
@@ -60,6 +62,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a workload under several schedulers or settings, one column each
     Compare(CompareArgs),
+    /// Show a simulated run, or this machine (root), while it goes on: who runs, who waits, who got how much
+    Top(TopArgs),
     /// Record what this machine's scheduler does (root)
     Record(RecordArgs),
     /// Write a recording of any kind as ftrace text, for Perfetto, for Chrome's trace viewer, or as a table

@@ -1,6 +1,5 @@
 //! Settings of a run, resolved: which variable, cgroup or group of tasks is meant, and what it becomes.
 
-use fairground_workload::Workload;
 use fairground_workload::limits::CGROUP_WEIGHT_MAX;
 
 use crate::kernel::{CgroupRef, Cgroups};
@@ -29,7 +28,8 @@ pub(crate) struct Change {
 /// What settings may name.
 pub(crate) struct Changes<'a> {
     pub(crate) policy: &'a Policy,
-    pub(crate) workload: &'a Workload,
+    /// Names of the workload's groups of tasks.
+    pub(crate) groups: &'a [String],
     pub(crate) cgroups: &'a Cgroups,
 }
 
@@ -64,9 +64,8 @@ impl Changes<'_> {
             };
         }
         if let Some(group) = between(name, "task.", ".cgroup") {
-            let tasks = &self.workload.tasks;
-            let spec = tasks.iter().position(|task| task.name == group).ok_or_else(|| {
-                let names = tasks.iter().map(|task| task.name.as_str());
+            let spec = self.groups.iter().position(|known| known == group).ok_or_else(|| {
+                let names = self.groups.iter().map(String::as_str);
                 unknown(name, "group of tasks", group, names)
             })?;
             let cgroup = self.cgroup(name, value)?;

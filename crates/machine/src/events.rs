@@ -200,6 +200,12 @@ impl EventQueue {
         found
     }
 
+    /// When the next event happens; `None`: none is armed.
+    pub(crate) fn first_ns(&mut self) -> Option<u64> {
+        self.fill_hole();
+        self.heap.first().map(|entry| entry.time_ns)
+    }
+
     /// The time of the next event.
     #[cfg(test)]
     pub(crate) fn next_time(&self) -> Option<u64> {

@@ -15,6 +15,7 @@ pub mod actors;
 mod changes;
 mod check;
 mod config;
+mod control;
 mod cost;
 mod counters;
 mod cpuset;

@@ -60,6 +60,8 @@ pub struct Machine {
     /// Still to come, the earliest last.
     pub(crate) starts: Vec<Start>,
     pub(crate) changes: Vec<Change>,
+    /// Names of the workload's groups of tasks, for settings that come during the run.
+    pub(crate) group_names: Vec<String>,
     pub(crate) carry_ps: u64,
     pub(crate) tick_armed: bool,
     /// When the tick comes next, ns, while it is armed.
@@ -129,26 +131,34 @@ impl Machine {
     /// # Errors
     /// A workload that makes no progress in time, or a fault of the simulator.
     pub fn run_until(&mut self, until_ns: u64) -> Result<(), MachineError> {
-        while !self.finished {
-            if self.kernel.exit.is_some() {
-                self.disable().map_err(MachineError::Memory)?;
-                break;
-            }
-            let Some((time_ns, slot)) = self.kernel.events.pop_until(until_ns) else {
-                self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
-                break;
-            };
-            self.kernel.now_ns = time_ns;
-            self.kernel.counters.steps += 1;
-            self.prepare_next();
-            self.handle(slot).map_err(MachineError::Memory)?;
-            self.kernel.flush_ipis();
-            if self.failure.is_some() || self.kernel.check {
-                self.outcome()?;
-            }
-        }
+        while self.take_event(until_ns)? {}
         self.kernel.write_due();
         self.outcome()
+    }
+
+    /// One event. False: none is left up to that time, or the run is over.
+    #[inline]
+    fn take_event(&mut self, until_ns: u64) -> Result<bool, MachineError> {
+        if self.finished {
+            return Ok(false);
+        }
+        if self.kernel.exit.is_some() {
+            self.disable().map_err(MachineError::Memory)?;
+            return Ok(false);
+        }
+        let Some((time_ns, slot)) = self.kernel.events.pop_until(until_ns) else {
+            self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
+            return Ok(false);
+        };
+        self.kernel.now_ns = time_ns;
+        self.kernel.counters.steps += 1;
+        self.prepare_next();
+        self.handle(slot).map_err(MachineError::Memory)?;
+        self.kernel.flush_ipis();
+        if self.failure.is_some() || self.kernel.check {
+            self.outcome()?;
+        }
+        Ok(true)
     }
 
     /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that comes up
@@ -176,7 +186,7 @@ impl Machine {
     }
 
     #[inline]
-    fn handle(&mut self, slot: EventSlot) -> Step {
+    pub(crate) fn handle(&mut self, slot: EventSlot) -> Step {
         if self.kernel.turns.on() { self.handle_in_turns(slot) } else { self.handle_now(slot) }
     }
 
@@ -257,7 +267,7 @@ impl Machine {
     }
 
     /// Reports what went wrong in the last step.
-    fn outcome(&mut self) -> Result<(), MachineError> {
+    pub(crate) fn outcome(&mut self) -> Result<(), MachineError> {
         if let Some(error) = self.failure.take() {
             self.finished = true;
             return Err(error);

@@ -32,4 +32,5 @@ pub use input::{
     read_recording, resize_writes, split_knobs, split_set, topology_value, variants,
 };
 pub use outcome::{Outcome, Told};
+pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};

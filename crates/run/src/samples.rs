@@ -14,12 +14,37 @@ const VALUES_MAX: usize = 1 << 22;
 const MEMBERS: [&str; 5] = ["vruntime", "vlag", "lag", "deadline", "wait_runtime"];
 const MEMBER_BYTES: u64 = 8;
 
+/// What a scheduler keeps for a task, and where.
+#[derive(Clone, Debug, Default)]
+pub struct TaskNumbers {
+    /// Task-storage maps, and bytes from the start of their values.
+    pub places: Vec<(String, u64)>,
+    /// What stands there.
+    pub names: Vec<String>,
+}
+
+impl TaskNumbers {
+    /// Looks them up in an object.
+    pub fn of(object: &Object) -> TaskNumbers {
+        let maps = object.maps();
+        let mut numbers = TaskNumbers::default();
+        for map in maps.iter().filter(|map| map.kind == "task_storage") {
+            for name in MEMBERS {
+                let Some((offset, MEMBER_BYTES)) = object.map_member(&map.name, name) else {
+                    continue;
+                };
+                numbers.places.push((map.name.clone(), offset));
+                numbers.names.push(name.to_owned());
+            }
+        }
+        numbers
+    }
+}
+
 /// Reads a machine's tasks.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// Task-storage maps and places in them, and what stands there.
-    words: Vec<(String, u64)>,
-    names: Vec<&'static str>,
+    numbers: TaskNumbers,
     tasks: BTreeMap<TaskId, Vec<Counter>>,
     values: usize,
 }
@@ -27,20 +52,7 @@ pub(crate) struct Sampler {
 impl Sampler {
     /// Looks up what the scheduler keeps for a task.
     pub(crate) fn new(object: &Object) -> Self {
-        let maps = object.maps();
-        let storage = maps.iter().filter(|map| map.kind == "task_storage");
-        let mut sampler =
-            Self { words: Vec::new(), names: Vec::new(), tasks: BTreeMap::new(), values: 0 };
-        for map in storage {
-            for name in MEMBERS {
-                let Some((offset, MEMBER_BYTES)) = object.map_member(&map.name, name) else {
-                    continue;
-                };
-                sampler.words.push((map.name.clone(), offset));
-                sampler.names.push(name);
-            }
-        }
-        sampler
+        Self { numbers: TaskNumbers::of(object), tasks: BTreeMap::new(), values: 0 }
     }
 
     /// Reads every task as it is now.
@@ -49,15 +61,16 @@ impl Sampler {
             return;
         }
         let now_ns = machine.now_ns();
-        for (id, view, words) in machine.tasks(&self.words) {
+        for (id, view, words) in machine.tasks(&self.numbers.places) {
             let counters = self.tasks.entry(id).or_insert_with(|| {
                 let of = CounterOf::Task(id);
                 let mut counters = vec![
                     Counter::new(of, "slice", CounterUnit::Ns),
                     Counter::new(of, "dsq_vtime", CounterUnit::Own),
                 ];
-                counters
-                    .extend(self.names.iter().map(|name| Counter::new(of, name, CounterUnit::Own)));
+                counters.extend(
+                    self.numbers.names.iter().map(|name| Counter::new(of, name, CounterUnit::Own)),
+                );
                 counters
             });
             // Virtual times wrap around: near the wrap they are small negative numbers.

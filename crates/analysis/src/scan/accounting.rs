@@ -5,7 +5,7 @@ use super::{Running, Scan};
 use crate::fluid::FRACTION_BITS;
 use crate::task_scan::{Category, State};
 
-impl Scan<'_> {
+impl Scan {
     /// Lets time pass until `time_ns`; nothing changes before it.
     pub(super) fn advance(&mut self, time_ns: u64) {
         if time_ns <= self.now_ns {
@@ -195,7 +195,7 @@ impl Scan<'_> {
         task.figures.slices.censored += u64::from(state == State::Running);
         task.figures.fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
         // How a group's weight is spread over CPUs is the scheduler's to say: with groups there is no such figure.
-        if self.trace.cgroups().is_empty() {
+        if !self.has_cgroups {
             task.figures.fluid_on_cpu_ns = (task.cpu_fluid >> FRACTION_BITS) as u64;
         }
         let assumed = !task.nice_known && task.machine_fluid > 0;

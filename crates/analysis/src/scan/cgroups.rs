@@ -4,16 +4,16 @@ use super::Scan;
 use crate::Figures;
 use crate::fluid::FRACTION_BITS;
 use crate::task_scan::State;
-use fairground_trace::{CgroupId, TaskId};
+use fairground_trace::{CgroupId, TaskId, Trace};
 
 /// `cpu.weight` of a group whose weight the trace does not know (`CGROUP_WEIGHT_DFL`).
 const WEIGHT_DEFAULT: u32 = 100;
 
-impl Scan<'_> {
+impl Scan {
     /// Enters the tree into the fluid schedule. A parent that does not stand before its child is damage; the root stands in
     /// for it.
-    pub(super) fn set_up_cgroups(&mut self) {
-        for (index, info) in self.trace.cgroups().iter().enumerate() {
+    pub(super) fn set_up_cgroups(&mut self, trace: &Trace) {
+        for (index, info) in trace.cgroups().iter().enumerate() {
             let weight = info.weight.unwrap_or(WEIGHT_DEFAULT);
             self.cgroup_weights.push(info.weight);
             if index > 0 {

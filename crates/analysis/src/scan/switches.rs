@@ -4,7 +4,7 @@ use super::{Running, Scan};
 use crate::task_scan::{Category, State};
 use fairground_trace::{Event, TaskId, TaskState};
 
-impl Scan<'_> {
+impl Scan {
     pub(super) fn on_switch(
         &mut self,
         event: &Event,

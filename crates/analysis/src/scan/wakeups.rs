@@ -4,7 +4,7 @@ use super::Scan;
 use crate::task_scan::{Category, State};
 use fairground_trace::TaskId;
 
-impl Scan<'_> {
+impl Scan {
     pub(super) fn on_waking(&mut self, id: TaskId, target_cpu: u32) {
         if id.is_idle() {
             return;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use fairground_kernel::job::Knob;
-use fairground_machine::{MachineConfig, Setting, TraceOptions};
+use fairground_machine::{MachineConfig, Policy, Setting, TraceOptions};
 use fairground_run::{
     CHUNK_NS, CPUS_DEFAULT, Failure, Ground, OWN_SCHEDULER, Outcome, Plan, Scheduler,
-    SchedulerObject, Variant, at_settings, duration_ns, host_cpus, is_knob, machine_config,
-    read_profiles, split_knobs, variants,
+    SchedulerObject, TaskNumbers, Variant, at_settings, duration_ns, host_cpus, is_knob,
+    machine_config, read_profiles, split_knobs, variants,
 };
 use fairground_workload::Workload;
 
@@ -58,6 +58,29 @@ impl Ran {
     }
 }
 
+/// The columns of the simulated machine, for somebody who runs them in a way of its own.
+#[derive(Debug)]
+pub(super) struct Simulations {
+    pub(super) config: MachineConfig,
+    /// The length of each, ns.
+    pub(super) duration_ns: u64,
+    pub(super) simulations: Vec<Simulation>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct Simulation {
+    /// The column's name.
+    pub(super) label: String,
+    /// The scheduler as it was typed.
+    pub(super) spec: String,
+    pub(super) policy: Policy,
+    /// Everything that is set: by the parameter set and by flags, before the run and during it.
+    pub(super) settings: Vec<Setting>,
+    /// What the scheduler keeps for a task.
+    pub(super) numbers: TaskNumbers,
+}
+
 /// One column, to be run.
 struct Column<'a> {
     ground: &'a Ground,
@@ -99,10 +122,7 @@ impl Columns<'_> {
         self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
         let columns = columns(&grounds, &schedulers, &variants);
         if columns.is_empty() {
-            return Err(Failure::new(format_args!(
-                "--sched {OWN_SCHEDULER} is the own scheduler of a real kernel, and `--on sim` has none"
-            ))
-            .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`"));
+            return Err(no_scheduler());
         }
         let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
         let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
@@ -143,6 +163,35 @@ impl Columns<'_> {
         }
         let simulated = grounds.contains(&Ground::Sim).then_some(config);
         Ok(Ran { outcomes, simulated, duration_ns, notes })
+    }
+
+    /// What would be run in the simulated machine.
+    pub(super) fn simulations(&self) -> Result<Simulations, Failure> {
+        let grounds = [Ground::Sim];
+        let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
+        let config = machine_config(&machine_spec(self.machine, self.sched.null_loads, trace))?;
+        let variants = variants(&self.sched.set)?;
+        let schedulers = self.schedulers(&grounds, config.cpus(), &variants)?;
+        let later = at_settings(&self.sched.at)?;
+        self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
+        let columns = columns(&grounds, &schedulers, &variants);
+        let simulation = |column: &Column<'_>| {
+            let scheduler = column.scheduler.compiled.as_ref()?;
+            let own = scheduler.object.settings.iter().chain(&column.variant.settings);
+            Some(Simulation {
+                label: column.label(false),
+                spec: column.scheduler.spec.clone(),
+                policy: scheduler.policy.clone(),
+                settings: own.chain(&later).cloned().collect(),
+                numbers: TaskNumbers::of(&scheduler.object.object),
+            })
+        };
+        let simulations: Vec<_> = columns.iter().filter_map(simulation).collect();
+        if simulations.is_empty() {
+            return Err(no_scheduler());
+        }
+        let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
+        Ok(Simulations { config, duration_ns, simulations })
     }
 
     fn real<'c>(
@@ -257,6 +306,14 @@ impl Columns<'_> {
         }
         Ok(())
     }
+}
+
+/// A simulated machine has nobody to schedule.
+fn no_scheduler() -> Failure {
+    Failure::new(format_args!(
+        "--sched {OWN_SCHEDULER} is the own scheduler of a real kernel, and `--on sim` has none"
+    ))
+    .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`")
 }
 
 /// Every combination that makes sense: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated

@@ -17,6 +17,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod sched;
+mod top;
 mod workload;
 
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Contention(args) => contention::contention(cli, args),
         Command::Replay(args) => replay::replay(cli, args),
         Command::Reproduce(args) => reproduce::reproduce(cli, args),
+        Command::Top(args) => top::top(cli, args),
         Command::Load(args) => load::load(cli, args),
         Command::Sched(command) => sched::sched(cli, command),
         Command::Workload(command) => workload::workload(cli, command),

@@ -69,7 +69,7 @@ pub(super) fn tag<'a>(global: &'a Global, prefix: &str) -> &'a str {
 }
 
 /// Variables that say what they are are tunables; the rest is the scheduler's own state.
-fn is_tunable(global: &Global) -> bool {
+pub(super) fn is_tunable(global: &Global) -> bool {
     !tag(global, "doc:").is_empty()
         || (global.read_only
             && !is_kernel_constant(global)

@@ -114,7 +114,7 @@ fn grouped(count: u64) -> String {
 }
 
 /// What was typed, so that a shell takes it again.
-fn command_line(args: impl Iterator<Item = String>) -> String {
+pub(crate) fn command_line(args: impl Iterator<Item = String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@%+".contains(c);
     let quoted = args.enumerate().map(|(index, arg)| match index {
         0 => Path::new(&arg).file_name().map_or(arg.clone(), |n| n.to_string_lossy().into_owned()),

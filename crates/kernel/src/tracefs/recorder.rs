@@ -20,11 +20,11 @@ const CLOCK: &str = "mono";
 #[derive(Debug)]
 pub struct Recorder {
     // The order matters: the buffers are closed before the instance can be removed.
-    capture: Capture,
+    pub(super) capture: Capture,
     marker: Option<File>,
     events: Vec<String>,
     stacks: bool,
-    instance: Instance,
+    pub(super) instance: Instance,
 }
 
 /// What a recording holds.
@@ -63,7 +63,7 @@ impl Recorder {
     }
 
     /// Everything but the switch.
-    fn prepare(job: &RecordingJob, overwrite: bool) -> Result<Self, RecordError> {
+    pub(super) fn prepare(job: &RecordingJob, overwrite: bool) -> Result<Self, RecordError> {
         let instance = Instance::make(&mounted::tracefs()?)?;
         instance.write("tracing_on", "0")?;
         instance.write("trace_clock", CLOCK)?;
@@ -122,7 +122,7 @@ impl Recorder {
     }
 
     /// What a reader must know to understand the pages.
-    fn describe(&self) -> Result<Description, RecordError> {
+    pub(super) fn describe(&self) -> Result<Description, RecordError> {
         let instance = &self.instance;
         Ok(Description {
             header_page: read(instance, "events/header_page")?,

@@ -37,8 +37,9 @@ impl Machine {
         let workload = &workload;
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
+        let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
         let (first, mut changes) =
-            Changes { policy, workload, cgroups: &cgroups }.encode(settings)?;
+            Changes { policy, groups: &group_names, cgroups: &cgroups }.encode(settings)?;
         changes.iter_mut().for_each(|c| c.at_ns = c.at_ns.saturating_add(config.lead_in_ns));
         let capacity = config.max_tasks + cpus;
         let mut program = policy.image.instantiate(&InstanceConfig {
@@ -78,6 +79,7 @@ impl Machine {
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
             starts: starts(workload, config.lead_in_ns, rcu),
             changes,
+            group_names,
             carry_ps: 0,
             tick_armed: false,
             tick_due_ns: 0,

@@ -1,0 +1,145 @@
+//! The figures of a run that goes on: of the time since somebody last drew a line, and of all of it.
+//!
+//! It is the same pass over the same events that [`Analysis::of`] makes, only that the events may be forgotten once they were
+//! taken: what is kept grows with the tasks and with the slices and waits since the last line, not with the length of the run.
+
+use crate::analysis::group_tasks;
+use crate::scan::{Running, Scan};
+use crate::task_scan::State;
+use crate::{Analysis, Figures, Options};
+use fairground_trace::{Event, TaskId, Trace};
+
+/// The pass over a stream of events that has not ended.
+#[derive(Clone, Debug)]
+pub struct Live {
+    scan: Scan,
+    /// What each task got up to the last line, without samples.
+    before: Vec<Figures>,
+}
+
+/// What can be said at an instant.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The figures since the last line.
+    pub recent: Analysis,
+    /// What each task got since the beginning, in the order of `recent.tasks`. It has no samples and no extremes of lag;
+    /// fluid service lacks less than 1 ns for each line; migrations are known if they were in each part.
+    pub whole: Vec<Figures>,
+    /// Where each task is, in that order.
+    pub doing: Vec<Doing>,
+    /// What each CPU does, by number.
+    pub cpus: Vec<CpuNow>,
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// The events do not say.
+    Unknown,
+    /// It does not exist: not yet, or no longer.
+    Absent,
+    /// It is blocked.
+    Asleep,
+    /// It was asked to wake and is in no queue yet.
+    Waking,
+    /// It waits in the queue of that CPU.
+    Waiting(u32),
+    /// It runs on that CPU.
+    Running(u32),
+}
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuNow {
+    /// The task that runs, [`TaskId::IDLE`] for none; `None`: the events do not say.
+    pub running: Option<TaskId>,
+    /// Tasks that are known to wait in its queue, the running one not among them.
+    pub queue: u64,
+}
+
+impl Live {
+    /// Begins with the tasks of `trace` and none of its events, at `trace.start_ns`. The stream must have wake-ups
+    /// (`sched_wakeup`). Of `options`, the window and the interval have no effect.
+    pub fn new(trace: &Trace, options: &Options) -> Live {
+        let mut begun = Trace::new(trace.cpus);
+        begun.start_ns = trace.start_ns;
+        begun.counts_insns = trace.counts_insns;
+        for cgroup in trace.cgroups() {
+            begun.add_cgroup(cgroup.clone());
+        }
+        let options = Options { window: None, interval_ns: None, ..options.clone() };
+        let mut live = Live { scan: Scan::new(&begun, &options, &[0], 1), before: Vec::new() };
+        live.scan.has_wakeups();
+        live.scan.begin_window(trace.start_ns);
+        live.meet(trace);
+        live
+    }
+
+    /// Takes the next event. `trace` has the tasks and labels that it speaks of.
+    pub fn take(&mut self, trace: &Trace, event: &Event) {
+        self.meet(trace);
+        self.scan.take(trace, event);
+    }
+
+    /// What can be said at `now_ns`, which lies at or behind the last event.
+    pub fn look(&self, trace: &Trace, now_ns: u64) -> Look {
+        let mut whole = self.before.clone();
+        let recent = self.recent(trace, now_ns);
+        whole.resize_with(recent.tasks.len(), Figures::default);
+        for (figures, task) in whole.iter_mut().zip(&recent.tasks) {
+            figures.follow(&task.figures);
+        }
+        let doing = self.scan.tasks.iter().skip(1).map(|task| match task.state {
+            State::Initial | State::Unknown => Doing::Unknown,
+            State::Absent => Doing::Absent,
+            State::Asleep => Doing::Asleep,
+            State::Waking => Doing::Waking,
+            State::Waiting => Doing::Waiting(task.cpu),
+            State::Running => Doing::Running(task.cpu),
+        });
+        Look { recent, whole, doing: doing.collect(), cpus: self.cpus() }
+    }
+
+    /// Draws a line: what happens from `now_ns` on is counted anew. Returns the figures up to it, and since the line before.
+    pub fn draw_line(&mut self, trace: &Trace, now_ns: u64) -> Analysis {
+        self.meet(trace);
+        let ended = self.recent(trace, now_ns);
+        self.before.resize_with(ended.tasks.len(), Figures::default);
+        for (figures, task) in self.before.iter_mut().zip(&ended.tasks) {
+            figures.follow(&task.figures);
+        }
+        self.scan.begin_window(now_ns);
+        ended
+    }
+
+    fn recent(&self, trace: &Trace, now_ns: u64) -> Analysis {
+        let (names, groups) = group_tasks(trace);
+        let mut scanned = self.scan.ending_at(now_ns);
+        for (task, group) in scanned.tasks.iter_mut().zip(groups) {
+            task.group = group;
+        }
+        scanned.irregularities.loss = trace.loss.clone();
+        Analysis::from_scan(trace, &names, scanned)
+    }
+
+    fn cpus(&self) -> Vec<CpuNow> {
+        let running = self.scan.cpus.iter().map(|cpu| match cpu.running {
+            Running::Unknown => None,
+            Running::Idle => Some(TaskId::IDLE),
+            Running::Task(task) => Some(task),
+        });
+        let mut cpus: Vec<_> = running.map(|running| CpuNow { running, queue: 0 }).collect();
+        for task in self.scan.tasks.iter().skip(1).filter(|task| task.state == State::Waiting) {
+            cpus[task.cpu as usize].queue += 1;
+        }
+        cpus
+    }
+
+    /// Enters the tasks that are new in the trace.
+    fn meet(&mut self, trace: &Trace) {
+        if self.scan.tasks.len() < trace.tasks().len() {
+            let groups = vec![0; trace.tasks().len()];
+            self.scan.set_up_tasks(trace, &groups);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The columns of the tasks: what stands in them, and how they sort.
+
+use std::cmp::Ordering;
+
+use fairground_analysis::{Doing, Figures};
+use fairground_trace::TaskId;
+
+use crate::draw::text;
+use crate::source::View;
+
+/// A column of the table of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Process number.
+    Pid,
+    /// Name.
+    Task,
+    /// Running, waiting, asleep.
+    State,
+    /// The CPU on which it runs or waits.
+    Cpu,
+    /// CPU time in % of one CPU, last interval.
+    Share,
+    /// What the fluid schedule would have given it, last interval.
+    Fair,
+    /// CPU time in % of one CPU, since the beginning.
+    WholeShare,
+    /// What the fluid schedule would have given it, since the beginning.
+    WholeFair,
+    /// By how much it is behind the fluid schedule since the beginning.
+    Lag,
+    /// Mean length of a stretch on a CPU, last interval.
+    Slice,
+    /// The longest wait, last interval.
+    Wait,
+    /// Wake-up latency that 99 % do not exceed, last interval.
+    Latency,
+    /// Switches away, last interval.
+    Switches,
+    /// CPU time since the beginning.
+    Time,
+    /// One of the scheduler's own numbers.
+    Own(usize),
+}
+
+/// The columns of every scheduler.
+const COMMON: [Column; 14] = [
+    Column::Pid,
+    Column::Task,
+    Column::State,
+    Column::Cpu,
+    Column::Share,
+    Column::Fair,
+    Column::WholeShare,
+    Column::WholeFair,
+    Column::Lag,
+    Column::Slice,
+    Column::Wait,
+    Column::Latency,
+    Column::Switches,
+    Column::Time,
+];
+
+impl Column {
+    /// The columns of a view.
+    pub fn all(view: &View) -> Vec<Column> {
+        let own = (0..view.number_names.len()).map(Column::Own);
+        COMMON.into_iter().chain(own).collect()
+    }
+
+    /// Its heading.
+    pub fn heading(self, view: &View) -> &str {
+        match self {
+            Column::Pid => "PID",
+            Column::Task => "TASK",
+            Column::State => "S",
+            Column::Cpu => "CPU",
+            Column::Share => "%CPU",
+            Column::Fair => "FAIR",
+            Column::WholeShare => "ALL%",
+            Column::WholeFair => "FAIR",
+            Column::Lag => "LAG",
+            Column::Slice => "SLICE",
+            Column::Wait => "WAIT",
+            Column::Latency => "LAT99",
+            Column::Switches => "SW",
+            Column::Time => "TIME",
+            Column::Own(number) => view.number_names.get(number).map_or("", String::as_str),
+        }
+    }
+
+    /// How many characters it takes.
+    pub(crate) fn width(self) -> u16 {
+        match self {
+            Column::Pid => 6,
+            Column::Task => 16,
+            Column::State => 1,
+            Column::Cpu => 3,
+            Column::Share | Column::Fair | Column::WholeShare | Column::WholeFair => 5,
+            Column::Switches => 6,
+            Column::Lag | Column::Slice | Column::Wait | Column::Latency => 8,
+            Column::Time => 9,
+            Column::Own(_) => 14,
+        }
+    }
+
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Column::Task | Column::State)
+    }
+
+    /// What stands there.
+    pub(crate) fn cell(self, view: &View, task: usize) -> String {
+        let recent = recent(view, task);
+        match self {
+            Column::Task => view.tasks[task].1.clone(),
+            Column::State => text::letter(view.doing[task]).to_owned(),
+            Column::Share | Column::Fair | Column::WholeShare | Column::WholeFair => {
+                text::percent(self.number(view, task))
+            }
+            Column::Lag => text::signed_time(view.whole[task].fairness_error_ns().saturating_neg()),
+            Column::Slice | Column::Wait | Column::Latency | Column::Time => {
+                self.number(view, task).map_or_else(text::unknown, |ns| text::time(ns as u64))
+            }
+            Column::Switches => {
+                recent.map_or_else(text::unknown, |figures| figures.switches_away().to_string())
+            }
+            Column::Pid => view.tasks[task].0.to_string(),
+            Column::Cpu => match view.doing[task] {
+                Doing::Running(cpu) | Doing::Waiting(cpu) => cpu.to_string(),
+                _ => text::unknown(),
+            },
+            Column::Own(number) => {
+                own(view, task, number).map_or_else(text::unknown, |value| value.to_string())
+            }
+        }
+    }
+
+    /// The largest first; names and numbers of processes from the smallest. What is not known stands last.
+    pub(crate) fn compare(self, view: &View, a: usize, b: usize) -> Ordering {
+        let by_name = || view.tasks[a].1.cmp(&view.tasks[b].1).then(a.cmp(&b));
+        match self {
+            Column::Pid => view.tasks[a].0.cmp(&view.tasks[b].0).then(a.cmp(&b)),
+            Column::Task => by_name(),
+            Column::Own(number) => {
+                own(view, b, number).cmp(&own(view, a, number)).then_with(by_name)
+            }
+            _ => {
+                let value = |task| self.number(view, task).unwrap_or(f64::NEG_INFINITY);
+                value(b).total_cmp(&value(a)).then_with(by_name)
+            }
+        }
+    }
+
+    fn number(self, view: &View, task: usize) -> Option<f64> {
+        let (recent, whole) = (recent(view, task), &view.whole[task]);
+        match self {
+            Column::Share => recent?.cpu_share_percent(),
+            Column::Fair => recent?.fluid_share_percent(),
+            Column::WholeShare => whole.cpu_share_percent(),
+            Column::WholeFair => whole.fluid_share_percent(),
+            Column::Lag => Some(-(whole.fairness_error_ns() as f64)),
+            Column::Slice => recent?.slices.mean_ns(),
+            Column::Wait => recent?.waits.max_ns().map(|ns| ns as f64),
+            Column::Latency => recent?.wakeup_latency.p99_ns().map(|ns| ns as f64),
+            Column::Switches => Some(recent?.switches_away() as f64),
+            Column::Time => Some(whole.run_ns as f64),
+            Column::State => Some(match view.doing[task] {
+                Doing::Running(_) => 3.0,
+                Doing::Waiting(_) => 2.0,
+                Doing::Waking => 1.0,
+                _ => 0.0,
+            }),
+            Column::Cpu => match view.doing[task] {
+                Doing::Running(cpu) | Doing::Waiting(cpu) => Some(-f64::from(cpu)),
+                _ => None,
+            },
+            Column::Pid | Column::Task | Column::Own(_) => None,
+        }
+    }
+}
+
+/// The figures of the last interval; a task that is newer has none.
+fn recent(view: &View, task: usize) -> Option<&Figures> {
+    view.recent.tasks.get(task).map(|task| &task.figures)
+}
+
+fn own(view: &View, task: usize, number: usize) -> Option<i64> {
+    let values = view.numbers.get(&TaskId(task as u32 + 1))?;
+    values.get(number).copied().flatten()
+}

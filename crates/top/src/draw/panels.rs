@@ -1,0 +1,81 @@
+//! What comes and goes: the last events, the foot, the help, the tunables.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Rect};
+use ratatui::style::{Style, Stylize};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear, Paragraph, Row, Table, TableState};
+
+use super::text;
+use crate::app::keys::KEYS;
+use crate::app::{App, Mode};
+
+pub(super) fn events(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    if area.height == 0 {
+        return;
+    }
+    let block = Block::bordered().title("The last events");
+    let room = usize::from(area.height.saturating_sub(2));
+    let skipped = app.view.events.len().saturating_sub(room);
+    let lines: Vec<Line<'_>> =
+        app.view.events[skipped..].iter().map(|event| Line::from(text::plain(event))).collect();
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// A prompt, a message, or the keys.
+pub(super) fn foot(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    let line = match (&app.mode, &app.message, app.view.notes.first()) {
+        (Mode::Jump(typed), ..) => Line::from(format!("Go to time: {typed}█")).bold(),
+        (Mode::Edit(chosen, typed), ..) => {
+            let name = app.tunables.get(*chosen).map_or("", |tunable| &tunable.name);
+            Line::from(format!("{name} = {typed}█")).bold()
+        }
+        (_, Some(message), _) => Line::from(text::plain(message)).bold(),
+        (_, None, Some(note)) => Line::from(text::plain(note)),
+        (_, None, None) if app.about.is_real => {
+            Line::from("space hold  < > sort  R reverse  e events  h help  q leave").dim()
+        }
+        (_, None, None) => Line::from(
+            "space hold  + - speed  s step  g go to  t tunables  < > sort  e events  h help  q leave",
+        )
+        .dim(),
+    };
+    frame.render_widget(Paragraph::new(line), area);
+}
+
+pub(super) fn help(frame: &mut Frame<'_>, area: Rect) {
+    let lines: Vec<Line<'_>> =
+        KEYS.iter().map(|(key, what)| Line::from(format!(" {key:<14} {what}"))).collect();
+    let height = (lines.len() as u16 + 2).min(area.height);
+    let width = 84.min(area.width);
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title("Keys")), place);
+}
+
+pub(super) fn tunables(frame: &mut Frame<'_>, area: Rect, app: &App, chosen: usize) {
+    let rows = app.tunables.iter().map(|tunable| {
+        let what = tunable.fixed.as_ref().map_or(tunable.what.clone(), |_| {
+            format!("(fixed when it is loaded) {}", tunable.what)
+        });
+        let cells = [&tunable.name, &tunable.value, &tunable.unit, &what];
+        Row::new(cells.map(|cell| text::plain(cell)))
+    });
+    let widths = [
+        Constraint::Length(26),
+        Constraint::Length(14),
+        Constraint::Length(7),
+        Constraint::Fill(1),
+    ];
+    let table = Table::new(rows, widths)
+        .block(Block::bordered().title("Tunables: ↑ ↓ choose, enter changes, esc closes"))
+        .row_highlight_style(Style::new().reversed());
+    frame.render_widget(Clear, area);
+    let mut state = TableState::new().with_selected(chosen);
+    frame.render_stateful_widget(table, area, &mut state);
+}

@@ -1,0 +1,83 @@
+//! Numbers as the narrow columns of a terminal show them.
+
+use fairground_analysis::Doing;
+
+/// What is not measured.
+pub(crate) fn unknown() -> String {
+    "-".to_owned()
+}
+
+/// One decimal.
+pub(crate) fn percent(value: Option<f64>) -> String {
+    value.map_or_else(unknown, |value| format!("{value:.1}"))
+}
+
+/// A length of time, three or four digits and a unit.
+pub(crate) fn time(ns: u64) -> String {
+    let value = ns as f64;
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{} µs", digits(value / 1e3)),
+        1_000_000..1_000_000_000 => format!("{} ms", digits(value / 1e6)),
+        _ => format!("{} s", digits(value / 1e9)),
+    }
+}
+
+/// A difference of times.
+pub(crate) fn signed_time(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    format!("{sign}{}", time(ns.unsigned_abs()))
+}
+
+/// Three digits, or all of those before the point.
+fn digits(value: f64) -> String {
+    let decimals = match value {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A point in time, to the nanosecond.
+pub(crate) fn clock(ns: u64) -> String {
+    format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+/// What a task does, as one letter of `ps`, where it has one.
+pub(crate) fn letter(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Unknown => "?",
+        Doing::Absent => "X",
+        Doing::Asleep => "S",
+        Doing::Waking => "w",
+        Doing::Waiting(_) => "W",
+        Doing::Running(_) => "R",
+    }
+}
+
+/// A text of others, without what would move the cursor.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let shown = [0, 999, 1_000, 9_994, 9_996, 123_456, 4_000_000, 99_960_000, 59_000_000_000];
+        let texts = shown.map(time);
+        assert_eq!(
+            texts,
+            [
+                "0 ns", "999 ns", "1.00 µs", "9.99 µs", "10.0 µs", "123 µs", "4.00 ms", "100 ms",
+                "59.0 s"
+            ]
+        );
+        assert_eq!((signed_time(-1_500), signed_time(7)), ("-1.50 µs".into(), "7 ns".into()));
+        assert_eq!(clock(1_000_000_005), "1.000000005 s");
+        assert_eq!(plain("a\u{1b}[2Jb"), "a?[2Jb");
+    }
+}

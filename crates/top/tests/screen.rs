@@ -1,0 +1,306 @@
+//! What the screen shows and what the keys do, on a terminal that is a piece of memory, of a run that was written by hand.
+
+use std::time::Duration;
+
+use fairground_analysis::Options;
+use fairground_top::{About, App, Follower, Problem, Source, Speed, Tunable, View, draw};
+use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+const MS: u64 = 1_000_000;
+const HOG: [TaskId; 3] = [TaskId(1), TaskId(2), TaskId(3)];
+
+/// Two CPUs. On CPU 0 two hogs take turns of 4 ms; on CPU 1 a heavier one runs all the time. Every other thing is told by the keys.
+struct Turns {
+    trace: Trace,
+    follower: Follower,
+    now_ns: u64,
+    slice_ns: u64,
+    which: usize,
+    log: Vec<String>,
+}
+
+impl Turns {
+    fn new() -> Turns {
+        let mut trace = Trace::new(2);
+        for (pid, name, nice) in [(1001, "hog/0", 0), (1002, "hog/1", 0), (1003, "heavy", -5)] {
+            trace.add_task(TaskInfo { nice: Some(nice), ..TaskInfo::new(pid, name) });
+        }
+        let follower = Follower::new(&trace, &Options::simulated(), 100 * MS);
+        let mut turns =
+            Turns { trace, follower, now_ns: 0, slice_ns: 4 * MS, which: 0, log: Vec::new() };
+        turns.begin();
+        turns
+    }
+
+    fn push(&mut self, time_ns: u64, cpu: u32, kind: EventKind) {
+        self.trace.push(Event { time_ns, cpu, insns: 0, kind });
+    }
+
+    fn begin(&mut self) {
+        for (task, target_cpu) in HOG.into_iter().zip([0, 0, 1]) {
+            self.push(0, target_cpu, EventKind::WakeupNew { task, target_cpu });
+        }
+        for (cpu, next) in [(0, HOG[0]), (1, HOG[2])] {
+            let kind =
+                EventKind::Switch { prev: TaskId::IDLE, prev_state: TaskState::Runnable, next };
+            self.push(0, cpu, kind);
+        }
+        self.take();
+    }
+
+    fn next_ns(&self) -> u64 {
+        (self.now_ns / self.slice_ns + 1) * self.slice_ns
+    }
+
+    fn take(&mut self) {
+        self.follower.take(&self.trace, self.now_ns);
+        self.trace.clear_events();
+    }
+}
+
+impl Source for Turns {
+    fn about(&self) -> About {
+        About {
+            what: "hogs:2 + heavy".to_owned(),
+            scheduler: ["turns", "other turns"][self.which].to_owned(),
+            made: "2 CPUs, seed 1".to_owned(),
+            is_real: false,
+            length_ns: Some(1_000 * MS),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn advance(&mut self, to_ns: u64) -> Result<(), Problem> {
+        while self.next_ns() <= to_ns {
+            self.now_ns = self.next_ns();
+            let turn = (self.now_ns / self.slice_ns) as usize;
+            let (prev, next) = (HOG[(turn + 1) % 2], HOG[turn % 2]);
+            let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
+            self.push(self.now_ns, 0, kind);
+        }
+        self.now_ns = to_ns;
+        self.take();
+        Ok(())
+    }
+
+    fn view(&self) -> View {
+        let mut view = self.follower.view(&self.trace, self.now_ns);
+        view.number_names = vec!["vruntime".to_owned()];
+        view.numbers = HOG.into_iter().map(|id| (id, vec![Some(-5 + i64::from(id.0))])).collect();
+        view
+    }
+
+    fn step(&mut self) -> Result<(), Problem> {
+        self.advance(self.next_ns())
+    }
+
+    fn restart(&mut self) -> Result<(), Problem> {
+        self.log.push("restart".to_owned());
+        let (log, which) = (std::mem::take(&mut self.log), self.which);
+        *self = Turns { log, which, ..Turns::new() };
+        Ok(())
+    }
+
+    fn next_scheduler(&mut self) -> Result<(), Problem> {
+        let (log, which) = (std::mem::take(&mut self.log), 1 - self.which);
+        *self = Turns { log, which, ..Turns::new() };
+        Ok(())
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        let tunable =
+            |name: &str, value: &str, unit: &str, what: &str, fixed: Option<&str>| Tunable {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                unit: unit.to_owned(),
+                what: what.to_owned(),
+                fixed: fixed.map(str::to_owned),
+            };
+        vec![
+            tunable("SLEEPERS", "on", "switch", "sleepers get credit", None),
+            tunable("slice_ns", &self.slice_ns.to_string(), "ns", "length of a turn", None),
+            tunable("cpus_max", "8", "", "room for CPUs", Some("`cpus_max` is fixed")),
+        ]
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
+        if value == "bad" {
+            return Err(format!("`{name}={value}`: no number"));
+        }
+        self.log.push(format!("{} ms {name}={value}", self.now_ns / MS));
+        Ok(())
+    }
+}
+
+fn shot(app: &App, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    terminal.draw(|frame| draw(frame, app)).expect("it can be drawn on");
+    terminal.backend().to_string()
+}
+
+fn pass(app: &mut App, turns: &mut Turns, ms: u64) {
+    app.pass(turns, Duration::from_millis(ms), || true).expect("it goes on");
+}
+
+fn press(app: &mut App, turns: &mut Turns, keys: &str) {
+    for key in keys.chars() {
+        let code = match key {
+            '\n' => KeyCode::Enter,
+            '\t' => KeyCode::Tab,
+            '↓' => KeyCode::Down,
+            '⌫' => KeyCode::Backspace,
+            '⎋' => KeyCode::Esc,
+            key => KeyCode::Char(key),
+        };
+        app.press(KeyEvent::new(code, KeyModifiers::NONE), turns);
+    }
+}
+
+#[test]
+fn tasks_cpus_and_the_machine() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    pass(&mut app, &mut turns, 250);
+    insta::assert_snapshot!("wide", shot(&app, 132, 14));
+    insta::assert_snapshot!("narrow", shot(&app, 60, 12));
+    press(&mut app, &mut turns, "es");
+    insta::assert_snapshot!("events", shot(&app, 100, 18));
+}
+
+#[test]
+fn panels_lie_over_the_tasks() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    pass(&mut app, &mut turns, 150);
+    press(&mut app, &mut turns, "t");
+    insta::assert_snapshot!("tunables", shot(&app, 100, 14));
+    press(&mut app, &mut turns, "⎋h");
+    insta::assert_snapshot!("help", shot(&app, 100, 20));
+}
+
+#[test]
+fn time_passes_by_the_speed_and_stands_still_when_held() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns).at_speed(Speed::new(1));
+    pass(&mut app, &mut turns, 10);
+    assert_eq!(turns.now_ns, 20 * MS);
+    press(&mut app, &mut turns, "-");
+    pass(&mut app, &mut turns, 10);
+    assert_eq!(turns.now_ns, 30 * MS);
+    press(&mut app, &mut turns, " ");
+    pass(&mut app, &mut turns, 10);
+    assert_eq!(turns.now_ns, 30 * MS);
+    press(&mut app, &mut turns, "ss");
+    assert_eq!(turns.now_ns, 36 * MS, "two events further");
+    assert!(shot(&app, 100, 10).contains("0.036000000  CPU 0   hog/0 (preempted) → hog/1"));
+}
+
+#[test]
+fn a_slow_machine_is_left_behind_and_never_waits_for_a_key() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    let mut chunks = 0;
+    let has_time = || {
+        chunks += 1;
+        chunks <= 3
+    };
+    app.pass(&mut turns, Duration::from_millis(100), has_time).expect("it goes on");
+    assert_eq!(turns.now_ns, 3 * MS);
+}
+
+#[test]
+fn a_jump_goes_there_and_holds() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    press(&mut app, &mut turns, "g0.4s\n");
+    assert!(shot(&app, 100, 10).contains("goes to 0.400000000 s"));
+    pass(&mut app, &mut turns, 1);
+    assert_eq!(turns.now_ns, 400 * MS);
+    pass(&mut app, &mut turns, 50);
+    assert_eq!(turns.now_ns, 400 * MS, "held there");
+    press(&mut app, &mut turns, "g100ms\n");
+    pass(&mut app, &mut turns, 1);
+    assert_eq!((turns.now_ns, turns.log.as_slice()), (100 * MS, ["restart".to_owned()].as_slice()));
+    press(&mut app, &mut turns, "g5\n");
+    assert!(shot(&app, 100, 10).contains("`5` has no unit"));
+}
+
+#[test]
+fn the_end_of_the_workload_holds_once() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    pass(&mut app, &mut turns, 5_000);
+    assert_eq!(turns.now_ns, 1_000 * MS);
+    assert!(shot(&app, 100, 10).contains("the workload's length is over"));
+    press(&mut app, &mut turns, " ");
+    pass(&mut app, &mut turns, 10);
+    assert_eq!(turns.now_ns, 1_010 * MS);
+}
+
+#[test]
+fn tunables_are_changed_at_the_present_time() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns).paused();
+    press(&mut app, &mut turns, "g8ms\n");
+    pass(&mut app, &mut turns, 1);
+    press(&mut app, &mut turns, "t\n↓\n⌫⌫⌫⌫⌫⌫⌫9000000\n");
+    assert_eq!(turns.log, ["8 ms SLEEPERS=off", "8 ms slice_ns=9000000"]);
+    press(&mut app, &mut turns, "\n⌫⌫⌫⌫⌫⌫⌫bad\n");
+    assert!(shot(&app, 100, 14).contains("`slice_ns=bad`: no number"));
+    press(&mut app, &mut turns, "↓\n");
+    assert!(shot(&app, 100, 14).contains("`cpus_max` is fixed"));
+    assert_eq!(turns.log.len(), 2);
+}
+
+#[test]
+fn another_scheduler_comes_as_far_as_the_first() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    pass(&mut app, &mut turns, 90);
+    press(&mut app, &mut turns, "\t");
+    assert_eq!(turns.now_ns, 0, "it has not begun yet");
+    pass(&mut app, &mut turns, 1);
+    assert_eq!(turns.now_ns, 90 * MS);
+    assert!(shot(&app, 100, 10).contains("under other turns"));
+    pass(&mut app, &mut turns, 10);
+    assert_eq!(turns.now_ns, 100 * MS, "it goes on");
+}
+
+#[test]
+fn columns_sort() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    pass(&mut app, &mut turns, 250);
+    let first = |app: &App| {
+        let shot = shot(app, 100, 12);
+        let table = shot.split("PID").nth(1).expect("a table").to_owned();
+        ["hog/0", "hog/1", "heavy"]
+            .into_iter()
+            .min_by_key(|name| table.find(name).unwrap_or(usize::MAX))
+            .map(str::to_owned)
+    };
+    assert_eq!(first(&app).as_deref(), Some("heavy"), "by share");
+    press(&mut app, &mut turns, "R");
+    assert_eq!(first(&app).as_deref(), Some("hog/0"));
+    press(&mut app, &mut turns, "<<<<");
+    assert_eq!(first(&app).as_deref(), Some("heavy"), "by pid, the largest first");
+}
+
+#[test]
+fn leaving() {
+    let mut turns = Turns::new();
+    for leave in ["q", "h⎋q"] {
+        let mut app = App::new(&turns);
+        press(&mut app, &mut turns, leave);
+        assert!(app.has_left(), "{leave}");
+    }
+    let mut app = App::new(&turns);
+    app.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), &mut turns);
+    assert!(app.has_left());
+}
