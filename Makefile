@@ -19,7 +19,9 @@ TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(TARGET)/release/fairground
 STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+crt-static"
 
-.PHONY: help demo test setup build kernels third-party browser soak lint fmt bench bench-reading fuzz-smoke clean
+MDBOOK_VERSION := 0.5.4
+
+.PHONY: help demo test setup build kernels third-party browser book soak lint fmt bench bench-reading fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -71,6 +73,13 @@ bench: setup ## Simulated scheduling events per second of wall time, one core
 
 bench-reading: build ## Reading a recording of a million events, beside perf (needs perf and hackbench)
 	benches/reading.py
+
+# Debian 12 has no package of mdBook. Built once, without its server, into the cache.
+MDBOOK := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fairground/mdbook-$(MDBOOK_VERSION)
+
+book: setup ## The documentation as HTML, target/book/index.html
+	@[ -x $(MDBOOK)/bin/mdbook ] || $(CARGO) install --quiet --locked --no-default-features --features search --root $(MDBOOK) mdbook@$(MDBOOK_VERSION)
+	$(MDBOOK)/bin/mdbook build
 
 fuzz-smoke: setup ## Each fuzz target with the same inputs every time
 	$(MAKE) -C fuzz smoke

@@ -1,6 +1,8 @@
 //! What can be typed. One definition makes the parsing, `--help` and the shell completions.
 
 mod contention;
+#[cfg(test)]
+mod documented;
 mod ground;
 mod kernels;
 mod load;
