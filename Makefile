@@ -27,7 +27,9 @@ STATIC := CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS="-C target-feature=+cr
 # Python with the packages that the tests of the Python module need.
 PYTHON := target/python
 
-.PHONY: help demo test setup build kernels third-party browser packages test-tools python python-test soak lint fmt bench bench-reading bench-sweep fuzz-smoke clean
+MDBOOK_VERSION := 0.5.4
+
+.PHONY: help demo test setup build kernels third-party browser packages test-tools python python-test book pictures soak lint fmt bench bench-reading bench-sweep fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -108,6 +110,20 @@ bench-reading: build ## Reading a recording of a million events, beside perf (ne
 bench-sweep: python ## 200 simulations one after the other, and on two workers of Dask
 	$(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels fairground
 	$(PYTHON)/bin/python benches/sweep.py
+
+# Debian 12 has no package of mdBook. Built once, without its server, into the cache.
+MDBOOK := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fairground/mdbook-$(MDBOOK_VERSION)
+
+book: setup ## The documentation as HTML, target/book/index.html
+	@[ -x $(MDBOOK)/bin/mdbook ] || $(CARGO) install --quiet --locked --no-default-features --features search --root $(MDBOOK) mdbook@$(MDBOOK_VERSION)
+	$(MDBOOK)/bin/mdbook build
+
+# The first screen of the page of docs/reading-a-report.md. A browser draws text as its fonts are, so nobody compares the bytes.
+pictures: build browser ## The picture of a report in the book and the README
+	cd $$(mktemp -d) && PATH=$(CURDIR)/$(dir $(RELEASE)):$$PATH && \
+	  fairground compare 'hogs:3 + sleepers:2,run=2ms,sleep=8ms' --cpus 2 --sched o1,cfs,rfs,eevdf --duration 10s --html report.html --quiet >/dev/null && \
+	  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1160,940 --virtual-time-budget=4000 \
+	    --screenshot=$(CURDIR)/docs/pictures/report.png file://$$PWD/report.html
 
 fuzz-smoke: setup ## Each fuzz target with the same inputs every time
 	$(MAKE) -C fuzz smoke

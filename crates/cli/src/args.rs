@@ -1,6 +1,8 @@
 //! What can be typed. One definition makes the parsing, `--help`, the man pages and the shell completions.
 
 mod contention;
+#[cfg(test)]
+mod documented;
 mod exit_codes;
 mod ground;
 mod install;

@@ -20,7 +20,7 @@ mod stats;
 mod trace_dat;
 
 pub use error::RecordError;
-pub use mounted::{Tracefs, find_tracefs, is_tracefs};
 pub use follow::{Following, Part};
+pub use mounted::{Tracefs, find_tracefs, is_tracefs};
 pub use recorder::{Recorded, Recorder};
 pub use session::{End, Session};

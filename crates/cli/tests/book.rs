@@ -1,0 +1,111 @@
+//! The book as a whole: every page has its place, every link leads somewhere, every picture is there.
+
+#[path = "support/pages.rs"]
+#[allow(dead_code)] // The other tests of pages use the rest.
+mod pages;
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use pages::{Page, book, pages, read, root};
+
+/// A path without `.` and `..`; `None` where it leads out of the repository.
+fn tidy(path: &Path) -> Option<PathBuf> {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => tidy.pop().then_some(())?,
+            Component::CurDir => {}
+            part => tidy.push(part),
+        }
+    }
+    Some(tidy)
+}
+
+/// Where a link of a page leads: a file of the repository and a place in it. `None`: to another site.
+fn target(page: &Page, link: &str) -> Option<(Option<PathBuf>, String)> {
+    if link.contains("://") || link.starts_with("mailto:") {
+        return None;
+    }
+    let (file, place) = link.split_once('#').unwrap_or((link, ""));
+    let name = Path::new(&page.name);
+    let path = match file {
+        "" => Some(name.to_owned()),
+        file => tidy(&name.parent().unwrap_or(Path::new("")).join(file)),
+    };
+    Some((path, place.to_owned()))
+}
+
+/// What is wrong with a link.
+fn fault(page: &Page, link: &str, known: &BTreeMap<String, Page>) -> Option<String> {
+    let (path, place) = target(page, link)?;
+    let Some(path) = path else { return Some("leads out of the repository".to_owned()) };
+    let name = path.to_string_lossy().into_owned();
+    if !root().join(&path).exists() {
+        return Some(format!("there is no {name}"));
+    }
+    if page.name.starts_with("docs/") && !name.starts_with("docs/") {
+        return Some(format!("{name} is no part of the book: name it, do not link it"));
+    }
+    if place.is_empty() {
+        return None;
+    }
+    let anchors = known.get(&name).map(Page::anchors).unwrap_or_default();
+    (!anchors.contains(&place)).then(|| format!("{name} has no heading `{place}`"))
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let known: BTreeMap<_, _> = pages().into_iter().map(|page| (page.name.clone(), page)).collect();
+    let mut broken = Vec::new();
+    let mut links = 0;
+    for page in known.values() {
+        for (line, link) in page.links() {
+            links += 1;
+            if let Some(fault) = fault(page, &link, &known) {
+                broken.push(format!("{}:{line}: `{link}`: {fault}", page.name));
+            }
+        }
+    }
+    assert!(links > 100, "only {links} links were found");
+    assert!(broken.is_empty(), "links that lead nowhere:\n  {}", broken.join("\n  "));
+}
+
+#[test]
+fn links_that_lead_nowhere_are_found() {
+    let name = "docs/README.md".to_owned();
+    let text =
+        "# One two\n[a](#one-two) [b](#two) [c](gone.md) [d](../README.md) [e](metrics/lag.md#lag)"
+            .into();
+    let page = Page { name: name.clone(), text };
+    let lag = read("docs/metrics/lag.md".to_owned());
+    let known = BTreeMap::from([(name, read_again(&page)), (lag.name.clone(), lag)]);
+    let faults: Vec<_> = page.links().iter().map(|(_, link)| fault(&page, link, &known)).collect();
+    let wrong: Vec<_> = faults.iter().map(Option::is_some).collect();
+    assert_eq!(wrong, [false, true, true, true, false], "{faults:?}");
+}
+
+fn read_again(page: &Page) -> Page {
+    Page { name: page.name.clone(), text: page.text.clone() }
+}
+
+#[test]
+fn every_page_has_one_place_in_the_book() {
+    let summary = read("docs/SUMMARY.md".to_owned());
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, link) in summary.links() {
+        *places.entry(format!("docs/{link}")).or_default() += 1;
+    }
+    let twice: Vec<_> = places.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "twice in docs/SUMMARY.md: {twice:?}");
+    let mut lost: Vec<_> = book().into_iter().map(|page| page.name).collect();
+    lost.retain(|name| name != "docs/SUMMARY.md" && !places.contains_key(name));
+    assert!(lost.is_empty(), "pages without a place in docs/SUMMARY.md: {lost:?}");
+}
+
+#[test]
+fn every_page_begins_with_its_title() {
+    for page in book() {
+        assert!(page.text.starts_with("# "), "{} does not begin with its title", page.name);
+    }
+}
