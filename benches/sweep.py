@@ -31,6 +31,9 @@ class Measured:
             assert not result.errors, result.errors
             self.files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s (processor time {self.cpu:.2f} s)"
+
 
 def used(client: distributed.Client | None) -> float:
     """Processor time so far of this process, where Dask's scheduler runs as well, and of the workers."""
@@ -57,7 +60,7 @@ def main() -> None:
             serial.append(Measured(None))
             cluster.append(Measured(client))
             same = serial[-1].files == cluster[-1].files
-            print(f"serial {serial[-1].wall:.2f} s, two workers {cluster[-1].wall:.2f} s, same bytes: {same}", flush=True)
+            print(f"serial {serial[-1]}; two workers {cluster[-1]}; same bytes: {same}", flush=True)
     print(f"{len(POINTS)} simulations")
     wall_serial, cpu_serial = median("one after the other", serial)
     wall_cluster, cpu_cluster = median("two workers", cluster)
