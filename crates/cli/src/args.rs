@@ -43,7 +43,8 @@ Exit codes:
   1   a negative verdict: a claim of an experiment does not hold
   2   an error: bad input, or fairground cannot go on
   42  a task was runnable for too long without running: the scheduler stalled
-  43  the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)";
+  43  the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)
+  130 interrupted (Ctrl-C): the result holds what was measured until then, and says so";
 
 /// Output formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

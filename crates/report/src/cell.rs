@@ -165,7 +165,7 @@ impl Cell {
     }
 
     /// [`Cell::for_people`] with the unit behind it, for a place that has none.
-    pub(crate) fn with_unit(&self) -> String {
+    pub fn with_unit(&self) -> String {
         let text = self.for_people(None);
         match self {
             Cell::Percent { .. } if !self.is_missing() => format!("{text} %"),

@@ -39,6 +39,10 @@ pub trait Watch {
     fn name(&self, label: &str);
     /// So many steps of [`CHUNK_NS`] more are done.
     fn advance(&self, steps: u64);
+    /// Whether the run is still wanted. One that is not ends after the present step, and is partial ([`Outcome::partial_ns`]).
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody.
@@ -90,7 +94,7 @@ impl<'a> Plan<'a> {
         let end_ns = start_ns + self.duration_ns;
         let mut sampler = self.sample.then(|| Sampler::new(&self.scheduler.object.object));
         let step_ns = if self.sample { self.machine.tick_ns() } else { CHUNK_NS };
-        while now_ns < end_ns && machine.exit().is_none() {
+        while now_ns < end_ns && machine.exit().is_none() && watch.goes_on() {
             let chunks = now_ns / CHUNK_NS;
             now_ns = (now_ns + step_ns).min(end_ns);
             machine.run_until(now_ns).map_err(failed)?;
@@ -101,6 +105,7 @@ impl<'a> Plan<'a> {
                 watch.advance(1);
             }
         }
+        let is_partial = now_ns < end_ns && machine.exit().is_none();
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters } = machine.finish().map_err(failed)?;
         for number in 0..trace.tasks().len() {
@@ -116,6 +121,7 @@ impl<'a> Plan<'a> {
             settings,
             settings_of_set: self.scheduler.object.settings.len(),
             trace,
+            partial_ns: is_partial.then(|| now_ns.saturating_sub(start_ns)),
             numbers,
             numbers_note,
             analysis,
