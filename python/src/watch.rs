@@ -40,7 +40,7 @@ impl Watch for Signals {
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.raised.borrow().is_some()
+    fn goes_on(&self) -> bool {
+        self.raised.borrow().is_none()
     }
 }

@@ -10,6 +10,7 @@ use fairground_kernel::{GroundError, on_host};
 use fairground_run::{CHUNK_NS, Failure, Ground, Watch};
 
 use crate::args::VmModeArg;
+use crate::interrupt::{self, AtOnce};
 use crate::progress::Progress;
 use crate::real::RealPlan;
 
@@ -30,6 +31,8 @@ pub(crate) fn carry_out(
     match plan.ground {
         Ground::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
         Ground::Host => {
+            // Ctrl-C goes to the runner too, and nothing of it would be left to keep.
+            let _at_once = AtOnce::begin();
             let deadline = Duration::from_nanos(plan.duration_ns) + HOST_MARGIN;
             on_host(job, object, folder, deadline).map_err(|error| match error {
                 GroundError::Job { .. } => of_job(plan, &error),
@@ -86,6 +89,7 @@ fn vm_config(plan: &RealPlan<'_>, name: &str, progress: &Progress) -> Result<VmC
         VmModeArg::Fast => VmMode::Fast,
     };
     config.append = plan.args.append.clone();
+    config.stop = Some(interrupt::flag());
     Ok(config)
 }
 

@@ -7,6 +7,7 @@ mod experiment;
 mod export;
 mod grounds;
 mod input;
+mod interrupt;
 mod pictures;
 mod present;
 mod progress;

@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal};
 use fairground_run::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::interrupt;
+
 /// Progress of one piece of work, in any unit.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -14,7 +16,9 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// A bar of `total` steps; hidden when `quiet` or when stderr is no terminal.
+    /// From here on Ctrl-C ends the work and not the program ([`interrupt`]).
     pub(crate) fn new(quiet: bool, total: u64) -> Self {
+        interrupt::listen();
         if quiet || !io::stderr().is_terminal() {
             return Self { bar: ProgressBar::hidden(), quiet };
         }
@@ -39,6 +43,10 @@ impl Watch for Progress {
 
     fn advance(&self, steps: u64) {
         self.bar.inc(steps);
+    }
+
+    fn goes_on(&self) -> bool {
+        !interrupt::is_asked()
     }
 }
 

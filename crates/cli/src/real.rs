@@ -88,6 +88,7 @@ impl RealPlan<'_> {
             settings,
             settings_of_set,
             trace,
+            partial_ns: None,
             numbers: Vec::new(),
             numbers_note: None,
             analysis,

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub sizes: Option<Sizes>,
     /// Everything that happened.
     pub trace: Trace,
+    /// The run was given up on the way: how far it was, ns since its start. What is measured is measured up to there.
+    pub partial_ns: Option<u64>,
     /// The scheduler's own numbers over time, where they were asked for and can be had.
     pub numbers: Vec<Counter>,
     /// Why those are not of the whole run.

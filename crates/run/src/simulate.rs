@@ -39,9 +39,9 @@ pub trait Watch {
     fn name(&self, label: &str);
     /// So many steps of [`CHUNK_NS`] more are done.
     fn advance(&self, steps: u64);
-    /// Whether the run has to end now. It is asked after each step.
-    fn is_over(&self) -> bool {
-        false
+    /// Whether the run is still wanted. One that is not ends after the present step, and is partial ([`Outcome::partial_ns`]).
+    fn goes_on(&self) -> bool {
+        true
     }
 }
 
@@ -81,8 +81,7 @@ impl<'a> Plan<'a> {
     /// Runs to the end, or until the scheduler is ejected.
     ///
     /// # Errors
-    /// If the scheduler, a setting or the workload cannot be used in this machine, the simulation breaks one of its limits, or the
-    /// watch ends it.
+    /// If the scheduler, a setting or the workload cannot be used in this machine, the simulation breaks one of its limits.
     pub fn run(self, watch: &dyn Watch) -> Result<Outcome, Failure> {
         watch.name(&self.label);
         let mut settings = self.scheduler.object.settings.clone();
@@ -95,7 +94,7 @@ impl<'a> Plan<'a> {
         let end_ns = start_ns + self.duration_ns;
         let mut sampler = self.sample.then(|| Sampler::new(&self.scheduler.object.object));
         let step_ns = if self.sample { self.machine.tick_ns() } else { CHUNK_NS };
-        while now_ns < end_ns && machine.exit().is_none() {
+        while now_ns < end_ns && machine.exit().is_none() && watch.goes_on() {
             let chunks = now_ns / CHUNK_NS;
             now_ns = (now_ns + step_ns).min(end_ns);
             machine.run_until(now_ns).map_err(failed)?;
@@ -104,11 +103,9 @@ impl<'a> Plan<'a> {
             }
             if now_ns / CHUNK_NS > chunks || now_ns == end_ns {
                 watch.advance(1);
-                if watch.is_over() {
-                    return Err(Failure::new(format_args!("{}: interrupted", self.label)));
-                }
             }
         }
+        let is_partial = now_ns < end_ns && machine.exit().is_none();
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
         let RunResult { mut trace, exit, log, counters } = machine.finish().map_err(failed)?;
         for number in 0..trace.tasks().len() {
@@ -124,6 +121,7 @@ impl<'a> Plan<'a> {
             settings,
             settings_of_set: self.scheduler.object.settings.len(),
             trace,
+            partial_ns: is_partial.then(|| now_ns.saturating_sub(start_ns)),
             numbers,
             numbers_note,
             analysis,

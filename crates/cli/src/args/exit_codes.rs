@@ -1,7 +1,7 @@
 //! With which codes the program ends: for `--help` and the man pages.
 
 /// Each code and when the program ends with it.
-pub(crate) const EXIT_CODES: [(u8, &str); 5] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 6] = [
     (0, "done"),
     (
         1,
@@ -10,6 +10,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 5] = [
     (2, "an error: bad input, or fairground cannot go on"),
     (42, "a task was runnable for too long without running: the scheduler stalled"),
     (43, "the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)"),
+    (130, "interrupted (Ctrl-C): the result holds what was measured until then, and says so"),
 ];
 
 /// The end of `--help`.

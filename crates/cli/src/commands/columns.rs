@@ -1,12 +1,12 @@
 //! Every run that the flags ask for: grounds × schedulers × settings.
 
 use std::collections::BTreeSet;
+use std::process::ExitCode;
 
-use fairground_kernel::job::Knob;
 use fairground_machine::{MachineConfig, Policy, Setting, TraceOptions};
 use fairground_run::{
     CHUNK_NS, CPUS_DEFAULT, Failure, Ground, OWN_SCHEDULER, Outcome, Plan, Scheduler,
-    SchedulerObject, TaskNumbers, Variant, at_settings, duration_ns, host_cpus, is_knob,
+    SchedulerObject, TaskNumbers, Variant, Watch, at_settings, duration_ns, host_cpus, is_knob,
     machine_config, read_profiles, split_knobs, variants,
 };
 use fairground_workload::Workload;
@@ -14,6 +14,7 @@ use fairground_workload::Workload;
 use super::run::simulated_options;
 use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
 use crate::input::machine_spec;
+use crate::interrupt;
 use crate::pictures::Pictured;
 use crate::progress::Progress;
 use crate::real::RealPlan;
@@ -47,11 +48,24 @@ pub(super) struct Ran {
     pub(super) simulated: Option<MachineConfig>,
     /// The length of each, ns.
     pub(super) duration_ns: u64,
-    /// What may explain an ejection.
+    /// What may explain an ejection, and what was not run.
     pub(super) notes: Vec<String>,
+    /// Somebody asked for the end before it came.
+    pub(super) is_interrupted: bool,
 }
 
 impl Ran {
+    /// The exit code of the process: a result that is partial has its own.
+    pub(super) fn exit_code(&self, of_runs: u8) -> ExitCode {
+        ExitCode::from(if self.is_interrupted { interrupt::EXIT_CODE } else { of_runs })
+    }
+
+    /// The result says so where it begins.
+    pub(super) fn title(&self, title: &str) -> String {
+        let mark = if self.is_interrupted { " (partial)" } else { "" };
+        format!("{title}{mark}")
+    }
+
     /// The runs as charts see them.
     pub(super) fn pictured(&self) -> Vec<Pictured<'_>> {
         self.outcomes.iter().map(Pictured::from).collect()
@@ -132,27 +146,29 @@ impl Columns<'_> {
         let mut notes = Vec::new();
         for column in &columns {
             let label = column.label(several);
-            let mut settings = column.variant.settings.clone();
-            settings.extend(later.iter().filter(|s| column.takes(&s.name)).cloned());
-            let (settings, knobs) = split_knobs(settings);
+            if !progress.goes_on() {
+                notes.push(format!("{label}: not run: it was interrupted before"));
+                continue;
+            }
+            let settings = column.settings(&later);
             let given = settings.clone();
-            let outcome = match (column.ground, &column.scheduler.compiled) {
-                (Ground::Sim, Some(scheduler)) => Plan {
-                    label,
-                    scheduler,
-                    settings,
-                    workload: self.workload,
-                    machine: config.clone(),
-                    duration_ns,
-                    options: simulated_options(self.show)?,
-                    rename: self.rename,
-                    sample: self.sample,
-                }
-                .run(&progress)?,
+            let ran = match (column.ground, &column.scheduler.compiled) {
+                (Ground::Sim, Some(scheduler)) => self
+                    .simulated(scheduler, label.clone(), settings, &config, duration_ns)?
+                    .run(&progress),
                 _ => self
-                    .real(column, label.clone(), settings, knobs, duration_ns)?
+                    .real(column, label.clone(), settings, duration_ns)?
                     .run(&progress)
-                    .map_err(|e| Failure::new(format_args!("{label}: {e}")))?,
+                    .map_err(|e| Failure::new(format_args!("{label}: {e}"))),
+            };
+            let outcome = match ran {
+                Err(_) if !progress.goes_on() => {
+                    notes.push(format!(
+                        "{label}: interrupted: a run on a real kernel is whole or absent"
+                    ));
+                    continue;
+                }
+                ran => ran?,
             };
             if outcome.ejection().is_some() {
                 notes.extend(
@@ -161,8 +177,36 @@ impl Columns<'_> {
             }
             outcomes.push(outcome);
         }
+        let is_interrupted = !progress.goes_on();
+        if is_interrupted && outcomes.is_empty() {
+            return Err(Failure::new("interrupted before anything was measured"));
+        }
+        if is_interrupted {
+            progress.say("interrupted: what there is follows, and says that it is partial");
+        }
         let simulated = grounds.contains(&Ground::Sim).then_some(config);
-        Ok(Ran { outcomes, simulated, duration_ns, notes })
+        Ok(Ran { outcomes, simulated, duration_ns, notes, is_interrupted })
+    }
+
+    fn simulated<'c>(
+        &'c self,
+        scheduler: &'c Scheduler,
+        label: String,
+        settings: Vec<Setting>,
+        config: &MachineConfig,
+        duration_ns: u64,
+    ) -> Result<Plan<'c>, Failure> {
+        Ok(Plan {
+            label,
+            scheduler,
+            settings,
+            workload: self.workload,
+            machine: config.clone(),
+            duration_ns,
+            options: simulated_options(self.show)?,
+            rename: self.rename,
+            sample: self.sample,
+        })
     }
 
     /// What would be run in the simulated machine.
@@ -199,9 +243,9 @@ impl Columns<'_> {
         column: &Column<'c>,
         label: String,
         settings: Vec<Setting>,
-        knobs: Vec<Knob>,
         duration_ns: u64,
     ) -> Result<RealPlan<'c>, Failure> {
+        let (settings, knobs) = split_knobs(settings);
         let args = self.ground.ok_or_else(|| Failure::new("this command only simulates"))?;
         Ok(RealPlan {
             label,
@@ -346,6 +390,12 @@ fn takes(ground: &Ground, scheduler: &Loaded, name: &str) -> bool {
 impl Column<'_> {
     fn takes(&self, name: &str) -> bool {
         takes(self.ground, self.scheduler, name)
+    }
+
+    /// What is set before it and during it.
+    fn settings(&self, later: &[Setting]) -> Vec<Setting> {
+        let later = later.iter().filter(|setting| self.takes(&setting.name));
+        self.variant.settings.iter().chain(later).cloned().collect()
     }
 
     fn label(&self, with_ground: bool) -> String {

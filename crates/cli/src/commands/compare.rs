@@ -54,7 +54,7 @@ pub(super) fn compare_all(
             outcome.not_recorded().unwrap_or_default()
         )));
     }
-    let mut document = Document::new(title);
+    let mut document = Document::new(ran.title(title));
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
@@ -83,5 +83,6 @@ pub(super) fn compare_all(
         }
         document.tables.extend(table);
     }
-    Ok(Compared { document, ran, code: ExitCode::from(code) })
+    let code = ran.exit_code(code);
+    Ok(Compared { document, ran, code })
 }

@@ -108,9 +108,9 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
             "{what} ran, but there is no recording of it, and nothing to look at: {why}"
         )));
     }
-    let code = outcome.exit_code();
+    let code = ran.exit_code(outcome.exit_code());
     let name = format!("{what} under {}", outcome.label);
-    let mut document = Document::new(title(&name));
+    let mut document = Document::new(ran.title(&title(&name)));
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
@@ -119,7 +119,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     present::describe_run(&mut document, &outcome);
     document.notes.extend(ran.notes);
     print(cli, args, &Recording { name, trace: outcome.trace }, document)?;
-    Ok(ExitCode::from(code))
+    Ok(code)
 }
 
 /// This machine, as it is.

@@ -8,8 +8,8 @@ use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_run::{
     CHUNK_NS, CPUS_DEFAULT, Failure, Ground, MachineSpec, OWN_SCHEDULER, Outcome, Plan, Scheduler,
-    SchedulerObject, Told, at_settings, duration_ns, find_workload, machine_config, one_variant,
-    split_knobs, topology_value,
+    SchedulerObject, Told, Watch, at_settings, duration_ns, find_workload, machine_config,
+    one_variant, split_knobs, topology_value,
 };
 use fairground_workload::Workload;
 
@@ -49,6 +49,9 @@ pub(super) fn run_all<T: Send>(
                     let taken = next.lock().ok().and_then(|mut next| next.next());
                     let Some(index) = taken else { return };
                     let run = &runs[index];
+                    if !progress.goes_on() {
+                        return;
+                    }
                     if run.on != "sim" && failed.load(Ordering::Relaxed) {
                         return;
                     }
@@ -65,7 +68,11 @@ pub(super) fn run_all<T: Send>(
             });
         }
     });
-    let missing = || Err(Failure::new("not run: an earlier run failed"));
+    let why = match progress.goes_on() {
+        true => "not run: an earlier run failed",
+        false => "not run: it was interrupted before",
+    };
+    let missing = || Err(Failure::new(why));
     results
         .into_iter()
         .map(|slot| slot.into_inner().ok().flatten().unwrap_or_else(missing))

@@ -15,6 +15,7 @@ use fairground_run::{Failure, Outcome, did_you_mean};
 use super::experiment_runs;
 use crate::args::{Cli, ReproduceArgs};
 use crate::experiment::{Experiment, Figures, Run, UserTimeEntry, top};
+use crate::interrupt;
 use crate::pictures;
 use crate::present;
 
@@ -41,6 +42,8 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         |(run, finished): &(&Run, &Result<Finished, Failure>)| run.on == "sim" && finished.is_err();
     let at_fault = runs.iter().zip(&finished).position(|pair| simulation_failed(&pair));
     let mut finished = finished;
+    let is_interrupted = interrupt::is_asked();
+    let at_fault = at_fault.filter(|_| !is_interrupted);
     if let Some(Err(failure)) = at_fault.map(|index| finished.swap_remove(index)) {
         return Err(failure);
     }
@@ -64,6 +67,9 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         }
     }
     made.notes.extend(unmade.notes());
+    made.notes.extend(is_interrupted.then(|| {
+        "partial: it was interrupted: claims are judged by the runs that there are".to_owned()
+    }));
     let (mut document, holds) =
         present::experiment_document(&experiment, &figures, &|run| unmade.has(run));
     let claims =
@@ -71,6 +77,10 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     document.tables.splice(claims..claims, reports);
     document.sections.extend(made.sections);
     document.notes.extend(made.notes);
+    if is_interrupted {
+        document.title += " (partial)";
+        code = interrupt::EXIT_CODE;
+    }
     pictures::write_experiment(&args.page, &document, &experiment, &figures)?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))

@@ -52,7 +52,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         let window = Some((outcome.analysis.start_ns, outcome.analysis.end_ns));
         write_trace(path, outcome, &Options { window, ..simulated_options(&args.show)? })?;
         if path == Path::new("-") {
-            return Ok(ExitCode::from(outcome.exit_code()));
+            return Ok(ran.exit_code(outcome.exit_code()));
         }
     }
     let title = match args.ground.on.as_slice() {
@@ -61,7 +61,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         }
         _ => format!("{} under {}", args.workload, outcome.label),
     };
-    let mut document = Document::new(title);
+    let mut document = Document::new(ran.title(&title));
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
@@ -74,7 +74,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     add_tables(&mut document, outcome, &args.show);
     pictures::write(&args.page, &document, &ran.pictured())?;
     present::print(&document, cli.format)?;
-    Ok(ExitCode::from(outcome.exit_code()))
+    Ok(ran.exit_code(outcome.exit_code()))
 }
 
 fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {

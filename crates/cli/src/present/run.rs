@@ -43,6 +43,14 @@ pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, 
 pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
     let section = format!("run {}", outcome.label);
     document.set(&section, "scheduler", Cell::text(&outcome.scheduler));
+    if let Some(reached_ns) = outcome.partial_ns {
+        document.set(&section, "partial", Cell::duration_ns(reached_ns));
+        let reached = Cell::duration_ns(reached_ns).with_unit();
+        document.notes.push(format!(
+            "{}: partial: it was interrupted after {reached} of simulated time, and what is measured is measured up to there",
+            outcome.label
+        ));
+    }
     // What a parameter set sets is told once, however many runs use it.
     let set = format!("set {}", outcome.scheduler);
     let told = document.sections.iter().any(|section| section.name == set);

@@ -1,5 +1,7 @@
 //! A program in a terminal: keys go in, a screen comes out. Nothing here sleeps; whoever waits, waits for something to be seen.
 
+#![allow(dead_code)] // Each test file uses a part of it.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -29,12 +31,22 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts a program on a terminal of that size: stdin, stdout and stderr.
-    pub(crate) fn start(mut command: Command, lines: u16, columns: u16) -> Terminal {
+    pub(crate) fn start(command: Command, lines: u16, columns: u16) -> Terminal {
+        Self::start_into(command, lines, columns, None)
+    }
+
+    /// The same with stdout in a file, where one is given.
+    pub(crate) fn start_into(
+        mut command: Command,
+        lines: u16,
+        columns: u16,
+        stdout: Option<File>,
+    ) -> Terminal {
         let size = Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None).expect("a terminal");
         let before = tcgetattr(&pty.slave).expect("it has a state");
         let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
-        command.stdin(side()).stdout(side()).stderr(side());
+        command.stdin(side()).stdout(stdout.map_or_else(side, Stdio::from)).stderr(side());
         command.env("TERM", "xterm-256color");
         let child = command.spawn().expect("the program starts");
         let keys = File::from(pty.master);

@@ -1,6 +1,8 @@
 //! What a virtual machine is made of.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Deadlines, VmError};
@@ -36,6 +38,8 @@ pub struct VmConfig {
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
     /// [`crate::guest::is_init`] says so. `None`: the running one.
     pub program: Option<PathBuf>,
+    /// Once it is set, the machine is ended, and the command fails with [`VmError::Interrupted`]. `None`: nobody ends it early.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl VmConfig {
@@ -57,7 +61,13 @@ impl VmConfig {
             append: Vec::new(),
             deadline: None,
             program: None,
+            stop: None,
         }
+    }
+
+    /// Whether somebody asked for its end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Whether the machine can be.

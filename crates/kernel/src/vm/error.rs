@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
+    /// Somebody asked for the end ([`super::VmConfig::stop`]); the machine is gone.
+    #[error("it was interrupted")]
+    Interrupted,
     /// The configuration cannot be.
     #[error("{0}")]
     Config(String),

@@ -165,7 +165,7 @@ pub fn run_command(
     let mut machine = Machine::start(config, &archive.path(), &memory)?;
     let deadlines = config.deadlines(command.duration_ns);
     let watched =
-        watch::to_the_end(&mut machine, &memory, deadlines, command.duration_ns, progress)?;
+        watch::to_the_end(&mut machine, &memory, deadlines, command.duration_ns, config, progress)?;
     let files = collect(&memory, &watched.page, folder)?;
     Ok(GuestAnswer {
         exit_code: watched.page.exit_code,

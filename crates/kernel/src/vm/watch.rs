@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::console::panic_reason;
 use super::machine::Machine;
 use super::memory::SharedMemory;
-use super::{Deadlines, Progress, VmError};
+use super::{Deadlines, Progress, VmConfig, VmError};
 use crate::channel::{GuestPage, GuestState};
 
 /// How often the guest's page is looked at. Looking does not disturb the guest: it is memory.
@@ -25,11 +25,16 @@ pub(super) fn to_the_end(
     memory: &SharedMemory,
     deadlines: Deadlines,
     duration_ns: u64,
+    config: &VmConfig,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Watched, VmError> {
     let mut phase = Phase::start(deadlines);
     progress(Progress::Booting);
     loop {
+        if config.is_stopped() {
+            machine.kill();
+            return Err(VmError::Interrupted);
+        }
         // First whether it has ended, then what it told: it tells nothing more after its end.
         let ended = machine.ended()?;
         let page = memory.guest().map_err(|e| VmError::Channel(format!("its page: {e}")))?;

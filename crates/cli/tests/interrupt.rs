@@ -1,0 +1,83 @@
+//! Ctrl-C: what there is is kept, and says that it is partial.
+
+mod support;
+#[path = "support/terminal.rs"]
+mod terminal;
+
+use std::fs::File;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use support::{Files, success};
+use terminal::Terminal;
+
+/// Longer than anybody waits, ns.
+const LENGTH_NS: u64 = 200_000_000_000_000;
+
+/// Runs a command that would last very long, interrupts it as soon as its progress shows a label and that time passed, and returns the exit
+/// code, what was on the terminal, and stdout.
+fn interrupted(arguments: &[&str], label: &str) -> (Option<i32>, String, String) {
+    let files = Files::new();
+    let path = files.path("out");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    command.args(arguments).args(["--duration", "200000s"]).env_remove("FAIRGROUND_SEED");
+    let out = File::create(&path).expect("a file");
+    let mut terminal = Terminal::start_into(command, 24, 120, Some(out));
+    // The bar is drawn when a step is done; the time that is left is then known.
+    terminal.until("progress", |screen| {
+        screen.lines().any(|line| {
+            let is_label = line.trim_start().starts_with(label);
+            is_label && line.ends_with("left") && !line.contains(" 0s left")
+        })
+    });
+    terminal.signal(Signal::SIGINT);
+    let (status, said) = terminal.ends();
+    (status.code(), said, std::fs::read_to_string(&path).expect("text"))
+}
+
+fn entry<'d>(document: &'d Value, section: &str, name: &str) -> Option<&'d Value> {
+    let sections = document["sections"].as_array().expect("sections");
+    let section = sections.iter().find(|known| known["name"] == section)?;
+    let entries = section["entries"].as_array().expect("entries");
+    entries.iter().find(|entry| entry["name"] == name).map(|entry| &entry["value"])
+}
+
+fn has_note(document: &Value, text: &str) -> bool {
+    let notes = document["notes"].as_array().expect("notes");
+    notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(text)))
+}
+
+#[test]
+fn a_run_keeps_what_it_reached() {
+    let (code, said, out) =
+        interrupted(&["run", "hogs:2", "--cpus", "1", "--format", "json"], "cfs");
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.contains("interrupted: what there is follows"), "{said}");
+    let document: Value = serde_json::from_str(&out).expect("JSON");
+    let reached = entry(&document, "run cfs", "partial").and_then(Value::as_u64).expect("a time");
+    assert!(reached > 0 && reached < LENGTH_NS && reached.is_multiple_of(50_000_000), "{reached}");
+    assert!(document["title"].as_str().is_some_and(|title| title.ends_with("(partial)")));
+    assert!(has_note(&document, "cfs: partial: it was interrupted after"));
+    let whole = format!("{reached}ns");
+    let whole = ["run", "hogs:2", "--cpus", "1", "--format", "json", "--duration", &whole];
+    let whole: Value = serde_json::from_str(&success(&whole)).expect("JSON");
+    assert_eq!(document["tables"], whole["tables"], "the figures of a run of that length");
+    assert!(entry(&whole, "run cfs", "partial").is_none() && !has_note(&whole, "partial"));
+}
+
+#[test]
+fn a_comparison_keeps_the_runs_that_it_reached() {
+    let files = Files::new();
+    let page = files.path("page.html").display().to_string();
+    let arguments = ["compare", "hogs:2", "--cpus", "1", "--sched", "rfs,cfs", "--html", &page];
+    let (code, said, out) = interrupted(&arguments, "rfs");
+    assert_eq!(code, Some(130), "{said}");
+    for text in
+        ["(partial)", "rfs: partial: it was interrupted after", "cfs: not run: it was interrupted"]
+    {
+        assert!(out.contains(text), "no {text:?} in:\n{out}");
+    }
+    let page = std::fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("(partial)") && page.contains("rfs: partial: it was interrupted after"));
+}
