@@ -150,7 +150,12 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
     scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
 }
 
-/* Brings the chosen task here. What cannot come, as somebody else took it, leaves its place to the next. */
+/*
+ * Brings the chosen task here. What cannot come, as somebody else took it, leaves its place to the next.
+ *
+ * Behind the last one nobody is left. Another CPU that puts a task here at the same moment counts it first and forgets the
+ * record afterwards: the record is written before the count is read again, so that one of the two is seen.
+ */
 static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
 {
     bool is_last = q->nr == 1, is_late = is_last && q->late.state == LEFT_KNOWN;
@@ -159,10 +164,12 @@ static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice ch
         return true;
     if (!is_late && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
         return true;
-    if (scx_bpf_dsq_move_to_local(queue_id(cpu, LATE))) {
-        WRITE_ONCE(q->late.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
+    WRITE_ONCE(q->late.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
+    if (is_last && __sync_fetch_and_add(&q->nr, 0) != 1)
+        forget_leftmost(&q->late);
+    if (scx_bpf_dsq_move_to_local(queue_id(cpu, LATE)))
         return true;
-    }
+    forget_leftmost(&q->late);
     /* The record was out of date. */
     return is_late && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
 }

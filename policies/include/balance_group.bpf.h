@@ -14,8 +14,9 @@
  * What a look costs: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle while any CPU
  * has two tasks. The kernel does its whole arithmetic on the way. Where each group is a single CPU this code keeps a sum and a
  * maximum only, and where these CPUs are neighbours in memory it takes eight of them at a time (scan_neighbours). The outcome
- * is the same, the instructions are fewer: 6 to 9 for each CPU where the walk over groups takes 140, so this balancer is
- * cheaper on a large machine than the one that it follows. `sched show --cost` counts what it has.
+ * is the same, the instructions are fewer: for one more CPU, four where its load is its weight and seven where averages count,
+ * and an eighth of the turn's own. So this balancer is cheaper on a large machine than the one that it follows. `sched show
+ * --cost` counts what it has.
  */
 #ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
 #define FAIRGROUND_BALANCE_GROUP_BPF_H
