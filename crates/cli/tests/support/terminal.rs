@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -60,7 +61,8 @@ impl Terminal {
                 }
             }
         });
-        let screen = vt100::Parser::new(lines, columns, 0);
+        let cells = |count| NonZero::new(count).expect("a screen has room");
+        let screen = vt100::Parser::new(cells(lines), cells(columns), 0);
         Terminal { child, keys, inside: pty.slave, before, output, screen }
     }
 
