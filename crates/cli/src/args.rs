@@ -266,6 +266,17 @@ pub(crate) struct PageArgs {
     /// Also write a page with charts, one file that needs nothing else
     #[arg(long, value_name = "FILE.html")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Also write each chart into this folder, as SVG and as PNG; files of the same names are replaced
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plots: Option<PathBuf>,
+}
+
+impl PageArgs {
+    /// Whether anything is to be drawn.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.html.is_some() || self.plots.is_some()
+    }
 }
 
 /// Rows of the result.

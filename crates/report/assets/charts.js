@@ -1,5 +1,5 @@
 // How each kind of drawing looks: from the data of a page to an option of ECharts. Nothing here touches the page, so that the
-// same drawings can be made without a browser.
+// same drawings are made without a browser (still.js).
 "use strict";
 const fairground = (() => {
   // Okabe and Ito's colours: told apart by colour-blind readers, on white and on dark grey.
@@ -7,14 +7,30 @@ const fairground = (() => {
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [2, 2], [12, 4]];
   // Stretches of a timeline that are drawn at once; what is narrower than a pixel is drawn together.
   const PIXELS_MIN = 1;
+  // Stretches that a still timeline has at most: with many CPUs it is coarser than a pixel.
+  const STILL_STRETCHES_MAX = 30000;
   // Tasks that a timeline's legend names; pointing at a turn names any.
   const LEGEND_MAX = 8;
+  // The room of a vertical axis with its name, and what a name may take below bars before they lie, px; more bars stand always.
+  const BESIDE = 90, NAME_MAX = 130, LYING_MAX = 40;
+  // A still picture: as wide as two thirds more than a column of a paper, so that its letters are read when it has that width.
+  const STILL = { width: 540, height: 360, wide: 1080, size: 15, margin: 12 };
 
+  // A number for people, its thousands set apart. Written out, as not every engine knows languages.
   function number(value) {
     if (value === null || value === undefined) return "not measured";
     const size = Math.abs(value);
     if (value !== 0 && (size < 0.001 || size >= 1e7)) return value.toExponential(2);
-    return value.toLocaleString("en", { maximumFractionDigits: size < 10 ? 3 : size < 1000 ? 2 : 0 });
+    const [whole, part] = value.toFixed(size < 10 ? 3 : size < 1000 ? 2 : 0).split(".");
+    const rest = (part || "").replace(/0+$/, "");
+    return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? `.${rest}` : "");
+  }
+
+  // For axes, where a power of ten has no room.
+  function shortNumber(value) {
+    const size = Math.abs(value);
+    const [scale, letter] = size >= 1e18 ? [1e18, " E"] : size >= 1e15 ? [1e15, " P"] : size >= 1e12 ? [1e12, " T"] : size >= 1e9 ? [1e9, " G"] : size >= 1e6 ? [1e6, " M"] : [1, ""];
+    return number(value / scale) + letter;
   }
 
   function duration(ns) {
@@ -27,6 +43,7 @@ const fairground = (() => {
 
   // For axes: without zeros that say nothing.
   function roundDuration(ns) {
+    if (ns === 0) return "0";
     return duration(Math.round(ns)).replace(/\.0+ /, " ").replace(/(\.\d*[1-9])0+ /, "$1 ");
   }
 
@@ -38,16 +55,28 @@ const fairground = (() => {
     return String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   }
 
-  function axis(spec, theme, extra) {
-    const short = (value) => (spec.unit === "ns" ? roundDuration(value) : number(value));
+  function textStyle(theme) {
+    return { color: theme.text, fontSize: theme.size, fontFamily: theme.font };
+  }
+
+  function textWidth(text, theme) {
+    return echarts.format.getTextRect(text, `${theme.size}px ${theme.font}`).width;
+  }
+
+  // `room`: the pixels along the axis; a longer name is broken into lines.
+  function axis(spec, view, room, extra) {
+    const { theme, still } = view;
+    // On paper, where nobody looks closer, the ends of the axis are named where they are round.
+    const isRound = (value) => !still || Number(value.toPrecision(3)) === value;
+    const short = (value) => (!isRound(value) ? "" : spec.unit === "ns" ? roundDuration(value) : shortNumber(value));
     return Object.assign(
       {
         type: spec.log ? "log" : "value",
         name: spec.unit && spec.unit !== "ns" ? `${spec.name} (${spec.unit})` : spec.name,
         nameLocation: "middle",
-        nameGap: 34,
-        axisLabel: { formatter: short, color: theme.text, hideOverlap: true },
-        nameTextStyle: { color: theme.text },
+        nameGap: theme.size,
+        nameTextStyle: Object.assign(textStyle(theme), { width: room, overflow: "break" }),
+        axisLabel: Object.assign({ formatter: short, hideOverlap: true }, textStyle(theme)),
         splitLine: { lineStyle: { color: theme.grid } },
         axisLine: { lineStyle: { color: theme.text } },
       },
@@ -55,21 +84,78 @@ const fairground = (() => {
     );
   }
 
-  function base(theme) {
-    return {
+  // What all drawings have: the legend above, the place of the axes with all their letters, and in a still picture the title.
+  // `entries`: names of the legend, or { name, icon }.
+  function base(view, description, entries) {
+    const { theme, still, width } = view, margin = still ? STILL.margin : 4;
+    const option = {
       color: COLOURS,
       animation: false,
-      textStyle: { color: theme.text, fontFamily: theme.font },
-      legend: { type: "scroll", top: 0, textStyle: { color: theme.text }, pageTextStyle: { color: theme.text } },
-      grid: { left: 70, right: 24, top: 40, bottom: 60 },
+      textStyle: textStyle(theme),
+      aria: { enabled: true, label: { description } },
+      legend: { type: still ? "plain" : "scroll", data: entries, left: margin, right: margin, textStyle: textStyle(theme), pageTextStyle: textStyle(theme), pageIconColor: theme.text, pageIconInactiveColor: theme.grid, itemWidth: 28, itemGap: 12, inactiveColor: theme.grid },
+      grid: { left: margin, right: margin + theme.size, bottom: margin, outerBoundsMode: "same", outerBoundsContain: "all" },
     };
+    let top = 0;
+    if (still) {
+      const line = Math.round(theme.size * 1.4);
+      option.title = {
+        text: view.name, subtext: view.of, left: margin, top: margin, padding: 0, itemGap: 4,
+        textStyle: Object.assign(textStyle(theme), { fontWeight: "normal", fontSize: theme.size + 3, width: width - 2 * margin, overflow: "break" }),
+        subtextStyle: Object.assign(textStyle(theme), { width: width - 2 * margin, overflow: "break" }),
+      };
+      const large = Object.assign({}, theme, { size: theme.size + 3 });
+      const lines = (text, of) => (text ? Math.ceil(textWidth(text, of) / (width - 2 * margin)) : 0);
+      top = margin + lines(view.name, large) * (line + 4) + lines(view.of, theme) * line + 4;
+    }
+    option.legend.top = top;
+    option.legend.show = entries.length > 1;
+    option.grid.top = top + (option.legend.show ? legendRows(entries, view, margin) * (theme.size + 14) : 0) + theme.size;
+    return option;
   }
 
-  function bars(shape, theme, name) {
-    const plain = shape.series.filter((s) => !s.reference);
-    const option = base(theme);
-    const long = shape.categories.some((c) => c.length > 12) && shape.categories.length > 4;
-    option.aria = { enabled: true, label: { description: name }, decal: { show: plain.length > 1 } };
+  // Lines of a legend; one that scrolls has one.
+  function legendRows(entries, { theme, still, width }, margin) {
+    if (!still) return 1;
+    let rows = 1, used = 0;
+    for (const entry of entries) {
+      const wide = textWidth(entry.name ?? entry, theme) + 28 + 5 + 12;
+      if (used > 0 && used + wide > width - 2 * margin) {
+        rows++;
+        used = 0;
+      }
+      used += wide;
+    }
+    return rows;
+  }
+
+  // Whether bars lie: their names need more room than stands below each.
+  function lies(shape, view) {
+    const names = shape.categories, slot = (view.width - BESIDE) / Math.max(names.length, 1);
+    const widest = Math.max(0, ...names.map((name) => textWidth(name, view.theme)));
+    return shape.arrangement === "stacked" || (widest > slot && widest > NAME_MAX && names.length <= LYING_MAX);
+  }
+
+  // Bars that stand for one name, side by side.
+  function abreast(shape) {
+    return shape.arrangement === "beside" ? Math.max(shape.series.filter((s) => !s.reference).length, 1) : 1;
+  }
+
+  // The names of categories, put aslant where they do not fit beside each other.
+  function categories(names, view) {
+    const slot = (view.width - BESIDE) / Math.max(names.length, 1);
+    const widest = Math.max(0, ...names.map((name) => textWidth(name, view.theme)));
+    return Object.assign(
+      { rotate: widest + 8 > slot ? 35 : 0, interval: slot >= view.theme.size * 1.3 ? 0 : "auto", width: 150, overflow: "truncate" },
+      textStyle(view.theme),
+    );
+  }
+
+  function bars(shape, view) {
+    const { theme, still } = view, lying = lies(shape, view), groups = Math.max(shape.categories.length, 1);
+    const mark = (s) => ({ name: s.name, icon: "path://M0,0L28,0L28,4L0,4Z" });
+    const option = base(view, view.name, shape.series.map((s) => (s.reference ? mark(s) : s.name)));
+    option.aria.decal = { show: shape.series.filter((s) => !s.reference).length > 1 };
     option.tooltip = {
       trigger: "axis",
       axisPointer: { type: "shadow" },
@@ -77,42 +163,61 @@ const fairground = (() => {
         `<b>${escape(items[0].axisValue)}</b><br>` +
         items.map((i) => `${i.marker}${escape(i.seriesName)}: ${escape(withUnit(shape.axis, shape.series[i.seriesIndex].values[i.dataIndex]))}`).join("<br>"),
     };
-    option.xAxis = {
-      type: "category",
-      data: shape.categories,
-      axisLabel: { color: theme.text, rotate: long ? 30 : 0, interval: shape.categories.length > 40 ? "auto" : 0 },
-      axisLine: { lineStyle: { color: theme.text } },
-    };
-    option.yAxis = axis(shape.axis, theme, { nameGap: 50 });
-    if (long) option.grid.bottom = 100;
+    const beside = lying
+      ? Object.assign({ width: nameRoom(view), overflow: "break", interval: 0 }, textStyle(theme))
+      : categories(shape.categories, view);
+    const names = { type: "category", data: shape.categories, inverse: lying, axisLabel: beside, axisTick: { show: false }, axisLine: { lineStyle: { color: theme.text } } };
+    const numbers = axis(shape.axis, view, lying ? view.width * 0.5 : height(shape, view) * 0.6, lying && still ? { splitNumber: 4 } : {});
+    Object.assign(option, lying ? { xAxis: numbers, yAxis: names } : { xAxis: names, yAxis: numbers });
+    // The mark across is as wide as a group.
+    const slot = lying ? lane(shape, view) : (view.width - BESIDE) / groups;
+    const across = Math.max(10, Math.min(slot * 0.85, abreast(shape) * 52));
     option.series = shape.series.map((s) =>
       s.reference
-        ? { type: "scatter", name: s.name, data: s.values, symbol: "rect", symbolSize: [Math.max(14, 420 / shape.categories.length), 3], itemStyle: { color: theme.text }, z: 5 }
-        : { type: "bar", name: s.name, data: s.values, barMaxWidth: 48, barGap: shape.exclusive ? "-100%" : "8%" },
+        ? { type: "scatter", name: s.name, data: places(s.values, lying), symbol: "rect", symbolSize: lying ? [3, across] : [across, 3], itemStyle: { color: theme.text }, z: 5, silent: still }
+        : { type: "bar", name: s.name, data: s.values, barMaxWidth: lying ? 24 : 48, barGap: shape.arrangement === "exclusive" ? "-100%" : "8%", stack: shape.arrangement === "stacked" ? "all" : undefined, silent: still },
     );
     return option;
   }
 
-  function curves(shape, theme, name) {
-    const option = base(theme);
-    option.aria = { enabled: true, label: { description: name } };
+  // Points of marks: at a name and a height.
+  function places(values, lying) {
+    return values.map((value, i) => (lying ? [value, i] : [i, value]));
+  }
+
+  // Where bars lie, what their names may take before they are broken into lines, px.
+  function nameRoom(view) {
+    return Math.min(view.width * 0.42, 420);
+  }
+
+  // The height of a name's lane where bars lie: the bars, or the lines of the longest name. Lines end at words, and are not full.
+  function lane(shape, view) {
+    const widest = Math.max(0, ...shape.categories.map((name) => textWidth(name, view.theme)));
+    const lines = widest > nameRoom(view) ? Math.ceil((widest * 1.2) / nameRoom(view)) : 1;
+    return Math.max(32, 14 * abreast(shape) + 12, lines * view.theme.size * 1.2 + 10);
+  }
+
+  function curves(shape, view) {
+    // The legend shows the dashes.
+    const option = base(view, view.name, shape.series.map((s) => ({ name: s.name, itemStyle: { opacity: 0 } })));
     option.tooltip = {
       trigger: "axis",
       formatter: (items) =>
         `${escape(shape.x.name)}: ${escape(withUnit(shape.x, items[0].value[0]))}<br>` +
         items.map((i) => `${i.marker}${escape(i.seriesName)}: ${escape(withUnit(shape.y, i.value[1]))}`).join("<br>"),
     };
-    option.xAxis = axis(shape.x, theme, { min: "dataMin", max: "dataMax" });
-    option.yAxis = axis(shape.y, theme, { nameGap: 50, scale: true });
-    option.dataZoom = [{ type: "inside", filterMode: "none" }];
+    option.xAxis = axis(shape.x, view, view.width * 0.8, { min: "dataMin", max: "dataMax" });
+    option.yAxis = axis(shape.y, view, height(shape, view) * 0.6, { scale: true });
+    if (!view.still) option.dataZoom = [{ type: "inside", filterMode: "none" }];
     option.series = shape.series.map((s, i) => ({
       type: "line",
       name: s.name,
       data: s.points,
       step: shape.steps ? "end" : false,
-      showSymbol: s.points.length < 2,
+      symbol: s.points.length < 2 ? "circle" : "none",
       sampling: shape.steps ? undefined : "lttb",
       lineStyle: { width: 2, type: DASHES[i % DASHES.length] },
+      silent: view.still,
     }));
     return option;
   }
@@ -147,9 +252,9 @@ const fairground = (() => {
     return shape.decoded;
   }
 
-  // What can be seen between two moments at this width: stretches that are a pixel wide as they are, narrower neighbours together.
+  // What can be seen between two moments in a timeline of this width: stretches that are a pixel wide as they are, narrower neighbours together.
   function visible(shape, from, to, width) {
-    const pixel = ((to - from) / Math.max(width, 1)) * PIXELS_MIN, found = [];
+    const pixel = ((to - from) / Math.max(width - BESIDE, 20)) * PIXELS_MIN, found = [];
     decode(shape).forEach((lane, cpu) => {
       let low = 0, high = lane.ends.length;
       while (low < high) {
@@ -173,70 +278,93 @@ const fairground = (() => {
     return COLOURS[task % COLOURS.length];
   }
 
-  function timeline(shape, theme, name, window, width) {
+  // The tasks of a timeline's legend; task 0 is what is idle.
+  function namedTasks(shape) {
+    const named = shape.tasks.slice(1, 1 + LEGEND_MAX), more = shape.tasks.length - 1 - named.length;
+    return more > 0 ? [...named, { name: `and ${more} more, colours repeat`, icon: "none" }] : named;
+  }
+
+  function stretchOf(params, api) {
+    const start = api.coord([api.value(1), api.value(0)]), end = api.coord([api.value(2), api.value(0)]);
+    const height = Math.min(api.size([0, 1])[1] * 0.8, 40), frame = params.coordSys;
+    const x = Math.max(start[0], frame.x), right = Math.min(end[0], frame.x + frame.width);
+    if (right < frame.x || x > frame.x + frame.width) return undefined;
+    return {
+      type: "rect",
+      shape: { x, y: start[1] - height / 2, width: Math.max(right - x, 0.5), height },
+      style: { fill: taskColour(api.value(3)), opacity: api.value(4) ? 0.55 : 1 },
+    };
+  }
+
+  function timeline(shape, view) {
+    const { theme, still, window, width } = view;
     const length = shape.end_ns - shape.start_ns, lanes = shape.lanes.length;
     const from = window ? window[0] : 0, to = window ? window[1] : length;
-    const option = base(theme);
-    const cpu = (i) => `CPU ${i}`;
-    const named = shape.tasks.slice(1, 1 + LEGEND_MAX);
+    const entries = namedTasks(shape);
+    const option = base(view, `${view.name}. ${lanes} CPUs, ${duration(length)}.`, entries);
+    option.legend.show = true;
     option.legend.selectedMode = false;
-    option.legend.data = named;
-    option.aria = { enabled: true, label: { description: `${name}. ${lanes} CPUs, ${duration(length)}.` } };
-    option.grid = { left: 70, right: 24, top: 34, bottom: 70 };
     option.tooltip = {
       formatter: ({ value }) => {
         const what = value[4] ? `mostly <b>${escape(shape.tasks[value[3]])}</b>, several turns` : `<b>${escape(shape.tasks[value[3]])}</b>`;
         return `${what} on CPU ${value[0]}<br>from ${duration(shape.start_ns + value[1])}<br>for ${duration(value[2] - value[1])}`;
       },
     };
-    option.xAxis = {
-      type: "value", min: 0, max: length, name: "time", nameLocation: "middle", nameGap: 24,
-      axisLabel: { formatter: roundDuration, color: theme.text, hideOverlap: true },
-      splitLine: { lineStyle: { color: theme.grid } }, nameTextStyle: { color: theme.text },
+    option.xAxis = axis({ name: "time", unit: "ns", log: false }, view, width * 0.8, { min: 0, max: length });
+    option.yAxis = {
+      type: "category", data: shape.lanes.map((_, i) => `CPU ${i}`), inverse: true,
+      axisLabel: textStyle(theme), axisTick: { show: false }, axisLine: { lineStyle: { color: theme.text } },
     };
-    option.yAxis = { type: "category", data: shape.lanes.map((_, i) => cpu(i)), inverse: true, axisLabel: { color: theme.text } };
-    const zoom = { xAxisIndex: 0, startValue: from, endValue: to, filterMode: "none", minValueSpan: 1000 };
-    option.dataZoom = [
-      Object.assign({ type: "inside", zoomOnMouseWheel: true, moveOnMouseMove: true }, zoom),
-      Object.assign({ type: "slider", height: 18, bottom: 8, labelFormatter: roundDuration, textStyle: { color: theme.text } }, zoom),
-    ];
+    if (!still) {
+      const zoom = { xAxisIndex: 0, startValue: from, endValue: to, filterMode: "none", minValueSpan: 1000 };
+      option.grid.bottom = 34;
+      option.dataZoom = [
+        Object.assign({ type: "inside", zoomOnMouseWheel: true, moveOnMouseMove: true }, zoom),
+        Object.assign({ type: "slider", height: 18, bottom: 8, labelFormatter: roundDuration, textStyle: { color: theme.text } }, zoom),
+      ];
+    }
     // Series without data: for the legend alone.
-    const legend = named.map((task, i) => ({ type: "custom", name: task, data: [], renderItem: () => undefined, itemStyle: { color: taskColour(i + 1) } }));
+    const legend = entries.map((task, i) => ({ type: "custom", name: task.name || task, data: [], renderItem: () => undefined, itemStyle: { color: taskColour(i + 1) } }));
+    const pixels = still ? Math.min(width, BESIDE + STILL_STRETCHES_MAX / Math.max(lanes, 1)) : width;
     option.series = [
       {
         type: "custom",
-        name,
+        name: view.name,
         encode: { x: [1, 2], y: 0 },
         clip: true,
         progressive: 0,
-        data: visible(shape, from, to, width),
-        renderItem: (params, api) => {
-          const start = api.coord([api.value(1), api.value(0)]), end = api.coord([api.value(2), api.value(0)]);
-          const height = Math.min(api.size([0, 1])[1] * 0.8, 40), frame = params.coordSys;
-          const x = Math.max(start[0], frame.x), right = Math.min(end[0], frame.x + frame.width);
-          if (right < frame.x || x > frame.x + frame.width) return undefined;
-          return {
-            type: "rect",
-            shape: { x, y: start[1] - height / 2, width: Math.max(right - x, 0.5), height },
-            style: { fill: taskColour(api.value(3)), opacity: api.value(4) ? 0.55 : 1 },
-          };
-        },
+        silent: still,
+        data: visible(shape, from, to, pixels),
+        renderItem: stretchOf,
       },
       ...legend,
     ];
     return option;
   }
 
-  // The option of a drawing. `theme`: colours of text and grid, and the font. `window`, of a timeline: the part that is shown, ns.
-  function option(shape, theme, name, window, width) {
-    if (shape.kind === "bars") return bars(shape, theme, name);
-    if (shape.kind === "curves") return curves(shape, theme, name);
-    return timeline(shape, theme, name, window, width);
+  // The option of a drawing. `view`: its `name`, the `width` of its place in pixels, `theme` (colours of `text` and `grid`, the
+  // `font` and its `size`), of a timeline the `window` that is shown, ns; `still`: for paper, with a title, `of` below it.
+  function option(shape, view) {
+    if (shape.kind === "bars") return bars(shape, view);
+    if (shape.kind === "curves") return curves(shape, view);
+    return timeline(shape, view);
   }
 
-  function height(shape) {
-    return shape.kind === "timeline" ? Math.min(130 + 34 * shape.lanes.length, 900) : 380;
+  // How high a drawing is, by what is in it. `view` as above.
+  function height(shape, view) {
+    const entries = shape.kind === "timeline" ? namedTasks(shape) : shape.series;
+    const legend = (legendRows(entries, view, STILL.margin) - 1) * (view.theme.size + 14);
+    const head = view.still ? legend + (view.of ? 2 : 0) * view.theme.size : 0;
+    if (shape.kind === "timeline") return Math.min(130 + head + 34 * shape.lanes.length, 900);
+    if (shape.kind === "bars" && lies(shape, view)) return 120 + head + lane(shape, view) * shape.categories.length;
+    return head + (view.still ? STILL.height : 380);
   }
 
-  return { option, visible, height, duration };
+  // What `option` needs to draw for paper: on white, in letters that are still read when the picture is as wide as a column.
+  function stillView(shape, name, of, font) {
+    const theme = { text: "#1c1f23", grid: "#d8dce1", font, size: STILL.size };
+    return { name, of, theme, still: true, width: shape.kind === "timeline" ? STILL.wide : STILL.width };
+  }
+
+  return { option, visible, height, stillView, duration };
 })();

@@ -4,10 +4,15 @@
   const charts = JSON.parse(document.getElementById("charts").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const shown = [];
+  // The width of a printed chart, px: that of a sheet of A4 or letter size between its margins.
+  const PAPER_WIDTH = 680;
+  let paper = false;
 
+  // Paper is white, whatever the screen is.
   function theme() {
     const style = getComputedStyle(document.body);
-    return { text: style.color, grid: style.getPropertyValue("--line").trim(), font: style.fontFamily };
+    if (paper) return { text: "#1c1f23", grid: "#d8dce1", font: style.fontFamily, size: 12 };
+    return { text: style.color, grid: style.getPropertyValue("--line").trim(), font: style.fontFamily, size: 12 };
   }
 
   class Picture {
@@ -29,15 +34,18 @@
     }
 
     get width() {
-      return Math.max(this.place.clientWidth - 94, 100);
+      return paper ? PAPER_WIDTH : Math.max(this.place.clientWidth, 200);
     }
 
     draw() {
       const shape = this.shape;
-      this.place.style.height = `${fairground.height(shape)}px`;
+      const view = { name: this.chart.title, theme: theme(), window: this.window, width: this.width };
+      this.place.style.height = `${fairground.height(shape, view)}px`;
       this.instance?.dispose();
-      this.instance = echarts.init(this.place, null, { renderer: shape.kind === "timeline" ? "canvas" : "svg" });
-      this.instance.setOption(fairground.option(shape, theme(), this.chart.title, this.window, this.width));
+      const renderer = shape.kind === "timeline" ? "canvas" : "svg";
+      const devicePixelRatio = paper ? 3 : window.devicePixelRatio;
+      this.instance = echarts.init(this.place, null, { renderer, devicePixelRatio, width: this.width });
+      this.instance.setOption(fairground.option(shape, view));
       if (shape.kind === "timeline") this.instance.on("datazoom", () => this.zoomed());
     }
 
@@ -78,7 +86,15 @@
     clearTimeout(resized);
     resized = setTimeout(redraw, 150);
   });
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => (d.open = true)));
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details").forEach((d) => (d.open = true));
+    paper = true;
+    redraw();
+  });
+  window.addEventListener("afterprint", () => {
+    paper = false;
+    redraw();
+  });
   window.fairgroundPictures = shown;
   document.documentElement.dataset.ready = "true";
 })();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{GroundArgs, LockArgs, MachineArgs, SchedArgs};
+use super::{GroundArgs, LockArgs, MachineArgs, PageArgs, SchedArgs};
 
 /// Functions of a call chain when nobody says otherwise: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
@@ -35,6 +35,8 @@ pub(crate) struct ContentionArgs {
     pub(crate) machine: MachineArgs,
     #[command(flatten)]
     pub(crate) locks: LockArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 
     /// Record this machine while this command runs
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]

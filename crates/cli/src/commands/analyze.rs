@@ -11,6 +11,7 @@ use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
+    pictures::prepare(&args.page)?;
     let recording = read_recording(&args.recording)?;
     let interval_ns =
         args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
@@ -31,7 +32,7 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
         trace: &recording.trace,
         numbers: &[],
     };
-    pictures::write(args.page.html.as_ref(), &document, &[run])?;
+    pictures::write(&args.page, &document, &[run])?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use crate::present;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
+    pictures::prepare(&args.page)?;
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
@@ -21,11 +22,11 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
         show: &args.show,
         callbacks: false,
         rename: |name| name,
-        sample: args.page.html.is_some(),
+        sample: args.page.is_wanted(),
     };
     let Compared { mut document, ran, code } = compare_all(cli, &args.workload, &columns, None)?;
     present::describe_locks(&mut document, &args.locks);
-    pictures::write(args.page.html.as_ref(), &document, &ran.pictured())?;
+    pictures::write(&args.page, &document, &ran.pictured())?;
     present::print(&document, cli.format)?;
     Ok(code)
 }

@@ -14,12 +14,14 @@ use fairground_run::{Failure, Recording, one_variant, parse_time, read_recording
 use super::columns::Columns;
 use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
 use crate::input::find_workload_with;
+use crate::pictures;
 use crate::present;
 
 /// How long this machine is recorded when nobody says otherwise: "up to 1 second worth of system activity", as in the mail.
 const DURATION: Duration = Duration::from_secs(1);
 
 pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
+    pictures::prepare(&args.page)?;
     match &args.what {
         Some(what) if what == "-" || Path::new(what).is_file() && !is_workload_file(what) => {
             refuse_locks(args)?;
@@ -68,6 +70,7 @@ fn print(
     let loss =
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
     document.notes.extend(present::loss_notes(name, &loss));
+    pictures::write_contention(&args.page, &document, &contention)?;
     present::print(&document, cli.format)
 }
 

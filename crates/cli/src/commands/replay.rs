@@ -28,6 +28,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     }
     // A recorded sleep already contains the slack of the machine that was recorded.
     machine.cost.insert(0, "timer_slack_ns=0".to_owned());
+    pictures::prepare(&args.page)?;
     let original = Analysis::of(&recording.trace, &Options::default());
     let columns = Columns {
         workload: &workload,
@@ -37,7 +38,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
         show: &args.show,
         callbacks: false,
         rename: without_pid,
-        sample: args.page.html.is_some(),
+        sample: args.page.is_wanted(),
     };
     let title = format!("replay of {}", recording.name);
     let recorded =
@@ -46,7 +47,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     let runs: Vec<_> = std::iter::once(recorded).chain(ran.pictured()).collect();
-    pictures::write(args.page.html.as_ref(), &document, &runs)?;
+    pictures::write(&args.page, &document, &runs)?;
     present::print(&document, cli.format)?;
     Ok(code)
 }

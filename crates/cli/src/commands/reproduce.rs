@@ -26,6 +26,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         return list(cli);
     };
     let experiment = find(name)?;
+    pictures::prepare(&args.page)?;
     let runs = experiment.runs()?;
     let mut figures: BTreeMap<String, Figures> =
         experiment.given.iter().map(|g| (g.name.clone(), Figures::from(g))).collect();
@@ -70,7 +71,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     document.tables.splice(claims..claims, reports);
     document.sections.extend(made.sections);
     document.notes.extend(made.notes);
-    pictures::write_experiment(args.page.html.as_ref(), &document, &experiment, &figures)?;
+    pictures::write_experiment(&args.page, &document, &experiment, &figures)?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }

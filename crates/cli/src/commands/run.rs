@@ -32,6 +32,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         form_of_trace(path).check()?;
     }
     let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
+    pictures::prepare(&args.page)?;
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
@@ -40,7 +41,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         show: &args.show,
         callbacks: args.callbacks,
         rename: |name| name,
-        sample: args.page.html.is_some()
+        sample: args.page.is_wanted()
             || args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
     };
     let ran = columns.run(cli.quiet)?;
@@ -71,7 +72,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.notes.extend(ran.notes.iter().cloned());
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
-    pictures::write(args.page.html.as_ref(), &document, &ran.pictured())?;
+    pictures::write(&args.page, &document, &ran.pictured())?;
     present::print(&document, cli.format)?;
     Ok(ExitCode::from(outcome.exit_code()))
 }

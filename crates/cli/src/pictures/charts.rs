@@ -2,7 +2,7 @@
 
 use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
 use fairground_report::Cell;
-use fairground_report::page::{Axis, BarSeries, Bars, Chart, Drawing, Shape};
+use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Shape};
 
 use super::{Pictured, grouped, number_row, numbers};
 
@@ -71,7 +71,7 @@ fn chart_of(
         table.push(number_row(row.name, row.figures.iter().map(cell)));
     }
     let categories = rows.iter().map(|row| row.name.to_owned()).collect();
-    (Shape::Bars(Bars { axis, categories, series, are_exclusive: false }), table)
+    (Shape::Bars(Bars { axis, categories, series, arrangement: Arrangement::Beside }), table)
 }
 
 fn tasks_and_time(runs: &[Pictured<'_>]) -> String {
@@ -167,7 +167,7 @@ pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
             axis: Axis::linear("instructions", ""),
             categories: PARTS.iter().map(|(name, _)| (*name).to_owned()).collect(),
             series,
-            are_exclusive: false,
+            arrangement: Arrangement::Beside,
         })),
         table: Some(table),
     })

@@ -1,13 +1,15 @@
 //! An experiment's page: published beside measured, a chart for each of its tables.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use fairground_report::page::{Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape};
+use fairground_report::page::{
+    Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape,
+};
 use fairground_report::{Cell, Document, Table};
 use fairground_run::Failure;
 
 use super::{command_line, write_page};
+use crate::args::PageArgs;
 use crate::experiment::{Experiment, Figures, Matrix, Sample, at_point};
 
 /// What an experiment measured, by the name of a run or of a published column.
@@ -15,7 +17,7 @@ type Measured = BTreeMap<String, Figures>;
 
 /// Writes the page of an experiment, where one was asked for.
 pub(crate) fn write_experiment(
-    path: Option<&PathBuf>,
+    args: &PageArgs,
     document: &Document,
     experiment: &Experiment,
     figures: &Measured,
@@ -38,7 +40,7 @@ pub(crate) fn write_experiment(
         charts: tables.chain(matrices).collect(),
         document: document.clone(),
     };
-    write_page(path, || page)
+    write_page(args, || page)
 }
 
 /// Which claims hold, in a sentence; then what the experiment is about, its first paragraph.
@@ -98,7 +100,7 @@ fn rows_chart<'a>(
                     axis: Axis::linear(label, ""),
                     categories: columns.to_vec(),
                     series: used.collect(),
-                    are_exclusive: true,
+                    arrangement: Arrangement::Exclusive,
                 }),
             }
         })
@@ -135,7 +137,7 @@ fn matrix_chart(
         axis: Axis::linear(metric.as_str(), ""),
         categories: points.iter().map(|point| point.name.clone()).collect(),
         series: series.collect(),
-        are_exclusive: false,
+        arrangement: Arrangement::Beside,
     };
     let is_measured = bars.series.iter().any(|s| s.values.iter().any(Option::is_some));
     let drawing = Drawing { of: String::new(), shape: Shape::Bars(bars) };

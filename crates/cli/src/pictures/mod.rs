@@ -2,15 +2,19 @@
 //! that makes one of [`Pictured`] runs and name it in [`page`].
 
 mod charts;
+mod contention;
 mod distributions;
 mod experiment;
 mod overview;
+mod plots;
 mod timeline;
 mod virtual_time;
 
+pub(crate) use contention::write_contention;
 pub(crate) use experiment::write_experiment;
+pub(crate) use plots::prepare;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fairground_analysis::Analysis;
 use fairground_report::page::{Chart, Page};
@@ -18,6 +22,7 @@ use fairground_report::{Cell, Document, Table};
 use fairground_run::{Failure, Outcome};
 use fairground_trace::{Counter, Trace};
 
+use crate::args::PageArgs;
 use crate::export;
 
 /// A run, or a recording, as the charts see it.
@@ -37,31 +42,41 @@ impl<'a> From<&'a Outcome> for Pictured<'a> {
     }
 }
 
-/// Writes the page of a result, where one was asked for.
+/// Draws a result, where that was asked for.
 pub(crate) fn write(
-    path: Option<&PathBuf>,
+    args: &PageArgs,
     document: &Document,
     runs: &[Pictured<'_>],
 ) -> Result<(), Failure> {
-    write_page(path, || page(document, runs))
+    write_page(args, || page(document, runs))
 }
 
-fn write_page(path: Option<&PathBuf>, page: impl FnOnce() -> Page) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let html = page().to_html();
-    export::write_whole(path, |sink| sink.write_all(html.as_bytes()))
+fn write_page(args: &PageArgs, page: impl FnOnce() -> Page) -> Result<(), Failure> {
+    if !args.is_wanted() {
+        return Ok(());
+    }
+    let page = page();
+    if let Some(path) = &args.html {
+        let html = page.to_html();
+        export::write_whole(path, |sink| sink.write_all(html.as_bytes()))?;
+    }
+    match &args.plots {
+        Some(folder) => plots::write(folder, &page),
+        None => Ok(()),
+    }
 }
 
 fn page(document: &Document, runs: &[Pictured<'_>]) -> Page {
     /// A chart of all runs; `None` where nothing was measured for it.
     type Draw = fn(&[Pictured<'_>]) -> Option<Chart>;
-    let charts: [Draw; 7] = [
+    let charts: [Draw; 8] = [
         charts::shares,
         charts::errors,
         distributions::wakeup_latency,
         distributions::slices,
         timeline::timeline,
         virtual_time::virtual_time,
+        contention::locks,
         charts::policy_instructions,
     ];
     Page {

@@ -45,14 +45,35 @@ pub enum Shape {
 /// Groups of bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// What is measured, with its unit in brackets.
+    /// What the heights are.
     pub axis: Axis,
     /// One group of bars each.
     pub categories: Vec<String>,
     /// One bar in each group.
     pub series: Vec<BarSeries>,
-    /// Whether each group has a bar of one series only, which then takes the place of all.
-    pub are_exclusive: bool,
+    /// How the bars of a group are put.
+    pub arrangement: Arrangement,
+}
+
+/// How the bars of a group are put. Bars lie where the names of their groups are too long to stand below them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrangement {
+    /// Beside each other.
+    Beside,
+    /// Each group has a bar of one series only, which takes the place of all.
+    Exclusive,
+    /// Put together into one, which lies: parts of a whole.
+    Stacked,
+}
+
+impl Arrangement {
+    fn name(self) -> &'static str {
+        match self {
+            Arrangement::Beside => "beside",
+            Arrangement::Exclusive => "exclusive",
+            Arrangement::Stacked => "stacked",
+        }
+    }
 }
 
 /// One bar of each group.
@@ -128,7 +149,7 @@ impl Chart {
 }
 
 impl Shape {
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         match self {
             Shape::Bars(bars) => bars.to_json(),
             Shape::Curves(curves) => curves.to_json(),
@@ -144,7 +165,7 @@ impl Bars {
             .iter()
             .map(|s| json!({ "name": s.name, "values": s.values, "reference": s.is_reference }))
             .collect();
-        json!({ "kind": "bars", "axis": self.axis.to_json(), "categories": self.categories, "series": series, "exclusive": self.are_exclusive })
+        json!({ "kind": "bars", "axis": self.axis.to_json(), "categories": self.categories, "series": series, "arrangement": self.arrangement.name() })
     }
 }
 

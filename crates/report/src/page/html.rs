@@ -7,8 +7,8 @@ use crate::cell::printable;
 use crate::{Align, Document, Table};
 
 const STYLE: &str = include_str!("../../assets/page.css");
-const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
-const CHARTS: &str = include_str!("../../assets/charts.js");
+pub(super) const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
+pub(super) const CHARTS: &str = include_str!("../../assets/charts.js");
 const BEHAVIOUR: &str = include_str!("../../assets/page.js");
 
 impl Page {
@@ -25,7 +25,7 @@ impl Page {
         body += &self.overview.as_ref().map(overview).unwrap_or_default();
         body += &self.charts.iter().map(|c| chart(c, &self.command)).collect::<String>();
         body += "<section id=\"numbers\"><h2>All numbers</h2>\n";
-        body += &self.document.tables.iter().map(|t| table(t, &[])).collect::<String>();
+        body += &self.document.tables.iter().map(table).collect::<String>();
         body += "</section>\n";
         body += &made(&self.document);
         body += "</main>\n";
@@ -96,11 +96,11 @@ fn chart(chart: &Chart, command: &str) -> String {
 }
 
 /// A table with its heading and notes, folded away.
-fn table(table: &Table, best: &[(usize, usize)]) -> String {
+fn table(table: &Table) -> String {
     format!(
         "<details><summary>{}</summary>{}</details>\n",
         escape(if table.title.is_empty() { &table.id } else { &table.title }),
-        rows(table, best)
+        rows(table, &[])
     )
 }
 
@@ -155,7 +155,7 @@ fn made(document: &Document) -> String {
 }
 
 /// Keeps a text from being markup.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in printable(text).chars() {
         match c {
@@ -178,7 +178,7 @@ fn for_script(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::{Axis, BarSeries, Bars, Drawing, Shape};
+    use crate::page::{Arrangement, Axis, BarSeries, Bars, Drawing, Shape};
     use crate::{Cell, Column};
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
             axis: Axis::linear("share", "%"),
             categories: vec!["</script><script>alert(1)".into()],
             series: vec![BarSeries { name: "a".into(), values: vec![None], is_reference: false }],
-            are_exclusive: false,
+            arrangement: Arrangement::Beside,
         };
         page.charts.push(Chart {
             id: "share".into(),

@@ -2,13 +2,15 @@
 //!
 //! What is drawn is data in the page ([`Chart`]); how, says `assets/charts.js`, for [Apache ECharts](https://echarts.apache.org),
 //! which lies beside it under its own licence. To add a chart, make a [`Chart`]; to add a kind of drawing, a [`Shape`] and a
-//! function in `charts.js`.
+//! function in `charts.js`. The same drawings as files for papers: [`Page::pictures`].
 
 mod chart;
 mod html;
+mod picture;
 mod timeline;
 
-pub use chart::{Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Shape};
+pub use chart::{Arrangement, Axis, BarSeries, Bars, Chart, Curve, Curves, Drawing, Shape};
+pub use picture::{Picture, PictureError};
 pub use timeline::{STRETCHES_MAX, Stretch, Timeline};
 
 use crate::{Document, Table};

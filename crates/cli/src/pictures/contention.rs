@@ -1,0 +1,202 @@
+//! Where tasks wait, and what those did meanwhile who made them wait.
+
+use fairground_analysis::contention::{Contention, DEPTH, HolderTime, Site, WaitKind};
+use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Page, Shape};
+use fairground_report::{Cell, Column, Document, Table, TimeUnit};
+use fairground_run::Failure;
+use fairground_trace::EventKind;
+
+use super::{Pictured, command_line, grouped, write_page};
+use crate::args::PageArgs;
+
+/// Bars of one drawing, the longest; the tables have more.
+const BARS_MAX: usize = 12;
+
+/// Draws what `contention` found, where that was asked for.
+pub(crate) fn write_contention(
+    args: &PageArgs,
+    document: &Document,
+    contention: &Contention,
+) -> Result<(), Failure> {
+    write_page(args, || Page {
+        command: command_line(std::env::args()),
+        answers: answers(contention),
+        overview: None,
+        charts: [waits(contention), points(contention)].into_iter().flatten().collect(),
+        document: document.clone(),
+    })
+}
+
+/// The longest wait of all in a sentence.
+fn answers(contention: &Contention) -> Vec<String> {
+    let counted = format!(
+        "{} switches; {} waits for locks.",
+        grouped(contention.switches),
+        grouped(contention.lock_waits)
+    );
+    let longest = contention.sites.first().filter(|site| site.waits.count() > 0).map(|site| {
+        format!(
+            "Most time is spent at {} ({}): {} waits, {:.3} ms in all.",
+            named(site),
+            site.kind.name(),
+            grouped(site.waits.count()),
+            site.waits.sum_ns() as f64 / 1e6
+        )
+    });
+    longest.into_iter().chain([counted]).collect()
+}
+
+/// Waits for locks in runs; `None` where no trace has any.
+pub(super) fn locks(runs: &[Pictured<'_>]) -> Option<Chart> {
+    let begins = |kind| matches!(kind, EventKind::ContentionBegin { .. });
+    let found: Vec<(&str, Contention)> = runs
+        .iter()
+        .filter(|run| run.trace.events().any(|event| begins(event.kind)))
+        .map(|run| (run.label, Contention::of(run.trace, DEPTH)))
+        .collect();
+    let found: Vec<(&str, Vec<&Site>)> = found
+        .iter()
+        .map(|(label, contention)| {
+            let is_lock = |site: &&Site| matches!(site.kind, WaitKind::Lock(_));
+            (*label, contention.sites.iter().filter(is_lock).collect())
+        })
+        .filter(|(_, sites): &(&str, Vec<&Site>)| !sites.is_empty())
+        .collect();
+    sites_chart("contention", "Which locks are waited for", &found)
+}
+
+/// All waits of a recording.
+fn waits(contention: &Contention) -> Option<Chart> {
+    let sites: Vec<&Site> = contention.sites.iter().filter(|s| s.waits.count() > 0).collect();
+    if sites.is_empty() {
+        return None;
+    }
+    sites_chart("waits", "Where tasks wait", &[("", sites)])
+}
+
+/// A drawing for each run: a bar for each place, its parts what the others did meanwhile.
+fn sites_chart(id: &str, title: &str, runs: &[(&str, Vec<&Site>)]) -> Option<Chart> {
+    if runs.is_empty() {
+        return None;
+    }
+    let counts: Vec<String> = runs
+        .iter()
+        .map(|(label, sites)| {
+            let waits: u64 = sites.iter().map(|site| site.waits.count()).sum();
+            let cut: u64 = sites.iter().map(|site| site.waits.censored).sum();
+            let cut = if cut == 0 { String::new() } else { format!(", {} cut off", grouped(cut)) };
+            let of = if label.is_empty() { String::new() } else { format!("{label}: ") };
+            format!("{of}{} waits at {} places{cut}", grouped(waits), sites.len())
+        })
+        .collect();
+    let drawing = |(label, sites): &(&str, Vec<&Site>)| Drawing {
+        of: (*label).to_owned(),
+        shape: Shape::Bars(bars(sites)),
+    };
+    Some(Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        definition: format!(
+            "Time that tasks waited at a place, all waits together, from the begin of a wait to the wake-up or to having the \
+             lock; the parts are what the one did meanwhile who held the lock or ended the wait (docs/contention.md). The \
+             {BARS_MAX} places with the longest waits."
+        ),
+        samples: format!("{}.", counts.join("; ")),
+        drawings: runs.iter().map(drawing).collect(),
+        table: Some(sites_table(runs)),
+    })
+}
+
+fn bars(sites: &[&Site]) -> Bars {
+    let shown = &sites[..sites.len().min(BARS_MAX)];
+    type Part = fn(&HolderTime) -> u64;
+    let parts: [(&str, Part); 4] = [
+        ("holder runs", |holder| holder.running_ns),
+        ("holder waits for a CPU", |holder| holder.runnable_ns),
+        ("holder sleeps", |holder| holder.sleeping_ns),
+        ("not known", |holder| holder.unknown_ns),
+    ];
+    let series = parts.into_iter().map(|(name, part)| BarSeries {
+        name: name.to_owned(),
+        values: shown.iter().map(|site| Some(part(&site.holder) as f64)).collect(),
+        is_reference: false,
+    });
+    Bars {
+        axis: Axis::linear("time waited", "ns"),
+        categories: shown
+            .iter()
+            .map(|site| format!("{} ({})", named(site), site.kind.name()))
+            .collect(),
+        series: series.collect(),
+        arrangement: Arrangement::Stacked,
+    }
+}
+
+/// The name of a place, with room to break a chain of calls into lines.
+fn named(site: &Site) -> String {
+    site.name.replace("<-", " ← ")
+}
+
+fn sites_table(runs: &[(&str, Vec<&Site>)]) -> Table {
+    let several = runs.len() > 1;
+    let columns = [
+        Column::text("kind"),
+        Column::number("waits"),
+        Column::duration("total", TimeUnit::Ms),
+        Column::duration("p99", TimeUnit::Us),
+        Column::text("most for"),
+        Column::text("site"),
+    ];
+    let run = several.then(|| Column::text("run"));
+    let mut table = Table::new("chart-rows", "", run.into_iter().chain(columns));
+    for (label, sites) in runs {
+        for site in sites.iter().take(BARS_MAX) {
+            let row = [
+                Cell::text(site.kind.name()),
+                Cell::count(site.waits.count()),
+                Cell::duration_ns(site.waits.sum_ns()),
+                Cell::known(site.waits.p99_ns(), Cell::duration_ns),
+                Cell::known(site.blockers.first(), |pair| Cell::text(&pair.blocker)),
+                Cell::text(&site.name),
+            ];
+            let run = several.then(|| Cell::text(*label));
+            table.push(run.into_iter().chain(row));
+        }
+    }
+    table.note("most for: the group that held the lock, or ended the wait, for most of the time");
+    table
+}
+
+/// The histogram of the mail of 2006: call chains by which CPUs were given up.
+fn points(contention: &Contention) -> Option<Chart> {
+    let shown: Vec<_> = contention.points.iter().rev().take(BARS_MAX).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let bars = Bars {
+        axis: Axis::linear("switches", ""),
+        categories: shown.iter().map(|point| point.chain.text().replace("<-", " ← ")).collect(),
+        series: vec![BarSeries {
+            name: "switches".to_owned(),
+            values: shown.iter().map(|point| Some(point.count as f64)).collect(),
+            is_reference: false,
+        }],
+        arrangement: Arrangement::Stacked,
+    };
+    Some(Chart {
+        id: "scheduling-points".to_owned(),
+        title: "Scheduling points".to_owned(),
+        definition: format!(
+            "Switches by the call chain that led to them, the called function first (docs/contention.md). The {BARS_MAX} most \
+             frequent."
+        ),
+        samples: format!(
+            "{} switches with a stack, of {}; {} different points.",
+            grouped(contention.with_stack),
+            grouped(contention.switches),
+            grouped(contention.points.len() as u64)
+        ),
+        drawings: vec![Drawing { of: String::new(), shape: Shape::Bars(bars) }],
+        table: None,
+    })
+}

@@ -1,0 +1,33 @@
+//! The charts of a page as files, for papers.
+
+use std::path::Path;
+
+use fairground_report::page::Page;
+use fairground_run::Failure;
+
+use crate::args::PageArgs;
+use crate::export;
+
+/// Makes the folder and sees that files can be written into it: before anything is measured, for afterwards it would be lost.
+pub(crate) fn prepare(args: &PageArgs) -> Result<(), Failure> {
+    let Some(folder) = &args.plots else { return Ok(()) };
+    let failed = |e| {
+        Failure::io(folder.display(), &e)
+            .help("--plots takes a folder, in which each chart becomes a file")
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    tempfile::tempfile_in(folder).map_err(failed)?;
+    Ok(())
+}
+
+/// Writes an SVG and a PNG of each drawing. What has such a name is replaced, what has another stays.
+pub(super) fn write(folder: &Path, page: &Page) -> Result<(), Failure> {
+    for picture in page.pictures().map_err(Failure::new)? {
+        let files = [("svg", picture.svg.as_bytes()), ("png", picture.png.as_slice())];
+        for (end, bytes) in files {
+            let path = folder.join(format!("{}.{end}", picture.name));
+            export::write_whole(&path, |sink| sink.write_all(bytes))?;
+        }
+    }
+    Ok(())
+}

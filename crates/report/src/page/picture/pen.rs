@@ -1,0 +1,84 @@
+//! Draws: the page's scripts, run in QuickJS.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
+
+use super::font;
+use crate::page::html::{CHARTS, LIBRARY};
+use crate::page::{Chart, Drawing};
+
+const STILL: &str = include_str!("../../../assets/still.js");
+
+/// Memory that the scripts may take, bytes: a timeline of 400,000 stretches takes a twentieth.
+const MEMORY_MAX: usize = 2 << 30;
+/// Their stack, bytes: less than a thread of the tests has.
+const STACK_MAX: usize = 1 << 20;
+/// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. The largest drawings
+/// take some hundreds.
+const ASKED_MAX: u64 = 1_000_000;
+
+/// An engine with the scripts in it.
+pub(super) struct Pen {
+    context: Context,
+    asked: Rc<Cell<u64>>,
+}
+
+impl Pen {
+    /// Reads the scripts. The error is for people.
+    pub(super) fn new() -> Result<Self, String> {
+        let runtime = Runtime::new().map_err(|e| e.to_string())?;
+        runtime.set_memory_limit(MEMORY_MAX);
+        runtime.set_max_stack_size(STACK_MAX);
+        let asked = Rc::new(Cell::new(0));
+        let count = Rc::clone(&asked);
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            count.set(count.get() + 1);
+            count.get() > ASKED_MAX
+        })));
+        let context = Context::full(&runtime).map_err(|e| e.to_string())?;
+        context.with(|ctx| {
+            let read = || -> rquickjs::Result<()> {
+                let globals = ctx.globals();
+                globals.set("measureText", Function::new(ctx.clone(), measure)?)?;
+                globals.set("atob", Function::new(ctx.clone(), decoded)?)?;
+                for script in [LIBRARY, CHARTS, STILL] {
+                    ctx.eval::<(), _>(script)?;
+                }
+                Ok(())
+            };
+            told(&ctx, read())
+        })?;
+        Ok(Self { context, asked })
+    }
+
+    /// A drawing as SVG.
+    pub(super) fn draw(&self, chart: &Chart, drawing: &Drawing) -> Result<String, String> {
+        self.asked.set(0);
+        let shape = drawing.shape.to_json().to_string();
+        self.context.with(|ctx| {
+            let draw = || -> rquickjs::Result<String> {
+                let draw: Function<'_> = ctx.globals().get("drawStill")?;
+                draw.call((shape, &chart.title, &drawing.of, font::FAMILIES))
+            };
+            told(&ctx, draw())
+        })
+    }
+}
+
+fn measure(text: String, size: f64) -> f64 {
+    font::width(&text, size)
+}
+
+/// What a browser's `atob` does: a character for each byte. Nothing where it is no base64.
+fn decoded(text: String) -> String {
+    STANDARD.decode(text).unwrap_or_default().into_iter().map(char::from).collect()
+}
+
+/// An exception in words.
+fn told<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, String> {
+    result.catch(ctx).map_err(|e| e.to_string())
+}
