@@ -186,6 +186,37 @@ fn an_experiment_has_a_page_with_its_claims() {
 }
 
 #[test]
+fn waits_are_pointed_at() {
+    let files = Files::new();
+    let (page, result) =
+        page_of(&files, &["contention", "netperf-stream", "--locks", "rt", "--duration", "100ms"]);
+    let tables = result["tables"].as_array().expect("tables");
+    let sites = tables.iter().find(|table| table["id"] == "sites").expect("sites");
+    assert_eq!(sites["rows"][0][9], "socket-0", "the lock of the socket is waited for longest");
+    let total_ns = sites["rows"][0][2].as_f64().expect("ns");
+    let Some(mut seen) = Browser::open(&page) else { return };
+    let said = hover(&mut seen, "waits", "[1e5, 0]");
+    assert!(said.contains("socket-0 (lock rt)") && said.contains("holder runs: "), "{said}");
+    let parts =
+        format!("{}.shape.series.reduce((sum, part) => sum + part.values[0], 0)", picture("waits"));
+    assert_eq!(seen.number(&parts), total_ns, "the parts are the whole");
+}
+
+#[test]
+fn a_printed_page_has_charts_as_wide_as_the_paper() {
+    let files = Files::new();
+    let (page, _) = page_of(&files, &COMPARE);
+    let Some(mut seen) = Browser::open(&page) else { return };
+    let width = format!("{}.instance.getWidth()", picture("shares"));
+    assert!(seen.number(&width) > 1000.0, "as wide as the window");
+    seen.read("window.dispatchEvent(new Event('beforeprint'))");
+    assert!(seen.number(&width) < 750.0, "on paper");
+    assert_eq!(seen.read("[...document.querySelectorAll('details')].every((d) => d.open)"), true);
+    seen.read("window.dispatchEvent(new Event('afterprint'))");
+    assert!(seen.number(&width) > 1000.0, "and back");
+}
+
+#[test]
 fn a_page_that_cannot_be_written_is_an_error() {
     let output =
         fairground(&["run", "hogs:1", "--duration", "10ms", "--html", "/nowhere/page.html"]);

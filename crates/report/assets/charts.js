@@ -74,7 +74,7 @@ const fairground = (() => {
         type: spec.log ? "log" : "value",
         name: spec.unit && spec.unit !== "ns" ? `${spec.name} (${spec.unit})` : spec.name,
         nameLocation: "middle",
-        nameGap: theme.size,
+        nameGap: theme.size * 2,
         nameTextStyle: Object.assign(textStyle(theme), { width: room, overflow: "break" }),
         axisLabel: Object.assign({ formatter: short, hideOverlap: true }, textStyle(theme)),
         splitLine: { lineStyle: { color: theme.grid } },

@@ -134,7 +134,10 @@ fn bars(sites: &[&Site]) -> Bars {
 
 /// The name of a place, with room to break a chain of calls into lines.
 fn named(site: &Site) -> String {
-    site.name.replace("<-", " ← ")
+    match site.name.as_str() {
+        "-" => "a place that the trace does not tell".to_owned(),
+        name => name.replace("<-", " ← "),
+    }
 }
 
 fn sites_table(runs: &[(&str, Vec<&Site>)]) -> Table {

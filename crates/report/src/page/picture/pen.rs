@@ -17,9 +17,9 @@ const STILL: &str = include_str!("../../../assets/still.js");
 const MEMORY_MAX: usize = 2 << 30;
 /// Their stack, bytes: less than a thread of the tests has.
 const STACK_MAX: usize = 1 << 20;
-/// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. The largest drawings
-/// take some hundreds.
-const ASKED_MAX: u64 = 1_000_000;
+/// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. A timeline of 400,000
+/// stretches takes less than a tenth (a test below).
+const ASKED_MAX: u64 = 50_000;
 
 /// An engine with the scripts in it.
 pub(super) struct Pen {
@@ -81,4 +81,46 @@ fn decoded(text: String) -> String {
 /// An exception in words.
 fn told<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, String> {
     result.catch(ctx).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{STRETCHES_MAX, Shape, Stretch, Timeline};
+
+    #[test]
+    fn the_largest_timeline_is_far_from_the_limit() {
+        const CPUS: u64 = 16;
+        let turn = |i: u64| Stretch {
+            start_ns: i * 100_000,
+            end_ns: (i + 1) * 100_000,
+            task: (i % 50) as u32,
+        };
+        let turns = STRETCHES_MAX as u64 / CPUS;
+        let lanes = (0..CPUS).map(|_| (0..turns).map(turn).collect()).collect();
+        let tasks = (0..50).map(|i| format!("task/{i}")).collect();
+        let timeline = Timeline::new(0, turns * 100_000, tasks, lanes, STRETCHES_MAX);
+        assert_eq!(timeline.stretches(), STRETCHES_MAX);
+        let drawing = Drawing { of: String::new(), shape: Shape::Timeline(timeline) };
+        let chart = Chart {
+            id: "timeline".to_owned(),
+            title: String::new(),
+            definition: String::new(),
+            samples: String::new(),
+            drawings: Vec::new(),
+            table: None,
+        };
+        let pen = Pen::new().expect("the scripts are read");
+        let svg = pen.draw(&chart, &drawing).expect("it is drawn");
+        assert!(svg.contains("CPU 15"));
+        assert!(pen.asked.get() < ASKED_MAX / 10, "{} questions", pen.asked.get());
+    }
+
+    #[test]
+    fn a_script_without_end_is_ended() {
+        let pen = Pen::new().expect("the scripts are read");
+        pen.asked.set(ASKED_MAX - 10);
+        let said = pen.context.with(|ctx| told(&ctx, ctx.eval::<(), _>("for (;;) {}")));
+        assert!(said.is_err_and(|why| why.contains("interrupted")));
+    }
 }
