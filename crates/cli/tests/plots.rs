@@ -47,7 +47,7 @@ fn each_chart_becomes_two_files_and_other_files_stay() {
             "slices.svg",
             "timeline-cfs.svg",
             "timeline-o1.svg",
-            "virtual-time-cfs-vruntime.svg",
+            "virtual-time-cfs-dsq_vtime.svg",
             "virtual-time-o1-dsq_vtime.svg",
         ]
     );
