@@ -27,8 +27,8 @@ fn interrupted(arguments: &[&str], label: &str) -> (Option<i32>, String, String)
     // The bar is drawn when a step is done; the time that is left is then known.
     terminal.until("progress", |screen| {
         screen.lines().any(|line| {
-            let is_label = line.trim_start().starts_with(label);
-            is_label && line.ends_with("left") && !line.contains(" 0s left")
+            let line = line.trim();
+            line.starts_with(label) && line.ends_with("left") && !line.contains(" 0s left")
         })
     });
     terminal.signal(Signal::SIGINT);
