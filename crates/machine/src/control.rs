@@ -52,6 +52,10 @@ impl Machine {
     /// Forgets the events so far, which somebody else keeps: so a run of any length needs no more memory than its tasks do. What
     /// [`Machine::finish`] leaves then begins here.
     pub fn forget_events(&mut self) {
+        if self.kernel.check {
+            self.audit_trace();
+        }
+        self.kernel.checker.forget(self.kernel.trace.len());
         self.kernel.trace.clear_events();
     }
 }

@@ -73,21 +73,26 @@ pub(super) fn overview(runs: &[Pictured<'_>]) -> Option<Overview> {
     }
     let mut best = Vec::new();
     for (column, measure) in measures.iter().enumerate().filter(|(_, m)| m.less_is_better) {
-        let read = |analysis: &Analysis| (measure.metric.read)(analysis).map(Value::as_f64);
-        best.extend(leasts(runs, read).into_iter().map(|row| (row, column + 1)));
+        best.extend(leasts(runs, measure.metric).into_iter().map(|row| (row, column + 1)));
     }
     Some(Overview { table, best })
 }
 
-/// The runs with the least value; none where all are equal, or only one was measured.
-fn leasts(runs: &[Pictured<'_>], read: impl Fn(&Analysis) -> Option<f64>) -> Vec<usize> {
-    let values: Vec<(usize, f64)> =
-        runs.iter().enumerate().filter_map(|(row, run)| Some((row, read(run.analysis)?))).collect();
-    let Some(least) = values.iter().map(|(_, value)| *value).reduce(f64::min) else {
+/// The runs with the least value, as far as it is shown; none where all show the same, or only one was measured.
+fn leasts(runs: &[Pictured<'_>], metric: &Metric<Analysis>) -> Vec<usize> {
+    let values: Vec<(usize, f64, String)> = runs
+        .iter()
+        .enumerate()
+        .filter_map(|(row, run)| {
+            let number = (metric.read)(run.analysis)?.as_f64();
+            Some((row, number, value(metric, run.analysis)))
+        })
+        .collect();
+    let Some((_, _, least)) = values.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Vec::new();
     };
     let rows: Vec<usize> =
-        values.iter().filter(|(_, value)| *value == least).map(|(row, _)| *row).collect();
+        values.iter().filter(|(_, _, shown)| shown == least).map(|(row, ..)| *row).collect();
     if rows.len() == values.len() { Vec::new() } else { rows }
 }
 

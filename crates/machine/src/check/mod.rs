@@ -153,6 +153,14 @@ impl Checker {
         self.audit.event(event, decided.map_or(event.time_ns, |(_, decided_ns)| decided_ns))
     }
 
+    /// The first `events` of the trace, which the audit has seen, are forgotten: the others have lower numbers now.
+    pub(crate) fn forget(&mut self, events: usize) {
+        self.audited = self.audited.saturating_sub(events);
+        for (number, _) in &mut self.decided {
+            *number = number.saturating_sub(events);
+        }
+    }
+
     /// Takes one of the touched tasks.
     pub(crate) fn take_touched(&mut self) -> Option<u32> {
         let slot = self.touched.pop()?;

@@ -54,7 +54,8 @@ impl Machine {
         }
     }
 
-    fn audit_trace(&mut self) {
+    /// Tells the audit what happened since it looked last.
+    pub(crate) fn audit_trace(&mut self) {
         let kernel = &mut self.kernel;
         // Whoever empties the trace between two steps loses the story: the audit cannot go on.
         if kernel.trace.len() < kernel.checker.audited {

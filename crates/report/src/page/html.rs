@@ -112,7 +112,7 @@ fn rows(table: &Table, best: &[(usize, usize)]) -> String {
     let head: String = table
         .columns
         .iter()
-        .map(|c| format!("<th scope=\"col\"{}>{}</th>", class(c.align), escape(&c.heading())))
+        .map(|c| format!("<th scope=\"col\"{}>{}</th>", class(c.align), breakable(&c.heading())))
         .collect();
     let mut body = String::new();
     for (row, cells) in table.rows.iter().enumerate() {
@@ -133,6 +133,11 @@ fn rows(table: &Table, best: &[(usize, usize)]) -> String {
          <table id=\"table-{}\"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>{notes}",
         escape(&table.id)
     )
+}
+
+/// A heading that may go on in the next line behind the parts of a metric's name.
+fn breakable(heading: &str) -> String {
+    escape(heading).replace('_', "_<wbr>").replace('.', ".<wbr>")
 }
 
 /// How the result was made.
