@@ -24,6 +24,11 @@ use crate::machine::Start;
 use crate::prng::{Prng, STREAM_SCHEDULER};
 use crate::{Counters, MachineConfig, MachineError, Policy, Setting};
 
+/// How long a task may wait before the scheduler is ejected, ns.
+fn watchdog_ns(config: &MachineConfig, policy: &Policy) -> u64 {
+    policy.ops.timeout_ns.unwrap_or(abi::WATCHDOG_MAX_NS).min(config.watchdog_ns)
+}
+
 impl Machine {
     /// All parts, before the scheduler is called for the first time.
     pub(crate) fn assemble(
@@ -65,7 +70,6 @@ impl Machine {
         kernel.cids.mask = cmask;
         kernel.preempt_counts = program.alloc(4 * u64::from(cpus), 64)?;
         make_queues(&mut kernel, cpus, program.alloc(rq_field::SIZE * u64::from(cpus), 64)?);
-        let timeout = policy.ops.timeout_ns.unwrap_or(abi::WATCHDOG_MAX_NS);
         let mut machine = Machine {
             kernel,
             program,
@@ -86,7 +90,7 @@ impl Machine {
             timers: config.timers,
             rcu,
             idle_bound_ns: config.idle_bound_ns,
-            watchdog_ns: timeout.min(config.watchdog_ns),
+            watchdog_ns: watchdog_ns(config, policy),
             first_cgroups,
             init_task_args,
             exit_task_args,
