@@ -100,7 +100,7 @@ def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Iterator[Done
 
     def send() -> int:
         """Sends as many as the workers there are now have to do for a while; more are sent when half of them are done."""
-        at_once = max(_CLUSTER_MIN, sum(client.nthreads().values()) * (1 + _AHEAD))
+        at_once: int = max(_CLUSTER_MIN, sum(client.nthreads().values()) * (1 + _AHEAD))
         while waiting and len(running) < at_once:
             job = waiting.popleft()
             future = client.submit(_work, job.point, job.scheduler, pure=False)

@@ -121,10 +121,36 @@ impl Loaded {
     }
 }
 
+/// What was asked for, checked.
+struct Prepared {
+    grounds: Vec<Ground>,
+    /// The simulated machine.
+    config: MachineConfig,
+    variants: Vec<Variant>,
+    schedulers: Vec<Loaded>,
+    /// What is set during a run.
+    later: Vec<Setting>,
+    /// The length of each run, ns.
+    duration_ns: u64,
+}
+
+impl Prepared {
+    /// The columns, one at least.
+    fn columns(&self) -> Result<Vec<Column<'_>>, Failure> {
+        let columns = columns(&self.grounds, &self.schedulers, &self.variants);
+        if columns.is_empty() {
+            return Err(Failure::new(format_args!(
+                "--sched {OWN_SCHEDULER} is the own scheduler of a real kernel, and `--on sim` has none"
+            ))
+            .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`"));
+        }
+        Ok(columns)
+    }
+}
+
 impl Columns<'_> {
-    /// Runs all of them.
-    pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
-        let grounds = self.grounds()?;
+    /// Checks what was asked for, and compiles its schedulers.
+    fn prepare(&self, grounds: Vec<Ground>) -> Result<Prepared, Failure> {
         let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
         let mut config = machine_config(&machine_spec(self.machine, self.sched.null_loads, trace))?;
         if self.machine.lead_in.is_none() && grounds.iter().any(Ground::is_real) {
@@ -134,11 +160,16 @@ impl Columns<'_> {
         let schedulers = self.schedulers(&grounds, config.cpus(), &variants)?;
         let later = at_settings(&self.sched.at)?;
         self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
-        let columns = columns(&grounds, &schedulers, &variants);
-        if columns.is_empty() {
-            return Err(no_scheduler());
-        }
         let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
+        Ok(Prepared { grounds, config, variants, schedulers, later, duration_ns })
+    }
+
+    /// Runs all of them.
+    pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
+        let prepared = self.prepare(self.grounds()?)?;
+        let columns = prepared.columns()?;
+        let Prepared { grounds, config, later, duration_ns, .. } = &prepared;
+        let duration_ns = *duration_ns;
         let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
         let progress = Progress::new(quiet, steps);
         let several = grounds.len() > 1;
@@ -150,11 +181,11 @@ impl Columns<'_> {
                 notes.push(format!("{label}: not run: it was interrupted before"));
                 continue;
             }
-            let settings = column.settings(&later);
+            let settings = column.settings(later);
             let given = settings.clone();
             let ran = match (column.ground, &column.scheduler.compiled) {
                 (Ground::Sim, Some(scheduler)) => self
-                    .simulated(scheduler, label.clone(), settings, &config, duration_ns)?
+                    .simulated(scheduler, label.clone(), settings, config, duration_ns)?
                     .run(&progress),
                 _ => self
                     .real(column, label.clone(), settings, duration_ns)?
@@ -162,7 +193,7 @@ impl Columns<'_> {
                     .map_err(|e| Failure::new(format_args!("{label}: {e}"))),
             };
             let outcome = match ran {
-                Err(_) if !progress.goes_on() => {
+                Err(_) if column.ground.is_real() && !progress.goes_on() => {
                     notes.push(format!(
                         "{label}: interrupted: a run on a real kernel is whole or absent"
                     ));
@@ -184,7 +215,7 @@ impl Columns<'_> {
         if is_interrupted {
             progress.say("interrupted: what there is follows, and says that it is partial");
         }
-        let simulated = grounds.contains(&Ground::Sim).then_some(config);
+        let simulated = grounds.contains(&Ground::Sim).then(|| config.clone());
         Ok(Ran { outcomes, simulated, duration_ns, notes, is_interrupted })
     }
 
@@ -211,30 +242,21 @@ impl Columns<'_> {
 
     /// What would be run in the simulated machine.
     pub(super) fn simulations(&self) -> Result<Simulations, Failure> {
-        let grounds = [Ground::Sim];
-        let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
-        let config = machine_config(&machine_spec(self.machine, self.sched.null_loads, trace))?;
-        let variants = variants(&self.sched.set)?;
-        let schedulers = self.schedulers(&grounds, config.cpus(), &variants)?;
-        let later = at_settings(&self.sched.at)?;
-        self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
-        let columns = columns(&grounds, &schedulers, &variants);
+        let prepared = self.prepare(vec![Ground::Sim])?;
         let simulation = |column: &Column<'_>| {
             let scheduler = column.scheduler.compiled.as_ref()?;
-            let own = scheduler.object.settings.iter().chain(&column.variant.settings);
+            let mut settings = scheduler.object.settings.clone();
+            settings.extend(column.settings(&prepared.later));
             Some(Simulation {
                 label: column.label(false),
                 spec: column.scheduler.spec.clone(),
                 policy: scheduler.policy.clone(),
-                settings: own.chain(&later).cloned().collect(),
+                settings,
                 numbers: TaskNumbers::of(&scheduler.object.object),
             })
         };
-        let simulations: Vec<_> = columns.iter().filter_map(simulation).collect();
-        if simulations.is_empty() {
-            return Err(no_scheduler());
-        }
-        let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
+        let simulations = prepared.columns()?.iter().filter_map(simulation).collect();
+        let Prepared { config, duration_ns, .. } = prepared;
         Ok(Simulations { config, duration_ns, simulations })
     }
 
@@ -350,14 +372,6 @@ impl Columns<'_> {
         }
         Ok(())
     }
-}
-
-/// A simulated machine has nobody to schedule.
-fn no_scheduler() -> Failure {
-    Failure::new(format_args!(
-        "--sched {OWN_SCHEDULER} is the own scheduler of a real kernel, and `--on sim` has none"
-    ))
-    .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`")
 }
 
 /// Every combination that makes sense: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated

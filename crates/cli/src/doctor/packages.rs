@@ -7,7 +7,7 @@ use fairground_kernel::rights::Rights;
 use super::World;
 
 /// Something that a distribution has a package for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Package {
     Clang,
     LibbpfHeaders,
@@ -72,12 +72,11 @@ const MANAGERS: [Manager; 5] = [
 
 /// The command that installs `package` here; where no package manager is known, what to install, in words.
 pub(super) fn install(world: &World, package: Package) -> String {
-    if matches!(package, Package::ArchiveKeys) {
+    if package == Package::ArchiveKeys {
         return as_root(world, "apt-get install debian-archive-keyring");
     }
-    let same = |a: Package, b: Package| std::mem::discriminant(&a) == std::mem::discriminant(&b);
     let manager = MANAGERS.iter().find(|manager| world.program(manager.program).is_some());
-    let name = manager.and_then(|m| m.names.iter().find(|(known, _)| same(*known, package)));
+    let name = manager.and_then(|m| m.names.iter().find(|(known, _)| *known == package));
     match (manager, name) {
         (Some(manager), Some((_, name))) => as_root(world, &format!("{} {name}", manager.install)),
         _ => words(package).to_owned(),
