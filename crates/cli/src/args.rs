@@ -14,7 +14,7 @@ mod top;
 pub(crate) use contention::ContentionArgs;
 pub(crate) use exit_codes::EXIT_CODES;
 pub(crate) use ground::{GroundArgs, VmModeArg};
-pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs};
+pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
 pub(crate) use record::{ConvertArgs, RecordArgs};
@@ -97,6 +97,8 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the man page, or write the pages of all commands into a folder
     Man(ManArgs),
+    /// Print the JSON Schema of a format that is written, or list the formats and their versions
+    Schema(SchemaArgs),
     /// Carry out the job in a folder: the program calls itself with it
     #[command(name = fairground_kernel::run::RUNNER_COMMAND, hide = true)]
     RunJob {

@@ -1,10 +1,13 @@
 //! From flags to the words that `fairground-run` takes, and from its notes to stderr.
 
 use fairground_machine::{Engine, NullLoads, SleepTimers, TraceOptions};
-use fairground_run::{Failure, MachineSpec, find_workload_noted};
+use fairground_run::{
+    Failure, MachineSpec, Recording, find_workload_noted, read_recording_watched,
+};
 use fairground_workload::Workload;
 
 use crate::args::{EngineArg, LockArgs, MachineArgs, NullLoadsArg, TimersArg};
+use crate::progress::Reading;
 
 /// The machine that the flags describe.
 pub(crate) fn machine_spec(
@@ -53,6 +56,11 @@ impl From<TimersArg> for SleepTimers {
             TimersArg::Jiffies => SleepTimers::Jiffies,
         }
     }
+}
+
+/// Reads a recording, and shows how far it is.
+pub(crate) fn find_recording(argument: &str, quiet: bool) -> Result<Recording, Failure> {
+    read_recording_watched(argument, |file| Reading::of(argument, file, quiet))
 }
 
 /// Reads, parses and checks a workload, with the notes on stderr unless nobody wants any.

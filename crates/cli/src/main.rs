@@ -5,6 +5,7 @@ mod commands;
 mod doctor;
 mod experiment;
 mod export;
+mod formats;
 mod grounds;
 mod input;
 mod interrupt;

@@ -167,7 +167,7 @@ fn a_session_lasts_as_long_as_its_command() {
     let job = RecordingJob { kib_per_cpu: 64, ..job() };
     let script = "for i in 1 2 3 4 5 6 7 8 9; do seq 3000 | cat | wc -l >&2; done; exit 3";
     let (recorder, end) =
-        session(&["sh", "-c", script], None).record(&job, folder.path()).expect("a session");
+        session(&["sh", "-c", script], None).record(&job, folder.path(), None).expect("a session");
     let End::Command(status) = end else { panic!("{end:?}") };
     assert_eq!(status.code(), Some(3));
     let file = folder.path().join("trace.dat");
@@ -182,12 +182,12 @@ fn a_session_ends_its_command_when_its_time_is_over() {
     let folder = tempfile::tempdir().expect("a folder");
     let short = Some(Duration::from_millis(100));
     let (recorder, end) =
-        session(&["sleep", "1000"], short).record(&job(), folder.path()).expect("a session");
+        session(&["sleep", "1000"], short).record(&job(), folder.path(), None).expect("a session");
     let End::Duration(Some(status)) = end else { panic!("{end:?}") };
     assert_eq!(status.to_string(), "signal: 15 (SIGTERM)");
     drop(recorder);
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing is left");
-    let error = session(&["no-such-program"], None).record(&job(), folder.path());
+    let error = session(&["no-such-program"], None).record(&job(), folder.path(), None);
     let said = error.expect_err("there is no such program").to_string();
     assert!(said.starts_with("no-such-program: No such file"), "{said}");
 }

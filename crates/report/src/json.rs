@@ -20,88 +20,181 @@
 //! Values are raw: durations in ns, numbers unrounded, `null` for what was not measured. A cell is a bare value in the unit of
 //! its column; in a column of unit `mixed`, and wherever a cell has another unit than its column, it is an object with a unit
 //! of its own. New keys may appear within a version; any other change raises [`SCHEMA_VERSION`].
+//!
+//! The types below make the text and its schema ([`json_schema`]).
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::{Cell, Column, Document, Table};
-use serde_json::{Map, Value, json};
 
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
 /// The version of the format.
 pub const SCHEMA_VERSION: u32 = 1;
 
+/// A result: tables, and how they were made.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "fairground-report, version 1")]
+struct JsonDocument<'a> {
+    /// The format's name.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// The format's version. New keys may appear within a version; any other change raises it.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
+    schema_version: u32,
+    /// The heading, for people.
+    title: &'a str,
+    /// How the result was made: seed, parameters, cost model, versions.
+    sections: Vec<JsonSection<'a>>,
+    /// The tables.
+    tables: Vec<JsonTable<'a>>,
+    /// Sentences about the whole result: losses, doubts, what to do next.
+    notes: &'a [String],
+}
+
+/// Named values that belong together.
+#[derive(Serialize, JsonSchema)]
+struct JsonSection<'a> {
+    /// Its name.
+    name: &'a str,
+    /// The values.
+    entries: Vec<JsonEntry<'a>>,
+}
+
+/// A named value.
+#[derive(Serialize, JsonSchema)]
+struct JsonEntry<'a> {
+    /// Its name.
+    name: &'a str,
+    /// The value.
+    value: Raw<'a>,
+    /// Its unit; null for texts and plain numbers.
+    unit: Option<&'a str>,
+}
+
+/// A table.
+#[derive(Serialize, JsonSchema)]
+struct JsonTable<'a> {
+    /// Its name for programs, which does not change within a version.
+    id: &'a str,
+    /// Its name for people.
+    title: &'a str,
+    /// The columns.
+    columns: Vec<JsonColumn<'a>>,
+    /// Rows of one value for each column.
+    rows: Vec<Vec<JsonValue<'a>>>,
+    /// Sentences about this table.
+    notes: &'a [String],
+}
+
+/// A column.
+#[derive(Serialize, JsonSchema)]
+struct JsonColumn<'a> {
+    /// Its name, which does not change within a version.
+    name: &'a str,
+    /// The unit of its bare values; null for texts and plain numbers, `mixed` where each value has its own.
+    unit: Option<&'a str>,
+}
+
+/// A value of a table.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum JsonValue<'a> {
+    /// In the unit of its column.
+    Bare(Raw<'a>),
+    /// In a unit of its own.
+    Own {
+        /// The value.
+        value: Raw<'a>,
+        /// Its unit; null for texts and plain numbers.
+        unit: Option<&'a str>,
+    },
+}
+
+/// A value without its unit: durations are in ns.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Raw<'a> {
+    /// Not measured.
+    Missing(()),
+    /// A whole number.
+    Whole(i64),
+    /// A number with a fraction.
+    Number(f64),
+    /// A text.
+    Text(&'a str),
+}
+
+/// The JSON Schema of [`Document::to_json`].
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(JsonDocument<'static>).to_value()
+}
+
 impl Document {
     /// The document as one JSON object; ends with a line break.
     pub fn to_json(&self) -> String {
-        let mut object = Map::new();
-        object.insert("schema".into(), json!(SCHEMA));
-        object.insert("schema_version".into(), json!(SCHEMA_VERSION));
-        object.insert("title".into(), json!(self.title));
-        let sections: Vec<Value> = self
-            .sections
+        let sections = self.sections.iter().map(|section| JsonSection {
+            name: &section.name,
+            entries: section
+                .entries
+                .iter()
+                .map(|entry| JsonEntry {
+                    name: &entry.name,
+                    value: raw(&entry.value),
+                    unit: entry.value.raw_unit(),
+                })
+                .collect(),
+        });
+        let document = JsonDocument {
+            schema: SCHEMA,
+            schema_version: SCHEMA_VERSION,
+            title: &self.title,
+            sections: sections.collect(),
+            tables: self.tables.iter().map(table).collect(),
+            notes: &self.notes,
+        };
+        let text = serde_json::to_string_pretty(&document).expect("plain data");
+        text + "\n"
+    }
+}
+
+fn table(table: &Table) -> JsonTable<'_> {
+    let columns = table.columns.iter();
+    JsonTable {
+        id: &table.id,
+        title: &table.title,
+        columns: columns
+            .map(|column| JsonColumn { name: &column.name, unit: column.raw_unit() })
+            .collect(),
+        rows: table
+            .rows
             .iter()
-            .map(|section| {
-                let entries: Vec<Value> = section
-                    .entries
-                    .iter()
-                    .map(|entry| {
-                        json!({
-                            "name": entry.name,
-                            "value": raw(&entry.value),
-                            "unit": entry.value.raw_unit(),
-                        })
-                    })
-                    .collect();
-                json!({ "name": section.name, "entries": entries })
-            })
-            .collect();
-        object.insert("sections".into(), json!(sections));
-        object.insert("tables".into(), self.tables.iter().map(table).collect());
-        object.insert("notes".into(), json!(self.notes));
-        format!("{:#}\n", Value::Object(object))
+            .map(|row| table.columns.iter().zip(row).map(|(c, cell)| value(c, cell)).collect())
+            .collect(),
+        notes: &table.notes,
     }
 }
 
-fn table(table: &Table) -> Value {
-    let columns: Vec<Value> = table
-        .columns
-        .iter()
-        .map(|column| json!({ "name": column.name, "unit": column.raw_unit() }))
-        .collect();
-    let rows: Vec<Vec<Value>> = table
-        .rows
-        .iter()
-        .map(|row| {
-            table.columns.iter().zip(row).map(|(column, cell)| value(column, cell)).collect()
-        })
-        .collect();
-    json!({
-        "id": table.id,
-        "title": table.title,
-        "columns": columns,
-        "rows": rows,
-        "notes": table.notes,
-    })
-}
-
-fn value(column: &Column, cell: &Cell) -> Value {
+fn value<'a>(column: &Column, cell: &'a Cell) -> JsonValue<'a> {
     if column.explains(cell) {
-        raw(cell)
+        JsonValue::Bare(raw(cell))
     } else {
-        json!({ "value": raw(cell), "unit": cell.raw_unit() })
+        JsonValue::Own { value: raw(cell), unit: cell.raw_unit() }
     }
 }
 
-/// The bare value; `null` where there is none.
-fn raw(cell: &Cell) -> Value {
+/// The bare value.
+fn raw(cell: &Cell) -> Raw<'_> {
     match cell {
-        _ if cell.is_missing() => Value::Null,
-        Cell::Text(text) => json!(text),
-        Cell::Int(value) => json!(value),
+        _ if cell.is_missing() => Raw::Missing(()),
+        Cell::Text(text) => Raw::Text(text),
+        Cell::Int(value) => Raw::Whole(*value),
         Cell::Float { value, .. } | Cell::Percent { value, .. } | Cell::Quantity { value, .. } => {
-            json!(value)
+            Raw::Number(*value)
         }
-        Cell::Duration { ns } => whole(*ns).map_or_else(|| json!(ns), |ns| json!(ns)),
-        Cell::NotMeasured => Value::Null,
+        Cell::Duration { ns } => whole(*ns).map_or(Raw::Number(*ns), Raw::Whole),
+        Cell::NotMeasured => Raw::Missing(()),
     }
 }
 

@@ -39,7 +39,7 @@ mod text;
 
 pub use cell::{Cell, TimeUnit};
 pub use document::{Document, Entry, Section};
-pub use json::{SCHEMA, SCHEMA_VERSION};
+pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
 pub use parquet_file::METRICS_SCHEMA_VERSION;
 pub use table::{Align, Column, Table, Unit};

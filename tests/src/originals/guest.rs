@@ -41,7 +41,7 @@ fn program(name: &str, words: &[String]) -> Result<(), Box<dyn Error>> {
         duration: Some(Duration::from_secs(PROGRAM_LIMIT_S)),
     };
     let job = RecordingJob { kib_per_cpu: KIB_PER_CPU, ..RecordingJob::default() };
-    let (recorder, end) = session.record(&job, Path::new(SCRATCH))?;
+    let (recorder, end) = session.record(&job, Path::new(SCRATCH), None)?;
     let recorded = recorder.stop(Path::new(&format!("{name}.dat")))?;
     match end {
         End::Command(status) if status.success() && recorded.lost == 0 => Ok(()),

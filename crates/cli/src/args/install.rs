@@ -1,4 +1,4 @@
-//! What the commands take that belong to an installation: `completions`, `man`, `doctor`.
+//! What the commands take that belong to an installation: `completions`, `man`, `schema`, `doctor`.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use crate::doctor::ABILITIES;
+use crate::formats::FORMATS;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -32,4 +33,16 @@ fn abilities() -> PossibleValuesParser {
     let value =
         |ability: &crate::doctor::Ability| PossibleValue::new(ability.name).help(ability.what);
     PossibleValuesParser::new(ABILITIES.iter().map(value))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The format whose JSON Schema is printed; without it, the formats are listed
+    #[arg(value_name = "FORMAT", value_parser = with_schema())]
+    pub(crate) format_name: Option<String>,
+}
+
+fn with_schema() -> PossibleValuesParser {
+    let with = FORMATS.iter().filter(|format| format.json_schema.is_some());
+    PossibleValuesParser::new(with.map(|format| PossibleValue::new(format.name).help(format.what)))
 }

@@ -4,15 +4,16 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, parse_time, read_recording};
+use fairground_run::{Failure, parse_time};
 
 use crate::args::{AnalyzeArgs, Cli};
+use crate::input::find_recording;
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
-    let recording = read_recording(&args.recording)?;
+    let recording = find_recording(&args.recording, cli.quiet)?;
     let interval_ns =
         args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
     let analysis = Analysis::of(&recording.trace, &Options { interval_ns, ..Options::default() });

@@ -9,11 +9,12 @@ use fairground_analysis::contention::Contention;
 use fairground_kernel::job::RecordingJob;
 use fairground_kernel::tracefs::Session;
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, Recording, one_variant, parse_time, read_recording};
+use fairground_run::{Failure, Recording, one_variant, parse_time};
 
 use super::columns::Columns;
+use super::record::record_shown;
 use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
-use crate::input::find_workload_with;
+use crate::input::{find_recording, find_workload_with};
 use crate::pictures;
 use crate::present;
 
@@ -25,13 +26,13 @@ pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, F
     match &args.what {
         Some(what) if what == "-" || Path::new(what).is_file() && !is_workload_file(what) => {
             refuse_locks(args)?;
-            let recording = read_recording(what)?;
+            let recording = find_recording(what, cli.quiet)?;
             print(cli, args, &recording, Document::new(title(&recording.name)))?;
         }
         Some(what) => return run(cli, args, what),
         None => {
             refuse_locks(args)?;
-            let recording = record(args)?;
+            let recording = record(cli, args)?;
             print(cli, args, &recording, Document::new(title(&recording.name)))?;
         }
     }
@@ -123,7 +124,7 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
 }
 
 /// This machine, as it is.
-fn record(args: &ContentionArgs) -> Result<Recording, Failure> {
+fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
     let on = args.ground.on.as_slice();
     if !matches!(on, [ground] if ground == "host" || ground == "sim") {
         return Err(Failure::new(
@@ -142,9 +143,9 @@ fn record(args: &ContentionArgs) -> Result<Recording, Failure> {
         RecordingJob { kib_per_cpu: args.ground.buffer, stacks: true, ..RecordingJob::default() };
     let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let file = space.path().join("trace.dat");
-    let (recorder, _) = session.record(&job, space.path()).map_err(Failure::new)?;
+    let (recorder, _) = record_shown(&session, &job, space.path(), cli.quiet)?;
     recorder.stop(&file).map_err(Failure::new)?;
-    let recording = read_recording(&file.display().to_string())?;
+    let recording = find_recording(&file.display().to_string(), cli.quiet)?;
     Ok(Recording { name: "this machine".to_owned(), ..recording })
 }
 

@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, read_recording};
+use fairground_run::Failure;
 
 use crate::args::{Cli, DiagnoseArgs};
+use crate::input::find_recording;
 use crate::present;
 
 /// A finding is no failure: the exit code is that of success with and without findings.
 pub(super) fn diagnose(cli: &Cli, args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
-    let recording = read_recording(&args.recording)?;
+    let recording = find_recording(&args.recording, cli.quiet)?;
     let analysis = Analysis::of(&recording.trace, &Options::default());
     let diagnosis = Diagnosis::with(&recording.trace, &analysis);
     let mut document = Document::new(format!("Diagnosis of {}", recording.name));

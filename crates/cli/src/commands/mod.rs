@@ -17,6 +17,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod sched;
+mod schema;
 mod top;
 mod workload;
 
@@ -34,7 +35,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(cli, args),
         Command::Compare(args) => compare::compare(cli, args),
         Command::Record(args) => record::record(cli, args),
-        Command::Convert(args) => record::convert(args),
+        Command::Convert(args) => record::convert(cli, args),
         Command::Analyze(args) => analyze::analyze(cli, args),
         Command::Diagnose(args) => diagnose::diagnose(cli, args),
         Command::Contention(args) => contention::contention(cli, args),
@@ -47,6 +48,7 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => doctor::doctor(cli, args),
         Command::Completions(args) => man::completions(args),
         Command::Man(args) => man::man(args),
+        Command::Schema(args) => schema::schema(cli, args),
         Command::Kernels(command) => kernels::kernels(cli, command),
         Command::KernelInfo => {
             let info = fairground_kernel::run::kernel_info();

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use fairground_analysis::Options;
 use fairground_kernel::job::RecordingJob;
-use fairground_kernel::tracefs::{End, Recorded, Session};
-use fairground_run::{Failure, parse_time, read_recording};
+use fairground_kernel::tracefs::{End, Recorded, Recorder, Session};
+use fairground_run::{Failure, parse_time};
 use fairground_trace::Trace;
 
 use crate::args::{Cli, ConvertArgs, RecordArgs};
 use crate::export::{self, ENDS, Form, folder_of};
+use crate::input::find_recording;
+use crate::progress::Elapsed;
 
 /// The form that a recording is written in.
 fn form_of_recording(output: &Path) -> Result<Form, Failure> {
@@ -36,14 +38,14 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     if !cli.quiet && args.command.is_empty() && duration.is_none() {
         eprintln!("recording this machine; Ctrl-C ends it");
     }
-    let (recorder, end) = session.record(&job, &folder).map_err(Failure::new)?;
+    let (recorder, end) = record_shown(&session, &job, &folder, cli.quiet)?;
     let recorded = match form {
         Form::TraceDat => recorder.stop(&args.output).map_err(Failure::new)?,
         _ => {
             let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
             let binary = space.path().join("trace.dat");
             let recorded = recorder.stop(&binary).map_err(Failure::new)?;
-            let recording = read_recording(&binary.display().to_string())?;
+            let recording = find_recording(&binary.display().to_string(), cli.quiet)?;
             write(&recording.trace, form, &args.output)?;
             recorded
         }
@@ -54,7 +56,22 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn convert(args: &ConvertArgs) -> Result<ExitCode, Failure> {
+/// Records this machine; one that lasts for a time and has no command, which would write where it is shown, shows how far it is.
+pub(super) fn record_shown(
+    session: &Session,
+    job: &RecordingJob,
+    folder: &Path,
+    quiet: bool,
+) -> Result<(Recorder, End), Failure> {
+    let shown = session.duration.filter(|_| session.command.is_empty());
+    let bar = shown.map(|length| Elapsed::new("recording", length, quiet));
+    let bar = bar.filter(Elapsed::is_shown);
+    let mut tell = bar.as_ref().map(|bar| |elapsed| bar.reaches(elapsed));
+    let tell = tell.as_mut().map(|tell| tell as &mut dyn FnMut(Duration));
+    session.record(job, folder, tell).map_err(Failure::new)
+}
+
+pub(super) fn convert(cli: &Cli, args: &ConvertArgs) -> Result<ExitCode, Failure> {
     let form = form_of_recording(&args.output)?;
     if form == Form::TraceDat {
         return Err(Failure::new(format_args!(
@@ -63,7 +80,7 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<ExitCode, Failure> {
         ))
         .help(format_args!("give a name that ends in {ENDS}, or `-`")));
     }
-    write(&read_recording(&args.recording)?.trace, form, &args.output)?;
+    write(&find_recording(&args.recording, cli.quiet)?.trace, form, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
 

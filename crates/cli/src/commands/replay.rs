@@ -5,18 +5,19 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_run::{Failure, read_recording};
+use fairground_run::Failure;
 use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 
 use super::columns::Columns;
 use super::compare::{Compared, compare_all};
 use crate::args::{Cli, ReplayArgs};
+use crate::input::find_recording;
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
-    let recording = read_recording(&args.recording)?;
+    let recording = find_recording(&args.recording, cli.quiet)?;
     let (workload, notes) = workload_of(&recording.name, &recording.trace)?;
     if let Some(path) = &args.write_workload {
         write_workload(path, &workload)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fairground_kernel::job::HOLD_NS_MAX;
-use fairground_run::Failure;
+use fairground_run::{Failure, check_version};
 use fairground_workload::LockModel;
 use serde::Deserialize;
 
@@ -18,13 +18,14 @@ use crate::args::TimersArg;
 const SIMULATED: &str = "sim";
 
 /// The only version of the format so far.
-const FORMAT: u32 = 1;
+pub(crate) const EXPERIMENT_FORMAT: u32 = 1;
 
 /// A whole experiment.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Experiment {
-    format: u32,
+    #[serde(rename = "format")]
+    _format: u32,
     /// Its name, as `reproduce` takes it.
     pub(crate) name: String,
     /// One line.
@@ -248,16 +249,11 @@ fn near_or_all<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> 
 impl Experiment {
     /// Reads a file's text.
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, Failure> {
+        check_version(file, text, EXPERIMENT_FORMAT)?;
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{file}: {}", e.to_string().trim_end()))
                 .help("docs/experiments.md lists the keys of an experiment")
         })?;
-        if experiment.format != FORMAT {
-            return Err(Failure::new(format_args!(
-                "{file}: format = {}, and this fairground reads format {FORMAT}",
-                experiment.format
-            )));
-        }
         if experiment.defaults.locks.as_ref().is_some_and(|locks| locks.one().is_none()) {
             return Err(Failure::new(format_args!(
                 "{file}: `locks` in [defaults] is one, not several"

@@ -13,7 +13,7 @@ mod verdict;
 pub(crate) use agreement::Rules;
 pub(crate) use cell::{AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Tally};
 pub(crate) use figures::{Figures, Sample};
-pub(crate) use file::{Experiment, Run, Table, UserTimeEntry};
+pub(crate) use file::{EXPERIMENT_FORMAT, Experiment, Run, Table, UserTimeEntry};
 pub(crate) use sweep::{Matrix, Point, at_point};
 pub(crate) use top::TopTable;
 pub(crate) use verdict::{Verdict, judge};

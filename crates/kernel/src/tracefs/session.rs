@@ -21,6 +21,8 @@ use crate::job::RecordingJob;
 const GRACE: Duration = Duration::from_secs(5);
 /// One wait lasts no longer than this, so that every length of time fits into it.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
+/// How often somebody hears how far the session is: seldom, for whoever tells is on the recording too.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// What to record with.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +46,7 @@ pub enum End {
 
 impl Session {
     /// Records this machine for the session's length, streaming into files without a name in `folder`. The recording is
-    /// still to be written ([`Recorder::stop`]); it is paused.
+    /// still to be written ([`Recorder::stop`]); it is paused. `tell` hears once a second how long it has lasted.
     ///
     /// # Errors
     /// Those of [`Recorder::start_streaming`]; the command cannot be started.
@@ -52,6 +54,7 @@ impl Session {
         &self,
         job: &RecordingJob,
         folder: &Path,
+        tell: Option<&mut dyn FnMut(Duration)>,
     ) -> Result<(Recorder, End), RecordError> {
         let failed = |source| RecordError::Command { command: self.name(), source };
         // Before any thread is made, which would otherwise take the signals.
@@ -64,7 +67,7 @@ impl Session {
             }
             None => None,
         };
-        let end = self.wait(&signals, start, &mut child).map_err(failed);
+        let end = self.wait(&signals, start, &mut child, tell).map_err(failed);
         if end.is_err() {
             child.iter_mut().for_each(|child| drop(child.kill()));
         }
@@ -81,13 +84,19 @@ impl Session {
         signals: &Signals,
         start: Instant,
         child: &mut Option<Child>,
+        mut tell: Option<&mut dyn FnMut(Duration)>,
     ) -> io::Result<End> {
+        let wait_max = if tell.is_some() { TELL_EVERY } else { WAIT_MAX };
         loop {
-            let left = self.duration.map(|duration| duration.saturating_sub(start.elapsed()));
+            let elapsed = start.elapsed();
+            let left = self.duration.map(|duration| duration.saturating_sub(elapsed));
             if left == Some(Duration::ZERO) {
                 return Ok(End::Duration(ask_to_end(signals, child, Signal::SIGTERM)?));
             }
-            if let Some(signal) = signals.wait(left.unwrap_or(WAIT_MAX))? {
+            if let Some(tell) = &mut tell {
+                tell(elapsed);
+            }
+            if let Some(signal) = signals.wait(left.unwrap_or(wait_max).min(wait_max))? {
                 return Ok(End::Signal(ask_to_end(signals, child, signal)?));
             }
             let ended = child.as_mut().map(Child::try_wait).transpose()?;

@@ -8,6 +8,7 @@ mod recording;
 mod scheduler;
 mod settings;
 mod topology;
+mod version;
 mod workload;
 mod writes;
 
@@ -15,12 +16,13 @@ pub use build::compile_scheduler;
 pub use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
 pub use machine::{COSTS_DEFAULT, CPUS_DEFAULT, MachineSpec, SEED_DEFAULT, machine_config};
 pub use profile::{Profile, host_cpus, read_profiles};
-pub use recording::{Recording, read_recording};
+pub use recording::{Recording, read_recording, read_recording_watched};
 pub use scheduler::{
     Scheduler, SchedulerObject, Sets, Sizes, find_object, parameter_sets, split_set,
 };
 pub use settings::{Variant, at_settings, one_variant, variants};
-pub use topology::topology_value;
+pub use topology::{TOPOLOGY_FORMAT, topology_value};
+pub use version::check_version;
 pub use workload::{find_workload, find_workload_noted, lock_model};
 pub use writes::{global_writes, resize_writes};
 

@@ -5,10 +5,11 @@ use std::fs;
 use fairground_machine::{CpuPlace, Topology};
 use serde::Deserialize;
 
+use super::check_version;
 use crate::failure::Failure;
 
 /// The only version of the format so far.
-const FORMAT: u32 = 1;
+pub const TOPOLOGY_FORMAT: u32 = 1;
 /// More places than this of one kind are a mistake, and are not built.
 const PLACES_MAX: u32 = 1024;
 const HELP: &str = "docs/formats.md lists the keys of a topology file";
@@ -82,6 +83,7 @@ fn one() -> u32 {
 pub(super) fn find_topology(argument: &str) -> Result<Topology, Failure> {
     if argument.ends_with(".toml") || argument.contains('/') {
         let text = fs::read_to_string(argument).map_err(|e| Failure::io(argument, &e))?;
+        check_version(argument, &text, TOPOLOGY_FORMAT)?;
         let shape: Shape = toml::from_str(&text).map_err(|e| {
             Failure::new(format_args!("{argument}: {}", e.to_string().trim_end())).help(HELP)
         })?;
@@ -105,9 +107,9 @@ pub fn topology_value(place: &str, value: &toml::Value) -> Result<Topology, Fail
 
 fn build(place: &str, shape: &Shape) -> Result<Topology, Failure> {
     let wrong = |text: String| Failure::new(format_args!("{place}: {text}")).help(HELP);
-    if shape.format != FORMAT {
+    if shape.format != TOPOLOGY_FORMAT {
         return Err(wrong(format!(
-            "format = {}, and this fairground reads format {FORMAT}",
+            "format = {}, and this fairground reads format {TOPOLOGY_FORMAT}",
             shape.format
         )));
     }
