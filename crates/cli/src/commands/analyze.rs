@@ -25,6 +25,9 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     document.set("recording", "skipped lines", Cell::count(recording.trace.loss.skipped));
     document.tables.push(present::machine_table(&analysis, args.show.all));
     document.tables.push(present::tasks_table(&analysis, args.show.per));
+    if args.show.all {
+        document.tables.push(present::figures_table(&analysis, args.show.per));
+    }
     document.tables.extend(present::intervals_table(&analysis));
     document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
     let run = Pictured {

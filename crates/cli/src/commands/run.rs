@@ -87,6 +87,9 @@ fn add_tables(document: &mut Document, outcome: &Outcome, show: &ShowArgs) {
     }
     document.tables.push(present::machine_table(&outcome.analysis, show.all));
     document.tables.push(present::tasks_table(&outcome.analysis, show.per));
+    if show.all {
+        document.tables.push(present::figures_table(&outcome.analysis, show.per));
+    }
     let reports = SliceReports::of(&outcome.trace, UserTime::Exact);
     document.tables.extend(present::reports_table("Reports of the program", &reports));
     document.tables.extend(ring);

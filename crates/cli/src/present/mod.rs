@@ -20,7 +20,7 @@ pub(crate) use kernel::accounting_table;
 pub(crate) use policy::{path_name, policy_table};
 pub(crate) use reports::{reports_table, ring_instructions, ring_table};
 pub(crate) use run::{describe_machine, describe_run, loss_notes, printed_notes};
-pub(crate) use tasks::{intervals_table, machine_table, tasks_table};
+pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table};
 pub(crate) use values::cell;
 
 use std::io::{self, IsTerminal, Write};

@@ -66,6 +66,31 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
     table
 }
 
+/// Every metric of each task or group, one a row.
+pub(crate) fn figures_table(analysis: &Analysis, per: Per) -> Table {
+    let (id, title, name) = match per {
+        Per::Group => ("group_metrics", "Every metric of each group", "group"),
+        Per::Task => ("task_metrics", "Every metric of each task", "task"),
+        Per::Cgroup => ("cgroup_metrics", "Every metric of each control group", "cgroup"),
+    };
+    let columns = [Column::text(name), Column::text("metric"), Column::mixed("value")];
+    let mut table = Table::new(id, title, columns);
+    let mut add = |name: &str, figures: &Figures| {
+        for metric in metric::GROUP {
+            let value = cell((metric.read)(figures), metric.unit);
+            table.push([Cell::text(name), Cell::text(metric.key()), value]);
+        }
+    };
+    match per {
+        Per::Group => analysis.groups.iter().for_each(|group| add(&group.name, &group.figures)),
+        Per::Task => analysis.tasks.iter().for_each(|task| add(&task.name, &task.figures)),
+        Per::Cgroup => {
+            analysis.cgroups.iter().for_each(|cgroup| add(&cgroup.path, &cgroup.figures));
+        }
+    }
+    table
+}
+
 /// Who got what in the tree of control groups.
 fn cgroups_table(analysis: &Analysis) -> Table {
     let mut columns = columns("cgroup");
