@@ -50,6 +50,8 @@ pub struct App {
     pub(crate) message: Option<String>,
     /// It was held at the end of the workload's length, and goes on behind it.
     was_held: bool,
+    /// How far the source was when it was looked at.
+    looked_ns: u64,
     has_left: bool,
 }
 
@@ -71,6 +73,7 @@ impl App {
             shows_events: false,
             message: None,
             was_held: false,
+            looked_ns: source.now_ns(),
             has_left: false,
         }
     }
@@ -111,12 +114,7 @@ impl App {
         mut has_time: impl FnMut() -> bool,
     ) -> Result<(), Problem> {
         if self.about.is_real {
-            source.advance(u64::MAX)?;
-            // What is held is the picture: the machine goes on.
-            if !self.is_paused {
-                self.look(source);
-            }
-            return Ok(());
+            return self.pass_real(source);
         }
         let Some(target_ns) = self.target_ns(source.now_ns(), elapsed) else { return Ok(()) };
         while source.now_ns() < target_ns && has_time() {
@@ -128,6 +126,16 @@ impl App {
         }
         self.look(source);
         self.hold(source.now_ns());
+        Ok(())
+    }
+
+    /// A recording comes in parts: there is nothing new to look at between them.
+    fn pass_real(&mut self, source: &mut dyn Source) -> Result<(), Problem> {
+        source.advance(u64::MAX)?;
+        // What is held is the picture: the machine goes on.
+        if !self.is_paused && source.now_ns() != self.looked_ns {
+            self.look(source);
+        }
         Ok(())
     }
 
@@ -151,9 +159,10 @@ impl App {
         if self.goal_ns.is_some_and(|goal_ns| now_ns >= goal_ns || self.view.ended.is_some()) {
             self.goal_ns = None;
             self.is_paused = !std::mem::take(&mut self.goes_on);
+            // It follows a run that went on behind the end already.
+            self.was_held |= !self.is_paused && self.is_over(now_ns);
         }
-        let is_over = self.about.length_ns.is_some_and(|length_ns| now_ns >= length_ns);
-        if is_over && !self.was_held {
+        if self.is_over(now_ns) && !self.was_held {
             self.was_held = true;
             self.is_paused = true;
             self.message = Some("the workload's length is over; space goes on".to_owned());
@@ -163,8 +172,19 @@ impl App {
         }
     }
 
+    /// Whether a run that is so far is at the end of the workload's length.
+    fn is_over(&self, now_ns: u64) -> bool {
+        self.about.length_ns.is_some_and(|length_ns| now_ns >= length_ns)
+    }
+
+    /// The run that is looked at is another one now: it is to be held at its end, unless it was there already.
+    fn begun_again(&mut self, source: &dyn Source) {
+        self.was_held = self.is_over(source.now_ns());
+    }
+
     pub(crate) fn look(&mut self, source: &dyn Source) {
         self.view = source.view();
+        self.looked_ns = source.now_ns();
         if matches!(self.mode, Mode::Tunables(_) | Mode::Edit(..)) {
             self.tunables = source.tunables();
         }

@@ -75,11 +75,13 @@ impl Follower {
 
     /// What can be seen at `now_ns`, up to which everything was taken. `trace` has the tasks and labels of the events.
     pub fn view(&self, trace: &Trace, now_ns: u64) -> View {
-        let mut live = self.live.clone();
-        for event in &self.held {
-            live.take(trace, event);
-        }
-        let look = live.look(trace, now_ns);
+        let look = if self.held.is_empty() {
+            self.live.look(trace, now_ns)
+        } else {
+            let mut live = self.live.clone();
+            self.held.iter().for_each(|event| live.take(trace, event));
+            live.look(trace, now_ns)
+        };
         let named = trace.tasks().iter().skip(1);
         View {
             now_ns: now_ns - trace.start_ns.min(now_ns),

@@ -1,5 +1,6 @@
 //! What the screen shows and what the keys do, on a terminal that is a piece of memory, of a run that was written by hand.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use fairground_analysis::Options;
@@ -20,6 +21,7 @@ struct Turns {
     slice_ns: u64,
     which: usize,
     log: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Turns {
@@ -29,8 +31,9 @@ impl Turns {
             trace.add_task(TaskInfo { nice: Some(nice), ..TaskInfo::new(pid, name) });
         }
         let follower = Follower::new(&trace, &Options::simulated(), 100 * MS);
+        let (log, notes) = (Vec::new(), Vec::new());
         let mut turns =
-            Turns { trace, follower, now_ns: 0, slice_ns: 4 * MS, which: 0, log: Vec::new() };
+            Turns { trace, follower, now_ns: 0, slice_ns: 4 * MS, which: 0, log, notes };
         turns.begin();
         turns
     }
@@ -91,6 +94,7 @@ impl Source for Turns {
 
     fn view(&self) -> View {
         let mut view = self.follower.view(&self.trace, self.now_ns);
+        view.notes.clone_from(&self.notes);
         view.number_names = vec!["vruntime".to_owned()];
         view.numbers = HOG.into_iter().map(|id| (id, vec![Some(-5 + i64::from(id.0))])).collect();
         view
@@ -241,6 +245,100 @@ fn the_end_of_the_workload_holds_once() {
     press(&mut app, &mut turns, " ");
     pass(&mut app, &mut turns, 10);
     assert_eq!(turns.now_ns, 1_010 * MS);
+}
+
+#[test]
+fn a_run_begun_again_is_held_at_the_end_again() {
+    let mut turns = Turns::new();
+    let mut app = App::new(&turns);
+    pass(&mut app, &mut turns, 5_000);
+    // Back to an earlier time, from the end.
+    press(&mut app, &mut turns, "g100ms\n");
+    pass(&mut app, &mut turns, 1);
+    assert_eq!(turns.now_ns, 100 * MS);
+    press(&mut app, &mut turns, " ");
+    pass(&mut app, &mut turns, 5_000);
+    assert_eq!(turns.now_ns, 1_000 * MS, "the run of a jump back");
+    assert!(shot(&app, 100, 10).contains("HELD"));
+    // Another scheduler, let go before it is as far as the first.
+    press(&mut app, &mut turns, "\t ");
+    pass(&mut app, &mut turns, 5_000);
+    assert_eq!(turns.now_ns, 1_000 * MS, "the run of another scheduler");
+    assert!(shot(&app, 100, 10).contains("HELD"));
+    // Behind the end, where somebody let it go on already, it goes on.
+    press(&mut app, &mut turns, " ");
+    pass(&mut app, &mut turns, 10);
+    press(&mut app, &mut turns, "\t");
+    pass(&mut app, &mut turns, 1);
+    assert_eq!(turns.now_ns, 1_010 * MS);
+    pass(&mut app, &mut turns, 10);
+    assert_eq!(turns.now_ns, 1_020 * MS);
+}
+
+/// Whoever looks at a real machine gets its parts; between them there is nothing new, and a look may be dear.
+#[test]
+fn a_recording_is_looked_at_when_a_part_of_it_came() {
+    struct Parts(Turns, u32, Cell<u32>);
+    impl Source for Parts {
+        fn about(&self) -> About {
+            About { is_real: true, length_ns: None, ..self.0.about() }
+        }
+        fn now_ns(&self) -> u64 {
+            self.0.now_ns()
+        }
+        fn advance(&mut self, _: u64) -> Result<(), Problem> {
+            self.1 += 1;
+            if self.1.is_multiple_of(4) { self.0.advance(self.0.now_ns + 200 * MS) } else { Ok(()) }
+        }
+        fn view(&self) -> View {
+            self.2.set(self.2.get() + 1);
+            self.0.view()
+        }
+    }
+    let mut parts = Parts(Turns::new(), 0, Cell::new(0));
+    let mut app = App::new(&parts);
+    let mut frames = |app: &mut App, count: u32| {
+        for _ in 0..count {
+            app.pass(&mut parts, Duration::from_millis(50), || true).expect("it goes on");
+        }
+        parts.2.get()
+    };
+    assert_eq!(frames(&mut app, 40), 1 + 10);
+    assert!(shot(&app, 100, 10).contains("at 2.000000000 s"));
+    let space = KeyEvent::new(KeyCode::Char(' '), KeyModifiers::NONE);
+    app.press(space, &mut Turns::new());
+    assert_eq!(frames(&mut app, 40), 1 + 10, "the picture is held");
+    app.press(space, &mut Turns::new());
+    assert_eq!(frames(&mut app, 1), 1 + 10 + 1, "it is of now again");
+    assert!(shot(&app, 100, 10).contains("at 4.000000000 s"));
+}
+
+#[test]
+fn every_note_is_shown() {
+    let mut turns = Turns::new();
+    turns.notes = ["first", "second", "third"].map(|note| format!("the {note} note")).to_vec();
+    let app = App::new(&turns);
+    let large = shot(&app, 100, 16);
+    let small = shot(&app, 100, 8);
+    for note in &turns.notes {
+        assert!(large.contains(note) && small.contains(note), "{note}:\n{large}\n{small}");
+    }
+    assert!(large.contains("q leave"), "{large}");
+    assert!(small.contains("the second note; the third note"), "{small}");
+}
+
+#[test]
+fn any_terminal_is_large_enough() {
+    let mut turns = Turns::new();
+    turns.notes = vec!["a note".to_owned(), "another".to_owned()];
+    for keys in ["", "e", "h", "t", "t↓\n", "g"] {
+        let mut app = App::new(&turns);
+        pass(&mut app, &mut turns, 50);
+        press(&mut app, &mut turns, keys);
+        for (width, height) in (1..=12).flat_map(|w| (1..=12).map(move |h| (w, h))) {
+            shot(&app, width, height);
+        }
+    }
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl App {
             KeyCode::Char('g') => self.mode = Mode::Jump(String::new()),
             KeyCode::Char('r') => {
                 source.restart()?;
-                self.was_held = false;
+                self.begun_again(source);
                 self.look(source);
             }
             KeyCode::Char('t') => self.open_tunables(source)?,
@@ -109,6 +109,7 @@ impl App {
         if source.now_ns() > now_ns {
             source.restart()?;
         }
+        self.begun_again(source);
         if source.now_ns() < now_ns {
             self.goal_ns = Some(now_ns);
             self.goes_on = !self.is_paused;
@@ -168,6 +169,7 @@ impl App {
         })?;
         if goal_ns < source.now_ns() {
             source.restart()?;
+            self.begun_again(source);
             self.look(source);
         }
         if goal_ns > source.now_ns() {

@@ -28,6 +28,9 @@ pub(super) fn lines(app: &App, width: u16) -> u16 {
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
     let across = usize::from(across(area.width));
     let room = usize::from(area.height) * across;
+    if room == 0 {
+        return;
+    }
     let count = app.view.cpus.len();
     // The last place says how many there was no room for.
     let shown = if count > room { room - 1 } else { count };

@@ -22,20 +22,36 @@ pub(super) fn events(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
+/// Lines of what is missing or doubtful.
+pub(super) fn notes_lines(app: &App) -> u16 {
+    u16::try_from(app.view.notes.len()).unwrap_or(u16::MAX)
+}
+
+/// What is missing or doubtful, each on a line; where there are too few of them, the last one has the rest.
+pub(super) fn notes(frame: &mut Frame<'_>, area: Rect, app: &App) {
+    if area.height == 0 {
+        return;
+    }
+    let alone = usize::from(area.height) - 1;
+    let (alone, rest) = app.view.notes.split_at(alone.min(app.view.notes.len()));
+    let lines = alone.iter().cloned().chain([rest.join("; ")]);
+    let lines: Vec<Line<'_>> = lines.map(|line| Line::from(text::plain(&line))).collect();
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
 /// A prompt, a message, or the keys.
 pub(super) fn foot(frame: &mut Frame<'_>, area: Rect, app: &App) {
-    let line = match (&app.mode, &app.message, app.view.notes.first()) {
-        (Mode::Jump(typed), ..) => Line::from(format!("Go to time: {typed}█")).bold(),
-        (Mode::Edit(chosen, typed), ..) => {
+    let line = match (&app.mode, &app.message) {
+        (Mode::Jump(typed), _) => Line::from(format!("Go to time: {typed}█")).bold(),
+        (Mode::Edit(chosen, typed), _) => {
             let name = app.tunables.get(*chosen).map_or("", |tunable| &tunable.name);
             Line::from(format!("{name} = {typed}█")).bold()
         }
-        (_, Some(message), _) => Line::from(text::plain(message)).bold(),
-        (_, None, Some(note)) => Line::from(text::plain(note)),
-        (_, None, None) if app.about.is_real => {
+        (_, Some(message)) => Line::from(text::plain(message)).bold(),
+        (_, None) if app.about.is_real => {
             Line::from("space hold  < > sort  R reverse  e events  h help  q leave").dim()
         }
-        (_, None, None) => Line::from(
+        (_, None) => Line::from(
             "space hold  + - speed  s step  g go to  t tunables  < > sort  e events  h help  q leave",
         )
         .dim(),
