@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """How long a sweep of 200 simulations takes: one after the other, and on a Dask cluster of two workers on this machine; and how much
-processor time, which also tells on a machine that has other things to do.
+processor time, which also tells on a machine that has other things to do. At the end the same on the cluster, when one of its workers is
+killed in the middle.
 
 Needs the Python module (`make python`) and two CPUs with nothing else to do. Usage: sweep.py [REPEATS]
 """
 
+import os
+import signal
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import distributed
@@ -23,10 +27,10 @@ POINTS = fairground.grid(
 class Measured:
     """One sweep into an empty folder: wall time and processor time in seconds, and its files."""
 
-    def __init__(self, client: distributed.Client | None) -> None:
+    def __init__(self, client: distributed.Client | None, on_point: Callable[[fairground.Point], None] | None = None) -> None:
         with tempfile.TemporaryDirectory() as folder:
             start, start_cpu = time.perf_counter(), used(client)
-            result = fairground.sweep(POINTS, folder, client=client, workers=1 if client is None else None)
+            result = fairground.sweep(POINTS, folder, client=client, workers=1 if client is None else None, on_point=on_point)
             self.wall, self.cpu = time.perf_counter() - start, used(client) - start_cpu
             assert not result.errors, result.errors
             self.files = {path.name: path.read_bytes() for path in Path(folder).iterdir()}
@@ -39,6 +43,19 @@ def used(client: distributed.Client | None) -> float:
     """Processor time so far of this process, where Dask's scheduler runs as well, and of the workers."""
     workers = client.run(time.process_time).values() if client is not None else ()
     return time.process_time() + sum(workers)
+
+
+def with_a_loss(client: distributed.Client) -> Measured:
+    """A sweep on the cluster; when half of it is done a worker is killed."""
+    done = 0
+
+    def on_point(_: fairground.Point) -> None:
+        nonlocal done
+        done += 1
+        if done == len(POINTS) // 2:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    return Measured(client, on_point)
 
 
 def median(kind: str, runs: list[Measured]) -> tuple[float, float]:
@@ -61,6 +78,8 @@ def main() -> None:
             cluster.append(Measured(client))
             same = serial[-1].files == cluster[-1].files
             print(f"serial {serial[-1]}; two workers {cluster[-1]}; same bytes: {same}", flush=True)
+        lost = with_a_loss(client)
+        print(f"a worker killed in the middle: {lost.wall:.2f} s; same bytes: {lost.files == serial[-1].files}")
     print(f"{len(POINTS)} simulations")
     wall_serial, cpu_serial = median("one after the other", serial)
     wall_cluster, cpu_cluster = median("two workers", cluster)
