@@ -25,10 +25,10 @@ for package in "$@"; do
   esac
   for part in man/man1/fairground.1 man/man1/fairground-run.1 bash-completion/completions/fairground \
     zsh/vendor-completions/_fairground fish/vendor_completions.d/fairground.fish doc/fairground/COPYRIGHT \
-    doc/fairground/docs; do
+    doc/fairground/docs doc/fairground/arimo.LICENSE doc/fairground/crates; do
     [ -e "$share/$part" ] || [ -e "$share/$part.gz" ] || { echo "$package has no share/$part" >&2; exit 1; }
   done
-  schedulers=$(env -i "$binary" sched list --format csv | grep -c ',scheduler,,')
+  schedulers=$(env -i "$binary" sched list --format csv | grep -c ',scheduler,,' || true)
   [ "$schedulers" -ge 7 ] || { echo "$package: $schedulers schedulers in the program" >&2; exit 1; }
   env -i "$binary" run hogs:2 --sched rfs --duration 1s --format csv | grep -q 'jain_index,value,,0.999' ||
     { echo "$package: two hogs do not share a CPU" >&2; exit 1; }

@@ -30,5 +30,6 @@ cp "$source/packaging/copyright" "$doc/COPYRIGHT"
 mkdir -p "$doc/experiments/profiles"
 cp "$source"/experiments/profiles/*.toml "$doc/experiments/profiles/"
 cp "$source/policies/LICENSE" "$doc/LICENSE-GPL-2.0"
-cp "$source/crates/report/assets/echarts.LICENSE" "$source/crates/report/assets/echarts.NOTICE" "$doc/"
+cp "$source"/crates/report/assets/{echarts.LICENSE,echarts.NOTICE,arimo.LICENSE} "$doc/"
+(cd "$source" && packaging/licences.py "$(realpath "$doc")/crates")
 chmod -R u=rwX,go=rX "$folder"

@@ -130,6 +130,14 @@ fn an_unknown_key_in_a_topology_file() {
 }
 
 #[test]
+fn a_node_that_no_machine_has() {
+    let files = Files::new();
+    let file = files.write("box.toml", "format = 1\n[[socket]]\nnode = 4294967295\n");
+    let said = refusal(&["run", "hogs:2", "--topology", &file]);
+    says(&said, &["box.toml", "socket entry 1", "node = 4294967295", "give 0 to 1023"]);
+}
+
+#[test]
 fn a_topology_file_is_the_machine() {
     let files = Files::new();
     let file = files.write("box.toml", "format = 1\n[[socket]]\ncount = 4\nnode = 0\n");

@@ -57,3 +57,15 @@ fn a_built_object_stays() {
     assert_eq!(printed.trim(), object.display().to_string());
     success(&["run", "hogs:2", "--duration", "100ms", "--sched", &object.display().to_string()]);
 }
+
+/// Neither where the source lies nor where the headers were for a moment stands in an object: who runs a sweep twice has the same
+/// scheduler both times.
+#[test]
+fn the_same_source_gives_the_same_object_anywhere() {
+    let built = |files: &Files| {
+        success(&["sched", "build", &files.write("his.bpf.c", source())]);
+        std::fs::read(files.path("his.bpf.o")).expect("the object")
+    };
+    let (one, two) = (Files::new(), Files::new());
+    assert!(built(&one) == built(&two), "the objects differ");
+}

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use support::{Files, refusal, run, success};
+use support::{Files, fairground, refusal, run, success};
 
 const COMPARE: [&str; 9] =
     ["compare", "hogs:3", "--cpus", "2", "--sched", "o1,cfs", "--duration", "500ms", "--quiet"];
@@ -107,6 +107,20 @@ fn a_folder_that_cannot_be_written_is_said_before_anything_runs() {
         ]);
         assert!(said.contains(folder) && said.contains("--plots takes a folder"), "{said}");
     }
+}
+
+#[test]
+fn what_was_measured_is_shown_though_a_picture_cannot_be_written() {
+    let files = Files::new();
+    let folder = files.path("plots");
+    std::fs::create_dir_all(folder.join("shares.svg/taken")).expect("a folder in the way");
+    let folder = folder.display().to_string();
+    let output = fairground(&[&COMPARE[..], &["--plots", &folder]].concat());
+    let (shown, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("shares.svg"), "{said}");
+    assert!(shown.contains("cpu_share"), "the table is lost:\n{shown}");
 }
 
 #[test]

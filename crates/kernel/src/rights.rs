@@ -8,18 +8,27 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// The capabilities in effect.
+/// The capabilities in effect, and whose they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     bits: Option<u64>,
+    user: Option<u32>,
 }
 
 impl Rights {
     /// Those of this process, as the `/proc` below `root` has them.
     pub fn read(root: &Path) -> Self {
         let status = fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        Self { bits: line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()) }
+        let after = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+        let bits = after("CapEff:").and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+        // Real, effective, saved, and of file systems.
+        let user = after("Uid:").and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
+        Self { bits, user }
+    }
+
+    /// Whether it is root, who installs packages: also in a container, where root may do little else.
+    pub fn is_root(self) -> bool {
+        self.user == Some(0)
     }
 
     /// Whether it may record a kernel's events: what root may. Where it is not known, the kernel will say.
@@ -46,6 +55,13 @@ mod tests {
         fs::create_dir_all(root.path().join("proc/self")).expect("made");
         fs::write(root.path().join("proc/self/status"), status).expect("written");
         Rights::read(root.path())
+    }
+
+    #[test]
+    fn root_is_who_is_root_now() {
+        assert!(with("Uid:\t1000\t0\t0\t0\nCapEff:\t0000000000000000\n").is_root());
+        assert!(!with("Uid:\t0\t1000\t0\t0\nCapEff:\t000001ffffffffff\n").is_root());
+        assert!(!with("").is_root());
     }
 
     #[test]

@@ -267,10 +267,25 @@ const fairground = (() => {
         const start = lane.starts[i];
         while (j < lane.starts.length && lane.ends[j] - start < pixel && lane.starts[j] - lane.ends[j - 1] < pixel) j++;
         const several = j - i > 1 || (lane.tasks[i] & 1) === 1;
-        found.push([cpu, start, lane.ends[j - 1], lane.tasks[i] >> 1, several ? 1 : 0, j - i]);
+        found.push([cpu, start, lane.ends[j - 1], longest(lane, i, j), several ? 1 : 0, j - i]);
         i = j;
       }
     });
+    return found;
+  }
+
+  // The task with the most time in some stretches of a lane; of equal ones the first.
+  function longest(lane, from, to) {
+    if (to - from === 1) return lane.tasks[from] >> 1;
+    const times = new Map();
+    for (let i = from; i < to; i++) {
+      const task = lane.tasks[i] >> 1;
+      times.set(task, (times.get(task) || 0) + lane.ends[i] - lane.starts[i]);
+    }
+    let most = -1, found = 0;
+    for (const [task, time] of times) {
+      if (time > most) [most, found] = [time, task];
+    }
     return found;
   }
 

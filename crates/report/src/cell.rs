@@ -196,7 +196,13 @@ fn fixed(value: f64, decimals: u8) -> String {
     }
 }
 
-/// Names come out of traces: a control character in one must not reach the terminal.
+/// Names come out of traces: a control character in one must reach neither the terminal nor a picture, whose XML has no room for
+/// two others as well.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// Whether a character may stand in a name that is shown.
+pub(crate) fn is_printable(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}')
 }

@@ -176,6 +176,32 @@ fn a_timeline_shows_each_turn_until_they_are_too_many() {
 }
 
 #[test]
+fn turns_too_short_to_be_seen_have_the_colour_of_the_task_with_the_most_time() {
+    const ROUND_NS: u64 = 20_000;
+    // Task 1 comes first in each round, and task 2 has twenty times as much.
+    let round = |i: u64| {
+        let begin = i * ROUND_NS;
+        let turn = |from, to, task| Stretch { start_ns: begin + from, end_ns: begin + to, task };
+        [turn(0, 500, 1), turn(500, 10_500, 2)]
+    };
+    let tasks = ["idle", "seldom", "mostly"].map(str::to_owned).to_vec();
+    let lanes = vec![(0..50_000).flat_map(round).collect()];
+    let shape = Shape::Timeline(Timeline::new(0, 50_000 * ROUND_NS, tasks, lanes, 400_000));
+    let svg = picture(shape).svg;
+    assert_eq!(filled(&svg, ORANGE), 0, "in the colour of the task that has little");
+    assert!(filled(&svg, "#009E73") > 100);
+}
+
+#[test]
+fn names_that_no_file_could_hold_are_drawn_all_the_same() {
+    let odd = ["a\u{1b}[31m", "b\u{fffe}", "c\u{0}"];
+    for shape in [bars(&odd, Arrangement::Beside), curves(&odd)] {
+        let shown = picture(shape);
+        assert!(texts(&shown.svg).iter().any(|text| text.contains("a\u{fffd}")), "{}", shown.svg);
+    }
+}
+
+#[test]
 fn the_same_charts_give_the_same_bytes() {
     let charts = || {
         vec![

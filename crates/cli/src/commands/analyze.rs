@@ -36,7 +36,9 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
         trace: &recording.trace,
         numbers: &[],
     };
-    pictures::write(&args.page, &document, &[run])?;
+    let drawn = pictures::write(&args.page, &document, &[run]);
+    // Measured is measured, whether a picture of it can be drawn or not.
     present::print(&document, cli.format)?;
+    drawn?;
     Ok(ExitCode::SUCCESS)
 }

@@ -193,9 +193,9 @@ impl Columns<'_> {
                     .map_err(|e| Failure::new(format_args!("{label}: {e}"))),
             };
             let outcome = match ran {
-                Err(_) if column.ground.is_real() && !progress.goes_on() => {
+                Err(error) if column.ground.is_real() && !progress.goes_on() => {
                     notes.push(format!(
-                        "{label}: interrupted: a run on a real kernel is whole or absent"
+                        "{label}: interrupted: a run on a real kernel is whole or absent ({error})"
                     ));
                     continue;
                 }

@@ -71,8 +71,10 @@ fn print(
     let loss =
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
     document.notes.extend(present::loss_notes(name, &loss));
-    pictures::write_contention(&args.page, &document, &contention)?;
-    present::print(&document, cli.format)
+    let drawn = pictures::write_contention(&args.page, &document, &contention);
+    // Measured is measured, whether a picture of it can be drawn or not.
+    present::print(&document, cli.format)?;
+    drawn
 }
 
 fn is_workload_file(what: &str) -> bool {

@@ -48,8 +48,10 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     let runs: Vec<_> = std::iter::once(recorded).chain(ran.pictured()).collect();
-    pictures::write(&args.page, &document, &runs)?;
+    let drawn = pictures::write(&args.page, &document, &runs);
+    // Measured is measured, whether a picture of it can be drawn or not.
     present::print(&document, cli.format)?;
+    drawn?;
     Ok(code)
 }
 

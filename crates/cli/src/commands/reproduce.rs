@@ -81,8 +81,10 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         document.title += " (partial)";
         code = interrupt::EXIT_CODE;
     }
-    pictures::write_experiment(&args.page, &document, &experiment, &figures)?;
+    let drawn = pictures::write_experiment(&args.page, &document, &experiment, &figures);
+    // Measured is measured, whether a picture of it can be drawn or not.
     present::print(&document, cli.format)?;
+    drawn?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }
 

@@ -94,7 +94,7 @@ fn words(package: Package) -> &'static str {
 
 /// A command for root, as this user types it.
 pub(super) fn as_root(world: &World, command: &str) -> String {
-    let is_root = Rights::read(&world.root).may_record();
+    let is_root = Rights::read(&world.root).is_root();
     if is_root { command.to_owned() } else { format!("sudo {command}") }
 }
 

@@ -41,6 +41,14 @@ pub enum NoKvm {
         /// What the kernel answered.
         error: io::Error,
     },
+    /// It is there, and does not open: the processor has no virtualisation, or it is turned off.
+    #[error("{}: {error}", .path.display())]
+    NotUsable {
+        /// The device.
+        path: PathBuf,
+        /// What the kernel answered.
+        error: io::Error,
+    },
     /// It opens, and a kernel does not come to its end in it.
     #[error("the device opens, but {kernel} does not boot under it")]
     BootsNothing {
@@ -79,7 +87,10 @@ pub fn kvm_opens(root: &Path) -> Result<(), NoKvm> {
     match OpenOptions::new().read(true).write(true).open(&path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(NoKvm::NoDevice(path)),
-        Err(error) => Err(NoKvm::NotPermitted { path, error }),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(NoKvm::NotPermitted { path, error })
+        }
+        Err(error) => Err(NoKvm::NotUsable { path, error }),
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::timeline::Timeline;
 use crate::Table;
+use crate::cell::{is_printable, printable};
 
 /// A picture with what a reader must know to trust it.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,11 +151,23 @@ impl Chart {
 
 impl Shape {
     pub(super) fn to_json(&self) -> Value {
-        match self {
+        let mut shape = match self {
             Shape::Bars(bars) => bars.to_json(),
             Shape::Curves(curves) => curves.to_json(),
             Shape::Timeline(timeline) => timeline.to_json(),
-        }
+        };
+        make_printable(&mut shape);
+        shape
+    }
+}
+
+/// Replaces in all texts what may not be shown: names of tasks are whatever the tasks like.
+fn make_printable(value: &mut Value) {
+    match value {
+        Value::String(text) if !text.chars().all(is_printable) => *text = printable(text),
+        Value::Array(values) => values.iter_mut().for_each(make_printable),
+        Value::Object(values) => values.values_mut().for_each(make_printable),
+        _ => {}
     }
 }
 

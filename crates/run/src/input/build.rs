@@ -28,6 +28,7 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
     fairground_policies::find_headers().map_err(Failure::new)?;
     let status = Command::new(&clang)
         .args(fairground_policies::CLANG_FLAGS)
+        .args(without_paths(source, folder.path()))
         .arg("-I")
         .arg(folder.path())
         .arg("-c")
@@ -40,6 +41,16 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(format_args!("{name}: clang did not compile it; its messages stand above")))
+}
+
+/// The same source gives the same object, wherever it lies and wherever the headers are.
+fn without_paths(source: &Path, headers: &Path) -> Vec<String> {
+    let mut flags = vec!["-fdebug-compilation-dir=.".to_owned()];
+    let own = source.parent().filter(|folder| !folder.as_os_str().is_empty());
+    for folder in [Some(headers), own].into_iter().flatten() {
+        flags.push(format!("-ffile-prefix-map={}/=", folder.display()));
+    }
+    flags
 }
 
 /// Compiles a source and reads the object, which is then gone again.

@@ -32,6 +32,7 @@ use fairground_kernel::job::{MapWrite, SchedulerSetup};
 use fairground_machine::{MapContent, Setting, Setup};
 use serde::Deserialize;
 
+use super::split_set;
 use crate::failure::{Failure, did_you_mean};
 
 /// A profile file, strict: an unknown key is an error with its line.
@@ -106,9 +107,11 @@ impl Profile {
         Ok(Profile { path: path.to_owned(), file })
     }
 
-    /// Whether it is for a scheduler, by the name of its file.
+    /// Whether it is for a scheduler, by the name of its file, with a parameter set or without.
     pub fn is_for(&self, spec: &str) -> bool {
-        let name = Path::new(spec).file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = Path::new(split_set(spec).0)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         let stem = [".bpf.o", ".bpf.c", ".o"].iter().find_map(|end| name.strip_suffix(end));
         stem.unwrap_or(&name) == self.file.object

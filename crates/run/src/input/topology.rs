@@ -117,6 +117,9 @@ fn build(place: &str, shape: &Shape) -> Result<Topology, Failure> {
     for (number, socket) in shape.sockets.iter().enumerate() {
         let wrong = |text| wrong(format!("socket entry {}: {text}", number + 1));
         within(socket.count, "count").map_err(&wrong)?;
+        if let Some(node) = socket.node.filter(|node| *node >= PLACES_MAX) {
+            return Err(wrong(format!("node = {node}; give 0 to {}", PLACES_MAX - 1)));
+        }
         for _ in 0..socket.count {
             builder.socket(socket).map_err(&wrong)?;
         }

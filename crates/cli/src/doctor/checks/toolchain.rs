@@ -72,7 +72,12 @@ fn object_of_sample(world: &World, clang: &str) -> Result<usize, String> {
         write(name, text)?;
     }
     write("sample.bpf.c", sample.source)?;
-    let output = Command::new(clang)
+    // A path from here must lead there from the temporary folder too.
+    let clang = match clang.contains('/') {
+        true => std::path::absolute(clang).map_err(|e| format!("{clang}: {e}"))?,
+        false => clang.into(),
+    };
+    let output = Command::new(&clang)
         .env("PATH", &world.path)
         .args(CLANG_FLAGS)
         .arg("-I.")
@@ -80,11 +85,11 @@ fn object_of_sample(world: &World, clang: &str) -> Result<usize, String> {
         .current_dir(folder.path())
         .stdin(Stdio::null())
         .output()
-        .map_err(|e| format!("{clang}: {e}"))?;
+        .map_err(|e| format!("{}: {e}", clang.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let first = said.lines().find(|line| line.contains("error")).unwrap_or("it says nothing");
-        return Err(format!("{clang} does not compile it: {}", first.trim()));
+        return Err(format!("{} does not compile it: {}", clang.display(), first.trim()));
     }
     read_object(&folder.path().join("sample.bpf.o"))
 }

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Copies the licences and notices of every crate that is linked into the program, as their authors wrote them.
+
+Usage: licences.py FOLDER: one folder for each crate, with the files that speak of licences from the crate and one folder below it (where
+a crate brings a C library, that has its own there). A crate without such a file gets one that names its licence and its authors.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SPEAKS_OF_LICENCES = re.compile(r"(un)?licen[cs]e|copying|copyright|notice|authors", re.IGNORECASE)
+CARGO = ["cargo", "--locked", "--offline"]
+
+
+def linked() -> set[tuple[str, str]]:
+    """Name and version of each crate that the program is made of: not what only builds or tests it."""
+    tree = ["tree", "--package", "fairground", "--edges", "normal", "--prefix", "none", "--format", "{p}"]
+    lines = subprocess.run([*CARGO, *tree], check=True, capture_output=True, text=True).stdout.splitlines()
+    words = [line.split() for line in lines if line]
+    return {(word[0], word[1].removeprefix("v")) for word in words}
+
+
+def main() -> None:
+    to = Path(sys.argv[1])
+    metadata = subprocess.run([*CARGO, "metadata", "--format-version", "1"], check=True, capture_output=True, text=True).stdout
+    wanted = linked()
+    for package in json.loads(metadata)["packages"]:
+        if package["source"] is None or (package["name"], package["version"]) not in wanted:
+            continue
+        crate = Path(package["manifest_path"]).parent
+        folder = to / f"{package['name']}-{package['version']}"
+        folder.mkdir(parents=True)
+        found = [path for path in [*crate.glob("*"), *crate.glob("*/*")] if path.is_file() and SPEAKS_OF_LICENCES.match(path.name)]
+        for path in sorted(found):
+            shutil.copyfile(path, folder / "-".join(path.relative_to(crate).parts))
+        if not found:
+            (folder / "LICENCE").write_text(f"{package['license']}\n{', '.join(package['authors'])}\n{package['repository']}\n")
+
+
+if __name__ == "__main__":
+    main()
