@@ -1,6 +1,6 @@
 //! Every command of the pages is run, and prints what the page says. `FAIRGROUND_DOCS=write` writes what it prints into the pages;
 //! `FAIRGROUND_DOCS_PAGE=docs/diagnose.md` looks at one page only. With `FAIRGROUND_RELEASE_BINARY` that build is run, and the
-//! long blocks too. `FAIRGROUND_DOCS_ALSO=vm,network` runs the blocks with these words as well, and looks at their exit codes only: what a
+//! long blocks too. A picture that a command draws is the one that the page shows. `FAIRGROUND_DOCS_ALSO=vm,network` runs the blocks with these words as well, and looks at their exit codes only: what a
 //! guest measures belongs to one build of the program.
 
 #[path = "support/console.rs"]
@@ -78,15 +78,21 @@ struct Build {
     quick: bool,
     /// Reasons that do not hold here.
     also: Vec<String>,
+    /// Whether the pages are made right.
+    writes: bool,
 }
 
 impl Build {
     fn here() -> Build {
         let also = env::var("FAIRGROUND_DOCS_ALSO").unwrap_or_default();
         let also = also.split(',').map(str::to_owned).collect();
+        let writes = env::var("FAIRGROUND_DOCS").is_ok_and(|word| word == "write");
         match env::var_os("FAIRGROUND_RELEASE_BINARY") {
-            Some(binary) => Build { binary: binary.into(), quick: true, also },
-            None => Build { binary: env!("CARGO_BIN_EXE_fairground").into(), quick: false, also },
+            Some(binary) => Build { binary: binary.into(), quick: true, also, writes },
+            None => {
+                let binary = env!("CARGO_BIN_EXE_fairground").into();
+                Build { binary, quick: false, also, writes }
+            }
         }
     }
 }
@@ -150,7 +156,26 @@ fn walk(page: &Page, build: &Build) -> (String, Vec<String>, usize) {
     for (range, new) in edits.into_iter().rev() {
         text.replace_range(range, &new);
     }
+    faults.extend(
+        page.drawn().into_iter().filter_map(|picture| compare_picture(&desk, build, picture)),
+    );
     (text, faults, commands)
+}
+
+/// Whether a picture of a page is the one that its commands drew, where they were run; with `FAIRGROUND_DOCS=write` it is from now on.
+fn compare_picture(
+    desk: &Desk,
+    build: &Build,
+    (line, file, shown): (usize, String, PathBuf),
+) -> Option<String> {
+    let drawn = fs::read(desk.folder.path().join(&file)).ok()?;
+    if fs::read(&shown).is_ok_and(|known| known == drawn) {
+        return None;
+    }
+    if build.writes {
+        fs::write(&shown, drawn).expect("the picture is written");
+    }
+    Some(format!("{}:{line}: the commands drew another {file}", shown.display()))
 }
 
 /// Runs a command; what is wrong with the page, which `step` then has right.
@@ -177,14 +202,13 @@ fn every_command_prints_what_the_page_says() {
     let only = env::var("FAIRGROUND_DOCS_PAGE").ok();
     let mut all = pages();
     all.retain(|page| only.as_ref().is_none_or(|name| *name == page.name));
-    let write = env::var("FAIRGROUND_DOCS").is_ok_and(|word| word == "write");
     let queue = Mutex::new(all);
     let broken = Mutex::new((Vec::new(), 0));
     let work = || {
         loop {
             let Some(page) = queue.lock().expect("no panic").pop() else { return };
             let (text, faults, commands) = walk(&page, &build);
-            if write && text != page.text {
+            if build.writes && text != page.text {
                 fs::write(root().join(&page.name), text).expect("the page is written");
             }
             let mut broken = broken.lock().expect("no panic");
@@ -208,8 +232,8 @@ fn every_command_prints_what_the_page_says() {
 
 #[test]
 fn a_page_that_says_something_else_is_found() {
-    let build =
-        Build { binary: env!("CARGO_BIN_EXE_fairground").into(), quick: false, also: vec![] };
+    let binary = env!("CARGO_BIN_EXE_fairground").into();
+    let build = Build { binary, quick: false, also: vec![], writes: false };
     let walk = |text: &str| {
         let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
         walk(&page, &build)
@@ -224,6 +248,10 @@ fn a_page_that_says_something_else_is_found() {
         ("```console at-night\n$ true\n```", "no such reason"),
         ("```sh\nfairground sched list\n```", "outside of a block"),
         ("a\n\n    fairground sched list\n", "outside of a block"),
+        (
+            "```console\n$ echo new > p.svg\n```\n\n<!-- picture: p.svg -->\n![p](nowhere.svg)\n",
+            "drew another p.svg",
+        ),
     ] {
         let (_, faults, _) = walk(wrong);
         assert!(faults.len() == 1 && faults[0].contains(why), "{wrong}: {faults:?}");

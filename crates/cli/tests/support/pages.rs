@@ -121,6 +121,20 @@ impl Page {
         links
     }
 
+    /// Pictures that the page's commands draw: their line, the file below the folder where the commands are typed
+    /// (`<!-- picture: FILE -->` in the line before), and where the page has it.
+    pub(crate) fn drawn(&self) -> Vec<(usize, String, PathBuf)> {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let pairs = lines.windows(2).enumerate();
+        let found = pairs.filter_map(|(number, pair)| {
+            let file = pair[0].strip_prefix("<!-- picture: ")?.strip_suffix(" -->")?;
+            let (_, link) = pair[1].strip_prefix("![")?.split_once("](")?;
+            let beside = Path::new(&self.name).parent()?.join(link.strip_suffix(')')?);
+            Some((number + 2, file.to_owned(), root().join(beside)))
+        });
+        found.collect()
+    }
+
     /// The places that a link can lead to.
     pub(crate) fn anchors(&self) -> BTreeSet<String> {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
