@@ -4,9 +4,12 @@ mod support;
 #[path = "support/terminal.rs"]
 mod terminal;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::pty::openpty;
 use nix::sys::signal::Signal;
+use nix::sys::termios::{FlowArg, tcflow, tcgetattr};
 use support::{refusal, success};
 use terminal::Terminal;
 
@@ -74,6 +77,27 @@ fn figures_are_those_of_run() {
     top.ends();
 }
 
+/// Changes a tunable by its keys.
+fn change(top: &mut Terminal, name: &str, value: &str) {
+    top.press("t");
+    let screen = top.shows(name);
+    let tunables: Vec<&str> = screen
+        .lines()
+        .skip_while(|line| !line.contains("Tunables"))
+        .skip(1)
+        .filter_map(|line| line.trim_start_matches(['│', ' ']).split_whitespace().next())
+        .collect();
+    let at = tunables.iter().position(|tunable| *tunable == name).expect("it is in the list");
+    top.press(&"\x1b[B".repeat(at));
+    top.press("\r");
+    top.shows(&format!("{name} = "));
+    top.press(&"\x7f".repeat(20));
+    top.press(&format!("{value}\r"));
+    top.shows(&format!("{name}={value} from here on"));
+    top.press("t");
+    top.until("the list is closed", |screen| !screen.contains("Tunables"));
+}
+
 /// What was changed by keys can be had again with the flags that are named at the end.
 #[test]
 fn a_tunable_is_changed_and_the_change_can_be_repeated() {
@@ -81,23 +105,7 @@ fn a_tunable_is_changed_and_the_change_can_be_repeated() {
     top.shows("HELD");
     top.press("g300ms\r");
     top.shows("at 0.300000000 s");
-    top.press("t");
-    let screen = top.shows("bonus_ns");
-    let tunables: Vec<&str> = screen
-        .lines()
-        .skip_while(|line| !line.contains("Tunables"))
-        .skip(1)
-        .filter_map(|line| line.trim_start_matches(['│', ' ']).split_whitespace().next())
-        .collect();
-    let at = tunables.iter().position(|name| *name == "bonus_ns").expect("it is in the list");
-    top.press(&"\x1b[B".repeat(at));
-    top.press("\r");
-    top.shows("bonus_ns = ");
-    top.press(&"\x7f".repeat(20));
-    top.press("1234\r");
-    top.shows("bonus_ns=1234 from here on");
-    top.press("t");
-    top.until("the list is closed", |screen| !screen.contains("Tunables"));
+    change(&mut top, "bonus_ns", "1234");
     top.press("\t");
     top.shows("under cfs (2 of 2)");
     top.shows("at 0.300000001 s");
@@ -111,6 +119,60 @@ fn a_tunable_is_changed_and_the_change_can_be_repeated() {
     let mut words: Vec<&str> = again.split_whitespace().skip(1).collect();
     words.extend(["--cpus", "1", "--duration", "400ms", "--format", "json"]);
     assert!(success(&words).contains("1234 at 300 ms"));
+}
+
+/// Each run has its own changes, whichever is looked at in the end.
+#[test]
+fn the_changes_of_every_run_are_told() {
+    let mut top = top(&["hogs:3", "--sched", "rfs,cfs", "--cpus", "1", "--hold"]);
+    top.shows("HELD");
+    change(&mut top, "bonus_ns", "1234");
+    top.press("\t");
+    top.shows("under cfs (2 of 2)");
+    change(&mut top, "sched_latency_ns", "7000000");
+    top.press("q");
+    let (status, said) = top.ends();
+    assert_eq!(status.code(), Some(0));
+    for (sched, changed) in [("rfs", "bonus_ns=1234"), ("cfs", "sched_latency_ns=7000000")] {
+        let start = format!("fairground run hogs:3 --sched {sched} --at ");
+        let told = said.lines().any(|line| line.contains(&start) && line.ends_with(changed));
+        assert!(told, "{changed} of {sched}:\n{said}");
+    }
+}
+
+/// The changes that led to an error are those that are wanted again.
+#[test]
+fn the_changes_before_an_error_are_told() {
+    let arguments = ["hackbench:1", "--cpus", "4", "--check", "--idle-bound", "1ns", "--sched"];
+    let mut top = top(&[&arguments[..], &["o1", "--hold"]].concat());
+    top.shows("HELD");
+    change(&mut top, "INTERACTIVE_DELTA", "3");
+    top.press(" ");
+    top.until("it ends", |screen| screen.contains("fairground: "));
+    let (status, said) = top.ends();
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("fairground run hackbench:1 --sched o1 --at "), "{said}");
+    assert!(said.contains(":INTERACTIVE_DELTA=3"), "{said}");
+}
+
+/// A terminal whose output is stopped fails after its mode was changed.
+#[test]
+fn a_terminal_that_cannot_be_drawn_on_is_left_as_it_was() {
+    let pty = openpty(None, None).expect("a terminal");
+    let before = tcgetattr(&pty.slave).expect("it has a state");
+    fcntl(&pty.slave, FcntlArg::F_SETFL(OFlag::O_NONBLOCK | OFlag::O_RDWR))
+        .expect("it does not wait");
+    tcflow(&pty.slave, FlowArg::TCOOFF).expect("it is stopped");
+    let side = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    command.args(["top", "hogs:2"]).stdin(side()).stdout(side()).stderr(Stdio::piped());
+    let output = command.spawn().expect("it starts").wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("the terminal cannot be drawn on"), "{said}");
+    let after = tcgetattr(&pty.slave).expect("it has a state");
+    assert_eq!(after.local_flags, before.local_flags, "echo, lines, signals");
+    assert_eq!(after.input_flags, before.input_flags);
 }
 
 #[test]
@@ -148,11 +210,77 @@ fn what_cannot_be_shown_is_said() {
         (&["top", "hogs:2", "--on", "host"], "starts nothing"),
         (&["top", "hogs:2", "--on", "sim,host"], "one ground"),
         (&["top", "hogs:2", "--interval", "0s"], "--interval 0"),
+        (&["top", "hogs:2", "--interval", "10.1s"], "--interval 10.1s is too long"),
         (&["top", "nothing-like-it"], "nothing-like-it"),
     ] {
         let said = refusal(arguments);
         assert!(said.contains(words) && said.contains("fairground: "), "{arguments:?}: {said}");
     }
+}
+
+/// An option that would do nothing is refused by its name, or does not exist.
+#[test]
+fn options_without_an_effect_are_refused() {
+    let of_runs: &[&[&str]] = &[
+        &["--sched", "cfs"],
+        &["--set", "a=1"],
+        &["--at", "1s:a=1"],
+        &["--profile", "x.toml"],
+        &["--engine", "jit"],
+        &["--null-loads", "error"],
+        &["--cpus", "2"],
+        &["--topology", "1x2x1"],
+        &["--hz", "250"],
+        &["--timers", "hrtimer"],
+        &["--seed", "1"],
+        &["--costs", "modern"],
+        &["--cost", "a=1"],
+        &["--check"],
+        &["--duration", "1s"],
+        &["--lead-in", "1s"],
+        &["--locks", "spin"],
+        &["--speed", "0"],
+        &["--hold"],
+        &["--format", "json"],
+    ];
+    for option in of_runs {
+        let said = refusal(&[&["top", "--on", "host"], *option].concat());
+        let words = format!("{} has no effect on this machine", option[0]);
+        assert!(said.contains(&words), "{option:?}: {said}");
+    }
+    let several = ["top", "--on", "host", "--interval", "1s", "--hz", "250", "--check"];
+    assert!(refusal(&several).contains("--check, --hz have no effect"));
+    for option in [["--buffer", "1024"], ["--format", "json"]] {
+        let said = refusal(&[&["top", "hogs:2"], &option[..]].concat());
+        assert!(
+            said.contains(&format!("{} has no effect on a simulated run", option[0])),
+            "{said}"
+        );
+    }
+    let of_kernels: &[&[&str]] = &[
+        &["--stacks"],
+        &["--no-recording"],
+        &["--kernel", "x"],
+        &["--append", "x"],
+        &["--memory", "512"],
+        &["--vm-mode", "fast"],
+    ];
+    for option in of_kernels {
+        for of in [&["top", "hogs:2"][..], &["top", "--on", "host"]] {
+            let said = refusal(&[of, *option].concat());
+            assert!(said.contains(&format!("unexpected argument '{}'", option[0])), "{said}");
+        }
+    }
+}
+
+/// What the environment says is meant for other commands too.
+#[test]
+fn a_seed_of_the_environment_is_no_option() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    command.args(["top", "--on", "host"]).env("FAIRGROUND_SEED", "3").stdin(Stdio::null());
+    let said = command.output().expect("it starts").stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("draws on a terminal"), "{said}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod host;
 mod simulated;
+mod stream;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -17,25 +18,29 @@ use crate::args::{Cli, Per, ShowArgs, TopArgs};
 use crate::input::find_workload_with;
 use crate::pictures::command_line;
 
+/// The longest interval, ns. Each look at it sorts what happened since it began: with no limit, looking would take all the time.
+const INTERVAL_MAX_NS: u64 = 10_000_000_000;
+/// The options that mean something where nothing is simulated.
+const HOST_TAKES: [&str; 3] = ["--on", "--buffer", "--interval"];
+
 pub(super) fn top(cli: &Cli, args: &TopArgs) -> Result<ExitCode, Failure> {
-    let [ground] = args.ground.on.as_slice() else {
+    let [ground] = args.on.as_slice() else {
         return Err(Failure::new("`top` shows one ground")
             .help("give `--sched cfs,eevdf` to change between schedulers"));
     };
-    let interval_ns = match parse_time("--interval", &args.interval)? {
-        0 => return Err(Failure::new("--interval 0 leaves nothing to measure")),
-        ns => ns,
-    };
+    let interval_ns = interval_ns(&args.interval)?;
     match (Ground::parse(ground)?, &args.workload) {
         (Ground::Sim, Some(name)) => {
+            refuse(args, "a simulated run", |flag| !["--buffer", "--format"].contains(&flag))?;
             let workload = find_workload_with(name, &args.locks, cli.quiet)?;
             simulated(cli, args, name, &workload, interval_ns)
         }
         (Ground::Sim, None) => Err(Failure::new("there is no workload to run")
             .help("name one, as in `fairground top hogs:3 --sched cfs`; `--on host` shows this machine")),
         (Ground::Host, None) => {
+            refuse(args, "this machine, which is shown as it is", |flag| HOST_TAKES.contains(&flag))?;
             on_a_terminal()?;
-            let mut host = Host::start(args.ground.buffer, interval_ns)?;
+            let mut host = Host::start(args.buffer, interval_ns)?;
             view(App::new(&host), &mut host)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -46,6 +51,33 @@ pub(super) fn top(cli: &Cli, args: &TopArgs) -> Result<ExitCode, Failure> {
         )
         .help("`fairground run WORKLOAD --on vm:KERNEL` measures it; `top` shows `sim` and `host`")),
     }
+}
+
+fn interval_ns(text: &str) -> Result<u64, Failure> {
+    match parse_time("--interval", text)? {
+        0 => Err(Failure::new("--interval 0 leaves nothing to measure")),
+        ns if ns > INTERVAL_MAX_NS => Err(Failure::new(format_args!(
+            "--interval {text} is too long for a view: 10 s is the most"
+        ))
+        .help("`fairground run --interval` and `fairground analyze --interval` take any length")),
+        ns => Ok(ns),
+    }
+}
+
+/// An option that has no effect on what is shown is a mistake of the one who typed it.
+fn refuse(args: &TopArgs, shown: &str, takes: impl Fn(&str) -> bool) -> Result<(), Failure> {
+    let typed = args.typed.0.iter().map(String::as_str);
+    let useless: Vec<&str> = typed.filter(|flag| !takes(flag)).collect();
+    if useless.is_empty() {
+        return Ok(());
+    }
+    let (flags, verb, them) = match useless.as_slice() {
+        [flag] => ((*flag).to_owned(), "has", "it"),
+        flags => (flags.join(", "), "have", "them"),
+    };
+    Err(Failure::new(format_args!("{flags} {verb} no effect on {shown}")).help(format_args!(
+        "leave {them} out; `fairground top --help` says what each option is for"
+    )))
 }
 
 fn simulated(
@@ -74,17 +106,24 @@ fn simulated(
     if args.hold {
         app = app.paused();
     }
-    view(app, &mut source)?;
+    let shown = view(app, &mut source);
+    // Of a run that ended with an error the changes are wanted most: they lead to it again.
     if !cli.quiet {
-        let changes = source.changes();
-        if !changes.is_empty() {
-            let words = ["fairground".to_owned(), "run".to_owned(), name.to_owned()].into_iter();
-            let words = words.chain(source.scheduler_words()).chain(changes);
-            eprintln!("the same changes again (with the machine's flags as they were):");
-            eprintln!("  {}", command_line(words));
-        }
+        tell_changes(name, &source.changes());
     }
-    Ok(ExitCode::SUCCESS)
+    shown.map(|()| ExitCode::SUCCESS)
+}
+
+/// What was changed by keys, as flags.
+fn tell_changes(name: &str, changes: &[Vec<String>]) {
+    if changes.is_empty() {
+        return;
+    }
+    eprintln!("the same changes again (with the machine's flags as they were):");
+    for words in changes {
+        let run = ["fairground", "run", name].map(str::to_owned).into_iter();
+        eprintln!("  {}", command_line(run.chain(words.iter().cloned())));
+    }
 }
 
 /// A view needs a terminal on both sides.

@@ -1,12 +1,13 @@
 //! This machine as a view takes it: a recording that is read while it is being made.
 
-use fairground_analysis::Options;
 use fairground_kernel::job::RecordingJob;
 use fairground_kernel::run::kernel_info;
 use fairground_kernel::tracefs::Following;
 use fairground_run::Failure;
-use fairground_top::{About, Follower, Problem, Source, View};
-use fairground_trace::Joiner;
+use fairground_top::{About, Problem, Source, View};
+use fairground_trace::{Loss, ReadError, Trace};
+
+use super::stream::Stream;
 
 /// Time between two parts of the recording, ns: reading each of them costs something of its own.
 const PART_NS: u64 = 200_000_000;
@@ -17,15 +18,10 @@ const TASKS_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Host {
     following: Following,
-    joiner: Joiner,
-    follower: Follower,
-    interval_ns: u64,
-    /// How far the stream is, ns since its beginning.
-    now_ns: u64,
+    stream: Stream,
     /// When the last part was taken, ns of the recording's clock.
     taken_ns: u64,
     about: About,
-    begun_anew: u64,
 }
 
 impl Host {
@@ -34,8 +30,7 @@ impl Host {
         let job = RecordingJob { kib_per_cpu, ..RecordingJob::default() };
         let following = Following::start(&job).map_err(Failure::new)?;
         let taken_ns = following.now_ns().map_err(Failure::new)?;
-        let joiner = Joiner::new(following.cpus(), taken_ns);
-        let follower = Follower::new(joiner.trace(), &Options::default(), interval_ns);
+        let stream = Stream::new(following.cpus(), taken_ns, interval_ns, TASKS_MAX);
         let info = kernel_info();
         let about = About {
             what: "this machine".to_owned(),
@@ -44,35 +39,29 @@ impl Host {
             is_real: true,
             length_ns: None,
         };
-        Ok(Host {
-            following,
-            joiner,
-            follower,
-            interval_ns,
-            now_ns: 0,
-            taken_ns,
-            about,
-            begun_anew: 0,
-        })
-    }
-
-    fn begin_anew(&mut self) {
-        self.joiner = Joiner::new(self.following.cpus(), self.taken_ns);
-        self.follower = Follower::new(self.joiner.trace(), &Options::default(), self.interval_ns);
-        self.begun_anew += 1;
+        Ok(Host { following, stream, taken_ns, about })
     }
 
     fn take(&mut self) -> Result<(), Problem> {
         let part = self.following.take().map_err(|e| e.to_string())?;
-        let trace = fairground_trace::read("this machine", part.bytes.as_slice())
-            .map_err(|e| e.to_string())?;
-        self.now_ns = self.joiner.add(&trace, part.complete_ns);
-        self.follower.take(self.joiner.trace(), self.now_ns);
-        self.joiner.forget_events();
-        if self.joiner.trace().tasks().len() > TASKS_MAX {
-            self.begin_anew();
-        }
+        let trace = match fairground_trace::read("this machine", part.bytes.as_slice()) {
+            Ok(trace) => trace,
+            Err(error) => nothing(self.following.cpus(), error)?,
+        };
+        self.stream.take(&trace, part.complete_ns);
         Ok(())
+    }
+}
+
+/// A part without an event is one like any other: time passed, and what could not be read is counted.
+fn nothing(cpus: u32, error: ReadError) -> Result<Trace, Problem> {
+    match error {
+        ReadError::NoEvents { unreadable, skipped, first, .. } => {
+            let mut trace = Trace::new(cpus);
+            trace.loss = Loss { unreadable, skipped, first, ..Loss::default() };
+            Ok(trace)
+        }
+        error => Err(error.to_string()),
     }
 }
 
@@ -82,7 +71,7 @@ impl Source for Host {
     }
 
     fn now_ns(&self) -> u64 {
-        self.now_ns
+        self.stream.now_ns()
     }
 
     fn advance(&mut self, _: u64) -> Result<(), Problem> {
@@ -95,17 +84,25 @@ impl Source for Host {
     }
 
     fn view(&self) -> View {
-        let mut view = self.follower.view(self.joiner.trace(), self.now_ns);
-        let loss = &self.joiner.trace().loss;
-        if loss.lost_events > 0 {
-            view.notes.push(format!(
-                "{} events were lost: a larger --buffer may keep them",
-                loss.lost_events
-            ));
-        }
-        if self.begun_anew > 0 {
-            view.notes.push(format!("the view began anew after {TASKS_MAX} tasks"));
-        }
-        view
+        self.stream.view()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_without_an_event_is_no_end() {
+        let error = ReadError::NoEvents {
+            name: "this machine".to_owned(),
+            read: 3,
+            units: "records",
+            unreadable: 2,
+            skipped: 1,
+            first: None,
+        };
+        let trace = nothing(2, error).expect("a part");
+        assert_eq!((trace.cpus, trace.len(), trace.loss.unreadable), (2, 0, 2));
     }
 }

@@ -57,18 +57,17 @@ impl<'a> Simulated<'a> {
         Ok(Self { shown: *shown, config, duration_ns, runs, current: 0 })
     }
 
-    /// The changes of the run that was looked at last, as `run` takes them.
-    pub(super) fn changes(&self) -> Vec<String> {
+    /// What makes the same changes again, as `run` takes it after the workload: the words for each run in which something was changed.
+    pub(super) fn changes(&self) -> Vec<Vec<String>> {
         let flag = |setting: &Setting| {
             let at_ns = setting.at_ns.unwrap_or(0);
             ["--at".to_owned(), format!("{at_ns}ns:{}={}", setting.name, setting.value)]
         };
-        self.run().changes.iter().flat_map(flag).collect()
-    }
-
-    /// Its scheduler, as `run` takes it.
-    pub(super) fn scheduler_words(&self) -> Vec<String> {
-        vec!["--sched".to_owned(), self.run().simulation.spec.clone()]
+        let words = |run: &Run| {
+            let scheduler = ["--sched".to_owned(), run.simulation.spec.clone()];
+            scheduler.into_iter().chain(run.changes.iter().flat_map(flag)).collect()
+        };
+        self.runs.iter().filter(|run| !run.changes.is_empty()).map(words).collect()
     }
 
     fn run(&self) -> &Run {
