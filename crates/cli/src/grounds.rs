@@ -6,11 +6,11 @@ use std::time::Duration;
 use fairground_kernel::catalogue::{Cache, Kernel};
 use fairground_kernel::job::{Job, Outcome};
 use fairground_kernel::vm::{self, VmConfig, VmError, VmMode, run_in_vm};
-use fairground_kernel::{GroundError, on_host};
+use fairground_kernel::{GroundError, Limits, on_host};
 use fairground_run::{CHUNK_NS, Failure, Ground, Watch};
 
 use crate::args::VmModeArg;
-use crate::interrupt::{self, AtOnce};
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::real::RealPlan;
 
@@ -31,10 +31,9 @@ pub(crate) fn carry_out(
     match plan.ground {
         Ground::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
         Ground::Host => {
-            // Ctrl-C goes to the runner too, and nothing of it would be left to keep.
-            let _at_once = AtOnce::begin();
             let deadline = Duration::from_nanos(plan.duration_ns) + HOST_MARGIN;
-            on_host(job, object, folder, deadline).map_err(|error| match error {
+            let limits = Limits { deadline, stop: interrupt::descriptor() };
+            on_host(job, object, folder, limits).map_err(|error| match error {
                 GroundError::Job { .. } => of_job(plan, &error),
                 error => Failure::new(error),
             })

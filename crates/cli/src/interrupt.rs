@@ -1,10 +1,13 @@
 //! Ctrl-C: the first one ends what is being done and keeps what there is, the second one ends the program.
 
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use signal_hook::low_level::pipe;
 
 /// The exit code of a result that is partial: what a shell says of a program that Ctrl-C ended.
 pub(crate) const EXIT_CODE: u8 = 130;
@@ -13,8 +16,8 @@ pub(crate) const EXIT_CODE: u8 = 130;
 struct Asked {
     /// Somebody asked for the end.
     end: Arc<AtomicBool>,
-    /// Nothing that goes on could be kept: who asks now ends the program.
-    at_once: Arc<AtomicBool>,
+    /// Becomes readable then, for who waits and must not look again and again; `None` where the system has none to give.
+    descriptor: Option<UnixStream>,
 }
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
@@ -26,19 +29,26 @@ pub(crate) fn listen() {
 
 fn asked() -> &'static Asked {
     ASKED.get_or_init(|| {
-        let asked = Asked {
-            end: Arc::new(AtomicBool::new(false)),
-            at_once: Arc::new(AtomicBool::new(false)),
-        };
+        let end = Arc::new(AtomicBool::new(false));
+        let (descriptor, written) =
+            UnixStream::pair().map_or((None, None), |(a, b)| (Some(a), Some(b)));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: a signal that finds a flag set already does what it does without us. Where the system refuses, all of
+            // In this order: a signal that finds the flag set already does what it does without us. Where the system refuses, all of
             // them do.
-            let _ = flag::register_conditional_default(signal, Arc::clone(&asked.at_once))
-                .and_then(|_| flag::register_conditional_default(signal, Arc::clone(&asked.end)))
-                .and_then(|_| flag::register(signal, Arc::clone(&asked.end)));
+            let _ = flag::register_conditional_default(signal, Arc::clone(&end))
+                .and_then(|_| flag::register(signal, Arc::clone(&end)))
+                .and_then(|id| match written.as_ref().map(UnixStream::try_clone) {
+                    Some(written) => pipe::register(signal, written?),
+                    None => Ok(id),
+                });
         }
-        asked
+        Asked { end, descriptor }
     })
+}
+
+/// What becomes readable when somebody asks for the end, and stays so.
+pub(crate) fn descriptor() -> Option<BorrowedFd<'static>> {
+    asked().descriptor.as_ref().map(AsFd::as_fd)
 }
 
 /// Whether somebody asked for the end.
@@ -49,22 +59,4 @@ pub(crate) fn is_asked() -> bool {
 /// The same, for who must look by himself.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     Arc::clone(&asked().end)
-}
-
-/// While it lives, the first Ctrl-C ends the program at once.
-#[derive(Debug)]
-pub(crate) struct AtOnce(());
-
-impl AtOnce {
-    /// Begins.
-    pub(crate) fn begin() -> AtOnce {
-        asked().at_once.store(true, Ordering::Relaxed);
-        AtOnce(())
-    }
-}
-
-impl Drop for AtOnce {
-    fn drop(&mut self) {
-        asked().at_once.store(false, Ordering::Relaxed);
-    }
 }

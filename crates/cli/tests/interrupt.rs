@@ -6,6 +6,7 @@ mod terminal;
 
 use std::fs::File;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -80,4 +81,44 @@ fn a_comparison_keeps_the_runs_that_it_reached() {
     }
     let page = std::fs::read_to_string(&page).expect("a page");
     assert!(page.contains("(partial)") && page.contains("rfs: partial: it was interrupted after"));
+}
+
+/// On the host: the processes of the run are gone, and so is the folder that it worked in.
+#[test]
+fn a_run_on_this_machine_ends_and_leaves_nothing() {
+    let (files, scratch) = (Files::new(), Files::new());
+    let out = File::create(files.path("out")).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fairground"));
+    // No other test has a task of this name.
+    let workload = files.write(
+        "w.toml",
+        "format = 1\nname = \"lingering\"\nduration = \"10s\"\n[[task]]\nname = \"lingers-here\"\nprogram = [{ loop = [{ sleep = \"10ms\" }] }]\n",
+    );
+    command.args(["run", &workload, "--on", "host", "--no-recording", "--duration", "1000s"]);
+    command.env("TMPDIR", scratch.path(".")).env_remove("FAIRGROUND_SEED");
+    let mut terminal = Terminal::start_into(command, 24, 120, Some(out));
+    terminal.until("its progress", |screen| screen.contains("host") || screen.contains("kernel"));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while lingering() == 0 {
+        assert!(Instant::now() < deadline, "the task was never seen: {}", terminal.text());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    terminal.signal(Signal::SIGINT);
+    let (status, said) = terminal.ends();
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("interrupted before anything was measured"), "{said}");
+    // The kernel ends them as soon as the runner is gone.
+    while lingering() > 0 {
+        assert!(Instant::now() < deadline, "a task goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let left = std::fs::read_dir(scratch.path(".")).expect("a folder").count();
+    assert_eq!(left, 0, "files are left in the temporary folder");
+}
+
+/// How many processes have the name of the task above.
+fn lingering() -> usize {
+    let named = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("comm")).ok();
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    processes.filter_map(named).filter(|name| name.trim() == "lingers-here").count()
 }

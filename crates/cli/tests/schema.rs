@@ -60,7 +60,8 @@ fn the_schema_refuses_what_is_no_result() {
         change(&mut document);
         document
     };
-    let faults: [(&str, fn(&mut Value)); 5] = [
+    type Fault = fn(&mut Value);
+    let faults: [(&str, Fault); 5] = [
         ("another version", |d| d["schema_version"] = json!(2)),
         ("another format", |d| d["schema"] = json!("other")),
         ("no tables", |d| drop(d.as_object_mut().map(|o| o.remove("tables")))),

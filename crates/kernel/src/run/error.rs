@@ -77,6 +77,9 @@ pub enum GroundError {
         /// What it wrote to its standard error last.
         last_words: String,
     },
+    /// Somebody asked for the end, and the runner was killed.
+    #[error("it was ended on request")]
+    Stopped,
     /// The runner died of something.
     #[error("the process that carries out the run ended with {status}{}", said(last_words))]
     Died {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,20 +17,29 @@ const WORDS_FILE: &str = "runner.txt";
 /// Of what the runner said, so many bytes at most are kept.
 const WORDS_BYTES_MAX: usize = 4_096;
 
-/// Runs a job on this machine: writes it into `folder`, starts a runner, waits for it, and ends it at the deadline, which
-/// counts from the start of the runner. The runner dies with the calling thread.
+/// Until when a run may go on.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits<'a> {
+    /// How long, from the start of the runner.
+    pub deadline: Duration,
+    /// What becomes readable when somebody asks for the end.
+    pub stop: Option<BorrowedFd<'a>>,
+}
+
+/// Runs a job on this machine: writes it into `folder`, starts a runner, waits for it, and ends it at its limits. The runner dies
+/// with the calling thread. What a terminal sends to its programs does not reach it.
 ///
 /// # Errors
-/// The runner could not be started, did not end in time, or says what is wrong.
+/// The runner could not be started, did not end in time, was stopped, or says what is wrong.
 pub fn on_host(
     job: &Job,
     object: Option<&[u8]>,
     folder: &Path,
-    deadline: Duration,
+    limits: Limits<'_>,
 ) -> Result<Outcome, GroundError> {
     let program = std::env::current_exe()
         .map_err(|error| GroundError::Spawn { program: "/proc/self/exe".into(), error })?;
-    on_host_by(&program, job, object, folder, deadline)
+    on_host_by(&program, job, object, folder, limits)
 }
 
 /// [`on_host`], with the program that carries the job out when it is called with [`RUNNER_COMMAND`].
@@ -42,7 +51,7 @@ pub fn on_host_by(
     job: &Job,
     object: Option<&[u8]>,
     folder: &Path,
-    deadline: Duration,
+    limits: Limits<'_>,
 ) -> Result<Outcome, GroundError> {
     write_job(job, object, folder)?;
     let words = folder.join(WORDS_FILE);
@@ -50,6 +59,7 @@ pub fn on_host_by(
     let mut command = Command::new(program);
     command.arg(RUNNER_COMMAND).arg(folder);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(file));
+    command.process_group(0);
     let parent = std::process::id();
     // SAFETY: the closure makes two system calls and allocates nothing.
     unsafe {
@@ -63,10 +73,13 @@ pub fn on_host_by(
         .spawn()
         .map_err(|error| GroundError::Spawn { program: program.to_owned(), error })?;
     let last_words = || last_words(&words);
-    let Some(status) = wait(child, deadline) else {
-        return Err(GroundError::Deadline { deadline, last_words: last_words() });
-    };
-    outcome(folder, status, last_words)
+    match wait(child, limits) {
+        Ended::ByItself(status) => outcome(folder, status, last_words),
+        Ended::Stopped => Err(GroundError::Stopped),
+        Ended::Late => {
+            Err(GroundError::Deadline { deadline: limits.deadline, last_words: last_words() })
+        }
+    }
 }
 
 fn file_error(path: &Path, error: io::Error) -> GroundError {
@@ -120,31 +133,52 @@ fn outcome(
     serde_json::from_slice(&bytes).map_err(|error| file_error(&path, error.into()))
 }
 
-/// Waits for a child without looking at it again and again, for that would disturb the run. `None`: it was killed at the
-/// deadline.
-fn wait(mut child: Child, deadline: Duration) -> Option<ExitStatus> {
+/// How a child came to its end.
+enum Ended {
+    ByItself(ExitStatus),
+    /// It was killed: somebody asked for it.
+    Stopped,
+    /// It was killed at the deadline.
+    Late,
+}
+
+/// Waits for a child without looking at it again and again, for that would disturb the run; kills it at its limits.
+fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
     let begun = Instant::now();
     let end = pid_fd(&child).ok();
     loop {
         if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
+            return Ended::ByItself(status);
         }
-        let left = deadline.saturating_sub(begun.elapsed());
-        if left.is_zero() {
+        let left = limits.deadline.saturating_sub(begun.elapsed());
+        let at_most = if end.is_some() { left } else { left.min(Duration::from_millis(50)) };
+        let is_stopped = becomes_readable(end.as_ref().map(AsFd::as_fd), limits.stop, at_most);
+        if is_stopped || left.is_zero() {
             // It may have ended just now.
             let _ = child.kill();
             let _ = child.wait();
-            return None;
+            return if is_stopped { Ended::Stopped } else { Ended::Late };
         }
-        let Some(end) = &end else {
-            std::thread::sleep(left.min(Duration::from_millis(50)));
-            continue;
-        };
-        let mut ended = libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let limit_ms = libc::c_int::try_from(left.as_millis() + 1).unwrap_or(libc::c_int::MAX);
-        // SAFETY: one descriptor, which outlives the call.
-        unsafe { libc::poll(&raw mut ended, 1, limit_ms) };
     }
+}
+
+/// Waits until one of two descriptors can be read, so long at most; whether it is the second.
+fn becomes_readable(
+    first: Option<BorrowedFd<'_>>,
+    second: Option<BorrowedFd<'_>>,
+    at_most: Duration,
+) -> bool {
+    // The kernel passes over a negative descriptor.
+    let entry = |fd: Option<BorrowedFd<'_>>| libc::pollfd {
+        fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut waited = [entry(first), entry(second)];
+    let limit_ms = libc::c_int::try_from(at_most.as_millis() + 1).unwrap_or(libc::c_int::MAX);
+    // SAFETY: two entries, whose descriptors are borrowed for longer than the call.
+    let ready = unsafe { libc::poll(waited.as_mut_ptr(), 2, limit_ms) };
+    ready > 0 && waited[1].revents != 0
 }
 
 fn last_words(path: &PathBuf) -> String {

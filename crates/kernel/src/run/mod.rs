@@ -15,7 +15,7 @@ mod timeline;
 
 pub use carry_out::carry_out;
 pub use error::{GroundError, RunError};
-pub use host::{on_host, on_host_by, write_job};
+pub use host::{Limits, on_host, on_host_by, write_job};
 pub use info::kernel_info;
 
 /// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fairground_kernel::run::{RUNNER_COMMAND, on_host_by, write_job};
+use fairground_kernel::run::{Limits, RUNNER_COMMAND, on_host_by, write_job};
 use fairground_kernel::{GroundError, Job, Outcome};
 use fairground_workload::{Workload, from_spec, parse, to_toml};
 
@@ -57,7 +57,11 @@ impl Bench {
     }
 
     pub(crate) fn try_run(&self, deadline: Duration) -> Result<Outcome, GroundError> {
-        on_host_by(Path::new(RUNNER), &self.job, None, self.folder.path(), deadline)
+        self.try_run_within(Limits { deadline, stop: None })
+    }
+
+    pub(crate) fn try_run_within(&self, limits: Limits<'_>) -> Result<Outcome, GroundError> {
+        on_host_by(Path::new(RUNNER), &self.job, None, self.folder.path(), limits)
     }
 
     pub(crate) fn run(&self) -> Outcome {
