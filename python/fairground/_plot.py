@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
@@ -47,7 +48,9 @@ def shares(run: Run) -> Picture:
     places = range(len(groups))
     series = (("got", "cpu_share", -0.2, _COLOURS[0]), ("due", "fluid_share", 0.2, _COLOURS[1]))
     for name, metric, shift, colour in series:
-        axes.barh([place + shift for place in places], [group[metric] or 0.0 for group in groups], 0.38, label=name, color=colour)
+        # What was not measured has no bar, which is not the same as a bar of no length.
+        lengths = [math.nan if group[metric] is None else group[metric] for group in groups]
+        axes.barh([place + shift for place in places], lengths, 0.38, label=name, color=colour)
     axes.set_yticks(list(places), [group["group"] for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("% of one CPU (cpu_share, fluid_share)")
@@ -74,13 +77,18 @@ def latency(run: Run) -> Picture:
 
 
 def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Picture:
-    """Who ran on which CPU, from ``start_ms`` to ``end_ms`` after the first event; the first 100 ms by default."""
+    """Who ran on which CPU, from ``start_ms`` to ``end_ms`` after the run began, at most until it ended; 100 ms by default."""
     import pyarrow.compute as pc
 
     events = run.events.to_arrow()
-    zero_ns = int(events.schema.metadata[b"fairground.start_ns"])
+    zero_ns, last_ns = (int(events.schema.metadata[key]) for key in (b"fairground.start_ns", b"fairground.end_ns"))
     from_ns = zero_ns + int(start_ms * 1e6)
-    to_ns = zero_ns + int((start_ms + 100.0 if end_ms is None else end_ms) * 1e6)
+    to_ns = min(last_ns, zero_ns + int((start_ms + 100.0 if end_ms is None else end_ms) * 1e6))
+    if from_ns >= to_ns:
+        raise _native.Error(
+            f"timeline: there is nothing from {start_ms:g} ms on\n"
+            f"  help: the run ends at {(last_ns - zero_ns) / 1e6:g} ms; start_ms must be before that, and before end_ms"
+        )
     chosen = (pc.field("kind") == "switch") & (pc.field("time_ns") < to_ns)
     switches = events.filter(chosen).select(["time_ns", "cpu", "other_task", "other_comm"]).to_pylist()
     cpus = int(events.schema.metadata[b"fairground.cpus"])
@@ -90,18 +98,19 @@ def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Pi
             f"timeline: there are {len(stretches)} stretches, more than {_STRETCHES_MAX}\n  help: give a shorter time with start_ms and end_ms"
         )
     figure, axes = _figure(cpus)
-    names = sorted({name for _, _, _, name in stretches})
-    for number, name in enumerate(names):
-        for cpu in range(cpus):
-            spans = [((begin - zero_ns) / 1e6, (end - begin) / 1e6) for begin, end, on, who in stretches if (on, who) == (cpu, name)]
-            label = name if cpu == 0 else None
-            axes.broken_barh(spans, (cpu - 0.4, 0.8), facecolors=_COLOURS[number % len(_COLOURS)], label=label)
+    spans = _spans(stretches, zero_ns)
+    for number, (name, of_name) in enumerate(spans.items()):
+        label: str | None = name
+        for cpu, of_cpu in of_name.items():
+            axes.broken_barh(of_cpu, (cpu - 0.4, 0.8), facecolors=_COLOURS[number % len(_COLOURS)], label=label)
+            label = None  # Once in the legend.
     axes.set_yticks(range(cpus), [f"CPU {cpu}" for cpu in range(cpus)])
     axes.invert_yaxis()
     axes.set_xlim((from_ns - zero_ns) / 1e6, (to_ns - zero_ns) / 1e6)
     axes.set_xlabel("ms")
     axes.set_title(f"{run.label}: who ran where")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    if spans:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure
 
 
@@ -122,6 +131,14 @@ def _stretches(switches: list[dict[str, Any]], from_ns: int, to_ns: int) -> list
     for cpu in list(running):
         end(cpu, to_ns)
     return found
+
+
+def _spans(stretches: list[tuple[int, int, int, str]], zero_ns: int) -> dict[str, dict[int, list[tuple[float, float]]]]:
+    """Begin and length in ms of the stretches of each name, in order, on each CPU."""
+    spans: dict[str, dict[int, list[tuple[float, float]]]] = {name: {} for name in sorted({name for _, _, _, name in stretches})}
+    for begin, end, cpu, name in stretches:
+        spans[name].setdefault(cpu, []).append(((begin - zero_ns) / 1e6, (end - begin) / 1e6))
+    return spans
 
 
 KINDS = {"shares": shares, "latency": latency, "timeline": timeline}
