@@ -8,15 +8,34 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairground import _native
 from fairground._points import Point
 
-#: Characters of the readable part of a file's name.
+#: Characters of the readable part of a file's name, and of the seed in it.
 _NAME_MAX = 80
+_SEED_MAX = 20
+#: How files begin and end that are being written.
+_HALF_PREFIX, _HALF_SUFFIX = ".fairground-", ".tmp"
+#: Such a file that is older than this was left behind by a process that was killed: writing one takes a moment.
+_HALF_STALE_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Digests:
+    """The content behind the words of a point. ``None``: the word names no file, or none that can be read; the run says why."""
+
+    #: Of the object that a scheduler is, or is compiled to.
+    scheduler: str | None = None
+    workload: str | None = None
+    topology: str | None = None
+    profile: str | None = None
+    #: Of the sources of this fairground.
+    fairground: str = field(default_factory=lambda: _native.SOURCES_SHA256)
 
 
 @dataclass(frozen=True)
@@ -24,8 +43,7 @@ class Job:
     """A point to run, and where its result goes."""
 
     point: Point
-    #: The digest of the scheduler's object, where that is a file.
-    scheduler: str | None
+    digests: Digests
     file: Path
 
     @property
@@ -41,50 +59,83 @@ def jobs_of(points: Iterable[Point], folder: Path) -> list[Job]:
 
 
 def _job(point: Point, folder: Path, inputs: _Inputs) -> Job:
-    scheduler = inputs.scheduler(point.sched)
-    files = [inputs.file(word) for word in (point.workload, point.topology, point.profile)]
-    words = dataclasses.asdict(point)
-    identity = {"fairground": _native.VERSION, "point": words, "scheduler": scheduler, "files": files}
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    digests = inputs.digests(point)
+    identity = {"version": _native.VERSION, "point": dataclasses.asdict(point), "digests": dataclasses.asdict(digests)}
+    # A value that no word can be has no JSON either. The run says what is wrong with it.
+    text = json.dumps(identity, sort_keys=True, default=repr)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     readable = re.sub(r"[^A-Za-z0-9@.=]+", "-", f"{point.sched}_{point.workload}")[:_NAME_MAX].strip("-.")
-    return Job(point, scheduler, folder / f"{readable}_seed{point.seed}_{digest}.parquet")
+    seed = re.sub(r"[^0-9-]+", "-", str(point.seed))[:_SEED_MAX]
+    return Job(point, digests, folder / f"{readable}_seed{seed}_{digest}.parquet")
 
 
 class _Inputs:
-    """Digests of files that points name; each is read once."""
+    """Digests of what points name; each is read once."""
 
     def __init__(self) -> None:
-        self._schedulers: dict[str, str | None] = {}
-        self._files: dict[str, str | None] = {}
-        self._known = {name for name, _, _ in _native.schedulers()}
+        self._schedulers: dict[object, str | None] = {}
+        self._files: dict[object, str | None] = {}
 
-    def scheduler(self, sched: str) -> str | None:
-        """Of the object that a file is, or is compiled to; ``None`` of those that come with fairground, whose version says enough.
-        A scheduler that cannot be found has none: the run says why."""
-        if sched not in self._schedulers:
-            digest = None
-            if sched.partition("@")[0] not in self._known:
-                try:
-                    digest = _native.object_digest(sched)
-                except _native.Error:
-                    pass
-            self._schedulers[sched] = digest
-        return self._schedulers[sched]
+    def digests(self, point: Point) -> Digests:
+        if point.sched not in self._schedulers:
+            self._schedulers[point.sched] = _of_scheduler(point.sched)
+        for word in (point.workload, point.topology, point.profile):
+            if word not in self._files:
+                self._files[word] = _of_file(word)
+        workload, topology, profile = (self._files[word] for word in (point.workload, point.topology, point.profile))
+        return Digests(self._schedulers[point.sched], workload, topology, profile)
 
-    def file(self, word: str | None) -> str | None:
-        """Of a file, if the word is one."""
-        if word is None:
-            return None
-        if word not in self._files:
-            path = Path(word)
-            content = path.read_bytes() if path.is_file() else None
-            self._files[word] = None if content is None else hashlib.sha256(content).hexdigest()
-        return self._files[word]
+
+def _of_scheduler(sched: str) -> str | None:
+    try:
+        return _native.object_digest(sched)
+    except (_native.Error, TypeError):
+        return None
+
+
+def _of_file(word: str | None) -> str | None:
+    try:
+        path = None if word is None else Path(word)
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path is not None and path.is_file() else None
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+def look_again(point: Point, digests: Digests) -> None:
+    """Whether what a point names is what it was when the sweep began.
+
+    :raises Error: if it is not: a result would be filed as one of the old content.
+    """
+    before = ((point.workload, digests.workload), (point.topology, digests.topology), (point.profile, digests.profile))
+    for word, digest in before:
+        if _of_file(word) != digest:
+            raise changed(str(word))
+
+
+def changed(what: str) -> _native.Error:
+    """The error of a point that names a file which is another one by now."""
+    return _native.Error(
+        f"{what} changed while the sweep ran; run the sweep again\n"
+        "  help: on a cluster, the same file must be where the sweep was started and at each worker"
+    )
+
+
+def clean(folder: Path, jobs: Iterable[Job]) -> None:
+    """Removes what a killed sweep left: halves of files, and errors of points that have a result."""
+    for job in jobs:
+        if job.file.exists() and job.error_file.exists():
+            job.error_file.unlink(missing_ok=True)
+    for half in folder.glob(f"{_HALF_PREFIX}*{_HALF_SUFFIX}"):
+        try:
+            if time.time() - half.stat().st_mtime > _HALF_STALE_S:
+                half.unlink()
+        except FileNotFoundError:
+            pass  # Another sweep into the folder was faster.
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that it is there whole or not at all, whatever happens to this process."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_HALF_PREFIX, suffix=_HALF_SUFFIX)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -93,5 +144,6 @@ def write_whole(path: Path, content: bytes) -> None:
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        # It may have its place already: Ctrl-C can come at any moment.
+        Path(name).unlink(missing_ok=True)
         raise

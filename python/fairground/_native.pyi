@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, final
 
+from fairground._files import Digests
 from fairground._points import Point
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "object_digest",
     "schedulers",
     "workloads",
+    "SOURCES_SHA256",
     "VERSION",
 ]
 
+SOURCES_SHA256: Final[str]
 VERSION: Final[str]
 
 class Error(ValueError): ...
@@ -35,6 +38,8 @@ class Table:
 @final
 class Scheduler:
     def __new__(cls, point: Point) -> Scheduler: ...
+    @property
+    def digest(self) -> str: ...
 
 @final
 class Run:
@@ -58,8 +63,8 @@ class Run:
 
 def simulate(point: Point, scheduler: Scheduler, callbacks: bool) -> Run: ...
 def read(path: str) -> Run: ...
-def point_file(point: Point, scheduler: Scheduler) -> bytes: ...
-def error_file(point: Point, why: str) -> bytes: ...
+def point_file(point: Point, scheduler: Scheduler, digests: Digests) -> bytes: ...
+def error_file(point: Point, digests: Digests, why: str) -> bytes: ...
 def object_digest(sched: str) -> str: ...
 def schedulers() -> Sequence[tuple[str, str, Sequence[str]]]: ...
 def workloads() -> Sequence[tuple[str, str, str]]: ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
@@ -20,7 +22,7 @@ POINTS_MAX = 100_000
 class Point:
     """One run in words, as :func:`simulate` takes them. Two equal points give the same bytes.
 
-    Points are made by :func:`grid`, or by :meth:`of`, which takes settings as a mapping.
+    Points are made by :func:`grid`, or by :meth:`of`, which takes settings as a mapping. Numbers may be numpy's, files may be paths.
     """
 
     #: A name (``"slice:16"``), several joined by ``+``, or a file: TOML, or rt-app's JSON.
@@ -63,13 +65,20 @@ class Point:
     idle_bound: str | None = None
 
     def __post_init__(self) -> None:
+        plain: dict[str, object] = {name: _whole(getattr(self, name)) for name in ("cpus", "seed", "hz")}
+        plain |= {name: _path(getattr(self, name)) for name in ("workload", "sched", "topology", "profile")}
+        plain["settings"] = tuple(tuple(pair) for pair in self.settings)
+        plain["cost"] = tuple((name, _whole(value)) for name, value in self.cost)
+        plain["at"] = (self.at,) if isinstance(self.at, str) else tuple(self.at)
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
         if self.cpus is not None and self.topology is not None:
             raise ValueError("cpus and topology exclude each other: a topology says how many CPUs there are")
 
     @classmethod
     def of(
         cls,
-        workload: str,
+        workload: str | os.PathLike[str],
         *,
         settings: Mapping[str, SettingValue] | None = None,
         at: str | Sequence[str] = (),
@@ -78,12 +87,25 @@ class Point:
     ) -> Point:
         """A point of the words of :func:`simulate`."""
         return cls(
-            workload=workload,
+            workload=workload,  # type: ignore[arg-type]  # A path becomes its text.
             settings=tuple((name, _text(value)) for name, value in (settings or {}).items()),
-            at=(at,) if isinstance(at, str) else tuple(at),
+            at=at,  # type: ignore[arg-type]  # One text is as good as a sequence of one.
             cost=tuple((cost or {}).items()),
             **words,  # type: ignore[arg-type]  # The dataclass refuses names that it does not know; the native half checks types.
         )
+
+
+def _whole(value: object) -> object:
+    """Whatever counts (an integer of numpy) as an ``int``. What does not is left as it is: the native half says what is wrong."""
+    try:
+        return int(operator.index(value))  # type: ignore[arg-type]  # What is no number is asked, too.
+    except TypeError:
+        return value
+
+
+def _path(value: object) -> object:
+    """A path as its text; anything else as it is."""
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _text(value: SettingValue) -> str:
@@ -93,7 +115,7 @@ def _text(value: SettingValue) -> str:
 
 
 def grid(
-    workload: str | Iterable[str],
+    workload: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     settings: Mapping[str, SettingValue | Iterable[SettingValue]] | None = None,
     cost: Mapping[str, int | Iterable[int]] | None = None,

@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from fairground import _native
+from fairground._files import changed
 from fairground._points import Point, SettingValue
 from fairground._table import Table
 
@@ -117,11 +118,11 @@ def _cell(value: object) -> str:
 
 
 def simulate(
-    workload: str,
+    workload: str | os.PathLike[str],
     *,
-    sched: str = "cfs",
+    sched: str | os.PathLike[str] = "cfs",
     cpus: int | None = None,
-    topology: str | None = None,
+    topology: str | os.PathLike[str] | None = None,
     duration: str | None = None,
     seed: int = 1,
     settings: Mapping[str, SettingValue] | None = None,
@@ -163,7 +164,7 @@ def simulate(
         costs=costs,
         cost=cost,
         locks=locks,
-        profile=None if profile is None else os.fspath(profile),
+        profile=profile,
         engine=engine,
         null_loads=null_loads,
         lead_in=lead_in,
@@ -182,15 +183,22 @@ def read(path: str | os.PathLike[str]) -> Run:
 
 
 def scheduler_of(point: Point, digest: str | None) -> _native.Scheduler:
-    """The compiled scheduler of a point, kept for the next one: those that come with fairground, and files whose object is known
-    to be the one with this digest."""
+    """The compiled scheduler of a point, kept for the next one: those that come with fairground, and files whose object should be
+    the one with this digest.
+
+    :raises Error: if it is another one by now.
+    """
     if point.profile is not None:
         return _native.Scheduler(point)
     alone = Point(workload="", sched=point.sched, engine=point.engine)
-    name = point.sched.partition("@")[0]
-    if digest is None and name not in _known_names():
+    if digest is None and not comes_with_fairground(point.sched):
         return _native.Scheduler(alone)
     return _compiled(alone, digest)
+
+
+def comes_with_fairground(sched: str) -> bool:
+    """Whether it is the name of a scheduler, with or without a parameter set, and no file."""
+    return sched.partition("@")[0] in _known_names()
 
 
 @lru_cache(maxsize=1)
@@ -200,5 +208,7 @@ def _known_names() -> frozenset[str]:
 
 @lru_cache(maxsize=32)
 def _compiled(alone: Point, digest: str | None) -> _native.Scheduler:
-    del digest  # It is a part of the key only.
-    return _native.Scheduler(alone)
+    scheduler = _native.Scheduler(alone)
+    if digest not in (None, scheduler.digest):
+        raise changed(alone.sched)  # It is not kept, as a result would be.
+    return scheduler

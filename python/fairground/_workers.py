@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from fairground import _native
-from fairground._files import Job
+from fairground._files import Digests, Job, changed, look_again
 from fairground._points import Point
 from fairground._run import scheduler_of
 
@@ -24,36 +24,81 @@ _AHEAD = 3
 _CLUSTER_MIN = 64
 #: How often a point may lose the process that it runs in, alone there, before it is an error.
 _LOSSES_MAX = 2
+#: Until somebody who waits for a process looks up: Ctrl-C does not wake every wait, as another thread may have got its signal.
+_LOOK_S = 0.5
+#: How deep the reasons of a reason are told.
+_CAUSES_MAX = 4
+
+#: The content of a point's file, and why the point is an error if it is one. A point whose words can stand in no file has no content.
+Result: TypeAlias = tuple[bytes | None, str | None]
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job: the file's content, and why it is an error if it is one."""
+    """What came of a job."""
 
     job: Job
-    content: bytes
+    content: bytes | None
     error: str | None
 
 
-def _work(point: Point, scheduler: str | None) -> tuple[bytes, str | None]:
-    """Runs in a worker: the file of a point, and why it is an error."""
+def _work(point: Point, digests: Digests) -> Result:
+    """Runs in a worker. Whatever goes wrong is this point's error, a panic of the native half too: another process could not even
+    read that exception."""
     try:
-        return _native.point_file(point, scheduler_of(point, scheduler)), None
-    except _native.Error as why:
-        return _native.error_file(point, str(why)), str(why)
+        return _run(point, digests), None
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as why:
+        return _refused(point, digests, _told(why))
 
 
-def _lost(job: Job, why: str) -> Done:
-    return Done(job, _native.error_file(job.point, why), why)
+def _run(point: Point, digests: Digests) -> bytes:
+    if digests.fairground != _native.SOURCES_SHA256:
+        raise _native.Error(
+            f"this worker has another fairground ({_native.VERSION}, built of other sources) than the process that sweeps\n"
+            "  help: install the same one at each worker"
+        )
+    scheduler = scheduler_of(point, digests.scheduler)
+    if scheduler.digest != digests.scheduler:
+        raise changed(point.sched)
+    content = _native.point_file(point, scheduler, digests)
+    look_again(point, digests)
+    return content
 
 
-def here(jobs: Sequence[Job]) -> Iterator[Done]:
+def _told(why: BaseException) -> str:
+    """An exception in words. Those of this package are in words already."""
+    if isinstance(why, _native.Error):
+        return str(why)
+    text, cause = f"{type(why).__name__}: {why}", why.__cause__
+    for _ in range(_CAUSES_MAX):
+        if cause is None:
+            break
+        text, cause = f"{text}: {cause}", cause.__cause__
+    return text
+
+
+def _refused(point: Point, digests: Digests, why: str) -> Result:
+    try:
+        return _native.error_file(point, digests, why), why
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException:
+        return None, why
+
+
+def _refusal(job: Job, why: str) -> Done:
+    return Done(job, *_refused(job.point, job.digests, why))
+
+
+def here(jobs: Sequence[Job]) -> Generator[Done, None, None]:
     """One after the other, in this process."""
     for job in jobs:
-        yield Done(job, *_work(job.point, job.scheduler))
+        yield Done(job, *_work(job.point, job.digests))
 
 
-def in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Done]:
+def in_processes(jobs: Sequence[Job], workers: int) -> Generator[Done, None, None]:
     """In processes of this machine. When one dies, its pool is gone; those that were in it run again, one at a time, so that only
     the one that kills its process is to blame."""
     waiting, suspects = deque(jobs), deque[Job]()
@@ -67,58 +112,92 @@ def in_processes(jobs: Sequence[Job], workers: int) -> Iterator[Done]:
             if losses[job] < _LOSSES_MAX:
                 suspects.append(job)
             else:
-                yield _lost(job, f"the process that ran it died, {_LOSSES_MAX} times")
+                yield _refusal(job, f"the process that ran it died, {_LOSSES_MAX} times")
 
 
 def _in_pool(source: deque[Job], workers: int, at_once: int) -> Generator[Done, None, list[Job]]:
-    """Runs the jobs of ``source`` until there are none, or until a process dies; gives those that were in the pool then."""
+    """Runs the jobs of ``source`` until there are none, or until a process dies; gives those that were in the pool then and are not
+    done. Who stops listening ends the processes."""
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
-    running: dict[Future[tuple[bytes, str | None]], Job] = {}
+    running: dict[Future[Result], Job] = {}
+    lost: list[Job] = []
     try:
-        while source or running:
-            while source and len(running) < at_once:
-                running[pool.submit(_work, source[0].point, source[0].scheduler)] = source[0]
-                source.popleft()
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+        whole = True
+        while running or (source and whole):
+            whole = whole and _fill(pool, source, running, at_once)
+            finished, _ = wait(running, _LOOK_S, FIRST_COMPLETED)
             for future in finished:
-                content, error = future.result()
-                yield Done(running.pop(future), content, error)
-    except BrokenProcessPool:
-        return list(running.values())
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return []
+                job = running.pop(future)
+                try:
+                    content, error = future.result()
+                except BrokenProcessPool:
+                    lost.append(job)
+                    whole = False
+                except Exception as why:
+                    yield _refusal(job, _told(why))
+                else:
+                    yield Done(job, content, error)
+    except BaseException:
+        _end(pool)
+        raise
+    pool.shutdown()
+    return lost
 
 
-def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Iterator[Done]:
+def _fill(pool: ProcessPoolExecutor, source: deque[Job], running: dict[Future[Result], Job], at_once: int) -> bool:
+    """Sends jobs until there are enough; or until the pool takes none, as a process of it died."""
+    while source and len(running) < at_once:
+        try:
+            future = pool.submit(_work, source[0].point, source[0].digests)
+        except BrokenProcessPool:
+            return False
+        running[future] = source.popleft()
+    return True
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """Ends a pool at once: its processes write nothing, so there is nothing that they could leave half done."""
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.join()
+
+
+def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Generator[Done, None, None]:
     """On a cluster of Dask, which runs what a lost worker had on another one."""
     from distributed import KilledWorker, as_completed
 
     waiting = deque(jobs)
-    running: dict[str, Job] = {}
-    finished = as_completed()
+    running: dict[str, tuple[distributed.Future, Job]] = {}
+    finished = as_completed(loop=client.loop)
 
     def send() -> int:
         """Sends as many as the workers there are now have to do for a while; more are sent when half of them are done."""
         at_once: int = max(_CLUSTER_MIN, sum(client.nthreads().values()) * (1 + _AHEAD))
         while waiting and len(running) < at_once:
             job = waiting.popleft()
-            future = client.submit(_work, job.point, job.scheduler, pure=False)
-            running[future.key] = job
+            future = client.submit(_work, job.point, job.digests, pure=False)
+            running[future.key] = (future, job)
             finished.add(future)
         return at_once // 2
 
-    few = send()
     try:
+        few = send()
         for future in finished:
-            job = running.pop(future.key)
+            _, job = running.pop(future.key)
             try:
                 content, error = future.result()
             except KilledWorker:
-                yield _lost(job, "every worker that ran it died")
+                yield _refusal(job, "every worker that ran it died")
+            except Exception as why:
+                yield _refusal(job, _told(why))
             else:
                 yield Done(job, content, error)
             if waiting and len(running) <= few:
                 few = send()
     finally:
         finished.clear()
+        if running and client.status == "running":
+            client.cancel([future for future, _ in running.values()])

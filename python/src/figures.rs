@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use fairground_analysis::metric::{self, Unit, Value};
 use fairground_analysis::{Analysis, Figures};
@@ -39,6 +41,11 @@ pub(crate) fn numbers(name: &str, values: impl IntoIterator<Item = Option<u32>>)
 pub(crate) fn large_numbers(name: &str, values: impl IntoIterator<Item = Option<u64>>) -> Column {
     let array: UInt64Array = values.into_iter().collect();
     (Field::new(name, DataType::UInt64, true), Arc::new(array))
+}
+
+/// A column of yes and no.
+pub(crate) fn booleans(name: &str, values: Vec<bool>) -> Column {
+    (Field::new(name, DataType::Boolean, true), Arc::new(BooleanArray::from(values)))
 }
 
 /// A column of measured values; null is "not measured".

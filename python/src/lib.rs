@@ -40,4 +40,8 @@ mod _native {
     /// The version of fairground.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// The SHA-256 of the sources that results come from: the machine, the workloads, the metrics.
+    #[pymodule_export]
+    const SOURCES_SHA256: &str = env!("FAIRGROUND_SOURCES_SHA256");
 }

@@ -13,10 +13,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error;
-use crate::figures::{self, Column, large_numbers, numbers, symbol, texts, values};
+use crate::figures::{self, Column, booleans, large_numbers, numbers, symbol, texts, values};
 use crate::made;
 use crate::run::carry_out;
-use crate::words::{Checked, Scheduler, Words};
+use crate::words::{Checked, Digests, Scheduler, Words};
 
 /// The version of the columns, as `fairground.schema_version` in the files says it. A new column does not change it.
 const SCHEMA_VERSION: u32 = 1;
@@ -51,13 +51,23 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
     of_machine.chain(of_groups).collect()
 }
 
-/// The parameters, the same in every row. What could not be read of them is null.
-fn parameters(words: &Words, checked: Option<&Checked>, rows: usize) -> Vec<Column> {
+/// What a file is of.
+struct Asked<'a> {
+    words: &'a Words,
+    /// The same, checked; nothing where that failed.
+    checked: Option<&'a Checked>,
+    digests: &'a Digests,
+}
+
+/// The parameters, the same in every row. What could not be read of them is null. Whatever tells two points apart is among them.
+fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
+    let Asked { words, checked, digests } = asked;
     let text = |name: &str, value: Option<&str>| texts(name, std::iter::repeat_n(value, rows));
     let number = |name: &str, value: Option<u32>| numbers(name, std::iter::repeat_n(value, rows));
     let large =
         |name: &str, value: Option<u64>| large_numbers(name, std::iter::repeat_n(value, rows));
     let machine = checked.map(|checked| &checked.machine);
+    let check = vec![words.check; rows];
     let topology = machine.map(|machine| machine.topology.to_string());
     let at = (!words.at.is_empty()).then(|| words.at.join(" "));
     let mut columns = vec![
@@ -74,6 +84,16 @@ fn parameters(words: &Words, checked: Option<&Checked>, rows: usize) -> Vec<Colu
         large("lead_in_ns", machine.map(|machine| machine.lead_in_ns)),
         text("profile", words.profile.as_ref().and_then(|path| path.to_str())),
         text("at", at.as_deref()),
+        text("engine", Some(&words.engine)),
+        text("null_loads", Some(&words.null_loads)),
+        booleans("check", check),
+        large("idle_bound_ns", machine.and_then(|machine| machine.idle_bound_ns)),
+        text("sched_sha256", digests.scheduler.as_deref()),
+        text("workload_sha256", digests.workload.as_deref()),
+        text("topology_sha256", digests.topology.as_deref()),
+        text("profile_sha256", digests.profile.as_deref()),
+        text("fairground", Some(env!("CARGO_PKG_VERSION"))),
+        text("fairground_sha256", Some(env!("FAIRGROUND_SOURCES_SHA256"))),
     ];
     let settings = words.settings.iter();
     columns.extend(settings.map(|(name, value)| text(&format!("set.{name}"), Some(value))));
@@ -84,13 +104,12 @@ fn parameters(words: &Words, checked: Option<&Checked>, rows: usize) -> Vec<Colu
 
 /// The file of a point.
 fn file(
-    words: &Words,
-    checked: Option<&Checked>,
+    asked: &Asked<'_>,
     rows: &[Row],
     ejection: Option<&str>,
     error: Option<&str>,
 ) -> Result<Vec<u8>, ParquetError> {
-    let mut columns = parameters(words, checked, rows.len());
+    let mut columns = parameters(asked, rows.len());
     columns.extend([
         texts("of", rows.iter().map(|row| row.of.as_ref())),
         texts("metric", rows.iter().map(|row| row.metric.as_ref())),
@@ -124,12 +143,12 @@ pub(crate) fn point_file<'py>(
     py: Python<'py>,
     point: Words,
     scheduler: &Scheduler,
+    digests: Digests,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let checked = point.check(false).map_err(error)?;
-    let outcome = carry_out(py, &checked, &scheduler.0)?;
-    let made = py.detach(|| {
-        file(&point, Some(&checked), &rows(&outcome), outcome.ejection().as_deref(), None)
-    });
+    let checked = py.detach(|| point.check(false)).map_err(error)?;
+    let outcome = carry_out(py, &checked, &scheduler.loaded)?;
+    let asked = Asked { words: &point, checked: Some(&checked), digests: &digests };
+    let made = py.detach(|| file(&asked, &rows(&outcome), outcome.ejection().as_deref(), None));
     Ok(PyBytes::new(py, &made.map_err(error)?))
 }
 
@@ -138,10 +157,14 @@ pub(crate) fn point_file<'py>(
 pub(crate) fn error_file<'py>(
     py: Python<'py>,
     point: Words,
+    digests: Digests,
     why: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let checked = point.check(false).ok();
-    let row = Row { of: None, metric: None, unit: None, value: None };
-    let made = file(&point, checked.as_ref(), &[row], None, Some(why)).map_err(error)?;
-    Ok(PyBytes::new(py, &made))
+    let made = py.detach(|| {
+        let checked = point.check(false).ok();
+        let asked = Asked { words: &point, checked: checked.as_ref(), digests: &digests };
+        let row = Row { of: None, metric: None, unit: None, value: None };
+        file(&asked, &[row], None, Some(why))
+    });
+    Ok(PyBytes::new(py, &made.map_err(error)?))
 }

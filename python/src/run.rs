@@ -63,8 +63,8 @@ impl Run {
 
     /// A number that says whether two runs have the same events.
     #[getter]
-    fn digest(&self) -> u64 {
-        self.trace.digest()
+    fn digest(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.trace.digest())
     }
 }
 
@@ -98,11 +98,11 @@ pub(crate) fn simulate(
     scheduler: &Scheduler,
     callbacks: bool,
 ) -> PyResult<Run> {
-    let checked = point.check(callbacks).map_err(error)?;
-    let outcome = carry_out(py, &checked, &scheduler.0)?;
+    let checked = py.detach(|| point.check(callbacks)).map_err(error)?;
+    let outcome = carry_out(py, &checked, &scheduler.loaded)?;
     let mut notes = checked.notes.clone();
     if outcome.ejection().is_some() {
-        notes.extend(scheduler.0.object.left_at_zero(&checked.settings));
+        notes.extend(scheduler.loaded.object.left_at_zero(&checked.settings));
     }
     Ok(Run {
         made: made::of_run(&point.workload, &outcome),

@@ -1,7 +1,6 @@
 //! What a point says in words, and the schedulers and workloads that there are.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use fairground_machine::{Engine, MachineConfig, NullLoads, Setting, SleepTimers, TraceOptions};
 use fairground_run::{
@@ -31,14 +30,23 @@ pub(crate) struct Words {
     pub(crate) cost: Vec<(String, u64)>,
     pub(crate) locks: Option<String>,
     pub(crate) profile: Option<PathBuf>,
-    engine: String,
-    null_loads: String,
+    pub(crate) engine: String,
+    pub(crate) null_loads: String,
     lead_in: Option<String>,
-    check: bool,
+    pub(crate) check: bool,
     idle_bound: Option<String>,
 }
 
-/// The same, checked.
+/// The SHA-256 of what a point names, where it names a file, and of its scheduler's object: Python's `fairground._files.Digests`.
+#[derive(FromPyObject)]
+pub(crate) struct Digests {
+    pub(crate) scheduler: Option<String>,
+    pub(crate) workload: Option<String>,
+    pub(crate) topology: Option<String>,
+    pub(crate) profile: Option<String>,
+}
+
+/// A run's words, checked.
 pub(crate) struct Checked {
     pub(crate) workload: Workload,
     /// What of a foreign workload has another meaning here.
@@ -109,24 +117,33 @@ impl Words {
 
 /// A scheduler, compiled: any number of runs share it.
 #[pyclass(frozen)]
-pub(crate) struct Scheduler(pub(crate) Arc<fairground_run::Scheduler>);
+pub(crate) struct Scheduler {
+    pub(crate) loaded: fairground_run::Scheduler,
+    /// The SHA-256 of its object: of the very bytes that were compiled.
+    #[pyo3(get)]
+    digest: String,
+}
 
 #[pymethods]
 impl Scheduler {
     /// Finds and compiles the scheduler of a point.
     #[new]
     fn new(py: Python<'_>, point: Words) -> PyResult<Self> {
-        let loaded = py.detach(|| point.load()).map_err(error)?;
-        Ok(Self(Arc::new(loaded)))
+        let load = || point.load().map(|loaded| (sha256(&loaded.object.bytes), loaded));
+        let (digest, loaded) = py.detach(load).map_err(error)?;
+        Ok(Self { loaded, digest })
     }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The SHA-256 of a scheduler's object, as it would be loaded now: the same text means the same program.
 #[pyfunction]
 pub(crate) fn object_digest(py: Python<'_>, sched: &str) -> PyResult<String> {
-    let object = py.detach(|| SchedulerObject::find(sched, None)).map_err(error)?;
-    let digest = Sha256::digest(&object.bytes);
-    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    let find = || SchedulerObject::find(sched, None).map(|object| sha256(&object.bytes));
+    py.detach(find).map_err(error)
 }
 
 /// Name, what it is, and parameter sets of each scheduler that comes with fairground.

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 import fairground
-from fairground import Point, _workers, grid, sweep
+from fairground import Point, _files, _workers, grid, sweep
 
 #: Long enough that a worker is in the middle of one when another one is done.
 POINTS = grid(["hogs:3", "slice:4"], sched=["cfs@6.1", "eevdf"], seed=range(1, 5), cpus=2, duration="400ms")
@@ -165,11 +165,11 @@ def test_an_error_stays_with_its_point(tmp_path: Path) -> None:
 work = _workers._work
 
 
-def dies(point: Point, scheduler: str | None) -> tuple[bytes, str | None]:
+def dies(point: Point, digests: _files.Digests) -> _workers.Result:
     """What a worker does with a point that kills its process."""
     if point.seed == 2:
         kill(os.getpid())
-    return work(point, scheduler)
+    return work(point, digests)
 
 
 def test_a_point_that_always_kills_its_process_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
