@@ -16,6 +16,8 @@ from pathlib import Path
 from fairground import _native
 from fairground._points import Point
 
+#: What ends a sweep wherever it happens. Anything else is an error of one point.
+ENDS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 #: Characters of the readable part of a file's name, and of the seed in it.
 _NAME_MAX = 80
 _SEED_MAX = 20
@@ -89,7 +91,9 @@ class _Inputs:
 def _of_scheduler(sched: str) -> str | None:
     try:
         return _native.object_digest(sched)
-    except (_native.Error, TypeError):
+    except ENDS:
+        raise
+    except BaseException:  # A panic of the native half, too.
         return None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from fairground import _native
-from fairground._files import Digests, Job, changed, look_again
+from fairground._files import ENDS, Digests, Job, changed, look_again
 from fairground._points import Point
 from fairground._run import scheduler_of
 
@@ -47,7 +47,7 @@ def _work(point: Point, digests: Digests) -> Result:
     read that exception."""
     try:
         return _run(point, digests), None
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except ENDS:
         raise
     except BaseException as why:
         return _refused(point, digests, _told(why))
@@ -82,7 +82,7 @@ def _told(why: BaseException) -> str:
 def _refused(point: Point, digests: Digests, why: str) -> Result:
     try:
         return _native.error_file(point, digests, why), why
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+    except ENDS:
         raise
     except BaseException:
         return None, why

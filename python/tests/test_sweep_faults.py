@@ -92,6 +92,20 @@ def test_a_panic_is_an_error_of_its_point(tmp_path: Path, where: dict[str, Any],
     assert recorded == [["Panic: index out of bounds"]]
 
 
+def test_a_panic_before_anything_runs_is_an_error_of_its_point_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = _native.object_digest
+
+    def panic(sched: str) -> str:
+        if sched == "eevdf":
+            raise Panic("index out of bounds", None)
+        return digest(sched)
+
+    monkeypatch.setattr(_native, "object_digest", panic)
+    result = sweep(short(sched=["cfs", "eevdf", "rfs"]), tmp_path, workers=1)
+    assert [point.sched for point in result.errors] == ["eevdf"]
+    assert len(result.files) == 2
+
+
 def test_numbers_of_numpy_and_paths_are_words(tmp_path: Path) -> None:
     workload = tmp_path / "two.toml"
     workload.write_text(hogs_toml(2))
