@@ -157,12 +157,13 @@ def _fill(pool: ProcessPoolExecutor, source: deque[Job], running: dict[Future[Re
 
 def _end(pool: ProcessPoolExecutor) -> None:
     """Ends a pool at once: its processes write nothing, so there is nothing that they could leave half done."""
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
+    for process in list((pool._processes or {}).values()):
         process.kill()
-    for process in processes:
-        process.join()
+    # A process may have sent half of a result. Whoever reads the other half, a thread of the pool, must not wait for it for ever.
+    writer = getattr(pool._result_queue, "_writer", None)
+    if writer is not None:
+        writer.close()
+    pool.shutdown(cancel_futures=True)
 
 
 def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Generator[Done, None, None]:
