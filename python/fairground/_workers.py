@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 #: Points that wait at a worker, beside the one that runs: so many that it never waits for this process.
 _AHEAD = 3
-#: Points that a cluster has at once, at least: its workers may come later than its points.
+#: Tasks that a cluster has at once, at least: its workers may come later than its points.
 _CLUSTER_MIN = 64
+#: Points that are one task of a cluster, at most.
+_TOGETHER_MAX = 4
 #: How often a point may lose the process that it runs in, alone there, before it is an error.
 _LOSSES_MAX = 2
 #: Until somebody who waits for a process looks up: Ctrl-C does not wake every wait, as another thread may have got its signal.
@@ -51,6 +53,11 @@ def _work(point: Point, digests: Digests) -> Result:
         raise
     except BaseException as why:
         return _refused(point, digests, _told(why))
+
+
+def _work_all(work: Callable[[Point, Digests], Result], together: Sequence[tuple[Point, Digests]]) -> list[Result]:
+    """Runs in a worker of a cluster: some points, one after the other."""
+    return [work(point, digests) for point, digests in together]
 
 
 def _run(point: Point, digests: Digests) -> bytes:
@@ -167,37 +174,53 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 
 def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Generator[Done, None, None]:
-    """On a cluster of Dask, which runs what a lost worker had on another one."""
+    """On a cluster of Dask, which runs what a lost worker had on another one. Several points are one task there, as a task costs some
+    milliseconds. Those that were near when workers died run again at the end, one at a time, so that only the one that kills them is to
+    blame."""
     from distributed import KilledWorker, as_completed
 
-    waiting = deque(jobs)
-    running: dict[str, tuple[distributed.Future, Job]] = {}
+    waiting, suspects = deque(jobs), deque[Job]()
+    running: dict[str, tuple[distributed.Future, list[Job]]] = {}
+    alone: Job | None = None
     finished = as_completed(loop=client.loop)
+
+    def submit(together: list[Job]) -> None:
+        future = client.submit(_work_all, _work, [(job.point, job.digests) for job in together], pure=False)
+        running[future.key] = (future, together)
+        finished.add(future)
 
     def send() -> int:
         """Sends as many as the workers there are now have to do for a while; more are sent when half of them are done."""
-        at_once: int = max(_CLUSTER_MIN, sum(client.nthreads().values()) * (1 + _AHEAD))
+        threads: int = sum(client.nthreads().values())
+        at_once = max(_CLUSTER_MIN, threads * (1 + _AHEAD))
         while waiting and len(running) < at_once:
-            job = waiting.popleft()
-            future = client.submit(_work, job.point, job.digests, pure=False)
-            running[future.key] = (future, job)
-            finished.add(future)
+            # The last ones alone, that all workers have something to do up to the end.
+            count = min(_TOGETHER_MAX, max(1, len(waiting) // (_TOGETHER_MAX * max(threads, 1))))
+            submit([waiting.popleft() for _ in range(count)])
         return at_once // 2
 
     try:
         few = send()
         for future in finished:
-            _, job = running.pop(future.key)
+            _, together = running.pop(future.key)
             try:
-                content, error = future.result()
+                results = future.result()
             except KilledWorker:
-                yield _refusal(job, "every worker that ran it died")
+                if together == [alone]:
+                    yield _refusal(together[0], "every worker that ran it died")
+                else:
+                    suspects.extend(together)
             except Exception as why:
-                yield _refusal(job, _told(why))
+                for job in together:
+                    yield _refusal(job, _told(why))
             else:
-                yield Done(job, content, error)
+                for job, (content, error) in zip(together, results, strict=True):
+                    yield Done(job, content, error)
             if waiting and len(running) <= few:
                 few = send()
+            if suspects and not running:
+                alone = suspects.popleft()
+                submit([alone])
     finally:
         finished.clear()
         if running and client.status == "running":

@@ -181,6 +181,20 @@ def test_a_point_that_always_kills_its_process_is_an_error(tmp_path: Path, monke
     assert len(result.files) == 5
 
 
+def test_a_point_that_kills_its_worker_is_alone_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_workers, "_work", dies)
+    # Workers find the tests, and so do those that come after a loss.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    points = grid("hogs:1", seed=range(1, 26), duration="20ms")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        result = sweep(points, tmp_path, client=client)
+    assert [point.seed for point in result.errors] == [2]
+    assert len(result.files) == 24
+
+
 SWEEPING = """
 import os, signal, sys
 from fairground import grid, sweep
