@@ -160,36 +160,65 @@ impl Figures {
     pub(crate) fn absorb(&mut self, other: &Figures) {
         let first = self.tasks == 0;
         self.absorb_members(other);
-        self.window_ns = self.window_ns.max(other.window_ns);
-        self.cpus = self.cpus.max(other.cpus);
+        // Each field by its name: the compiler asks what becomes of a new one.
+        let Figures {
+            window_ns,
+            tasks,
+            cpus,
+            run_ns,
+            wait_ns,
+            waking_ns,
+            preempted_wait_ns,
+            sleep_ns,
+            absent_ns,
+            unknown_ns,
+            fluid_ns,
+            fluid_on_cpu_ns,
+            lag_max_ns,
+            lead_max_ns,
+            switch_ins,
+            voluntary_switches,
+            involuntary_switches,
+            migrations,
+            cpu_changes,
+            wakeups,
+            ticks,
+            marks,
+            members: _,
+            slices,
+            waits,
+            wakeup_latency,
+        } = other;
+        self.window_ns = self.window_ns.max(*window_ns);
+        self.cpus = self.cpus.max(*cpus);
         for (sum, ns) in [
-            (&mut self.run_ns, other.run_ns),
-            (&mut self.wait_ns, other.wait_ns),
-            (&mut self.waking_ns, other.waking_ns),
-            (&mut self.preempted_wait_ns, other.preempted_wait_ns),
-            (&mut self.sleep_ns, other.sleep_ns),
-            (&mut self.absent_ns, other.absent_ns),
-            (&mut self.unknown_ns, other.unknown_ns),
-            (&mut self.fluid_ns, other.fluid_ns),
-            (&mut self.fluid_on_cpu_ns, other.fluid_on_cpu_ns),
+            (&mut self.run_ns, run_ns),
+            (&mut self.wait_ns, wait_ns),
+            (&mut self.waking_ns, waking_ns),
+            (&mut self.preempted_wait_ns, preempted_wait_ns),
+            (&mut self.sleep_ns, sleep_ns),
+            (&mut self.absent_ns, absent_ns),
+            (&mut self.unknown_ns, unknown_ns),
+            (&mut self.fluid_ns, fluid_ns),
+            (&mut self.fluid_on_cpu_ns, fluid_on_cpu_ns),
         ] {
-            *sum = sum.saturating_add(ns);
+            *sum = sum.saturating_add(*ns);
         }
-        self.tasks += other.tasks;
-        self.lag_max_ns = self.lag_max_ns.max(other.lag_max_ns);
-        self.lead_max_ns = self.lead_max_ns.max(other.lead_max_ns);
-        self.switch_ins += other.switch_ins;
-        self.voluntary_switches += other.voluntary_switches;
-        self.involuntary_switches += other.involuntary_switches;
+        self.tasks += tasks;
+        self.lag_max_ns = self.lag_max_ns.max(*lag_max_ns);
+        self.lead_max_ns = self.lead_max_ns.max(*lead_max_ns);
+        self.switch_ins += switch_ins;
+        self.voluntary_switches += voluntary_switches;
+        self.involuntary_switches += involuntary_switches;
         let before = if first { Some(0) } else { self.migrations };
-        self.migrations = before.zip(other.migrations).map(|(a, b)| a + b);
-        self.cpu_changes += other.cpu_changes;
-        self.wakeups += other.wakeups;
-        self.ticks += other.ticks;
-        self.marks += other.marks;
-        self.slices.absorb(&other.slices);
-        self.waits.absorb(&other.waits);
-        self.wakeup_latency.absorb(&other.wakeup_latency);
+        self.migrations = before.zip(*migrations).map(|(a, b)| a + b);
+        self.cpu_changes += cpu_changes;
+        self.wakeups += wakeups;
+        self.ticks += ticks;
+        self.marks += marks;
+        self.slices.absorb(slices);
+        self.waits.absorb(waits);
+        self.wakeup_latency.absorb(wakeup_latency);
     }
 
     /// Takes in what the same task got in the window that comes next: sums only, neither samples nor extremes of lag.
