@@ -255,6 +255,7 @@ const fairground = (() => {
   // What can be seen between two moments in a timeline of this width: stretches that are a pixel wide as they are, narrower neighbours together.
   function visible(shape, from, to, width) {
     const pixel = ((to - from) / Math.max(width - BESIDE, 20)) * PIXELS_MIN, found = [];
+    const times = new Float64Array(shape.tasks.length);
     decode(shape).forEach((lane, cpu) => {
       let low = 0, high = lane.ends.length;
       while (low < high) {
@@ -267,25 +268,24 @@ const fairground = (() => {
         const start = lane.starts[i];
         while (j < lane.starts.length && lane.ends[j] - start < pixel && lane.starts[j] - lane.ends[j - 1] < pixel) j++;
         const several = j - i > 1 || (lane.tasks[i] & 1) === 1;
-        found.push([cpu, start, lane.ends[j - 1], longest(lane, i, j), several ? 1 : 0, j - i]);
+        found.push([cpu, start, lane.ends[j - 1], j - i > 1 ? longest(lane, i, j, times) : lane.tasks[i] >> 1, several ? 1 : 0, j - i]);
         i = j;
       }
     });
     return found;
   }
 
-  // The task with the most time in some stretches of a lane; of equal ones the first.
-  function longest(lane, from, to) {
-    if (to - from === 1) return lane.tasks[from] >> 1;
-    const times = new Map();
-    for (let i = from; i < to; i++) {
-      const task = lane.tasks[i] >> 1;
-      times.set(task, (times.get(task) || 0) + lane.ends[i] - lane.starts[i]);
-    }
+  // The task with the most time in some stretches of a lane; of equal ones the first. `times` has a zero for each task, before and after.
+  function longest(lane, from, to, times) {
     let most = -1, found = 0;
-    for (const [task, time] of times) {
-      if (time > most) [most, found] = [time, task];
+    for (let i = from; i < to; i++) {
+      const task = lane.tasks[i] >> 1, time = (times[task] += lane.ends[i] - lane.starts[i]);
+      if (time > most) {
+        most = time;
+        found = task;
+      }
     }
+    for (let i = from; i < to; i++) times[lane.tasks[i] >> 1] = 0;
     return found;
   }
 
