@@ -36,13 +36,7 @@ fn compile(clang: &str, dir: &Path, source: &str, object: &Path) -> Result<(), S
     let output = Command::new(clang)
         .current_dir(dir)
         .args(compiler::CLANG_FLAGS)
-        .args([
-            "-Wextra",
-            "-Werror",
-            "-Wno-unused-parameter",
-            "-Iinclude",
-            "-fdebug-compilation-dir=.",
-        ])
+        .args(["-Wextra", "-Werror", "-Wno-unused-parameter", "-Iinclude"])
         .arg("-c")
         .arg(source)
         .arg("-o")

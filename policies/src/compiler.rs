@@ -10,8 +10,16 @@ pub const CLANG_VARIABLE: &str = "FAIRGROUND_CLANG";
 
 /// What turns a `.bpf.c` into an object that a kernel loads: little-endian BPF, instruction set 3 (the newest that every
 /// kernel with sched_ext runs), BTF, no path of this machine in the object.
-pub const CLANG_FLAGS: &[&str] =
-    &["-target", "bpfel", "-mcpu=v3", "-g", "-O2", "-Wall", "-ffile-prefix-map=./="];
+pub const CLANG_FLAGS: &[&str] = &[
+    "-target",
+    "bpfel",
+    "-mcpu=v3",
+    "-g",
+    "-O2",
+    "-Wall",
+    "-ffile-prefix-map=./=",
+    "-fdebug-compilation-dir=.",
+];
 
 /// Compilers that are tried, best first. Versions before 16 lack 64-bit enumerations in BTF.
 const CANDIDATES: &[&str] = &["clang-19", "clang-20", "clang-18", "clang-17", "clang-16", "clang"];

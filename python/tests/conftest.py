@@ -1,11 +1,13 @@
-"""What the tests share: the command line that the module is held against, and points that are over in a moment."""
+"""What the tests share: the command line that the module is held against, and a cluster."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import distributed
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -41,3 +43,13 @@ def command_line() -> CommandLine:
     if binary is None:
         pytest.skip("FAIRGROUND_BINARY names no program to hold the module against")
     return CommandLine(binary)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[distributed.Client]:
+    """A cluster of two workers, each a process."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

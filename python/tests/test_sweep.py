@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import distributed
@@ -31,16 +31,6 @@ def content(folder: Path) -> dict[str, bytes]:
 def serial(tmp_path_factory: pytest.TempPathFactory) -> fairground.Sweep:
     """The points, one after the other, in this process."""
     return sweep(POINTS, tmp_path_factory.mktemp("serial"), workers=1)
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[distributed.Client]:
-    """A cluster of two workers, each a process."""
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def test_a_grid_is_every_combination() -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,16 +30,6 @@ from fairground import Point, _files, _native, _sweep, _workers, grid, sweep
 ENDLESS = Point("hogs:128", cpus=64, hz=1000, duration="1000000s")
 #: Until such a sweep has ended, and its processes; most of it is for a machine that has other things to do.
 PATIENCE_S = 30.0
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[distributed.Client]:
-    """A cluster of two workers, each a process."""
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(params=["here", "processes", "cluster"])

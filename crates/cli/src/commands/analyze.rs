@@ -37,8 +37,6 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
         numbers: &[],
     };
     let drawn = pictures::write(&args.page, &document, &[run]);
-    // Measured is measured, whether a picture of it can be drawn or not.
-    present::print(&document, cli.format)?;
-    drawn?;
+    present::print_drawn(&document, cli.format, drawn)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -27,9 +27,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     let Compared { mut document, ran, code } = compare_all(cli, &args.workload, &columns, None)?;
     present::describe_locks(&mut document, &args.locks);
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
-    // Measured is measured, whether a picture of it can be drawn or not.
-    present::print(&document, cli.format)?;
-    drawn?;
+    present::print_drawn(&document, cli.format, drawn)?;
     Ok(code)
 }
 

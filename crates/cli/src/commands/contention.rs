@@ -72,9 +72,7 @@ fn print(
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
     document.notes.extend(present::loss_notes(name, &loss));
     let drawn = pictures::write_contention(&args.page, &document, &contention);
-    // Measured is measured, whether a picture of it can be drawn or not.
-    present::print(&document, cli.format)?;
-    drawn
+    present::print_drawn(&document, cli.format, drawn)
 }
 
 fn is_workload_file(what: &str) -> bool {

@@ -82,9 +82,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         code = interrupt::EXIT_CODE;
     }
     let drawn = pictures::write_experiment(&args.page, &document, &experiment, &figures);
-    // Measured is measured, whether a picture of it can be drawn or not.
-    present::print(&document, cli.format)?;
-    drawn?;
+    present::print_drawn(&document, cli.format, drawn)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }
 

@@ -73,9 +73,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
-    // Measured is measured, whether a picture of it can be drawn or not.
-    present::print(&document, cli.format)?;
-    drawn?;
+    present::print_drawn(&document, cli.format, drawn)?;
     Ok(ran.exit_code(outcome.exit_code()))
 }
 

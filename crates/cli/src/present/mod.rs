@@ -56,6 +56,16 @@ pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> 
     write_stdout(&text)
 }
 
+/// Prints what was measured, and only then says what became of its pictures: measured is measured, whether they can be drawn or not.
+pub(crate) fn print_drawn(
+    document: &Document,
+    format: Format,
+    drawn: Result<(), Failure>,
+) -> Result<(), Failure> {
+    print(document, format)?;
+    drawn
+}
+
 #[cfg(feature = "parquet")]
 fn print_parquet(document: &Document) -> Result<(), Failure> {
     let bytes = document.to_parquet().map_err(Failure::new)?;

@@ -45,12 +45,9 @@ pub fn compile_scheduler(source: &Path, output: &Path) -> Result<(), Failure> {
 
 /// The same source gives the same object, wherever it lies and wherever the headers are.
 fn without_paths(source: &Path, headers: &Path) -> Vec<String> {
-    let mut flags = vec!["-fdebug-compilation-dir=.".to_owned()];
     let own = source.parent().filter(|folder| !folder.as_os_str().is_empty());
-    for folder in [Some(headers), own].into_iter().flatten() {
-        flags.push(format!("-ffile-prefix-map={}/=", folder.display()));
-    }
-    flags
+    let folders = [Some(headers), own].into_iter().flatten();
+    folders.map(|folder| format!("-ffile-prefix-map={}/=", folder.display())).collect()
 }
 
 /// Compiles a source and reads the object, which is then gone again.
