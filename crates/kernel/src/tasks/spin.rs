@@ -37,6 +37,27 @@ const FIRST_PART: u64 = 8;
 /// Looks at the clock in one computation at most: each at least halves what is left.
 const LOOKS_MAX: u32 = 64;
 
+/// What turns the loop, and knows how long that took.
+trait Cpu {
+    /// Computes for so many turns.
+    fn spin(&mut self, turns: u64);
+    /// CPU time so far, ns.
+    fn cpu_ns(&mut self) -> u64;
+}
+
+/// The CPU that this thread is on.
+struct Own;
+
+impl Cpu for Own {
+    fn spin(&mut self, turns: u64) {
+        spin(turns);
+    }
+
+    fn cpu_ns(&mut self) -> u64 {
+        own_cpu_ns()
+    }
+}
+
 /// How fast the loop is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Speed {
@@ -59,14 +80,18 @@ impl Speed {
             spin(TRIAL_TURNS);
             *took_ns = (now_ns() - start_ns).max(1);
         }
+        Self::of(took_ns, busy_speed(cpus), turns::asked())
+    }
+
+    /// Of what the measurements took, and of the speed beside busy CPUs.
+    fn of(mut took_ns: [u64; TRIALS], busy_q20: Option<u64>, gives_way: bool) -> Self {
         took_ns.sort_unstable();
         let (fastest_ns, middle_ns) = (took_ns[0], took_ns[TRIALS / 2]);
         let turns_q20 = ((TRIAL_TURNS << FRACTION_BITS) / fastest_ns).max(1);
-        let busy_q20 = busy_speed(cpus);
         Self {
             turns_q20,
             watched: busy_q20.is_some_and(|busy| busy < turns_q20 * SLOWED_PERCENT / 100),
-            gives_way: turns::asked(),
+            gives_way,
             spread_percent: (middle_ns - fastest_ns) * 100 / fastest_ns,
         }
     }
@@ -80,24 +105,24 @@ impl Speed {
     /// Computes until it is stopped.
     pub(super) fn compute_for_ever(self) -> ! {
         loop {
-            self.spin(FOREVER_TURNS);
+            self.spin(FOREVER_TURNS, &mut Own);
         }
     }
 
     /// A long computation.
-    fn spin(self, mut turns: u64) {
+    fn spin(self, mut turns: u64, cpu: &mut impl Cpu) {
         while self.gives_way && turns > GIVE_WAY_TURNS {
-            spin(GIVE_WAY_TURNS);
+            cpu.spin(GIVE_WAY_TURNS);
             std::hint::spin_loop();
             turns -= GIVE_WAY_TURNS;
         }
-        spin(turns);
+        cpu.spin(turns);
     }
 
     /// Computes for so much CPU time.
     pub(super) fn compute(self, ns: u64) {
         if self.watched && ns >= self.watched_ns_min() {
-            self.compute_watched(ns);
+            self.compute_watched(ns, &mut Own);
         } else {
             spin(self.turns(ns));
         }
@@ -111,9 +136,9 @@ impl Speed {
     /// Each part is half of what is left, at the speed of the part before: it ends in time even on a CPU that is half as fast
     /// meanwhile. One that gives way starts with a small part, since it may be slower by the number of CPUs, and ends with one
     /// that keeps its turn.
-    fn compute_watched(mut self, ns: u64) {
+    fn compute_watched(mut self, ns: u64, cpu: &mut impl Cpu) {
         let alone = self;
-        let mut then_ns = own_cpu_ns();
+        let mut then_ns = cpu.cpu_ns();
         let end_ns = then_ns.saturating_add(ns);
         if self.gives_way {
             self.turns_q20 = (self.turns_q20 / FIRST_PART).max(1);
@@ -122,11 +147,11 @@ impl Speed {
             let left_ns = end_ns.saturating_sub(then_ns);
             if left_ns < self.watched_ns_min() {
                 let last = if self.gives_way { alone } else { self };
-                return spin(last.turns(left_ns));
+                return cpu.spin(last.turns(left_ns));
             }
             let turns = self.turns(left_ns / 2).max(1);
-            self.spin(turns);
-            let now_ns = own_cpu_ns();
+            self.spin(turns, cpu);
+            let now_ns = cpu.cpu_ns();
             let took_ns = u128::from(now_ns.saturating_sub(then_ns).max(1));
             let speed = (u128::from(turns) << FRACTION_BITS) / took_ns;
             self.turns_q20 = u64::try_from(speed).unwrap_or(u64::MAX).max(1);
@@ -215,29 +240,99 @@ pub(super) fn touch(memory: *const u8, bytes: u64) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_loop_takes_at_least_as_long_as_asked_for() {
-        let speed = Speed::measure(&[]);
-        let start_ns = now_ns();
-        spin(speed.turns(5_000_000));
-        // The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that sped up since.
-        assert!(now_ns() - start_ns > 4_000_000, "{speed:?}");
+    /// A CPU of the test's own, whose speed changes once.
+    struct Changing {
+        /// Turns a nanosecond, times 2²⁰: at first, and from `change_ns` on.
+        speeds_q20: [u64; 2],
+        change_ns: u64,
+        /// CPU time so far, ns times 2²⁰, so that short turns lose nothing.
+        time_q20: u128,
+        looks: u32,
+    }
+
+    impl Cpu for Changing {
+        fn spin(&mut self, turns: u64) {
+            let mut turns_q20 = u128::from(turns) << FRACTION_BITS;
+            let [first, then] = self.speeds_q20.map(u128::from);
+            let change_q20 = u128::from(self.change_ns) << FRACTION_BITS;
+            let until_change = change_q20.saturating_sub(self.time_q20) * first >> FRACTION_BITS;
+            let before = turns_q20.min(until_change);
+            turns_q20 -= before;
+            self.time_q20 += (before << FRACTION_BITS) / first;
+            self.time_q20 += (turns_q20 << FRACTION_BITS) / then;
+        }
+
+        fn cpu_ns(&mut self) -> u64 {
+            self.looks += 1;
+            (self.time_q20 >> FRACTION_BITS) as u64
+        }
+    }
+
+    /// Computes for 5 ms, with an idea of the speed; what it took, ns.
+    fn computed_5_ms(assumed: Speed, speeds_q20: [u64; 2], change_ns: u64) -> u64 {
+        let mut cpu = Changing { speeds_q20, change_ns, time_q20: 0, looks: 0 };
+        assumed.compute_watched(5_000_000, &mut cpu);
+        assert!(cpu.looks <= LOOKS_MAX);
+        cpu.cpu_ns()
+    }
+
+    /// A turn takes a third of a nanosecond.
+    const EXACT_Q20: u64 = 3 << FRACTION_BITS;
+
+    fn watched(turns_q20: u64, gives_way: bool) -> Speed {
+        Speed { turns_q20, watched: true, gives_way, spread_percent: 0 }
     }
 
     #[test]
     fn a_watched_computation_takes_its_time_however_wrong_the_speed_is() {
-        let right = Speed::measure(&[]);
-        let exact = right.turns_q20;
-        for (turns_q20, gives_way) in
-            [(exact / 8, false), (exact, false), (exact * 3 / 2, false), (exact, true)]
-        {
-            let turns_q20 = turns_q20.max(1);
-            let speed = Speed { turns_q20, watched: true, gives_way, spread_percent: 0 };
-            let start_ns = own_cpu_ns();
-            speed.compute(5_000_000);
-            let took_ns = own_cpu_ns() - start_ns;
-            assert!((4_800_000..6_500_000).contains(&took_ns), "{took_ns} ns at {speed:?}");
+        for turns_q20 in [1, EXACT_Q20 / 8, EXACT_Q20, EXACT_Q20 * 3 / 2, EXACT_Q20 * 2] {
+            let took_ns = computed_5_ms(watched(turns_q20, false), [EXACT_Q20; 2], 0);
+            assert!((4_999_990..=5_000_001).contains(&took_ns), "{took_ns} ns of {turns_q20}");
         }
+        let took_ns = computed_5_ms(watched(EXACT_Q20, true), [EXACT_Q20; 2], 0);
+        assert!((4_999_990..=5_000_001).contains(&took_ns), "{took_ns} ns, giving way");
+    }
+
+    /// Only what is left at the last look, and not a watched part's length, can be wrong then.
+    #[test]
+    fn a_watched_computation_ends_in_time_on_a_cpu_that_changes_its_speed() {
+        for change_ns in (0..=5_000_000).step_by(9_973) {
+            for then in [EXACT_Q20 / 2, EXACT_Q20 * 2] {
+                let took_ns =
+                    computed_5_ms(watched(EXACT_Q20, false), [EXACT_Q20, then], change_ns);
+                let off_ns = took_ns.abs_diff(5_000_000);
+                assert!(off_ns <= WATCHED_NS_MIN + 1, "{took_ns} ns, changed at {change_ns}");
+            }
+        }
+    }
+
+    /// A CPU that is slower by the number of CPUs, as one that takes turns with seven others is.
+    #[test]
+    fn a_computation_that_gives_way_ends_in_time_on_an_eighth_of_a_cpu() {
+        let took_ns = computed_5_ms(watched(EXACT_Q20, true), [EXACT_Q20 / 8; 2], 0);
+        // The last part, which keeps its turn, is as long as it would be on a CPU alone.
+        assert!((5_000_000..5_000_000 + 8 * ONE_TURN_NS_MAX).contains(&took_ns), "{took_ns} ns");
+    }
+
+    #[test]
+    fn the_fastest_measurement_counts_and_a_slower_busy_cpu_makes_it_watched() {
+        let mut took_ns = [1 << 20; TRIALS];
+        took_ns[3] = 1 << 19;
+        let exact = 2 << FRACTION_BITS;
+        let speed = |busy_q20| Speed::of(took_ns, busy_q20, false);
+        let alone =
+            Speed { turns_q20: exact, watched: false, gives_way: false, spread_percent: 100 };
+        assert_eq!((speed(None), speed(Some(exact * 9 / 10))), (alone, alone));
+        assert_eq!(speed(Some(exact * 8 / 10)), Speed { watched: true, ..alone });
+    }
+
+    #[test]
+    fn a_cpu_of_the_machine_is_measured_and_computes() {
+        let speed = Speed::measure(&[]);
+        let before_ns = own_cpu_ns();
+        speed.compute(5_000_000);
+        Speed { watched: true, ..speed }.compute(5_000_000);
+        assert!(speed.turns_q20 > 1 && own_cpu_ns() > before_ns, "{speed:?}");
     }
 
     #[test]
