@@ -66,7 +66,7 @@ def median(kind: str, runs: list[Measured]) -> tuple[float, float]:
 
 
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 9
     serial: list[Measured] = []
     cluster: list[Measured] = []
     with (

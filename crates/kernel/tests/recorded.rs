@@ -56,5 +56,6 @@ fn marks_and_changes_stand_in_the_recording() {
     let (time_ns, found) = params[0];
     assert_eq!((found, &outcome.changes[0].label), (label.as_str(), &label));
     let apart_ns = outcome.changes[0].time_ns.abs_diff(time_ns);
-    assert!(apart_ns < 50_000_000, "one clock: {apart_ns} ns apart");
+    // Other clocks differ by the time since the machine was started or by decades; a machine that stalls in between, by less.
+    assert!(apart_ns < 5_000_000_000, "one clock: {apart_ns} ns apart");
 }
