@@ -1,116 +1,27 @@
 //! Every command of the pages is run, and prints what the page says. `FAIRGROUND_DOCS=write` writes what it prints into the pages;
 //! `FAIRGROUND_DOCS_PAGE=docs/diagnose.md` looks at one page only. With `FAIRGROUND_RELEASE_BINARY` that build is run, and the
-//! long blocks too. A picture that a command draws is the one that the page shows. `FAIRGROUND_DOCS_ALSO=vm,network` runs the blocks with these words as well, and looks at their exit codes only: what a
-//! guest measures belongs to one build of the program.
+//! long blocks too, and those for which this machine must be able to do something, as doctor says; of these only the exit
+//! codes are looked at, since what a guest measures belongs to one build of the program. `FAIRGROUND_DOCS_ALSO=slow` runs those
+//! that take many minutes. A picture that a command draws is the one that the page shows.
 
 #[path = "support/console.rs"]
 #[allow(dead_code)] // The test of the options uses the rest.
 mod console;
+#[path = "support/desk.rs"]
+mod desk;
 #[path = "support/pages.rs"]
 #[allow(dead_code)]
 mod pages;
+#[path = "support/terminal.rs"]
+mod terminal;
 
-use std::io::Read;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::{env, fs, thread};
 
-use console::{EXEMPT, LONG, Step, agrees, renewed, steps, written};
-use pages::{Block, Page, pages, read, root};
-use tempfile::TempDir;
-
-/// Longer than this no command of a page may take.
-const SECONDS_MAX: &str = "120";
-
-/// What a reader of any page has in the folder where the commands are typed.
-struct Desk {
-    folder: TempDir,
-    path: String,
-}
-
-impl Desk {
-    fn new(binary: &Path) -> Desk {
-        let folder = TempDir::new().expect("a temporary folder");
-        let at = |name: &str| folder.path().join(name);
-        for name in ["experiments", "policies"] {
-            symlink(root().join(name), at(name)).expect("a link");
-        }
-        fs::create_dir(at("bin")).expect("a folder");
-        symlink(binary, at("bin/fairground")).expect("a link");
-        let own = read("docs/own-scheduler.md".to_owned());
-        let source = own.blocks().into_iter().find(|b| b.file.as_deref() == Some("his.bpf.c"));
-        let source = source.expect("docs/own-scheduler.md has the file his.bpf.c").text;
-        fs::write(at("mine.bpf.c"), source).expect("a file");
-        let recording = "experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz";
-        let packed = fs::File::open(root().join(recording)).expect("the recording");
-        let mut text = Vec::new();
-        flate2::read::GzDecoder::new(packed).read_to_end(&mut text).expect("gzip");
-        fs::write(at("machine.txt"), text).expect("a file");
-        let path = env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{path}", at("bin").display());
-        Desk { folder, path }
-    }
-
-    /// The exit code and the lines of a command.
-    fn type_in(&self, command: &str) -> (i32, Vec<String>) {
-        let output = Command::new("timeout")
-            .args([SECONDS_MAX, "bash", "-c", &format!("exec 2>&1\n{command}")])
-            .current_dir(self.folder.path())
-            .env("PATH", &self.path)
-            .env_remove("FAIRGROUND_SEED")
-            .stdin(std::process::Stdio::null())
-            .output()
-            .expect("bash starts");
-        let text = String::from_utf8_lossy(&output.stdout);
-        let mut lines: Vec<_> = text.lines().map(|line| line.trim_end().to_owned()).collect();
-        while lines.last().is_some_and(String::is_empty) {
-            lines.pop();
-        }
-        (output.status.code().unwrap_or(-1), lines)
-    }
-}
-
-/// A build of the program.
-struct Build {
-    binary: PathBuf,
-    quick: bool,
-    /// Reasons that do not hold here.
-    also: Vec<String>,
-    /// Whether the pages are made right.
-    writes: bool,
-}
-
-impl Build {
-    fn here() -> Build {
-        let also = env::var("FAIRGROUND_DOCS_ALSO").unwrap_or_default();
-        let also = also.split(',').map(str::to_owned).collect();
-        let writes = env::var("FAIRGROUND_DOCS").is_ok_and(|word| word == "write");
-        match env::var_os("FAIRGROUND_RELEASE_BINARY") {
-            Some(binary) => Build { binary: binary.into(), quick: true, also, writes },
-            None => {
-                let binary = env!("CARGO_BIN_EXE_fairground").into();
-                Build { binary, quick: false, also, writes }
-            }
-        }
-    }
-}
-
-/// Whether a block is run here.
-fn is_run(block: &Block, build: &Build) -> Result<bool, String> {
-    let mut run = true;
-    for tag in block.tags() {
-        if tag == LONG {
-            run &= build.quick;
-        } else if EXEMPT.iter().any(|(name, _)| name == tag) {
-            run &= build.also.contains(tag);
-        } else {
-            return Err(format!("`console {tag}`: no such reason not to run a block"));
-        }
-    }
-    Ok(run)
-}
+use console::{LONG, Step, agrees, renewed, steps, written};
+use desk::{Build, Desk};
+use pages::{Page, pages, root};
 
 /// Runs the blocks of a page; the page as it should be, and what was wrong.
 fn walk(page: &Page, build: &Build) -> (String, Vec<String>, usize) {
@@ -133,7 +44,7 @@ fn walk(page: &Page, build: &Build) -> (String, Vec<String>, usize) {
             }
             continue;
         }
-        match (is_run(block, build), steps(&block.text)) {
+        match (build.runs(block), steps(&block.text)) {
             (Err(fault), _) | (_, Err(fault)) => faults.push(format!("{place}: {fault}")),
             (Ok(true), Ok(mut steps)) => {
                 let same_anywhere = block.tags().iter().all(|tag| tag == LONG);
@@ -142,7 +53,7 @@ fn walk(page: &Page, build: &Build) -> (String, Vec<String>, usize) {
                     if !same_anywhere {
                         step.expected.clear();
                     }
-                    if let Some(fault) = follow(&desk, step) {
+                    if let Some(fault) = follow(&desk, step, block.tags()) {
                         faults.push(format!("{place}: {fault}"));
                     }
                 }
@@ -179,8 +90,8 @@ fn compare_picture(
 }
 
 /// Runs a command; what is wrong with the page, which `step` then has right.
-fn follow(desk: &Desk, step: &mut Step) -> Option<String> {
-    let (code, lines) = desk.type_in(&step.command);
+fn follow(desk: &Desk, step: &mut Step, tags: &[String]) -> Option<String> {
+    let (code, lines) = desk.type_in(&step.command, tags);
     let shown = lines.join("\n");
     if code != step.code {
         let fault = format!("`{}` ended with {code}, not {}:\n{shown}", step.command, step.code);
@@ -232,8 +143,8 @@ fn every_command_prints_what_the_page_says() {
 
 #[test]
 fn a_page_that_says_something_else_is_found() {
-    let binary = env!("CARGO_BIN_EXE_fairground").into();
-    let build = Build { binary, quick: false, also: vec![], writes: false };
+    let mut build = Build::debug();
+    build.writes = false;
     let walk = |text: &str| {
         let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
         walk(&page, &build)

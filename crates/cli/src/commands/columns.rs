@@ -11,6 +11,7 @@ use fairground_run::{
 };
 use fairground_workload::Workload;
 
+use super::column::{Column, Loaded, columns, left_out};
 use super::run::simulated_options;
 use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
 use crate::input::machine_spec;
@@ -95,32 +96,6 @@ pub(super) struct Simulation {
     pub(super) numbers: TaskNumbers,
 }
 
-/// One column, to be run.
-struct Column<'a> {
-    ground: &'a Ground,
-    scheduler: &'a Loaded,
-    variant: Variant,
-}
-
-/// A scheduler as its ground needs it.
-struct Loaded {
-    spec: String,
-    /// For the simulated machine.
-    compiled: Option<Scheduler>,
-    /// For a real kernel, where only real kernels run it.
-    object: Option<SchedulerObject>,
-}
-
-impl Loaded {
-    fn object(&self) -> Option<&SchedulerObject> {
-        self.compiled.as_ref().map(|scheduler| &scheduler.object).or(self.object.as_ref())
-    }
-
-    fn is_own(&self) -> bool {
-        self.spec == OWN_SCHEDULER
-    }
-}
-
 /// What was asked for, checked.
 struct Prepared {
     grounds: Vec<Ground>,
@@ -137,14 +112,7 @@ struct Prepared {
 impl Prepared {
     /// The columns, one at least.
     fn columns(&self) -> Result<Vec<Column<'_>>, Failure> {
-        let columns = columns(&self.grounds, &self.schedulers, &self.variants);
-        if columns.is_empty() {
-            return Err(Failure::new(format_args!(
-                "--sched {OWN_SCHEDULER} is the own scheduler of a real kernel, and `--on sim` has none"
-            ))
-            .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`"));
-        }
-        Ok(columns)
+        columns(&self.grounds, &self.schedulers, &self.variants)
     }
 }
 
@@ -174,7 +142,7 @@ impl Columns<'_> {
         let progress = Progress::new(quiet, steps);
         let several = grounds.len() > 1;
         let mut outcomes = Vec::with_capacity(columns.len());
-        let mut notes = Vec::new();
+        let mut notes = left_out(grounds, &prepared.schedulers);
         for column in &columns {
             let label = column.label(several);
             if !progress.goes_on() {
@@ -371,56 +339,5 @@ impl Columns<'_> {
                 .help("a virtual machine takes --cpus; its CPUs are cores of one socket"));
         }
         Ok(())
-    }
-}
-
-/// Every combination that makes sense: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
-/// machine has no tunables of a kernel. What has no effect on a run makes no second column.
-fn columns<'a>(
-    grounds: &'a [Ground],
-    schedulers: &'a [Loaded],
-    variants: &[Variant],
-) -> Vec<Column<'a>> {
-    let mut columns: Vec<Column<'a>> = Vec::new();
-    for ground in grounds {
-        for scheduler in schedulers.iter().filter(|s| ground.is_real() || !s.is_own()) {
-            let takes = |name: &str| takes(ground, scheduler, name);
-            let first = columns.len();
-            for variant in variants.iter().map(|variant| variant.only(takes)) {
-                if columns[first..].iter().all(|column| column.variant != variant) {
-                    columns.push(Column { ground, scheduler, variant });
-                }
-            }
-        }
-    }
-    columns
-}
-
-/// Whether a setting of that name means something to a scheduler on a ground.
-fn takes(ground: &Ground, scheduler: &Loaded, name: &str) -> bool {
-    if is_knob(name) { ground.is_real() } else { !scheduler.is_own() }
-}
-
-impl Column<'_> {
-    fn takes(&self, name: &str) -> bool {
-        takes(self.ground, self.scheduler, name)
-    }
-
-    /// What is set before it and during it.
-    fn settings(&self, later: &[Setting]) -> Vec<Setting> {
-        let later = later.iter().filter(|setting| self.takes(&setting.name));
-        self.variant.settings.iter().chain(later).cloned().collect()
-    }
-
-    fn label(&self, with_ground: bool) -> String {
-        let mut label = self.scheduler.spec.clone();
-        if with_ground {
-            label += &format!(" {}", self.ground);
-        }
-        let varied = self.variant.label();
-        if !varied.is_empty() {
-            label += &format!(" {varied}");
-        }
-        label
     }
 }

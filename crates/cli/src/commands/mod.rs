@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod analyze;
+mod column;
 mod columns;
 mod compare;
 mod contention;

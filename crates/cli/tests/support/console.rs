@@ -7,18 +7,22 @@
 //!
 //! `...` alone in a line stands for any lines; `? 42` below a command is its exit code, 0 otherwise; a line that ends in `\` goes on in
 //! the next, which begins with `> `. Of a command without a line below it only the exit code counts. stdout and stderr are one
-//! stream. A word behind `console` says why a block is not run here ([`EXEMPT`]).
+//! stream. A word behind `console` says what a block needs ([`ABILITIES`], [`TERMINAL`], [`LONG`]) or why it is not run here ([`EXEMPT`]).
 
 use std::fmt::Write as _;
 
-/// What a block needs that not every machine has: the word behind `console`, and why.
-pub(crate) const EXEMPT: [(&str, &str); 5] = [
-    ("vm", "boots a real kernel in a virtual machine"),
-    ("root", "needs root, and changes or records the machine"),
-    ("network", "fetches from Debian's archive"),
-    ("terminal", "draws on a terminal"),
+/// What a block needs that not every machine has, as `fairground doctor` calls it. It is run where doctor says that this is
+/// ready; of its commands only the exit codes count.
+pub(crate) const ABILITIES: [&str; 5] = ["fetch", "vm", "vm-load", "record", "load"];
+
+/// Why else a block is not run: the word behind `console`, and the reason.
+pub(crate) const EXEMPT: [(&str, &str); 2] = [
+    ("slow", "takes many minutes"),
     ("elsewhere", "another program's command: not fairground's to test"),
 ];
+
+/// The commands of such a block are typed on a terminal, and left with `q`.
+pub(crate) const TERMINAL: &str = "terminal";
 
 /// A block with this word is run by a release build only: it takes too long otherwise.
 pub(crate) const LONG: &str = "long";

@@ -7,6 +7,8 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is good for.
     pub what: &'static str,
+    /// Whether it takes schedulers (`CONFIG_SCHED_CLASS_EXT`).
+    pub(super) sched_ext: bool,
     /// The series, `6.1`; `None`: the newest that the suites have.
     pub(super) series: Option<&'static str>,
     /// Debian's name of the build: `cloud` or `rt`.
@@ -20,6 +22,7 @@ pub const ENTRIES: [Entry; 4] = [
     Entry {
         name: "6.1",
         what: "the last line with CFS that Debian ships (bookworm)",
+        sched_ext: false,
         series: Some("6.1"),
         flavour: "cloud",
         suites: &["bookworm", "bookworm-security"],
@@ -27,6 +30,7 @@ pub const ENTRIES: [Entry; 4] = [
     Entry {
         name: "6.12",
         what: "EEVDF (trixie); sched_ext is off in this build",
+        sched_ext: false,
         series: Some("6.12"),
         flavour: "cloud",
         suites: &["trixie", "trixie-security"],
@@ -34,6 +38,7 @@ pub const ENTRIES: [Entry; 4] = [
     Entry {
         name: "newest",
         what: "the newest that Debian has (sid): EEVDF and sched_ext",
+        sched_ext: true,
         series: None,
         flavour: "cloud",
         suites: &["sid"],
@@ -41,11 +46,17 @@ pub const ENTRIES: [Entry; 4] = [
     Entry {
         name: "newest-rt",
         what: "the same with PREEMPT_RT",
+        sched_ext: true,
         series: None,
         flavour: "rt",
         suites: &["sid"],
     },
 ];
+
+/// Whether a kernel takes schedulers, as far as its name in the catalogue tells.
+pub fn takes_schedulers(name: &str) -> Option<bool> {
+    Entry::find(name).map(|entry| entry.sched_ext)
+}
 
 /// A package that holds a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +181,12 @@ mod tests {
             Entry::find("newest-rt").map(|e| e.cache_name("7.2")).as_deref(),
             Some("7.2-rt")
         );
+    }
+
+    #[test]
+    fn the_catalogue_knows_which_kernels_take_schedulers() {
+        let known = ["6.1", "6.12", "newest", "7.2", "7.2-rt", "fish"].map(takes_schedulers);
+        assert_eq!(known, [Some(false), Some(false), Some(true), Some(true), Some(true), None]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod qemu;
 mod reach;
 
 pub use cache::{Cache, Cached};
-pub use entry::{ENTRIES, Entry};
+pub use entry::{ENTRIES, Entry, takes_schedulers};
 pub use error::CatalogueError;
 pub use kernel::Kernel;
 pub use qemu::Qemu;

@@ -255,7 +255,7 @@ mod tests {
             let mut turns_q20 = u128::from(turns) << FRACTION_BITS;
             let [first, then] = self.speeds_q20.map(u128::from);
             let change_q20 = u128::from(self.change_ns) << FRACTION_BITS;
-            let until_change = change_q20.saturating_sub(self.time_q20) * first >> FRACTION_BITS;
+            let until_change = (change_q20.saturating_sub(self.time_q20) * first) >> FRACTION_BITS;
             let before = turns_q20.min(until_change);
             turns_q20 -= before;
             self.time_q20 += (before << FRACTION_BITS) / first;

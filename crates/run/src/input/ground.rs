@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fairground_kernel::catalogue;
 use fairground_kernel::job::Knob;
 use fairground_machine::Setting;
 
@@ -40,6 +41,14 @@ impl Ground {
     /// Whether a real kernel schedules there.
     pub fn is_real(&self) -> bool {
         *self != Ground::Sim
+    }
+
+    /// Whether it takes a scheduler of sched_ext, as far as can be told before.
+    pub fn takes_schedulers(&self) -> bool {
+        match self {
+            Ground::Vm(kernel) => catalogue::takes_schedulers(kernel).unwrap_or(true),
+            Ground::Sim | Ground::Host => true,
+        }
     }
 
     /// The schedulers that run there when none is named.

@@ -1,0 +1,147 @@
+//! Where the commands of a page are typed, and by which build of the program.
+
+use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use tempfile::TempDir;
+
+use crate::console::{ABILITIES, EXEMPT, LONG, TERMINAL};
+use crate::pages::{Block, read, root};
+use crate::terminal::Terminal;
+
+/// Longer than this no command of a page may take; one that is slow, an hour.
+const SECONDS_MAX: &str = "120";
+const SLOW_SECONDS_MAX: &str = "3600";
+/// Other programs that the pages call on real machines: what is tried is fairground.
+const STAND_INS: [(&str, &str); 3] =
+    [("sudo", "exec \"$@\""), ("hackbench", "exec sleep 0.2"), ("make", "exec true")];
+
+/// What a reader of any page has in the folder where the commands are typed.
+pub(crate) struct Desk {
+    pub(crate) folder: TempDir,
+    path: String,
+}
+
+impl Desk {
+    pub(crate) fn new(binary: &Path) -> Desk {
+        let folder = TempDir::new().expect("a temporary folder");
+        let at = |name: &str| folder.path().join(name);
+        for name in ["experiments", "policies"] {
+            symlink(root().join(name), at(name)).expect("a link");
+        }
+        fs::create_dir(at("bin")).expect("a folder");
+        symlink(binary, at("bin/fairground")).expect("a link");
+        for (name, does) in STAND_INS {
+            let file = at("bin").join(name);
+            fs::write(&file, format!("#!/bin/sh\n{does}\n")).expect("a file");
+            fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("ours");
+        }
+        let own = read("docs/own-scheduler.md".to_owned());
+        let source = own.blocks().into_iter().find(|b| b.file.as_deref() == Some("his.bpf.c"));
+        let source = source.expect("docs/own-scheduler.md has the file his.bpf.c").text;
+        fs::write(at("mine.bpf.c"), source).expect("a file");
+        let recording = "experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz";
+        let packed = fs::File::open(root().join(recording)).expect("the recording");
+        let mut text = Vec::new();
+        flate2::read::GzDecoder::new(packed).read_to_end(&mut text).expect("gzip");
+        fs::write(at("machine.txt"), text).expect("a file");
+        let path = env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", at("bin").display());
+        Desk { folder, path }
+    }
+
+    /// A shell with a command, which has a time limit.
+    fn shell(&self, command: &str, seconds_max: &str) -> Command {
+        let mut shell = Command::new("timeout");
+        shell
+            .args(["--foreground", seconds_max, "bash", "-c", &format!("exec 2>&1\n{command}")])
+            .current_dir(self.folder.path())
+            .env("PATH", &self.path)
+            .env_remove("FAIRGROUND_SEED");
+        shell
+    }
+
+    /// The exit code and the lines of a command of a block with these words.
+    pub(crate) fn type_in(&self, command: &str, tags: &[String]) -> (i32, Vec<String>) {
+        let has = |word: &str| tags.iter().any(|tag| tag == word);
+        let limit = if has("slow") { SLOW_SECONDS_MAX } else { SECONDS_MAX };
+        let mut shell = self.shell(command, limit);
+        let (code, text) = if has(TERMINAL) {
+            let mut terminal = Terminal::start(shell, 24, 132);
+            terminal.until("anything", |screen| !screen.trim().is_empty());
+            terminal.press("q");
+            let (status, screen) = terminal.ends();
+            (status.code(), screen)
+        } else {
+            let output = shell.stdin(std::process::Stdio::null()).output().expect("bash starts");
+            (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let mut lines: Vec<_> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        (code.unwrap_or(-1), lines)
+    }
+}
+
+/// A build of the program.
+pub(crate) struct Build {
+    pub(crate) binary: PathBuf,
+    /// It is the release build: what takes long is run too, and what only some machines can.
+    pub(crate) quick: bool,
+    /// What this machine can do, as doctor says.
+    ready: BTreeMap<&'static str, bool>,
+    /// Reasons not to run a block that do not hold here.
+    also: Vec<String>,
+    /// Whether the pages are made right.
+    pub(crate) writes: bool,
+}
+
+impl Build {
+    /// The release build where there is one, else that of the test.
+    pub(crate) fn here() -> Build {
+        let Some(binary) = env::var_os("FAIRGROUND_RELEASE_BINARY") else { return Build::debug() };
+        let also = env::var("FAIRGROUND_DOCS_ALSO").unwrap_or_default();
+        let also = also.split(',').map(str::to_owned).collect();
+        let binary = PathBuf::from(binary);
+        let ready = ABILITIES.map(|ability| {
+            let said = Command::new(&binary).args(["doctor", ability]).output().expect("doctor");
+            if !said.status.success() {
+                eprintln!("skipped: blocks marked `{ability}`: see `fairground doctor {ability}`");
+            }
+            (ability, said.status.success())
+        });
+        Build { binary, quick: true, ready: ready.into(), also, ..Build::debug() }
+    }
+
+    /// The test's own build, which does what every machine can.
+    pub(crate) fn debug() -> Build {
+        let writes = env::var("FAIRGROUND_DOCS").is_ok_and(|word| word == "write");
+        let binary = env!("CARGO_BIN_EXE_fairground").into();
+        Build { binary, quick: false, ready: BTreeMap::new(), also: Vec::new(), writes }
+    }
+
+    /// Whether a block is run here.
+    pub(crate) fn runs(&self, block: &Block) -> Result<bool, String> {
+        let mut runs = true;
+        for tag in block.tags() {
+            runs &= if ABILITIES.contains(&tag.as_str()) {
+                self.ready.get(tag.as_str()).copied().unwrap_or(false)
+            } else if EXEMPT.iter().any(|(name, _)| name == tag) {
+                self.also.contains(tag)
+            } else if tag == LONG {
+                self.quick
+            } else if tag == TERMINAL {
+                true
+            } else {
+                return Err(format!("`console {tag}`: no such reason not to run a block"));
+            };
+        }
+        Ok(runs)
+    }
+}
