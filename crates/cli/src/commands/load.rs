@@ -90,6 +90,8 @@ impl Session<'_> {
         let end = loop {
             let mut attached = self.attach()?;
             if restarts == 0 {
+                // The kernel's verifier may have taken seconds: all times count from here.
+                watch.start = Instant::now();
                 self.say(&format!("{name} is in charge of this machine; Ctrl-C gives it back"));
             }
             match self.stay(&mut attached, &mut watch)? {
@@ -176,6 +178,7 @@ impl Session<'_> {
 
 /// What is seen of a scheduler, row by row.
 struct Watch {
+    /// When it was attached first.
     start: Instant,
     /// When the next row is due, after the start.
     next_row: Duration,
