@@ -46,7 +46,13 @@ const WAKEUP_GRANULARITY_NS: i128 = 1_000_000;
 
 impl History {
     fn new(loaded: &Loaded, model: (u32, u32), settings: &[(&str, u64)], start: u64) -> History {
-        let mut settings = settings.to_vec();
+        // What the model counts with, whatever the defaults are; what is set to find a fault comes after it.
+        let model_ns = [
+            ("bonus_ns", BONUS_NS as u64),
+            ("granularity_ns", GRANULARITY_NS as u64),
+            ("wakeup_granularity_ns", WAKEUP_GRANULARITY_NS as u64),
+        ];
+        let mut settings = [&model_ns[..], settings].concat();
         settings.push(("time_norm_start", start));
         let mut rfs = Callbacks::new(loaded, &settings);
         let sleeping =

@@ -200,7 +200,8 @@ fn law_10_wakeups_are_placed_at_the_bonus_or_kept() {
         let bonus = 10 * MS * inv(0, fraction_bits);
         // One hog: while the sleeper is away, the average is the hog's time.
         for (times, long) in [("run=1ms,sleep=800us", false), ("run=100us,sleep=200ms", true)] {
-            let mut run = bench(set).hz(1000).run(&format!("hogs:1 + sleepers:1,{times}"));
+            let with_bonus = bench(set).hz(1000).set("bonus_ns", "10ms");
+            let mut run = with_bonus.run(&format!("hogs:1 + sleepers:1,{times}"));
             run.until(100 * US);
             run.step_ns = 10 * US;
             let sleeper = run.named("sleeper")[0];

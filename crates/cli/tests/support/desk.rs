@@ -55,29 +55,29 @@ impl Desk {
         Desk { folder, path }
     }
 
-    /// A shell with a command, which has a time limit.
-    fn shell(&self, command: &str, seconds_max: &str) -> Command {
-        let mut shell = Command::new("timeout");
-        shell
-            .args(["--foreground", seconds_max, "bash", "-c", &format!("exec 2>&1\n{command}")])
-            .current_dir(self.folder.path())
-            .env("PATH", &self.path)
-            .env_remove("FAIRGROUND_SEED");
+    /// A command for a shell, typed at the desk; behind another program, where there is one.
+    fn shell(&self, before: &[&str], command: &str) -> Command {
+        let script = format!("exec 2>&1\n{command}");
+        let words = [before, &["bash", "-c", &script]].concat();
+        let mut shell = Command::new(words[0]);
+        shell.args(&words[1..]);
+        shell.current_dir(self.folder.path()).env("PATH", &self.path).env_remove("FAIRGROUND_SEED");
         shell
     }
 
     /// The exit code and the lines of a command of a block with these words.
     pub(crate) fn type_in(&self, command: &str, tags: &[String]) -> (i32, Vec<String>) {
         let has = |word: &str| tags.iter().any(|tag| tag == word);
-        let limit = if has("slow") { SLOW_SECONDS_MAX } else { SECONDS_MAX };
-        let mut shell = self.shell(command, limit);
         let (code, text) = if has(TERMINAL) {
-            let mut terminal = Terminal::start(shell, 24, 132);
+            // A terminal waits only so long itself; behind `timeout` a program could not read its keys.
+            let mut terminal = Terminal::start(self.shell(&[], command), 24, 132);
             terminal.until("anything", |screen| !screen.trim().is_empty());
             terminal.press("q");
             let (status, screen) = terminal.ends();
             (status.code(), screen)
         } else {
+            let limit = if has("slow") { SLOW_SECONDS_MAX } else { SECONDS_MAX };
+            let mut shell = self.shell(&["timeout", limit], command);
             let output = shell.stdin(std::process::Stdio::null()).output().expect("bash starts");
             (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
         };
