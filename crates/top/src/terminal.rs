@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use ratatui::crossterm::{execute, queue};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -58,7 +60,7 @@ fn run(
         let elapsed = begun.duration_since(before).min(ELAPSED_MAX);
         before = begun;
         app.pass(source, elapsed, || begun.elapsed() < GO_ON)?;
-        terminal.draw(|frame| draw(frame, app)).map_err(failed)?;
+        picture(terminal, app).map_err(failed)?;
         let mut left = FRAME.saturating_sub(begun.elapsed());
         for _ in 0..KEYS_MAX {
             if !poll(left).map_err(failed)? {
@@ -72,6 +74,13 @@ fn run(
         }
     }
     Ok(())
+}
+
+/// Draws a picture, which a terminal that can shows as a whole only.
+fn picture(terminal: &mut ratatui::DefaultTerminal, app: &App) -> io::Result<()> {
+    queue!(terminal.backend_mut(), BeginSynchronizedUpdate)?;
+    terminal.draw(|frame| draw(frame, app))?;
+    execute!(terminal.backend_mut(), EndSynchronizedUpdate)
 }
 
 /// Waits for a key; a signal ends the wait.

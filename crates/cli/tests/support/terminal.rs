@@ -19,6 +19,10 @@ use nix::unistd::Pid;
 /// How long something may take to be seen: the machine may be busy.
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// What a program writes before and after a picture that is to be seen as a whole (synchronized update).
+const PICTURE_BEGINS: &[u8] = b"\x1b[?2026h";
+const PICTURE_ENDS: &[u8] = b"\x1b[?2026l";
+
 /// A program on a terminal of its own; killed when dropped.
 pub(crate) struct Terminal {
     child: Child,
@@ -28,6 +32,8 @@ pub(crate) struct Terminal {
     before: Termios,
     output: Receiver<Vec<u8>>,
     screen: vt100::Parser,
+    /// What was written since the last picture was whole.
+    unseen: Vec<u8>,
 }
 
 impl Terminal {
@@ -63,7 +69,23 @@ impl Terminal {
         });
         let cells = |count| NonZero::new(count).expect("a screen has room");
         let screen = vt100::Parser::new(cells(lines), cells(columns), 0);
-        Terminal { child, keys, inside: pty.slave, before, output, screen }
+        let unseen = Vec::new();
+        Terminal { child, keys, inside: pty.slave, before, output, screen, unseen }
+    }
+
+    /// Shows what was written; a picture as a whole only.
+    fn show(&mut self, bytes: &[u8]) {
+        self.unseen.extend_from_slice(bytes);
+        let last =
+            |marker: &[u8]| self.unseen.windows(marker.len()).rposition(|part| part == marker);
+        let cut_off = |count: &usize| self.unseen.ends_with(&PICTURE_BEGINS[..*count]);
+        let whole = match (last(PICTURE_BEGINS), last(PICTURE_ENDS)) {
+            (Some(begin), end) if end.is_none_or(|end| end < begin) => begin,
+            // The marker itself may have come half.
+            _ => self.unseen.len() - (1..PICTURE_BEGINS.len()).rev().find(cut_off).unwrap_or(0),
+        };
+        self.screen.process(&self.unseen[..whole]);
+        self.unseen.drain(..whole);
     }
 
     /// What is on the screen.
@@ -81,7 +103,7 @@ impl Terminal {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.output.recv_timeout(left) {
-                Ok(bytes) => self.screen.process(&bytes),
+                Ok(bytes) => self.show(&bytes),
                 Err(error) => panic!("never seen: {what} ({error}); the screen:\n{text}"),
             }
         }
@@ -112,14 +134,14 @@ impl Terminal {
             assert!(Instant::now() < deadline, "it does not end; the screen:\n{}", self.text());
             // What it still says must be read, or it could not say it.
             if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(20)) {
-                self.screen.process(&bytes);
+                self.show(&bytes);
             }
         };
         let after = tcgetattr(&self.inside).expect("it has a state");
         assert_eq!(after.local_flags, self.before.local_flags, "echo, lines, signals");
         assert_eq!(after.input_flags, self.before.input_flags);
         while let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(200)) {
-            self.screen.process(&bytes);
+            self.show(&bytes);
         }
         let screen = self.screen.screen();
         assert!(!screen.alternate_screen(), "the other screen is left");
