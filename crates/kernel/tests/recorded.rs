@@ -55,7 +55,7 @@ fn marks_and_changes_stand_in_the_recording() {
     assert_eq!(params.len(), 1);
     let (time_ns, found) = params[0];
     assert_eq!((found, &outcome.changes[0].label), (label.as_str(), &label));
-    let apart_ns = outcome.changes[0].time_ns.abs_diff(time_ns);
-    // Other clocks differ by the time since the machine was started or by decades; a machine that stalls in between, by less.
-    assert!(apart_ns < 5_000_000_000, "one clock: {apart_ns} ns apart");
+    // One clock: it was written after it was made, and before the run ended.
+    let made_ns = outcome.changes[0].time_ns;
+    assert!((made_ns..=outcome.end_ns).contains(&time_ns), "{made_ns}, {time_ns}, {outcome:?}");
 }

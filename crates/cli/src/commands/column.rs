@@ -72,8 +72,10 @@ fn runs(ground: &Ground, scheduler: &Loaded, grounds: &[Ground]) -> bool {
 
 fn nothing_runs(ground: &Ground) -> Failure {
     if ground.is_real() {
-        let what = format_args!("the kernel of {ground} takes no schedulers, it has no sched_ext");
-        return Failure::new(format!("{what}")).help(format_args!(
+        return Failure::new(format_args!(
+            "the kernel of {ground} takes no schedulers, it has no sched_ext"
+        ))
+        .help(format_args!(
             "add `{OWN_SCHEDULER}`, its own scheduler, to --sched; or take a kernel that has it: `--on vm:newest`"
         ));
     }
@@ -85,13 +87,12 @@ fn nothing_runs(ground: &Ground) -> Failure {
 
 /// What somebody who reads the columns may miss.
 pub(super) fn left_out(grounds: &[Ground], schedulers: &[Loaded]) -> Vec<String> {
-    let without = grounds.iter().filter(|ground| !ground.takes_schedulers() && grounds.len() > 1);
-    let left_out = without.flat_map(|ground| {
-        schedulers.iter().filter(|scheduler| !scheduler.is_own()).map(move |scheduler| {
-            format!("{} {ground}: not run: that kernel has no sched_ext", scheduler.spec)
+    let all = grounds.iter().flat_map(|ground| schedulers.iter().map(move |one| (ground, one)));
+    all.filter(|(ground, one)| !one.is_own() && !runs(ground, one, grounds))
+        .map(|(ground, one)| {
+            format!("{} {ground}: not run: that kernel has no sched_ext", one.spec)
         })
-    });
-    left_out.collect()
+        .collect()
 }
 
 /// Whether a setting of that name means something to a scheduler on a ground.
@@ -127,14 +128,16 @@ impl Column<'_> {
 mod tests {
     use super::*;
 
+    fn asked(grounds: &[&str], schedulers: &[&str]) -> (Vec<Ground>, Vec<Loaded>) {
+        let ground = |text: &&str| Ground::parse(text).expect("a ground");
+        let loaded =
+            |spec: &&str| Loaded { spec: (*spec).to_owned(), compiled: None, object: None };
+        (grounds.iter().map(ground).collect(), schedulers.iter().map(loaded).collect())
+    }
+
     /// The labels of the columns, or what is wrong.
     fn labels(grounds: &[&str], schedulers: &[&str]) -> Result<Vec<String>, String> {
-        let grounds: Vec<Ground> =
-            grounds.iter().map(|text| Ground::parse(text).expect("a ground")).collect();
-        let schedulers: Vec<Loaded> = schedulers
-            .iter()
-            .map(|spec| Loaded { spec: (*spec).to_owned(), compiled: None, object: None })
-            .collect();
+        let (grounds, schedulers) = asked(grounds, schedulers);
         let columns = columns(&grounds, &schedulers, &[Variant::default()]);
         let labels = columns.map(|all| all.iter().map(|one| one.label(true)).collect());
         labels.map_err(|failure| failure.to_string())
@@ -148,6 +151,16 @@ mod tests {
         assert_eq!(labels(&["sim", "vm:7.2"], &pair).unwrap(), all);
         // Alone, the kernel is asked, and says what it lacks.
         assert_eq!(labels(&["vm:6.1"], &["rfs"]).unwrap(), ["rfs vm:6.1"]);
+    }
+
+    #[test]
+    fn what_is_not_run_is_told() {
+        let told = |grounds: &[&str]| {
+            let (grounds, schedulers) = asked(grounds, &["rfs", "kernel"]);
+            left_out(&grounds, &schedulers)
+        };
+        assert_eq!(told(&["sim", "vm:6.1"]), ["rfs vm:6.1: not run: that kernel has no sched_ext"]);
+        assert_eq!((told(&["sim", "vm:7.2"]), told(&["vm:6.1"])), (vec![], vec![]));
     }
 
     #[test]

@@ -17,9 +17,12 @@ pub(crate) const ABILITIES: [&str; 5] = ["fetch", "vm", "vm-load", "record", "lo
 
 /// Why else a block is not run: the word behind `console`, and the reason.
 pub(crate) const EXEMPT: [(&str, &str); 2] = [
-    ("slow", "takes many minutes"),
+    (SLOW, "takes many minutes"),
     ("elsewhere", "another program's command: not fairground's to test"),
 ];
+
+/// A block with this word has an hour where it is run.
+pub(crate) const SLOW: &str = "slow";
 
 /// The commands of such a block are typed on a terminal, and left with `q`.
 pub(crate) const TERMINAL: &str = "terminal";

@@ -1,6 +1,6 @@
 //! Where the commands of a page are typed, and by which build of the program.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-use crate::console::{ABILITIES, EXEMPT, LONG, TERMINAL};
+use crate::console::{ABILITIES, EXEMPT, LONG, SLOW, TERMINAL};
 use crate::pages::{Block, read, root};
 use crate::terminal::Terminal;
 
@@ -76,7 +76,7 @@ impl Desk {
             let (status, screen) = terminal.ends();
             (status.code(), screen)
         } else {
-            let limit = if has("slow") { SLOW_SECONDS_MAX } else { SECONDS_MAX };
+            let limit = if has(SLOW) { SLOW_SECONDS_MAX } else { SECONDS_MAX };
             let mut shell = self.shell(&["timeout", limit], command);
             let output = shell.stdin(std::process::Stdio::null()).output().expect("bash starts");
             (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
@@ -95,7 +95,7 @@ pub(crate) struct Build {
     /// It is the release build: what takes long is run too, and what only some machines can.
     pub(crate) quick: bool,
     /// What this machine can do, as doctor says.
-    ready: BTreeMap<&'static str, bool>,
+    ready: BTreeSet<&'static str>,
     /// Reasons not to run a block that do not hold here.
     also: Vec<String>,
     /// Whether the pages are made right.
@@ -109,21 +109,24 @@ impl Build {
         let also = env::var("FAIRGROUND_DOCS_ALSO").unwrap_or_default();
         let also = also.split(',').map(str::to_owned).collect();
         let binary = PathBuf::from(binary);
-        let ready = ABILITIES.map(|ability| {
-            let said = Command::new(&binary).args(["doctor", ability]).output().expect("doctor");
-            if !said.status.success() {
-                eprintln!("skipped: blocks marked `{ability}`: see `fairground doctor {ability}`");
-            }
-            (ability, said.status.success())
-        });
-        Build { binary, quick: true, ready: ready.into(), also, ..Build::debug() }
+        let asked = [&["doctor", "--format", "csv"][..], &ABILITIES].concat();
+        let said = Command::new(&binary).args(asked).output().expect("doctor starts");
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let ready: BTreeSet<_> = ABILITIES
+            .into_iter()
+            .filter(|ability| said.contains(&format!(",{ability},verdict,,ready\n")))
+            .collect();
+        for ability in ABILITIES.iter().filter(|ability| !ready.contains(*ability)) {
+            eprintln!("skipped: blocks marked `{ability}`: see `fairground doctor {ability}`");
+        }
+        Build { binary, quick: true, ready, also, ..Build::debug() }
     }
 
     /// The test's own build, which does what every machine can.
     pub(crate) fn debug() -> Build {
         let writes = env::var("FAIRGROUND_DOCS").is_ok_and(|word| word == "write");
         let binary = env!("CARGO_BIN_EXE_fairground").into();
-        Build { binary, quick: false, ready: BTreeMap::new(), also: Vec::new(), writes }
+        Build { binary, quick: false, ready: BTreeSet::new(), also: Vec::new(), writes }
     }
 
     /// Whether a block is run here.
@@ -131,7 +134,7 @@ impl Build {
         let mut runs = true;
         for tag in block.tags() {
             runs &= if ABILITIES.contains(&tag.as_str()) {
-                self.ready.get(tag.as_str()).copied().unwrap_or(false)
+                self.ready.contains(tag.as_str())
             } else if EXEMPT.iter().any(|(name, _)| name == tag) {
                 self.also.contains(tag)
             } else if tag == LONG {
