@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::{env, fs, thread};
 
 use console::{LONG, Step, agrees, renewed, steps, written};
-use desk::{Build, Desk};
+use desk::{Build, Desk, ready_abilities};
 use pages::{Page, pages, root};
 
 /// Runs the blocks of a page; the page as it should be, and what was wrong.
@@ -167,4 +167,11 @@ fn a_page_that_says_something_else_is_found() {
         let (_, faults, _) = walk(wrong);
         assert!(faults.len() == 1 && faults[0].contains(why), "{wrong}: {faults:?}");
     }
+}
+
+#[test]
+fn an_ability_is_ready_when_all_that_it_rests_on_is() {
+    let said = "table,row,label,column,unit,value\nabilities,1,vm,verdict,,ready\nabilities,2,load,verdict,,missing\n\
+                checks,1,load,looked_at,,root\nchecks,1,load,verdict,,ready\nchecks,2,load,verdict,,missing\n";
+    assert_eq!(Vec::from_iter(ready_abilities(said)), ["vm"]);
 }

@@ -314,6 +314,9 @@ fn attaching_takes_a_kernel_with_sched_ext_that_is_free() {
     place.is("load", Verdict::Missing, &["`lavd_1.0` is in charge"]);
     fs::remove_dir_all(place.path("sys/kernel/sched_ext")).expect("removed");
     place.is("load", Verdict::Missing, &["6.1.0-test, has none", "--on vm:newest"]);
+    // Without /sys nothing is known of the kernel.
+    fs::remove_dir_all(place.path("sys/kernel")).expect("removed");
+    place.is("load", Verdict::Missing, &["no folder /sys/kernel", "mount -t sysfs"]);
 }
 
 #[test]

@@ -89,6 +89,14 @@ impl Desk {
     }
 }
 
+/// What a machine can do, by doctor's answer in CSV: the verdicts on abilities, not those on the checks that each rests on.
+pub(crate) fn ready_abilities(csv: &str) -> BTreeSet<&'static str> {
+    let verdicts = csv.lines().filter(|line| line.starts_with("abilities,"));
+    let ready: Vec<_> = verdicts.filter_map(|line| line.strip_suffix(",verdict,,ready")).collect();
+    let is_ready = |ability: &&str| ready.iter().any(|row| row.split(',').nth(2) == Some(ability));
+    ABILITIES.into_iter().filter(is_ready).collect()
+}
+
 /// A build of the program.
 pub(crate) struct Build {
     pub(crate) binary: PathBuf,
@@ -111,11 +119,7 @@ impl Build {
         let binary = PathBuf::from(binary);
         let asked = [&["doctor", "--format", "csv"][..], &ABILITIES].concat();
         let said = Command::new(&binary).args(asked).output().expect("doctor starts");
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let ready: BTreeSet<_> = ABILITIES
-            .into_iter()
-            .filter(|ability| said.contains(&format!(",{ability},verdict,,ready\n")))
-            .collect();
+        let ready = ready_abilities(&String::from_utf8_lossy(&said.stdout));
         for ability in ABILITIES.iter().filter(|ability| !ready.contains(*ability)) {
             eprintln!("skipped: blocks marked `{ability}`: see `fairground doctor {ability}`");
         }

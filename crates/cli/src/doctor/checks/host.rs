@@ -34,10 +34,9 @@ fn tracefs(world: &World) -> Finding {
             place.display()
         )),
         Err(RecordError::NoTracefs { why }) => {
-            let has_sys = world.root.join("sys/kernel").is_dir();
-            let mount = match has_sys {
+            let mount = match has_sys(world) {
                 true => as_root(world, "mount -t tracefs tracefs /sys/kernel/tracing"),
-                false => as_root(world, "mount -t sysfs sysfs /sys"),
+                false => mount_sys(world),
             };
             Finding::missing(why, if is_container(world) { CONTAINER.to_owned() } else { mount })
         }
@@ -49,10 +48,22 @@ fn tracefs(world: &World) -> Finding {
     }
 }
 
+/// Whether the kernel's own files can be seen.
+fn has_sys(world: &World) -> bool {
+    world.root.join("sys/kernel").is_dir()
+}
+
+fn mount_sys(world: &World) -> String {
+    as_root(world, "mount -t sysfs sysfs /sys")
+}
+
 fn sched_ext(world: &World) -> Finding {
     let in_a_guest = "boot Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT; or use a virtual machine: --on vm:newest";
     match attachable(&world.root, "a scheduler") {
         Ok(()) => Finding::ready("the kernel has it, and no scheduler is attached"),
+        Err(LoadError::NoSchedExt { .. }) if !has_sys(world) => {
+            Finding::missing("there is no folder /sys/kernel to see it in", mount_sys(world))
+        }
         Err(LoadError::NoSchedExt { release, .. }) => {
             Finding::missing(format!("the running kernel, {release}, has none"), in_a_guest)
         }
