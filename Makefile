@@ -13,8 +13,10 @@ TEST_PACKAGES := zsh fish mandoc
 RUST_VERSION := 1.95.0
 CARGO_DEB_VERSION := 3.8.0
 CARGO := cargo
-# The packages that have something to do with Parquet, with it.
-WITH_PARQUET := -p fairground -p fairground-trace -p fairground-report --features fairground/parquet
+# The program with Parquet. Beside the workspace it is two packages built anew; by itself, as those who install it have it, all
+# that they stand on, with other features: enough to look at once.
+WITH_PARQUET := --workspace --features fairground/parquet
+PARQUET_ALONE := -p fairground -p fairground-trace -p fairground-report --features fairground/parquet
 
 # The release binary is static: it is also the first process of the virtual machines that it boots, where there is no other
 # file. The flag holds for this target only, not for build scripts and procedural macros.
@@ -95,7 +97,7 @@ lint: setup ## Formatting and clippy, warnings as errors
 	$(CARGO) fmt --all --check
 	clang-format-19 --dry-run -Werror policies/*.bpf.c policies/include/*.h
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --locked $(WITH_PARQUET) --all-targets -- -D warnings
+	$(CARGO) clippy --locked $(PARQUET_ALONE) --all-targets -- -D warnings
 
 fmt: ## Format everything
 	$(CARGO) fmt --all

@@ -88,6 +88,7 @@ impl Words {
             check: self.check,
             idle_bound: self.idle_bound.clone(),
             lead_in: self.lead_in.clone(),
+            max_events: None,
         })?;
         let given = self.settings.iter().map(|(name, value)| Setting::initial(name, value));
         let mut settings: Vec<_> = given.collect();

@@ -24,15 +24,15 @@ const CHOICE: &str = "FAIRGROUND_SOAK";
 /// Tasks of the own load.
 const OWN_WORKERS: usize = 13;
 
-/// The machine; `None` where there is none, with the reason on stderr. A thread for each of its CPUs: in turns by counted
-/// instructions the load and a CPU that goes did not come to an end within minutes.
+/// The machine; `None` where there is none, with the reason on stderr. Its CPUs take turns on one thread, for a scheduler is put in
+/// charge again and again; in turns by counted instructions the load and a CPU that goes did not come to an end within minutes.
 fn machine(deadline: Duration) -> Option<VmConfig> {
     let say = &mut |text: &str| eprintln!("{text}");
     let cache = Cache::open();
     let found = cache.and_then(|cache| Ok((cache.qemu(say)?, cache.kernel(KERNEL, say)?)));
     match found {
         Ok((qemu, kernel)) => Some(VmConfig {
-            mode: VmMode::Fast,
+            mode: VmMode::OneThread,
             deadline: Some(deadline),
             program: Some(env!("CARGO_BIN_EXE_soak").into()),
             ..VmConfig::new(qemu, kernel, CPUS)
@@ -60,7 +60,12 @@ fn run(plan: &Plan, packed: Vec<GuestFile>, config: &VmConfig) -> Result<Report,
         return Err(format!("it ended with {}: {}", answer.exit_code, answer.console));
     }
     let report = std::fs::read(folder.path().join(REPORT_FILE)).expect("a report");
-    Ok(serde_json::from_slice(&report).expect("a report is JSON"))
+    let report: Report = serde_json::from_slice(&report).expect("a report is JSON");
+    let is_well = |seen: &SchedulerReport| seen.problems.is_empty() && seen.complaints.is_empty();
+    if !report.schedulers.iter().all(is_well) {
+        eprintln!("the machine's console:\n{}", answer.console);
+    }
+    Ok(report)
 }
 
 /// What must hold of a scheduler whatever the plan.

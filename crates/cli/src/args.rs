@@ -214,6 +214,10 @@ pub(crate) struct MachineArgs {
     /// Without it they begin as forks [default: 20ms beside a real kernel, else none]
     #[arg(long, value_name = "TIME")]
     pub(crate) lead_in: Option<String>,
+
+    /// How many events a simulated run may record, 32 bytes of memory each: one more ends it with an error [default: 100000000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_events: Option<usize>,
 }
 
 /// What spin locks are.

@@ -28,6 +28,7 @@ pub(crate) fn machine_spec(
         check: args.check,
         idle_bound: args.idle_bound.clone(),
         lead_in: args.lead_in.clone(),
+        max_events: args.max_events,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The machine that is simulated: its CPUs, its clock, its costs, and what the trace keeps.
 
 use fairground_bpf::NullLoads;
+use fairground_trace::Trace;
 
 use crate::{CostModel, MachineError, Topology, abi};
 
@@ -15,6 +16,9 @@ pub struct TraceOptions {
 
 /// The longest lead-in of a workload, ns.
 const LEAD_IN_NS_MAX: u64 = 10_000_000_000;
+
+/// Events of a trace unless more are asked for: 3.2 GB.
+pub const MAX_EVENTS_DEFAULT: usize = 100_000_000;
 
 /// What ends a task's sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +68,9 @@ pub struct MachineConfig {
     /// What a load through a NULL pointer does in the scheduler's program. The kernel's JIT lets such a load of a kernel
     /// object read 0; here it is an error unless that is asked for.
     pub null_loads: NullLoads,
+    /// Events that the trace may hold, of [`Trace::BYTES_PER_EVENT`] bytes each; one more ends the run with
+    /// [`MachineError::TraceFull`], before the memory of this machine does.
+    pub max_events: usize,
     /// Lines of the scheduler's own output (`bpf_printk`) that are kept; later ones are counted.
     pub max_log_lines: usize,
 }
@@ -86,6 +93,7 @@ impl MachineConfig {
             max_tasks: 131_072,
             fuel_per_call: 10_000_000,
             null_loads: NullLoads::Trap,
+            max_events: MAX_EVENTS_DEFAULT,
             max_log_lines: 10_000,
         }
     }
@@ -126,6 +134,13 @@ impl MachineConfig {
                 "room for {} tasks was asked for; from 1 to {} are possible",
                 self.max_tasks,
                 1 << 20
+            )));
+        }
+        let most = usize::MAX / Trace::BYTES_PER_EVENT;
+        if self.max_events == 0 || self.max_events > most {
+            return Err(MachineError::Config(format!(
+                "a trace of {} events was asked for; from 1 to {most} are possible",
+                self.max_events
             )));
         }
         if self.watchdog_ns == 0 || self.watchdog_ns > abi::WATCHDOG_MAX_NS {

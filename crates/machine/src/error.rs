@@ -1,6 +1,7 @@
 //! Why a machine cannot be built or cannot go on.
 
 use fairground_bpf::{InstanceError, Trap};
+use fairground_trace::Trace;
 
 use crate::{Invariant, SettingError, Violation};
 
@@ -23,6 +24,18 @@ pub enum MachineError {
     /// The memory of the program could not be read or written where the machine keeps its own data.
     #[error("the simulated kernel's own data: {0}")]
     Memory(Trap),
+    /// The trace holds as many events as it may ([`crate::MachineConfig::max_events`]), or those of the last step more.
+    #[error(
+        "the trace is full: {events} events ({megabytes} MB) after {time_ms} ms of simulated time",
+        megabytes = events * Trace::BYTES_PER_EVENT / 1_000_000,
+        time_ms = time_ns / 1_000_000
+    )]
+    TraceFull {
+        /// The events that it holds.
+        events: usize,
+        /// The simulated time at which it had to go on, ns.
+        time_ns: u64,
+    },
     /// An invariant did not hold, seen because [`crate::MachineConfig::check`] was set. But for
     /// [`crate::Invariant::WorkConservation`] and [`crate::Invariant::PickOrder`], which are the scheduler's to keep, it is a
     /// fault of the simulator.

@@ -37,7 +37,7 @@ mod setup;
 mod topology;
 
 pub use check::{Invariant, Violation};
-pub use config::{MachineConfig, SleepTimers, TraceOptions};
+pub use config::{MAX_EVENTS_DEFAULT, MachineConfig, SleepTimers, TraceOptions};
 pub use cost::{CallCosts, CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use error::MachineError;

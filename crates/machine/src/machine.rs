@@ -72,6 +72,7 @@ pub struct Machine {
     /// The promise of work conservation, if there is one.
     pub(crate) idle_bound_ns: Option<u64>,
     pub(crate) watchdog_ns: u64,
+    pub(crate) max_events: usize,
     pub(crate) init_task_args: u64,
     pub(crate) exit_task_args: u64,
     pub(crate) cgroup_init_args: u64,
@@ -150,6 +151,11 @@ impl Machine {
             self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
             return Ok(false);
         };
+        let events = self.kernel.trace.len();
+        if events >= self.max_events {
+            self.finished = true;
+            return Err(MachineError::TraceFull { events, time_ns });
+        }
         self.kernel.now_ns = time_ns;
         self.kernel.counters.steps += 1;
         self.prepare_next();

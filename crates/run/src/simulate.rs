@@ -1,7 +1,7 @@
 //! One run in the simulated machine, and its analysis.
 
 use fairground_analysis::{Analysis, Options};
-use fairground_machine::{Machine, MachineConfig, RunResult, Setting};
+use fairground_machine::{Machine, MachineConfig, MachineError, RunResult, Setting};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
@@ -78,6 +78,18 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Why there is no result, and what to do where the run was only too long.
+    fn failure(&self, error: &MachineError) -> Failure {
+        let failure = Failure::new(format_args!("{}: {error}", self.scheduler.object.label));
+        let &MachineError::TraceFull { events, time_ns } = error else { return failure };
+        let more = format!("`--max-events {}` allows twice as many", 2 * events);
+        // All that comes before the moment at which it had to go on is in the trace.
+        match time_ns.saturating_sub(self.machine.lead_in_ns + 1) / 1_000_000 {
+            0 => failure.help(more),
+            fits_ms => failure.help(format_args!("`--duration {fits_ms}ms` fits; {more}")),
+        }
+    }
+
     /// Runs to the end, or until the scheduler is ejected.
     ///
     /// # Errors
@@ -86,7 +98,7 @@ impl<'a> Plan<'a> {
         watch.name(&self.label);
         let mut settings = self.scheduler.object.settings.clone();
         settings.extend(self.settings.iter().cloned());
-        let failed = |e| Failure::new(format_args!("{}: {e}", self.scheduler.object.label));
+        let failed = |e: MachineError| self.failure(&e);
         let mut machine =
             Machine::new(&self.machine, &self.scheduler.policy, &settings, self.workload)
                 .map_err(failed)?;

@@ -47,6 +47,36 @@ fn who_watches_counts_the_steps_and_may_end_the_run() {
 }
 
 #[test]
+fn a_run_too_long_for_its_trace_says_how_long_a_one_fits() {
+    let workload = find_workload("hogs:2").expect("a workload of the library");
+    let scheduler = Scheduler::load("cfs@6.1", None, Default::default()).expect("a scheduler");
+    let spec =
+        MachineSpec { cpus: Some(1), lead_in: Some("20ms".to_owned()), ..MachineSpec::default() };
+    let run = |max_events, duration_ns| {
+        let spec = MachineSpec { max_events: Some(max_events), ..spec.clone() };
+        let machine = machine_config(&spec).expect("a machine");
+        Plan::new(&scheduler, &workload, machine, duration_ns).run(&Unwatched)
+    };
+    for max_events in 20..60 {
+        let failure = run(max_events, 10_000_000_000).expect_err("two hogs switch").to_string();
+        let events = failure.strip_prefix("cfs@6.1: the trace is full: ");
+        let (events, _) =
+            events.and_then(|s| s.split_once(" events (0 MB) after ")).expect("how many");
+        let events: usize = events.parse().expect("a number");
+        // What happens in one step of the machine is recorded as a whole.
+        assert!((max_events..max_events + 4).contains(&events), "{failure}");
+        let more = format!("`--max-events {}` allows twice as many", 2 * events);
+        assert!(failure.ends_with(&more), "{failure}");
+        let Some((_, help)) = failure.split_once("`--duration ") else { continue };
+        let (fits_ms, _) = help.split_once("ms` fits; ").expect("a length");
+        let fits_ms: u64 = fits_ms.parse().expect("a number");
+        assert!(run(max_events, fits_ms * 1_000_000).is_ok(), "{failure}");
+        assert!(run(max_events, (fits_ms + 1) * 1_000_000).is_err(), "{failure}");
+    }
+    assert!(run(59, 10_000_000_000).expect_err("as above").to_string().contains("--duration"));
+}
+
+#[test]
 fn locks_have_words() {
     for model in fairground_workload::LockModel::ALL {
         assert_eq!(lock_model(model.word()).expect("its own word"), model);

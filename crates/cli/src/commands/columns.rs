@@ -327,6 +327,7 @@ impl Columns<'_> {
             ("--check", self.machine.check),
             ("--callbacks", self.callbacks),
             ("--lead-in", self.machine.lead_in.is_some()),
+            ("--max-events", self.machine.max_events.is_some()),
         ];
         if let Some((flag, _)) = simulated_only.iter().find(|(_, given)| *given && only_real) {
             return Err(Failure::new(format_args!(

@@ -16,6 +16,10 @@ pub enum VmMode {
     Deterministic,
     /// Each virtual CPU is a thread of the host (under KVM where a probe proved it): quicker, never the same twice.
     Fast,
+    /// The virtual CPUs take turns on one thread of the host, by the host's clock: slower, and for what [`VmMode::Fast`] cannot do.
+    /// There a CPU of QEMU 10 now and then runs code that another one is changing, half old and half new, which no processor
+    /// does; the kernel changes its code each time that a scheduler is put in charge (static branches), and panics.
+    OneThread,
 }
 
 /// A virtual machine.

@@ -123,6 +123,7 @@ fn accelerator(config: &VmConfig) -> Vec<&'static str> {
         ],
         VmMode::Fast if kvm::works(config) => kvm::ARGUMENTS.to_vec(),
         VmMode::Fast => vec!["-accel", "tcg,thread=multi", "-cpu", "max"],
+        VmMode::OneThread => vec!["-accel", "tcg,thread=single", "-cpu", "max"],
     }
 }
 
@@ -144,7 +145,7 @@ fn command_line(config: &VmConfig) -> String {
     // In turns of a millisecond a CPU stands still while the clock goes on: see `guest::turns`.
     let turns = match config.mode {
         VmMode::Deterministic => &[turns::PARAMETER][..],
-        VmMode::Fast => &[],
+        VmMode::Fast | VmMode::OneThread => &[],
     };
     let theirs = config.append.iter().map(String::as_str);
     ours.iter().chain(turns).copied().chain(theirs).collect::<Vec<_>>().join(" ")

@@ -91,6 +91,7 @@ impl Machine {
             rcu,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
+            max_events: config.max_events,
             first_cgroups,
             init_task_args,
             exit_task_args,

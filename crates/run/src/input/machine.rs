@@ -1,7 +1,7 @@
 //! The machine that words describe.
 
 use fairground_machine::{
-    CostModel, MachineConfig, NullLoads, SleepTimers, Topology, TraceOptions,
+    CostModel, MAX_EVENTS_DEFAULT, MachineConfig, NullLoads, SleepTimers, Topology, TraceOptions,
 };
 
 use super::parse_time;
@@ -46,6 +46,8 @@ pub struct MachineSpec {
     pub idle_bound: Option<String>,
     /// How long the tasks exist, asleep, before the run, with its unit.
     pub lead_in: Option<String>,
+    /// Events that the trace may hold; `None`: [`MAX_EVENTS_DEFAULT`].
+    pub max_events: Option<usize>,
 }
 
 impl Default for MachineSpec {
@@ -63,6 +65,7 @@ impl Default for MachineSpec {
             check: false,
             idle_bound: None,
             lead_in: None,
+            max_events: None,
         }
     }
 }
@@ -95,6 +98,7 @@ pub fn machine_config(spec: &MachineSpec) -> Result<MachineConfig, Failure> {
     if let Some(text) = &spec.lead_in {
         config.lead_in_ns = parse_time("--lead-in", text)?;
     }
+    config.max_events = spec.max_events.unwrap_or(MAX_EVENTS_DEFAULT);
     config.check = spec.check;
     config.idle_bound_ns =
         spec.idle_bound.as_deref().map(|text| parse_time("--idle-bound", text)).transpose()?;
