@@ -144,3 +144,15 @@ fn a_topology_file_is_the_machine() {
     let said = success(&["run", "hogs:8", "--topology", &file, "--duration", "100ms"]);
     says(&said, &["box.toml: 4 CPUs, 4 cores, 4 last-level caches, 1 nodes, 4 sockets"]);
 }
+
+#[test]
+fn a_run_too_long_for_its_trace() {
+    let run = ["run", "hogs:2", "--max-events", "100"];
+    says(
+        &refusal(&run),
+        &["cfs: the trace is full: 100 events", "--duration ", "--max-events 200"],
+    );
+    says(&refusal(&["run", "hogs:2", "--max-events", "0"]), &["a trace of 0 events", "from 1 to"]);
+    let real = [&run[..], &["--on", "vm:6.1"]].concat();
+    says(&refusal(&real), &["--max-events is of the simulated machine"]);
+}
