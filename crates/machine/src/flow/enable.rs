@@ -101,11 +101,16 @@ impl Machine {
             failure: None,
         };
         machine.check_workload(workload, config.max_tasks)?;
-        machine.intern_labels()?;
-        machine.write_fixtures().map_err(MachineError::Memory)?;
-        machine.preset_hz(config).map_err(MachineError::Memory)?;
-        machine.preset_topology(config)?;
+        machine.preset(config)?;
         Ok(machine)
+    }
+
+    /// Writes what programs find before they run.
+    fn preset(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
+        self.intern_labels()?;
+        self.write_fixtures().map_err(MachineError::Memory)?;
+        self.preset_hz(config).map_err(MachineError::Memory)?;
+        self.preset_topology(config)
     }
 
     /// The affinities of the workload must leave each task a CPU, and its tasks must fit in.
