@@ -30,6 +30,7 @@ mod kernel;
 mod kfuncs;
 mod layout;
 mod machine;
+mod mostly_sorted;
 mod policy;
 pub(crate) use fairground_workload::prng;
 mod settings;

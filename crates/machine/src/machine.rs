@@ -176,12 +176,11 @@ impl Machine {
         }
         let slot = match self.kernel.events.expected() {
             Some(EventSlot::Task(number)) => Some(Slot(number)),
-            Some(EventSlot::Cpu(cpu, CpuEvent::Timer)) => {
-                let timers = &self.kernel.cpus[cpu as usize].timers;
-                timers.prefetch();
-                timers.first()
+            Some(EventSlot::Cpu(cpu, event)) => {
+                let rq = &self.kernel.cpus[cpu as usize];
+                rq.timers.prefetch();
+                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr }
             }
-            Some(EventSlot::Cpu(cpu, _)) => self.kernel.cpus[cpu as usize].curr,
             _ => None,
         };
         let Some(slot) = slot else { return };

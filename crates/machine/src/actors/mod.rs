@@ -52,7 +52,11 @@ impl Actors {
 pub struct ActorId(pub u32);
 
 /// What an actor needs before it can go on.
+///
+/// A whole word says which: behind a single byte the fields would have no common place, and each move of such a value would read
+/// across what was just written in pieces, for which a processor waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub enum Need {
     /// Compute.
     Cpu {

@@ -8,7 +8,7 @@ use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
 use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
-use crate::layout::offsets::{self, init_task_args, task as field};
+use crate::layout::offsets::{init_task_args, task as field};
 
 /// `PF_EXITING` in `p->flags`.
 const PF_EXITING: u32 = 4;
@@ -56,8 +56,7 @@ impl Machine {
         let index =
             self.kernel.free_slots.pop().map_or(self.kernel.tasks.len(), |slot| slot.index());
         let slot = Slot(index as u32);
-        let place = self.kernel.cpus.len() as u64 + index as u64;
-        let addr = self.kernel.slab + place * offsets::TASK_STRIDE;
+        let addr = self.kernel.task_addr(slot);
         let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
         self.kernel.slots_by_birth.push(slot);
         let nice = self.nices[self.actors.spec(actor)];

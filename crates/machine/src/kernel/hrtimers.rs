@@ -2,7 +2,8 @@
 
 use super::{Kernel, Slot, Task};
 use crate::events::{CpuEvent, SLOT_BITS, Slot as EventSlot};
-use crate::heap::{Heap, Keyed};
+use crate::heap::Keyed;
+use crate::mostly_sorted::MostlySorted;
 
 /// A sleep's timer. They end in the order of their hard expiry; equal ones in the order in which they were armed.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ pub(crate) struct Armed {
 #[derive(Debug, Default)]
 pub(crate) struct Hrtimers {
     /// The first is never stale; others may be, until they are half of all.
-    heap: Heap<Hrtimer>,
+    queue: MostlySorted<Hrtimer>,
     stale: usize,
     /// Until when interrupts are off, ns.
     pub(crate) irqs_off_ns: u64,
@@ -76,32 +77,32 @@ impl Hrtimers {
     /// The task whose sleep ends first.
     #[inline]
     pub(crate) fn first(&self) -> Option<Slot> {
-        self.heap.first().map(Hrtimer::slot)
+        self.queue.first().map(Hrtimer::slot)
     }
 
     /// When the next timer makes an interrupt, ns; `u64::MAX`: none.
     #[inline]
     pub(crate) fn next_ns(&self) -> u64 {
-        self.heap.first().map_or(u64::MAX, |timer| timer.hard_ns)
+        self.queue.first().map_or(u64::MAX, |timer| timer.hard_ns)
     }
 
-    /// Asks for the cache lines that ending the first sleep begins with.
+    /// Asks for the cache lines that ending the first sleep begins with, or a new one.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        self.heap.prefetch();
+        self.queue.prefetch();
     }
 
     /// Forgets timers that nobody waits for any more.
     fn drop_stale(&mut self, tasks: &[Task]) {
         while self.stale > 0
-            && let Some(timer) = self.heap.first()
+            && let Some(timer) = self.queue.first()
             && timer.is_stale(tasks)
         {
-            self.heap.pop();
+            self.queue.pop();
             self.stale -= 1;
         }
-        if self.stale > self.heap.len() / 2 {
-            self.heap.retain(|timer| !timer.is_stale(tasks));
+        if self.stale > self.queue.len() / 2 {
+            self.queue.retain(|timer| !timer.is_stale(tasks));
             self.stale = 0;
         }
     }
@@ -113,11 +114,11 @@ impl Hrtimers {
             self.tick = None;
             return Some(Due::Tick);
         }
-        let first = self.heap.first()?;
+        let first = self.queue.first()?;
         if first.hard_ns.saturating_sub(slack_ns) > now_ns {
             return None;
         }
-        self.heap.pop();
+        self.queue.pop();
         Some(Due::Sleep(first.slot()))
     }
 
@@ -150,7 +151,7 @@ impl Kernel {
         self.task_mut(slot).timer = Some(Armed { arming, cpu });
         let timers = &mut self.cpus[cpu as usize].timers;
         let hard_ns = soft_ns.saturating_add(self.cost.timer_slack_ns);
-        timers.heap.push(Hrtimer { hard_ns, arming }, |_, _| {});
+        timers.queue.push(Hrtimer { hard_ns, arming });
         self.program_timer(cpu);
     }
 
@@ -213,7 +214,7 @@ mod tests {
         let mut some = Hrtimers::default();
         for (index, hard_ns) in hard_ns.iter().enumerate() {
             let arming = (index << SLOT_BITS | index) as u64;
-            some.heap.push(Hrtimer { hard_ns: *hard_ns, arming }, |_, _| {});
+            some.queue.push(Hrtimer { hard_ns: *hard_ns, arming });
         }
         some
     }

@@ -202,6 +202,12 @@ impl Kernel {
         self.cpus.len() as u32
     }
 
+    /// The guest address of a task's `task_struct`, without a look at the task.
+    #[inline]
+    pub(crate) fn task_addr(&self, slot: Slot) -> u64 {
+        self.slab + (self.cpus.len() + slot.index()) as u64 * offsets::TASK_STRIDE
+    }
+
     /// The task whose `task_struct` lies at a guest address; `None` for anything else, idle tasks included.
     #[inline]
     pub(crate) fn task_at(&self, addr: u64) -> Option<Slot> {

@@ -57,7 +57,7 @@ fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let Some(cursor) = cursor(mem, it)? else { return Ok(0) };
     let Some(number) = k.queues.advance(cursor) else { return Ok(0) };
     k.calls_ns += k.cost.calls.iter_found_ns;
-    Ok(k.task(Slot(number)).addr)
+    Ok(k.task_addr(Slot(number)))
 }
 
 /// `bpf_iter_scx_dsq_destroy(it)`.
