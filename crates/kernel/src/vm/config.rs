@@ -17,8 +17,8 @@ pub enum VmMode {
     /// Each virtual CPU is a thread of the host (under KVM where a probe proved it): quicker, never the same twice.
     Fast,
     /// The virtual CPUs take turns on one thread of the host, by the host's clock: slower, and for what [`VmMode::Fast`] cannot do.
-    /// There a CPU of QEMU 10 now and then runs code that another one is changing, half old and half new, which no processor
-    /// does; the kernel changes its code each time that a scheduler is put in charge (static branches), and panics.
+    /// There the kernel now and then panics while it changes its own code (static branches), as it does each time that a scheduler
+    /// is put in charge; by where it stops, one thread of QEMU 10 runs what another one is changing.
     OneThread,
 }
 
