@@ -3,7 +3,7 @@
 //!
 //! An entry behind all that came in order before stands behind them, in a ring; any other goes to a [heap](crate::heap). Both ends of
 //! the ring are a cache line each, where a heap of a hundred entries costs three or four, which are in no cache when a thousand
-//! CPUs take turns. When nothing comes in order it is a heap.
+//! CPUs take turns. When nothing comes in order it is a heap; so it is for all that come while one far behind them stands in the ring.
 
 use std::collections::VecDeque;
 
@@ -32,12 +32,7 @@ impl<E: Keyed> MostlySorted<E> {
     /// The least entry.
     #[inline]
     pub(crate) fn first(&self) -> Option<E> {
-        let ring = self.ring.front().copied();
-        match self.heap.first() {
-            None => ring,
-            Some(entry) if self.is_heaps_turn() => Some(entry),
-            Some(_) => ring,
-        }
+        if self.is_heaps_turn() { self.heap.first() } else { self.ring.front().copied() }
     }
 
     #[inline]

@@ -211,7 +211,7 @@ impl Kernel {
     /// The task whose `task_struct` lies at a guest address; `None` for anything else, idle tasks included.
     #[inline]
     pub(crate) fn task_at(&self, addr: u64) -> Option<Slot> {
-        let first = self.slab + self.cpus.len() as u64 * offsets::TASK_STRIDE;
+        let first = self.task_addr(Slot(0));
         let distance = addr.wrapping_sub(first);
         let index = distance / offsets::TASK_STRIDE;
         let alive = index < self.tasks.len() as u64
