@@ -326,13 +326,18 @@ mod tests {
         assert_eq!(speed(Some(exact * 8 / 10)), Speed { watched: true, ..alone });
     }
 
+    /// The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that speeds up between the
+    /// two: when a neighbour on its core goes away. That is so for few of many.
     #[test]
     fn the_loop_takes_at_least_as_long_as_asked_for() {
-        let speed = Speed::measure(&[]);
-        let start_ns = now_ns();
-        spin(speed.turns(5_000_000));
-        // The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that sped up since.
-        assert!(now_ns() - start_ns > 4_000_000, "{speed:?}");
+        let mut took_ns = [0; 21].map(|_: u64| {
+            let speed = Speed::measure(&[]);
+            let start_ns = now_ns();
+            spin(speed.turns(5_000_000));
+            now_ns() - start_ns
+        });
+        took_ns.sort_unstable();
+        assert!(took_ns[took_ns.len() / 2] > 4_000_000, "{took_ns:?}");
     }
 
     /// On the machine's own CPU: the looks at its clock end it, all but the last part, so that it is never shorter by more. It may
