@@ -79,6 +79,9 @@ pub struct Machine {
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,
     pub(crate) finished: bool,
+    /// Every end of kernel work is an event, for the test that holds both ways against each other.
+    #[cfg(test)]
+    pub(crate) stepwise: bool,
     pub(crate) failure: Option<MachineError>,
 }
 

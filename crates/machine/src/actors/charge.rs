@@ -63,7 +63,7 @@ impl Actors {
     }
 
     /// The part of a system call that follows its effect, ns.
-    fn way_out_ns(&self) -> u64 {
+    pub(super) fn way_out_ns(&self) -> u64 {
         self.cost.syscall_return_ns.min(self.cost.syscall_ns)
     }
 

@@ -226,6 +226,34 @@ impl Actors {
         Err(ActorError::EndlessOps { task: self.task_name(actor) })
     }
 
+    /// Begins the computation with which an actor goes on, if that is what it goes on with: for how long, ns. Nothing of it depends on
+    /// the time, so that it may begin before the actor has its CPU for itself.
+    #[inline]
+    pub(crate) fn begin_run(&mut self, actor: ActorId) -> Option<u64> {
+        let way_out_ns = self.way_out_ns();
+        let actor = &mut self.actors[actor.0 as usize];
+        if actor.pending || actor.owed_ns > 0 || (actor.is_in_call && way_out_ns > 0) {
+            return None;
+        }
+        let frame = &mut actor.frames[actor.level];
+        let mut pc = match frame.phase {
+            Phase::Start => frame.pc,
+            Phase::Asleep => frame.pc + 1,
+            _ => return None,
+        };
+        if let Step::Jump(to) = self.code.steps[pc as usize] {
+            pc = to;
+        }
+        match self.code.steps[pc as usize] {
+            Step::Run(length) if takes_time(length) => {
+                actor.is_in_call = false;
+                *frame = Frame { pc, phase: Phase::Computing, progress: 0, left_ns: 0 };
+                Some(draw(&mut actor.prng, length))
+            }
+            _ => None,
+        }
+    }
+
     /// What the actor needed has been given.
     #[inline]
     fn resume(&mut self, id: u32, now_ns: u64) {
@@ -450,6 +478,15 @@ impl Actors {
             _ => self.finish(id),
         };
         Ok(need)
+    }
+}
+
+/// Whether a length cannot be 0.
+#[inline]
+fn takes_time(length: Duration) -> bool {
+    match length {
+        Duration::Fixed(ns) => ns > 0,
+        Duration::Uniform { low, .. } => low > 0,
     }
 }
 

@@ -114,13 +114,20 @@ impl Machine {
         let Some(slot) = self.slot_of(actor) else { return };
         let cpu = self.kernel.task(slot).cpu;
         self.kernel.task_mut(slot).signalled = true;
-        if self.kernel.cpus[cpu as usize].curr != Some(slot) {
+        let rq = &self.kernel.cpus[cpu as usize];
+        let (start_ns, armed_ns) = (rq.run_start_ns, rq.armed_ns);
+        if rq.curr != Some(slot) {
             self.take_signal(slot);
-        } else if cpu != self.kernel.this_cpu && !self.kernel.cpus[cpu as usize].signalled {
+        } else if cpu != self.kernel.this_cpu && !rq.signalled {
             self.kernel.rq(cpu).signalled = true;
             self.kernel.counters.ipis += 1;
             let at = self.kernel.ipi_arrival_ns();
             self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
+        }
+        if self.kernel.task(slot).begins && start_ns > self.kernel.now_ns {
+            // On its way out of the kernel it sees the signal by itself.
+            self.take_signal(slot);
+            self.kernel.arm_cpu(cpu, armed_ns.min(start_ns));
         }
     }
 
@@ -142,7 +149,7 @@ impl Machine {
             return;
         }
         if let Stage::Compute(left) = task.stage {
-            task.stage = Stage::Advance;
+            (task.stage, task.begins) = (Stage::Advance, false);
             let actor = task.actor;
             self.actors.interrupt(actor, left);
         }

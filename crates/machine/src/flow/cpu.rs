@@ -15,6 +15,8 @@ impl Machine {
     pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         self.kernel.this_cpu = cpu;
         self.kernel.settle(cpu);
+        let now = self.kernel.now_ns;
+        self.kernel.rq(cpu).timers.lapse(now);
         step(self)?;
         self.go_on(cpu)
     }
@@ -91,6 +93,7 @@ impl Machine {
             }
             if let Some(at) = rq.timers.goes_on_ns() {
                 if at > self.kernel.now_ns {
+                    let at = self.computes_until_ns(cpu).unwrap_or(at);
                     self.kernel.arm_cpu(cpu, at);
                     return Ok(());
                 }
@@ -106,6 +109,9 @@ impl Machine {
                 Some(slot) => match self.kernel.task(slot).stage {
                     Stage::Compute(u64::MAX) if !resched => u64::MAX,
                     Stage::Compute(left) if !resched => start.saturating_add(left),
+                    Stage::Advance if start > self.kernel.now_ns => {
+                        start.saturating_add(self.begin_run(slot, resched))
+                    }
                     _ => start,
                 },
             };
@@ -126,6 +132,49 @@ impl Machine {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether the end of kernel work behind which a task just computes is left out as an event. Where CPUs execute in turns it is
+    /// not: there each end may be that of a turn.
+    #[inline]
+    fn skips_ends(&self) -> bool {
+        #[cfg(test)]
+        if self.stepwise {
+            return false;
+        }
+        !self.kernel.turns.on()
+    }
+
+    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns; 0: something
+    /// else comes first.
+    #[inline]
+    fn begin_run(&mut self, slot: Slot, resched: bool) -> u64 {
+        let task = self.kernel.task(slot);
+        if resched || task.signalled || !self.skips_ends() {
+            return 0;
+        }
+        let Some(ns) = self.actors.begin_run(task.actor) else { return 0 };
+        let task = self.kernel.task_mut(slot);
+        (task.stage, task.begins) = (Stage::Compute(ns), true);
+        ns
+    }
+
+    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do: whatever
+    /// happens on the CPU next finds it over. `None`: there is something to do at its end.
+    fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
+        let slack_ns = self.kernel.cost.timer_slack_ns;
+        let rq = &self.kernel.cpus[cpu as usize];
+        if !self.skips_ends() || rq.makes_room() || !rq.timers.is_through(slack_ns) {
+            return None;
+        }
+        let at = match self.kernel.task(rq.curr?).stage {
+            Stage::Compute(u64::MAX) => u64::MAX,
+            Stage::Compute(left) => rq.run_start_ns.saturating_add(left),
+            _ => return None,
+        };
+        self.kernel.rq(cpu).timers.lapses = true;
+        self.kernel.program_timer(cpu);
+        Some(at)
     }
 
     /// Kernel work on a CPU is done and something is due there at once.

@@ -98,6 +98,8 @@ impl Machine {
             cgroup_init_args,
             broken: false,
             finished: false,
+            #[cfg(test)]
+            stepwise: false,
             failure: None,
         };
         machine.check_workload(workload, config.max_tasks)?;

@@ -76,6 +76,7 @@ impl Machine {
             cpu: self.kernel.this_cpu,
             state: TaskState::Runnable,
             stage: Stage::Advance,
+            begins: false,
             queued: false,
             waiting: false,
             runnable_at_ns: self.kernel.now_ns,

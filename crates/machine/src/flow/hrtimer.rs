@@ -15,14 +15,13 @@ impl Machine {
     /// next; the last finds nothing.
     pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
         let timers = &mut self.kernel.rq(cpu).timers;
-        timers.pending = false;
+        (timers.pending, timers.lapses) = (false, false);
         let entered = timers.interrupt_ns.is_some();
         match self.kernel.next_due(cpu) {
             Some(Due::Tick) => self.tick(cpu, entered),
             Some(Due::Sleep(slot)) => self.sleep_ends(cpu, slot, entered),
             None => {
-                let timers = &mut self.kernel.rq(cpu).timers;
-                (timers.interrupt_ns, timers.kicked) = (None, false);
+                self.kernel.rq(cpu).timers.close();
                 self.kernel.program_timer(cpu);
                 Ok(())
             }

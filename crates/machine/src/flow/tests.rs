@@ -1,5 +1,6 @@
 //! The core alone: a scheduler without any callback.
 
+mod ends;
 mod faults;
 
 use fairground_bpf::{Engine, Image, Linked};

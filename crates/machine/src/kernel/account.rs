@@ -46,11 +46,13 @@ impl Kernel {
         }
         let ran = now - rq.run_start_ns;
         rq.run_start_ns = now;
-        if let Some(slot) = rq.curr
-            && let Stage::Compute(left) = &mut self.tasks[slot.index()].stage
+        let Some(slot) = rq.curr else { return };
+        let task = &mut self.tasks[slot.index()];
+        if let Stage::Compute(left) = &mut task.stage
             && *left != u64::MAX
         {
             *left = left.saturating_sub(ran);
+            task.begins = false;
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct Hrtimers {
     pub(crate) pending: bool,
     /// The time that the interrupt under way goes by, ns: what is due then ends in it.
     pub(crate) interrupt_ns: Option<u64>,
+    /// The interrupt under way has nothing more to do: it is over when interrupts are on again, which is no event of its own.
+    pub(crate) lapses: bool,
     /// Since when a tick is due, ns. It comes before others that end at that time: most often it was armed before them.
     pub(crate) tick: Option<u64>,
     /// A kick has been paid for in the interrupt under way: the others share its interrupt.
@@ -72,6 +74,31 @@ impl Hrtimers {
     #[inline]
     pub(crate) fn goes_on_ns(&self) -> Option<u64> {
         (self.pending || self.interrupt_ns.is_some()).then_some(self.irqs_off_ns)
+    }
+
+    /// Whether the interrupt under way finds nothing more to do when interrupts are on again.
+    #[inline]
+    pub(crate) fn is_through(&self, slack_ns: u64) -> bool {
+        let Some(base_ns) = self.interrupt_ns else { return false };
+        let may_end_ns = self.next_ns().saturating_sub(slack_ns);
+        !self.pending
+            && self.tick.is_none()
+            && may_end_ns > base_ns
+            && self.next_ns() > self.irqs_off_ns
+    }
+
+    /// Something happens on the CPU: an interrupt whose end was no event is over by now.
+    #[inline]
+    pub(crate) fn lapse(&mut self, now_ns: u64) {
+        if self.lapses && self.irqs_off_ns < now_ns {
+            self.close();
+        }
+    }
+
+    /// The interrupt under way is over.
+    #[inline]
+    pub(crate) fn close(&mut self) {
+        (self.interrupt_ns, self.kicked, self.lapses) = (None, false, false);
     }
 
     /// The task whose sleep ends first.
@@ -181,7 +208,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn program_timer(&mut self, cpu: u32) {
         let timers = &self.cpus[cpu as usize].timers;
-        if timers.pending || timers.interrupt_ns.is_some() {
+        if timers.pending || (timers.interrupt_ns.is_some() && !timers.lapses) {
             return;
         }
         let (slot, at_ns) = (EventSlot::Cpu(cpu, CpuEvent::Timer), timers.next_ns());

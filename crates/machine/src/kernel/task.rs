@@ -102,6 +102,8 @@ pub(crate) struct Task {
     /// `p->__state`: what it sleeps in, or runnable.
     pub(crate) state: TaskState,
     pub(crate) stage: Stage,
+    /// The computation that it is in has begun together with the kernel work before it, and none of it is done yet.
+    pub(crate) begins: bool,
     /// `SCX_TASK_QUEUED`: on the run queue of the class.
     pub(crate) queued: bool,
     /// It stands on the list that the watchdog looks at.
