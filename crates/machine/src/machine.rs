@@ -79,8 +79,6 @@ pub struct Machine {
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,
     pub(crate) finished: bool,
-    /// Every end of kernel work is an event, for the test that holds both ways against each other.
-    #[cfg(test)]
     pub(crate) stepwise: bool,
     pub(crate) failure: Option<MachineError>,
 }
@@ -101,6 +99,12 @@ impl Machine {
         machine.load().map_err(MachineError::Memory)?;
         machine.outcome()?;
         Ok(machine)
+    }
+
+    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower, and the same
+    /// but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both ways against each other.
+    pub fn set_stepwise(&mut self) {
+        self.stepwise = true;
     }
 
     /// Simulated time so far, ns.

@@ -138,11 +138,7 @@ impl Machine {
     /// not: there each end may be that of a turn.
     #[inline]
     fn skips_ends(&self) -> bool {
-        #[cfg(test)]
-        if self.stepwise {
-            return false;
-        }
-        !self.kernel.turns.on()
+        !self.stepwise && !self.kernel.turns.on()
     }
 
     /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns; 0: something

@@ -98,7 +98,6 @@ impl Machine {
             cgroup_init_args,
             broken: false,
             finished: false,
-            #[cfg(test)]
             stepwise: false,
             failure: None,
         };

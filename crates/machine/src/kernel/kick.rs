@@ -45,7 +45,24 @@ impl Kernel {
         if cpu != self.this_cpu {
             self.counters.ipis += 1;
             self.ipis.push(cpu);
+            self.look_on_way_out(cpu);
         }
+    }
+
+    /// What runs on another CPU is to make room. If it is in the kernel, it sees that on its way out, before the interrupt arrives:
+    /// the end of the work there is an event after all.
+    fn look_on_way_out(&mut self, cpu: u32) {
+        let rq = &self.cpus[cpu as usize];
+        let Some(slot) = rq.curr else { return };
+        let at_ns = if rq.timers.lapses && rq.timers.irqs_off_ns > self.now_ns {
+            rq.timers.irqs_off_ns
+        } else if self.task(slot).begins && rq.run_start_ns > self.now_ns {
+            rq.run_start_ns
+        } else {
+            return;
+        };
+        let at_ns = at_ns.min(rq.armed_ns);
+        self.arm_cpu(cpu, at_ns);
     }
 
     /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the executing CPU

@@ -14,7 +14,9 @@ fn record(cpus: u32, seed: u64, tasks: &[TaskSpec], stepwise: bool) -> RunResult
     config.hz = if cpus == 1 { 1000 } else { 10 };
     config.seed = seed;
     let mut machine = Machine::new(&config, &core_only(), &[], &workload(tasks.to_vec())).unwrap();
-    machine.stepwise = stepwise;
+    if stepwise {
+        machine.set_stepwise();
+    }
     machine.run_until(40 * MS).unwrap();
     machine.finish().unwrap()
 }
