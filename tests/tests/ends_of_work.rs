@@ -2,7 +2,7 @@
 
 use fairground_bpf::Object;
 use fairground_machine::{
-    CostModel, Engine, Machine, MachineConfig, Policy, RunResult, TraceOptions,
+    CostModel, Counters, Engine, Machine, MachineConfig, Policy, RunResult, TraceOptions,
 };
 use fairground_workload::from_spec;
 
@@ -52,6 +52,12 @@ fn compared(a: &RunResult, b: &RunResult) -> (usize, Option<String>) {
     unreachable!("a recording ends")
 }
 
+fn without_steps(result: &RunResult) -> Counters {
+    let mut counters = result.counters.clone();
+    counters.steps = 0;
+    counters
+}
+
 #[test]
 fn nothing_else_changes_under_any_scheduler() {
     for builtin in fairground_policies::all() {
@@ -66,6 +72,9 @@ fn nothing_else_changes_under_any_scheduler() {
                 let what = format!("{} {workload}, {cpus} CPUs", builtin.name);
                 assert_eq!(different, None, "{what}, after {same} events");
                 assert!(same == every.trace.len() || cpus > 1, "{what}: one CPU has no ties");
+                if same == every.trace.len() {
+                    assert_eq!(without_steps(&every), without_steps(&some), "{what}");
+                }
                 (equal, all) = (equal + same, all + every.trace.len());
                 (steps, fewer) = (steps + every.counters.steps, fewer + some.counters.steps);
             }
