@@ -9,6 +9,12 @@ pub fn prefetch<T>(value: &T) {
     lines(std::ptr::from_ref(value).cast(), size_of::<T>());
 }
 
+/// Asks for the cache lines of the first bytes of a value.
+#[inline]
+pub fn prefetch_start<T>(value: &T, bytes: usize) {
+    lines(std::ptr::from_ref(value).cast(), bytes.min(size_of::<T>()));
+}
+
 /// Asks for the cache lines of `bytes` bytes from `from` on, which need not be there.
 #[inline]
 pub(crate) fn lines(from: *const u8, bytes: usize) {

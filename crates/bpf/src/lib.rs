@@ -43,7 +43,7 @@ pub use env::{Callable, Env, FuncRef, Host, HostFn, MAX_PRICES};
 pub use error::{LoadCause, LoadError, Place};
 pub use globals::{Global, GlobalType};
 pub use helpers::format_bstr;
-pub use hint::prefetch;
+pub use hint::{prefetch, prefetch_start};
 pub use image::{Engine, Image};
 pub use instance::{Instance, InstanceConfig, InstanceError, MAX_CPUS, MapsRef, NullLoads};
 pub use link::{Symbols, link};

@@ -50,7 +50,9 @@ pub(crate) enum DsqError {
     TooManyCursors,
 }
 
+/// A task's place, in one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Node {
     vtime: u64,
     prev: u32,

@@ -53,18 +53,28 @@ impl Frame {
     }
 }
 
-/// A task's user space.
+/// A task's user space, in whole cache lines. What every operation touches stands before what few do; see [`Actor::HOT_BYTES`].
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(super) struct Actor {
     pub(super) frames: [Frame; 2],
     /// 0: in the program; 1: in the signal handler.
     pub(super) level: usize,
-    /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
-    pub(super) pending: bool,
-    pub(super) handler: u32,
+    /// CPU time that the kernel takes from it before its next operation, ns.
+    pub(super) owed_ns: u64,
+    pub(super) prng: Prng,
     /// The first of its registers.
     pub(super) regs: u32,
     pub(super) spec: u32,
+    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel, where no signal
+    /// is handled.
+    pub(super) in_kernel: u32,
+    /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
+    pub(super) pending: bool,
+    /// It has entered a system call, and has not paid for the way out of it.
+    pub(super) is_in_call: bool,
+    pub(super) wait: WaitLink,
+    pub(super) handler: u32,
     pub(super) nth: u64,
     /// Tells this actor from others that had its number.
     pub(super) birth: u64,
@@ -72,22 +82,16 @@ pub(super) struct Actor {
     /// Children that it has not waited for, and those of them that have ended.
     pub(super) children: u32,
     pub(super) ended: u32,
-    /// CPU time that the kernel takes from it before its next operation, ns.
-    pub(super) owed_ns: u64,
-    /// It has entered a system call, and has not paid for the way out of it.
-    pub(super) is_in_call: bool,
-    pub(super) wait: WaitLink,
     /// Locks that it has.
     pub(super) held: u32,
-    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel, where no signal
-    /// is handled.
-    pub(super) in_kernel: u32,
-    /// Those of them for which it spins and because of which its CPU is its own.
+    /// Of the spin locks those because of which its CPU is its own: it spins for them.
     pub(super) unpreempted: u32,
-    pub(super) prng: Prng,
 }
 
 impl Actor {
+    /// What every operation touches lies in so many bytes from its start.
+    pub(super) const HOT_BYTES: usize = std::mem::offset_of!(Actor, nth);
+
     #[inline]
     pub(super) fn frame(&mut self) -> &mut Frame {
         &mut self.frames[self.level]

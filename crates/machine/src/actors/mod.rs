@@ -42,7 +42,7 @@ impl Actors {
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
         if let Some(actor) = self.actors.get(number as usize) {
-            fairground_bpf::prefetch(actor);
+            fairground_bpf::prefetch_start(actor, actor::Actor::HOT_BYTES);
         }
     }
 }

@@ -193,7 +193,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
         if let Some(task) = self.tasks.get(slot.index()) {
-            fairground_bpf::prefetch(task);
+            fairground_bpf::prefetch_start(task, Task::HOT_BYTES);
         }
         self.queues.prefetch(slot.0);
     }

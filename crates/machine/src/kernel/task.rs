@@ -87,62 +87,56 @@ pub(crate) enum Phase {
     Running,
 }
 
-/// One task.
+/// One task, in whole cache lines. What every turn of it touches stands before what few turns do; see [`Task::HOT_BYTES`].
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Task {
     /// Guest address of its `task_struct`.
     pub(crate) addr: u64,
-    /// Its number in the trace.
-    pub(crate) id: TaskId,
-    /// What it does in user space.
-    pub(crate) actor: ActorId,
-    pub(crate) pid: u32,
-    /// The CPU of its run queue.
-    pub(crate) cpu: u32,
-    /// `p->__state`: what it sleeps in, or runnable.
-    pub(crate) state: TaskState,
     pub(crate) stage: Stage,
-    /// The computation that it is in has begun together with the kernel work before it, and none of it is done yet.
-    pub(crate) begins: bool,
-    /// `SCX_TASK_QUEUED`: on the run queue of the class.
-    pub(crate) queued: bool,
-    /// It stands on the list that the watchdog looks at.
-    pub(crate) waiting: bool,
-    /// Since when, ns.
+    /// Since when it is on the list that the watchdog looks at, ns.
     pub(crate) runnable_at_ns: u64,
-    pub(crate) reset_runnable_at: bool,
-    pub(crate) deqd_for_sleep: bool,
-    pub(crate) ops_state: OpsState,
     /// Brands each time that the scheduler owned it.
     pub(crate) qseq: u64,
     /// A direct dispatch that is not carried out yet: queue and flags.
     pub(crate) ddsp: Option<(u64, u64)>,
-    pub(crate) scx_state: ScxState,
-    /// Between two run queues (`TASK_ON_RQ_MIGRATING`).
-    pub(crate) migrating: bool,
-    pub(crate) exiting: bool,
-    pub(crate) nice: i8,
-    /// `p->sched_task_group`.
-    pub(crate) cgroup: CgroupRef,
-    /// `p->scx.cgrp_moving_from`: on its way out of this cgroup.
-    pub(crate) moving_from: Option<CgroupRef>,
-    /// Allowed CPUs; `None`: all.
-    pub(crate) allowed: Option<Box<CpuMask>>,
-    pub(crate) allowed_count: u32,
     /// When it last came onto a CPU or was last accounted, ns.
     pub(crate) exec_start_ns: u64,
     pub(crate) sum_exec_ns: u64,
-    pub(crate) nr_migrations: u64,
-    /// Times that it left a CPU by itself, and otherwise.
-    pub(crate) nvcsw: u64,
-    pub(crate) nivcsw: u64,
-    /// When and where it last left a CPU; for the cost of coming back.
+    /// When it last left a CPU, for the cost of coming back; where: `ran_on`.
     pub(crate) left_at_ns: u64,
-    pub(crate) ran_on: Option<u32>,
-    /// It has paid for the way into the sleep that it goes to.
-    pub(crate) blocks: bool,
     /// The timer that ends its sleep, if high-resolution timers do that.
     pub(crate) timer: Option<Armed>,
+    /// Times that it left a CPU by itself, and otherwise: `nivcsw`.
+    pub(crate) nvcsw: u64,
+    /// Allowed CPUs; `None`: all.
+    pub(crate) allowed: Option<Box<CpuMask>>,
+    /// Its number in the trace.
+    pub(crate) id: TaskId,
+    /// What it does in user space.
+    pub(crate) actor: ActorId,
+    /// The CPU of its run queue.
+    pub(crate) cpu: u32,
+    pub(crate) ran_on: Option<u32>,
+    pub(crate) scx_state: ScxState,
+    /// `p->__state`: what it sleeps in, or runnable.
+    pub(crate) state: TaskState,
+    /// The computation that it is in has begun together with the kernel work before it, and none of it is done yet.
+    pub(crate) begins: bool,
+    pub(crate) ops_state: OpsState,
+    /// What the scheduler was told last about it; for the check of the order of callbacks.
+    pub(crate) phase: Phase,
+    /// `SCX_TASK_QUEUED`: on the run queue of the class.
+    pub(crate) queued: bool,
+    /// It stands on the list that the watchdog looks at.
+    pub(crate) waiting: bool,
+    pub(crate) reset_runnable_at: bool,
+    pub(crate) deqd_for_sleep: bool,
+    /// Between two run queues (`TASK_ON_RQ_MIGRATING`).
+    pub(crate) migrating: bool,
+    pub(crate) exiting: bool,
+    /// It has paid for the way into the sleep that it goes to.
+    pub(crate) blocks: bool,
     /// A signal came while it computed, and it has not noticed yet.
     pub(crate) signalled: bool,
     /// Its timer has expired, and its CPU, which waits for its turn, has not seen the interrupt yet.
@@ -152,15 +146,25 @@ pub(crate) struct Task {
     /// Operations since it gave its CPU's turn away, and that it is about to do so.
     pub(crate) operations: u8,
     pub(crate) gives_way: bool,
-    /// Tasks that spin because it has a lock and runs.
-    pub(crate) spun_on: u32,
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
-    /// What the scheduler was told last about it; for the check of the order of callbacks.
-    pub(crate) phase: Phase,
+    pub(crate) nice: i8,
+    /// Tasks that spin because it has a lock and runs.
+    pub(crate) spun_on: u32,
+    pub(crate) nivcsw: u64,
+    pub(crate) nr_migrations: u64,
+    pub(crate) pid: u32,
+    pub(crate) allowed_count: u32,
+    /// `p->sched_task_group`.
+    pub(crate) cgroup: CgroupRef,
+    /// `p->scx.cgrp_moving_from`: on its way out of this cgroup.
+    pub(crate) moving_from: Option<CgroupRef>,
 }
 
 impl Task {
+    /// What every turn of a task touches lies in so many bytes from its start.
+    pub(crate) const HOT_BYTES: usize = std::mem::offset_of!(Task, nivcsw);
+
     /// Whether it may run on a CPU.
     #[inline]
     pub(crate) fn allows(&self, cpu: u32) -> bool {

@@ -2,44 +2,45 @@
 //! numbers through BTF; a test compares the two.
 
 /// Bytes from one `task_struct` to the next.
-pub(crate) const TASK_STRIDE: u64 = 576;
+pub(crate) const TASK_STRIDE: u64 = 448;
 /// What is read or written of a task when it wakes up, runs and sleeps lies in so many bytes from its start.
-pub(crate) const TASK_HOT_BYTES: u64 = task::CPUS_MASK;
+pub(crate) const TASK_HOT_BYTES: u64 = task::FLAGS;
 
-/// `struct task_struct`. The fields that callbacks touch most share the first cache lines.
+/// `struct task_struct`. What every turn of a task touches lies in the first three cache lines: of many tasks, one that comes up
+/// is in no cache, and each line is waited for.
 pub(crate) mod task {
-    use super::scx_entity;
+    use super::{sched_entity, scx_entity, thread_info};
 
     pub(crate) const SCX: u64 = 0;
-    pub(crate) const SE: u64 = 96;
-    pub(crate) const STATE: u64 = 160;
-    pub(crate) const FLAGS: u64 = 164;
-    pub(crate) const ON_CPU: u64 = 168;
-    pub(crate) const ON_RQ: u64 = 172;
-    pub(crate) const PRIO: u64 = 176;
-    pub(crate) const STATIC_PRIO: u64 = 180;
-    pub(crate) const NORMAL_PRIO: u64 = 184;
-    pub(crate) const POLICY: u64 = 188;
-    pub(crate) const CPUS_PTR: u64 = 192;
-    pub(crate) const NR_CPUS_ALLOWED: u64 = 200;
-    pub(crate) const MIGRATION_DISABLED: u64 = 204;
-    pub(crate) const WAKE_CPU: u64 = 208;
-    pub(crate) const RECENT_USED_CPU: u64 = 212;
-    pub(crate) const PID: u64 = 216;
-    pub(crate) const TGID: u64 = 220;
-    pub(crate) const REAL_PARENT: u64 = 224;
-    pub(crate) const PARENT: u64 = 232;
-    pub(crate) const GROUP_LEADER: u64 = 240;
-    pub(crate) const NVCSW: u64 = 248;
-    pub(crate) const NIVCSW: u64 = 256;
-    pub(crate) const START_TIME: u64 = 264;
-    pub(crate) const COMM: u64 = 272;
-    pub(crate) const THREAD_INFO: u64 = 288;
-    pub(crate) const THREAD_INFO_CPU: u64 = THREAD_INFO + 20;
-    pub(crate) const SCHED_TASK_GROUP: u64 = 312;
-    pub(crate) const CPUS_MASK: u64 = 320;
-    pub(crate) const CGROUPS: u64 = 448;
-    pub(crate) const SIZE: u64 = 456;
+    pub(crate) const STATE: u64 = SCX + scx_entity::SIZE;
+    pub(crate) const STATIC_PRIO: u64 = STATE + 4;
+    pub(crate) const ON_CPU: u64 = 56;
+    pub(crate) const ON_RQ: u64 = 60;
+    pub(crate) const SE: u64 = 64;
+    pub(crate) const CPUS_PTR: u64 = SE + sched_entity::SIZE;
+    pub(crate) const NR_CPUS_ALLOWED: u64 = 136;
+    pub(crate) const MIGRATION_DISABLED: u64 = 140;
+    pub(crate) const WAKE_CPU: u64 = 144;
+    pub(crate) const RECENT_USED_CPU: u64 = 148;
+    pub(crate) const POLICY: u64 = 152;
+    pub(crate) const PID: u64 = 156;
+    pub(crate) const NVCSW: u64 = 160;
+    pub(crate) const NIVCSW: u64 = 168;
+    pub(crate) const THREAD_INFO: u64 = 176;
+    pub(crate) const THREAD_INFO_CPU: u64 = THREAD_INFO + thread_info::CPU;
+    pub(crate) const SCHED_TASK_GROUP: u64 = THREAD_INFO + thread_info::SIZE;
+    pub(crate) const FLAGS: u64 = 192;
+    pub(crate) const PRIO: u64 = 196;
+    pub(crate) const NORMAL_PRIO: u64 = 200;
+    pub(crate) const TGID: u64 = 204;
+    pub(crate) const REAL_PARENT: u64 = 208;
+    pub(crate) const PARENT: u64 = 216;
+    pub(crate) const GROUP_LEADER: u64 = 224;
+    pub(crate) const START_TIME: u64 = 232;
+    pub(crate) const COMM: u64 = 240;
+    pub(crate) const CPUS_MASK: u64 = 256;
+    pub(crate) const CGROUPS: u64 = CPUS_MASK + super::CPUMASK_SIZE;
+    pub(crate) const SIZE: u64 = CGROUPS + 8;
 
     pub(crate) const SLICE: u64 = SCX + scx_entity::SLICE;
     pub(crate) const DSQ_VTIME: u64 = SCX + scx_entity::DSQ_VTIME;
@@ -47,14 +48,14 @@ pub(crate) mod task {
     pub(crate) const SCX_FLAGS: u64 = SCX + scx_entity::FLAGS;
     pub(crate) const SCX_TID: u64 = SCX + scx_entity::TID;
     pub(crate) const SCX_DISALLOW: u64 = SCX + scx_entity::DISALLOW;
-    pub(crate) const SUM_EXEC: u64 = SE + super::sched_entity::SUM_EXEC_RUNTIME;
-    pub(crate) const EXEC_START: u64 = SE + super::sched_entity::EXEC_START;
-    pub(crate) const PREV_SUM_EXEC: u64 = SE + super::sched_entity::PREV_SUM_EXEC_RUNTIME;
-    pub(crate) const NR_MIGRATIONS: u64 = SE + super::sched_entity::NR_MIGRATIONS;
-    pub(crate) const CUSTOM_SLICE_NS: u64 = SE + super::sched_entity::SLICE;
-    pub(crate) const CUSTOM_SLICE: u64 = SE + super::sched_entity::CUSTOM_SLICE;
-    pub(crate) const LOAD_WEIGHT: u64 = SE + super::sched_entity::LOAD;
-    pub(crate) const LOAD_INV_WEIGHT: u64 = SE + super::sched_entity::LOAD + 8;
+    pub(crate) const SUM_EXEC: u64 = SE + sched_entity::SUM_EXEC_RUNTIME;
+    pub(crate) const EXEC_START: u64 = SE + sched_entity::EXEC_START;
+    pub(crate) const PREV_SUM_EXEC: u64 = SE + sched_entity::PREV_SUM_EXEC_RUNTIME;
+    pub(crate) const NR_MIGRATIONS: u64 = SE + sched_entity::NR_MIGRATIONS;
+    pub(crate) const CUSTOM_SLICE_NS: u64 = SE + sched_entity::SLICE;
+    pub(crate) const CUSTOM_SLICE: u64 = SE + sched_entity::CUSTOM_SLICE;
+    pub(crate) const LOAD_WEIGHT: u64 = SE + sched_entity::LOAD;
+    pub(crate) const LOAD_INV_WEIGHT: u64 = SE + sched_entity::LOAD + 8;
 }
 
 /// `struct sched_ext_entity`.
@@ -65,7 +66,13 @@ pub(crate) mod scx_entity {
     pub(crate) const FLAGS: u64 = 20;
     pub(crate) const DISALLOW: u64 = 24;
     pub(crate) const TID: u64 = 32;
-    pub(crate) const SIZE: u64 = 96;
+    pub(crate) const SIZE: u64 = 48;
+}
+
+/// `struct thread_info`.
+pub(crate) mod thread_info {
+    pub(crate) const CPU: u64 = 0;
+    pub(crate) const SIZE: u64 = 8;
 }
 
 /// `struct sched_entity`.

@@ -5,7 +5,7 @@ use fairground_bpf::{Field, TargetTypes, TypeRef};
 use super::constants;
 use super::offsets::{
     self, cgroup, cgroup_init_args, cmask, exit_info, init_task_args, rq, sched_entity, scx_entity,
-    task,
+    task, thread_info,
 };
 use crate::abi;
 
@@ -214,12 +214,8 @@ fn task_struct(
             at("tid", scx_entity::TID, b.u64),
         ],
     );
-    let thread_info = structure(
-        t,
-        "thread_info",
-        24,
-        &[at("cpu", task::THREAD_INFO_CPU - task::THREAD_INFO, b.u32)],
-    );
+    let thread_info =
+        structure(t, "thread_info", thread_info::SIZE, &[at("cpu", thread_info::CPU, b.u32)]);
     structure(
         t,
         "task_struct",
