@@ -88,6 +88,9 @@ pub(super) struct Actor {
     pub(super) unpreempted: u32,
 }
 
+/// Two cache lines.
+const _: () = assert!(Actor::HOT_BYTES <= 2 * 64);
+
 impl Actor {
     /// What every operation touches lies in so many bytes from its start.
     pub(super) const HOT_BYTES: usize = std::mem::offset_of!(Actor, nth);

@@ -161,6 +161,9 @@ pub(crate) struct Task {
     pub(crate) moving_from: Option<CgroupRef>,
 }
 
+/// Three cache lines.
+const _: () = assert!(Task::HOT_BYTES <= 3 * 64);
+
 impl Task {
     /// What every turn of a task touches lies in so many bytes from its start.
     pub(crate) const HOT_BYTES: usize = std::mem::offset_of!(Task, nivcsw);

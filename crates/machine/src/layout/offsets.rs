@@ -5,6 +5,8 @@
 pub(crate) const TASK_STRIDE: u64 = 448;
 /// What is read or written of a task when it wakes up, runs and sleeps lies in so many bytes from its start.
 pub(crate) const TASK_HOT_BYTES: u64 = task::FLAGS;
+/// Three cache lines.
+const _: () = assert!(TASK_HOT_BYTES <= 3 * 64);
 
 /// `struct task_struct`. What every turn of a task touches lies in the first three cache lines: of many tasks, one that comes up
 /// is in no cache, and each line is waited for.

@@ -74,7 +74,7 @@ fn nothing_else_changes() {
     }
 }
 
-/// What it is for: a sleeper beside a loop has half the events.
+/// What it is for: a sleeper beside a loop takes less than three quarters of the steps.
 #[test]
 fn a_sleepers_round_has_fewer_steps() {
     let round = vec![Op::Loop(None, vec![run(100_000), sleep(900_000)])];
