@@ -307,6 +307,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         return;
     cpu = t->cpu & (MAX_CPUS - 1);
     q = queue_of(cpu);
+    load_leaves(&t->record, cpu);
     leave_cpu(cpu, t->weight);
     if (cpu == task_cpu(p)) {
         stopped = q->stopped_pid == (u32)p->pid;

@@ -12,12 +12,16 @@
  * Fork (see balance.bpf.h: as at execve): from the largest domain down, the idlest group, if the own one is
  * imbalance_pct / 2 above it, and in it the CPU with the least load; then the same in the domains of that CPU below.
  *
- * WAKE_NEAR_IDLE leaves both to the kernel's own choice of an idle CPU near by, as 6.1 does (select_idle_sibling).
+ * WAKE_FAIR is the choice of 6.1 (balance_wake.bpf.h). WAKE_NEAR_IDLE leaves it to sched_ext's own search for an idle CPU near by,
+ * and so does WAKE_FAIR where the scheduler keeps no records of its tasks' loads.
  */
 #ifndef FAIRGROUND_BALANCE_PLACE_BPF_H
 #define FAIRGROUND_BALANCE_PLACE_BPF_H
 
 #include "balance_move.bpf.h"
+#ifdef BALANCE_RECORDS
+#include "balance_wake.bpf.h"
+#endif
 
 /* The CPUs that a wake-up looks at for an idle one, and a fork for the least load. The kernel looks at all of a domain. */
 #define WAKE_LOOK_MAX 64
@@ -26,22 +30,6 @@
 static __always_inline bool is_idle_cpu(u32 cpu)
 {
     return !nr_running[cpu & (MAX_CPUS - 1)];
-}
-
-/* The smallest level whose domain of `here` holds `prev` too. */
-static __always_inline u32 common_level(u32 here, u32 prev)
-{
-    u32 level, common = DOMAIN_NODE;
-
-    for_range (level, DOMAIN_LEVELS) {
-        const struct unit *span = unit_at(level + 1, place_of(here));
-
-        if (place_of(prev) >= span->first && place_of(prev) < span->end) {
-            common = level;
-            break;
-        }
-    }
-    return common;
 }
 
 /* wake_idle: for a CPU with exactly one task, an idle CPU near by. */
@@ -198,7 +186,11 @@ static __always_inline s32 balance_select_cpu(struct task_struct *p, s32 prev_cp
 {
     u32 here = this_cpu(), cpu = (u32)prev_cpu & (MAX_CPUS - 1);
 
-    if (rule_wake == WAKE_NEAR_IDLE)
+#ifdef BALANCE_RECORDS
+    if (rule_wake == WAKE_FAIR)
+        return (s32)(fair_select_cpu(p, cpu, wake_flags, is_idle) & (MAX_CPUS - 1));
+#endif
+    if (rule_wake == WAKE_NEAR_IDLE || rule_wake == WAKE_FAIR)
         return select_cpu(p, prev_cpu, wake_flags, is_idle);
     if (wake_flags & SCX_WAKE_FORK) {
         cpu = place_new_task(p, bpf_cpumask_test_cpu(here, p->cpus_ptr) ? here : cpu);

@@ -8,9 +8,9 @@
  *     #define BALANCE_RELEASE 2_6_24
  *     #define BALANCE_SETS(t) BALANCE_SET("2.6.24", t, 2_6_24) BALANCE_SET("6.1", t, 6_1)
  *
- * Columns: 2_6_22, 2_6_23_RC1, 2_6_23_RC2 (rc2 and rc3), 2_6_23_RC4 (rc4 and rc5), 2_6_23, 2_6_24, 2_6_27, 6_1. The balancer
- * of 6.1 works on decaying averages of utilisation; the column 6_1 is the newest rules of this family (2.6.27) with the
- * domains of 6.1 and its choice of a CPU at wake-up, so it is close in placement and not in arithmetic.
+ * Columns: 2_6_22, 2_6_23_RC1, 2_6_23_RC2 (rc2 and rc3), 2_6_23_RC4 (rc4 and rc5), 2_6_23, 2_6_24, 2_6_27, 6_1. The column
+ * 6_1 has the choice of a CPU at a wake-up of 6.1 to 7.2, by loads over time (balance_wake.bpf.h), and the domains of
+ * 6.1. What it moves later it moves by the newest rules of this family (2.6.27), where the real one works on averages over time.
  */
 #ifndef FAIRGROUND_BALANCE_TUNABLES_BPF_H
 #define FAIRGROUND_BALANCE_TUNABLES_BPF_H
@@ -42,7 +42,7 @@ enum small_rule { SMALL_LPT, SMALL_HALF_LPT_FUZZ, SMALL_LPT_FUZZ };
 enum skip_rule { SKIP_WEIGHT, SKIP_HALF_WEIGHT };
 enum group_imb_rule { GROUP_IMB_NEVER, GROUP_IMB_SCALE, GROUP_IMB_TWO_TASKS };
 enum domain_rule { DOMAINS_2_6_22, DOMAINS_2_6_23, DOMAINS_2_6_24, DOMAINS_6_1 };
-enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE };
+enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE, WAKE_FAIR };
 
 #define FUZZ_2_6_22     0
 #define FUZZ_2_6_23_RC1 32
@@ -150,7 +150,7 @@ enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE };
 #define WAKE_RULE_2_6_23     WAKE_AFFINE
 #define WAKE_RULE_2_6_24     WAKE_AFFINE_SYNC
 #define WAKE_RULE_2_6_27     WAKE_AFFINE_SYNC
-#define WAKE_RULE_6_1        WAKE_NEAR_IDLE
+#define WAKE_RULE_6_1        WAKE_FAIR
 
 TUNABLE(u64, sched_load_scale_fuzz, BALANCE_DEFAULT(FUZZ), UNIT("count"), BALANCE_SETS(FUZZ),
         DOC("SCHED_LOAD_SCALE_FUZZ: over-balancing, load that counts as imbalance beside what was found (32 in "
@@ -182,10 +182,11 @@ TUNABLE(bool, rule_load_rounds_up, BALANCE_DEFAULT(ROUND_UP), UNIT("bool"), BALA
         DOC("rising averages of the load round up, so that they reach it (not in 2.6.23)"));
 TUNABLE(enum domain_rule, rule_domains, BALANCE_DEFAULT(DOMAIN_RULE), UNIT("enum"), BALANCE_SETS(DOMAIN_RULE),
         DOC("the table of intervals, load indices and flags per level of the machine"));
-TUNABLE(enum wake_rule, rule_wake, BALANCE_DEFAULT(WAKE_RULE), UNIT("enum"), BALANCE_SETS(WAKE_RULE),
-        DOC("where a task wakes up: by the loads of the waker's and its own CPU, the same with sync wake-ups to the "
-            "waker "
-            "(2.6.24), at an idle CPU near by (since 2.6.32)"));
+TUNABLE(
+    enum wake_rule, rule_wake, BALANCE_DEFAULT(WAKE_RULE), UNIT("enum"), BALANCE_SETS(WAKE_RULE),
+    DOC("where a task wakes up: by the loads of the waker's and its own CPU, the same with sync wake-ups to the "
+        "waker (2.6.24), at an idle CPU near by, by loads over time and then at an idle CPU near by (6.1; `cfs` and "
+        "`eevdf`)"));
 TUNABLE(bool, trace_balance, false, UNIT("bool"),
         DOC("prints one line for each decision of the balancer: which rule acted, and the numbers"));
 

@@ -9,6 +9,7 @@
 #define FAIRGROUND_CFS_TASK_BPF_H
 
 #include "cfs_hierarchy.bpf.h"
+#include "balance_record.bpf.h"
 
 /* What `cfs` keeps per task beside p->scx.dsq_vtime, which is the vruntime (of the running task: at the last tick). */
 struct cfs_task {
@@ -20,6 +21,7 @@ struct cfs_task {
     u64 last_wakeup_ns;
     u32 group;   /* 0: the root */
     u32 is_idle; /* counted as SCHED_IDLE */
+    struct balance_record record;
 };
 
 struct {
@@ -34,6 +36,13 @@ static __always_inline struct cfs_task *task_of(struct task_struct *p)
     return bpf_task_storage_get(&task_ctx, p, 0, 0);
 }
 
+static __always_inline struct balance_record *balance_record_of(struct task_struct *p)
+{
+    struct cfs_task *t = task_of(p);
+
+    return t ? &t->record : NULL;
+}
+
 static __always_inline void account_enqueue(struct cfs_task *t, u32 cpu)
 {
     struct cfs_queue *q = queue_in(t->group, cpu);
@@ -46,6 +55,7 @@ static __always_inline void account_enqueue(struct cfs_task *t, u32 cpu)
     add_load(q, t->weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, 1);
+    load_joins(&t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
     if (unlikely(t->group))
         join_groups(t->group, cpu);
@@ -62,6 +72,7 @@ static __always_inline void account_dequeue(struct cfs_task *t)
     add_load(q, -(s64)t->weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, -1);
+    load_leaves(&t->record, t->cpu);
     leave_cpu(t->cpu, t->weight);
     if (unlikely(t->group))
         leave_groups(t->group, t->cpu);

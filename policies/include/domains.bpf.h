@@ -124,6 +124,22 @@ static __always_inline bool has_domain(u32 cpu, u32 level)
     return span->first != group->first || span->end != group->end;
 }
 
+/* The smallest level whose domain of `here` holds `prev` too. */
+static __always_inline u32 common_level(u32 here, u32 prev)
+{
+    u32 level, common = DOMAIN_NODE;
+
+    for_range (level, DOMAIN_LEVELS) {
+        const struct unit *span = unit_at(level + 1, place_of(here));
+
+        if (place_of(prev) >= span->first && place_of(prev) < span->end) {
+            common = level;
+            break;
+        }
+    }
+    return common;
+}
+
 /* cpu_power of the group that holds a place in the domains of a level. */
 static __always_inline u64 group_power(u32 level, u32 place)
 {

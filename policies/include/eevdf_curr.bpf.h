@@ -152,6 +152,7 @@ static __always_inline void join(struct eevdf_queue *q, struct eevdf_task *t, u3
     t->cpu = cpu;
     t->kind = count_slice(cpu, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
+    load_joins(&t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
 }
 
@@ -181,6 +182,7 @@ static __noinline void rehome(struct eevdf_task *t, u32 from, u32 to, u64 vrunti
 
     announce(queue_of(from), t->vruntime, t->weight, -1);
     uncount_slice(from, t->kind);
+    load_leaves(&t->record, from);
     leave_cpu(from, t->weight);
     if (t->late)
         forget_leftmost(&queue_of(from)->late);
@@ -189,6 +191,7 @@ static __noinline void rehome(struct eevdf_task *t, u32 from, u32 to, u64 vrunti
     t->cpu = to;
     t->kind = count_slice(to, t->slice_ns);
     announce(queue_of(to), vruntime, t->weight, 1);
+    load_joins(&t->record, to, t->weight);
     join_cpu(to, t->weight);
 }
 

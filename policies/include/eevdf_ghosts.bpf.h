@@ -155,6 +155,7 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
     lag = rule_delay_keeps ? delayed_lag(t, cpu, v) : 0;
     t->ghost = 0;
     unmark_ghost(q, number);
+    load_joins(&t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
     if (rule_delay_keeps ? v - (u64)lag == t->vruntime : !DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
         return;

@@ -15,6 +15,7 @@
 #include "weights.bpf.h"
 #include "leftmost.bpf.h"
 #include "eevdf_tunables.bpf.h"
+#include "balance_record.bpf.h"
 
 /* A queue's time starts just below the wrap, so that arithmetic which cannot wrap shows at once. */
 #define ZERO_START (-(1ULL << 20))
@@ -81,6 +82,7 @@ struct eevdf_task {
     u32 is_new;
     u32 late; /* it waits in the queue of the ineligible, which is ordered by vruntime */
     u32 rel_deadline;
+    struct balance_record record;
 };
 
 struct eevdf_queue cpu_queues[MAX_CPUS];
@@ -98,6 +100,13 @@ struct {
 static __always_inline struct eevdf_task *task_of(struct task_struct *p)
 {
     return bpf_task_storage_get(&task_ctx, p, 0, 0);
+}
+
+static __always_inline struct balance_record *balance_record_of(struct task_struct *p)
+{
+    struct eevdf_task *t = task_of(p);
+
+    return t ? &t->record : NULL;
 }
 
 static __always_inline struct eevdf_queue *queue_of(u32 cpu)

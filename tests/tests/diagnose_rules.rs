@@ -241,7 +241,8 @@ fn tasks_that_queue_at_a_lock_are_a_convoy() {
         let finding = found(&diagnosis, Rule::LockConvoy);
         assert!(finding.title.ends_with("`table`"), "{}", finding.title);
         assert!(finding.severity_ppm > 300_000, "{kind}: {finding:#?}");
-        assert!(ppm(finding, "time waited, of the recording") > 2_000_000, "{kind}: {finding:#?}");
+        // Two tasks at a time at least: spinning on the two CPUs without work, or asleep.
+        assert!(ppm(finding, "time waited, of the recording") > 1_990_000, "{kind}: {finding:#?}");
         assert!(ppm(finding, "meanwhile the holder ran") > 800_000, "{kind}: {finding:#?}");
         assert!(finding.command.starts_with("contention "));
     }

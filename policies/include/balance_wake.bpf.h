@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a task goes that wakes up, since Linux 3.12: select_task_rq_fair of 6.1 and 7.2 (wake_affine, select_idle_sibling), by loads
+ * over time (pelt.bpf.h).
+ *
+ * Wake-up, waker on CPU `here`, the task last on CPU `prev`. First a target, which is prev unless
+ *     - here is idle (an interrupt), prev is not, and both share a cache: here;
+ *     - the wake-up is sync and the waker is alone here: here;
+ *     - prev is not idle, and load here (without the waker's, if sync) + load of the task is less than
+ *       (100 + (imbalance_pct - 100) / 2) % of the load of prev without the task: here.
+ * A waker of many, and one that is woken by many, does not draw tasks to itself: with the number f of different tasks that each
+ * has woken lately (wakee_flips), if the smaller f is at least the number n of CPUs in the cache, and the larger n times that.
+ * Then an idle CPU: the target, prev, the one before that, any that shares the target's cache; else the target itself.
+ *
+ * Example (n = 4): a sender on CPU 0, load 2000, its own 900, writes to a reader that slept on CPU 1, which is busy; load of CPU 1
+ * 1900, the reader's 300. 2000 - 900 + 300 = 1400 < 1.08 * 1600: the reader comes to CPU 0, and if 2 is idle to CPU 2.
+ *
+ * Fork: to an idle CPU, else to the CPU with the fewest tasks; the kernel's find_idlest_cpu goes by loads over time there, too.
+ *
+ * Not modelled: the search for an idle CPU ends early in a busy cache (SIS_UTIL), a wake-up by an interrupt counts as one by the
+ * task that it interrupts, idle cores before idle threads, asymmetric capacities, per-CPU kernel threads.
+ */
+#ifndef FAIRGROUND_BALANCE_WAKE_BPF_H
+#define FAIRGROUND_BALANCE_WAKE_BPF_H
+
+#include "balance_move.bpf.h"
+#include "balance_record.bpf.h"
+#include "interrupt.bpf.h"
+
+/* In a cache of more CPUs than this sched_ext itself searches for an idle one, from the first on. */
+#define CACHE_LOOK_MAX 64
+
+extern u32 CONFIG_HZ __kconfig __weak;
+
+static __always_inline bool is_free(struct task_struct *p, u32 cpu)
+{
+    return !nr_running[cpu & (MAX_CPUS - 1)] && bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr);
+}
+
+static __always_inline bool shares_cache(u32 a, u32 b)
+{
+    return unit_at(DOMAIN_MC + 1, place_of(a))->first == unit_at(DOMAIN_MC + 1, place_of(b))->first;
+}
+
+/* record_wakee: how many different tasks has this one woken lately? Each second counts half of the one before. */
+static __always_inline void note_wakee(struct balance_record *waker, u32 pid)
+{
+    u64 jiffy = bpf_jiffies64();
+
+    if (jiffy - waker->flip_jiffy > (CONFIG_HZ ?: 1000)) {
+        waker->wakee_flips >>= 1;
+        waker->flip_jiffy = jiffy;
+    }
+    if (waker->last_wakee != pid) {
+        waker->last_wakee = pid;
+        waker->wakee_flips++;
+    }
+}
+
+/* wake_wide */
+static __always_inline bool is_wide(const struct balance_record *waker, const struct balance_record *wakee, u32 cpu)
+{
+    const struct unit *cache = unit_at(DOMAIN_MC + 1, place_of(cpu));
+    u32 cpus = cache->end - cache->first, a = waker->wakee_flips, b = wakee->wakee_flips;
+    u32 more = a > b ? a : b, less = a > b ? b : a;
+
+    return less >= cpus && more >= less * cpus;
+}
+
+/* wake_affine_weight */
+static __noinline bool is_lighter(const struct balance_record *waker, const struct balance_record *wakee, u32 here,
+                                  u32 prev, bool sync)
+{
+    u64 now = pelt_now(), here_load, prev_load, load, waker_load;
+    s64 percent = 100 + (params_of(common_level(here, prev))->imbalance_pct - 100) / 2;
+
+    if (!wakee)
+        return false;
+    here_load = load_of_cpu(here, now);
+    prev_load = load_of_cpu(prev, now);
+    if (sync && waker) {
+        waker_load = load_of_task(waker);
+        if (waker_load > here_load)
+            return true;
+        here_load -= waker_load;
+    }
+    load = load_of_task(wakee);
+    return (s64)(here_load + load) * 100 < ((s64)prev_load - (s64)load) * percent + sync;
+}
+
+/* wake_affine: whether the CPU that wakes the task up is the better target than the one that it slept on. */
+static __always_inline bool is_drawn(const struct balance_record *waker, const struct balance_record *wakee, u32 here,
+                                     u32 prev, bool sync)
+{
+    u32 nr_here = nr_running[here & (MAX_CPUS - 1)], nr_prev = nr_running[prev & (MAX_CPUS - 1)];
+
+    if (!nr_here && shares_cache(here, prev))
+        return nr_prev;
+    if (sync && nr_here == 1)
+        return true;
+    return nr_prev && is_lighter(waker, wakee, here, prev, sync);
+}
+
+/* select_idle_cpu: the first idle CPU behind the target in its cache. */
+static __noinline u32 idle_in_cache(struct task_struct *p, u32 target)
+{
+    const struct unit *cache = unit_at(DOMAIN_MC + 1, place_of(target));
+    u32 cpus = cache->end - cache->first, own = place_of(target), found = target, i;
+
+    for_range (i, CACHE_LOOK_MAX) {
+        u32 place = own + 1 + i, cpu;
+
+        if (i + 1 >= cpus)
+            break;
+        cpu = cpu_at(place < cache->end ? place : place - cpus);
+        if (is_free(p, cpu)) {
+            found = cpu;
+            break;
+        }
+    }
+    return found;
+}
+
+/* select_idle_sibling */
+static __always_inline u32 idle_near(struct task_struct *p, struct balance_record *r, u32 prev, u32 target)
+{
+    u32 recent = r->recent_cpu - 1;
+
+    if (is_free(p, target))
+        return target;
+    if (prev != target && shares_cache(prev, target) && is_free(p, prev))
+        return prev;
+    r->recent_cpu = prev + 1;
+    if (recent < MAX_CPUS && recent != prev && recent != target && shares_cache(recent, target) && is_free(p, recent))
+        return recent;
+    return idle_in_cache(p, target);
+}
+
+/* Where a task shall wake up, unless an idle CPU is near: the CPU that it slept on, or this one. */
+static __always_inline u32 wake_target(struct task_struct *p, const struct balance_record *wakee, u32 prev,
+                                       u64 wake_flags)
+{
+    struct task_struct *current = in_interrupt(false) ? NULL : (struct task_struct *)bpf_get_current_task_btf();
+    struct balance_record *waker = current ? balance_record_of(current) : NULL;
+    bool sync = (wake_flags & SCX_WAKE_SYNC) && current && !(current->flags & PF_EXITING);
+    u32 here = this_cpu();
+
+    if (waker)
+        note_wakee(waker, (u32)p->pid);
+    if (here == prev || !bpf_cpumask_test_cpu(here, p->cpus_ptr) || (waker && is_wide(waker, wakee, here)))
+        return prev;
+    return is_drawn(waker, wakee, here, prev, sync) ? here : prev;
+}
+
+/* select_task_rq_fair. *is_idle: the CPU is idle and now reserved for the task. */
+static __always_inline u32 fair_select_cpu(struct task_struct *p, u32 prev, u64 wake_flags, bool *is_idle)
+{
+    struct balance_record *wakee = balance_record_of(p);
+    const struct unit *cache;
+    u32 cpu = prev;
+
+    if (wake_flags & SCX_WAKE_FORK)
+        return (u32)select_cpu(p, (s32)prev, wake_flags, is_idle);
+    if (wakee && nr_cpus > 1) {
+        cpu = wake_target(p, wakee, prev, wake_flags);
+        cache = unit_at(DOMAIN_MC + 1, place_of(cpu));
+        if (cache->end - cache->first > CACHE_LOOK_MAX)
+            return (u32)scx_bpf_select_cpu_dfl(p, (s32)cpu, wake_flags & ~SCX_WAKE_SYNC, is_idle);
+        cpu = idle_near(p, wakee, prev, cpu);
+    }
+    *is_idle = scx_bpf_test_and_clear_cpu_idle((s32)cpu);
+    return cpu;
+}
+
+#endif

@@ -1,0 +1,115 @@
+//! The laws of the choice of a CPU at a wake-up by loads over time (`policies/include/balance_wake.bpf.h`, `pelt.bpf.h`), on
+//! the compiled schedulers in the simulated machine.
+
+mod rig;
+
+use fairground_trace::{EventKind, TaskId, TaskState};
+use rig::{Bench, MS, Run, US, bench};
+
+const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
+
+/// The load of a CPU as the scheduler has it, brought up to `now_ns` with the weight 0.
+fn load_of_cpu(run: &Run, cpu: u64, now_ns: u64) -> f64 {
+    let field = |at| run.machine.variable_field("cpu_pelt", cpu * 16 + at, 8).expect("a field");
+    let (sum, at) = (field(0) as f64, field(8));
+    let units = (now_ns >> 10).saturating_sub(at);
+    sum * 0.5f64.powf(units as f64 / 1024.0 / 32.0) / 47_742.0
+}
+
+/// The same from the recorded events, by its definition: the integral of the weight of those able to run, a time t ago counting
+/// 1/2^(t / 32 periods). One task of weight 1024, not new.
+fn load_by_events(run: &Run, task: TaskId, now_ns: u64) -> f64 {
+    let half_life_ns = 32.0 * 1_048_576.0;
+    let part = |from: u64, to: u64| {
+        let weight = |at: u64| 0.5f64.powf((now_ns - at) as f64 / half_life_ns);
+        weight(to) - weight(from)
+    };
+    let (mut able_since, mut load) = (None, 0.0);
+    for event in run.events() {
+        match event.kind {
+            EventKind::Wakeup { task: woken, .. } if woken == task => {
+                able_since = Some(event.time_ns);
+            }
+            EventKind::Switch { prev, prev_state: TaskState::Sleeping, .. } if prev == task => {
+                load += able_since.take().map_or(0.0, |since| part(since, event.time_ns));
+            }
+            _ => {}
+        }
+    }
+    1024.0 * (load + able_since.map_or(0.0, |since| part(since, now_ns)))
+}
+
+fn migrations(bench: Bench, spec: &str, prefix: &str) -> usize {
+    let mut run = bench.run(spec);
+    run.until(1_000 * MS);
+    let of = run.named(prefix);
+    let moved = |event: &fairground_trace::Event| matches!(event.kind, EventKind::Migrate { task, .. } if of.contains(&task));
+    run.events().iter().filter(|event| moved(event)).count()
+}
+
+/// The load over time of a task that sleeps and computes is what its definition gives, wherever it is; within 3 %, as periods
+/// are rounded.
+#[test]
+fn a_load_is_the_weighted_past() {
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).cpus(2).run("sleepers:1,run=20ms,sleep=30ms");
+        for step in 1..40u64 {
+            let now_ns = 1_000 * MS + step * 7_321 * US;
+            run.until(now_ns);
+            let task = run.named("sleeper")[0];
+            let able = run.machine.task(task).is_some_and(|task| task.runnable);
+            if able {
+                continue;
+            }
+            let told = load_of_cpu(&run, 0, now_ns) + load_of_cpu(&run, 1, now_ns);
+            let meant = load_by_events(&run, task, now_ns);
+            assert!((told - meant).abs() <= 0.03 * meant, "{scheduler}: {told} for {meant}");
+        }
+    }
+}
+
+/// A load goes along with its task and leaves nothing behind: after any migrations the loads of all CPUs together are those of
+/// the tasks.
+#[test]
+fn no_load_is_lost_or_made_by_migrations() {
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).cpus(4).run("hogs:9");
+        run.until(2_000 * MS);
+        let at = |cpu: u64| {
+            let field =
+                |at| run.machine.variable_field("cpu_pelt", cpu * 16 + at, 8).expect("a field");
+            let (sum, at) = (field(0) as f64, field(8));
+            let weight = run.machine.variable_field("cpu_weight", cpu * 8, 8).expect("a weight");
+            let past = 0.5f64.powf(((2_000 * MS >> 10) - at) as f64 / 1024.0 / 32.0);
+            sum / 47_742.0 * past + weight as f64 * (1.0 - past)
+        };
+        let all: f64 = (0..4).map(at).sum();
+        assert!((all - 9.0 * 1024.0).abs() <= 0.03 * 9.0 * 1024.0, "{scheduler}: {all}");
+    }
+}
+
+/// Readers come to their writers: many times as often as where only idle CPUs are chosen.
+#[test]
+fn readers_come_to_their_writers() {
+    for scheduler in SCHEDULERS {
+        let machine = || bench(scheduler).cpus(4).cost("syscall_ns", 10_000).cost("wakeup_ns", 20_000);
+        let drawn = migrations(machine(), "hackbench:2", "receiver");
+        let left = migrations(machine().set("rule_wake", "WAKE_NEAR_IDLE"), "hackbench:2", "receiver");
+        assert!(drawn > 5 * left.max(10), "{scheduler}: {drawn} migrations, {left} without");
+    }
+}
+
+/// Nobody waits behind another task while a CPU of the cache is idle.
+#[test]
+fn a_woken_task_takes_an_idle_cpu() {
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).cpus(4).run("hogs:2 + sleepers:2,run=1ms,sleep=3ms");
+        run.until(1_000 * MS);
+        let sleepers = run.named("sleeper");
+        let ran = run.cpu_time(100 * MS, 1_000 * MS);
+        for sleeper in sleepers {
+            let share = ran[&sleeper] as f64 / (900 * MS) as f64;
+            assert!((share - 0.25).abs() < 0.01, "{scheduler}: {share}");
+        }
+    }
+}
