@@ -41,11 +41,12 @@ static __always_inline struct pelt *cpu_load_until(u32 cpu, u64 now)
 /* A task becomes able to run on a CPU; before join_cpu. Its load follows it there. */
 static __always_inline void load_joins(struct balance_record *r, u32 cpu, u32 weight)
 {
-    u64 now = pelt_now(), gone;
     struct pelt *load, *old;
+    u64 now, gone;
 
     if (rule_wake != WAKE_FAIR || nr_cpus == 1)
         return;
+    now = pelt_now();
     load = cpu_load_until(cpu, now);
     if (!r->load_cpu) {
         r->load.sum = pelt_divider(now);
@@ -66,10 +67,11 @@ static __always_inline void load_joins(struct balance_record *r, u32 cpu, u32 we
 /* It is no longer able to run there; before leave_cpu. Its load stays behind, and fades. */
 static __always_inline void load_leaves(struct balance_record *r, u32 cpu)
 {
-    u64 now = pelt_now();
+    u64 now;
 
     if (rule_wake != WAKE_FAIR || nr_cpus == 1)
         return;
+    now = pelt_now();
     pelt_pass(&r->load, now, 1);
     cpu_load_until(cpu, now);
 }

@@ -80,7 +80,7 @@ fn no_load_is_lost_or_made_by_migrations() {
                 |at| run.machine.variable_field("cpu_pelt", cpu * 16 + at, 8).expect("a field");
             let (sum, at) = (field(0) as f64, field(8));
             let weight = run.machine.variable_field("cpu_weight", cpu * 8, 8).expect("a weight");
-            let past = 0.5f64.powf(((2_000 * MS >> 10) - at) as f64 / 1024.0 / 32.0);
+            let past = 0.5f64.powf((((2_000 * MS) >> 10) - at) as f64 / 1024.0 / 32.0);
             sum / 47_742.0 * past + weight as f64 * (1.0 - past)
         };
         let all: f64 = (0..4).map(at).sum();
@@ -92,9 +92,11 @@ fn no_load_is_lost_or_made_by_migrations() {
 #[test]
 fn readers_come_to_their_writers() {
     for scheduler in SCHEDULERS {
-        let machine = || bench(scheduler).cpus(4).cost("syscall_ns", 10_000).cost("wakeup_ns", 20_000);
+        let machine =
+            || bench(scheduler).cpus(4).cost("syscall_ns", 10_000).cost("wakeup_ns", 20_000);
         let drawn = migrations(machine(), "hackbench:2", "receiver");
-        let left = migrations(machine().set("rule_wake", "WAKE_NEAR_IDLE"), "hackbench:2", "receiver");
+        let left =
+            migrations(machine().set("rule_wake", "WAKE_NEAR_IDLE"), "hackbench:2", "receiver");
         assert!(drawn > 5 * left.max(10), "{scheduler}: {drawn} migrations, {left} without");
     }
 }
