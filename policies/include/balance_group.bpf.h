@@ -13,10 +13,9 @@
  *
  * What a look costs: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle while any CPU
  * has two tasks. The kernel does its whole arithmetic on the way. Where each group is a single CPU this code keeps a sum and a
- * maximum only, and where these CPUs are neighbours in memory it takes eight of them at a time (scan_neighbours). The outcome
- * is the same, the instructions are fewer: for one more CPU, four where its load is its weight and seven where averages count,
- * and an eighth of the turn's own. So this balancer is cheaper on a large machine than the one that it follows. `sched show
- * --cost` counts what it has.
+ * maximum only, and where these CPUs are neighbours in memory it takes eight of them at a time (scan_neighbours). Where loads are
+ * weights it keeps what it found at each eight, until a task joins or leaves one of them. The outcome is the same, the instructions are
+ * fewer. So this balancer is cheaper on a large machine than the one that it follows. `sched show --cost` counts what it has.
  */
 #ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
 #define FAIRGROUND_BALANCE_GROUP_BPF_H
@@ -197,8 +196,8 @@ SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
     close_cpus(cpu, level, idx, others);
 }
 
-/* The CPUs from `at` on. At index 0 a CPU's load is its weight. */
-static __always_inline u64 pass_step(struct group_scan *s, u32 idx, const u64 *averages, u32 at)
+/* The averages of the CPUs from `at` on. */
+static __always_inline u64 pass_averages(struct group_scan *s, const u64 *averages, u32 at)
 {
     const u64 *weights = &cpu_weight[at];
     const u32 *nr = &nr_running[at];
@@ -212,8 +211,56 @@ static __always_inline u64 pass_step(struct group_scan *s, u32 idx, const u64 *a
     barrier_var(nr);
 #pragma unroll
     for (j = 0; j < SCAN_STEP; j++)
-        sum += pass_cpu(s, at + j, idx ? least(weights[j], averages[j]) : weights[j], nr + j);
+        sum += pass_cpu(s, at + j, least(weights[j], averages[j]), nr + j);
     return sum;
+}
+
+/* Of the CPUs of a step, as of the last look; before, they have no tasks. */
+struct step_sums {
+    u64 weight;   /* of all of them */
+    u64 most;     /* of one of those with two tasks; 0: there is none */
+    u64 most_cpu; /* the first that has so much */
+};
+
+struct step_sums step_sums[MAX_CPUS / SCAN_STEP];
+
+/*
+ * Looks at the CPUs of a step. A change during the look is seen by it or by the next one. Others may look at the same time, so what is
+ * known so far stands with the CPU that looks.
+ */
+static __noinline void sum_step(u32 cpu, u32 at)
+{
+    u32 first = BOUNDED(at, MAX_CPUS) & -SCAN_STEP, j;
+    struct group_scan *s = &balance_of(cpu)->scan;
+    struct step_sums *step = &step_sums[first / SCAN_STEP];
+
+    WRITE_ONCE(*(u64 *)&cpu_changed[first], 0);
+    s->sum_weight = s->max_cpu_load = 0;
+    for_range (j, SCAN_STEP) {
+        u32 other = first + (j & (SCAN_STEP - 1));
+
+        s->sum_weight += cpu_weight[other];
+        if (nr_running[other] > 1 && cpu_weight[other] > s->max_cpu_load) {
+            s->max_cpu_load = cpu_weight[other];
+            step->most_cpu = other;
+        }
+    }
+    WRITE_ONCE(step->weight, s->sum_weight);
+    WRITE_ONCE(step->most, s->max_cpu_load);
+}
+
+/* The weights of the CPUs from `at` on: at index 0 these are their loads. */
+static __always_inline u64 pass_weights(u32 cpu, struct group_scan *s, u32 at)
+{
+    struct step_sums *step = &step_sums[at / SCAN_STEP];
+
+    if (READ_ONCE(*(u64 *)&cpu_changed[at & -SCAN_STEP]))
+        sum_step(cpu, at);
+    if (READ_ONCE(step->most) > READ_ONCE(s->max_load)) {
+        WRITE_ONCE(s->max_load, step->most);
+        WRITE_ONCE(s->busiest_first, step->most_cpu);
+    }
+    return step->weight;
 }
 
 /* CPUs one by one, from `first` to before `end`. */
@@ -231,7 +278,7 @@ static __always_inline u64 pass_part(struct group_scan *s, u32 idx, u32 first, u
 }
 
 /* The steps behind the CPU's own one, round about. */
-static __always_inline u64 pass_steps(u32 idx, u32 own, const struct unit *span, struct group_scan *s)
+static __always_inline u64 pass_steps(u32 cpu, u32 idx, u32 own, const struct unit *span, struct group_scan *s)
 {
     const u64 *averages = cpu_load_of(0, load_index(idx));
     u32 end = span->end, cpus = end - span->first, i;
@@ -240,7 +287,8 @@ static __always_inline u64 pass_steps(u32 idx, u32 own, const struct unit *span,
     for_range (i, cpus / SCAN_STEP - 1) {
         u32 ahead = own + (i + 1) * SCAN_STEP, place = ahead < end ? ahead : ahead - cpus;
 
-        sum += pass_step(s, idx, averages, BOUNDED(place, MAX_CPUS) & -SCAN_STEP);
+        place = BOUNDED(place, MAX_CPUS) & -SCAN_STEP;
+        sum += idx ? pass_averages(s, averages, place) : pass_weights(cpu, s, place);
     }
     return sum;
 }
@@ -253,7 +301,7 @@ SEPARATE void scan_neighbours(u32 cpu, u32 level, u32 idx)
     u32 own = BOUNDED(cpu, MAX_CPUS) & -SCAN_STEP;
     u64 others = pass_part(s, idx, cpu + 1, own + SCAN_STEP);
 
-    others += idx ? pass_steps(idx, own, span, s) : pass_steps(0, own, span, s);
+    others += idx ? pass_steps(cpu, idx, own, span, s) : pass_steps(cpu, 0, own, span, s);
     others += pass_part(s, idx, own, cpu);
     close_cpus(cpu, level, idx, others);
 }

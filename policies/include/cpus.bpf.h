@@ -29,6 +29,8 @@ u64 overloaded_cpus[WAITING_WORDS];
 u32 nr_cpus;
 /* floor(log2(nr_cpus)) */
 u32 nr_cpus_log2;
+/* Whether tasks have joined or left a CPU since a look for work, which reads eight of these as one word, has set it to 0. */
+u8 cpu_changed[MAX_CPUS] __attribute__((aligned(8)));
 
 static __always_inline u32 this_cpu(void)
 {
@@ -61,12 +63,21 @@ static __always_inline void clear_cpu_bit(u64 *words, u32 cpu)
         __sync_fetch_and_and(word, ~(1ULL << (cpu & 63)));
 }
 
+static __always_inline void say_changed(u32 cpu)
+{
+    u8 *changed = &cpu_changed[cpu & (MAX_CPUS - 1)];
+
+    if (!READ_ONCE(*changed))
+        WRITE_ONCE(*changed, 1);
+}
+
 /* A task of this weight becomes able to run on a CPU. */
 static __always_inline void join_cpu(u32 cpu, u64 weight)
 {
     u32 before = __sync_fetch_and_add(&nr_running[cpu & (MAX_CPUS - 1)], 1);
 
     __sync_fetch_and_add(&cpu_weight[cpu & (MAX_CPUS - 1)], weight);
+    say_changed(cpu);
     if (before == 0)
         clear_cpu_bit(idle_cpus, cpu);
     else if (before == 1)
@@ -79,6 +90,7 @@ static __always_inline void leave_cpu(u32 cpu, u64 weight)
     u32 before = __sync_fetch_and_sub(&nr_running[cpu & (MAX_CPUS - 1)], 1);
 
     __sync_fetch_and_sub(&cpu_weight[cpu & (MAX_CPUS - 1)], weight);
+    say_changed(cpu);
     if (before == 1)
         set_cpu_bit(idle_cpus, cpu);
     else if (before == 2)

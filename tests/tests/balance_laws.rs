@@ -237,3 +237,32 @@ fn law_12_active_balance_after_four_failures() {
     assert!(between.len() > 3, "{between:?}");
     assert_eq!(between[..3], [4, 2, 2]);
 }
+
+/// What a look for work keeps of eight CPUs is what they have, until one of them says that it has changed (`sum_step`).
+#[test]
+fn what_is_kept_of_eight_cpus_is_so_until_one_changes() {
+    for scheduler in ["cfs", "eevdf"] {
+        let mut run = bench(scheduler).cpus(32).run("hogs:40 + sleepers:60,run=300us,sleep=2ms");
+        let (mut kept, mut busiest) = (0, 0);
+        run.step_ns = 97 * US;
+        run.watch(300 * MS, |run| {
+            let field = |name, at, size| run.machine.variable_field(name, at, size).expect(name);
+            for step in 0..4u64 {
+                if field("cpu_changed", step * 8, 8) != 0 {
+                    continue;
+                }
+                let of = |cpu| (field("cpu_weight", cpu * 8, 8), field("nr_running", cpu * 4, 4));
+                let cpus = || (step * 8..step * 8 + 8).map(of);
+                let most = cpus().filter(|(_, nr)| *nr > 1).map(|(weight, _)| weight).max();
+                let known = [0, 8].map(|at| field("step_sums", step * 24 + at, 8));
+                assert_eq!(known, [cpus().map(|(weight, _)| weight).sum(), most.unwrap_or(0)]);
+                kept += 1;
+                busiest += u64::from(most.is_some());
+            }
+        });
+        assert!(
+            kept > 100 && busiest > 20,
+            "{scheduler}: the case came up {kept}, {busiest} times"
+        );
+    }
+}
