@@ -210,6 +210,7 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     struct eevdf_task *t = task_of(p);
     u32 cpu = task_cpu(p), pid = (u32)p->pid;
     struct eevdf_queue *q = queue_of(cpu);
+    bool ends;
 
     if (!t)
         return;
@@ -234,9 +235,13 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->resched = false;
     clear_buddy(q, pid);
     /* It came past dispatch (idle CPU, or back after a real-time task), and somebody else waits: let dispatch choose. */
+    ends = q->restored_pid == pid && p->flags & PF_EXITING;
     q->unasked = !q->picked && q->restored_pid != pid && nr_running[cpu] > 1 && ask_for_choice(cpu);
     if (q->unasked) {
         q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
+        preempt_curr(q, cpu);
+    } else if (ends && q->nr) {
+        /* It has left its autogroup, and a scheduling pass follows, under the protection that it has (sched_move_task). */
         preempt_curr(q, cpu);
     } else {
         protect(q, cpu);

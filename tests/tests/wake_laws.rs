@@ -115,3 +115,40 @@ fn a_woken_task_takes_an_idle_cpu() {
         }
     }
 }
+
+/// The clock of a run queue is read behind a wake-up's event: what a task that wakes another up has used is that much more to the
+/// scheduler (`wakeup_clock_ns`), though never more than the wake-up takes.
+#[test]
+fn a_wake_up_reads_the_clock_behind_its_event() {
+    let pinned = |name: &str, first: &str, second: &str| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nprogram = [ {{ cpus = \"0\" }}, {{ loop = [ {first}, {second} ] }} ]\n"
+        )
+    };
+    let (there, back) = ("{ pipe = \"there\", bytes = 4 }", "{ pipe = \"back\", bytes = 4 }");
+    let ping = pinned("ping", &format!("{{ write = {there} }}"), &format!("{{ read = {back} }}"));
+    let pong = pinned("pong", &format!("{{ read = {there} }}"), &format!("{{ write = {back} }}"));
+    let pipe = format!(
+        "format = 1\nname = \"pinned\"\nduration = \"1s\"\n[[pipe]]\nname = \"there\"\n[[pipe]]\nname = \"back\"\n{ping}{pong}"
+    );
+    let read_at = |ahead_ns: u64| {
+        let run = || {
+            let costs =
+                bench("eevdf").cpus(2).cost("wakeup_ns", 60 * US).cost("syscall_ns", 9 * US);
+            costs.cost("wakeup_clock_ns", ahead_ns).run_toml(&pipe)
+        };
+        let mut first = run();
+        first.until(50 * MS);
+        let is_woken = |event: &&fairground_trace::Event| {
+            matches!(event.kind, EventKind::Wakeup { .. }) && event.time_ns > 20 * MS
+        };
+        let at_ns = first.events().iter().find(is_woken).expect("they wake each other").time_ns;
+        let mut again = run();
+        again.until(at_ns + 1);
+        let clock = again.machine.variable_field("cpu_pelt", 8, 8).expect("the time of its load");
+        clock - (at_ns >> 10)
+    };
+    assert!(read_at(0) == 0, "at its event");
+    assert!((38..=40).contains(&read_at(40 * US)), "40 us are 39 units: {}", read_at(40 * US));
+    assert!((57..=59).contains(&read_at(500 * US)), "not behind its end: {}", read_at(500 * US));
+}

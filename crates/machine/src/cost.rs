@@ -46,7 +46,7 @@ pub struct CostModel {
     /// How much later than asked for a normal task's sleep may end: its timer is set for the end of this interval.
     pub timer_slack_ns: u64,
     /// What it takes a task to block and to come back, beyond the system call that does it: leaving the run queue, standing on a
-    /// wait list, leaving that again. Charged before it leaves its CPU; a task that ends pays it too.
+    /// wait list, leaving that again. Charged before it leaves its CPU, with interrupts off; a task that ends pays it too.
     pub block_ns: u64,
     /// Making a process, beyond the system call and until the new one may run: copying what its parent has.
     pub fork_ns: u64,
@@ -56,6 +56,9 @@ pub struct CostModel {
     pub child_ns: u64,
     /// The end of such a process, beyond the system call and until its parent hears of it: giving back what it had.
     pub exit_ns: u64,
+    /// The last part of `exit_ns`, from where the kernel takes the process out of its autogroup (`sched_autogroup_exit_task`). With that move it
+    /// asks for a scheduling pass, and may lose the CPU before its parent hears of its end. 0: there is no such pass.
+    pub exit_move_ns: u64,
     /// Waiting for a child that has ended, beyond the system call.
     pub reap_ns: u64,
     /// How long the kernel may go on with `fork_ns` and `exit_ns` before it looks whether another task shall have the CPU. 0:
@@ -79,6 +82,10 @@ pub struct CostModel {
     pub idle_enter_ns: u64,
     /// What leaving idleness takes more after a time in which a tick was left out (NO_HZ): the tick is set up again.
     pub idle_tick_ns: u64,
+    /// The clock of a run queue stands still between two updates. How much more of its turn a task has been charged when it wakes
+    /// another up on its CPU than from its switch to the wake-up's event: a switch reads the clock before its event, a wake-up
+    /// after. At most `wakeup_ns`.
+    pub wakeup_clock_ns: u64,
     /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all:
     /// work of the kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give
     /// their turn away all the time.
@@ -142,7 +149,7 @@ pub enum CostError {
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
 /// The parameters of the machine proper; those of calls follow them.
-const MACHINE: [&str; 31] = [
+const MACHINE: [&str; 33] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -174,6 +181,8 @@ const MACHINE: [&str; 31] = [
     "idle_tick_ns",
     "turn_ns",
     "syscall_return_ns",
+    "exit_move_ns",
+    "wakeup_clock_ns",
 ];
 
 /// All parameters.
@@ -258,6 +267,7 @@ impl CostModel {
             fork_return_ns: 0,
             child_ns: 0,
             exit_ns: 0,
+            exit_move_ns: 0,
             reap_ns: 0,
             fork_stretch_ns: 0,
             rcu_ns: 0,
@@ -270,6 +280,7 @@ impl CostModel {
             idle_tick_ns: 0,
             turn_ns: 0,
             syscall_return_ns: 0,
+            wakeup_clock_ns: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -313,6 +324,8 @@ impl CostModel {
             &mut self.idle_tick_ns,
             &mut self.turn_ns,
             &mut self.syscall_return_ns,
+            &mut self.exit_move_ns,
+            &mut self.wakeup_clock_ns,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

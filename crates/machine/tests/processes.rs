@@ -3,7 +3,7 @@
 mod support;
 
 use fairground_machine::MachineConfig;
-use fairground_trace::{EventKind, TaskId, TaskState, Trace};
+use fairground_trace::{CallbackKind, EventKind, TaskId, TaskState, Trace};
 use fairground_workload::{Op, Workload};
 use support::{MS, free_machine, name, policy, run, simulate, sleep, task, workload};
 
@@ -70,6 +70,26 @@ fn each_piece_is_paid_where_a_kernel_spends_it() {
     assert_eq!(left("parent"), [110, 385]);
     assert_eq!(left("child"), [380]);
     assert_eq!(times(trace, "parent", woken), [380]);
+}
+
+/// With `exit_move_ns` a process leaves its autogroup so long before its parent hears of its end, and asks for a scheduling pass there. In all it
+/// pays as much as without.
+#[test]
+fn a_process_that_ends_asks_for_a_pass_before_its_parent_hears() {
+    let seen = |move_ns: u64| {
+        let mut config = machine(&[("exit_ns", 200 * US), ("exit_move_ns", move_ns)]);
+        config.trace.callbacks = true;
+        let result = simulate(&config, &policy("probe"), &[], &family(1, 20 * US), 2 * MS);
+        let trace = result.trace;
+        let restored = times(&trace, "child", |kind| match kind {
+            EventKind::Callback { kind: CallbackKind::Runnable, task } => Some(*task),
+            _ => None,
+        });
+        (restored, times(&trace, "parent", woken))
+    };
+    assert_eq!(seen(0), (vec![0], vec![220]));
+    assert_eq!(seen(30 * US), (vec![0, 190], vec![220]));
+    assert_eq!(seen(500 * US), (vec![0, 20], vec![220]), "no longer than all of it");
 }
 
 /// `waitpid` returns once for each child: a parent that waits for three is woken by each that ends while it waits.

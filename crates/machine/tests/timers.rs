@@ -143,3 +143,24 @@ fn a_tick_that_comes_during_a_wake_up_waits_for_its_end() {
         .collect();
     assert_eq!(ticks, [4_020]);
 }
+
+/// From the call of the scheduler to the switch interrupts are off: a tick that falls there finds the next task on the CPU.
+#[test]
+fn a_tick_that_comes_on_the_way_off_the_cpu_waits_for_the_switch() {
+    let naps = task("naps", 1, vec![run(4 * MS - 10 * US), sleep(MS)]);
+    let mut config = with_slack();
+    config.cost.set("block_ns", 30 * US).expect("the parameter exists");
+    config.trace.ticks = true;
+    let trace = simulated(&config, &workload(vec![naps]), 5 * MS);
+    let around: Vec<(u64, &str)> = trace
+        .events()
+        .filter(|event| event.time_ns > 3 * MS)
+        .filter_map(|event| match event.kind {
+            EventKind::Switch { .. } => Some((event.time_ns / US, "switch")),
+            EventKind::Tick { .. } => Some((event.time_ns / US, "tick")),
+            _ => None,
+        })
+        .take(1)
+        .collect();
+    assert_eq!(around, [(4_020, "switch")]);
+}

@@ -52,7 +52,7 @@ impl Actors {
     pub(super) fn enter(&mut self, id: u32, step: Step) -> Option<Need> {
         let all_ns = self.call_ns(id, step);
         let returns = all_ns > 0 && !matches!(step, Step::Exit);
-        let ns = all_ns - if returns { self.way_out_ns() } else { 0 };
+        let ns = all_ns - if returns { self.way_out_ns() } else { self.moves_out_ns(id) };
         let actor = &mut self.actors[id as usize];
         actor.is_in_call = returns;
         if ns == 0 {
@@ -65,6 +65,29 @@ impl Actors {
     /// The part of a system call that follows its effect, ns.
     pub(super) fn way_out_ns(&self) -> u64 {
         self.cost.syscall_return_ns.min(self.cost.syscall_ns)
+    }
+
+    /// The part of the end of a process that follows its move out of the autogroup, ns; 0: it asks for no scheduling pass.
+    fn moves_out_ns(&self, id: u32) -> u64 {
+        let has_parent = self.actors[id as usize].parent.is_some();
+        if has_parent { self.cost.exit_move_ns.min(self.cost.exit_ns) } else { 0 }
+    }
+
+    /// What a process that ends needs before its parent hears of it, once all the rest has been given back: a scheduling pass, and some time.
+    pub(super) fn move_out(&mut self, id: u32) -> Option<Need> {
+        let ns = self.moves_out_ns(id);
+        let frame = self.actors[id as usize].frame();
+        match (ns, frame.progress) {
+            (0, _) | (_, 2..) => None,
+            (_, 0) => {
+                frame.progress = 1;
+                Some(Need::MoveOut)
+            }
+            (_, 1) => {
+                (frame.progress, frame.phase, frame.left_ns) = (2, Phase::Charging, 0);
+                Some(Need::Kernel { ns })
+            }
+        }
     }
 
     /// The way out of a system call, on which the kernel makes no room for others: who was woken by the call waits for its end.

@@ -448,7 +448,7 @@ impl Actors {
             Step::Unlock { lock } => return self.unlock(id, lock, now_ns, effects),
             Step::Exit => {
                 self.ends_without_locks(id, now_ns)?;
-                Some(self.exit(id, effects))
+                Some(self.move_out(id).unwrap_or_else(|| self.exit(id, effects)))
             }
             Step::Yield => {
                 self.finish(id);

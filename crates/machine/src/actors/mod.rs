@@ -101,6 +101,8 @@ pub enum Need {
     },
     /// Give the CPU away once, staying runnable.
     Yield,
+    /// It ends, and leaves its autogroup: a scheduling pass, in which it may keep the CPU.
+    MoveOut,
     /// It has ended. The machine calls [`Actors::release`] when it has forgotten the actor.
     Exit,
 }

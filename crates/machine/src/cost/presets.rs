@@ -27,6 +27,8 @@ const RCU_7_2: &str =
     "measured on Linux 7.2.13 (docs/costs.md): 51 us of CPU time less those of a sleeper";
 const NOWHERE_7_2: &str =
     "derived: PREEMPT_DYNAMIC as `lazy` lets the kernel go on until it returns or the next tick";
+const NO_PASS_6_1: &str = "derived: PREEMPT_DYNAMIC as `voluntary` looks nowhere between the move and the word to the parent";
+const MOVE_7_2: &str = "measured on Linux 7.2.13 (docs/costs.md): from the switch back to a child that gave way there until it wakes its parent";
 const FREE_KICK: &str = "not modelled: unless this is set";
 const NO_KICK: &str = "the kernel's own scheduler preempts without an interrupt of its own";
 const AS_INSN: &str = "not told apart: a call is charged as the one instruction that it is";
@@ -39,6 +41,12 @@ const AS_SHORT: &str = "not told apart: as after idle times without a tick";
 const ALL_BEFORE: &str = "not told apart: the whole call comes before its effect";
 const RETURN_6_1: &str = "measured on Linux 6.1.192 (docs/costs.md): between a wake-up by a system call and the switch to the woken task";
 const RETURN_7_2: &str = "measured on Linux 7.2.13 (docs/costs.md): between a wake-up by a system call and the switch to the woken task";
+const ONE_CLOCK: &str = "not told apart: switches and wake-ups read the clock at their events";
+const CLOCK_6_1: &str =
+    "measured on Linux 6.1.192 (docs/costs.md): sched_stat_runtime of a task that wakes another";
+const CLOCK_7_2: &str =
+    "measured on Linux 7.2.13 (docs/costs.md): sched_stat_runtime of a task that wakes another";
+const CLOCK_SCX: &str = "not measured under sched_ext: as if read at the events";
 const REAL_CPUS: &str = "each CPU executes by itself";
 const TURNS: &str = "QEMU with -icount runs its virtual CPUs on one thread; computations of this program up to 200 us keep their turn";
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
@@ -91,6 +99,7 @@ const fn of_busy_cpus(
     values[place("idle_tick_ns")] = (0, AS_SHORT);
     values[place("turn_ns")] = (0, REAL_CPUS);
     values[place("syscall_return_ns")] = (0, ALL_BEFORE);
+    values[place("wakeup_clock_ns")] = (0, ONE_CLOCK);
     let mut call = MACHINE.len();
     while call < NAMES.len() {
         values[call] = (0, AS_INSN);
@@ -189,6 +198,8 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (5_060, RECORDED_6_1),
         (200_000, TURNS),
         (5_000, RETURN_6_1),
+        (0, NO_PASS_6_1),
+        (20_600, CLOCK_6_1),
     ],
     OWN_CALLS,
 );
@@ -234,6 +245,8 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (4_360, RECORDED_7_2),
         (200_000, TURNS),
         (4_400, RETURN_7_2),
+        (15_800, MOVE_7_2),
+        (24_300, CLOCK_7_2),
     ],
     OWN_CALLS,
 );
@@ -268,6 +281,7 @@ const CALLS_7_2: [(&str, u64); calls::NAMES.len()] = [
 const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     let mut values = ICOUNT8_7_2_RECORDED;
     values[place("wakeup_ns")] = (22_500, RECORDED_SCX);
+    values[place("wakeup_clock_ns")] = (0, CLOCK_SCX);
     // A kick is an interrupt, which preempts within the call: its way out is no part of the latency.
     values[place("syscall_return_ns")] = (0, ALL_BEFORE);
     values[place("policy_insn_ps")] = (11_440, RECORDED_SCX);

@@ -47,6 +47,10 @@ impl Machine {
                 Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
             }
             Need::Yield => Stage::Yield,
+            Need::MoveOut => {
+                self.move_out(slot)?;
+                Stage::Advance
+            }
             Need::Exit => Stage::Exit,
         };
         if need == Need::Exit {

@@ -68,7 +68,7 @@ impl Machine {
     }
 
     /// Puts a task back after a change: a running one through the local queue and on, another one by `ops.enqueue()`.
-    fn restore(&mut self, slot: Slot) -> Step {
+    pub(crate) fn restore(&mut self, slot: Slot) -> Step {
         let cpu = self.kernel.task(slot).cpu;
         let flags = enq::RESTORE | enq::NOCLOCK;
         if self.kernel.cpus[cpu as usize].curr == Some(slot) {

@@ -91,7 +91,10 @@ impl Machine {
             if self.kernel.exit.is_some() {
                 return Ok(());
             }
-            if let Some(at) = rq.timers.goes_on_ns() {
+            let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
+            if let Some(at) = rq.timers.goes_on_ns()
+                && !(leaves && start <= self.kernel.now_ns)
+            {
                 if at > self.kernel.now_ns {
                     let at = self.computes_until_ns(cpu).unwrap_or(at);
                     self.kernel.arm_cpu(cpu, at);
@@ -247,7 +250,8 @@ impl Machine {
         let task = self.kernel.task_mut(slot);
         task.blocks = !task.blocks && cost_ns > 0;
         if task.blocks {
-            self.kernel.charge(cpu, cost_ns);
+            // Interrupts are off from here to the switch and in it.
+            self.kernel.charge_irqs_off(cpu, cost_ns);
         }
         self.kernel.task(slot).blocks
     }

@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, TaskInfo, TaskState};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::abi::{self, enq, wake};
+use crate::abi::{self, deq, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
 use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
@@ -198,6 +198,20 @@ impl Machine {
         task.exiting = true;
         let addr = task.addr;
         self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
+    }
+
+    /// `exit_signals`, then `sched_autogroup_exit_task`: the task that runs and ends leaves its autogroup, and the kernel chooses anew.
+    /// Callbacks: `stopping`, `quiescent`, `runnable`, `running`.
+    pub(crate) fn move_out(&mut self, slot: Slot) -> Step {
+        self.mark_exiting(slot)?;
+        let insns = self.counted(|machine| {
+            machine.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
+            machine.restore(slot)
+        })?;
+        let (cpu, ns) = (self.kernel.this_cpu, self.policy_ns(insns));
+        self.kernel.charge(cpu, ns);
+        self.kernel.resched_curr(cpu);
+        Ok(())
     }
 
     /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,

@@ -30,7 +30,13 @@ impl Machine {
         let mem = self.program.memory();
         self.kernel.set_task_cpu(mem, slot, cpu)?;
         self.mark_runnable(slot)?;
-        self.activate_woken(slot, Self::wakeup_flags(selected, cpu != prev_cpu))?;
+        if cpu == this && self.kernel.cpus[cpu as usize].curr.is_some() {
+            let cost = &self.kernel.cost;
+            self.kernel.clock_ahead_ns = cost.wakeup_clock_ns.min(cost.wakeup_ns);
+        }
+        let activated = self.activate_woken(slot, Self::wakeup_flags(selected, cpu != prev_cpu));
+        self.kernel.clock_ahead_ns = 0;
+        activated?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;

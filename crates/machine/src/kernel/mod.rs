@@ -88,6 +88,8 @@ pub(crate) struct OpsInfo {
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) now_ns: u64,
+    /// During a wake-up: how far the clock that programs see is ahead (`wakeup_clock_ns`).
+    pub(crate) clock_ahead_ns: u64,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
