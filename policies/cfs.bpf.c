@@ -22,10 +22,9 @@
  * Follows kernel/sched_fair.c of 2.6.24 to 2.6.36 and kernel/sched/fair.c of 6.1 to 6.5: update_curr, update_min_vruntime,
  * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair, hrtick_start_fair,
  * update_cfs_shares, and rq_clock_skip_update of kernel/sched/core.c. The load balancer is balance.bpf.h; sets 6.1 and 6.5
- * choose a CPU at a wake-up as 6.1 does (balance_wake.bpf.h), and move tasks later by the newest of the old rules
- * (2.6.27) in the domains of 6.1, where the real one works on averages over time; of groups it knows tasks, not shares. Not
- * modelled: bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the long-sleep guard of 6.3 (asleep for 104
- * days).
+ * choose a CPU at a wake-up (balance_wake.bpf.h) and move tasks later (balance_kinds.bpf.h) as 6.1 does; of groups the balancer
+ * knows tasks, not shares. Not modelled: bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the long-sleep
+ * guard of 6.3 (asleep for 104 days).
  * ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it interrupts.
  */
 #define BALANCE_RELEASE 6_1

@@ -17,9 +17,10 @@
  * itself: who shares a CPU decides what a task gets.
  *
  * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline, place_entity,
- * pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity, yield_task_fair. Not
- * modelled: task groups, HRTICK, lazy preemption (a task in user mode notices it as soon as the other kind). A picked ghost
- * that ties with a waiting task is picked after it; among waiting tasks of one deadline the order is that of eligibility.
+ * pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity, yield_task_fair. CPUs are
+ * chosen by balance_wake.bpf.h and balance_kinds.bpf.h. Not modelled: task groups, HRTICK, lazy preemption (a task in user mode
+ * notices it as soon as the other kind). A picked ghost that ties with a waiting task is picked after it; among waiting tasks of
+ * one deadline the order is that of eligibility.
  */
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 6_1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The load balancer of Linux 2.6.22 to 2.6.27 for a scheduler with queues per CPU (kernel/sched.c: rebalance_domains,
+ * The load balancer of Linux 2.6.22 to 2.6.27, and of 5.5 to 7.2, for a scheduler with queues per CPU (kernel/sched.c: rebalance_domains,
  * load_balance, load_balance_newidle, active_load_balance, try_to_wake_up, sched_balance_self).
  *
  * Rule: every CPU, from time to time, looks for itself through its domains (domains.bpf.h), the smallest first: it finds the
@@ -99,8 +99,9 @@ static __always_inline bool note_outcome(u32 cpu, u32 moved)
         b->left_out[BOUNDED(busiest, MAX_CPUS) / 64] |= 1ULL << (busiest & 63);
         b->left_out_count++;
         return true;
-    } else if (++d->nr_failed > params_of(level)->cache_nice_tries + 2) {
-        d->nr_failed = params_of(level)->cache_nice_tries + 1;
+    } else if (++d->nr_failed > params_of(level)->cache_nice_tries + 2 &&
+               (rule_imbalance == IMBALANCE_BY_LOAD || b->scan.by_tasks)) {
+        d->nr_failed = rule_imbalance == IMBALANCE_BY_LOAD ? params_of(level)->cache_nice_tries + 1 : 0;
         active = !balance_of(busiest)->push_to;
         if (active) {
             balance_of(busiest)->push_to = cpu + 1;
@@ -310,8 +311,11 @@ static __always_inline s32 balance_init(void)
         b->load_jiffy = bpf_jiffies64();
         b->next_idle = cpu;
         for_range (level, DOMAIN_LEVELS) {
-            b->domains[level & (DOMAIN_LEVELS - 1)].interval_ms = 1;
-            b->domains[level & (DOMAIN_LEVELS - 1)].last_balance_ns = scx_bpf_now() - phase_ns;
+            struct balance_domain *d = &b->domains[level & (DOMAIN_LEVELS - 1)];
+
+            /* Where intervals go by the number of CPUs, those of a machine that has had nothing to balance so far. */
+            d->interval_ms = params_of(level)->flags & INTERVAL_BY_SPAN ? interval_limit_ms(cpu, level, true) : 1;
+            d->last_balance_ns = scx_bpf_now() - phase_ns;
         }
         set_next_balance(cpu, false);
     }

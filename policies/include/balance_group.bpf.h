@@ -20,22 +20,7 @@
 #ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
 #define FAIRGROUND_BALANCE_GROUP_BPF_H
 
-#include "balance_load.bpf.h"
-
-/* What decided. The first of them find nothing to do. */
-enum balance_verdict {
-    NOT_OURS,   /* another CPU of the group balances at this level and above */
-    NO_BUSIEST, /* no group has more tasks than power */
-    NOT_BUSIER, /* the own group has at least the load of the busiest, or of the average, or is within imbalance_pct */
-    ONE_TASK,   /* the busiest group's load is that of one of its tasks */
-    SMALL_NO_GAIN,    /* small imbalance, and moving a task gains no throughput: balanced */
-    NO_QUEUE,         /* no CPU of the group has a task to spare */
-    NORMAL,           /* the imbalance is large enough */
-    SMALL_DIFFERENCE, /* small, but the loads differ by a task or two: one task */
-    SMALL_GAIN,       /* small, but moving one task gains throughput */
-    SMALL_KEPT,       /* small, no gain, and the imbalance is moved all the same (2.6.23) */
-    BALANCE_VERDICTS,
-};
+#include "balance_kinds.bpf.h"
 
 /* CPUs in one turn of the walk over neighbours: what a turn itself costs is shared by them. */
 #define SCAN_STEP 8
@@ -64,6 +49,7 @@ SEPARATE void say_verdict(u32 cpu, u32 level)
         SAY_BALANCE(SMALL_DIFFERENCE, "small-difference");
         SAY_BALANCE(SMALL_GAIN, "small-gain");
         SAY_BALANCE(SMALL_KEPT, "small-kept");
+        SAY_BALANCE(SPARE, "spare");
     }
 }
 
@@ -90,6 +76,8 @@ static __always_inline void add_cpu(struct group_scan *s, u32 cpu, u32 other, bo
     }
     if (nr && other != cpu)
         s->sibling_busy = true;
+    if (!nr)
+        s->sum_idle++;
     s->sum_load += load;
     s->sum_weight += weight;
     s->sum_nr += nr;
@@ -124,14 +112,19 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
         s->this_nr = s->sum_nr;
         s->this_weight = s->sum_weight;
         s->this_power = power;
+        s->this_idle = s->sum_idle;
         if (s->balance_cpu == ~0u)
             s->balance_cpu = cpu_at(group->first);
-    } else if (load > s->max_load) {
-        bool imbalanced = group_imbalanced(s, group->end - group->first);
+    } else {
+        bool imbalanced = rule_imbalance == IMBALANCE_BY_LOAD && group_imbalanced(s, group->end - group->first);
+        bool busier = rule_imbalance == IMBALANCE_BY_KIND
+                          ? is_busier(s, load, group->end - group->first)
+                          : load > s->max_load && (s->sum_nr > power / BALANCE_SCALE || imbalanced);
 
-        if (s->sum_nr > power / BALANCE_SCALE || imbalanced) {
+        if (busier) {
             s->max_load = load;
             s->busiest_nr = s->sum_nr;
+            s->busiest_idle = s->sum_idle;
             s->busiest_weight = s->sum_weight;
             s->busiest_power = power;
             s->busiest_first = group->first;
@@ -140,7 +133,7 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
             s->found = true;
         }
     }
-    s->sum_load = s->sum_weight = s->sum_nr = s->sum_per_task = s->max_cpu_load = 0;
+    s->sum_load = s->sum_weight = s->sum_nr = s->sum_per_task = s->max_cpu_load = s->sum_idle = 0;
     s->min_cpu_load = ~0ULL;
 }
 
@@ -170,6 +163,7 @@ static __always_inline void close_cpus(u32 cpu, u32 level, u32 idx, u64 others)
     s->total_power = (span->end - span->first) * BALANCE_SCALE;
     s->balance_cpu = cpu;
     s->this_nr = nr_running[cpu & (MAX_CPUS - 1)];
+    s->this_idle = !s->this_nr;
     s->this_weight = cpu_weight[cpu & (MAX_CPUS - 1)];
     s->this_power = s->busiest_power = BALANCE_SCALE;
     s->busiest_end = s->busiest_first + 1;
@@ -397,7 +391,7 @@ SEPARATE u32 weigh_groups(u32 cpu, u32 level)
     return is_small(s->imbalance, s->lpt) ? small_imbalance(s) : NORMAL;
 }
 
-/* find_busiest_queue: the CPU of the busiest group with the highest load, unless it runs its only task. */
+/* find_busiest_queue: the CPU of the busiest group with the highest load, unless it runs its only task, or with the most tasks. */
 SEPARATE u32 find_busiest_queue(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -407,9 +401,9 @@ SEPARATE u32 find_busiest_queue(u32 cpu)
 
     for_range (i, s->busiest_end - first) {
         u32 other = cpu_at(first + i);
-        u64 load = cpu_weight[other];
+        u64 load = s->by_tasks ? nr_running[other] : cpu_weight[other];
 
-        if (is_left_out(b, other) || (nr_running[other] == 1 && load > s->imbalance))
+        if (is_left_out(b, other) || (nr_running[other] == 1 && !s->by_tasks && load > s->imbalance))
             continue;
         if (load > max_load) {
             max_load = load;
@@ -438,7 +432,8 @@ SEPARATE bool find_work(u32 cpu, u32 level, u32 idle)
     __builtin_memset(s, 0, sizeof(*s));
     s->min_cpu_load = ~0ULL;
     s->balance_cpu = s->busiest_cpu = ~0u;
-    if (of_cpus && are_neighbours(b, unit_at(level + 1, place_of(cpu))))
+    s->one_only = rule_imbalance == IMBALANCE_BY_KIND && idle == NEWLY_IDLE;
+    if (of_cpus && idx != LOAD_OVER_TIME && are_neighbours(b, unit_at(level + 1, place_of(cpu))))
         scan_neighbours(cpu, level, idx);
     else if (of_cpus)
         scan_cpus(cpu, level, idx);
@@ -448,7 +443,7 @@ SEPARATE bool find_work(u32 cpu, u32 level, u32 idle)
         s->rule = NOT_OURS;
         return false;
     }
-    s->rule = weigh_groups(cpu, level);
+    s->rule = rule_imbalance == IMBALANCE_BY_KIND ? weigh_kinds(cpu, level, idle) : weigh_groups(cpu, level);
     if (FINDS(s->rule)) {
         s->busiest_cpu = find_busiest_queue(cpu);
         if (s->busiest_cpu == ~0u)

@@ -17,10 +17,28 @@
 #include "domains.bpf.h"
 
 #define LOAD_AVERAGES 3
+/* As an index of a domain's table: the load over time (pelt.bpf.h). */
+#define LOAD_OVER_TIME 4
 /* After so many idle ticks nothing is left of an average: (3/4)^64 of it is 10^-8. */
 #define IDLE_TICKS_MAX 64
 
 enum idle_type { NOT_IDLE, IDLE, NEWLY_IDLE };
+
+/* What decided. The first of them find nothing to do. */
+enum balance_verdict {
+    NOT_OURS,   /* another CPU of the group balances at this level and above */
+    NO_BUSIEST, /* no group has more tasks than power */
+    NOT_BUSIER, /* the own group has at least the load of the busiest, or of the average, or is within imbalance_pct */
+    ONE_TASK,   /* the busiest group's load is that of one of its tasks */
+    SMALL_NO_GAIN,    /* small imbalance, and moving a task gains no throughput: balanced */
+    NO_QUEUE,         /* no CPU of the group has a task to spare */
+    NORMAL,           /* the imbalance is large enough */
+    SMALL_DIFFERENCE, /* small, but the loads differ by a task or two: one task */
+    SMALL_GAIN,       /* small, but moving one task gains throughput */
+    SMALL_KEPT,       /* small, no gain, and the imbalance is moved all the same (2.6.23) */
+    SPARE,            /* the own group has idle CPUs for tasks of the busiest (5.5) */
+    BALANCE_VERDICTS,
+};
 
 struct balance_domain {
     u64 last_balance_ns;
@@ -35,10 +53,13 @@ struct group_scan {
     u64 max_load, busiest_weight, busiest_nr, busiest_power;
     u64 sum_load, sum_weight, sum_nr; /* of the group under way */
     u64 sum_per_task, max_cpu_load, min_cpu_load;
-    u64 avg_load, lpt, imbalance; /* the result */
+    u64 sum_idle, this_idle, busiest_idle; /* CPUs without tasks */
+    u64 avg_load, lpt, imbalance;          /* the result */
     u32 busiest_first, busiest_end;
     u32 balance_cpu; /* of the own group: the CPU that may balance */
     u32 found, busiest_imb, rule, busiest_cpu, sibling_busy;
+    u32 by_tasks; /* the imbalance is a number of tasks, not a load */
+    u32 one_only; /* so much of it moves at a time */
 };
 
 /* One for each CPU; others write push_to and kicked only. */
@@ -150,6 +171,16 @@ static __always_inline u64 average_at(u32 cpu, u32 idx)
     return *cpu_load_of(cpu, load_index(idx));
 }
 
+/* cpu_load since 3.8, of a scheduler that keeps it. */
+static __always_inline u64 load_over_time(u32 cpu)
+{
+#ifdef BALANCE_RECORDS
+    return load_of_cpu(cpu);
+#else
+    return cpu_weight[cpu & (MAX_CPUS - 1)];
+#endif
+}
+
 /* A low guess of the load of a CPU from which something might be taken. */
 static __always_inline u64 source_load(u32 cpu, u32 idx)
 {
@@ -157,6 +188,8 @@ static __always_inline u64 source_load(u32 cpu, u32 idx)
 
     if (!idx)
         return load;
+    if (idx == LOAD_OVER_TIME)
+        return load_over_time(cpu);
     average = average_at(cpu, idx);
     return average < load ? average : load;
 }
@@ -168,6 +201,8 @@ static __always_inline u64 target_load(u32 cpu, u32 idx)
 
     if (!idx)
         return load;
+    if (idx == LOAD_OVER_TIME)
+        return load_over_time(cpu);
     average = average_at(cpu, idx);
     return average > load ? average : load;
 }

@@ -11,6 +11,8 @@
 
 #include "balance_group.bpf.h"
 
+extern u32 CONFIG_HZ __kconfig __weak;
+
 #define NS_PER_MS 1000000ULL
 /* A tick may come this much before the time: ticks are not on time to the nanosecond. Half the shortest tick. */
 #define TICK_SLACK_NS 500000ULL
@@ -33,11 +35,14 @@ static __always_inline u32 interval_limit_ms(u32 cpu, u32 level, bool longest)
 static __always_inline u64 due_ns(u32 cpu, u32 level, bool idle)
 {
     struct balance_domain *d = &balance_of(cpu)->domains[level & (DOMAIN_LEVELS - 1)];
-    u64 interval_ms = (u64)d->interval_ms * (idle ? 1 : params_of(level)->busy_factor);
+    u64 interval_ms = (u64)d->interval_ms * (idle ? 1 : params_of(level)->busy_factor), less_ns = 0;
 
     if (interval_ms > 100 * (u64)nr_cpus && nr_cpus > 1)
         interval_ms = 100 * (u64)nr_cpus;
-    return d->last_balance_ns + interval_ms * NS_PER_MS;
+    /* Since 5.10 a busy CPU looks a tick earlier, so that the levels' times are no multiples of each other. */
+    if (!idle && rule_domains == DOMAINS_6_1)
+        less_ns = least(1000 * NS_PER_MS / (CONFIG_HZ ?: 1000), interval_ms * NS_PER_MS / 2);
+    return d->last_balance_ns + interval_ms * NS_PER_MS - less_ns;
 }
 
 /* When the CPU has to look next: the earliest of its levels. */
@@ -181,6 +186,9 @@ SEPARATE void wake_idle_balancer(u32 cpu)
  */
 static __always_inline bool balance_tick(u32 cpu)
 {
+#ifdef BALANCE_RECORDS
+    load_ticks(cpu);
+#endif
     update_cpu_load(cpu);
     if (nr_cpus < 2)
         return false;

@@ -5,7 +5,8 @@
  * The waiting tasks of the busiest CPU are looked at in the order of its queue, sched_nr_migrate + 1 of them at most. One
  * is passed over when
  *     it is too heavy:     weight / 2 > what is left to move + FUZZ (2.6.22: weight > what is left), unless the scheduler
- *                          prefers it (balance_prefers: it would be the best on this CPU);
+ *                          prefers it (balance_prefers: it would be the best on this CPU). Since 5.5: its load over time, halved
+ *                          for each failure, > what is left; none where tasks are counted;
  *     it may not run here: when that goes for all that are light enough, the balance is repeated without that CPU, and
  *                          the interval may grow to 512 ms (in the kernel, too, all tasks too heavy count as all pinned);
  *     it is cache-hot:     it ran less than sched_migration_cost_ns ago, and balancing has not failed cache_nice_tries
@@ -43,12 +44,26 @@ static __always_inline bool task_hot(struct task_struct *p)
     return last_ran_ns && (s64)(scx_bpf_now() - last_ran_ns) < (s64)sched_migration_cost_ns;
 }
 
-/* Whether a task's weight forbids to move it for this much imbalance. */
-static __always_inline bool too_heavy(u64 weight, u64 left)
+/* What a task counts against the imbalance: its weight, its load over time (task_h_load), or one. */
+static __always_inline u64 load_to_move(struct task_struct *p, const struct group_scan *s)
 {
+#ifdef BALANCE_RECORDS
+    struct balance_record *r = rule_imbalance == IMBALANCE_BY_KIND ? balance_record_of(p) : NULL;
+
+    if (r && !s->by_tasks)
+        return waiting_load(r) ?: 1;
+#endif
+    return s->by_tasks ? 1 : balance_weight(p);
+}
+
+/* Whether so much load forbids to move a task for this much imbalance, after so many failures. */
+static __always_inline bool too_heavy(u64 load, u64 left, u32 failed)
+{
+    if (rule_skip == SKIP_HALVED)
+        return load >> (failed < 63 ? failed : 63) > left;
     if (rule_skip == SKIP_WEIGHT)
-        return weight > left;
-    return weight / 2 > left + sched_load_scale_fuzz;
+        return load > left;
+    return load / 2 > left + sched_load_scale_fuzz;
 }
 
 /* How long a CPU takes nothing after the kernel has refused it what it took. */
@@ -61,18 +76,22 @@ static __always_inline bool is_refused(const struct balance_cpu *b)
 }
 
 /* One task of the iteration: moves it if it may be. `left`: load still to move, or ~0 for any. True: moved. */
-static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 from, u32 to, u64 left,
-                                      u32 level)
+static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 from, u32 to, u64 load,
+                                      u64 left, u32 level)
 {
     struct balance_cpu *b = balance_of(to);
+    u32 failed = b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed;
+    bool heavy = left != ~0ULL && too_heavy(load, left, failed);
     u64 queue, vtime = 0;
 
-    if (left != ~0ULL && too_heavy(balance_weight(p), left) && !balance_prefers(p, to))
+    if (heavy && rule_skip != SKIP_HALVED && !balance_prefers(p, to))
         return false;
     if (!bpf_cpumask_test_cpu(to, p->cpus_ptr))
         return false;
     b->all_pinned = false;
-    if (b->domains[level & (DOMAIN_LEVELS - 1)].nr_failed <= params_of(level)->cache_nice_tries && task_hot(p))
+    if (failed <= params_of(level)->cache_nice_tries && task_hot(p))
+        return false;
+    if (heavy && rule_skip == SKIP_HALVED)
         return false;
     queue = balance_target(p, from, to, &vtime);
     if (!scx_bpf_dsq_move_vtime(it, p, queue, vtime, 0))
@@ -108,12 +127,12 @@ SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
                 if (!p || b->looked > sched_nr_migrate)
                     break;
                 b->looked++;
-                weight = balance_weight(p);
-                if (!move_task(&it, p, from, to, load == ~0ULL ? load : (u64)left, level))
+                weight = load_to_move(p, &b->scan);
+                if (!move_task(&it, p, from, to, weight, load == ~0ULL ? load : (u64)left, level))
                     continue;
                 b->moved++;
                 left -= (s64)weight;
-                done = left <= 0;
+                done = left <= 0 || b->scan.one_only;
             }
         }
         bpf_iter_scx_dsq_destroy(&it);

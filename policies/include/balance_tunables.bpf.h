@@ -9,8 +9,8 @@
  *     #define BALANCE_SETS(t) BALANCE_SET("2.6.24", t, 2_6_24) BALANCE_SET("6.1", t, 6_1)
  *
  * Columns: 2_6_22, 2_6_23_RC1, 2_6_23_RC2 (rc2 and rc3), 2_6_23_RC4 (rc4 and rc5), 2_6_23, 2_6_24, 2_6_27, 6_1. The column
- * 6_1 has the choice of a CPU at a wake-up of 6.1 to 7.2, by loads over time (balance_wake.bpf.h), and the domains of
- * 6.1. What it moves later it moves by the newest rules of this family (2.6.27), where the real one works on averages over time.
+ * 6_1 has the choice of a CPU at a wake-up of 6.1 to 7.2 (balance_wake.bpf.h), the domains of 6.1, and moves what it moves later by the
+ * kinds of groups of 5.5 to 7.2 (balance_kinds.bpf.h); both by loads over time.
  */
 #ifndef FAIRGROUND_BALANCE_TUNABLES_BPF_H
 #define FAIRGROUND_BALANCE_TUNABLES_BPF_H
@@ -38,8 +38,10 @@
 
 /* imbalance < lpt; imbalance + FUZZ < lpt / 2; imbalance + FUZZ < lpt. lpt: mean load of a task of the busiest group. */
 enum small_rule { SMALL_LPT, SMALL_HALF_LPT_FUZZ, SMALL_LPT_FUZZ };
-/* weight > what is left to move; weight / 2 > what is left + FUZZ. */
-enum skip_rule { SKIP_WEIGHT, SKIP_HALF_WEIGHT };
+/* weight > what is left to move; weight / 2 > what is left + FUZZ; load / 2^failures > what is left. */
+enum skip_rule { SKIP_WEIGHT, SKIP_HALF_WEIGHT, SKIP_HALVED };
+/* By loads alone; by kinds of groups (balance_kinds.bpf.h). */
+enum imbalance_rule { IMBALANCE_BY_LOAD, IMBALANCE_BY_KIND };
 enum group_imb_rule { GROUP_IMB_NEVER, GROUP_IMB_SCALE, GROUP_IMB_TWO_TASKS };
 enum domain_rule { DOMAINS_2_6_22, DOMAINS_2_6_23, DOMAINS_2_6_24, DOMAINS_6_1 };
 enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE, WAKE_FAIR };
@@ -87,7 +89,7 @@ enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE, WAKE_FAIR };
 #define SKIP_RULE_2_6_23     SKIP_HALF_WEIGHT
 #define SKIP_RULE_2_6_24     SKIP_HALF_WEIGHT
 #define SKIP_RULE_2_6_27     SKIP_HALF_WEIGHT
-#define SKIP_RULE_6_1        SKIP_HALF_WEIGHT
+#define SKIP_RULE_6_1        SKIP_HALVED
 
 #define HOT_2_6_22     1
 #define HOT_2_6_23_RC1 0
@@ -143,6 +145,15 @@ enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE, WAKE_FAIR };
 #define DOMAIN_RULE_2_6_27     DOMAINS_2_6_24
 #define DOMAIN_RULE_6_1        DOMAINS_6_1
 
+#define IMBALANCE_RULE_2_6_22     IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_2_6_23_RC1 IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_2_6_23_RC2 IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_2_6_23_RC4 IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_2_6_23     IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_2_6_24     IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_2_6_27     IMBALANCE_BY_LOAD
+#define IMBALANCE_RULE_6_1        IMBALANCE_BY_KIND
+
 #define WAKE_RULE_2_6_22     WAKE_AFFINE
 #define WAKE_RULE_2_6_23_RC1 WAKE_AFFINE
 #define WAKE_RULE_2_6_23_RC2 WAKE_AFFINE
@@ -169,9 +180,15 @@ TUNABLE(bool, rule_small_no_gain_moves, BALANCE_DEFAULT(NO_GAIN_MOVES), UNIT("bo
         DOC("when the second thought finds no gain, what was found is moved all the same (2.6.23-rc6)"));
 TUNABLE(u32, rule_difference_tasks, BALANCE_DEFAULT(DIFFERENCE_TASKS), UNIT("count"), BALANCE_SETS(DIFFERENCE_TASKS),
         DOC("in place of the fuzz: so many mean tasks are added to the difference of the loads (2.6.27: 2)"));
-TUNABLE(
-    enum skip_rule, rule_skip, BALANCE_DEFAULT(SKIP_RULE), UNIT("enum"), BALANCE_SETS(SKIP_RULE),
-    DOC("a task is too heavy to be moved: its weight (2.6.22) or half of it (2.6.23) exceeds what is left to move"));
+TUNABLE(enum skip_rule, rule_skip, BALANCE_DEFAULT(SKIP_RULE), UNIT("enum"), BALANCE_SETS(SKIP_RULE),
+        DOC("a task is too heavy to be moved: its weight (2.6.22), half of it (2.6.23), or its load over time, "
+            "halved for each failure "
+            "(5.5) exceeds what is left to move"));
+TUNABLE(enum imbalance_rule, rule_imbalance, BALANCE_DEFAULT(IMBALANCE_RULE), UNIT("enum"),
+        BALANCE_SETS(IMBALANCE_RULE),
+        DOC("what is an imbalance: a difference of loads, or what the kinds of the groups say: spare CPUs, fully "
+            "busy, overloaded (5.5; "
+            "`cfs` and `eevdf`)"));
 TUNABLE(bool, rule_hot, BALANCE_DEFAULT(HOT), UNIT("bool"), BALANCE_SETS(HOT),
         DOC("cache-hot tasks stay, until balancing failed several times (not in 2.6.23)"));
 TUNABLE(

@@ -32,9 +32,14 @@
 
 extern u32 CONFIG_HZ __kconfig __weak;
 
-static __always_inline bool is_free(struct task_struct *p, u32 cpu)
+/*
+ * available_idle_cpu: true reserves the CPU for the task. A CPU without tasks of ours is not idle while one of a higher class, of which
+ * we do not hear, runs there.
+ */
+static __always_inline bool takes_idle(struct task_struct *p, u32 cpu)
 {
-    return !nr_running[cpu & (MAX_CPUS - 1)] && bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr);
+    return !nr_running[cpu & (MAX_CPUS - 1)] && bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr) &&
+           scx_bpf_test_and_clear_cpu_idle((s32)cpu);
 }
 
 static __always_inline bool shares_cache(u32 a, u32 b)
@@ -71,13 +76,13 @@ static __always_inline bool is_wide(const struct balance_record *waker, const st
 static __noinline bool is_lighter(const struct balance_record *waker, const struct balance_record *wakee, u32 here,
                                   u32 prev, bool sync)
 {
-    u64 now = pelt_now(), here_load, prev_load, load, waker_load;
+    u64 here_load, prev_load, load, waker_load;
     s64 percent = 100 + (params_of(common_level(here, prev))->imbalance_pct - 100) / 2;
 
     if (!wakee)
         return false;
-    here_load = load_of_cpu(here, now);
-    prev_load = load_of_cpu(prev, now);
+    here_load = load_of_cpu(here);
+    prev_load = load_of_cpu(prev);
     if (sync && waker) {
         waker_load = load_of_task(waker);
         if (waker_load > here_load)
@@ -90,22 +95,22 @@ static __noinline bool is_lighter(const struct balance_record *waker, const stru
 
 /* wake_affine: whether the CPU that wakes the task up is the better target than the one that it slept on. */
 static __always_inline bool is_drawn(const struct balance_record *waker, const struct balance_record *wakee, u32 here,
-                                     u32 prev, bool sync)
+                                     u32 prev, bool by_interrupt, bool sync)
 {
     u32 nr_here = nr_running[here & (MAX_CPUS - 1)], nr_prev = nr_running[prev & (MAX_CPUS - 1)];
 
-    if (!nr_here && shares_cache(here, prev))
+    if (by_interrupt && !nr_here && shares_cache(here, prev))
         return nr_prev;
     if (sync && nr_here == 1)
         return true;
     return nr_prev && is_lighter(waker, wakee, here, prev, sync);
 }
 
-/* select_idle_cpu: the first idle CPU behind the target in its cache. */
+/* select_idle_cpu: the first idle CPU behind the target in its cache, reserved; MAX_CPUS: there is none. */
 static __noinline u32 idle_in_cache(struct task_struct *p, u32 target)
 {
     const struct unit *cache = unit_at(DOMAIN_MC + 1, place_of(target));
-    u32 cpus = cache->end - cache->first, own = place_of(target), found = target, i;
+    u32 cpus = cache->end - cache->first, own = place_of(target), found = MAX_CPUS, i;
 
     for_range (i, CACHE_LOOK_MAX) {
         u32 place = own + 1 + i, cpu;
@@ -113,7 +118,7 @@ static __noinline u32 idle_in_cache(struct task_struct *p, u32 target)
         if (i + 1 >= cpus)
             break;
         cpu = cpu_at(place < cache->end ? place : place - cpus);
-        if (is_free(p, cpu)) {
+        if (takes_idle(p, cpu)) {
             found = cpu;
             break;
         }
@@ -121,35 +126,41 @@ static __noinline u32 idle_in_cache(struct task_struct *p, u32 target)
     return found;
 }
 
-/* select_idle_sibling */
-static __always_inline u32 idle_near(struct task_struct *p, struct balance_record *r, u32 prev, u32 target)
+/* select_idle_sibling: an idle CPU, reserved, or the target. */
+static __always_inline u32 idle_near(struct task_struct *p, struct balance_record *r, u32 prev, u32 target,
+                                     bool *is_idle)
 {
-    u32 recent = r->recent_cpu - 1;
+    u32 recent = r->recent_cpu - 1, found;
 
-    if (is_free(p, target))
+    *is_idle = true;
+    if (takes_idle(p, target))
         return target;
-    if (prev != target && shares_cache(prev, target) && is_free(p, prev))
+    if (prev != target && shares_cache(prev, target) && takes_idle(p, prev))
         return prev;
     r->recent_cpu = prev + 1;
-    if (recent < MAX_CPUS && recent != prev && recent != target && shares_cache(recent, target) && is_free(p, recent))
+    if (recent < MAX_CPUS && recent != prev && recent != target && shares_cache(recent, target) &&
+        takes_idle(p, recent))
         return recent;
-    return idle_in_cache(p, target);
+    found = idle_in_cache(p, target);
+    *is_idle = found < MAX_CPUS;
+    return *is_idle ? found : target;
 }
 
 /* Where a task shall wake up, unless an idle CPU is near: the CPU that it slept on, or this one. */
 static __always_inline u32 wake_target(struct task_struct *p, const struct balance_record *wakee, u32 prev,
                                        u64 wake_flags)
 {
-    struct task_struct *current = in_interrupt(false) ? NULL : (struct task_struct *)bpf_get_current_task_btf();
+    u32 here = this_cpu();
+    bool by_interrupt = in_interrupt(!nr_running[here & (MAX_CPUS - 1)]);
+    struct task_struct *current = by_interrupt ? NULL : (struct task_struct *)bpf_get_current_task_btf();
     struct balance_record *waker = current ? balance_record_of(current) : NULL;
     bool sync = (wake_flags & SCX_WAKE_SYNC) && current && !(current->flags & PF_EXITING);
-    u32 here = this_cpu();
 
     if (waker)
         note_wakee(waker, (u32)p->pid);
     if (here == prev || !bpf_cpumask_test_cpu(here, p->cpus_ptr) || (waker && is_wide(waker, wakee, here)))
         return prev;
-    return is_drawn(waker, wakee, here, prev, sync) ? here : prev;
+    return is_drawn(waker, wakee, here, prev, by_interrupt, sync) ? here : prev;
 }
 
 /* select_task_rq_fair. *is_idle: the CPU is idle and now reserved for the task. */
@@ -166,7 +177,7 @@ static __always_inline u32 fair_select_cpu(struct task_struct *p, u32 prev, u64 
         cache = unit_at(DOMAIN_MC + 1, place_of(cpu));
         if (cache->end - cache->first > CACHE_LOOK_MAX)
             return (u32)scx_bpf_select_cpu_dfl(p, (s32)cpu, wake_flags & ~SCX_WAKE_SYNC, is_idle);
-        cpu = idle_near(p, wakee, prev, cpu);
+        return idle_near(p, wakee, prev, cpu, is_idle);
     }
     *is_idle = scx_bpf_test_and_clear_cpu_idle((s32)cpu);
     return cpu;

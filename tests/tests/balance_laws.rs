@@ -242,7 +242,7 @@ fn law_12_active_balance_after_four_failures() {
 #[test]
 fn what_is_kept_of_eight_cpus_is_so_until_one_changes() {
     for scheduler in ["cfs", "eevdf"] {
-        let mut run = bench(scheduler).cpus(32).run("hogs:40 + sleepers:60,run=300us,sleep=2ms");
+        let mut run = bench(scheduler).cpus(32).run("hogs:20 + sleepers:100,run=300us,sleep=2ms");
         let (mut kept, mut busiest) = (0, 0);
         run.step_ns = 97 * US;
         run.watch(300 * MS, |run| {

@@ -11,7 +11,8 @@ const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 /// The load of a CPU as the scheduler has it, brought up to `now_ns` with the weight 0.
 fn load_of_cpu(run: &Run, cpu: u64, now_ns: u64) -> f64 {
     let field = |at| run.machine.variable_field("cpu_pelt", cpu * 16 + at, 8).expect("a field");
-    let (sum, at) = (field(0) as f64, field(8));
+    let gone = run.machine.variable_field("cpu_removed", cpu * 8, 8).expect("what has left");
+    let (sum, at) = ((field(0) - gone) as f64, field(8));
     let units = (now_ns >> 10).saturating_sub(at);
     sum * 0.5f64.powf(units as f64 / 1024.0 / 32.0) / 47_742.0
 }
@@ -85,6 +86,32 @@ fn no_load_is_lost_or_made_by_migrations() {
         };
         let all: f64 = (0..4).map(at).sum();
         assert!((all - 9.0 * 1024.0).abs() <= 0.03 * 9.0 * 1024.0, "{scheduler}: {all}");
+    }
+}
+
+/// As in the kernel (`cfs_rq->removed`) a CPU still counts the load of a task that slept there and woke up elsewhere until something
+/// happens on it. So of six tasks that one program wakes in a row from CPU 0 all but the first come to that CPU, though the last of them
+/// finds less load on the other one.
+#[test]
+fn a_cpu_keeps_the_load_of_who_wakes_up_elsewhere_for_a_moment() {
+    for (scheduler, first) in SCHEDULERS.map(|scheduler| (scheduler, "hog-nice-5/0")) {
+        let mut run = bench(scheduler).cpus(2).lead_in(20 * MS).run("hogs:2:-5:0:5");
+        run.until(21 * MS);
+        let tasks = run.tasks().into_iter().filter(|(_, name, _)| name.starts_with("hog"));
+        let names: Vec<_> = tasks
+            .map(|(task, name, _)| {
+                let on = |event: &fairground_trace::Event| match event.kind {
+                    EventKind::Wakeup { task: woken, target_cpu } if woken == task => {
+                        Some(target_cpu)
+                    }
+                    _ => None,
+                };
+                (name, run.events().iter().find_map(on).expect("it was woken"))
+            })
+            .collect();
+        for (name, cpu) in &names {
+            assert_eq!(*cpu, u32::from(name == first), "{scheduler}: {names:?}");
+        }
     }
 }
 

@@ -66,6 +66,9 @@ pub struct CostModel {
     pub fork_stretch_ns: u64,
     /// What RCU's thread computes each time that it wakes up, beyond what any task does that sleeps. 0: there is no such thread.
     pub rcu_ns: u64,
+    /// What the kernel's own threads compute each time that they wake up, a worker on each CPU once in a second and `kcompactd` twice, beyond what
+    /// any task does that sleeps. 0: there are no such threads.
+    pub housekeeping_ns: u64,
     /// What preempting costs when the scheduler kicks CPUs (`scx_bpf_kick_cpu`), and under sched_ext the interrupt that a CPU sends
     /// itself for it: the kicks of one operation share it.
     pub kick_ns: u64,
@@ -149,7 +152,7 @@ pub enum CostError {
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
 /// The parameters of the machine proper; those of calls follow them.
-const MACHINE: [&str; 33] = [
+const MACHINE: [&str; 34] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -183,6 +186,7 @@ const MACHINE: [&str; 33] = [
     "syscall_return_ns",
     "exit_move_ns",
     "wakeup_clock_ns",
+    "housekeeping_ns",
 ];
 
 /// All parameters.
@@ -281,6 +285,7 @@ impl CostModel {
             turn_ns: 0,
             syscall_return_ns: 0,
             wakeup_clock_ns: 0,
+            housekeeping_ns: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -326,6 +331,7 @@ impl CostModel {
             &mut self.syscall_return_ns,
             &mut self.exit_move_ns,
             &mut self.wakeup_clock_ns,
+            &mut self.housekeeping_ns,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

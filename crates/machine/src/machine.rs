@@ -1,15 +1,16 @@
 //! A machine that runs a workload under a scheduler.
 
 use fairground_bpf::Instance;
-use fairground_trace::{EventKind, Label, TaskState, Trace};
+use fairground_trace::{EventKind, Label, Trace};
 use fairground_workload::Workload;
 
 use crate::actors::{Actors, Effect};
 use crate::changes::{Change, Target};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
+use crate::flow::launch::Launch;
 use crate::flow::rcu::Rcu;
-use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
+use crate::kernel::{CgroupRef, Kernel, Slot, agenda};
 use crate::layout::offsets;
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
 
@@ -33,8 +34,6 @@ pub struct RunResult {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub(crate) at_ns: u64,
-    /// Until when its tasks sleep first.
-    pub(crate) wake_ns: Option<u64>,
     pub(crate) spec: usize,
     pub(crate) count: u32,
 }
@@ -59,6 +58,8 @@ pub struct Machine {
     pub(crate) first_cgroups: Vec<Option<CgroupRef>>,
     /// Still to come, the earliest last.
     pub(crate) starts: Vec<Start>,
+    /// Who starts the workload, if there is a lead-in.
+    pub(crate) launch: Option<Launch>,
     pub(crate) changes: Vec<Change>,
     /// Names of the workload's groups of tasks, for settings that come during the run.
     pub(crate) group_names: Vec<String>,
@@ -215,6 +216,7 @@ impl Machine {
             EventSlot::Machine(agenda::TICK) => self.tick_event(),
             EventSlot::Machine(agenda::SETTING) => self.setting_event(),
             EventSlot::Machine(agenda::START) => self.start_event(),
+            EventSlot::Machine(agenda::LAUNCH) => self.launch_event(),
             EventSlot::Machine(agenda::PROGRAMS) => self.programs_event(),
             EventSlot::Machine(agenda::RCU) => self.rcu_event(),
             EventSlot::Machine(agenda::WATCHDOG) => {
@@ -258,14 +260,7 @@ impl Machine {
             let Some(start) = self.starts.pop() else { break };
             for _ in 0..start.count {
                 let actor = self.actors.spawn(start.spec, None);
-                self.on_cpu(0, |machine| {
-                    machine.fork(None, actor)?;
-                    if let (Some(slot), Some(_)) = (machine.slot_of(actor), start.wake_ns) {
-                        machine.kernel.task_mut(slot).stage =
-                            Stage::Block(TaskState::Sleeping, start.wake_ns);
-                    }
-                    Ok(())
-                })?;
+                self.on_cpu(0, |machine| machine.fork(None, actor))?;
                 if self.kernel.exit.is_some() {
                     return Ok(());
                 }

@@ -151,3 +151,44 @@ fn the_thread_of_rcu_wakes_up_at_two_ticks() {
     config.cost.set("rcu_ns", 0).expect("a cost");
     assert_eq!(threads(&config, &family(1, 9 * MS)), []);
 }
+
+/// The kernel's own threads: a worker of each CPU once in a second, and `kcompactd` every 512 ms.
+#[test]
+fn housekeeping_wakes_up_on_each_cpu() {
+    let mut config = machine(&[("housekeeping_ns", 7 * US)]);
+    config.topology = fairground_machine::Topology::flat(2);
+    config.lead_in_ns = 400 * MS;
+    let hogs = workload(vec![task("hog", 3, vec![Op::RunForever])]);
+    let result = simulate(&config, &policy("probe"), &[], &hogs, 2_400 * MS);
+    let named = |name: &str| {
+        let task = result.trace.tasks().iter().position(|task| task.comm.as_str() == name);
+        TaskId(task.unwrap_or_else(|| panic!("a thread {name}")) as u32)
+    };
+    let woken = |name: &str| -> Vec<(u64, u32)> {
+        let thread = named(name);
+        let at = |event: fairground_trace::Event| match event.kind {
+            EventKind::Wakeup { task, target_cpu } if task == thread => {
+                Some(((event.time_ns + 500_000) / MS, target_cpu))
+            }
+            _ => None,
+        };
+        result.trace.events().filter_map(at).filter(|(ms, _)| *ms >= 400).collect()
+    };
+    // Whoever has the CPU may keep it for a slice, and the next sleep begins later.
+    let within = |name: &str, cpu: Option<u32>, times: &[u64]| {
+        let woken = woken(name);
+        assert_eq!(woken.len(), times.len(), "{name}: {woken:?}");
+        for ((ms, on), due) in woken.iter().zip(times) {
+            assert!(
+                (*due..=due + 20).contains(ms) && cpu.is_none_or(|cpu| cpu == *on),
+                "{woken:?}"
+            );
+        }
+    };
+    within("other/kworker/0", Some(0), &[480, 1480]);
+    within("other/kworker/1", Some(1), &[480, 1480]);
+    within("other/kcompactd0", None, &[640, 1152, 1664, 2176]);
+    config.cost.set("housekeeping_ns", 0).expect("a cost");
+    let without = simulate(&config, &policy("probe"), &[], &hogs, 2_400 * MS);
+    assert!(without.trace.tasks().iter().all(|task| !task.comm.starts_with("other/")));
+}

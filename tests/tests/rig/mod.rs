@@ -94,6 +94,11 @@ impl Bench {
     }
 
     /// One cost, by name.
+    pub fn lead_in(mut self, lead_in_ns: u64) -> Bench {
+        self.config.lead_in_ns = lead_in_ns;
+        self
+    }
+
     pub fn cost(mut self, name: &str, value: u64) -> Bench {
         self.config.cost.set(name, value).expect("a cost of that name");
         self

@@ -22,7 +22,7 @@ use crate::real::RealPlan;
 
 /// Beside a real kernel, whose tasks exist before the run, those of the simulated machine do so too, ns: long enough for them to
 /// go to sleep.
-const LEAD_IN_NS: u64 = 20_000_000;
+const LEAD_IN_NS: u64 = 400_000_000;
 
 /// Everything that the runs have in common.
 #[derive(Debug)]

@@ -83,7 +83,6 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     let kernel = kernel_info();
     let mut scheduler = attach(job, folder)?;
     let (recorder, not_recorded) = record(job)?;
-    let above = AboveOthers::rise();
     let marker = match recorder.as_ref().and_then(Recorder::marker) {
         Some(marker) => {
             Some(marker.try_clone_to_owned().map_err(|error| RunError::file(folder, error))?)
@@ -91,6 +90,8 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
+    // Not before: what a real-time task runs lowers the capacity of its CPU, by which the tasks are placed when they wake up.
+    let above = AboveOthers::rise();
     let Ended { start_ns, end_ns, changes } = Running {
         executor: &mut executor,
         scheduler: scheduler.as_mut(),

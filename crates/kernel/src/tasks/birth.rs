@@ -27,7 +27,7 @@ const READY_LIMIT_NS: u64 = 10_000_000_000;
 /// How long a task computes, and how long it sleeps, before it is ready, ns: long enough to be done at all.
 const REHEARSAL_NS: u64 = 1_000;
 
-/// The timer slack of a normal task, ns. The runner is of the real-time class when it forks, where the slack is 0, and that is
+/// The timer slack of a normal task, ns. A runner that was started by a real-time task is of that class, where the slack is 0, and that is
 /// inherited though the class is not (`copy_process`, `sched_fork`).
 const TIMER_SLACK_NS: libc::c_ulong = 50_000;
 

@@ -1,10 +1,9 @@
 //! Changes of a running task's nice value and affinity, by itself.
 
-use fairground_trace::{EventKind, TaskId, TaskState};
+use fairground_trace::{EventKind, TaskState};
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
-use crate::Path;
 use crate::abi::{self, deq, enq};
 use crate::cpuset::CpuMask;
 use crate::kernel::{Op, Slot, write_mask};
@@ -142,15 +141,6 @@ impl Machine {
         let allowed = self.kernel.allowed(slot);
         let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;
-        let next = self.pick_after_stop(cpu)?;
-        let insns = self.book(Path::Switch, meter);
-        let prev = self.kernel.task(slot).id;
-        let next = next.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-        let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
-        let choice_ns = self.policy_ns(insns);
-        self.kernel.emit_switch(cpu, insns, kind, choice_ns);
-        self.kernel.counters.switches += 1;
-        self.kernel.charge_irqs_off(cpu, self.kernel.cost.context_switch_ns + choice_ns);
-        Ok(())
+        self.schedule_after_stop(cpu, Some(slot), meter)
     }
 }

@@ -128,6 +128,9 @@ impl Machine {
             }
             match curr {
                 None if self.pays_tick_left_out(cpu) => continue,
+                None if self.runner_leaves(cpu) => {
+                    self.schedule_after_stop(cpu, None, self.meter())?
+                }
                 None => self.schedule(None)?,
                 Some(slot) => self.next_stage(cpu, slot, resched)?,
             }

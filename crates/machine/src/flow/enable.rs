@@ -4,7 +4,9 @@ use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
-use super::rcu::{self, Rcu};
+use super::housekeeping::with_threads;
+use super::launch::Launch;
+use super::rcu;
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
@@ -38,8 +40,9 @@ impl Machine {
         workload: &Workload,
     ) -> Result<Machine, MachineError> {
         config.validate()?;
-        let (cpus, (workload, rcu)) = (config.cpus(), rcu::with_thread(workload, &config.cost));
-        let workload = &workload;
+        let (cpus, own) = (config.cpus(), workload.tasks.len());
+        let (workload, rcu) = rcu::with_thread(workload, &config.cost);
+        let workload = &with_threads(&workload, &config.cost, cpus, config.lead_in_ns);
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
@@ -57,9 +60,7 @@ impl Machine {
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
         program.set_prices(config.cost.calls.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
-        let mut actors =
-            Actors::new(workload, config.seed, &config.cost).map_err(workload_error)?;
-        actors.set_limit(config.max_tasks);
+        let actors = new_actors(config, workload)?;
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
         let exit_task_args = program.alloc(8, 8)?;
         let masks = guest_masks(&program)?;
@@ -81,7 +82,8 @@ impl Machine {
             lock_labels: Vec::new(),
             spinners: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
-            starts: starts(workload, config.lead_in_ns, rcu),
+            starts: starts(workload, config.lead_in_ns, own),
+            launch: Launch::new(&workload.tasks[..own], config.lead_in_ns),
             changes,
             group_names,
             carry_ps: 0,
@@ -127,7 +129,8 @@ impl Machine {
                 )));
             }
         }
-        let total: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
+        let at_once: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
+        let total = at_once + self.launch.as_ref().map_or(0, Launch::tasks);
         if total > u64::from(max_tasks) {
             return Err(MachineError::Workload(format!(
                 "it starts {total} tasks; the machine has room for {max_tasks}"
@@ -205,6 +208,9 @@ impl Machine {
         if let Some(start) = self.starts.last() {
             let at = start.at_ns;
             self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
+        }
+        if let Some(first_ns) = self.launch.as_ref().map(Launch::first_ns) {
+            self.arm_launch(first_ns);
         }
         if let Some(change) = self.changes.last() {
             let at = change.at_ns;
@@ -289,26 +295,22 @@ fn apply_first(
     Ok(())
 }
 
-fn workload_error(error: crate::actors::ActorError) -> MachineError {
-    MachineError::Workload(error.to_string())
+fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, MachineError> {
+    let actors = Actors::new(workload, config.seed, &config.cost);
+    let mut actors = actors.map_err(|error| MachineError::Workload(error.to_string()))?;
+    actors.set_limit(config.max_tasks);
+    Ok(actors)
 }
 
-/// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in all are
-/// made at once, and sleep until it is their time; RCU's thread is there before them.
-fn starts(workload: &Workload, lead_in_ns: u64, rcu: Option<Rcu>) -> Vec<Start> {
+/// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in these are only the
+/// kernel's threads, behind the workload's `own`: those are started by the runner ([`Launch`]).
+fn starts(workload: &Workload, lead_in_ns: u64, own: usize) -> Vec<Start> {
     let mut starts: Vec<Start> = workload
         .tasks
         .iter()
         .enumerate()
-        .filter_map(|(spec, task)| {
-            let group_ns = task.start_ns?;
-            let (at_ns, wake_ns) = match lead_in_ns {
-                0 => (group_ns, None),
-                _ if rcu.is_some_and(|rcu| rcu.is(spec)) => (0, None),
-                _ => (0, Some(lead_in_ns.saturating_add(group_ns))),
-            };
-            Some(Start { at_ns, wake_ns, spec, count: task.count })
-        })
+        .filter(|(spec, _)| lead_in_ns == 0 || *spec >= own)
+        .filter_map(|(spec, task)| Some(Start { at_ns: task.start_ns?, spec, count: task.count }))
         .collect();
     starts.sort_by_key(|start| (start.at_ns, start.spec));
     starts.reverse();

@@ -19,8 +19,7 @@ const TICKS_PER_GRACE_PERIOD: u32 = 2;
 /// The thread, where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rcu {
-    /// Its group and the queue on which it waits: beyond those of the workload.
-    spec: usize,
+    /// The queue on which it waits, beyond those of the workload.
     queue: u32,
     /// Wake-ups that the present grace period still needs.
     left: u32,
@@ -32,7 +31,7 @@ pub(crate) fn with_thread(workload: &Workload, cost: &CostModel) -> (Workload, O
     if cost.rcu_ns == 0 || !workload.tasks.iter().any(|task| forks(&task.program)) {
         return (workload, None);
     }
-    let (spec, queue) = (workload.tasks.len(), workload.queues.len());
+    let queue = workload.queues.len();
     let turn =
         vec![Op::Receive(queue, 1), Op::Run(fairground_workload::Duration::Fixed(cost.rcu_ns))];
     workload.queues.push(Queue { name: NAME.to_owned(), capacity: None, initial: 0 });
@@ -46,7 +45,7 @@ pub(crate) fn with_thread(workload: &Workload, cost: &CostModel) -> (Workload, O
         program: vec![Op::Loop(None, turn)],
         on_signal: Vec::new(),
     });
-    (workload, Some(Rcu { spec, queue: queue as u32, left: 0 }))
+    (workload, Some(Rcu { queue: queue as u32, left: 0 }))
 }
 
 fn forks(program: &Program) -> bool {
@@ -55,13 +54,6 @@ fn forks(program: &Program) -> bool {
         Op::Loop(_, body) => forks(body),
         _ => false,
     })
-}
-
-impl Rcu {
-    /// Whether a group is the thread's.
-    pub(crate) fn is(self, spec: usize) -> bool {
-        self.spec == spec
-    }
 }
 
 impl Machine {

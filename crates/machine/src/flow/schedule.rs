@@ -211,8 +211,14 @@ impl Machine {
         Ok(again)
     }
 
-    /// The pass after a thread of a higher class, which no callback hears of. Returns what runs next.
-    pub(crate) fn pick_after_stop(&mut self, cpu: u32) -> Step<Option<Slot>> {
+    /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread; `meter`: since when
+    /// this pass is going on.
+    pub(crate) fn schedule_after_stop(
+        &mut self,
+        cpu: u32,
+        prev: Option<Slot>,
+        meter: Meter,
+    ) -> Step {
         let next = match self.pick_next(cpu, None)? {
             Pick::Task(slot) => Some(slot),
             _ => None,
@@ -224,11 +230,25 @@ impl Machine {
         self.kernel.rq(cpu).need_resched = false;
         let mem = self.program.memory();
         self.kernel.enter_cpu(mem, cpu, next)?;
+        let insns = self.book(Path::Switch, meter);
+        let choice_ns = self.policy_ns(insns);
+        let mut ns = choice_ns;
+        if next != prev {
+            let id =
+                |slot: Option<Slot>| slot.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
+            let (prev, next) = (id(prev), id(next));
+            let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next };
+            self.kernel.emit_switch(cpu, insns, kind, choice_ns);
+            self.kernel.counters.switches += 1;
+            ns += self.kernel.cost.context_switch_ns;
+        }
+        self.kernel.charge_irqs_off(cpu, ns);
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
             self.kernel.charge(cpu, ns);
+            self.arm_tick(self.kernel.now_ns);
         }
-        Ok(next)
+        Ok(())
     }
 
     /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up. True:

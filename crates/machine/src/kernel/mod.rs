@@ -61,6 +61,8 @@ pub(crate) mod agenda {
     pub(crate) const RCU: u32 = 5;
     /// A CPU's turn on the one thread is over.
     pub(crate) const TURN: u32 = 6;
+    /// The runner forks the next task of the workload, or wakes them all.
+    pub(crate) const LAUNCH: u32 = 7;
 }
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.

@@ -199,6 +199,7 @@ impl Kernel {
             EventSlot::Cpu(cpu, _) => Some(cpu),
             EventSlot::Task(number) => Some(self.task(Slot(number)).cpu),
             EventSlot::Timer(number) => self.timers.cpu_of(number),
+            EventSlot::Machine(agenda::LAUNCH) => Some(0),
             EventSlot::Machine(_) => None,
         }
     }

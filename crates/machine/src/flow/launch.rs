@@ -1,0 +1,158 @@
+//! The start of a run with a lead-in: as the runner starts the tasks of a real run (`fork_first` and `release` of the crate `kernel`).
+//!
+//! The runner is of a class above the scheduler's, on CPU 0. It forks the tasks one after another; each gets ready and sleeps before
+//! the next is forked. When the lead-in is over it wakes them all, in the order of their birth, in one system call (`FUTEX_WAKE`). While
+//! it is on the CPU that CPU is not idle, and what is to run there waits until it is gone. It takes no time of its own but for the
+//! wake-ups, and is not in the trace.
+
+use std::collections::VecDeque;
+
+use fairground_trace::TaskState;
+use fairground_workload::TaskSpec;
+
+use super::{Machine, Step};
+use crate::actors::ActorId;
+use crate::events::Slot as EventSlot;
+use crate::kernel::{Stage, agenda};
+
+/// Between two forks, at most, ns: so long the runner of a real run takes for one.
+const FORK_GAP_NS: u64 = 3_600_000;
+/// Where the runner is.
+const CPU: u32 = 0;
+
+/// What the runner has still to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    /// Groups of which there is something to fork, the next one last: its place in the workload, when it starts (ns), and how many.
+    groups: Vec<(usize, u64, u32)>,
+    /// Between two forks, ns.
+    gap_ns: u64,
+    lead_in_ns: u64,
+    /// Those that it wakes.
+    asleep: VecDeque<ActorId>,
+    /// It is on its CPU.
+    present: bool,
+}
+
+impl Launch {
+    /// `None` without a lead-in. The forks are spread evenly over it, or its end.
+    pub(crate) fn new(tasks: &[TaskSpec], lead_in_ns: u64) -> Option<Launch> {
+        let starts = tasks.iter().enumerate().rev();
+        let groups: Vec<_> = starts
+            .filter(|(_, task)| task.count > 0)
+            .filter_map(|(spec, task)| Some((spec, task.start_ns?, task.count)))
+            .collect();
+        let tasks: u64 = groups.iter().map(|(_, _, count)| u64::from(*count)).sum();
+        let launch = Launch {
+            groups,
+            gap_ns: (lead_in_ns / tasks.max(1)).min(FORK_GAP_NS),
+            lead_in_ns,
+            asleep: VecDeque::new(),
+            present: false,
+        };
+        (lead_in_ns > 0).then_some(launch)
+    }
+
+    /// Whether there are tasks that wait for it.
+    pub(crate) fn has_to_wake(&self) -> bool {
+        !self.asleep.is_empty()
+    }
+
+    /// When it forks the first one, ns.
+    pub(crate) fn first_ns(&self) -> u64 {
+        self.lead_in_ns - self.gap_ns * self.tasks()
+    }
+
+    /// How many tasks it has still to fork.
+    pub(crate) fn tasks(&self) -> u64 {
+        self.groups.iter().map(|(_, _, count)| u64::from(*count)).sum()
+    }
+
+    /// The next task that it forks: its group, and when that starts, ns.
+    fn take(&mut self) -> Option<(usize, u64)> {
+        let (spec, start_ns, left) = self.groups.last_mut()?;
+        let next = (*spec, *start_ns);
+        *left -= 1;
+        if *left == 0 {
+            self.groups.pop();
+        }
+        Some(next)
+    }
+}
+
+impl Machine {
+    /// The runner has something to do at this time.
+    pub(crate) fn arm_launch(&mut self, at_ns: u64) {
+        self.kernel.events.arm(EventSlot::Machine(agenda::LAUNCH), at_ns);
+    }
+
+    /// The runner forks a task, or wakes one.
+    pub(crate) fn launch_event(&mut self) -> Step {
+        let Some(launch) = &mut self.launch else { return Ok(()) };
+        let (next, now) = (launch.take(), self.kernel.now_ns);
+        let next_ns = match launch.groups.is_empty() {
+            true => launch.lead_in_ns,
+            false => now + launch.gap_ns,
+        };
+        self.on_cpu(CPU, |machine| {
+            machine.runner_comes();
+            match next {
+                Some((spec, start_ns)) => {
+                    machine.arm_launch(next_ns);
+                    machine.fork_first(spec, start_ns)
+                }
+                None => machine.release(),
+            }
+        })
+    }
+
+    /// The first task of a group, or a further one: it is forked, and sleeps until it is let go, or until its group's time.
+    fn fork_first(&mut self, spec: usize, start_ns: u64) -> Step {
+        let actor = self.actors.spawn(spec, None);
+        self.fork(None, actor)?;
+        let (Some(slot), Some(launch)) = (self.slot_of(actor), &mut self.launch) else {
+            return Ok(());
+        };
+        let until_ns = (start_ns > 0).then(|| launch.lead_in_ns.saturating_add(start_ns));
+        if until_ns.is_none() {
+            launch.asleep.push_back(actor);
+        }
+        self.kernel.task_mut(slot).stage = Stage::Block(TaskState::Sleeping, until_ns);
+        Ok(())
+    }
+
+    /// `wake_up_q`: the next one that sleeps. Between two the CPU is the runner's.
+    fn release(&mut self) -> Step {
+        let Some(launch) = &mut self.launch else { return Ok(()) };
+        let (next, more) = (launch.asleep.pop_front(), !launch.asleep.is_empty());
+        if let Some(slot) = next.and_then(|actor| self.slot_of(actor)) {
+            self.wake_up(slot, false)?;
+        }
+        let rq = self.kernel.rq(CPU);
+        rq.unpreempted = more && rq.is_idle();
+        if more {
+            let at_ns = rq.run_start_ns.max(self.kernel.now_ns);
+            self.arm_launch(at_ns);
+        }
+        Ok(())
+    }
+
+    /// The runner takes its CPU from the idle task. (From a task, which is there if the lead-in is short, it takes it for no time.)
+    fn runner_comes(&mut self) {
+        let free = self.kernel.cpus[CPU as usize].is_idle();
+        match &mut self.launch {
+            Some(launch) if free && !launch.present => launch.present = true,
+            _ => return,
+        }
+        self.update_idle(CPU, false);
+        self.kernel.rq(CPU).need_resched = true;
+    }
+
+    /// Whether the runner is on this CPU, and leaves it now.
+    pub(crate) fn runner_leaves(&mut self, cpu: u32) -> bool {
+        match &mut self.launch {
+            Some(launch) if cpu == CPU => std::mem::take(&mut launch.present),
+            _ => false,
+        }
+    }
+}

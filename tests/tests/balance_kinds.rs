@@ -1,0 +1,156 @@
+//! The laws of balancing by kinds of groups, since Linux 5.5 (`policies/include/balance_kinds.bpf.h`), on the compiled schedulers in the
+//! simulated machine.
+
+mod rig;
+
+use std::fmt::Write as _;
+
+use fairground_trace::EventKind;
+use rig::{MS, Run, bench};
+
+const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
+
+/// Tasks that compute for ever, each of a nice value and on a CPU that it may leave after 100 ms.
+fn placed(tasks: &[(i8, u32)], cpus: u32) -> String {
+    let mut text = "format = 1\nname = \"placed\"\nduration = \"20s\"\n".to_owned();
+    for (number, (nice, cpu)) in tasks.iter().enumerate() {
+        let free = cpus - 1;
+        writeln!(
+            text,
+            "[[task]]\nname = \"t{number}\"\nnice = {nice}\nprogram = [ {{ cpus = \"{cpu}\" }}, {{ run = \"100ms\" }}, {{ cpus = \"0-{free}\" }}, {{ run = \"forever\" }} ]"
+        )
+        .expect("a string takes it");
+    }
+    text
+}
+
+/// How often tasks changed their CPU from `from_ns` on.
+fn migrations(run: &Run, from_ns: u64) -> usize {
+    let moved = |event: &fairground_trace::Event| {
+        event.time_ns >= from_ns && matches!(event.kind, EventKind::Migrate { .. })
+    };
+    run.events().into_iter().filter(moved).count()
+}
+
+/// What the scheduler printed about balancing, in order.
+fn lines(run: &Run) -> Vec<(u64, u32, String)> {
+    let trace = run.machine.trace();
+    let print = |event: fairground_trace::Event| match event.kind {
+        EventKind::Print { label } => {
+            Some((event.time_ns, event.cpu, trace.label(label).to_owned()))
+        }
+        _ => None,
+    };
+    trace.events().filter_map(print).collect()
+}
+
+/// Loads within imbalance_pct (17 %) are left as they are, though a task of nice 5 (335) would make 4145 and 4815 even; a little more, and
+/// tasks move.
+#[test]
+fn what_is_within_the_percentage_stays() {
+    let near = [(-5, 0), (0, 0), (-5, 1), (0, 1), (5, 1), (5, 1)];
+    let far = [(-5, 0), (-5, 1), (0, 1), (5, 1), (5, 1)];
+    for scheduler in SCHEDULERS {
+        let migrations = |tasks: &[(i8, u32)]| {
+            let mut run = bench(scheduler).cpus(2).run_toml(&placed(tasks, 2));
+            run.until(10_000 * MS);
+            migrations(&run, 110 * MS)
+        };
+        assert_eq!(migrations(&near), 0, "{scheduler}: 4815 is 16 % more than 4145");
+        assert!(migrations(&far) > 0, "{scheduler}: 4815 is 54 % more than 3121");
+    }
+}
+
+/// A task that is heavier than the imbalance moves when its load, halved for each look that moved nothing, is not: of three tasks on two
+/// CPUs, loads 2048 and 1024, 512 shall move, so that every second look of a CPU moves one, or every third where loads are not full yet.
+#[test]
+fn a_heavy_task_moves_after_failures() {
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).cpus(2).set("trace_balance", true).run("hogs:3");
+        run.until(5_000 * MS);
+        let (mut looks, mut between) = ([0; 2], Vec::new());
+        for (time, cpu, text) in lines(&run) {
+            if text.starts_with("balance normal") {
+                looks[cpu as usize] += 1;
+            } else if text.starts_with("balance even") {
+                looks[cpu as usize] = 0;
+            } else if text.starts_with("balance moved") {
+                let looks = std::mem::take(&mut looks[cpu as usize]);
+                if time > 500 * MS {
+                    between.push(looks);
+                }
+            }
+        }
+        assert!(between.len() > 10, "{scheduler}: {between:?}");
+        assert!(between.iter().all(|looks| (2..=3).contains(looks)), "{scheduler}: {between:?}");
+    }
+}
+
+/// A CPU that runs out of work counts tasks, not loads: of four on another one half the difference, two, whatever their weights; and it takes
+/// them one at a time. Until then a task of nice -20 kept them off.
+#[test]
+fn an_idle_cpu_counts_tasks() {
+    for nice in [-10, 0, 10] {
+        for scheduler in SCHEDULERS {
+            let mut spec = placed(&[(nice, 0); 4], 2);
+            spec.push_str(
+                "[[task]]\nname = \"heavy\"\nnice = -20\ncpus = \"1\"\nprogram = [ { run = \"2s\" } ]\n",
+            );
+            let mut run = bench(scheduler).cpus(2).set("trace_balance", true).run_toml(&spec);
+            run.until(2_100 * MS);
+            let lines = lines(&run);
+            let at = lines.iter().position(|(_, _, text)| text.starts_with("balance newidle"));
+            let at = at.expect("it takes some");
+            let (time, cpu, text) = &lines[at];
+            assert!(*time >= 2_000 * MS && *cpu == 1, "{scheduler}: {time} on CPU {cpu}");
+            assert!(text.ends_with("tasks 1"), "{scheduler}, nice {nice}: {text}");
+            let (_, _, why) = &lines[at - 1];
+            assert!(
+                why.starts_with("balance spare") && why.contains("imbalance 2 "),
+                "{scheduler}, nice {nice}: {why}"
+            );
+        }
+    }
+}
+
+/// A busy CPU of four looks at least every 127 ms (two intervals of 4 ms, times busy_factor 16, less a tick), and not more often than every
+/// 63 ms.
+#[test]
+fn intervals_go_by_the_number_of_cpus() {
+    for scheduler in SCHEDULERS {
+        let mut run = bench(scheduler).cpus(4).hz(1000).set("trace_balance", true).run("hogs:5");
+        run.until(10_000 * MS);
+        let mut last = [None; 4];
+        let (mut shortest, mut longest) = (u64::MAX, 0);
+        for (time, cpu, text) in lines(&run) {
+            if time < 500 * MS || text.contains("moved") {
+                continue;
+            }
+            if let Some(before) = last[cpu as usize].replace(time) {
+                shortest = shortest.min(time - before);
+                longest = longest.max(time - before);
+            }
+        }
+        assert!(last.iter().all(Option::is_some), "{scheduler}: every CPU looks");
+        assert!(
+            shortest >= 62 * MS && longest <= 128 * MS,
+            "{scheduler}: {shortest} to {longest} ns"
+        );
+    }
+}
+
+/// The surplus goes round: ten hogs on eight CPUs have 80 % each, and three on two CPUs 67 %.
+#[test]
+fn the_surplus_goes_round() {
+    for scheduler in SCHEDULERS {
+        for (cpus, tasks, percent) in [(8, 10, 80.0), (2, 3, 66.7)] {
+            let mut run = bench(scheduler).cpus(cpus).run(&format!("hogs:{tasks}"));
+            run.until(31_000 * MS);
+            let time = run.cpu_time(1_000 * MS, 31_000 * MS);
+            for ns in time.values() {
+                let share = *ns as f64 / 30e9 * 100.0;
+                assert!((share - percent).abs() < 8.0, "{scheduler}, {tasks} on {cpus}: {share}");
+            }
+        }
+    }
+}
