@@ -26,7 +26,9 @@ def linked() -> set[tuple[str, str]]:
 
 def main() -> None:
     to = Path(sys.argv[1])
-    metadata = subprocess.run([*CARGO, "metadata", "--format-version", "1"], check=True, capture_output=True, text=True).stdout
+    # What is for other platforms only is not there on a machine that never asked for it.
+    metadata = ["metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]
+    metadata = subprocess.run([*CARGO, *metadata], check=True, capture_output=True, text=True).stdout
     wanted = linked()
     for package in json.loads(metadata)["packages"]:
         if package["source"] is None or (package["name"], package["version"]) not in wanted:
