@@ -39,9 +39,11 @@ static __always_inline u64 due_ns(u32 cpu, u32 level, bool idle)
 
     if (interval_ms > 100 * (u64)nr_cpus && nr_cpus > 1)
         interval_ms = 100 * (u64)nr_cpus;
+#ifdef BALANCE_RECORDS
     /* Since 5.10 a busy CPU looks a tick earlier, so that the levels' times are no multiples of each other. */
     if (!idle && rule_domains == DOMAINS_6_1)
         less_ns = least(1000 * NS_PER_MS / (CONFIG_HZ ?: 1000), interval_ms * NS_PER_MS / 2);
+#endif
     return d->last_balance_ns + interval_ms * NS_PER_MS - less_ns;
 }
 
