@@ -4,9 +4,8 @@
  * calculate_imbalance of 6.1).
  *
  * A group has spare CPUs (fewer tasks than CPUs, or its CPUs were idle for more than a seventh of the time, imbalance_pct), is fully
- * busy (as many tasks), or overloaded (more). The busiest group is the one of the
- * highest kind; of overloaded ones that with the highest load for its power, of others that with the fewest idle CPUs. What is moved
- * hangs on the own group's kind:
+ * busy (as many tasks), or overloaded (more). The busiest group is the one of the highest kind; of overloaded ones that with the
+ * highest load for its power, of others that with the fewest idle CPUs. What is moved hangs on the own group's kind:
  *     it has spare CPUs: tasks are counted. Half the difference of their numbers moves, from groups of single CPUs and between cores;
  *                        else half the difference of idle CPUs; from another cache as many as this one has idle CPUs.
  *     it is fully busy:  load is moved, min(max - avg, avg - this), as long as the own group is below the average.
@@ -16,7 +15,8 @@
  * Example, loads 3121 + 1024 on CPU 0 and 3121 + 1024 + 335 + 335 on CPU 1: 4815 is less than 1.17 * 4145: balanced, though one task of
  * nice 5 would make it even. That is what stays unfair: see docs/balancing.md.
  *
- * Not modelled: the time that tasks wait as a sign of overload (group_runnable), and their utilization as what another cache gives; reduced, asymmetric and preferred capacities; NUMA's allowed imbalance.
+ * Not modelled: the time that tasks wait as a sign of overload (group_runnable), and their utilization as what another cache gives;
+ * reduced, asymmetric and preferred capacities; NUMA's allowed imbalance.
  */
 #ifndef FAIRGROUND_BALANCE_KINDS_BPF_H
 #define FAIRGROUND_BALANCE_KINDS_BPF_H

@@ -17,8 +17,6 @@
 #include "domains.bpf.h"
 
 #define LOAD_AVERAGES 3
-/* As an index of a domain's table: the load over time (pelt.bpf.h). */
-#define LOAD_OVER_TIME 4
 /* After so many idle ticks nothing is left of an average: (3/4)^64 of it is 10^-8. */
 #define IDLE_TICKS_MAX 64
 

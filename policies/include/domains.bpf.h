@@ -46,6 +46,9 @@ enum domain_flag {
     INTERVAL_BY_SPAN = 32,
 };
 
+/* As an index of the table below: the load over time (pelt.bpf.h). */
+#define LOAD_OVER_TIME 4
+
 struct domain_params {
     u32 min_interval_ms;
     u32 max_interval_ms;
@@ -72,10 +75,10 @@ static const struct domain_params domain_table[4][DOMAIN_LEVELS] = {
                         {1, 4, 64, 125, 1, 2, 0, 0, 1, 1, USUAL | WAKE_IDLE},
                         {1, 4, 64, 125, 1, 2, 1, 2, 1, 1, USUAL},
                         {8, 32, 32, 125, 2, 3, 2, 0, 1, 1, BALANCE_EXEC | WAKE_BALANCE}},
-    [DOMAINS_6_1] = {{1, 2, 16, 110, 0, 4, 4, 0, 0, 0, NEW},
-                     {1, 2, 16, 117, 1, 4, 4, 0, 0, 0, NEW},
-                     {1, 2, 16, 117, 1, 4, 4, 0, 0, 0, NEW},
-                     {1, 2, 16, 117, 2, 4, 4, 0, 0, 0, NEW}},
+    [DOMAINS_6_1] = {{1, 2, 16, 110, 0, LOAD_OVER_TIME, LOAD_OVER_TIME, 0, 0, 0, NEW},
+                     {1, 2, 16, 117, 1, LOAD_OVER_TIME, LOAD_OVER_TIME, 0, 0, 0, NEW},
+                     {1, 2, 16, 117, 1, LOAD_OVER_TIME, LOAD_OVER_TIME, 0, 0, 0, NEW},
+                     {1, 2, 16, 117, 2, LOAD_OVER_TIME, LOAD_OVER_TIME, 0, 0, 0, NEW}},
 };
 #undef USUAL
 #undef NEW

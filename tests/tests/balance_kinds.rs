@@ -32,18 +32,6 @@ fn migrations(run: &Run, from_ns: u64) -> usize {
     run.events().into_iter().filter(moved).count()
 }
 
-/// What the scheduler printed about balancing, in order.
-fn lines(run: &Run) -> Vec<(u64, u32, String)> {
-    let trace = run.machine.trace();
-    let print = |event: fairground_trace::Event| match event.kind {
-        EventKind::Print { label } => {
-            Some((event.time_ns, event.cpu, trace.label(label).to_owned()))
-        }
-        _ => None,
-    };
-    trace.events().filter_map(print).collect()
-}
-
 /// Loads within imbalance_pct (17 %) are left as they are, though a task of nice 5 (335) would make 4145 and 4815 even; a little more, and
 /// tasks move.
 #[test]
@@ -69,7 +57,7 @@ fn a_heavy_task_moves_after_failures() {
         let mut run = bench(scheduler).cpus(2).set("trace_balance", true).run("hogs:3");
         run.until(5_000 * MS);
         let (mut looks, mut between) = ([0; 2], Vec::new());
-        for (time, cpu, text) in lines(&run) {
+        for (time, cpu, text) in run.lines() {
             if text.starts_with("balance normal") {
                 looks[cpu as usize] += 1;
             } else if text.starts_with("balance even") {
@@ -98,7 +86,7 @@ fn an_idle_cpu_counts_tasks() {
             );
             let mut run = bench(scheduler).cpus(2).set("trace_balance", true).run_toml(&spec);
             run.until(2_100 * MS);
-            let lines = lines(&run);
+            let lines = run.lines();
             let at = lines.iter().position(|(_, _, text)| text.starts_with("balance newidle"));
             let at = at.expect("it takes some");
             let (time, cpu, text) = &lines[at];
@@ -120,18 +108,7 @@ fn intervals_go_by_the_number_of_cpus() {
     for scheduler in SCHEDULERS {
         let mut run = bench(scheduler).cpus(4).hz(1000).set("trace_balance", true).run("hogs:5");
         run.until(10_000 * MS);
-        let mut last = [None; 4];
-        let (mut shortest, mut longest) = (u64::MAX, 0);
-        for (time, cpu, text) in lines(&run) {
-            if time < 500 * MS || text.contains("moved") {
-                continue;
-            }
-            if let Some(before) = last[cpu as usize].replace(time) {
-                shortest = shortest.min(time - before);
-                longest = longest.max(time - before);
-            }
-        }
-        assert!(last.iter().all(Option::is_some), "{scheduler}: every CPU looks");
+        let (shortest, longest) = run.between_looks(4);
         assert!(
             shortest >= 62 * MS && longest <= 128 * MS,
             "{scheduler}: {shortest} to {longest} ns"

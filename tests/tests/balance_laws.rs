@@ -41,18 +41,6 @@ fn shares(bench: Bench, cpus: u32, spec: &str) -> Vec<f64> {
     shares
 }
 
-/// The lines that the scheduler printed: time, CPU, text.
-fn lines(run: &Run) -> Vec<(u64, u32, String)> {
-    let trace = run.machine.trace();
-    let print = |event: fairground_trace::Event| match event.kind {
-        EventKind::Print { label } => {
-            Some((event.time_ns, event.cpu, trace.label(label).to_owned()))
-        }
-        _ => None,
-    };
-    trace.events().filter_map(print).collect()
-}
-
 /// `interval_ms` of a CPU's domain on a machine of one level (MC): see struct balance_cpu.
 fn interval_ms(run: &Run, cpu: u64) -> u64 {
     let all = run.machine.variable("balance_cpus").expect("the scheduler balances").len() as u64;
@@ -135,18 +123,7 @@ fn law_07_work_is_conserved() {
 fn law_08_intervals_of_a_busy_cpu() {
     let mut run = rc1(32).cpus(8).set("trace_balance", true).run("hogs:10");
     run.until(10_000 * MS);
-    let mut last = [None; 8];
-    let (mut shortest, mut longest) = (u64::MAX, 0);
-    for (time, cpu, text) in lines(&run) {
-        if time < 500 * MS || text.contains("moved") {
-            continue;
-        }
-        if let Some(before) = last[cpu as usize].replace(time) {
-            shortest = shortest.min(time - before);
-            longest = longest.max(time - before);
-        }
-    }
-    assert!(last.iter().all(Option::is_some), "every CPU looks");
+    let (shortest, longest) = run.between_looks(8);
     assert!(shortest >= 64 * MS && longest <= 257 * MS, "{shortest} to {longest} ns");
     assert_eq!(interval_ms(&run, 3), 4, "balanced for long");
 }
@@ -223,7 +200,7 @@ fn law_12_active_balance_after_four_failures() {
     let on_core_0 = |text: &str| text.contains("busiest 0") || text.contains("busiest 1 ");
     let mut failures = 0;
     let mut between = Vec::new();
-    for (_, cpu, text) in lines(&run) {
+    for (_, cpu, text) in run.lines() {
         if cpu != 2 || !text.contains("level 1") || !on_core_0(&text) {
             continue;
         }

@@ -3,61 +3,11 @@
 mod support;
 
 use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
-use fairground_trace::{CallbackKind, Event, EventKind, TaskId, Trace};
+use fairground_trace::{CallbackKind, EventKind, TaskId};
 use fairground_workload::{Carrier, Op, Pipe, Role, Workload};
-use support::{MS, cpus, free_machine, object, policy, run, simulate, sleep, task, workload};
-
-/// CPU time per task between two times, from the switches.
-fn cpu_time(trace: &Trace, from_ns: u64, to_ns: u64) -> Vec<u64> {
-    let mut time = vec![0; trace.tasks().len()];
-    let mut running = vec![(TaskId::IDLE, 0); trace.cpus as usize];
-    let mut book = |(task, since): (TaskId, u64), now: u64| {
-        time[task.index()] += now.min(to_ns).saturating_sub(since.max(from_ns));
-    };
-    for event in trace.events() {
-        if let EventKind::Switch { prev, next, .. } = event.kind {
-            let slot = &mut running[event.cpu as usize];
-            assert_eq!(slot.0, prev, "CPU {} at {}", event.cpu, event.time_ns);
-            book(*slot, event.time_ns);
-            *slot = (next, event.time_ns);
-        }
-    }
-    running.into_iter().for_each(|slot| book(slot, to_ns));
-    time
-}
-
-fn mixed() -> Workload {
-    let mut pinned = task("pinned", 2, vec![Op::Loop(None, vec![run(300_000), sleep(700_000)])]);
-    pinned.cpus = Some(cpus(1, 2));
-    let mut child = task("child", 2, vec![run(100_000)]);
-    child.start_ns = None;
-    let mut signalled = task("signalled", 2, vec![Op::RunForever]);
-    signalled.on_signal = vec![Op::Mark("answer".to_owned())];
-    workload(vec![
-        task("hog", 3, vec![Op::RunForever]),
-        pinned,
-        task("parent", 2, vec![Op::Loop(None, vec![sleep(2 * MS), Op::Fork(3), Op::WaitChildren])]),
-        child,
-        signalled,
-        task("boss", 1, vec![Op::Loop(None, vec![sleep(5 * MS), Op::Signal(Role::All(4))])]),
-        task("polite", 1, vec![Op::Loop(None, vec![run(50_000), Op::Yield])]),
-        task(
-            "mover",
-            1,
-            vec![Op::Loop(
-                None,
-                vec![
-                    run(400_000),
-                    Op::SetAffinity(cpus(0, 0)),
-                    run(400_000),
-                    Op::SetNice(3),
-                    Op::SetAffinity(cpus(1, 3)),
-                    Op::SetNice(0),
-                ],
-            )],
-        ),
-    ])
-}
+use support::{
+    MS, cpu_time, cpus, free_machine, mixed, object, policy, run, simulate, sleep, task, workload,
+};
 
 #[test]
 fn no_time_is_lost_and_nobody_runs_off_its_mask() {
@@ -406,69 +356,6 @@ fn a_wake_up_before_the_task_sleeps_is_not_lost() {
     let spared = result.counters.wakeups - result.counters.callbacks(CallbackKind::Runnable);
     assert!(spared > 300, "woken before they slept: {spared}");
     assert!(result.counters.wakeups > 500, "{}", result.counters.wakeups);
-}
-
-/// As on a real kernel: the tasks exist before the run, forked one after the other, and begin with a wake-up: by the runner, in the order of
-/// their birth, or by their own timer where their group starts later.
-#[test]
-fn with_a_lead_in_tasks_begin_with_a_wake_up() {
-    let mut late = task("late", 1, vec![run(MS)]);
-    late.start_ns = Some(3 * MS);
-    let tasks = workload(vec![task("hog", 2, vec![Op::RunForever]), late]);
-    let mut config = free_machine(1);
-    config.lead_in_ns = 20 * MS;
-    let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
-    let times = |wanted: fn(&EventKind) -> bool| -> Vec<u64> {
-        result.trace.events().filter(|e| wanted(&e.kind)).map(|e| e.time_ns).collect()
-    };
-    let born = times(|kind| matches!(kind, EventKind::WakeupNew { .. }));
-    assert_eq!(born, [9_200_000, 12_800_000, 16_400_000]);
-    assert_eq!(times(|kind| matches!(kind, EventKind::Waking { .. })), [20 * MS, 20 * MS, 23 * MS]);
-    // What they compute starts with the wake-up.
-    let ran = cpu_time(&result.trace, 0, 20 * MS);
-    assert_eq!(ran.iter().skip(1).sum::<u64>(), 0, "{ran:?}");
-    // Whatever they do: under the checker's eyes.
-    let mut config = MachineConfig::new(4);
-    config.lead_in_ns = 20 * MS;
-    simulate(&config, &policy("probe"), &[], &mixed(), 100 * MS);
-    config.lead_in_ns = 11_000 * MS;
-    let error = Machine::new(&config, &policy("probe"), &[], &tasks).expect_err("too long");
-    assert!(error.to_string().contains("lead-in"), "{error}");
-}
-
-/// The runner that starts a workload is on CPU 0: while it forks or wakes tasks that CPU is not idle, and who shall run there waits until it
-/// is gone. It leaves no trace.
-#[test]
-fn the_runner_occupies_the_first_cpu() {
-    let mut pinned = task("pinned", 1, vec![Op::RunForever]);
-    pinned.cpus = Some(cpus(0, 0));
-    let tasks = workload(vec![task("hog", 3, vec![Op::RunForever]), pinned]);
-    let mut config = free_machine(2);
-    config.lead_in_ns = 20 * MS;
-    config.cost.wakeup_ns = 10_000;
-    let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
-    let events: Vec<_> = result.trace.events().collect();
-    let born = events.iter().filter_map(|event| match event.kind {
-        EventKind::WakeupNew { target_cpu, .. } => Some((event.cpu, target_cpu)),
-        _ => None,
-    });
-    assert_eq!(born.collect::<Vec<_>>(), [(0, 1), (0, 1), (0, 1), (0, 0)]);
-    let woken: Vec<_> =
-        events.iter().filter(|event| matches!(event.kind, EventKind::Wakeup { .. })).collect();
-    let told: Vec<_> = woken.iter().map(|event| (event.cpu, event.time_ns)).collect();
-    assert_eq!(told, [0, 10_000, 20_000, 30_000].map(|ns| (0, 20 * MS + ns)));
-    let begins = |cpu: u32| {
-        let to_task = |kind| matches!(kind, EventKind::Switch { next, .. } if next != TaskId::IDLE);
-        let run = |event: &&&Event| event.cpu == cpu && event.time_ns >= 20 * MS;
-        events
-            .iter()
-            .filter(|event| to_task(event.kind))
-            .find(|event| run(&event))
-            .map(|event| event.time_ns)
-    };
-    assert_eq!(begins(0), Some(20 * MS + 4 * 10_000), "when all wake-ups are paid for");
-    assert!(begins(1) < begins(0), "{:?}", begins(1));
-    assert!(result.trace.tasks().iter().all(|task| !task.comm.contains("init")));
 }
 
 /// The interrupt that tells another CPU of a wake-up leaves when the wake-up is paid for.

@@ -89,16 +89,16 @@ impl Bench {
     /// What things cost, by preset, and how long the tasks sleep before they start, ns.
     pub fn like_a_kernel(mut self, costs: &str, lead_in_ns: u64) -> Bench {
         self.config.cost = CostModel::preset(costs).expect("a preset of that name");
-        self.config.lead_in_ns = lead_in_ns;
-        self
+        self.lead_in(lead_in_ns)
     }
 
-    /// One cost, by name.
+    /// How long before the start the tasks are forked, ns.
     pub fn lead_in(mut self, lead_in_ns: u64) -> Bench {
         self.config.lead_in_ns = lead_in_ns;
         self
     }
 
+    /// One cost, by name.
     pub fn cost(mut self, name: &str, value: u64) -> Bench {
         self.config.cost.set(name, value).expect("a cost of that name");
         self
@@ -255,6 +255,36 @@ impl Run {
 
     pub fn task(&self, id: TaskId) -> TaskView {
         self.machine.task(id).unwrap_or_else(|| panic!("task {id:?} exists"))
+    }
+
+    /// The lines that the scheduler printed: time, CPU, text.
+    pub fn lines(&self) -> Vec<(u64, u32, String)> {
+        let trace = self.machine.trace();
+        let print = |event: Event| match event.kind {
+            EventKind::Print { label } => {
+                Some((event.time_ns, event.cpu, trace.label(label).to_owned()))
+            }
+            _ => None,
+        };
+        trace.events().filter_map(print).collect()
+    }
+
+    /// The shortest and the longest time, ns, between two looks for work of a CPU after 500 ms, as `trace_balance` prints them. Each of
+    /// the CPUs must look.
+    pub fn between_looks(&self, cpus: usize) -> (u64, u64) {
+        let mut last = vec![None; cpus];
+        let (mut shortest, mut longest) = (u64::MAX, 0);
+        for (time, cpu, text) in self.lines() {
+            if time < 500 * MS || text.contains("moved") {
+                continue;
+            }
+            if let Some(before) = last[cpu as usize].replace(time) {
+                shortest = shortest.min(time - before);
+                longest = longest.max(time - before);
+            }
+        }
+        assert!(last.iter().all(Option::is_some), "every CPU looks");
+        (shortest, longest)
     }
 
     pub fn events(&self) -> Vec<Event> {

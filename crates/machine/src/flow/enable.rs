@@ -42,7 +42,7 @@ impl Machine {
         config.validate()?;
         let (cpus, own) = (config.cpus(), workload.tasks.len());
         let (workload, rcu) = rcu::with_thread(workload, &config.cost);
-        let workload = &with_threads(&workload, &config.cost, cpus, config.lead_in_ns);
+        let workload = &with_threads(workload, &config.cost, cpus, config.lead_in_ns);
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();

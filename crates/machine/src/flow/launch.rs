@@ -106,7 +106,7 @@ impl Machine {
         })
     }
 
-    /// The first task of a group, or a further one: it is forked, and sleeps until it is let go, or until its group's time.
+    /// Forks a task of a group. It sleeps until it is let go or, if its group starts later, until then.
     fn fork_first(&mut self, spec: usize, start_ns: u64) -> Step {
         let actor = self.actors.spawn(spec, None);
         self.fork(None, actor)?;
@@ -124,12 +124,16 @@ impl Machine {
     /// `wake_up_q`: the next one that sleeps. Between two the CPU is the runner's.
     fn release(&mut self) -> Step {
         let Some(launch) = &mut self.launch else { return Ok(()) };
-        let (next, more) = (launch.asleep.pop_front(), !launch.asleep.is_empty());
+        let next = launch.asleep.pop_front();
+        let (more, present) = (!launch.asleep.is_empty(), launch.present);
         if let Some(slot) = next.and_then(|actor| self.slot_of(actor)) {
             self.wake_up(slot, false)?;
         }
         let rq = self.kernel.rq(CPU);
-        rq.unpreempted = more && rq.is_idle();
+        if present {
+            // Whoever else is there keeps what it has of that by itself.
+            rq.unpreempted = more;
+        }
         if more {
             let at_ns = rq.run_start_ns.max(self.kernel.now_ns);
             self.arm_launch(at_ns);

@@ -4,15 +4,16 @@
 //! the tick: it wakes up at the tick after the first such process, looks around, and again at the next. Where processes come and
 //! go all the time it wakes up at each tick, and takes the CPU from whoever has it. To the scheduler it is a task as any other.
 
-use fairground_workload::{Op, Program, Queue, TaskSpec, Workload};
+use fairground_workload::{Op, Program, Queue, Workload};
 
+use super::housekeeping::kernel_thread;
 use super::{Machine, Step};
 use crate::CostModel;
 use crate::events::Slot as EventSlot;
 use crate::kernel::agenda;
 
-/// How recordings of real kernels call a task that is not of the workload.
-const NAME: &str = "other/rcu_preempt";
+/// Its name.
+const NAME: &str = "rcu_preempt";
 /// Ticks at which the thread wakes up for a grace period.
 const TICKS_PER_GRACE_PERIOD: u32 = 2;
 
@@ -34,17 +35,8 @@ pub(crate) fn with_thread(workload: &Workload, cost: &CostModel) -> (Workload, O
     let queue = workload.queues.len();
     let turn =
         vec![Op::Receive(queue, 1), Op::Run(fairground_workload::Duration::Fixed(cost.rcu_ns))];
-    workload.queues.push(Queue { name: NAME.to_owned(), capacity: None, initial: 0 });
-    workload.tasks.push(TaskSpec {
-        name: NAME.to_owned(),
-        count: 1,
-        nice: 0,
-        cpus: None,
-        cgroup: None,
-        start_ns: Some(0),
-        program: vec![Op::Loop(None, turn)],
-        on_signal: Vec::new(),
-    });
+    workload.queues.push(Queue { name: format!("other/{NAME}"), capacity: None, initial: 0 });
+    workload.tasks.push(kernel_thread(NAME, None, vec![Op::Loop(None, turn)]));
     (workload, Some(Rcu { queue: queue as u32, left: 0 }))
 }
 

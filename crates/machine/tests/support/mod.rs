@@ -9,7 +9,7 @@ use fairground_machine::{
     CostModel, Engine, Machine, MachineConfig, Policy, RunResult, Setting, TraceOptions,
 };
 use fairground_trace::{CgroupId, Event, EventKind, TaskId, Trace};
-use fairground_workload::{CpuList, Duration, Op, Program, TaskSpec, Workload};
+use fairground_workload::{CpuList, Duration, Op, Program, Role, TaskSpec, Workload};
 
 /// One ms in ns.
 pub(crate) const MS: u64 = 1_000_000;
@@ -182,4 +182,57 @@ fn line(trace: &Trace, event: &Event) -> String {
         EventKind::Lost { count } => format!("lost {count}"),
     };
     format!("{:>9.3} [{}] {what}", event.time_ns as f64 / 1000.0, event.cpu)
+}
+
+/// CPU time per task between two times, from the switches.
+pub(crate) fn cpu_time(trace: &Trace, from_ns: u64, to_ns: u64) -> Vec<u64> {
+    let mut time = vec![0; trace.tasks().len()];
+    let mut running = vec![(TaskId::IDLE, 0); trace.cpus as usize];
+    let mut book = |(task, since): (TaskId, u64), now: u64| {
+        time[task.index()] += now.min(to_ns).saturating_sub(since.max(from_ns));
+    };
+    for event in trace.events() {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
+            let slot = &mut running[event.cpu as usize];
+            assert_eq!(slot.0, prev, "CPU {} at {}", event.cpu, event.time_ns);
+            book(*slot, event.time_ns);
+            *slot = (next, event.time_ns);
+        }
+    }
+    running.into_iter().for_each(|slot| book(slot, to_ns));
+    time
+}
+
+/// Tasks of every kind on four CPUs: pinned, forking, signalled, yielding, moving.
+pub(crate) fn mixed() -> Workload {
+    let mut pinned = task("pinned", 2, vec![Op::Loop(None, vec![run(300_000), sleep(700_000)])]);
+    pinned.cpus = Some(cpus(1, 2));
+    let mut child = task("child", 2, vec![run(100_000)]);
+    child.start_ns = None;
+    let mut signalled = task("signalled", 2, vec![Op::RunForever]);
+    signalled.on_signal = vec![Op::Mark("answer".to_owned())];
+    workload(vec![
+        task("hog", 3, vec![Op::RunForever]),
+        pinned,
+        task("parent", 2, vec![Op::Loop(None, vec![sleep(2 * MS), Op::Fork(3), Op::WaitChildren])]),
+        child,
+        signalled,
+        task("boss", 1, vec![Op::Loop(None, vec![sleep(5 * MS), Op::Signal(Role::All(4))])]),
+        task("polite", 1, vec![Op::Loop(None, vec![run(50_000), Op::Yield])]),
+        task(
+            "mover",
+            1,
+            vec![Op::Loop(
+                None,
+                vec![
+                    run(400_000),
+                    Op::SetAffinity(cpus(0, 0)),
+                    run(400_000),
+                    Op::SetNice(3),
+                    Op::SetAffinity(cpus(1, 3)),
+                    Op::SetNice(0),
+                ],
+            )],
+        ),
+    ])
 }

@@ -1,0 +1,106 @@
+//! How a run with a lead-in begins: the runner on CPU 0 that forks the tasks and lets them go.
+
+mod support;
+
+use fairground_machine::{Machine, MachineConfig};
+use fairground_trace::{Event, EventKind, TaskId};
+use fairground_workload::Op;
+use support::{MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, task, workload};
+
+/// As on a real kernel: the tasks exist before the run, forked one after the other, and begin with a wake-up: by the runner, in the order of
+/// their birth, or by their own timer where their group starts later.
+#[test]
+fn with_a_lead_in_tasks_begin_with_a_wake_up() {
+    let mut late = task("late", 1, vec![run(MS)]);
+    late.start_ns = Some(3 * MS);
+    let tasks = workload(vec![task("hog", 2, vec![Op::RunForever]), late]);
+    let mut config = free_machine(1);
+    config.lead_in_ns = 20 * MS;
+    let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
+    let times = |wanted: fn(&EventKind) -> bool| -> Vec<u64> {
+        result.trace.events().filter(|e| wanted(&e.kind)).map(|e| e.time_ns).collect()
+    };
+    let born = times(|kind| matches!(kind, EventKind::WakeupNew { .. }));
+    assert_eq!(born, [9_200_000, 12_800_000, 16_400_000]);
+    assert_eq!(times(|kind| matches!(kind, EventKind::Waking { .. })), [20 * MS, 20 * MS, 23 * MS]);
+    // What they compute starts with the wake-up.
+    let ran = cpu_time(&result.trace, 0, 20 * MS);
+    assert_eq!(ran.iter().skip(1).sum::<u64>(), 0, "{ran:?}");
+    // Whatever they do: under the checker's eyes.
+    let mut config = MachineConfig::new(4);
+    config.lead_in_ns = 20 * MS;
+    simulate(&config, &policy("probe"), &[], &mixed(), 100 * MS);
+    config.lead_in_ns = 11_000 * MS;
+    let error = Machine::new(&config, &policy("probe"), &[], &tasks).expect_err("too long");
+    assert!(error.to_string().contains("lead-in"), "{error}");
+}
+
+/// The runner that starts a workload is on CPU 0: while it forks or wakes tasks that CPU is not idle, and who shall run there waits until it
+/// is gone. It leaves no trace.
+#[test]
+fn the_runner_occupies_the_first_cpu() {
+    let mut pinned = task("pinned", 1, vec![Op::RunForever]);
+    pinned.cpus = Some(cpus(0, 0));
+    let tasks = workload(vec![task("hog", 3, vec![Op::RunForever]), pinned]);
+    let mut config = free_machine(2);
+    config.lead_in_ns = 20 * MS;
+    config.cost.wakeup_ns = 10_000;
+    let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
+    let events: Vec<_> = result.trace.events().collect();
+    let born = events.iter().filter_map(|event| match event.kind {
+        EventKind::WakeupNew { target_cpu, .. } => Some((event.cpu, target_cpu)),
+        _ => None,
+    });
+    assert_eq!(born.collect::<Vec<_>>(), [(0, 1), (0, 1), (0, 1), (0, 0)]);
+    let woken: Vec<_> =
+        events.iter().filter(|event| matches!(event.kind, EventKind::Wakeup { .. })).collect();
+    let told: Vec<_> = woken.iter().map(|event| (event.cpu, event.time_ns)).collect();
+    assert_eq!(told, [0, 10_000, 20_000, 30_000].map(|ns| (0, 20 * MS + ns)));
+    let begins = |cpu: u32| {
+        let to_task = |kind| matches!(kind, EventKind::Switch { next, .. } if next != TaskId::IDLE);
+        let run = |event: &&&Event| event.cpu == cpu && event.time_ns >= 20 * MS;
+        events
+            .iter()
+            .filter(|event| to_task(event.kind))
+            .find(|event| run(&event))
+            .map(|event| event.time_ns)
+    };
+    assert_eq!(begins(0), Some(20 * MS + 4 * 10_000), "when all wake-ups are paid for");
+    assert!(begins(1) < begins(0), "{:?}", begins(1));
+    assert!(result.trace.tasks().iter().all(|task| !task.comm.contains("init")));
+}
+
+/// With a lead-in so short that tasks run while the runner still wakes others: who has a spin lock then keeps its CPU.
+#[test]
+fn the_runner_leaves_locks_alone() {
+    let text = r#"
+        format = 1
+        name = "sections"
+        duration = "1s"
+        [locks.l]
+        kind = "spin"
+        [[task]]
+        name = "worker"
+        count = 4
+        program = [{ lock = "l" }, { mark = "in" }, { run = "2ms" }, { mark = "out" }, { unlock = "l" }, { run = "forever" }]
+        "#;
+    let tasks = fairground_workload::parse("sections", text).expect("a workload");
+    let mut config = free_machine(1);
+    config.lead_in_ns = 1;
+    config.cost.wakeup_ns = 100_000;
+    config.cost.block_ns = 10_000;
+    let set = [("preempt", "on"), ("direct", "off")];
+    let result = simulate(&config, &policy("probe"), &set, &tasks, 200 * MS);
+    let (mut inside, mut sections) = (false, 0);
+    for event in result.trace.events() {
+        match event.kind {
+            EventKind::Mark { label, .. } => {
+                inside = result.trace.label(label) == "in";
+                sections += u32::from(inside);
+            }
+            EventKind::Switch { .. } => assert!(!inside, "at {} ns", event.time_ns),
+            _ => {}
+        }
+    }
+    assert_eq!(sections, 4);
+}
