@@ -121,6 +121,8 @@ impl RealPlan<'_> {
             workload: to_toml(self.workload),
             duration_ns: self.duration_ns,
             hold_ns: self.hold_ns,
+            // There the clock jumps to the next timer where nobody computes.
+            on_the_second: self.instruction_ns().is_some(),
             seed: self.seed,
             scheduler: scheduler.transpose()?,
             knobs: self.knobs.clone(),

@@ -35,6 +35,9 @@ pub struct Job {
     /// How much longer the tasks wait, all of them ready and asleep, before they are let go, ns, up to [`HOLD_NS_MAX`]: where in a tick
     /// the workload starts.
     pub hold_ns: u64,
+    /// The recording begins at a whole second of the monotonic clock, and the tasks are let go at a whole tick and `hold_ns`: the same
+    /// each time, however long the boot took, which hangs on the program's size. For machines where waiting takes no time.
+    pub on_the_second: bool,
     /// Seed of the workload's random draws.
     pub seed: u64,
     /// The scheduler to attach for the run; `None`: the kernel's own class.

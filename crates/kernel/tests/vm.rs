@@ -82,7 +82,8 @@ fn job() -> Job {
     Job {
         workload: fairground_workload::to_toml(&workload),
         duration_ns: 200_000_000,
-        hold_ns: 0,
+        hold_ns: 1_000_000,
+        on_the_second: true,
         seed: 1,
         scheduler: None,
         knobs: Vec::new(),
@@ -110,6 +111,9 @@ fn same_bytes_twice(kernel: &str, cpus: &[u32]) {
         let (first, second) = (bytes_of_a_run(&config), bytes_of_a_run(&config));
         assert!(first.0.len() > 10_000, "a recording of {} bytes", first.0.len());
         assert!(first == second, "{kernel}, {cpus} CPUs: two runs differ");
+        let outcome: Outcome = serde_json::from_slice(&first.1).expect("an outcome");
+        let since_tick_ns = outcome.start_ns % 4_000_000;
+        assert!((1_000_000..1_200_000).contains(&since_tick_ns), "{since_tick_ns} ns after a tick");
         println!("{kernel}, {cpus} CPUs: twice the same {} bytes", first.0.len());
     }
 }

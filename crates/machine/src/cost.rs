@@ -69,6 +69,12 @@ pub struct CostModel {
     /// What the kernel's own threads compute each time that they wake up, a worker on each CPU once in a second and `kcompactd` twice, beyond what
     /// any task does that sleeps. 0: there are no such threads.
     pub housekeeping_ns: u64,
+    /// The first tick of a CPU that has gone idle, with its interrupt; it has no more then (`idle_call_stop_or_retain_tick`, 6.1.y and 7.x).
+    /// 0: one that goes idle stops its tick at once.
+    pub tick_kept_ns: u64,
+    /// What a task that was forked before the run, in its lead-in, executes before its first operation: pages that its program writes
+    /// first, which are copied then.
+    pub first_pages_ns: u64,
     /// What preempting costs when the scheduler kicks CPUs (`scx_bpf_kick_cpu`), and under sched_ext the interrupt that a CPU sends
     /// itself for it: the kicks of one operation share it.
     pub kick_ns: u64,
@@ -152,7 +158,7 @@ pub enum CostError {
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
 /// The parameters of the machine proper; those of calls follow them.
-const MACHINE: [&str; 34] = [
+const MACHINE: [&str; 36] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -187,6 +193,8 @@ const MACHINE: [&str; 34] = [
     "exit_move_ns",
     "wakeup_clock_ns",
     "housekeeping_ns",
+    "tick_kept_ns",
+    "first_pages_ns",
 ];
 
 /// All parameters.
@@ -286,6 +294,8 @@ impl CostModel {
             syscall_return_ns: 0,
             wakeup_clock_ns: 0,
             housekeeping_ns: 0,
+            tick_kept_ns: 0,
+            first_pages_ns: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -332,6 +342,8 @@ impl CostModel {
             &mut self.exit_move_ns,
             &mut self.wakeup_clock_ns,
             &mut self.housekeeping_ns,
+            &mut self.tick_kept_ns,
+            &mut self.first_pages_ns,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

@@ -5,7 +5,9 @@ mod support;
 use fairground_machine::{Machine, MachineConfig};
 use fairground_trace::{Event, EventKind, TaskId};
 use fairground_workload::Op;
-use support::{MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, task, workload};
+use support::{
+    MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, sleep, task, workload,
+};
 
 /// As on a real kernel: the tasks exist before the run, forked one after the other, and begin with a wake-up: by the runner, in the order of
 /// their birth, or by their own timer where their group starts later.
@@ -21,7 +23,7 @@ fn with_a_lead_in_tasks_begin_with_a_wake_up() {
         result.trace.events().filter(|e| wanted(&e.kind)).map(|e| e.time_ns).collect()
     };
     let born = times(|kind| matches!(kind, EventKind::WakeupNew { .. }));
-    assert_eq!(born, [9_200_000, 12_800_000, 16_400_000]);
+    assert_eq!(born, [7_200_000, 10_800_000, 14_400_000]);
     assert_eq!(times(|kind| matches!(kind, EventKind::Waking { .. })), [20 * MS, 20 * MS, 23 * MS]);
     // What they compute starts with the wake-up.
     let ran = cpu_time(&result.trace, 0, 20 * MS);
@@ -33,6 +35,27 @@ fn with_a_lead_in_tasks_begin_with_a_wake_up() {
     config.lead_in_ns = 11_000 * MS;
     let error = Machine::new(&config, &policy("probe"), &[], &tasks).expect_err("too long");
     assert!(error.to_string().contains("lead-in"), "{error}");
+}
+
+/// What a task writes for the first time after its fork it pays for once, before its first operation.
+#[test]
+fn a_task_of_a_lead_in_pays_for_its_first_pages() {
+    let rounds = vec![Op::Loop(None, vec![run(MS), sleep(2 * MS)])];
+    let tasks = workload(vec![task("sleeper", 1, rounds)]);
+    let mut config = free_machine(1);
+    config.lead_in_ns = 20 * MS;
+    config.cost.set("first_pages_ns", 300_000).expect("a cost");
+    let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
+    let mut since_ns = 0;
+    let mut stays = Vec::new();
+    for event in result.trace.events().filter(|event| event.time_ns >= 20 * MS) {
+        match event.kind {
+            EventKind::Switch { prev: TaskId::IDLE, .. } => since_ns = event.time_ns,
+            EventKind::Switch { .. } => stays.push(event.time_ns - since_ns),
+            _ => {}
+        }
+    }
+    assert_eq!(stays[..3], [MS + 300_000, MS, MS]);
 }
 
 /// The runner that starts a workload is on CPU 0: while it forks or wakes tasks that CPU is not idle, and who shall run there waits until it

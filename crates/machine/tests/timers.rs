@@ -164,3 +164,31 @@ fn a_tick_that_comes_on_the_way_off_the_cpu_waits_for_the_switch() {
         .collect();
     assert_eq!(around, [(4_020, "switch")]);
 }
+
+/// With `tick_kept_ns` a CPU that goes idle has its tick once more, and then none: who is woken during that tick waits for its end.
+#[test]
+fn a_cpu_that_goes_idle_has_one_tick_more() {
+    // Runs for 1 ms, and goes on at `woken_ns`, beside a task on another CPU that keeps ticks going.
+    let begins_us = |kept_ns: u64, woken_ns: u64| {
+        let mut config = free_machine(2);
+        config.hz = 250;
+        config.cost.set("tick_kept_ns", kept_ns).expect("a cost");
+        let mut sleeper = task("sleeper", 1, vec![run(MS), sleep(woken_ns - MS), run(MS)]);
+        sleeper.cpus = Some(cpus(0, 0));
+        let mut hog = task("hog", 1, vec![Op::RunForever]);
+        hog.cpus = Some(cpus(1, 1));
+        let trace = simulated(&config, &workload(vec![sleeper, hog]), 20 * MS);
+        let begins = trace.events().find_map(|event| match event.kind {
+            EventKind::Switch { next, .. }
+                if event.time_ns > 2 * MS && name(&trace, next) == "sleeper" =>
+            {
+                Some(event.time_ns / US)
+            }
+            _ => None,
+        });
+        begins.expect("it goes on")
+    };
+    assert_eq!(begins_us(20 * US, 4 * MS + 5 * US), 4_020, "in the first tick of an idle CPU");
+    assert_eq!(begins_us(20 * US, 8 * MS + 5 * US), 8_005, "there is no second one");
+    assert_eq!(begins_us(0, 4 * MS + 5 * US), 4_005, "the tick is stopped at once");
+}

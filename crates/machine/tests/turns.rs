@@ -54,23 +54,26 @@ fn short_work_on_two_cpus_goes_on_one_after_the_other() {
         assert_eq!(stays(&at_once.trace, name)[1], (MS, MS + 50 * US), "{name}");
     }
     let in_turns = simulate(&turns(2), &policy("probe"), &[], &two_sleepers(), 3 * MS);
-    let (a, b) = (stays(&in_turns.trace, "a")[1], stays(&in_turns.trace, "b")[1]);
-    let (first, second) = if a < b { (a, b) } else { (b, a) };
-    // The second timer, due at the same time, takes the turn away from the first CPU: together they need what both need.
-    assert_eq!(first.0, MS);
-    assert_eq!(first.1.max(second.1), MS + 100 * US, "{first:?} {second:?}");
+    assert_eq!(stays(&in_turns.trace, "a")[1], (MS, MS + 50 * US));
+    assert_eq!(stays(&in_turns.trace, "b")[1], (MS + 50 * US, MS + 100 * US));
 }
 
-/// A timer takes the turn from a CPU that executes; who loses it is charged the time until it has it again.
+/// A timer takes the turn from a CPU that executes, and a new round begins with the lowest number: who has a higher one loses the turn and
+/// is charged the time until it has it again; who has a lower one goes on, and the timer is seen when it has come to rest.
 #[test]
 fn a_timer_takes_the_turn_away() {
-    let w = workload(vec![
-        on("long", 0, vec![sleep(MS), run(150 * US), sleep(100 * MS)]),
-        on("short", 1, vec![sleep(MS + 40 * US), run(10 * US), sleep(100 * MS)]),
-    ]);
-    let result = simulate(&turns(2), &policy("probe"), &[], &w, 3 * MS);
-    assert_eq!(stays(&result.trace, "short")[1], (MS + 40 * US, MS + 50 * US));
-    assert_eq!(stays(&result.trace, "long")[1], (MS, MS + 160 * US));
+    let short_and_long = |short_cpu, long_cpu| {
+        let w = workload(vec![
+            on("long", long_cpu, vec![sleep(MS), run(150 * US), sleep(100 * MS)]),
+            on("short", short_cpu, vec![sleep(MS + 40 * US), run(10 * US), sleep(100 * MS)]),
+        ]);
+        let result = simulate(&turns(2), &policy("probe"), &[], &w, 3 * MS);
+        (stays(&result.trace, "short")[1], stays(&result.trace, "long")[1])
+    };
+    let short = (MS + 40 * US, MS + 50 * US);
+    assert_eq!(short_and_long(0, 1), (short, (MS, MS + 160 * US)));
+    let short = (MS + 150 * US, MS + 160 * US);
+    assert_eq!(short_and_long(1, 0), (short, (MS, MS + 150 * US)));
 }
 
 /// A long computation gives its turn away all the time: one beside hogs takes as long as it would alone, though it needs turns for

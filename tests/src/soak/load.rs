@@ -101,6 +101,7 @@ impl Load {
             workload: WORKLOAD.to_owned(),
             duration_ns: length.as_nanos() as u64,
             hold_ns: 0,
+            on_the_second: false,
             seed: 1,
             scheduler: None,
             knobs: Vec::new(),

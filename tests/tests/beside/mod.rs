@@ -196,6 +196,7 @@ impl Pair {
             workload: to_toml(&(self.workload)()),
             duration_ns: self.seconds * 1_000_000_000,
             hold_ns: 0,
+            on_the_second: false,
             seed: 1,
             scheduler: None,
             knobs: Vec::new(),

@@ -17,7 +17,10 @@ use crate::job::{
 use crate::knobs::{Knobs, Places};
 use crate::sched_ext::Attached;
 use crate::tasks::Executor;
+use crate::tasks::clock::{now_ns, sleep_until};
 use crate::tracefs::{RecordError, Recorder};
+
+const NS_PER_S: u64 = 1_000_000_000;
 
 /// Carries out the job in `folder`, in this process, which must have one thread, and writes the outcome beside it.
 ///
@@ -82,6 +85,11 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
     }
     let kernel = kernel_info();
     let mut scheduler = attach(job, folder)?;
+    let mut tick_ns = 1;
+    if job.on_the_second {
+        tick_ns = NS_PER_S / u64::from(kernel.hz.unwrap_or(1).max(1));
+        sleep_until(now_ns().next_multiple_of(NS_PER_S));
+    }
     let (recorder, not_recorded) = record(job)?;
     let marker = match recorder.as_ref().and_then(Recorder::marker) {
         Some(marker) => {
@@ -97,6 +105,7 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         scheduler: scheduler.as_mut(),
         recorder: recorder.as_ref(),
         knobs: &mut knobs,
+        tick_ns,
     }
     .run(job)?;
     if let Some(recorder) = &recorder {

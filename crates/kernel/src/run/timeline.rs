@@ -33,6 +33,8 @@ pub(super) struct Running<'r> {
     pub(super) scheduler: Option<&'r mut Attached>,
     pub(super) recorder: Option<&'r Recorder>,
     pub(super) knobs: &'r mut Knobs,
+    /// The tasks are let go at a whole multiple of this, ns.
+    pub(super) tick_ns: u64,
 }
 
 /// How the run ended, and what was changed on the way.
@@ -48,7 +50,7 @@ impl Running<'_> {
     /// more.
     pub(super) fn run(&mut self, job: &Job) -> Result<Ended, RunError> {
         let events = events(job);
-        let start_ns = self.executor.release(job.hold_ns);
+        let start_ns = self.executor.release(job.hold_ns, self.tick_ns);
         let mut ended = Ended { start_ns, ..Ended::default() };
         for (at_ns, event) in events {
             if !self.sleep(start_ns + at_ns)? {

@@ -7,12 +7,12 @@
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use fairground_workload::Duration;
+use fairground_workload::{CpuList, Duration};
 
 use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
-use super::plan::Step;
+use super::plan::{CpuSet, Step};
 use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
 use super::task::{Level, Task, errno, figures, on_signal, own_usage};
 use super::world::World;
@@ -39,6 +39,19 @@ pub(super) fn prepare_runner() {
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         handle(libc::SIGUSR1, on_signal);
         handle(libc::SIGUSR2, on_orphaned);
+    }
+}
+
+/// Goes to the first CPU, from where the simulated machine starts its tasks too; from there it may go where it could before.
+pub(super) fn go_to_first_cpu() {
+    let first = CpuSet::new(&CpuList(vec![(0, 0)]));
+    // SAFETY: the kernel fills the set, and reads it again; both calls are about this process alone.
+    unsafe {
+        let mut own = std::mem::zeroed::<libc::cpu_set_t>();
+        // Fails on a machine with more CPUs than such a set has: the process stays where it is then.
+        if libc::sched_getaffinity(0, size_of_val(&own), &raw mut own) == 0 && first.apply() {
+            libc::sched_setaffinity(0, size_of_val(&own), &raw const own);
+        }
     }
 }
 

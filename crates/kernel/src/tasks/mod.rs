@@ -65,6 +65,7 @@ impl Executor {
     ) -> Result<Self, TaskError> {
         birth::prepare_runner();
         let world = World::new(workload, seed, marker, notes)?;
+        birth::go_to_first_cpu();
         let executor = Self { world, used: BTreeMap::new(), before: BTreeMap::new(), over: false };
         for (number, spec) in workload.tasks.iter().enumerate() {
             if spec.start_ns.is_some() {
@@ -81,15 +82,17 @@ impl Executor {
         self.world.plan.forks
     }
 
-    /// Lets the tasks go, so much later, and says when: ns of the monotonic clock.
-    pub(crate) fn release(&mut self, hold_ns: u64) -> u64 {
-        clock::sleep_until(clock::now_ns() + SETTLE_NS + hold_ns);
+    /// Lets the tasks go, so much after a whole multiple of `tick_ns`, and says when: ns of the monotonic clock.
+    pub(crate) fn release(&mut self, hold_ns: u64, tick_ns: u64) -> u64 {
+        clock::sleep_until(clock::now_ns() + SETTLE_NS);
         for slot in self.world.used_slots() {
             let tid = slot.tid.load(SeqCst);
             if let Some(before) = reap::schedstat(tid) {
                 self.before.insert(tid, before);
             }
         }
+        birth::go_to_first_cpu();
+        clock::sleep_until(clock::now_ns().next_multiple_of(tick_ns) + hold_ns);
         let head = &self.world.head[0];
         let start_ns = clock::now_ns();
         head.start_ns.store(start_ns, SeqCst);

@@ -42,6 +42,7 @@ fn bench(workload: &Workload) -> Bench {
         workload: to_toml(workload),
         duration_ns: 1_000_000_000,
         hold_ns: 0,
+        on_the_second: false,
         seed: 1,
         scheduler: None,
         knobs: Vec::new(),

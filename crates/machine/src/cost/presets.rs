@@ -46,6 +46,13 @@ const CLOCK_6_1: &str =
     "measured on Linux 6.1.192 (docs/costs.md): sched_stat_runtime of a task that wakes another";
 const CLOCK_7_2: &str =
     "measured on Linux 7.2.13 (docs/costs.md): sched_stat_runtime of a task that wakes another";
+const KEPT: &str = "measured as the ticks of tasks in the kernel (docs/costs.md)";
+const PAGES_6_1: &str =
+    "measured on Linux 6.1.192 (docs/costs.md): 88 us from the first switch to the first sleep";
+const PAGES_7_2: &str =
+    "measured on Linux 7.2.13 (docs/costs.md): 108 us from the first switch to the first sleep";
+const NO_PAGES: &str = "not modelled: unless this is set";
+const STOPS: &str = "a CPU that goes idle stops its tick at once";
 const NO_HOUSE: &str = "not modelled: unless this is set";
 const HOUSE_6_1: &str =
     "measured on Linux 6.1.192 (docs/costs.md): 39 and 43 us of CPU time less those of a sleeper";
@@ -106,6 +113,8 @@ const fn of_busy_cpus(
     values[place("syscall_return_ns")] = (0, ALL_BEFORE);
     values[place("wakeup_clock_ns")] = (0, ONE_CLOCK);
     values[place("housekeeping_ns")] = (0, NO_HOUSE);
+    values[place("tick_kept_ns")] = (0, STOPS);
+    values[place("first_pages_ns")] = (0, NO_PAGES);
     let mut call = MACHINE.len();
     while call < NAMES.len() {
         values[call] = (0, AS_INSN);
@@ -207,6 +216,8 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (0, NO_PASS_6_1),
         (20_600, CLOCK_6_1),
         (5_000, HOUSE_6_1),
+        (20_000, KEPT),
+        (61_000, PAGES_6_1),
     ],
     OWN_CALLS,
 );
@@ -255,6 +266,8 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (15_800, MOVE_7_2),
         (24_300, CLOCK_7_2),
         (15_000, HOUSE_7_2),
+        (22_000, KEPT),
+        (78_000, PAGES_7_2),
     ],
     OWN_CALLS,
 );

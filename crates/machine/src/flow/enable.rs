@@ -352,6 +352,7 @@ fn new_kernel(
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
+        ticks_idle: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
         global: Vec::new(),
         ops: OpsInfo { batch: ops.batch, builtin_idle },

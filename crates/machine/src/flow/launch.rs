@@ -17,6 +17,8 @@ use crate::kernel::{Stage, agenda};
 
 /// Between two forks, at most, ns: so long the runner of a real run takes for one.
 const FORK_GAP_NS: u64 = 3_600_000;
+/// After the last one, at most, ns, and no more than a tenth of the lead-in: until all have gone to sleep.
+const SETTLE_NS: u64 = 6_000_000;
 /// Where the runner is.
 const CPU: u32 = 0;
 
@@ -27,6 +29,8 @@ pub(crate) struct Launch {
     groups: Vec<(usize, u64, u32)>,
     /// Between two forks, ns.
     gap_ns: u64,
+    /// Between the last and the end of the lead-in, ns.
+    settle_ns: u64,
     lead_in_ns: u64,
     /// Those that it wakes.
     asleep: VecDeque<ActorId>,
@@ -43,9 +47,11 @@ impl Launch {
             .filter_map(|(spec, task)| Some((spec, task.start_ns?, task.count)))
             .collect();
         let tasks: u64 = groups.iter().map(|(_, _, count)| u64::from(*count)).sum();
+        let settle_ns = SETTLE_NS.min(lead_in_ns / 10);
         let launch = Launch {
             groups,
-            gap_ns: (lead_in_ns / tasks.max(1)).min(FORK_GAP_NS),
+            gap_ns: ((lead_in_ns - settle_ns) / tasks.max(1)).min(FORK_GAP_NS),
+            settle_ns,
             lead_in_ns,
             asleep: VecDeque::new(),
             present: false,
@@ -60,7 +66,7 @@ impl Launch {
 
     /// When it forks the first one, ns.
     pub(crate) fn first_ns(&self) -> u64 {
-        self.lead_in_ns - self.gap_ns * self.tasks()
+        self.lead_in_ns - self.settle_ns - self.gap_ns * self.tasks()
     }
 
     /// How many tasks it has still to fork.
@@ -117,6 +123,7 @@ impl Machine {
         if until_ns.is_none() {
             launch.asleep.push_back(actor);
         }
+        self.actors.pays(actor, self.kernel.cost.first_pages_ns);
         self.kernel.task_mut(slot).stage = Stage::Block(TaskState::Sleeping, until_ns);
         Ok(())
     }

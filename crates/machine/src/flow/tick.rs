@@ -4,6 +4,7 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
+use crate::cpuset::CpuMask;
 use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, agenda};
 
@@ -23,8 +24,7 @@ impl Machine {
     /// The tick: all busy CPUs in the order of their numbers. Idle CPUs have stopped theirs (NO_HZ idle).
     pub(crate) fn tick_event(&mut self) -> Step {
         self.tick_armed = false;
-        let busy = self.kernel.busy;
-        for cpu in busy.iter() {
+        for cpu in self.ticking().iter() {
             self.cpu_tick(cpu)?;
         }
         if !self.kernel.busy.is_empty() {
@@ -33,12 +33,18 @@ impl Machine {
         Ok(())
     }
 
-    /// The tick of one CPU, if it is still busy.
+    /// The CPUs that have a tick.
+    pub(crate) fn ticking(&self) -> CpuMask {
+        self.kernel.busy.or(&self.kernel.ticks_idle)
+    }
+
+    /// The tick of one CPU, if it still has one.
     #[inline]
     pub(crate) fn cpu_tick(&mut self, cpu: u32) -> Step {
-        if !self.kernel.busy.test(cpu) {
+        if !self.kernel.busy.test(cpu) && !self.kernel.ticks_idle.test(cpu) {
             return Ok(());
         }
+        self.kernel.ticks_idle.clear(cpu);
         self.kernel.rq(cpu).timers.tick =
             Some(self.kernel.now_ns / self.kernel.tick_ns * self.kernel.tick_ns);
         self.timer_due(cpu)
@@ -47,7 +53,13 @@ impl Machine {
     /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is the
     /// end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
-        let Some(slot) = self.kernel.cpus[cpu as usize].curr else { return Ok(()) };
+        // A tick of its own contains its interrupt.
+        let shared_ns = if entered { self.kernel.cost.timer_irq_ns } else { 0 };
+        let Some(slot) = self.kernel.cpus[cpu as usize].curr else {
+            let ns = self.kernel.cost.tick_kept_ns.saturating_sub(shared_ns);
+            self.kernel.charge_irqs_off(cpu, ns);
+            return Ok(());
+        };
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();
@@ -60,10 +72,7 @@ impl Machine {
         if self.kernel.task(slot).slice(self.program.memory())? == 0 {
             self.kernel.resched_curr(cpu);
         }
-        let cost = &self.kernel.cost;
-        // A tick of its own contains its interrupt.
-        let shared_ns = if entered { cost.timer_irq_ns } else { 0 };
-        let ns = cost.tick_ns.saturating_sub(shared_ns) + self.policy_ns(insns);
+        let ns = self.kernel.cost.tick_ns.saturating_sub(shared_ns) + self.policy_ns(insns);
         self.kernel.charge_irqs_off(cpu, ns);
         Ok(())
     }

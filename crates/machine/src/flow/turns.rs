@@ -2,7 +2,7 @@
 
 use super::{Machine, Step};
 use crate::events::{CpuEvent, Slot as EventSlot};
-use crate::kernel::{Slot, Stage, agenda};
+use crate::kernel::{Slot, Stage, agenda, is_timer};
 
 impl Machine {
     /// An event comes: at the CPU that executes, at once; at another one, when that has its turn. A timer ends the turn of the one
@@ -17,7 +17,7 @@ impl Machine {
                     self.kernel.end_turn();
                 }
             }
-            (_, Some(cpu)) if self.kernel.turns.holder == Some(cpu) => self.handle_now(slot)?,
+            (_, Some(cpu)) if self.kernel.turns.may_handle(cpu, slot) => self.handle_now(slot)?,
             (_, Some(cpu)) => self.interrupt(cpu, slot),
             (_, None) => self.handle_now(slot)?,
         }
@@ -27,8 +27,7 @@ impl Machine {
     /// The tick of every busy CPU.
     fn tick_in_turns(&mut self) {
         self.tick_armed = false;
-        let busy = self.kernel.busy;
-        for cpu in busy.iter() {
+        for cpu in self.ticking().iter() {
             self.interrupt(cpu, EventSlot::Cpu(cpu, CpuEvent::Tick));
         }
         if !self.kernel.busy.is_empty() {
@@ -51,14 +50,11 @@ impl Machine {
         if slot == EventSlot::Cpu(cpu, CpuEvent::Timer) {
             self.kernel.rq(cpu).timers.pending = true;
         }
-        let expired = match slot {
-            EventSlot::Cpu(_, event) => matches!(event, CpuEvent::Tick | CpuEvent::Timer),
-            _ => true,
-        };
-        if expired {
-            self.kernel.end_turn();
+        if is_timer(slot) {
+            self.kernel.begin_round();
         } else if self.kernel.turns.holder.is_some() && !self.kernel.turns.ends {
-            self.kernel.arm_turn(0);
+            let turn_ns = self.kernel.turn_ns();
+            self.kernel.arm_turn(turn_ns);
         }
     }
 
@@ -85,8 +81,11 @@ impl Machine {
             None => None,
         };
         debug_assert!(at_ns >= start_ns);
-        if std::mem::take(&mut self.kernel.turns.cut) && self.kernel.turns.others_want_it() {
-            return self.kernel.end_turn();
+        if std::mem::take(&mut self.kernel.turns.cut) {
+            self.kernel.reckon_anew();
+            if self.kernel.turns.others_want_it() {
+                return self.kernel.end_turn();
+            }
         }
         if let Some(slot) = curr
             && start_ns <= self.kernel.now_ns

@@ -164,6 +164,7 @@ impl Kernel {
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
+                self.ticks_idle.clear(cpu);
                 let addr = self.tasks[slot.index()].addr;
                 mem.store_u32(addr + field::ON_CPU, 1)?;
                 addr
@@ -171,6 +172,9 @@ impl Kernel {
             None => {
                 rq.idle_entered_ns = now;
                 self.busy.clear(cpu);
+                if self.cost.tick_kept_ns > 0 {
+                    self.ticks_idle.set(cpu);
+                }
                 rq.idle_addr
             }
         };

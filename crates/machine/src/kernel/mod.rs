@@ -43,7 +43,7 @@ pub(crate) use ops::{Op, kf};
 pub(crate) use rq::Rq;
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use turns::Turns;
+pub(crate) use turns::{Turns, is_timer};
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -110,6 +110,8 @@ pub(crate) struct Kernel {
     pub(crate) all_cpus: CpuMask,
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
+    /// Idle CPUs that have their tick still: the next one comes, and then none (`idle_call_stop_or_retain_tick`).
+    pub(crate) ticks_idle: CpuMask,
     pub(crate) queues: DispatchQueues,
     /// The global queues, by node.
     pub(crate) global: Vec<Dsq>,

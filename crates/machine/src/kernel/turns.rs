@@ -23,8 +23,12 @@ pub(crate) struct Turns {
     pub(crate) kept_ns: u64,
     /// The CPU that executes. `None`: none has anything to do that needs a turn.
     pub(crate) holder: Option<u32>,
-    /// The CPU that had the turn last.
-    pub(crate) last: u32,
+    /// CPUs below this number have had their turn in this round.
+    after: u32,
+    /// How long a turn of this round lasts, ns.
+    budget_ns: u64,
+    /// CPUs before whose turn that is reckoned anew.
+    kicked: CpuMask,
     /// CPUs with something to do that needs a turn.
     pub(crate) waiting: CpuMask,
     /// CPUs in a long computation.
@@ -39,6 +43,14 @@ pub(crate) struct Turns {
     pub(crate) ends: bool,
 }
 
+/// Whether an event of a CPU is a timer of its own that expires, and not word from another CPU or the end of what it does.
+pub(crate) fn is_timer(slot: EventSlot) -> bool {
+    match slot {
+        EventSlot::Cpu(_, event) => matches!(event, CpuEvent::Tick | CpuEvent::Timer),
+        _ => true,
+    }
+}
+
 impl Turns {
     pub(crate) fn new(cpus: u32, kept_ns: u64) -> Turns {
         let kept_ns = if cpus > 1 { kept_ns } else { 0 };
@@ -46,7 +58,19 @@ impl Turns {
         let waiting = CpuMask::EMPTY;
         let computing = CpuMask::EMPTY;
         let (cut, forced, ends) = (false, false, false);
-        Turns { kept_ns, holder: None, last: 0, waiting, computing, cut, forced, pending, ends }
+        Turns {
+            kept_ns,
+            holder: None,
+            after: 0,
+            budget_ns: 0,
+            kicked: CpuMask::EMPTY,
+            waiting,
+            computing,
+            cut,
+            forced,
+            pending,
+            ends,
+        }
     }
 
     /// Whether CPUs execute in turns at all.
@@ -61,21 +85,26 @@ impl Turns {
         self.on() && self.holder != Some(cpu)
     }
 
+    /// Whether the CPU may take notice of an event at once: it has the turn, and no timer lets others come first.
+    pub(crate) fn may_handle(&self, cpu: u32, slot: EventSlot) -> bool {
+        self.holder == Some(cpu) && (self.waiting.is_empty() || !is_timer(slot))
+    }
+
     /// Whether the thread has anything else to do than what the CPU does that executes.
     pub(crate) fn others_want_it(&self) -> bool {
         !self.waiting.is_empty() || !self.computing.is_empty()
     }
 
-    /// How many CPUs compute that come between the last turn and one of this CPU, round and round by numbers.
+    /// How many CPUs compute whose turns come before one of this CPU, round and round by numbers.
     fn computing_before(&self, cpu: u32) -> u32 {
         let upto = |end: u32| self.computing.and(&CpuMask::first_n(end)).count();
-        let (last, total) = (upto(self.last + 1), upto(u32::MAX));
-        if cpu > self.last { upto(cpu) - last } else { total - last + upto(cpu) }
+        let (after, total) = (upto(self.after), upto(u32::MAX));
+        if cpu >= self.after { upto(cpu) - after } else { total - after + upto(cpu) }
     }
 
     /// The CPU whose turn is next: round and round by numbers.
     pub(crate) fn next(&self) -> Option<u32> {
-        let after = self.waiting.and_not(&CpuMask::first_n(self.last + 1));
+        let after = self.waiting.and_not(&CpuMask::first_n(self.after));
         after.first().or_else(|| self.waiting.first())
     }
 }
@@ -100,20 +129,37 @@ impl Kernel {
 
     /// Gives a CPU the turn.
     pub(crate) fn take_turn(&mut self, cpu: u32) {
+        self.reckon_budget(cpu);
         self.turns.holder = Some(cpu);
         self.turns.waiting.clear(cpu);
         self.turns.computing.clear(cpu);
         self.unpause(cpu);
         let others_ns = match std::mem::take(&mut self.turns.forced) {
-            true => u64::from(self.turns.computing_before(cpu)) * COMPUTING_NS.min(self.turn_ns()),
+            true => {
+                u64::from(self.turns.computing_before(cpu)) * COMPUTING_NS.min(self.turns.budget_ns)
+            }
             false => 0,
         };
         self.settle(cpu);
         self.charge(cpu, others_ns);
-        self.turns.last = cpu;
+        self.turns.after = cpu + 1;
         self.turns.cut = false;
         if self.turns.others_want_it() {
-            self.arm_turn(others_ns);
+            self.arm_turn(others_ns + self.turns.budget_ns);
+        }
+    }
+
+    /// The next turn is one of this CPU. All turns of a round are of the same length, but QEMU leaves the round after each of them once when a
+    /// timer has expired or has become the next of all.
+    fn reckon_budget(&mut self, cpu: u32) {
+        let passed = CpuMask::first_n(cpu + 1);
+        let passed = match cpu >= self.turns.after {
+            true => passed.and_not(&CpuMask::first_n(self.turns.after)),
+            false => passed.or(&self.all_cpus.and_not(&CpuMask::first_n(self.turns.after))),
+        };
+        if cpu < self.turns.after || !self.turns.kicked.and(&passed).is_empty() {
+            self.turns.budget_ns = self.turn_ns();
+            self.turns.kicked = self.turns.kicked.and_not(&passed);
         }
     }
 
@@ -136,17 +182,16 @@ impl Kernel {
     }
 
     /// How long a turn lasts: a share of the time to the next timer, as QEMU divides it among the CPUs.
-    fn turn_ns(&self) -> u64 {
+    pub(crate) fn turn_ns(&self) -> u64 {
         let now = self.now_ns;
         let due_ns = self.next_timer_ns().unwrap_or(now);
         (due_ns.saturating_sub(now) / u64::from(self.nr_cpus())).max(TURN_NS_MIN)
     }
 
-    /// Puts the end of the turn on the agenda, which begins in so many ns.
+    /// Puts the end of the turn on the agenda, in so many ns.
     pub(crate) fn arm_turn(&mut self, in_ns: u64) {
-        let turn_ns = self.turn_ns();
         self.turns.ends = true;
-        self.events.arm(EventSlot::Machine(agenda::TURN), self.now_ns + in_ns + turn_ns);
+        self.events.arm(EventSlot::Machine(agenda::TURN), self.now_ns + in_ns);
     }
 
     /// The CPU has nothing to do any more that needs a turn.
@@ -168,6 +213,18 @@ impl Kernel {
             self.pause(cpu);
             self.turns.forced = true;
         }
+    }
+
+    /// A timer has expired: that is looked for at the beginning of a round only, so a new one begins.
+    pub(crate) fn begin_round(&mut self) {
+        self.end_turn();
+        self.turns.after = 0;
+        self.reckon_anew();
+    }
+
+    /// Turns are reckoned anew (`qemu_timer_notify_cb`).
+    pub(crate) fn reckon_anew(&mut self) {
+        self.turns.kicked = self.all_cpus;
     }
 
     /// A task begins an operation; after a few it lets others come first, once the kernel's work for the last one is done.
