@@ -6,7 +6,7 @@ use fairground_machine::{Machine, MachineConfig};
 use fairground_trace::{Event, EventKind, TaskId};
 use fairground_workload::Op;
 use support::{
-    MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, sleep, task, workload,
+    MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, sleep, stays, task, workload,
 };
 
 /// As on a real kernel: the tasks exist before the run, forked one after the other, and begin with a wake-up: by the runner, in the order of
@@ -46,15 +46,9 @@ fn a_task_of_a_lead_in_pays_for_its_first_pages() {
     config.lead_in_ns = 20 * MS;
     config.cost.set("first_pages_ns", 300_000).expect("a cost");
     let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
-    let mut since_ns = 0;
-    let mut stays = Vec::new();
-    for event in result.trace.events().filter(|event| event.time_ns >= 20 * MS) {
-        match event.kind {
-            EventKind::Switch { prev: TaskId::IDLE, .. } => since_ns = event.time_ns,
-            EventKind::Switch { .. } => stays.push(event.time_ns - since_ns),
-            _ => {}
-        }
-    }
+    let stays = stays(&result.trace, "sleeper").into_iter();
+    let stays: Vec<u64> =
+        stays.filter(|(from, _)| *from >= 20 * MS).map(|(from, to)| to - from).collect();
     assert_eq!(stays[..3], [MS + 300_000, MS, MS]);
 }
 

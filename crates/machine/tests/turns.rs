@@ -3,9 +3,9 @@
 mod support;
 
 use fairground_machine::{CostModel, MachineConfig};
-use fairground_trace::{EventKind, TaskId, Trace};
+use fairground_trace::EventKind;
 use fairground_workload::{Carrier, Op, Pipe, TaskSpec, Workload};
-use support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, workload};
+use support::{MS, cpus, free_machine, policy, run, simulate, sleep, stays, task, workload};
 
 const US: u64 = 1_000;
 
@@ -20,25 +20,6 @@ fn on(name: &str, cpu: u32, program: Vec<Op>) -> TaskSpec {
     let mut spec = task(name, 1, program);
     spec.cpus = Some(cpus(cpu, cpu));
     spec
-}
-
-/// When a task got a CPU and when it left it, in order, ns.
-fn stays(trace: &Trace, name: &str) -> Vec<(u64, u64)> {
-    let id = trace.tasks().iter().position(|task| task.comm == name).expect("a task of that name");
-    let id = TaskId(id as u32);
-    let (mut stays, mut since_ns) = (Vec::new(), None);
-    for event in trace.events() {
-        if let EventKind::Switch { prev, next, .. } = event.kind {
-            if next == id {
-                since_ns = Some(event.time_ns);
-            } else if prev == id
-                && let Some(since_ns) = since_ns.take()
-            {
-                stays.push((since_ns, event.time_ns));
-            }
-        }
-    }
-    stays
 }
 
 fn two_sleepers() -> Workload {

@@ -26,14 +26,9 @@ impl Actors {
         }
     }
 
-    /// A new actor executes so much before its first operation, ns.
-    pub(crate) fn pays(&mut self, actor: ActorId, ns: u64) {
-        self.actors[actor.0 as usize].owed_ns += ns;
-    }
-
     /// The kernel takes so much of the actor's CPU time before its next operation.
-    pub(super) fn owe(&mut self, id: u32, ns: u64) {
-        let actor = &mut self.actors[id as usize];
+    pub(crate) fn owe(&mut self, actor: ActorId, ns: u64) {
+        let actor = &mut self.actors[actor.0 as usize];
         actor.owed_ns += ns;
         actor.frame().phase = Phase::Start;
     }

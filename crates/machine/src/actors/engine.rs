@@ -192,7 +192,7 @@ impl Actors {
             Phase::Computing => return frame.finish(),
             Phase::Charging if remaining_ns > 0 => Phase::ChargeCut,
             Phase::Charging => Phase::Ready,
-            Phase::Owing => return self.owe(actor.0, remaining_ns),
+            Phase::Owing => return self.owe(actor, remaining_ns),
             other => other,
         };
     }

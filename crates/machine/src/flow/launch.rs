@@ -123,7 +123,7 @@ impl Machine {
         if until_ns.is_none() {
             launch.asleep.push_back(actor);
         }
-        self.actors.pays(actor, self.kernel.cost.first_pages_ns);
+        self.actors.owe(actor, self.kernel.cost.first_pages_ns);
         self.kernel.task_mut(slot).stage = Stage::Block(TaskState::Sleeping, until_ns);
         Ok(())
     }

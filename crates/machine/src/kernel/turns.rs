@@ -95,11 +95,13 @@ impl Turns {
         !self.waiting.is_empty() || !self.computing.is_empty()
     }
 
-    /// How many CPUs compute whose turns come before one of this CPU, round and round by numbers.
-    fn computing_before(&self, cpu: u32) -> u32 {
-        let upto = |end: u32| self.computing.and(&CpuMask::first_n(end)).count();
-        let (after, total) = (upto(self.after), upto(u32::MAX));
-        if cpu >= self.after { upto(cpu) - after } else { total - after + upto(cpu) }
+    /// The CPUs whose turns come up to one of this CPU, with it, round and round by numbers.
+    fn upto(&self, cpu: u32) -> CpuMask {
+        let (before, upto) = (CpuMask::first_n(self.after), CpuMask::first_n(cpu + 1));
+        match cpu >= self.after {
+            true => upto.and_not(&before),
+            false => upto.or(&CpuMask::first_n(u32::MAX).and_not(&before)),
+        }
     }
 
     /// The CPU whose turn is next: round and round by numbers.
@@ -129,14 +131,16 @@ impl Kernel {
 
     /// Gives a CPU the turn.
     pub(crate) fn take_turn(&mut self, cpu: u32) {
-        self.reckon_budget(cpu);
+        let passed = self.turns.upto(cpu);
+        self.reckon_budget(cpu, &passed);
         self.turns.holder = Some(cpu);
         self.turns.waiting.clear(cpu);
         self.turns.computing.clear(cpu);
         self.unpause(cpu);
         let others_ns = match std::mem::take(&mut self.turns.forced) {
             true => {
-                u64::from(self.turns.computing_before(cpu)) * COMPUTING_NS.min(self.turns.budget_ns)
+                let computing = self.turns.computing.and(&passed).count();
+                u64::from(computing) * COMPUTING_NS.min(self.turns.budget_ns)
             }
             false => 0,
         };
@@ -149,17 +153,12 @@ impl Kernel {
         }
     }
 
-    /// The next turn is one of this CPU. All turns of a round are of the same length, but QEMU leaves the round after each of them once when a
-    /// timer has expired or has become the next of all.
-    fn reckon_budget(&mut self, cpu: u32) {
-        let passed = CpuMask::first_n(cpu + 1);
-        let passed = match cpu >= self.turns.after {
-            true => passed.and_not(&CpuMask::first_n(self.turns.after)),
-            false => passed.or(&self.all_cpus.and_not(&CpuMask::first_n(self.turns.after))),
-        };
-        if cpu < self.turns.after || !self.turns.kicked.and(&passed).is_empty() {
+    /// The next turn is one of this CPU, behind those that were `passed`. All turns of a round are of the same length, but QEMU leaves the
+    /// round after each of them once when a timer has expired or has become the next of all.
+    fn reckon_budget(&mut self, cpu: u32, passed: &CpuMask) {
+        if cpu < self.turns.after || !self.turns.kicked.and(passed).is_empty() {
             self.turns.budget_ns = self.turn_ns();
-            self.turns.kicked = self.turns.kicked.and_not(&passed);
+            self.turns.kicked = self.turns.kicked.and_not(passed);
         }
     }
 

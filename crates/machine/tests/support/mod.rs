@@ -236,3 +236,22 @@ pub(crate) fn mixed() -> Workload {
         ),
     ])
 }
+
+/// When a task got a CPU and when it left it, in order, ns.
+pub(crate) fn stays(trace: &Trace, name: &str) -> Vec<(u64, u64)> {
+    let id = trace.tasks().iter().position(|task| task.comm == name).expect("a task of that name");
+    let id = TaskId(id as u32);
+    let (mut stays, mut since_ns) = (Vec::new(), None);
+    for event in trace.events() {
+        if let EventKind::Switch { prev, next, .. } = event.kind {
+            if next == id {
+                since_ns = Some(event.time_ns);
+            } else if prev == id
+                && let Some(since_ns) = since_ns.take()
+            {
+                stays.push((since_ns, event.time_ns));
+            }
+        }
+    }
+    stays
+}
