@@ -123,7 +123,7 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
         vruntime = migrated_vruntime(vruntime, t->group, t->cpu, cpu);
     t->is_idle = p->policy == SCHED_IDLE;
     set_task_weight(p, &t->weight, &t->inverse);
-    account_enqueue(t, cpu);
+    account_enqueue(p, t, cpu);
     if (t->is_new) {
         vruntime = place_new(cpu, t, (u32)p->pid);
     } else if (enq_flags & SCX_ENQ_WAKEUP) {
@@ -151,7 +151,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     if (!joins)
         cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
-        vruntime = migrate(t, cpu, vruntime);
+        vruntime = migrate(p, t, cpu, vruntime);
     q = queue_in(t->group, cpu);
     note_inserted(&q->left, vruntime);
     scx_bpf_dsq_insert_vtime(p, dsq_of(q), SCX_SLICE_INF, vruntime, enq_flags & ~SCX_ENQ_PREEMPT);
@@ -291,7 +291,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     if (!t)
         return;
     if (t->cpu != cpu) {
-        vruntime = migrate(t, cpu, vruntime);
+        vruntime = migrate(p, t, cpu, vruntime);
         scx_bpf_task_set_dsq_vtime(p, vruntime);
     }
     q = queue_in(t->group, cpu);
@@ -388,7 +388,7 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
     if (!t)
         return;
     q = queue_in(t->group, t->cpu);
-    account_dequeue(t);
+    account_dequeue(p, t);
     clear_buddies(q, (u32)p->pid);
     if (q->stopped_pid != (u32)p->pid)
         forget_leftmost(&q->left);

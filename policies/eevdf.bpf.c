@@ -61,7 +61,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
     if (t->ghost && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
         if (t->cpu == cpu && t->weight == task_weight(p)) {
             settle_pulled(q);
-            resume(t, cpu, custom_slice(p));
+            resume(p, t, cpu, custom_slice(p));
             return;
         }
         exorcise(t, cpu);
@@ -70,7 +70,7 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
     if (update_curr_by_clock(q, cpu))
         preempt_curr(q, cpu);
     place(q, t, custom_slice(p), reweight(t, p));
-    join(q, t, cpu);
+    join(p, q, t, cpu);
 }
 
 /* check_preempt_wakeup_fair: whether a task that was just queued ends the current task's turn. */
@@ -129,7 +129,7 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
     if (!woken)
         cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
-        rehome(t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+        rehome(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
     q = queue_of(cpu);
     insert_waiting(q, cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
     if (!woken)
@@ -216,7 +216,7 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     if (!t)
         return;
     if (t->cpu != cpu)
-        rehome(t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+        rehome(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
     settle_pulled(q);
     sums_sub(q, t->vruntime, t->weight);
     t->late = false;
@@ -235,9 +235,10 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_ahead_ns = 0;
     q->resched = false;
     clear_buddy(q, pid);
-    /* It came past dispatch (idle CPU, or back after a real-time task), and somebody else waits: let dispatch choose. */
+    /* It came past dispatch (idle CPU, or back after a real-time task), and somebody who waits comes first: let dispatch choose. */
     ends = q->restored_pid == pid && p->flags & PF_EXITING;
-    q->unasked = !q->picked && q->restored_pid != pid && nr_running[cpu] > 1 && ask_for_choice(cpu);
+    q->unasked =
+        !q->picked && q->restored_pid != pid && nr_running[cpu] > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
     if (q->unasked) {
         q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
         preempt_curr(q, cpu);
@@ -313,7 +314,7 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         return;
     cpu = t->cpu & (MAX_CPUS - 1);
     q = queue_of(cpu);
-    load_leaves(&t->record, cpu);
+    load_leaves(p, &t->record, cpu);
     leave_cpu(cpu, t->weight);
     if (cpu == task_cpu(p)) {
         stopped = q->stopped_pid == (u32)p->pid;

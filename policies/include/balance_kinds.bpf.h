@@ -3,8 +3,8 @@
  * Who is the busiest, and how much to take, since Linux 5.5: groups are of kinds (group_classify, update_sd_pick_busiest,
  * calculate_imbalance of 6.1).
  *
- * A group has spare CPUs (fewer tasks than CPUs, or its CPUs were idle for more than a seventh of the time, imbalance_pct), is fully
- * busy (as many tasks), or overloaded (more). The busiest group is the one of the highest kind; of overloaded ones that with the
+ * A group has spare CPUs (fewer tasks than CPUs; or its CPUs were idle for more than a seventh of the time, imbalance_pct, and its
+ * tasks were able to run for no more than 1.17 of its CPUs' time), is fully busy (as many tasks), or overloaded (more). The busiest group is the one of the highest kind; of overloaded ones that with the
  * highest load for its power, of others that with the fewest idle CPUs. What is moved hangs on the own group's kind:
  *     it has spare CPUs: tasks are counted. Half the difference of their numbers moves, from groups of single CPUs and between cores;
  *                        else half the difference of idle CPUs; from another cache as many as this one has idle CPUs.
@@ -15,8 +15,8 @@
  * Example, loads 3121 + 1024 on CPU 0 and 3121 + 1024 + 335 + 335 on CPU 1: 4815 is less than 1.17 * 4145: balanced, though one task of
  * nice 5 would make it even. That is what stays unfair: see docs/balancing.md.
  *
- * Not modelled: the time that tasks wait as a sign of overload (group_runnable), and their utilization as what another cache gives;
- * reduced, asymmetric and preferred capacities; NUMA's allowed imbalance.
+ * Not modelled: the utilization of tasks as what another cache gives; reduced, asymmetric and preferred capacities; NUMA's allowed
+ * imbalance.
  */
 #ifndef FAIRGROUND_BALANCE_KINDS_BPF_H
 #define FAIRGROUND_BALANCE_KINDS_BPF_H
@@ -31,16 +31,18 @@ static __always_inline enum group_kind kind_of(u64 tasks, u32 cpus)
     return tasks < cpus ? GROUP_HAS_SPARE : tasks == cpus ? GROUP_FULLY_BUSY : GROUP_OVERLOADED;
 }
 
-/* Whether the CPUs from one place to another were hardly idle. */
+/* Whether the CPUs from one place to another were hardly idle, or tasks had to wait there. */
 static __always_inline bool is_utilized(u32 first, u32 end, u32 percent)
 {
 #ifdef BALANCE_RECORDS
-    u64 util = 0;
+    u64 util = 0, runnable = 0, capacity = (u64)(end - first) * 1024;
     u32 i;
 
-    for_range (i, end - first)
+    for_range (i, end - first) {
         util += util_of_cpu(cpu_at(first + i));
-    return util * percent > (u64)(end - first) * 1024 * 100;
+        runnable += runnable_of_cpu(cpu_at(first + i));
+    }
+    return util * percent > capacity * 100 || runnable * 100 > capacity * percent;
 #else
     return true;
 #endif

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the choice of a CPU by loads over time (balance_wake.bpf.h) knows of tasks and CPUs. A scheduler that has it defines
- * BALANCE_RECORDS, keeps a balance_record for each task, and gives it by balance_record_of(p).
+ * BALANCE_RECORDS, keeps a balance_record for each task, and gives it by balance_record_of(p). Before the include it says by
+ * NEW_UTIL_BY_WEIGHT which rule a new task's utilization follows.
+ *
+ * In the kernel a task's utilization grows while it runs and fades while it waits. Here what it ran is spread evenly over the time
+ * from when it became able to run until it ceases to be, or is moved: no call at each switch, the same average.
  */
 #ifndef FAIRGROUND_BALANCE_RECORD_BPF_H
 #define FAIRGROUND_BALANCE_RECORD_BPF_H
@@ -14,146 +18,206 @@
 
 /* What is kept for each task. */
 struct balance_record {
-    struct pelt load; /* in units: the part of the time in which it was able to run */
-    u64 flip_jiffy;   /* when the flips were halved last */
-    u32 weight;       /* with this weight the load is in that of the CPU */
-    u32 load_cpu;     /* CPU + 1; 0: of none, it is new */
-    u32 last_wakee;   /* pid */
+    struct pelt pelt;
+    u64 ran_ns;     /* sum_exec_runtime as of then */
+    u64 flip_jiffy; /* when the flips were halved last */
+    u32 weight;     /* with this weight the load is in that of the CPU */
+    u32 load_cpu;   /* CPU + 1; 0: of none, it is new */
+    u32 last_wakee; /* pid */
     u32 wakee_flips;
     u32 recent_cpu; /* CPU + 1 where it was before the last one */
 };
 
-/* Sums of weight * units. */
+/* The sums of CPUs: of their tasks, those included that sleep there. */
 struct pelt cpu_pelt[MAX_CPUS];
-/* Loads of tasks that slept on a CPU and woke up elsewhere: it takes them off when its own time passes (cfs_rq->removed). */
-u64 cpu_removed[MAX_CPUS];
+/* Those of tasks that slept on a CPU and woke up elsewhere: it takes them off when its own time passes (cfs_rq->removed). */
+struct pelt cpu_removed[MAX_CPUS];
+
+/* Takes from a sum what is in it of a part. */
+static __always_inline void take_off(u64 *sum, u64 part)
+{
+    *sum -= part < *sum ? part : *sum;
+}
+
+/* What others have left of it is taken off a sum. */
+static __always_inline void take_removed(u64 *sum, u64 *removed)
+{
+    u64 gone = READ_ONCE(*removed);
+
+    __sync_fetch_and_sub(removed, gone);
+    take_off(sum, gone);
+}
 
 /*
- * update_cfs_rq_load_avg: the time up to now passes for a CPU with the weight that it has had: when a task joins or leaves it, and at its
+ * update_cfs_rq_load_avg: the time up to now passes for a CPU with the tasks that it has had: when a task joins or leaves it, and at its
  * ticks. Others may do so at the same time: then some time may count twice, or not at all, which fades like all that is past.
  */
-static __always_inline struct pelt *cpu_load_until(u32 cpu, u64 now)
+static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
 {
-    struct pelt *load = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
-    u64 *removed = &cpu_removed[BOUNDED(cpu, MAX_CPUS)], gone = READ_ONCE(*removed);
+    struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)], *removed = &cpu_removed[BOUNDED(cpu, MAX_CPUS)];
+    u32 nr = nr_running[BOUNDED(cpu, MAX_CPUS)];
+    struct pelt_span span;
 
-    if (unlikely(gone)) {
-        __sync_fetch_and_sub(removed, gone);
-        load->sum -= gone < load->sum ? gone : load->sum;
+    if (unlikely(READ_ONCE(removed->load))) {
+        take_removed(&sums->load, &removed->load);
+        take_removed(&sums->runnable, &removed->runnable);
+        take_removed(&sums->util, &removed->util);
     }
-    pelt_pass(load, now, cpu_weight[BOUNDED(cpu, MAX_CPUS)]);
-    return load;
+    if ((s64)(now - sums->at) <= 0)
+        return sums;
+    span = pelt_span(sums->at, now);
+    sums->load = pelt_after(sums->load, span, cpu_weight[BOUNDED(cpu, MAX_CPUS)]);
+    sums->runnable = pelt_after(sums->runnable, span, nr);
+    sums->util = pelt_after(sums->util, span, nr > 0);
+    sums->at = now;
+    return sums;
 }
 
-/* The part of the time in which a CPU had tasks, in units. */
-struct pelt cpu_busy[MAX_CPUS];
-
-/* A CPU gets its first task, or loses its last one: until now it was idle, or busy. */
-static __always_inline void busy_until(u32 cpu, u64 now, bool busy)
-{
-    pelt_pass(&cpu_busy[BOUNDED(cpu, MAX_CPUS)], now, busy);
-}
-
-/* cpu_util_cfs, 0 ... 1024. In the kernel the utilization of a task goes along with it; here it fades where it was. */
+/* cpu_util_cfs, 0 ... 1024, as of the last time that something happened on the CPU. */
 static __always_inline u64 util_of_cpu(u32 cpu)
 {
-    struct pelt busy = cpu_busy[BOUNDED(cpu, MAX_CPUS)];
+    const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
 
-    pelt_pass(&busy, pelt_now(), nr_running[BOUNDED(cpu, MAX_CPUS)] > 0);
-    return busy.sum * 1024 / pelt_divider(busy.at);
+    return sums->util * 1024 / pelt_divider(sums->at);
+}
+
+/* cpu_runnable, 1024 for each task that has long been able to run. */
+static __always_inline u64 runnable_of_cpu(u32 cpu)
+{
+    const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
+
+    return sums->runnable * 1024 / pelt_divider(sums->at);
 }
 
 /* At the ticks of a CPU. */
 static __always_inline void load_ticks(u32 cpu)
 {
     if (rule_wake == WAKE_FAIR && nr_cpus > 1)
-        cpu_load_until(cpu, pelt_now());
+        cpu_pelt_until(cpu, pelt_now());
 }
 
-/* The load of a task that joins another CPU leaves the one where it was: at once if it waited there, else see cpu_removed. */
-static __always_inline void load_goes(struct balance_record *r, u64 now)
+/* Time passes for a task that was able to run all the while, or not at all, and ran for so many units of it, evenly spread. */
+static __always_inline void task_pelt_until(struct pelt *sums, u64 now, bool able, u64 ran)
+{
+    u64 passed = now - sums->at;
+    struct pelt_span span;
+
+    if ((s64)passed <= 0)
+        return;
+    span = pelt_span(sums->at, now);
+    sums->load = pelt_after(sums->load, span, able);
+    sums->runnable = pelt_after(sums->runnable, span, able);
+    sums->util = pelt_after(sums->util, span, 0);
+    if (ran)
+        sums->util += ran < passed ? span.units * ran / passed : span.units;
+    sums->at = now;
+}
+
+/*
+ * The sums of a new task (init_entity_runnable_average, post_init_entity_util_avg): its load is that of one that has long been able
+ * to run; it is taken to run half of the time that its CPU has to spare, or, where that is less, as much as its weight has made others
+ * run there (since 6.10; before, that was reckoned a thousand times too high).
+ */
+static __always_inline void pelt_of_new(struct pelt *sums, const struct pelt *cpu, u32 weight, u64 now)
+{
+    u64 whole = pelt_divider(now), spare = cpu->util < whole ? (whole - cpu->util) / 2 : 0, usual;
+
+    sums->load = whole;
+    sums->at = now;
+    sums->util = spare;
+    if (NEW_UTIL_BY_WEIGHT && cpu->util) {
+        usual = cpu->util * weight / (cpu->load / whole + 1);
+        sums->util = usual < spare ? usual : spare;
+    }
+    sums->runnable = sums->util;
+}
+
+/* The sums of a task that joins another CPU leave the one where it was: at once if it waited there, else see cpu_removed. */
+static __always_inline void load_goes(const struct balance_record *r, u64 now)
 {
     u32 cpu = BOUNDED(r->load_cpu - 1, MAX_CPUS);
-    struct pelt *load = &cpu_pelt[cpu], left = r->load;
-    u64 gone;
+    struct pelt *sums = &cpu_pelt[cpu], *removed = &cpu_removed[cpu], left = r->pelt;
 
     if (left.at == now) {
-        load = cpu_load_until(cpu, now);
-        gone = left.sum * r->weight;
-        load->sum -= gone < load->sum ? gone : load->sum;
+        sums = cpu_pelt_until(cpu, now);
+        take_off(&sums->load, left.load * r->weight);
+        take_off(&sums->runnable, left.runnable);
+        take_off(&sums->util, left.util);
         return;
     }
-    pelt_pass(&left, load->at, 0);
-    __sync_fetch_and_add(&cpu_removed[cpu], left.sum * r->weight);
+    task_pelt_until(&left, sums->at, false, 0);
+    __sync_fetch_and_add(&removed->runnable, left.runnable);
+    __sync_fetch_and_add(&removed->util, left.util);
+    __sync_fetch_and_add(&removed->load, left.load * r->weight);
 }
 
-/* A task becomes able to run on a CPU; before join_cpu. Its load follows it there. */
-static __always_inline void load_joins(struct balance_record *r, u32 cpu, u32 weight)
+/* A task becomes able to run on a CPU; before join_cpu. Its sums follow it there. */
+static __always_inline void load_joins(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
 {
-    struct pelt *load;
+    struct pelt *sums;
     u64 now;
 
     if (rule_wake != WAKE_FAIR || nr_cpus == 1)
         return;
     now = pelt_now();
-    load = cpu_load_until(cpu, now);
-    if (!nr_running[BOUNDED(cpu, MAX_CPUS)])
-        busy_until(cpu, now, false);
+    r->ran_ns = p->se.sum_exec_runtime;
+    sums = cpu_pelt_until(cpu, now);
     if (!r->load_cpu) {
-        r->load.sum = pelt_divider(now);
-        r->load.at = now;
+        pelt_of_new(&r->pelt, sums, weight, now);
     } else {
         if (r->load_cpu != cpu + 1)
             load_goes(r, now);
-        pelt_pass(&r->load, now, 0);
+        task_pelt_until(&r->pelt, now, false, 0);
         if (r->load_cpu == cpu + 1) {
-            u64 gone = r->load.sum * r->weight;
-
-            if (r->weight == weight)
-                return;
-            load->sum -= gone < load->sum ? gone : load->sum;
+            if (r->weight != weight) {
+                take_off(&sums->load, r->pelt.load * r->weight);
+                sums->load += r->pelt.load * weight;
+                r->weight = weight;
+            }
+            return;
         }
     }
-    load->sum += r->load.sum * weight;
+    sums->load += r->pelt.load * weight;
+    sums->runnable += r->pelt.runnable;
+    sums->util += r->pelt.util;
     r->load_cpu = cpu + 1;
     r->weight = weight;
 }
 
-/* It is no longer able to run there; before leave_cpu. Its load stays behind, and fades. */
-static __always_inline void load_leaves(struct balance_record *r, u32 cpu)
+/* It is no longer able to run there; before leave_cpu. Its sums stay behind, and fade. */
+static __always_inline void load_leaves(const struct task_struct *p, struct balance_record *r, u32 cpu)
 {
     u64 now;
 
     if (rule_wake != WAKE_FAIR || nr_cpus == 1)
         return;
     now = pelt_now();
-    pelt_pass(&r->load, now, 1);
-    cpu_load_until(cpu, now);
-    if (nr_running[BOUNDED(cpu, MAX_CPUS)] == 1)
-        busy_until(cpu, now, true);
+    cpu_pelt_until(cpu, now);
+    task_pelt_until(&r->pelt, now, true, (p->se.sum_exec_runtime - r->ran_ns) >> PELT_UNIT_SHIFT);
 }
 
 /* task_h_load, as of when the task last began or ceased to be able to run. */
 static __always_inline u64 load_of_task(const struct balance_record *r)
 {
-    return r->load.sum * r->weight / pelt_divider(r->load.at);
+    return r->pelt.load * r->weight / pelt_divider(r->pelt.at);
 }
 
 /* task_h_load of one that waits for its CPU. */
 static __always_inline u64 waiting_load(const struct balance_record *r)
 {
-    struct pelt load = r->load;
+    u64 now = pelt_now(), load = r->pelt.load;
 
-    pelt_pass(&load, pelt_now(), 1);
-    return load.sum * r->weight / pelt_divider(load.at);
+    if ((s64)(now - r->pelt.at) > 0)
+        load = pelt_after(load, pelt_span(r->pelt.at, now), 1);
+    return load * r->weight / pelt_divider(now);
 }
 
 /* cpu_load: as of the last time that something happened on the CPU. One that is idle does not see what is asleep there fade. */
 static __always_inline u64 load_of_cpu(u32 cpu)
 {
-    const struct pelt *load = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
+    const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
 
-    return load->sum / pelt_divider(load->at);
+    return sums->load / pelt_divider(sums->at);
 }
 
 #endif

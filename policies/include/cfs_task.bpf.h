@@ -9,6 +9,8 @@
 #define FAIRGROUND_CFS_TASK_BPF_H
 
 #include "cfs_hierarchy.bpf.h"
+/* Until 6.10. */
+#define NEW_UTIL_BY_WEIGHT false
 #include "balance_record.bpf.h"
 
 /* What `cfs` keeps per task beside p->scx.dsq_vtime, which is the vruntime (of the running task: at the last tick). */
@@ -43,7 +45,7 @@ static __always_inline struct balance_record *balance_record_of(struct task_stru
     return t ? &t->record : NULL;
 }
 
-static __always_inline void account_enqueue(struct cfs_task *t, u32 cpu)
+static __always_inline void account_enqueue(const struct task_struct *p, struct cfs_task *t, u32 cpu)
 {
     struct cfs_queue *q = queue_in(t->group, cpu);
 
@@ -55,13 +57,13 @@ static __always_inline void account_enqueue(struct cfs_task *t, u32 cpu)
     add_load(q, t->weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, 1);
-    load_joins(&t->record, cpu, t->weight);
+    load_joins(p, &t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
     if (unlikely(t->group))
         join_groups(t->group, cpu);
 }
 
-static __always_inline void account_dequeue(struct cfs_task *t)
+static __always_inline void account_dequeue(const struct task_struct *p, struct cfs_task *t)
 {
     struct cfs_queue *q = queue_in(t->group, t->cpu);
 
@@ -72,7 +74,7 @@ static __always_inline void account_dequeue(struct cfs_task *t)
     add_load(q, -(s64)t->weight);
     if (unlikely(t->is_idle))
         __sync_fetch_and_add(&q->nr_idle, -1);
-    load_leaves(&t->record, t->cpu);
+    load_leaves(p, &t->record, t->cpu);
     leave_cpu(t->cpu, t->weight);
     if (unlikely(t->group))
         leave_groups(t->group, t->cpu);
@@ -85,12 +87,12 @@ static __always_inline u64 migrated_vruntime(u64 vruntime, u32 group, u32 from, 
 }
 
 /* A task is on another CPU than the one that counts it. Returns its vruntime there. */
-static __always_inline u64 migrate(struct cfs_task *t, u32 to, u64 vruntime)
+static __always_inline u64 migrate(const struct task_struct *p, struct cfs_task *t, u32 to, u64 vruntime)
 {
     vruntime = migrated_vruntime(vruntime, t->group, t->cpu, to);
     forget_leftmost(&queue_in(t->group, t->cpu)->left);
-    account_dequeue(t);
-    account_enqueue(t, to);
+    account_dequeue(p, t);
+    account_enqueue(p, t, to);
     return vruntime;
 }
 
@@ -134,7 +136,7 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
     if (!t)
         return;
-    migrate(t, to, 0);
+    migrate(p, t, to, 0);
     forget_leftmost(&queue_in(t->group, to)->left);
 }
 

@@ -41,7 +41,7 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
     if (!t)
         return;
-    rehome(t, from, to, p->scx.dsq_vtime);
+    rehome(p, t, from, to, p->scx.dsq_vtime);
     t->late = true;
     forget_leftmost(&queue_of(to)->late);
 }

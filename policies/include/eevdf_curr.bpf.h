@@ -147,12 +147,12 @@ static __always_inline bool reweight(struct eevdf_task *t, const struct task_str
 }
 
 /* The task competes from now on. */
-static __always_inline void join(struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
+static __always_inline void join(const struct task_struct *p, struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
 {
     t->cpu = cpu;
     t->kind = count_slice(cpu, t->slice_ns);
     sums_add(q, t->vruntime, t->weight);
-    load_joins(&t->record, cpu, t->weight);
+    load_joins(p, &t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
 }
 
@@ -176,13 +176,13 @@ static __always_inline u64 place_elsewhere(const struct eevdf_task *t, u32 from,
 }
 
 /* A task that waits moves from one CPU's books to another's, where it has this vruntime. */
-static __noinline void rehome(struct eevdf_task *t, u32 from, u32 to, u64 vruntime)
+static __noinline void rehome(const struct task_struct *p, struct eevdf_task *t, u32 from, u32 to, u64 vruntime)
 {
     u64 distance = t->deadline - t->vruntime;
 
     announce(queue_of(from), t->vruntime, t->weight, -1);
     uncount_slice(from, t->kind);
-    load_leaves(&t->record, from);
+    load_leaves(p, &t->record, from);
     leave_cpu(from, t->weight);
     if (t->late)
         forget_leftmost(&queue_of(from)->late);
@@ -191,7 +191,7 @@ static __noinline void rehome(struct eevdf_task *t, u32 from, u32 to, u64 vrunti
     t->cpu = to;
     t->kind = count_slice(to, t->slice_ns);
     announce(queue_of(to), vruntime, t->weight, 1);
-    load_joins(&t->record, to, t->weight);
+    load_joins(p, &t->record, to, t->weight);
     join_cpu(to, t->weight);
 }
 

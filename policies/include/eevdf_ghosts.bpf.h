@@ -142,7 +142,7 @@ static __always_inline void forget_ghost(struct eevdf_task *t)
  * requeue_delayed_entity: the task wakes up while its ghost competes, on the same CPU, and takes its place. What it gained
  * beyond lag 0 is forfeited with DELAY_ZERO: it is placed anew. So it is where its lag would have become worse (7.2).
  */
-static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
+static __noinline void resume(const struct task_struct *p, struct eevdf_task *t, u32 cpu, u64 custom_ns)
 {
     struct eevdf_queue *q = queue_of(cpu);
     u32 number = t->ghost - 1;
@@ -155,7 +155,7 @@ static __noinline void resume(struct eevdf_task *t, u32 cpu, u64 custom_ns)
     lag = rule_delay_keeps ? delayed_lag(t, cpu, v) : 0;
     t->ghost = 0;
     unmark_ghost(q, number);
-    load_joins(&t->record, cpu, t->weight);
+    load_joins(p, &t->record, cpu, t->weight);
     join_cpu(cpu, t->weight);
     if (rule_delay_keeps ? v - (u64)lag == t->vruntime : !DELAY_ZERO || time_diff(v, t->vruntime) <= 0)
         return;

@@ -19,6 +19,9 @@ enum queue_index { ELIGIBLE, LATE };
 /* A buddy behind more tasks than this is not found, and then not favoured. */
 #define BUDDY_SCAN_MAX 64
 
+/* So much later than another one no deadline is. */
+#define FAR_DEADLINE (1ULL << 62)
+
 enum choice { CHOOSE_NOBODY, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY };
 
 /* Puts a task into the queue where it belongs as far as is known: `zero` is what V was at the last look. */
@@ -229,6 +232,18 @@ SEPARATE bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadl
     }
     bpf_iter_scx_dsq_destroy(&it);
     return beaten;
+}
+
+/* Whether the choice, made now and without protection, would be somebody who waits and not the current task. Of equals it is that one. */
+SEPARATE bool is_beaten(struct eevdf_queue *q, u32 cpu)
+{
+    u64 v, before;
+
+    if (!q)
+        return false;
+    v = average(q);
+    before = eligible(q, q->curr_vruntime) ? q->curr_deadline - 1 : q->curr_deadline + FAR_DEADLINE;
+    return somebody_beats(cpu, ELIGIBLE, q->curr_pid, before, v) || somebody_beats(cpu, LATE, q->curr_pid, before, v);
 }
 
 /* Whether the choice, made now, would be this waiting task. It decides from the keys alone: outside of dispatch nobody moves. */

@@ -15,6 +15,7 @@
 #include "weights.bpf.h"
 #include "leftmost.bpf.h"
 #include "eevdf_tunables.bpf.h"
+#define NEW_UTIL_BY_WEIGHT rule_new_util_by_weight
 #include "balance_record.bpf.h"
 
 /* A queue's time starts just below the wrap, so that arithmetic which cannot wrap shows at once. */

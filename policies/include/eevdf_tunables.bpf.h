@@ -66,6 +66,10 @@ TUNABLE(bool, rule_lag_limit_queue, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("lag is limited to the longest slice in the queue and a tick (6.18), not to two slices of its own"));
 TUNABLE(bool, rule_yield_forfeits, true, UNIT("bool"), SETS("0", "0", "1"),
         DOC("sched_yield moves an eligible task to the end of its request (6.18), not only its deadline"));
+TUNABLE(
+    bool, rule_new_util_by_weight, true, UNIT("bool"), SETS("0", "1", "1"),
+    DOC("a new task is taken to use as much of its CPU as others of its weight do there (6.10), not half of what is "
+        "left"));
 
 TUNABLE(
     bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,

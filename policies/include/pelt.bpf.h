@@ -22,9 +22,12 @@
 /* After so many periods nothing is left (LOAD_AVG_PERIOD * 63). */
 #define PELT_PERIODS_MAX 2016
 
+/* Of a task or a CPU, up to a point in time (struct sched_avg). */
 struct pelt {
-    u64 sum; /* weight * units, or units */
-    u64 at;  /* up to this time, units */
+    u64 load;     /* weight * units of a CPU, units of a task: it was able to run */
+    u64 runnable; /* units, of all tasks of a CPU: the same without weights, and from another start */
+    u64 util;     /* units: it ran */
+    u64 at;       /* units */
 };
 
 /* y^n * (2^32 - 1) */
@@ -49,7 +52,7 @@ static __always_inline u64 pelt_now(void)
 /* value * y^periods, of less than 32 periods. */
 static __always_inline u64 pelt_decay_few(u64 value, u64 periods)
 {
-    u64 inverse = pelt_decays[periods & 31];
+    u64 inverse = pelt_decays[BOUNDED(periods, 32)];
 
     return (value >> 32) * inverse + ((value & 0xffffffff) * inverse >> 32);
 }
@@ -66,39 +69,35 @@ static __always_inline u64 pelt_divider(u64 at)
     return PELT_SUM_MAX - PELT_PERIOD_UNITS + at % PELT_PERIOD_UNITS;
 }
 
-/* pelt_pass after 32 periods or more. */
-static __noinline void pelt_pass_many(struct pelt *p, u64 now, u64 load)
-{
-    u64 begun, periods, passed;
+/* What the time from one point to another adds to a sum for each unit of load, and how often what was there halves by 1/32. */
+struct pelt_span {
+    u64 periods; /* that end in it */
+    u64 units;   /* that lie in it, each as much as it counts at the end */
+};
 
-    if (!p)
-        return;
-    begun = p->at % PELT_PERIOD_UNITS;
-    periods = (begun + now - p->at) / PELT_PERIOD_UNITS;
-    passed = pelt_decay(PELT_PERIOD_UNITS - begun, periods) + PELT_SUM_MAX - pelt_decay(PELT_SUM_MAX, periods) -
-             PELT_PERIOD_UNITS + now % PELT_PERIOD_UNITS;
-    p->sum = pelt_decay(p->sum, periods) + load * passed;
-    p->at = now;
+/* The units of a span of 32 periods or more. */
+static __noinline u64 pelt_units_of_many(u64 begun, u64 periods, u64 ended)
+{
+    return pelt_decay(PELT_PERIOD_UNITS - begun, periods) + PELT_SUM_MAX - pelt_decay(PELT_SUM_MAX, periods) -
+           PELT_PERIOD_UNITS + ended;
 }
 
-/* accumulate_sum: the time up to `now` passes with this load. */
-static __always_inline void pelt_pass(struct pelt *p, u64 now, u64 load)
+static __always_inline struct pelt_span pelt_span(u64 from, u64 to)
 {
-    u64 begun = p->at % PELT_PERIOD_UNITS, passed = now - p->at, periods = (begun + passed) / PELT_PERIOD_UNITS;
+    u64 begun = from % PELT_PERIOD_UNITS, passed = to - from, periods = (begun + passed) / PELT_PERIOD_UNITS;
 
-    if ((s64)passed <= 0)
-        return;
-    if (unlikely(periods >= 32)) {
-        pelt_pass_many(p, now, load);
-        return;
-    }
-    if (periods) {
-        p->sum = pelt_decay_few(p->sum, periods);
-        passed =
-            pelt_decay_few(PELT_PERIOD_UNITS - begun, periods) + pelt_whole[periods & 31] + now % PELT_PERIOD_UNITS;
-    }
-    p->sum += load * passed;
-    p->at = now;
+    if (unlikely(periods >= 32))
+        passed = pelt_units_of_many(begun, periods, to % PELT_PERIOD_UNITS);
+    else if (periods)
+        passed = pelt_decay_few(PELT_PERIOD_UNITS - begun, periods) + pelt_whole[BOUNDED(periods, 32)] +
+                 to % PELT_PERIOD_UNITS;
+    return (struct pelt_span){periods, passed};
+}
+
+/* accumulate_sum: a sum after a span with this load. */
+static __always_inline u64 pelt_after(u64 sum, struct pelt_span span, u64 load)
+{
+    return (span.periods ? pelt_decay(sum, span.periods) : sum) + load * span.units;
 }
 
 #endif

@@ -265,3 +265,25 @@ fn tasks_that_wake_each_other_take_turns_since_7_2() {
         "{before} % of the switches are forced in 6.18, {since} % in 7.2"
     );
 }
+
+/// Two tasks wake up for an idle CPU, and none comes first by its deadline: the one that is there goes on. The second one does not
+/// interrupt it before the tick.
+#[test]
+fn of_equals_the_first_on_an_idle_cpu_goes_on() {
+    for set in ["eevdf@6.18", "eevdf@7.2"] {
+        let mut run = bench(set)
+            .cpus(2)
+            .hz(250)
+            .like_a_kernel("icount8-7.2-recorded", 400 * MS)
+            .run("hogs:4");
+        run.until(500 * MS);
+        let first = |task: &TaskId| {
+            let slices = run.slices();
+            let of_task = slices.into_iter().find(|s| s.task == *task && s.start_ns >= 400 * MS);
+            of_task.expect("it ran").start_ns - 400 * MS
+        };
+        let waits: Vec<u64> = run.named("hog").iter().map(first).collect();
+        let early = waits.iter().filter(|ns| **ns < MS).count();
+        assert!(early == 2 && waits.iter().all(|ns| *ns < MS || *ns > 3 * MS), "{set}: {waits:?}");
+    }
+}

@@ -66,9 +66,14 @@ fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
         });
         assert!(ticks.is_some(), "its turn ends");
     }
-    let before = kernel.kicks();
     kernel.schedule();
+    let before = kernel.kicks();
     kernel.switch_offline(a);
+    assert_eq!(kernel.kicks(), before, "nobody waits for a choice");
+    let better = kernel.task(-15);
+    kernel.restore(better);
+    let before = kernel.kicks();
+    kernel.switch_offline(b);
     assert_eq!(kernel.kicks(), before + 1, "it came past a dispatch that works");
 }
 

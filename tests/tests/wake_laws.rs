@@ -10,9 +10,9 @@ const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 
 /// The load of a CPU as the scheduler has it, brought up to `now_ns` with the weight 0.
 fn load_of_cpu(run: &Run, cpu: u64, now_ns: u64) -> f64 {
-    let field = |at| run.machine.variable_field("cpu_pelt", cpu * 16 + at, 8).expect("a field");
-    let gone = run.machine.variable_field("cpu_removed", cpu * 8, 8).expect("what has left");
-    let (sum, at) = ((field(0) - gone) as f64, field(8));
+    let field = |name, at| run.machine.variable_field(name, cpu * 32 + at, 8).expect("a field");
+    let left = field("cpu_pelt", 0) - field("cpu_removed", 0);
+    let (sum, at) = (left as f64, field("cpu_pelt", 24));
     let units = (now_ns >> 10).saturating_sub(at);
     sum * 0.5f64.powf(units as f64 / 1024.0 / 32.0) / 47_742.0
 }
@@ -78,8 +78,8 @@ fn no_load_is_lost_or_made_by_migrations() {
         run.until(2_000 * MS);
         let at = |cpu: u64| {
             let field =
-                |at| run.machine.variable_field("cpu_pelt", cpu * 16 + at, 8).expect("a field");
-            let (sum, at) = (field(0) as f64, field(8));
+                |at| run.machine.variable_field("cpu_pelt", cpu * 32 + at, 8).expect("a field");
+            let (sum, at) = (field(0) as f64, field(24));
             let weight = run.machine.variable_field("cpu_weight", cpu * 8, 8).expect("a weight");
             let past = 0.5f64.powf((((2_000 * MS) >> 10) - at) as f64 / 1024.0 / 32.0);
             sum / 47_742.0 * past + weight as f64 * (1.0 - past)
@@ -172,7 +172,7 @@ fn a_wake_up_reads_the_clock_behind_its_event() {
         let at_ns = first.events().iter().find(is_woken).expect("they wake each other").time_ns;
         let mut again = run();
         again.until(at_ns + 1);
-        let clock = again.machine.variable_field("cpu_pelt", 8, 8).expect("the time of its load");
+        let clock = again.machine.variable_field("cpu_pelt", 24, 8).expect("the time of its load");
         clock - (at_ns >> 10)
     };
     assert!(read_at(0) == 0, "at its event");

@@ -31,7 +31,7 @@ pub struct CostModel {
     pub timer_irq_ns: u64,
     /// From an interrupt at an idle CPU until it can schedule. Delay, not work.
     pub idle_exit_ns: u64,
-    /// Moving a waiting task to another CPU's queue.
+    /// Moving a task to another CPU's queue: charged to the CPU that wakes it up there, or pulls it.
     pub migration_ns: u64,
     /// CPU time that a task needs more after it moved to another CPU, to fill the caches again.
     pub cache_refill_ns: u64,

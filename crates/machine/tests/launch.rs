@@ -87,6 +87,26 @@ fn the_runner_occupies_the_first_cpu() {
     assert!(result.trace.tasks().iter().all(|task| !task.comm.contains("init")));
 }
 
+/// After the last wake-up the runner goes to sleep, and pays for that before anybody else has its CPU.
+#[test]
+fn the_runner_goes_to_sleep() {
+    let tasks = workload(vec![task("hog", 2, vec![Op::RunForever])]);
+    let begins = |costs: &[(&str, u64)]| {
+        let mut config = free_machine(1);
+        config.lead_in_ns = 20 * MS;
+        for (name, ns) in costs {
+            config.cost.set(name, *ns).expect("a cost");
+        }
+        let result = simulate(&config, &policy("probe"), &[], &tasks, 40 * MS);
+        let to_task = |kind| matches!(kind, EventKind::Switch { next, .. } if next != TaskId::IDLE);
+        let mut events = result.trace.events().filter(|event| event.time_ns >= 20 * MS);
+        events.find(|event| to_task(event.kind)).map(|event| event.time_ns)
+    };
+    assert_eq!(begins(&[("wakeup_ns", 10_000)]), Some(20 * MS + 20_000));
+    let costs = [("wakeup_ns", 10_000), ("syscall_ns", 9_000), ("block_ns", 12_000)];
+    assert_eq!(begins(&costs), Some(20 * MS + 20_000 + 21_000));
+}
+
 /// With a lead-in so short that tasks run while the runner still wakes others: who has a spin lock then keeps its CPU.
 #[test]
 fn the_runner_leaves_locks_alone() {

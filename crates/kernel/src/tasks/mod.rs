@@ -40,7 +40,7 @@ use world::World;
 use crate::job::{Mark, TaskUsage};
 
 /// How long the runner waits after the last task is ready, so that it is asleep, ns.
-const SETTLE_NS: u64 = 5_000_000;
+const SETTLE_NS: u64 = 25_000_000;
 
 /// The tasks of a workload: made, ready, and killed at the latest when this is dropped.
 #[derive(Debug)]

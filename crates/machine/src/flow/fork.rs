@@ -61,10 +61,10 @@ impl Machine {
         self.kernel.slots_by_birth.push(slot);
         let nice = self.nices[self.actors.spec(actor)];
         let cgroup = self.first_cgroup(parent, actor);
+        let allowed = self.affinity_of(actor);
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
         info.nice = Some(nice);
         info.cgroup = self.kernel.cgroups.in_trace.then(|| cgroup.id());
-        let allowed = self.affinity_of(actor);
         info.allowed_cpus = (allowed != self.kernel.all_cpus).then(|| ranges(&allowed));
         let comm = info.comm.clone();
         let id = self.kernel.trace.add_task(info);
@@ -100,6 +100,7 @@ impl Machine {
             nivcsw: 0,
             left_at_ns: self.kernel.now_ns,
             ran_on: None,
+            moved_to: None,
             blocks: false,
             timer: None,
             signalled: false,
@@ -111,10 +112,9 @@ impl Machine {
             woken: false,
             phase: crate::kernel::Phase::Off,
         };
-        if index == self.kernel.tasks.len() {
-            self.kernel.tasks.push(task);
-        } else {
-            self.kernel.tasks[index] = task;
+        match self.kernel.tasks.get_mut(index) {
+            Some(free) => *free = task,
+            None => self.kernel.tasks.push(task),
         }
         self.bind_actor(actor, slot);
         self.write_new_task(slot, parent, &comm)?;

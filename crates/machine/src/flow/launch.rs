@@ -3,7 +3,7 @@
 //! The runner is of a class above the scheduler's, on CPU 0. It forks the tasks one after another; each gets ready and sleeps before
 //! the next is forked. When the lead-in is over it wakes them all, in the order of their birth, in one system call (`FUTEX_WAKE`). While
 //! it is on the CPU that CPU is not idle, and what is to run there waits until it is gone. It takes no time of its own but for the
-//! wake-ups, and is not in the trace.
+//! wake-ups and, after the last one, for its way to sleep, and is not in the trace.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::kernel::{Stage, agenda};
 /// Between two forks, at most, ns: so long the runner of a real run takes for one.
 const FORK_GAP_NS: u64 = 3_600_000;
 /// After the last one, at most, ns, and no more than a tenth of the lead-in: until all have gone to sleep.
-const SETTLE_NS: u64 = 6_000_000;
+const SETTLE_NS: u64 = 27_000_000;
 /// Where the runner is.
 const CPU: u32 = 0;
 
@@ -144,6 +144,11 @@ impl Machine {
         if more {
             let at_ns = rq.run_start_ns.max(self.kernel.now_ns);
             self.arm_launch(at_ns);
+        } else if present {
+            // It goes to sleep until the run is over.
+            let cost = &self.kernel.cost;
+            let leaves_ns = cost.syscall_ns + cost.block_ns;
+            self.kernel.charge(CPU, leaves_ns);
         }
         Ok(())
     }

@@ -40,7 +40,11 @@ impl Machine {
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
-        let ns = self.wakeup_cost(cpu) + self.policy_ns(insns);
+        let mut ns = self.wakeup_cost(cpu) + self.policy_ns(insns);
+        if cpu != prev_cpu {
+            ns += self.kernel.cost.migration_ns;
+            self.kernel.task_mut(slot).moved_to = Some(cpu);
+        }
         self.kernel.charge_irqs_off(this, ns);
         Ok(true)
     }

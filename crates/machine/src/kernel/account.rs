@@ -191,11 +191,13 @@ impl Kernel {
         }
     }
 
-    /// What a task costs a CPU on arrival there, beyond the switch: being moved, and filling the caches again.
+    /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless whoever woke it has done so, and filling the
+    /// caches again.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);
-        let last = task.ran_on.replace(cpu);
+        let (last, moved_to) = (task.ran_on.replace(cpu), task.moved_to.take());
         match last {
+            Some(last) if last != cpu && moved_to == Some(cpu) => self.cost.cache_refill_ns,
             Some(last) if last != cpu => self.cost.migration_ns + self.cost.cache_refill_ns,
             _ => 0,
         }

@@ -118,6 +118,8 @@ pub(crate) struct Task {
     /// The CPU of its run queue.
     pub(crate) cpu: u32,
     pub(crate) ran_on: Option<u32>,
+    /// The CPU to which the one that woke it has moved it.
+    pub(crate) moved_to: Option<u32>,
     pub(crate) scx_state: ScxState,
     /// `p->__state`: what it sleeps in, or runnable.
     pub(crate) state: TaskState,
