@@ -69,7 +69,7 @@ static __always_inline u64 pelt_divider(u64 at)
     return PELT_SUM_MAX - PELT_PERIOD_UNITS + at % PELT_PERIOD_UNITS;
 }
 
-/* What the time from one point to another adds to a sum for each unit of load, and how often what was there halves by 1/32. */
+/* The time from one point to another: what was in a sum before fades by its periods, and its units are added once for each load. */
 struct pelt_span {
     u64 periods; /* that end in it */
     u64 units;   /* that lie in it, each as much as it counts at the end */
