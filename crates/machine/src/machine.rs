@@ -67,7 +67,10 @@ pub struct Machine {
     pub(crate) tick_armed: bool,
     /// When the tick comes next, ns, while it is armed.
     pub(crate) tick_due_ns: u64,
+    /// What ends the sleeps of the workload's tasks.
     pub(crate) timers: SleepTimers,
+    /// How many groups the workload has; behind them are the kernel's own threads.
+    pub(crate) own_groups: usize,
     /// RCU's thread, if there is one.
     pub(crate) rcu: Option<Rcu>,
     /// The promise of work conservation, if there is one.

@@ -4,7 +4,7 @@ mod support;
 
 use fairground_machine::{Machine, MachineConfig};
 use fairground_trace::{Event, EventKind, TaskId};
-use fairground_workload::Op;
+use fairground_workload::{Op, Timer};
 use support::{
     MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, sleep, stays, task, workload,
 };
@@ -50,6 +50,27 @@ fn a_task_of_a_lead_in_pays_for_its_first_pages() {
     let stays: Vec<u64> =
         stays.filter(|(from, _)| *from >= 20 * MS).map(|(from, to)| to - from).collect();
     assert_eq!(stays[..3], [MS + 300_000, MS, MS]);
+}
+
+/// A periodic task looks at the clock after one of its first three pages, and its first period counts from there.
+#[test]
+fn the_first_period_of_a_lead_in_counts_from_a_look_at_the_clock() {
+    let rounds = vec![Op::Loop(None, vec![Op::TimerWait(0, 10 * MS), run(MS)])];
+    let mut tasks = workload(vec![task("periodic", 1, rounds)]);
+    let timer =
+        Timer { name: "tick".to_owned(), period_ns: 10 * MS, relative: false, shared: false };
+    tasks.timers.push(timer);
+    let mut config = free_machine(1);
+    config.lead_in_ns = 20 * MS;
+    config.cost.set("first_pages_ns", 300_000).expect("a cost");
+    let result = simulate(&config, &policy("probe"), &[], &tasks, 60 * MS);
+    let from: Vec<u64> =
+        stays(&result.trace, "periodic").into_iter().map(|(from, _)| from).collect();
+    let first = 20 * MS + 100_000;
+    assert_eq!(
+        from[from.len() - 4..],
+        [20 * MS, first + 10 * MS, first + 20 * MS, first + 30 * MS]
+    );
 }
 
 /// The runner that starts a workload is on CPU 0: while it forks or wakes tasks that CPU is not idle, and who shall run there waits until it

@@ -152,7 +152,7 @@ fn the_thread_of_rcu_wakes_up_at_two_ticks() {
     assert_eq!(threads(&config, &family(1, 9 * MS)), []);
 }
 
-/// The kernel's own threads: a worker of each CPU once in a second, and `kcompactd` every 512 ms.
+/// The kernel's own threads: a worker of each CPU and one of none once in a second, and `kcompactd` every 512 ms. All wake up in ticks.
 #[test]
 fn housekeeping_wakes_up_on_each_cpu() {
     let mut config = machine(&[("housekeeping_ns", 7 * US)]);
@@ -172,7 +172,14 @@ fn housekeeping_wakes_up_on_each_cpu() {
             }
             _ => None,
         };
-        result.trace.events().filter_map(at).filter(|(ms, _)| *ms >= 400).collect()
+        let since = result.trace.events().filter(|event| event.time_ns >= 400 * MS);
+        since
+            .filter_map(|event| {
+                let woken = at(event)?;
+                assert_eq!(event.time_ns * u64::from(config.hz) % 1_000_000_000, 0, "{name}");
+                Some(woken)
+            })
+            .collect()
     };
     // Whoever has the CPU may keep it for a slice, and the next sleep begins later.
     let within = |name: &str, cpu: Option<u32>, times: &[u64]| {
@@ -185,9 +192,10 @@ fn housekeeping_wakes_up_on_each_cpu() {
             );
         }
     };
-    within("other/kworker/0", Some(0), &[480, 1480]);
-    within("other/kworker/1", Some(1), &[480, 1480]);
-    within("other/kcompactd0", None, &[640, 1152, 1664, 2176]);
+    within("other/kworker/0", Some(0), &[1020, 2020]);
+    within("other/kworker/1", Some(1), &[1020, 2020]);
+    within("other/kworker/u", None, &[648, 1648]);
+    within("other/kcompactd0", None, &[800, 1312, 1824, 2336]);
     config.cost.set("housekeeping_ns", 0).expect("a cost");
     let without = simulate(&config, &policy("probe"), &[], &hogs, 2_400 * MS);
     assert!(without.trace.tasks().iter().all(|task| !task.comm.starts_with("other/")));

@@ -5,7 +5,7 @@ mod support;
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_trace::{EventKind, Trace};
 use fairground_workload::{Op, Workload};
-use support::{MS, cpus, free_machine, name, policy, run, simulate, sleep, task, workload};
+use support::{MS, cpus, free_machine, name, policy, run, simulate, sleep, stays, task, workload};
 
 const US: u64 = 1_000;
 
@@ -43,6 +43,35 @@ fn a_sleep_takes_its_length_in_ticks_and_one_more() {
         let sleeper = task("sleeper", 1, vec![run(100 * US), sleep(length_ns)]);
         let trace = simulated(&machine(1, hz), &workload(vec![sleeper]), 100 * MS);
         assert_eq!(wakings(&trace, "sleeper"), [(end_us, 0)], "{length_ns} ns at {hz} Hz");
+    }
+}
+
+/// Two sleeps that end in one interrupt: the second is woken when the first one's wake-up is paid for; what the interrupt itself costs comes
+/// behind both. So it does when the second may end only after the first has had its time, in the slack, but before the look at the clock.
+#[test]
+fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
+    for apart_ns in [0, 50 * US, 52 * US, 53 * US] {
+        let sleeper = |name, ns| task(name, 1, vec![run(US), sleep(ns), run(US)]);
+        let tasks = vec![sleeper("first", 900 * US), sleeper("second", 900 * US + apart_ns)];
+        let mut config = free_machine(1);
+        for (name, ns) in
+            [("timer_irq_ns", 6 * US), ("wakeup_ns", 20 * US), ("timer_slack_ns", 50 * US)]
+        {
+            config.cost.set(name, ns).expect("a cost");
+        }
+        let trace = simulated(&config, &workload(tasks), 5 * MS);
+        let at = |who: &str| wakings(&trace, who)[0].0;
+        let on = |who: &str| stays(&trace, who)[1].0 / US;
+        let woken = at("first");
+        // The second one's sleep begins 1 µs later.
+        let together = apart_ns < 52 * US;
+        assert_eq!(
+            at("second") - woken,
+            if together { 20 } else { apart_ns / US + 1 },
+            "{apart_ns}"
+        );
+        let behind = if together { 20 + 20 + 6 } else { 20 + 6 };
+        assert_eq!(on("first") - woken, behind, "{apart_ns}");
     }
 }
 
@@ -107,7 +136,7 @@ fn sleeps_whose_slack_overlaps_end_in_one_interrupt() {
     let tasks = vec![sleeps("late", MS + 30 * US), sleeps("early", MS), sleeps("other", 2 * MS)];
     let trace = simulated(&with_slack(), &workload(tasks), 10 * MS);
     assert_eq!(wakings(&trace, "early"), [(1_050, 0)]);
-    assert_eq!(wakings(&trace, "late"), [(1_080, 0)], "behind the timer's interrupt and a wake-up");
+    assert_eq!(wakings(&trace, "late"), [(1_070, 0)], "behind a wake-up");
     assert_eq!(wakings(&trace, "other"), [(2_050, 0)]);
     let back = trace.events().find_map(|event| match event.kind {
         EventKind::Switch { next, .. } if event.time_ns > MS && name(&trace, next) == "early" => {
@@ -141,7 +170,7 @@ fn a_tick_that_comes_during_a_wake_up_waits_for_its_end() {
         .filter(|event| matches!(event.kind, EventKind::Tick { .. }))
         .map(|event| event.time_ns / US)
         .collect();
-    assert_eq!(ticks, [4_020]);
+    assert_eq!(ticks, [4_010]);
 }
 
 /// From the call of the scheduler to the switch interrupts are off: a tick that falls there finds the next task on the CPU.

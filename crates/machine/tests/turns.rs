@@ -117,6 +117,24 @@ fn a_waker_goes_on_until_it_sleeps() {
     assert_eq!(hop_ns(turns(2)), 20_000 + 10_000 + 5_000 + 7_000 + 10_000);
 }
 
+/// Letting others come first after a few operations is what the runner's tasks do in a guest. The kernel's threads do not: RCU's is back asleep after
+/// its own time, however much the other CPU has to do in the kernel.
+#[test]
+fn the_kernel_s_threads_keep_their_turns() {
+    let mut child = task("child", 2, vec![run(300 * US)]);
+    child.start_ns = None;
+    let rounds = vec![Op::Loop(None, vec![Op::Fork(1), Op::WaitChildren])];
+    let w = workload(vec![task("parent", 2, rounds), child]);
+    let mut config = turns(2);
+    for (name, us) in [("fork_ns", 1_000), ("exit_ns", 2_000), ("rcu_ns", 30), ("syscall_ns", 10)] {
+        config.cost.set(name, us * US).expect("a cost");
+    }
+    let result = simulate(&config, &policy("probe"), &[("preempt", "on")], &w, 400 * MS);
+    let stays = stays(&result.trace, "other/rcu_preempt");
+    let long = stays.iter().filter(|(from, to)| to - from > 100 * US).count();
+    assert!(stays.len() > 50 && long * 20 < stays.len(), "{long} of {}", stays.len());
+}
+
 /// One CPU has nobody to take turns with.
 #[test]
 fn on_one_cpu_nothing_changes() {

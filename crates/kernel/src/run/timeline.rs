@@ -10,8 +10,9 @@ use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
 use crate::tracefs::Recorder;
 
-/// How often the runner looks whether an attached scheduler is still in charge, ns. Each look takes the CPU from a task.
-const SCHEDULER_LOOK_NS: u64 = 1_000_000_000;
+/// How often the runner looks whether an attached scheduler is still in charge, ns. Each look takes the CPU from a task, for 1 ms in a
+/// guest whose clock counts instructions; it also looks at the end, so that shorter runs are left in peace.
+const SCHEDULER_LOOK_NS: u64 = 5_000_000_000;
 /// How often the runner waits for orphans and looks whether forks succeed, where tasks fork tasks, ns.
 const ORPHANS_LOOK_NS: u64 = 1_000_000_000;
 /// How often the programs run that a scheduler's own loader runs each second, ns.

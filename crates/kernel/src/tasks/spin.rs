@@ -5,7 +5,7 @@
 //! virtual machine whose time counts the instructions of all its CPUs — that does not hold: there a computation looks at the
 //! task's own CPU clock now and then, a few times in all, and ends when that says so.
 
-use super::clock::{now_ns, own_cpu_ns, sleep_until};
+use super::clock::{self, now_ns, own_cpu_ns, own_switches, sleep_until};
 use crate::guest::turns;
 
 /// Turns of one measurement: near a millisecond on today's machines.
@@ -46,7 +46,24 @@ trait Cpu {
 }
 
 /// The CPU that this thread is on.
-struct Own;
+///
+/// Asking the kernel for a thread's CPU time is no mere look: it brings the scheduler's account of the thread up to date, and Linux since
+/// 6.6 (EEVDF) preempts a thread whose slice turns out to be over then, between two ticks. So as long as the thread keeps its CPU the
+/// clock on the wall tells the time, and the kernel is asked only when it was off the CPU meanwhile.
+#[derive(Default)]
+struct Own {
+    known: Option<Known>,
+}
+
+/// What the kernel said of the thread's CPU time.
+#[derive(Clone, Copy)]
+struct Known {
+    cpu_ns: u64,
+    /// When, ns of the monotonic clock.
+    at_ns: u64,
+    /// How often the thread had left the CPU until then.
+    switches: u64,
+}
 
 impl Cpu for Own {
     fn spin(&mut self, turns: u64) {
@@ -54,7 +71,15 @@ impl Cpu for Own {
     }
 
     fn cpu_ns(&mut self) -> u64 {
-        own_cpu_ns()
+        let (now_ns, switches) = (clock::now_ns(), own_switches());
+        match self.known {
+            Some(known) if known.switches == switches => known.cpu_ns + (now_ns - known.at_ns),
+            _ => {
+                let cpu_ns = own_cpu_ns();
+                self.known = Some(Known { cpu_ns, at_ns: clock::now_ns(), switches });
+                cpu_ns
+            }
+        }
     }
 }
 
@@ -105,7 +130,7 @@ impl Speed {
     /// Computes until it is stopped.
     pub(super) fn compute_for_ever(self) -> ! {
         loop {
-            self.spin(FOREVER_TURNS, &mut Own);
+            self.spin(FOREVER_TURNS, &mut Own::default());
         }
     }
 
@@ -122,7 +147,7 @@ impl Speed {
     /// Computes for so much CPU time.
     pub(super) fn compute(self, ns: u64) {
         if self.watched && ns >= self.watched_ns_min() {
-            self.compute_watched(ns, &mut Own);
+            self.compute_watched(ns, &mut Own::default());
         } else {
             spin(self.turns(ns));
         }
@@ -338,6 +363,25 @@ mod tests {
         });
         took_ns.sort_unstable();
         assert!(took_ns[took_ns.len() / 2] > 4_000_000, "{took_ns:?}");
+    }
+
+    /// What it says of its CPU time never goes back, is never more than has passed, and leaves out a sleep.
+    #[test]
+    fn a_thread_knows_its_cpu_time() {
+        let mut own = Own::default();
+        let start_ns = now_ns();
+        let first_ns = own.cpu_ns();
+        own.spin(TRIAL_TURNS);
+        let second_ns = own.cpu_ns();
+        let passed_ns = now_ns() - start_ns;
+        assert!((first_ns..=first_ns + passed_ns).contains(&second_ns), "{first_ns} {second_ns}");
+        let asleep_ns = 50_000_000;
+        let start_ns = now_ns();
+        sleep_until(start_ns + asleep_ns);
+        let third_ns = own.cpu_ns();
+        let awake_ns = now_ns() - start_ns - asleep_ns;
+        assert!((second_ns..=second_ns + awake_ns + 1_000_000).contains(&third_ns), "{third_ns}");
+        assert_eq!(own.known.map(|known| known.cpu_ns), Some(third_ns), "the kernel was asked");
     }
 
     /// On the machine's own CPU: the looks at its clock end it, all but the last part, so that it is never shorter by more. It may

@@ -10,8 +10,10 @@ use super::{ActorError, ActorId, Effect, Need};
 impl Actors {
     #[inline]
     pub(super) fn sleep(&mut self, id: u32, length: Duration, now_ns: u64) -> Option<Need> {
+        // The timer is set on the way into the call, a third of its cost before what comes now.
+        let set_ns = now_ns.saturating_sub(self.cost.syscall_ns / 3);
         let actor = &mut self.actors[id as usize];
-        let at_ns = now_ns.saturating_add(draw(&mut actor.prng, length));
+        let at_ns = set_ns.saturating_add(draw(&mut actor.prng, length));
         if actor.takes_signal() {
             return self.finish(id);
         }

@@ -22,9 +22,10 @@ fn each_system_call_costs_and_then_takes_effect() {
         vec![run(100), Op::SetNice(5), mark("m"), sleep(50), mark("m"), Op::Yield, mark("m")],
     );
     all.program.push(Op::SetAffinity(CpuList(vec![(1, 2)])));
+    // The sleep counts from a third of its call before its effect.
     assert_eq!(
         log(&workload(vec![all]), 7, 1_000),
-        ["107 nice 5", "107 a: m 0", "164 a: m 1", "171 a: m 2", "178 cpus [1, 2]", "185 a ends"]
+        ["107 nice 5", "107 a: m 0", "162 a: m 1", "169 a: m 2", "176 cpus [1, 2]", "183 a ends"]
     );
 }
 
@@ -37,7 +38,7 @@ fn the_way_out_of_a_call_follows_its_effect_and_the_sleep_in_it() {
         let a = actors.spawn(0, None);
         let (mut needs, mut effects) = (Vec::new(), Vec::new());
         while needs.last() != Some(&Need::Exit) {
-            needs.push(actors.advance(a, needs.len() as u64, &mut effects).unwrap());
+            needs.push(actors.advance(a, 100 + needs.len() as u64, &mut effects).unwrap());
         }
         needs
     };
@@ -46,7 +47,7 @@ fn the_way_out_of_a_call_follows_its_effect_and_the_sleep_in_it() {
     // A call that ends the task has no way out.
     assert_eq!(needs(vec![write()]), [into, out, all, Need::Exit]);
     assert_eq!(needs(vec![write(), run(7)]), [into, out, Need::Cpu { ns: 7 }, all, Need::Exit]);
-    let asleep = Need::SleepUntil { at_ns: 51, absolute: false };
+    let asleep = Need::SleepUntil { at_ns: 101 - 3 + 50, absolute: false };
     assert_eq!(needs(vec![sleep(50), write()]), [into, asleep, out, into, out, all, Need::Exit]);
 }
 

@@ -31,6 +31,18 @@ impl Actors {
         self.finish(id)
     }
 
+    /// The first wait for a timer counts from when its task looked at the clock: before it calls the kernel and, when it has only just
+    /// been forked, before two of the three pages that it writes first.
+    pub(super) fn timer_reference(&mut self, id: u32, timer: TimerPlace) {
+        let actor = &self.actors[id as usize];
+        let pages_ns = if actor.parent.is_none() { actor.owed_ns } else { 0 };
+        let looks_ns = self.instant_ns.saturating_add(actor.owed_ns - pages_ns + pages_ns / 3);
+        let last = self.last_expiry(id, timer);
+        if *last == 0 {
+            *last = looks_ns.saturating_add(1);
+        }
+    }
+
     #[inline]
     pub(super) fn timer_wait(
         &mut self,

@@ -24,7 +24,9 @@ impl Machine {
             }
         };
         if self.kernel.turns.on() && need.takes_cpu() {
-            let work = self.actors.work(actor);
+            // Giving way is what the runner's tasks do in a guest, not the kernel's threads.
+            let is_kernels = self.is_kernel_thread(slot);
+            let work = if is_kernels { Work::Owed } else { self.actors.work(actor) };
             self.kernel.task_mut(slot).in_kernel = work != Work::Own;
             if work != Work::Owed {
                 self.kernel.count_operation(slot);
@@ -44,7 +46,7 @@ impl Machine {
             Need::Spin => self.spins(slot),
             Need::SpinOn { owner } => self.spins_on(slot, owner),
             Need::SleepUntil { at_ns, absolute } => {
-                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
+                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(slot, at_ns, absolute)))
             }
             Need::Yield => Stage::Yield,
             Need::MoveOut => {

@@ -164,9 +164,13 @@ impl Machine {
     /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do: whatever
     /// happens on the CPU next finds it over. `None`: there is something to do at its end.
     fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
-        let slack_ns = self.kernel.cost.timer_slack_ns;
+        let reach_ns = self.kernel.cost.timer_reach_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        if !self.skips_ends() || rq.makes_room() || !rq.timers.is_through(slack_ns) {
+        if !self.skips_ends()
+            || rq.makes_room()
+            || rq.timers.owed_ns > 0
+            || !rq.timers.is_through(reach_ns)
+        {
             return None;
         }
         let at = match self.kernel.task(rq.curr?).stage {
@@ -225,7 +229,8 @@ impl Machine {
             return Ok(());
         }
         if let Some(at) = until_ns {
-            let slack_ns = match self.timers {
+            let timers = self.timers_of(slot);
+            let slack_ns = match timers {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
                 SleepTimers::Jiffies => 0,
             };
@@ -233,7 +238,7 @@ impl Machine {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());
             }
-            match self.timers {
+            match timers {
                 SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
                 SleepTimers::Jiffies => self.kernel.events.arm(EventSlot::Task(slot.0), at),
             }

@@ -42,7 +42,7 @@ impl Machine {
         config.validate()?;
         let (cpus, own) = (config.cpus(), workload.tasks.len());
         let (workload, rcu) = rcu::with_thread(workload, &config.cost);
-        let workload = &with_threads(workload, &config.cost, cpus, config.lead_in_ns);
+        let workload = &with_threads(workload, config);
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
@@ -83,13 +83,14 @@ impl Machine {
             spinners: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
             starts: starts(workload, config.lead_in_ns, own),
-            launch: Launch::new(&workload.tasks[..own], config.lead_in_ns),
+            launch: Launch::new(workload, own, config.lead_in_ns),
             changes,
             group_names,
             carry_ps: 0,
             tick_armed: false,
             tick_due_ns: 0,
             timers: config.timers,
+            own_groups: own,
             rcu,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),

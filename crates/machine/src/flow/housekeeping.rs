@@ -1,23 +1,37 @@
 //! What a kernel does for itself, whatever runs on it: on each CPU a worker brings statistics up to date every second (`vmstat_update`,
-//! `mm/vmstat.c`), and one thread for all looks every half second whether memory shall be compacted (`kcompactd`, `mm/compaction.c`).
+//! `mm/vmstat.c`), another does what is bound to no CPU, as looking whose statistics are out of date (`vmstat_shepherd`), and one thread for all
+//! looks every half second whether memory shall be compacted (`kcompactd`, `mm/compaction.c`).
 //!
 //! To the scheduler these are tasks as any others, who take the CPU from whoever has it: of ten hogs on eight CPUs one involuntary switch in ten
-//! is to them.
+//! is to them. They sleep by timers of the tick (`kernel/time/timer.c`) and so wake up in one.
 
 use fairground_workload::{CpuList, Duration, Op, Program, TaskSpec, Workload};
 
-use crate::CostModel;
+use crate::MachineConfig;
 
-/// `sysctl_stat_interval`, ns.
-const WORKER_PERIOD_NS: u64 = 1_000_000_000;
-/// `HPAGE_FRAG_CHECK_INTERVAL_MSEC`, 500 ms, as the timer wheel rounds it, ns.
-const KCOMPACTD_PERIOD_NS: u64 = 512_000_000;
-/// When they work first, ns: in the recorded runs 80 and 240 ms after the workload began, in the median.
-const WORKER_FIRST_NS: u64 = 80_000_000;
-const KCOMPACTD_FIRST_NS: u64 = 240_000_000;
-/// When they work last before it begins, ns: a scheduler that goes by loads over time (PELT) has long forgotten then that they were new, on
-/// each CPU, if the lead-in is long enough.
+/// A thread: its name, when it first works after the workload began, and every how many ns from then on.
+///
+/// When that is differs from kernel to kernel and hangs on how long it booted; in recordings of 6.1 and 7.2 with runs that begin at a full
+/// second of the kernel's clock, these are the medians.
+struct Thread {
+    name: &'static str,
+    first_ns: u64,
+    period_ns: u64,
+}
+
+/// One on each CPU; its period is `sysctl_stat_interval`.
+const WORKER: Thread = Thread { name: "kworker", first_ns: 620_000_000, period_ns: 1_000_000_000 };
+const UNBOUND: Thread =
+    Thread { name: "kworker/u", first_ns: 248_000_000, period_ns: 1_000_000_000 };
+/// Its period is `HPAGE_FRAG_CHECK_INTERVAL_MSEC`, 500 ms, as the timer wheel rounds it.
+const KCOMPACTD: Thread =
+    Thread { name: "kcompactd0", first_ns: 400_000_000, period_ns: 512_000_000 };
+/// When those that are bound to a CPU work last before the workload begins, ns.
 const LAST_BEFORE_NS: u64 = 100_000_000;
+
+/// The process that the runner of a real run forks before all tasks, and that only sleeps: the first task is placed on another
+/// CPU.
+const ANCHOR: &str = "anchor";
 
 /// A thread of the kernel's own, as it appears in recordings of real kernels, bound to a CPU or to none.
 pub(crate) fn kernel_thread(name: &str, cpu: Option<u32>, program: Program) -> TaskSpec {
@@ -33,31 +47,37 @@ pub(crate) fn kernel_thread(name: &str, cpu: Option<u32>, program: Program) -> T
     }
 }
 
-/// The workload with these threads in it, where the costs say that they work.
-pub(crate) fn with_threads(
-    mut workload: Workload,
-    cost: &CostModel,
-    cpus: u32,
-    lead_in_ns: u64,
-) -> Workload {
-    if cost.housekeeping_ns == 0 {
+/// The workload with these threads in it, where the costs say that they work, and, last, the runner's anchor.
+pub(crate) fn with_threads(mut workload: Workload, config: &MachineConfig) -> Workload {
+    if config.cost.housekeeping_ns == 0 {
         return workload;
     }
-    let before_ns = LAST_BEFORE_NS.min(lead_in_ns);
-    let fixed = |ns| Duration::Fixed(ns);
-    let thread = |name: &str, cpu, first_ns: u64, period_ns: u64| {
-        let turn = vec![Op::Run(fixed(cost.housekeeping_ns)), Op::Sleep(fixed(period_ns))];
-        let program = vec![
-            Op::Sleep(fixed(lead_in_ns.saturating_sub(before_ns))),
-            Op::Run(fixed(cost.housekeeping_ns)),
-            Op::Sleep(fixed(before_ns.saturating_add(first_ns))),
-            Op::Loop(None, turn),
-        ];
-        kernel_thread(name, cpu, program)
-    };
-    let worker =
-        |cpu| thread(&format!("kworker/{cpu}"), Some(cpu), WORKER_FIRST_NS, WORKER_PERIOD_NS);
-    workload.tasks.extend((0..cpus).map(worker));
-    workload.tasks.push(thread("kcompactd0", None, KCOMPACTD_FIRST_NS, KCOMPACTD_PERIOD_NS));
+    let workers = (0..config.cpus()).map(|cpu| {
+        kernel_thread(&format!("{}/{cpu}", WORKER.name), Some(cpu), program(&WORKER, config, true))
+    });
+    workload.tasks.extend(workers);
+    for thread in [&UNBOUND, &KCOMPACTD] {
+        workload.tasks.push(kernel_thread(thread.name, None, program(thread, config, false)));
+    }
+    if config.lead_in_ns > 0 {
+        let anchor = kernel_thread(ANCHOR, None, Vec::new());
+        workload.tasks.push(TaskSpec { start_ns: None, ..anchor });
+    }
     workload
+}
+
+/// Works once at the start of the machine, and from the workload's beginning on at its times; one that is bound to its CPU also shortly
+/// before: a scheduler that goes by loads over time (PELT) has long forgotten then, on each CPU, that the threads were new.
+fn program(thread: &Thread, config: &MachineConfig, bound: bool) -> Program {
+    let tick_ns = 1_000_000_000 / u64::from(config.hz);
+    // A timer of the tick expires a tick late: the present one is under way.
+    let sleep = |ns: u64| Op::Sleep(Duration::Fixed(ns.saturating_sub(tick_ns)));
+    let work = || Op::Run(Duration::Fixed(config.cost.housekeeping_ns));
+    let rounds = Op::Loop(None, vec![work(), sleep(thread.period_ns)]);
+    if !bound {
+        return vec![work(), sleep(config.lead_in_ns.saturating_add(thread.first_ns)), rounds];
+    }
+    let before_ns = LAST_BEFORE_NS.min(config.lead_in_ns);
+    let until_first_ns = before_ns + thread.first_ns;
+    vec![work(), sleep(config.lead_in_ns - before_ns), work(), sleep(until_first_ns), rounds]
 }

@@ -21,18 +21,21 @@ impl Machine {
             Some(Due::Tick) => self.tick(cpu, entered),
             Some(Due::Sleep(slot)) => self.sleep_ends(cpu, slot, entered),
             None => {
-                self.kernel.rq(cpu).timers.close();
+                let timers = &mut self.kernel.rq(cpu).timers;
+                timers.close();
+                let ns = std::mem::take(&mut timers.owed_ns);
+                self.kernel.charge_irqs_off(cpu, ns);
                 self.kernel.program_timer(cpu);
                 Ok(())
             }
         }
     }
 
-    /// A sleep is over, in an interrupt that others have paid for already, or not.
+    /// A sleep is over, in an interrupt of its own or in one that is under way. What the interrupt costs comes behind all that end in it.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
             self.wake_from_idle(cpu);
-            self.kernel.charge_irqs_off(cpu, self.kernel.cost.timer_irq_ns);
+            self.kernel.rq(cpu).timers.owed_ns = self.kernel.cost.timer_irq_ns;
         }
         self.in_interrupt(|machine| machine.wake_up(slot, false))?;
         Ok(())

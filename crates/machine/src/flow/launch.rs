@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use fairground_trace::TaskState;
-use fairground_workload::TaskSpec;
+use fairground_workload::Workload;
 
 use super::{Machine, Step};
 use crate::actors::ActorId;
@@ -19,6 +19,8 @@ use crate::kernel::{Stage, agenda};
 const FORK_GAP_NS: u64 = 3_600_000;
 /// After the last one, at most, ns, and no more than a tenth of the lead-in: until all have gone to sleep.
 const SETTLE_NS: u64 = 27_000_000;
+/// When the anchor starts to do anything.
+const NEVER_NS: u64 = u64::MAX;
 /// Where the runner is.
 const CPU: u32 = 0;
 
@@ -39,13 +41,19 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// `None` without a lead-in. The forks are spread evenly over it, or its end.
-    pub(crate) fn new(tasks: &[TaskSpec], lead_in_ns: u64) -> Option<Launch> {
-        let starts = tasks.iter().enumerate().rev();
-        let groups: Vec<_> = starts
+    /// `None` without a lead-in. The forks of the workload's `own` groups, behind the anchor, are spread evenly over it, or its end.
+    pub(crate) fn new(workload: &Workload, own: usize, lead_in_ns: u64) -> Option<Launch> {
+        let tasks = workload.tasks.iter().enumerate();
+        let mut groups: Vec<_> = tasks
+            .clone()
+            .take(own)
+            .rev()
             .filter(|(_, task)| task.count > 0)
             .filter_map(|(spec, task)| Some((spec, task.start_ns?, task.count)))
             .collect();
+        // Of the tasks that are not the workload's it alone does not start by itself.
+        let anchor = tasks.skip(own).find(|(_, task)| task.start_ns.is_none());
+        groups.extend(anchor.map(|(spec, _)| (spec, NEVER_NS, 1)));
         let tasks: u64 = groups.iter().map(|(_, _, count)| u64::from(*count)).sum();
         let settle_ns = SETTLE_NS.min(lead_in_ns / 10);
         let launch = Launch {

@@ -91,7 +91,7 @@ impl Machine {
         let addr = task.addr;
         mem.store_u32(addr + offsets::task::STATE, 0)?;
         mem.store_u32(addr + offsets::task::ON_RQ, 1)?;
-        match self.timers {
+        match self.timers_of(slot) {
             SleepTimers::Hrtimer => self.kernel.cancel_sleep(slot),
             SleepTimers::Jiffies => {
                 self.kernel.events.cancel(crate::events::Slot::Task(slot.0));
@@ -139,13 +139,25 @@ impl Machine {
         Ok((cpu, true))
     }
 
+    /// Whether a task is one of the kernel's own threads.
+    #[inline]
+    pub(crate) fn is_kernel_thread(&self, slot: Slot) -> bool {
+        self.actors.spec(self.kernel.task(slot).actor) >= self.own_groups
+    }
+
+    /// What ends a task's sleeps: those of the kernel's threads, the tick.
+    #[inline]
+    pub(crate) fn timers_of(&self, slot: Slot) -> SleepTimers {
+        if self.is_kernel_thread(slot) { SleepTimers::Jiffies } else { self.timers }
+    }
+
     /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
     ///
     /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the present
     /// tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the expiry.
-    pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
+    pub(crate) fn sleep_end_ns(&self, slot: Slot, at_ns: u64, absolute: bool) -> u64 {
         let (now, tick) = (self.kernel.now_ns, self.kernel.tick_ns);
-        if self.timers == SleepTimers::Hrtimer || at_ns <= now {
+        if self.timers_of(slot) == SleepTimers::Hrtimer || at_ns <= now {
             return at_ns;
         }
         let ticks = if absolute {

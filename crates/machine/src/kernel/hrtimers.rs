@@ -58,8 +58,10 @@ pub(crate) struct Hrtimers {
     pub(crate) lapses: bool,
     /// Since when a tick is due, ns. It comes before others that end at that time: most often it was armed before them.
     pub(crate) tick: Option<u64>,
-    /// A kick has been paid for in the interrupt under way: the others share its interrupt.
+    /// A kick has come up in the interrupt under way: the others share its interrupt.
     pub(crate) kicked: bool,
+    /// What the end of the interrupt under way costs, ns: its own part, and that of the kicks, which go out there.
+    pub(crate) owed_ns: u64,
 }
 
 /// What a timer interrupt does next.
@@ -78,9 +80,9 @@ impl Hrtimers {
 
     /// Whether the interrupt under way finds nothing more to do when interrupts are on again.
     #[inline]
-    pub(crate) fn is_through(&self, slack_ns: u64) -> bool {
+    pub(crate) fn is_through(&self, reach_ns: u64) -> bool {
         let Some(base_ns) = self.interrupt_ns else { return false };
-        let may_end_ns = self.next_ns().saturating_sub(slack_ns);
+        let may_end_ns = self.next_ns().saturating_sub(reach_ns);
         !self.pending
             && self.tick.is_none()
             && may_end_ns > base_ns
@@ -135,14 +137,14 @@ impl Hrtimers {
     }
 
     /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at the
-    /// latest, each up to `slack_ns` before; the first one that may not end yet holds up all behind it.
-    fn take_due(&mut self, now_ns: u64, slack_ns: u64) -> Option<Due> {
+    /// latest, each up to `reach_ns` before; the first one that may not end yet holds up all behind it.
+    fn take_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         if self.tick.is_some_and(|tick| tick <= self.next_ns()) {
             self.tick = None;
             return Some(Due::Tick);
         }
         let first = self.queue.first()?;
-        if first.hard_ns.saturating_sub(slack_ns) > now_ns {
+        if first.hard_ns.saturating_sub(reach_ns) > now_ns {
             return None;
         }
         self.queue.pop();
@@ -151,14 +153,14 @@ impl Hrtimers {
 
     /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due looks at
     /// the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its `retry`).
-    fn next_due(&mut self, now_ns: u64, slack_ns: u64) -> Option<Due> {
+    fn next_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         let base_ns = *self.interrupt_ns.get_or_insert(now_ns);
-        if let Some(due) = self.take_due(base_ns, slack_ns) {
+        if let Some(due) = self.take_due(base_ns, reach_ns) {
             return Some(due);
         }
         if self.next_ns() <= now_ns {
             self.interrupt_ns = Some(now_ns);
-            return self.take_due(now_ns, slack_ns);
+            return self.take_due(now_ns, reach_ns);
         }
         None
     }
@@ -196,7 +198,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {
         let timers = &mut self.cpus[cpu as usize].timers;
-        let due = timers.next_due(self.now_ns, self.cost.timer_slack_ns);
+        let due = timers.next_due(self.now_ns, self.cost.timer_reach_ns());
         if let Some(Due::Sleep(slot)) = due {
             self.tasks[slot.index()].timer = None;
             timers.drop_stale(&self.tasks);

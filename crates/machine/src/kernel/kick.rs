@@ -114,8 +114,10 @@ impl Kernel {
 
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
         let timers = &mut self.cpus[self.this_cpu as usize].timers;
-        if !std::mem::replace(&mut timers.kicked, timers.interrupt_ns.is_some()) {
-            self.charge_irqs_off(self.this_cpu, self.cost.kick_ns);
+        match timers.interrupt_ns {
+            None => self.charge_irqs_off(self.this_cpu, self.cost.kick_ns),
+            Some(_) if std::mem::replace(&mut timers.kicked, true) => {}
+            Some(_) => timers.owed_ns += self.cost.kick_ns,
         }
         let mut cpus = std::mem::take(&mut self.kicks.cpus);
         cpus.sort_unstable();
