@@ -383,14 +383,6 @@ impl CostModel {
         .collect()
     }
 
-    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the clock when it has been
-    /// entered, a third of its cost after its time.
-    #[inline]
-    pub(crate) fn timer_reach_ns(&self) -> u64 {
-        let entry_ns = if self.timer_slack_ns == 0 { 0 } else { self.timer_irq_ns / 3 };
-        self.timer_slack_ns.saturating_add(entry_ns)
-    }
-
     /// What a step costs where an idle CPU has a part in it.
     #[inline]
     pub(crate) fn idle_or(idle_ns: u64, usual_ns: u64) -> u64 {

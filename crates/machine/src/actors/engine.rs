@@ -347,9 +347,7 @@ impl Actors {
         if let Some(need) = self.way_out(id) {
             return Some(need);
         }
-        if let Step::TimerWait { timer, .. } = step {
-            self.timer_reference(id, timer);
-        }
+        self.timer_reference(id, step);
         let actor = &mut self.actors[id as usize];
         let regs = &mut self.regs[actor.regs as usize..];
         let frame = &mut actor.frames[actor.level];

@@ -3,6 +3,7 @@
 use fairground_workload::{BUSY_LOOK_NS, Duration};
 
 use super::Need;
+use super::compile::Step;
 use super::engine::{Actors, Phase, draw};
 
 /// Where one more than the last expiry of a timer stands, ns; 0 there before it begins.
@@ -33,7 +34,9 @@ impl Actors {
 
     /// The first wait for a timer counts from when its task looked at the clock: before it calls the kernel and, when it has only just
     /// been forked, before two of the three pages that it writes first.
-    pub(super) fn timer_reference(&mut self, id: u32, timer: TimerPlace) {
+    #[inline]
+    pub(super) fn timer_reference(&mut self, id: u32, step: Step) {
+        let Step::TimerWait { timer, .. } = step else { return };
         let actor = &self.actors[id as usize];
         let pages_ns = if actor.parent.is_none() { actor.owed_ns } else { 0 };
         let looks_ns = self.instant_ns.saturating_add(actor.owed_ns - pages_ns + pages_ns / 3);
