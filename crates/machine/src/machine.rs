@@ -69,7 +69,7 @@ pub struct Machine {
     pub(crate) tick_due_ns: u64,
     /// What ends the sleeps of the workload's tasks.
     pub(crate) timers: SleepTimers,
-    /// How many groups the workload has; behind them are the kernel's own threads.
+    /// How many groups the workload has; behind them are the anchor of a start with a lead-in and the kernel's own threads.
     pub(crate) own_groups: usize,
     /// RCU's thread, if there is one.
     pub(crate) rcu: Option<Rcu>,

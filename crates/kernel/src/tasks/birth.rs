@@ -183,7 +183,7 @@ impl World {
         task.settle(i8::MAX);
         task.rehearse();
         // The wait for the start is a switch that is not the workload's.
-        let [user, system, voluntary, involuntary] = own_usage();
+        let [user, system, voluntary, involuntary] = own_usage(libc::RUSAGE_SELF);
         for (kept, now) in task.slot.usage.iter().zip([user, system, voluntary + 1, involuntary]) {
             kept.store(now, SeqCst);
         }

@@ -14,17 +14,6 @@ pub(super) fn own_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// How often this thread has left the CPU so far.
-pub(super) fn own_switches() -> u64 {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills in what it is given, and zeroes are a usage.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    usage.ru_nvcsw as u64 + usage.ru_nivcsw as u64
-}
-
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the kernel (or the vDSO) fills the time in; these clocks exist on every Linux.

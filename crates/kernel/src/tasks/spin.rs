@@ -5,7 +5,8 @@
 //! virtual machine whose time counts the instructions of all its CPUs — that does not hold: there a computation looks at the
 //! task's own CPU clock now and then, a few times in all, and ends when that says so.
 
-use super::clock::{self, now_ns, own_cpu_ns, own_switches, sleep_until};
+use super::clock::{now_ns, own_cpu_ns, sleep_until};
+use super::task::own_usage;
 use crate::guest::turns;
 
 /// Turns of one measurement: near a millisecond on today's machines.
@@ -71,16 +72,23 @@ impl Cpu for Own {
     }
 
     fn cpu_ns(&mut self) -> u64 {
-        let (now_ns, switches) = (clock::now_ns(), own_switches());
+        let (asked_ns, switches) = (now_ns(), own_switches());
         match self.known {
-            Some(known) if known.switches == switches => known.cpu_ns + (now_ns - known.at_ns),
+            Some(known) if known.switches == switches => known.cpu_ns + (asked_ns - known.at_ns),
             _ => {
                 let cpu_ns = own_cpu_ns();
-                self.known = Some(Known { cpu_ns, at_ns: clock::now_ns(), switches });
+                self.known = Some(Known { cpu_ns, at_ns: now_ns(), switches });
                 cpu_ns
             }
         }
     }
+}
+
+/// How often this thread has left the CPU so far. Of the thread and not of the process: summing a process up (`thread_group_cputime`)
+/// brings the account of each of its threads up to date, as asking for CPU time does.
+fn own_switches() -> u64 {
+    let [_, _, voluntary, involuntary] = own_usage(libc::RUSAGE_THREAD);
+    voluntary + involuntary
 }
 
 /// How fast the loop is.
@@ -176,11 +184,11 @@ impl Speed {
             }
             let turns = self.turns(left_ns / 2).max(1);
             self.spin(turns, cpu);
-            let now_ns = cpu.cpu_ns();
-            let took_ns = u128::from(now_ns.saturating_sub(then_ns).max(1));
+            let cpu_ns = cpu.cpu_ns();
+            let took_ns = u128::from(cpu_ns.saturating_sub(then_ns).max(1));
             let speed = (u128::from(turns) << FRACTION_BITS) / took_ns;
             self.turns_q20 = u64::try_from(speed).unwrap_or(u64::MAX).max(1);
-            then_ns = now_ns;
+            then_ns = cpu_ns;
         }
     }
 }

@@ -120,12 +120,13 @@ impl<'w> Task<'w> {
     }
 }
 
-/// User and system time in µs, voluntary and involuntary switches of this process so far.
-pub(super) fn own_usage() -> [u64; 4] {
+/// User and system time in µs, voluntary and involuntary switches so far: of this process, or of this thread (`RUSAGE_SELF`,
+/// `RUSAGE_THREAD`).
+pub(super) fn own_usage(who: libc::c_int) -> [u64; 4] {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills in what it is given, and zeroes are a usage.
     let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        libc::getrusage(who, usage.as_mut_ptr());
         usage.assume_init()
     };
     figures(&usage)

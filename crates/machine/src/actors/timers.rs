@@ -24,11 +24,15 @@ impl Actors {
     }
 
     /// Without effect on a timer that has begun.
-    pub(super) fn timer_start(&mut self, id: u32, timer: TimerPlace, now_ns: u64) -> Option<Need> {
+    fn begin_timer(&mut self, id: u32, timer: TimerPlace, at_ns: u64) {
         let last = self.last_expiry(id, timer);
         if *last == 0 {
-            *last = now_ns.saturating_add(1);
+            *last = at_ns.saturating_add(1);
         }
+    }
+
+    pub(super) fn timer_start(&mut self, id: u32, timer: TimerPlace, now_ns: u64) -> Option<Need> {
+        self.begin_timer(id, timer, now_ns);
         self.finish(id)
     }
 
@@ -40,10 +44,7 @@ impl Actors {
         let actor = &self.actors[id as usize];
         let pages_ns = if actor.parent.is_none() { actor.owed_ns } else { 0 };
         let looks_ns = self.instant_ns.saturating_add(actor.owed_ns - pages_ns + pages_ns / 3);
-        let last = self.last_expiry(id, timer);
-        if *last == 0 {
-            *last = looks_ns.saturating_add(1);
-        }
+        self.begin_timer(id, timer, looks_ns);
     }
 
     #[inline]
@@ -57,8 +58,8 @@ impl Actors {
         // Not begun again after a signal: this is a new wait, and the next expiry counts from the last one.
         if self.actors[id as usize].frame().progress == 0 {
             let last = self.last_expiry(id, timer);
-            let base_ns = last.checked_sub(1).unwrap_or(now_ns);
-            let expiry_ns = base_ns.saturating_add(period_ns);
+            // `timer_reference` has begun it.
+            let expiry_ns = last.saturating_sub(1).saturating_add(period_ns);
             let next_base_ns = if relative { expiry_ns.max(now_ns) } else { expiry_ns };
             *last = next_base_ns.saturating_add(1);
             self.actors[id as usize].frame().progress = expiry_ns;
