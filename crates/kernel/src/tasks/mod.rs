@@ -40,7 +40,10 @@ use world::World;
 use crate::job::{Mark, TaskUsage};
 
 /// How long the runner waits after the last task is ready, so that it is asleep, ns.
-const SETTLE_NS: u64 = 25_000_000;
+const SETTLE_NS: u64 = 5_000_000;
+/// How long it then does nothing at least, so that the kernel has given back what forks and the files of `/proc` left behind, ns: RCU's
+/// thread is woken for that at one tick after the other.
+const REST_NS: u64 = 25_000_000;
 
 /// The tasks of a workload: made, ready, and killed at the latest when this is dropped.
 #[derive(Debug)]
@@ -92,7 +95,8 @@ impl Executor {
             }
         }
         birth::go_to_first_cpu();
-        clock::sleep_until(clock::now_ns().next_multiple_of(tick_ns) + hold_ns);
+        let rested_ns = clock::now_ns() + REST_NS;
+        clock::sleep_until(rested_ns.next_multiple_of(tick_ns) + hold_ns);
         let head = &self.world.head[0];
         let start_ns = clock::now_ns();
         head.start_ns.store(start_ns, SeqCst);

@@ -120,6 +120,9 @@ fn accelerator(config: &VmConfig) -> Vec<&'static str> {
             "max,-rdrand,-rdseed,-erms,-fsrm",
             "-seed",
             "42",
+            // Linux leaves the first timer of an HPET running from its boot on, and QEMU ends the turn of a CPU at each of a timer's ends.
+            "-machine",
+            "hpet=off",
         ],
         VmMode::Fast if kvm::works(config) => kvm::ARGUMENTS.to_vec(),
         VmMode::Fast => vec!["-accel", "tcg,thread=multi", "-cpu", "max"],
