@@ -195,17 +195,60 @@ static __always_inline void balance_run(u32 cpu)
         serve_requests(cpu);
 }
 
+#ifdef NEWIDLE_BY_CHANCE
+/* Sides of the dice. */
+#define NEWIDLE_DICE 1024
+
+/* update_newidle_stats: after so many looks, or times that it did without one, the share of those that brought a task, or more if they come seldom. */
+static __always_inline void note_newidle(struct balance_domain *d, u32 success)
+{
+    u64 now, ratio = 0;
+
+    d->newidle_success += success;
+    if (++d->newidle_call < NEWIDLE_DICE)
+        return;
+    now = scx_bpf_now();
+    if (NI_RATE)
+        ratio = (now - d->newidle_stamp_ns) >> 22;
+    d->newidle_stamp_ns = now;
+    d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_DICE);
+    d->newidle_call /= 2;
+    d->newidle_success /= 2;
+}
+
+/* Whether the dice let it look; for how many times that stands. 0: not. */
+static __always_inline u32 newidle_throw(struct balance_domain *d)
+{
+    u32 sides = 1 + d->newidle_ratio;
+
+    if (!NI_RANDOM || sides > NEWIDLE_DICE)
+        return 1;
+    if (bpf_get_prandom_u32() % NEWIDLE_DICE <= sides)
+        return (NEWIDLE_DICE + sides / 2) / sides;
+    note_newidle(d, 0);
+    return 0;
+}
+#endif
+
 /* The levels of load_balance_newidle. Returns how many tasks came. */
 SEPARATE u32 newidle_levels(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
     u32 level, round, moved = 0;
+#ifdef NEWIDLE_BY_CHANCE
+    u32 times;
+#endif
 
     for_range (level, DOMAIN_LEVELS) {
         bool again = true;
 
         if (!(params_of(level)->flags & BALANCE_NEWIDLE) || !has_domain(cpu, level))
             continue;
+#ifdef NEWIDLE_BY_CHANCE
+        times = newidle_throw(&b->domains[level & (DOMAIN_LEVELS - 1)]);
+        if (!times)
+            continue;
+#endif
         begin_level(b);
         for_range (round, BALANCE_ROUNDS_MAX) {
             u32 busiest;
@@ -229,6 +272,9 @@ SEPARATE u32 newidle_levels(u32 cpu)
                 again = true;
             }
         }
+#ifdef NEWIDLE_BY_CHANCE
+        note_newidle(&b->domains[level & (DOMAIN_LEVELS - 1)], moved ? times : 0);
+#endif
         if (moved) {
             if (trace_balance)
                 bpf_printk("balance newidle: cpu %d level %d from %d tasks %d", cpu, level,
@@ -251,6 +297,10 @@ static __always_inline bool newidle_balance(u32 cpu)
         moved = newidle_levels(cpu);
     /* It will be idle: the time of the next look may have been set for a busy CPU. */
     set_next_balance(cpu, !moved);
+#ifdef BALANCE_RECORDS
+    if (!moved)
+        load_rests();
+#endif
     return moved;
 }
 
@@ -316,6 +366,12 @@ static __always_inline s32 balance_init(void)
             /* Where intervals go by the number of CPUs, those of a machine that has had nothing to balance so far. */
             d->interval_ms = params_of(level)->flags & INTERVAL_BY_SPAN ? interval_limit_ms(cpu, level, true) : 1;
             d->last_balance_ns = scx_bpf_now() - phase_ns;
+#ifdef NEWIDLE_BY_CHANCE
+            d->newidle_call = NEWIDLE_DICE / 2;
+            d->newidle_success = NEWIDLE_DICE / 4;
+            d->newidle_ratio = NEWIDLE_DICE / 2;
+            d->newidle_stamp_ns = scx_bpf_now();
+#endif
         }
         set_next_balance(cpu, false);
     }

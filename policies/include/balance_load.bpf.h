@@ -42,6 +42,12 @@ struct balance_domain {
     u64 last_balance_ns;
     u32 interval_ms;
     u32 nr_failed; /* nr_balance_failed: balances in a row that found an imbalance and moved nothing */
+#ifdef NEWIDLE_BY_CHANCE
+    u32 newidle_call,
+        newidle_success; /* of a CPU that had nothing left to run, each half of what it was before from time to time */
+    u32 newidle_ratio;   /* how many of NEWIDLE_DICE such it looks through */
+    u64 newidle_stamp_ns;
+#endif
 };
 
 /* What one walk over the groups of a domain has found; loads are relative to the power of the group. */

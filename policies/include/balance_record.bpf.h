@@ -16,6 +16,8 @@
 
 #define BALANCE_RECORDS
 
+extern u32 CONFIG_HZ __kconfig __weak;
+
 /* What is kept for each task. */
 struct balance_record {
     struct pelt pelt;
@@ -32,6 +34,9 @@ struct balance_record {
 struct pelt cpu_pelt[MAX_CPUS];
 /* Those of tasks that slept on a CPU and woke up elsewhere: it takes them off when its own time passes (cfs_rq->removed). */
 struct pelt cpu_removed[MAX_CPUS];
+
+/* An idle CPU that was chosen for a task which is not in its queue yet: another CPU's wake-ups may take their time. */
+bool cpu_claimed[MAX_CPUS];
 
 /* Takes from a sum what is in it of a part. */
 static __always_inline void take_off(u64 *sum, u64 part)
@@ -89,11 +94,51 @@ static __always_inline u64 runnable_of_cpu(u32 cpu)
     return sums->runnable * 1024 / pelt_divider(sums->at);
 }
 
+/* LOAD_AVG_PERIOD: how long idle CPUs are left alone. */
+#define IDLE_LOADS_MS 32
+
+/* When the time shall pass for idle CPUs next (nohz.next_blocked), jiffies. */
+u64 idle_loads_jiffy;
+
+/*
+ * _nohz_idle_balance(NOHZ_STATS_KICK): the time passes for all idle CPUs, so that what has gone to sleep there fades. Whoever goes idle, or
+ * has a tick, does that for them, not before 32 ms after the last time.
+ */
+SEPARATE void idle_loads_fade(u64 jiffy)
+{
+    u64 now = pelt_now();
+    u32 cpu;
+
+    WRITE_ONCE(idle_loads_jiffy, jiffy + IDLE_LOADS_MS * (CONFIG_HZ ?: 1000) / 1000);
+    for_range (cpu, nr_cpus) {
+        if (!nr_running[BOUNDED(cpu, MAX_CPUS)])
+            cpu_pelt_until(cpu, now);
+    }
+}
+
 /* At the ticks of a CPU. */
 static __always_inline void load_ticks(u32 cpu)
 {
-    if (rule_wake == WAKE_FAIR && nr_cpus > 1)
-        cpu_pelt_until(cpu, pelt_now());
+    u64 jiffy;
+
+    if (rule_wake != WAKE_FAIR || nr_cpus == 1)
+        return;
+    cpu_pelt_until(cpu, pelt_now());
+    jiffy = bpf_jiffies64();
+    if ((s64)(jiffy - READ_ONCE(idle_loads_jiffy)) > 0)
+        idle_loads_fade(jiffy);
+}
+
+/* When a CPU goes idle. */
+static __always_inline void load_rests(void)
+{
+    u64 jiffy;
+
+    if (rule_wake != WAKE_FAIR)
+        return;
+    jiffy = bpf_jiffies64();
+    if ((s64)(jiffy - READ_ONCE(idle_loads_jiffy)) >= 0)
+        idle_loads_fade(jiffy);
 }
 
 /* Time passes for a task that was able to run all the while, or not at all, and ran for so many units of it, evenly spread. */
@@ -160,6 +205,7 @@ static __always_inline void load_joins(const struct task_struct *p, struct balan
     if (rule_wake != WAKE_FAIR || nr_cpus == 1)
         return;
     now = pelt_now();
+    cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = false;
     r->ran_ns = p->se.sum_exec_runtime;
     sums = cpu_pelt_until(cpu, now);
     if (!r->load_cpu) {
@@ -212,7 +258,7 @@ static __always_inline u64 waiting_load(const struct balance_record *r)
     return load * r->weight / pelt_divider(now);
 }
 
-/* cpu_load: as of the last time that something happened on the CPU. One that is idle does not see what is asleep there fade. */
+/* cpu_load: as of the last time that something happened on the CPU, or others let the time pass for it (idle_loads_fade). */
 static __always_inline u64 load_of_cpu(u32 cpu)
 {
     const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];

@@ -30,16 +30,23 @@
 /* In a cache of more CPUs than this sched_ext itself searches for an idle one, from the first on. */
 #define CACHE_LOOK_MAX 64
 
-extern u32 CONFIG_HZ __kconfig __weak;
-
 /*
  * available_idle_cpu: true reserves the CPU for the task. A CPU without tasks of ours is not idle while one of a higher class, of which
  * we do not hear, runs there.
  */
 static __always_inline bool takes_idle(struct task_struct *p, u32 cpu)
 {
-    return !nr_running[cpu & (MAX_CPUS - 1)] && bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr) &&
-           scx_bpf_test_and_clear_cpu_idle((s32)cpu);
+    if (nr_running[cpu & (MAX_CPUS - 1)] || !bpf_cpumask_test_cpu(cpu & (MAX_CPUS - 1), p->cpus_ptr) ||
+        !scx_bpf_test_and_clear_cpu_idle((s32)cpu))
+        return false;
+    cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = true;
+    return true;
+}
+
+/* available_idle_cpu: no task is there, and none is on its way there. */
+static __always_inline bool is_free(u32 cpu)
+{
+    return !nr_running[BOUNDED(cpu, MAX_CPUS)] && !cpu_claimed[BOUNDED(cpu, MAX_CPUS)];
 }
 
 static __always_inline bool shares_cache(u32 a, u32 b)
@@ -97,13 +104,13 @@ static __noinline bool is_lighter(const struct balance_record *waker, const stru
 static __always_inline bool is_drawn(const struct balance_record *waker, const struct balance_record *wakee, u32 here,
                                      u32 prev, bool by_interrupt, bool sync)
 {
-    u32 nr_here = nr_running[here & (MAX_CPUS - 1)], nr_prev = nr_running[prev & (MAX_CPUS - 1)];
+    bool prev_free = is_free(prev);
 
-    if (by_interrupt && !nr_here && shares_cache(here, prev))
-        return nr_prev;
-    if (sync && nr_here == 1)
+    if (by_interrupt && is_free(here) && shares_cache(here, prev))
+        return !prev_free;
+    if (sync && nr_running[here & (MAX_CPUS - 1)] == 1)
         return true;
-    return nr_prev && is_lighter(waker, wakee, here, prev, sync);
+    return !prev_free && is_lighter(waker, wakee, here, prev, sync);
 }
 
 /* select_idle_cpu: the first idle CPU behind the target in its cache, reserved; MAX_CPUS: there is none. */

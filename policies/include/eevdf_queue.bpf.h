@@ -16,6 +16,7 @@
 #include "leftmost.bpf.h"
 #include "eevdf_tunables.bpf.h"
 #define NEW_UTIL_BY_WEIGHT rule_new_util_by_weight
+#define NEWIDLE_BY_CHANCE  NI_RANDOM
 #include "balance_record.bpf.h"
 
 /* A queue's time starts just below the wrap, so that arithmetic which cannot wrap shows at once. */

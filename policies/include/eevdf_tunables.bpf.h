@@ -44,6 +44,11 @@ TUNABLE(bool, DELAY_ZERO, true, UNIT("bool"), SETS("0", "1", "1"),
         DOC("what such a task gains beyond lag 0 meanwhile is forfeited (6.12)"));
 TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), SETS("1", "1", "1"),
         DOC("a waking task may preempt the current one"));
+TUNABLE(bool, NI_RANDOM, false, UNIT("bool"), SETS_SINCE_7_2,
+        DOC("a CPU that has nothing left to run looks for tasks by chance, as often as that has brought some lately "
+            "(7.2)"));
+TUNABLE(bool, NI_RATE, false, UNIT("bool"), SETS_SINCE_7_2,
+        DOC("the chance of NI_RANDOM is the better, the more seldom it comes to that (7.2)"));
 
 /* Changes between releases that had no switch. */
 TUNABLE(bool, rule_custom_slices, true, UNIT("bool"), SETS("0", "1", "1"),

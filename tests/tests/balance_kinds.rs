@@ -182,3 +182,46 @@ fn a_new_task_is_guessed_at() {
         assert!((util - second).abs() < 0.03, "{scheduler}: {util}");
     }
 }
+
+/// What went to sleep on a CPU that is idle since fades there for others every 32 ms: another CPU's ticks see to that.
+#[test]
+fn what_sleeps_on_an_idle_cpu_fades() {
+    for scheduler in SCHEDULERS {
+        let text = "format = 1\nname = \"two\"\nduration = \"1s\"\n\
+            [[task]]\nname = \"busy\"\ncpus = \"0\"\nprogram = [{ run = \"forever\" }]\n\
+            [[task]]\nname = \"done\"\ncpus = \"1\"\nprogram = [{ run = \"200ms\" }, { sleep = \"1s\" }]\n";
+        let mut run = bench(scheduler).cpus(2).hz(250).run_toml(text);
+        run.until(201 * MS);
+        let (load, _) = averages(&run, 1);
+        assert!(load > 0.9, "{scheduler}: {load}");
+        let mut steps = vec![load];
+        run.step_ns = MS;
+        run.watch(400 * MS, |run| steps.push(averages(run, 1).0));
+        steps.dedup_by(|a, b| (*a - *b).abs() < 0.001);
+        // Half of it is gone in 32 ms, which are nine ticks: the one behind the eighth.
+        let falls = steps[1..].windows(2).map(|pair| pair[1] / pair[0]);
+        let falls: Vec<_> = falls.take(4).collect();
+        assert!(falls.iter().all(|part| (0.4..0.55).contains(part)), "{scheduler}: {steps:?}");
+        assert!(falls.len() == 4 && load < 1.1, "{scheduler}: {steps:?}");
+    }
+}
+
+/// A CPU that runs out of work throws the dice (`NI_RANDOM`, 7.2): of two times it looks once at first.
+#[test]
+fn a_cpu_without_work_looks_by_chance_since_7_2() {
+    let looks = |set: &'static str, random: bool| {
+        let mut bench = bench(set).cpus(2).hz(250).set("trace_balance", true);
+        if set == "eevdf@7.2" {
+            bench = bench.set("NI_RANDOM", random);
+        }
+        let bench = bench.like_a_kernel("icount8-7.2-recorded", 400 * MS);
+        let mut run = bench.run("periodic:3,load=50");
+        run.until(2_400 * MS);
+        let lines = run.lines();
+        lines.iter().filter(|(_, _, text)| text.starts_with("balance newidle")).count()
+    };
+    let [by_chance, always] = [true, false].map(|random| looks("eevdf@7.2", random));
+    // On Linux 7.2.13: 90 of 201 times.
+    assert!(by_chance > 50 && by_chance * 4 < always * 3, "{by_chance} and {always}");
+    assert!(looks("eevdf@6.18", false) * 10 > always * 8, "6.18 knows no dice");
+}

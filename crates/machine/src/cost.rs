@@ -80,11 +80,12 @@ pub struct CostModel {
     pub kick_ns: u64,
     /// Waking a task on the own CPU while it is idle: nobody has to make room. 0: as `wakeup_ns`.
     pub wakeup_idle_ns: u64,
-    /// Waking a task on another CPU that is idle, on the CPU that wakes it: the other one puts the task into its
-    /// queue. 0: as `wakeup_ns`.
+    /// Waking a task on another CPU that is idle, on the CPU that wakes it. 0: as `wakeup_ns`.
     pub wakeup_remote_ns: u64,
     /// What that other CPU does then, from its interrupt until it can schedule.
     pub enqueue_remote_ns: u64,
+    /// The same, where it puts the task into its queue itself (`ttwu_queue_wakelist`). 0: who wakes it does that, as under sched_ext.
+    pub wake_list_ns: u64,
     /// As `block_ns`, when nothing else is there to run: choosing the idle task is quickly done. 0: as `block_ns`.
     pub block_idle_ns: u64,
     /// From the switch to the idle task until the CPU rests. 0: as `context_switch_ns`.
@@ -95,9 +96,8 @@ pub struct CostModel {
     /// another up on its CPU than from its switch to the wake-up's event: a switch reads the clock before its event, a wake-up
     /// after. At most `wakeup_ns`.
     pub wakeup_clock_ns: u64,
-    /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all:
-    /// work of the kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give
-    /// their turn away all the time.
+    /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all: work of the
+    /// kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give their turn away.
     pub turn_ns: u64,
     /// The ways between the kernel and the scheduler's program.
     pub calls: CallCosts,
@@ -158,7 +158,7 @@ pub enum CostError {
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
 
 /// The parameters of the machine proper; those of calls follow them.
-const MACHINE: [&str; 36] = [
+const MACHINE: [&str; 37] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -195,6 +195,7 @@ const MACHINE: [&str; 36] = [
     "housekeeping_ns",
     "tick_kept_ns",
     "first_pages_ns",
+    "wake_list_ns",
 ];
 
 /// All parameters.
@@ -296,6 +297,7 @@ impl CostModel {
             housekeeping_ns: 0,
             tick_kept_ns: 0,
             first_pages_ns: 0,
+            wake_list_ns: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -344,6 +346,7 @@ impl CostModel {
             &mut self.housekeeping_ns,
             &mut self.tick_kept_ns,
             &mut self.first_pages_ns,
+            &mut self.wake_list_ns,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

@@ -1,5 +1,7 @@
 //! A machine that runs a workload under a scheduler.
 
+use std::ops::Range;
+
 use fairground_bpf::Instance;
 use fairground_trace::{EventKind, Label, Trace};
 use fairground_workload::Workload;
@@ -69,8 +71,8 @@ pub struct Machine {
     pub(crate) tick_due_ns: u64,
     /// What ends the sleeps of the workload's tasks.
     pub(crate) timers: SleepTimers,
-    /// How many groups the workload has; behind them are the anchor of a start with a lead-in and the kernel's own threads.
-    pub(crate) own_groups: usize,
+    /// The groups of the kernel's own threads, behind those of the workload; behind them is the runner of a start with a lead-in.
+    pub(crate) kernel_groups: Range<usize>,
     /// RCU's thread, if there is one.
     pub(crate) rcu: Option<Rcu>,
     /// The promise of work conservation, if there is one.

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fairground_machine::{Machine, MachineConfig};
+use fairground_machine::{CostModel, Machine, MachineConfig};
 use fairground_trace::{Event, EventKind, TaskId};
 use fairground_workload::{Op, Timer};
 use support::{
@@ -161,4 +161,25 @@ fn the_runner_leaves_locks_alone() {
         }
     }
     assert_eq!(sections, 4);
+}
+
+/// To a scheduler that goes by loads over time the runner's process is what it computed: 2 ms for the anchor and for each task, and some more
+/// later; a task, 1.5 ms until it is ready. All that is over before they are let go.
+#[test]
+fn with_the_costs_of_a_recorded_kernel_the_runner_has_its_load() {
+    let tasks = workload(vec![task("hog", 3, vec![Op::RunForever])]);
+    let mut config = MachineConfig::new(2);
+    config.cost = CostModel::preset("icount8-6.1-recorded").expect("a preset");
+    config.lead_in_ns = 400 * MS;
+    let result = simulate(&config, &policy("probe"), &[], &tasks, 500 * MS);
+    let computed = |name: &str, from_ns, to_ns| {
+        let stays = stays(&result.trace, name).into_iter();
+        let inside = stays.filter(|(from, to)| *from >= from_ns && *to <= to_ns);
+        inside.map(|(from, to)| to - from).sum::<u64>()
+    };
+    let runner_ns = computed("other/runner", 0, 400 * MS);
+    assert!((4 * 2_000..4 * 2_500).contains(&(runner_ns / 1_000)), "{runner_ns}");
+    assert_eq!(computed("other/runner", 400 * MS, 500 * MS), 0);
+    let ready_ns = computed("hog/0", 0, 400 * MS);
+    assert!((1_500..1_700).contains(&(ready_ns / 1_000)), "{ready_ns}");
 }

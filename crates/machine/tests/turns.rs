@@ -98,11 +98,11 @@ fn a_waker_goes_on_until_it_sleeps() {
     for name in ["there", "back"] {
         w.pipes.push(Pipe { name: name.to_owned(), capacity: 4096, carrier: Carrier::Pipe });
     }
-    let hop_ns = |mut config: MachineConfig| {
+    let hop_ns = |mut config: MachineConfig, enqueues: &str| {
         for (name, ns) in [("syscall_ns", 10_000), ("wakeup_ns", 20_000), ("block_ns", 5_000)] {
             config.cost.set(name, ns).expect("a cost");
         }
-        config.cost.set("enqueue_remote_ns", 7_000).expect("a cost");
+        config.cost.set(enqueues, 7_000).expect("a cost");
         let result = simulate(&config, &policy("probe"), &[], &w, 10 * MS);
         let mut wakings = result.trace.events().filter_map(|event| match event.kind {
             EventKind::Waking { .. } => Some(event.time_ns),
@@ -112,9 +112,38 @@ fn a_waker_goes_on_until_it_sleeps() {
         wakings.next().expect("wake-ups") - then_ns
     };
     // Woken, told, the write of the woken one: the waker's way into sleep goes on at the same time.
-    assert_eq!(hop_ns(free_machine(2)), 20_000 + 7_000 + 10_000);
-    // The waker's read and its way into sleep come first.
-    assert_eq!(hop_ns(turns(2)), 20_000 + 10_000 + 5_000 + 7_000 + 10_000);
+    // Who puts the woken one into the queue makes no difference to that.
+    for enqueues in ["enqueue_remote_ns", "wake_list_ns"] {
+        assert_eq!(hop_ns(free_machine(2), enqueues), 20_000 + 7_000 + 10_000);
+        // The waker's read and its way into sleep come first.
+        assert_eq!(hop_ns(turns(2), enqueues), 20_000 + 10_000 + 5_000 + 7_000 + 10_000);
+    }
+}
+
+/// A task that is woken for another CPU, which is idle, is in no queue until that CPU has its turn: the waker cannot take it, which goes idle first.
+#[test]
+fn a_task_on_a_wake_list_cannot_be_pulled() {
+    let mut woken = task("woken", 1, vec![Op::Receive(0, 1), run(MS)]);
+    woken.cpus = Some(cpus(1, 1));
+    let waker = on("waker", 0, vec![run(300 * US), Op::Send(0), run(20 * US)]);
+    let mut w = workload(vec![woken, waker]);
+    w.queues.push(fairground_workload::Queue {
+        name: "call".to_owned(),
+        capacity: None,
+        initial: 0,
+    });
+    let enqueued_on = |name: &str| {
+        let mut config = turns(2);
+        config.cost.set(name, 7_000).expect("a cost");
+        config.cost.set("wakeup_ns", 20_000).expect("a cost");
+        let result = simulate(&config, &policy("probe"), &[], &w, 5 * MS);
+        let mut wakeups = result.trace.events().filter_map(|event| match event.kind {
+            EventKind::Wakeup { target_cpu: 1, .. } => Some(event.cpu),
+            _ => None,
+        });
+        wakeups.next_back().expect("a wake-up")
+    };
+    assert_eq!([enqueued_on("enqueue_remote_ns"), enqueued_on("wake_list_ns")], [0, 1]);
 }
 
 /// Letting others come first after a few operations is what the runner's tasks do in a guest. The kernel's threads do not: RCU's is back asleep after

@@ -36,6 +36,8 @@ const OWN_CALLS: &str = "not measured: the kernel's own scheduler calls nothing 
 const PREEMPT_6_1: &str = "measured on Linux 6.1.192 (docs/costs.md): what a wake-up by a system call takes longer where it preempts";
 const PREEMPT_7_2: &str = "measured on Linux 7.2.13 (docs/costs.md): what a wake-up by a system call takes longer where it preempts";
 const IN_WAKEUP: &str = "contained in wakeup_ns";
+const BY_WAKER: &str = "who wakes a task puts it into the queue";
+const BY_WOKEN: &str = "contained in wake_list_ns";
 const AS_BUSY: &str = "not told apart: as where both CPUs are busy";
 const AS_SHORT: &str = "not told apart: as after idle times without a tick";
 const ALL_BEFORE: &str = "not told apart: the whole call comes before its effect";
@@ -115,6 +117,7 @@ const fn of_busy_cpus(
     values[place("housekeeping_ns")] = (0, NO_HOUSE);
     values[place("tick_kept_ns")] = (0, STOPS);
     values[place("first_pages_ns")] = (0, NO_PAGES);
+    values[place("wake_list_ns")] = (0, BY_WAKER);
     let mut call = MACHINE.len();
     while call < NAMES.len() {
         values[call] = (0, AS_INSN);
@@ -207,7 +210,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (4_000, PREEMPT_6_1),
         (27_300, RECORDED_6_1),
         (13_700, RECORDED_6_1),
-        (24_700, RECORDED_6_1),
+        (0, BY_WOKEN),
         (7_400, RECORDED_6_1),
         (13_000, RECORDED_6_1),
         (5_060, RECORDED_6_1),
@@ -218,6 +221,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (5_000, HOUSE_6_1),
         (20_000, KEPT),
         (61_000, PAGES_6_1),
+        (24_700, RECORDED_6_1),
     ],
     OWN_CALLS,
 );
@@ -257,7 +261,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (8_800, PREEMPT_7_2),
         (28_600, RECORDED_7_2),
         (10_150, RECORDED_7_2),
-        (20_800, RECORDED_7_2),
+        (0, BY_WOKEN),
         (10_200, RECORDED_7_2),
         (18_000, RECORDED_7_2),
         (4_360, RECORDED_7_2),
@@ -268,6 +272,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (15_000, HOUSE_7_2),
         (22_000, KEPT),
         (78_000, PAGES_7_2),
+        (20_800, RECORDED_7_2),
     ],
     OWN_CALLS,
 );
@@ -303,6 +308,8 @@ const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     let mut values = ICOUNT8_7_2_RECORDED;
     values[place("wakeup_ns")] = (22_500, RECORDED_SCX);
     values[place("wakeup_clock_ns")] = (0, CLOCK_SCX);
+    values[place("enqueue_remote_ns")] = values[place("wake_list_ns")];
+    values[place("wake_list_ns")] = (0, BY_WAKER);
     // A kick is an interrupt, which preempts within the call: its way out is no part of the latency.
     values[place("syscall_return_ns")] = (0, ALL_BEFORE);
     values[place("policy_insn_ps")] = (11_440, RECORDED_SCX);

@@ -9,8 +9,15 @@ use crate::kernel::{Op, Slot};
 /// The program's counts at the start of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
-    insns: u64,
-    divisions: u64,
+    pub(crate) insns: u64,
+    pub(crate) divisions: u64,
+}
+
+impl Meter {
+    /// The counts without those of an earlier point, or with so much as executed since.
+    pub(crate) fn less(self, earlier: Meter) -> Meter {
+        Meter { insns: self.insns - earlier.insns, divisions: self.divisions - earlier.divisions }
+    }
 }
 
 impl Machine {
@@ -111,11 +118,16 @@ impl Machine {
         Meter { insns: self.program.insns(), divisions: self.program.divisions() }
     }
 
+    /// What was executed since.
+    #[inline]
+    pub(crate) fn since(&self, meter: Meter) -> Meter {
+        self.meter().less(meter)
+    }
+
     /// Instructions since `meter`, booked on a path.
     #[inline]
     pub(crate) fn book(&mut self, path: Path, meter: Meter) -> u64 {
-        let insns = self.program.insns() - meter.insns;
-        let divisions = self.program.divisions() - meter.divisions;
+        let Meter { insns, divisions } = self.since(meter);
         self.kernel.counters.count_path(path, insns, divisions);
         insns
     }

@@ -42,10 +42,10 @@ impl Machine {
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
             machine.wake_from_idle(cpu);
-            let woken = u64::from(std::mem::take(&mut machine.kernel.rq(cpu).wake_list));
+            let woken = u64::from(std::mem::take(&mut machine.kernel.rq(cpu).woken_remotely));
             let ns = woken * machine.kernel.cost.enqueue_remote_ns;
             machine.kernel.charge(cpu, ns);
-            Ok(())
+            machine.take_wake_list()
         })
     }
 
@@ -191,6 +191,10 @@ impl Machine {
         match self.kernel.task(slot).stage {
             Stage::Block(state, until_ns) => self.block_current(slot, state, until_ns),
             Stage::Exit => self.exit_current(cpu, slot),
+            Stage::Ready(until_ns) => {
+                self.gets_ready(slot, until_ns);
+                Ok(())
+            }
             Stage::Kernel(ns) => {
                 self.kernel.task_mut(slot).stage = Stage::Advance;
                 self.kernel.charge(cpu, ns);

@@ -1,12 +1,14 @@
 //! Building the machine and loading the scheduler.
 
+use std::ops::Range;
+
 use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
 use super::housekeeping::with_threads;
-use super::launch::Launch;
-use super::rcu;
+use super::launch::{self, Launch};
+use super::rcu::{self, Rcu};
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
@@ -41,8 +43,8 @@ impl Machine {
     ) -> Result<Machine, MachineError> {
         config.validate()?;
         let (cpus, own) = (config.cpus(), workload.tasks.len());
-        let (workload, rcu) = rcu::with_thread(workload, &config.cost);
-        let workload = &with_threads(workload, config);
+        let (workload, kernel_groups, rcu) = with_others(workload, config);
+        let workload = &workload;
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
@@ -90,7 +92,7 @@ impl Machine {
             tick_armed: false,
             tick_due_ns: 0,
             timers: config.timers,
-            own_groups: own,
+            kernel_groups,
             rcu,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
@@ -301,6 +303,19 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     let mut actors = actors.map_err(|error| MachineError::Workload(error.to_string()))?;
     actors.set_limit(config.max_tasks);
     Ok(actors)
+}
+
+/// The workload with what else is there to the scheduler: the kernel's own threads, which groups these are, and the runner.
+fn with_others(
+    workload: &Workload,
+    config: &MachineConfig,
+) -> (Workload, Range<usize>, Option<Rcu>) {
+    let own = workload.tasks.len();
+    let (workload, rcu) = rcu::with_thread(workload, &config.cost);
+    let mut workload = with_threads(workload, config);
+    let kernel_groups = own..workload.tasks.len();
+    launch::add_runner(&mut workload, own, config);
+    (workload, kernel_groups, rcu)
 }
 
 /// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in these are only the

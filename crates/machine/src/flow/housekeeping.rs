@@ -29,12 +29,8 @@ const KCOMPACTD: Thread =
 /// When those that are bound to a CPU work last before the workload begins, ns.
 const LAST_BEFORE_NS: u64 = 100_000_000;
 
-/// The process that the runner of a real run forks before all tasks, and that only sleeps: the first task is placed on another
-/// CPU.
-const ANCHOR: &str = "anchor";
-
-/// A thread of the kernel's own, as it appears in recordings of real kernels, bound to a CPU or to none.
-pub(crate) fn kernel_thread(name: &str, cpu: Option<u32>, program: Program) -> TaskSpec {
+/// A task that is not the workload's, as it appears in recordings of real kernels, bound to a CPU or to none.
+pub(crate) fn other_task(name: &str, cpu: Option<u32>, program: Program) -> TaskSpec {
     TaskSpec {
         name: format!("other/{name}"),
         count: 1,
@@ -47,21 +43,17 @@ pub(crate) fn kernel_thread(name: &str, cpu: Option<u32>, program: Program) -> T
     }
 }
 
-/// The workload with these threads in it, where the costs say that they work, and, last, the runner's anchor.
+/// The workload with these threads in it, where the costs say that they work.
 pub(crate) fn with_threads(mut workload: Workload, config: &MachineConfig) -> Workload {
     if config.cost.housekeeping_ns == 0 {
         return workload;
     }
     let workers = (0..config.cpus()).map(|cpu| {
-        kernel_thread(&format!("{}/{cpu}", WORKER.name), Some(cpu), program(&WORKER, config, true))
+        other_task(&format!("{}/{cpu}", WORKER.name), Some(cpu), program(&WORKER, config, true))
     });
     workload.tasks.extend(workers);
     for thread in [&UNBOUND, &KCOMPACTD] {
-        workload.tasks.push(kernel_thread(thread.name, None, program(thread, config, false)));
-    }
-    if config.lead_in_ns > 0 {
-        let anchor = kernel_thread(ANCHOR, None, Vec::new());
-        workload.tasks.push(TaskSpec { start_ns: None, ..anchor });
+        workload.tasks.push(other_task(thread.name, None, program(thread, config, false)));
     }
     workload
 }

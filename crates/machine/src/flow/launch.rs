@@ -4,25 +4,57 @@
 //! the next is forked. When the lead-in is over it wakes them all, in the order of their birth, in one system call (`FUTEX_WAKE`). While
 //! it is on the CPU that CPU is not idle, and what is to run there waits until it is gone. It takes no time of its own but for the
 //! wake-ups and, after the last one, for its way to sleep, and is not in the trace.
+//!
+//! A scheduler that goes by loads over time knows a CPU by what was there before. So in the presets that stand for recorded kernels a task of
+//! its own is what the runner's process is to the scheduler before it wakes the others: it computes as long, at the same times.
 
 use std::collections::VecDeque;
 
 use fairground_trace::TaskState;
-use fairground_workload::Workload;
+use fairground_workload::{Duration, Op, Program, TaskSpec, Workload};
 
+use super::housekeeping::other_task;
 use super::{Machine, Step};
+use crate::MachineConfig;
 use crate::actors::ActorId;
 use crate::events::Slot as EventSlot;
-use crate::kernel::{Stage, agenda};
+use crate::kernel::{Slot, Stage, agenda};
 
 /// Between two forks, at most, ns: so long the runner of a real run takes for one.
 const FORK_GAP_NS: u64 = 3_600_000;
 /// After the last one, at most, ns, and no more than a tenth of the lead-in: until all have gone to sleep.
-const SETTLE_NS: u64 = 27_000_000;
-/// When the anchor starts to do anything.
+const SETTLE_NS: u64 = 36_000_000;
+/// When the anchor starts to do anything, and the runner's process goes on.
 const NEVER_NS: u64 = u64::MAX;
 /// Where the runner is.
 const CPU: u32 = 0;
+/// What the runner of a real run computes for a fork, ns, most of it before.
+const FORKING_NS: u64 = 2_000_000;
+/// Of that, once the task is there, ns.
+const FORKED_NS: u64 = 150_000;
+/// What a task executes until it is ready to be let go, ns.
+const READY_NS: u64 = 1_500_000;
+/// What it computes after the last one, a while later, to read the account of each task, ns each.
+const READING_NS: u64 = 280_000;
+/// How long it sleeps before that, ns.
+const READS_AFTER_NS: u64 = 5_000_000;
+/// The process that it forks before all tasks, and that only sleeps: the first task is placed on another CPU.
+const ANCHOR: &str = "anchor";
+/// Its own.
+const RUNNER: &str = "runner";
+
+/// Adds what the runner of a real run is to the scheduler beside the tasks, where the costs are those of a recorded kernel: the anchor, and
+/// itself. The workload has `own` groups of its own.
+pub(crate) fn add_runner(workload: &mut Workload, own: usize, config: &MachineConfig) {
+    if config.lead_in_ns == 0 || config.cost.housekeeping_ns == 0 {
+        return;
+    }
+    let anchor = other_task(ANCHOR, None, Vec::new());
+    workload.tasks.push(TaskSpec { start_ns: None, ..anchor });
+    if let Some(launch) = Launch::new(workload, own, config.lead_in_ns) {
+        workload.tasks.push(other_task(RUNNER, Some(CPU), launch.program()));
+    }
+}
 
 /// What the runner has still to do.
 #[derive(Clone, Debug)]
@@ -65,6 +97,23 @@ impl Launch {
             present: false,
         };
         (lead_in_ns > 0).then_some(launch)
+    }
+
+    /// When the runner's process computes before it wakes the tasks.
+    fn program(&self) -> Program {
+        let run = |ns| Op::Run(Duration::Fixed(ns));
+        let sleep = |ns| Op::Sleep(Duration::Fixed(ns));
+        let forking_ns = FORKING_NS.min(self.gap_ns);
+        let (tasks, first_ns) = (self.tasks(), self.first_ns() + FORKED_NS);
+        let rounds = vec![run(forking_ns), sleep(self.gap_ns - forking_ns)];
+        let reading_ns = (READING_NS * tasks).min(self.settle_ns / 2);
+        vec![
+            sleep(first_ns.saturating_sub(forking_ns)),
+            Op::Loop(Some(tasks), rounds),
+            sleep(READS_AFTER_NS.min(self.settle_ns / 4)),
+            run(reading_ns),
+            sleep(NEVER_NS),
+        ]
     }
 
     /// Whether there are tasks that wait for it.
@@ -132,8 +181,15 @@ impl Machine {
             launch.asleep.push_back(actor);
         }
         self.actors.owe(actor, self.kernel.cost.first_pages_ns);
-        self.kernel.task_mut(slot).stage = Stage::Block(TaskState::Sleeping, until_ns);
+        self.kernel.task_mut(slot).stage = Stage::Ready(until_ns);
         Ok(())
+    }
+
+    /// A task that was forked does what it has to before it sleeps.
+    pub(crate) fn gets_ready(&mut self, slot: Slot, until_ns: Option<u64>) {
+        let recorded = self.kernel.cost.housekeeping_ns > 0;
+        self.kernel.task_mut(slot).stage = Stage::Block(TaskState::Sleeping, until_ns);
+        self.kernel.charge(self.kernel.this_cpu, if recorded { READY_NS } else { 0 });
     }
 
     /// `wake_up_q`: the next one that sleeps. Between two the CPU is the runner's.

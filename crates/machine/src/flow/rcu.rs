@@ -6,7 +6,7 @@
 
 use fairground_workload::{Op, Program, Queue, Workload};
 
-use super::housekeeping::kernel_thread;
+use super::housekeeping::other_task;
 use super::{Machine, Step};
 use crate::CostModel;
 use crate::events::Slot as EventSlot;
@@ -36,7 +36,7 @@ pub(crate) fn with_thread(workload: &Workload, cost: &CostModel) -> (Workload, O
     let turn =
         vec![Op::Receive(queue, 1), Op::Run(fairground_workload::Duration::Fixed(cost.rcu_ns))];
     workload.queues.push(Queue { name: format!("other/{NAME}"), capacity: None, initial: 0 });
-    workload.tasks.push(kernel_thread(NAME, None, vec![Op::Loop(None, turn)]));
+    workload.tasks.push(other_task(NAME, None, vec![Op::Loop(None, turn)]));
     (workload, Some(Rcu { queue: queue as u32, left: 0 }))
 }
 

@@ -2,9 +2,10 @@
 
 use fairground_trace::{EventKind, TaskState};
 
+use super::call::Meter;
 use super::{Machine, Step};
 use crate::abi::{self, dsq, wake};
-use crate::kernel::{DirectDispatch, Op, Slot};
+use crate::kernel::{DirectDispatch, Op, Slot, Woken};
 use crate::layout::offsets;
 use crate::{CostModel, Path, SleepTimers};
 
@@ -18,7 +19,8 @@ impl Machine {
         if task.queued {
             return Ok(self.wake_about_to_sleep(slot));
         }
-        if task.state == TaskState::Dead || task.exiting {
+        // One that is on a wake list is awake, and in no queue yet.
+        if matches!(task.state, TaskState::Dead | TaskState::Runnable) || task.exiting {
             return Ok(false);
         }
         let waker = self.kernel.current(this);
@@ -30,27 +32,37 @@ impl Machine {
         let mem = self.program.memory();
         self.kernel.set_task_cpu(mem, slot, cpu)?;
         self.mark_runnable(slot)?;
+        let moves = cpu != prev_cpu;
+        let enq_flags = Self::wakeup_flags(selected, moves);
+        let moving_ns = if moves { self.kernel.cost.migration_ns } else { 0 };
+        if moves {
+            self.kernel.task_mut(slot).moved_to = Some(cpu);
+        }
+        if self.leaves_to(cpu) {
+            let Meter { insns, divisions } = self.since(meter);
+            let cost = &self.kernel.cost;
+            let ns = CostModel::idle_or(cost.wakeup_remote_ns, cost.wakeup_ns) + moving_ns;
+            self.kernel.put_on_wake_list(cpu, Woken { slot, enq_flags, insns, divisions });
+            let ns = ns + self.policy_ns(insns);
+            self.kernel.charge_irqs_off(this, ns);
+            return Ok(true);
+        }
         if cpu == this && self.kernel.cpus[cpu as usize].curr.is_some() {
             let cost = &self.kernel.cost;
             self.kernel.clock_ahead_ns = cost.wakeup_clock_ns.min(cost.wakeup_ns);
         }
-        let activated = self.activate_woken(slot, Self::wakeup_flags(selected, cpu != prev_cpu));
+        let activated = self.activate_woken(slot, enq_flags);
         self.kernel.clock_ahead_ns = 0;
         activated?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
-        let mut ns = self.wakeup_cost(cpu) + self.policy_ns(insns);
-        if cpu != prev_cpu {
-            ns += self.kernel.cost.migration_ns;
-            self.kernel.task_mut(slot).moved_to = Some(cpu);
-        }
+        let ns = self.wakeup_cost(cpu) + moving_ns + self.policy_ns(insns);
         self.kernel.charge_irqs_off(this, ns);
         Ok(true)
     }
 
-    /// What it costs the executing CPU to wake a task for a CPU. One that is idle puts the task into its queue itself
-    /// (`ttwu_queue_wakelist`); by an interrupt on the own idle CPU nobody is preempted.
+    /// What it costs the executing CPU to wake a task for a CPU. By an interrupt on the own idle CPU nobody is preempted.
     fn wakeup_cost(&mut self, target: u32) -> u64 {
         let (this, cost) = (self.kernel.this_cpu, &self.kernel.cost);
         let rq = &mut self.kernel.cpus[target as usize];
@@ -58,10 +70,46 @@ impl Machine {
             (false, _) => cost.wakeup_ns,
             (true, true) => CostModel::idle_or(cost.wakeup_idle_ns, cost.wakeup_ns),
             (true, false) => {
-                rq.wake_list += 1;
+                rq.woken_remotely += 1;
                 CostModel::idle_or(cost.wakeup_remote_ns, cost.wakeup_ns)
             }
         }
+    }
+
+    /// `ttwu_queue_cond`: whether another CPU, which is idle, has to put a woken task into its queue itself.
+    fn leaves_to(&self, target: u32) -> bool {
+        let rq = &self.kernel.cpus[target as usize];
+        let listed = self.kernel.cost.wake_list_ns > 0;
+        listed && target != self.kernel.this_cpu && rq.is_idle() && rq.nr_running == 0
+    }
+
+    /// `sched_ttwu_pending`: the executing CPU puts those into its queue that others have woken for it.
+    pub(crate) fn take_wake_list(&mut self) -> Step {
+        let cpu = self.kernel.this_cpu;
+        let mut list = std::mem::take(&mut self.kernel.rq(cpu).wake_list);
+        for woken in list.drain(..) {
+            let (slot, mem) = (woken.slot, self.program.memory());
+            let task = self.kernel.task(slot);
+            if task.exiting || task.queued {
+                continue;
+            }
+            if !task.allows(cpu) {
+                let target = self.kernel.fallback_cpu(slot, cpu);
+                self.kernel.set_task_cpu(mem, slot, target)?;
+            }
+            let meter = self.meter();
+            self.activate_woken(slot, woken.enq_flags)?;
+            let (task, here) = (self.kernel.task(slot), self.since(meter).insns);
+            let (id, target_cpu) = (task.id, task.cpu);
+            let before = Meter { insns: woken.insns, divisions: woken.divisions };
+            let insns = self.book(Path::Wakeup, meter.less(before));
+            self.kernel.emit(cpu, insns, EventKind::Wakeup { task: id, target_cpu });
+            self.kernel.run_deferred(self.program.memory(), target_cpu)?;
+            let ns = self.kernel.cost.wake_list_ns + self.policy_ns(here);
+            self.kernel.charge(cpu, ns);
+        }
+        self.kernel.rq(cpu).wake_list = list;
+        Ok(())
     }
 
     /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
@@ -142,7 +190,7 @@ impl Machine {
     /// Whether a task is one of the kernel's own threads.
     #[inline]
     pub(crate) fn is_kernel_thread(&self, slot: Slot) -> bool {
-        self.actors.spec(self.kernel.task(slot).actor) >= self.own_groups
+        self.kernel_groups.contains(&self.actors.spec(self.kernel.task(slot).actor))
     }
 
     /// What ends a task's sleeps: those of the kernel's threads, the tick.

@@ -4,6 +4,16 @@ use super::Hrtimers;
 use super::task::Slot;
 use crate::dsq::Dsq;
 
+/// A task that another CPU has woken.
+#[derive(Debug)]
+pub(crate) struct Woken {
+    pub(crate) slot: Slot,
+    pub(crate) enq_flags: u64,
+    /// What the scheduler has executed for it so far: instructions, and the divisions among them.
+    pub(crate) insns: u64,
+    pub(crate) divisions: u64,
+}
+
 /// One CPU (`struct rq` with its `struct scx_rq`).
 #[derive(Debug)]
 pub(crate) struct Rq {
@@ -29,8 +39,10 @@ pub(crate) struct Rq {
     pub(crate) paused_ns: Option<u64>,
     /// When it went idle, or last set up its tick anew, ns.
     pub(crate) idle_entered_ns: u64,
-    /// Tasks that another CPU woke for this one while it was idle, and that it has still to put into its queue (`wake_list`).
-    pub(crate) wake_list: u32,
+    /// Tasks that another CPU woke for this one while it was idle, and that it has still to put into its queue.
+    pub(crate) wake_list: Vec<Woken>,
+    /// Tasks that another CPU woke for this one while it was idle, and put into its queue.
+    pub(crate) woken_remotely: u32,
     /// A signal's interrupt is on its way.
     pub(crate) signalled: bool,
     /// `ddsp_deferred_locals`: tasks that go to the local queue of another CPU.
@@ -64,7 +76,8 @@ impl Rq {
             armed_ns: u64::MAX,
             paused_ns: None,
             idle_entered_ns: 0,
-            wake_list: 0,
+            wake_list: Vec::new(),
+            woken_remotely: 0,
             signalled: false,
             deferred: Vec::new(),
             distribute_prev: 0,
