@@ -199,7 +199,10 @@ static __always_inline void balance_run(u32 cpu)
 /* Sides of the dice. */
 #define NEWIDLE_DICE 1024
 
-/* update_newidle_stats: after so many looks, or times that it did without one, the share of those that brought a task, or more if they come seldom. */
+/*
+ * update_newidle_stats: after so many times, with a look or without one, the ratio is the share of those that brought a task, or more if they
+ * come seldom.
+ */
 static __always_inline void note_newidle(struct balance_domain *d, u32 success)
 {
     u64 now, ratio = 0;
@@ -221,7 +224,7 @@ static __always_inline u32 newidle_throw(struct balance_domain *d)
 {
     u32 sides = 1 + d->newidle_ratio;
 
-    if (!NI_RANDOM || sides > NEWIDLE_DICE)
+    if (!NEWIDLE_BY_CHANCE || sides > NEWIDLE_DICE)
         return 1;
     if (bpf_get_prandom_u32() % NEWIDLE_DICE <= sides)
         return (NEWIDLE_DICE + sides / 2) / sides;

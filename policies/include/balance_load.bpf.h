@@ -43,9 +43,9 @@ struct balance_domain {
     u32 interval_ms;
     u32 nr_failed; /* nr_balance_failed: balances in a row that found an imbalance and moved nothing */
 #ifdef NEWIDLE_BY_CHANCE
-    u32 newidle_call,
-        newidle_success; /* of a CPU that had nothing left to run, each half of what it was before from time to time */
-    u32 newidle_ratio;   /* how many of NEWIDLE_DICE such it looks through */
+    /* How often a CPU had nothing left to run, and how often a look brought a task then; both are halved from time to time. */
+    u32 newidle_call, newidle_success;
+    u32 newidle_ratio; /* so many times of NEWIDLE_DICE it looks */
     u64 newidle_stamp_ns;
 #endif
 };

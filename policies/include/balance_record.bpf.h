@@ -116,29 +116,29 @@ SEPARATE void idle_loads_fade(u64 jiffy)
     }
 }
 
+/* The same when it is due, and a CPU's tick so many jiffies later. */
+static __always_inline void idle_loads_due(u32 later)
+{
+    u64 jiffy = bpf_jiffies64();
+
+    if ((s64)(jiffy - READ_ONCE(idle_loads_jiffy)) >= later)
+        idle_loads_fade(jiffy);
+}
+
 /* At the ticks of a CPU. */
 static __always_inline void load_ticks(u32 cpu)
 {
-    u64 jiffy;
-
     if (rule_wake != WAKE_FAIR || nr_cpus == 1)
         return;
     cpu_pelt_until(cpu, pelt_now());
-    jiffy = bpf_jiffies64();
-    if ((s64)(jiffy - READ_ONCE(idle_loads_jiffy)) > 0)
-        idle_loads_fade(jiffy);
+    idle_loads_due(1);
 }
 
 /* When a CPU goes idle. */
 static __always_inline void load_rests(void)
 {
-    u64 jiffy;
-
-    if (rule_wake != WAKE_FAIR)
-        return;
-    jiffy = bpf_jiffies64();
-    if ((s64)(jiffy - READ_ONCE(idle_loads_jiffy)) >= 0)
-        idle_loads_fade(jiffy);
+    if (rule_wake == WAKE_FAIR)
+        idle_loads_due(0);
 }
 
 /* Time passes for a task that was able to run all the while, or not at all, and ran for so many units of it, evenly spread. */

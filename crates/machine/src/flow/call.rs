@@ -4,21 +4,7 @@ use fairground_trace::{EventKind, TaskId};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::kernel::{Op, Slot};
-
-/// The program's counts at the start of a path.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Meter {
-    pub(crate) insns: u64,
-    pub(crate) divisions: u64,
-}
-
-impl Meter {
-    /// The counts without those of an earlier point, or with so much as executed since.
-    pub(crate) fn less(self, earlier: Meter) -> Meter {
-        Meter { insns: self.insns - earlier.insns, divisions: self.divisions - earlier.divisions }
-    }
-}
+use crate::kernel::{Meter, Op, Slot};
 
 impl Machine {
     /// `SCX_HAS_OP`: whether the scheduler has a callback, and is in charge.

@@ -7,7 +7,7 @@
 
 use fairground_workload::{CpuList, Duration, Op, Program, TaskSpec, Workload};
 
-use crate::MachineConfig;
+use crate::{CostModel, MachineConfig};
 
 /// A thread: its name, when it first works after the workload began, and every how many ns from then on.
 ///
@@ -43,9 +43,16 @@ pub(crate) fn other_task(name: &str, cpu: Option<u32>, program: Program) -> Task
     }
 }
 
+impl CostModel {
+    /// Whether what else is there on a recorded kernel is there: its own threads, and the program that starts the workload.
+    pub(crate) fn has_house(&self) -> bool {
+        self.housekeeping_ns > 0
+    }
+}
+
 /// The workload with these threads in it, where the costs say that they work.
 pub(crate) fn with_threads(mut workload: Workload, config: &MachineConfig) -> Workload {
-    if config.cost.housekeeping_ns == 0 {
+    if !config.cost.has_house() {
         return workload;
     }
     let workers = (0..config.cpus()).map(|cpu| {

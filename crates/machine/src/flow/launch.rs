@@ -46,7 +46,7 @@ const RUNNER: &str = "runner";
 /// Adds what the runner of a real run is to the scheduler beside the tasks, where the costs are those of a recorded kernel: the anchor, and
 /// itself. The workload has `own` groups of its own.
 pub(crate) fn add_runner(workload: &mut Workload, own: usize, config: &MachineConfig) {
-    if config.lead_in_ns == 0 || config.cost.housekeeping_ns == 0 {
+    if config.lead_in_ns == 0 || !config.cost.has_house() {
         return;
     }
     let anchor = other_task(ANCHOR, None, Vec::new());
@@ -187,7 +187,7 @@ impl Machine {
 
     /// A task that was forked does what it has to before it sleeps.
     pub(crate) fn gets_ready(&mut self, slot: Slot, until_ns: Option<u64>) {
-        let recorded = self.kernel.cost.housekeeping_ns > 0;
+        let recorded = self.kernel.cost.has_house();
         self.kernel.task_mut(slot).stage = Stage::Block(TaskState::Sleeping, until_ns);
         self.kernel.charge(self.kernel.this_cpu, if recorded { READY_NS } else { 0 });
     }

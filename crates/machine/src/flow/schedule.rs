@@ -2,12 +2,11 @@
 
 use fairground_trace::{EventKind, TaskId, TaskState};
 
-use super::call::Meter;
 use super::enqueue::Sticky;
 use super::{Machine, Step};
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
-use crate::kernel::{Op, Slot};
+use crate::kernel::{Meter, Op, Slot};
 use crate::layout::offsets;
 use crate::{CostModel, Path};
 

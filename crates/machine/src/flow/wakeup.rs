@@ -2,7 +2,6 @@
 
 use fairground_trace::{EventKind, TaskState};
 
-use super::call::Meter;
 use super::{Machine, Step};
 use crate::abi::{self, dsq, wake};
 use crate::kernel::{DirectDispatch, Op, Slot, Woken};
@@ -39,11 +38,11 @@ impl Machine {
             self.kernel.task_mut(slot).moved_to = Some(cpu);
         }
         if self.leaves_to(cpu) {
-            let Meter { insns, divisions } = self.since(meter);
+            let executed = self.since(meter);
             let cost = &self.kernel.cost;
             let ns = CostModel::idle_or(cost.wakeup_remote_ns, cost.wakeup_ns) + moving_ns;
-            self.kernel.put_on_wake_list(cpu, Woken { slot, enq_flags, insns, divisions });
-            let ns = ns + self.policy_ns(insns);
+            self.kernel.put_on_wake_list(cpu, Woken { slot, enq_flags, executed });
+            let ns = ns + self.policy_ns(executed.insns);
             self.kernel.charge_irqs_off(this, ns);
             return Ok(true);
         }
@@ -101,8 +100,7 @@ impl Machine {
             self.activate_woken(slot, woken.enq_flags)?;
             let (task, here) = (self.kernel.task(slot), self.since(meter).insns);
             let (id, target_cpu) = (task.id, task.cpu);
-            let before = Meter { insns: woken.insns, divisions: woken.divisions };
-            let insns = self.book(Path::Wakeup, meter.less(before));
+            let insns = self.book(Path::Wakeup, meter.less(woken.executed));
             self.kernel.emit(cpu, insns, EventKind::Wakeup { task: id, target_cpu });
             self.kernel.run_deferred(self.program.memory(), target_cpu)?;
             let ns = self.kernel.cost.wake_list_ns + self.policy_ns(here);

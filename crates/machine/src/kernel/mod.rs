@@ -40,7 +40,7 @@ pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use ops::{Op, kf};
-pub(crate) use rq::{Rq, Woken};
+pub(crate) use rq::{Meter, Rq, Woken};
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use timers::{Timer, Timers};
 pub(crate) use turns::{Turns, is_timer};

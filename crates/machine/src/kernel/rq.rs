@@ -4,14 +4,27 @@ use super::Hrtimers;
 use super::task::Slot;
 use crate::dsq::Dsq;
 
+/// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it executed on one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    pub(crate) insns: u64,
+    pub(crate) divisions: u64,
+}
+
+impl Meter {
+    /// Without what was executed up to an earlier point, or on an earlier part of the path.
+    pub(crate) fn less(self, earlier: Meter) -> Meter {
+        Meter { insns: self.insns - earlier.insns, divisions: self.divisions - earlier.divisions }
+    }
+}
+
 /// A task that another CPU has woken.
 #[derive(Debug)]
 pub(crate) struct Woken {
     pub(crate) slot: Slot,
     pub(crate) enq_flags: u64,
-    /// What the scheduler has executed for it so far: instructions, and the divisions among them.
-    pub(crate) insns: u64,
-    pub(crate) divisions: u64,
+    /// What was executed for it so far.
+    pub(crate) executed: Meter,
 }
 
 /// One CPU (`struct rq` with its `struct scx_rq`).
