@@ -31,18 +31,26 @@ static __always_inline enum group_kind kind_of(u64 tasks, u32 cpus)
     return tasks < cpus ? GROUP_HAS_SPARE : tasks == cpus ? GROUP_FULLY_BUSY : GROUP_OVERLOADED;
 }
 
-/* Whether the CPUs from one place to another were hardly idle, or tasks had to wait there. */
+/* Whether CPUs were hardly idle, or tasks had to wait there. */
+static __always_inline bool is_filled(u64 util, u64 runnable, u32 cpus, u32 percent)
+{
+    u64 capacity = (u64)cpus * 1024;
+
+    return util * percent > capacity * 100 || runnable * 100 > capacity * percent;
+}
+
+/* The same of the CPUs from one place to another. */
 static __always_inline bool is_utilized(u32 first, u32 end, u32 percent)
 {
 #ifdef BALANCE_RECORDS
-    u64 util = 0, runnable = 0, capacity = (u64)(end - first) * 1024;
+    u64 util = 0, runnable = 0;
     u32 i;
 
     for_range (i, end - first) {
         util += util_of_cpu(cpu_at(first + i));
         runnable += runnable_of_cpu(cpu_at(first + i));
     }
-    return util * percent > capacity * 100 || runnable * 100 > capacity * percent;
+    return is_filled(util, runnable, end - first, percent);
 #else
     return true;
 #endif
@@ -57,6 +65,33 @@ static __always_inline enum group_kind kind_by_util(u64 tasks, u32 first, u32 en
         return kind;
     return GROUP_HAS_SPARE;
 }
+
+#ifdef BALANCE_RECORDS
+/* Of each cache, by its first place: so many CPUs a wake-up looks at for an idle one, + 1; 0: nothing is known yet. */
+u16 idle_scan[MAX_CPUS];
+
+/*
+ * update_idle_cpu_scan: the busier a cache, the fewer CPUs a wake-up looks at, none when 85 % of it is used (100 / imbalance_pct). At each look
+ * of a CPU that does not run out of work just now.
+ */
+SEPARATE void update_idle_scan(u32 cpu, u32 level)
+{
+    const struct unit *span = unit_at(level + 1, place_of(cpu)), *cache = unit_at(DOMAIN_MC + 1, place_of(cpu));
+    u64 percent = params_of(level)->imbalance_pct, cpus = span->end - span->first, used = 0, util = 0;
+    u32 i;
+
+    if (!cpus || span->first != cache->first || span->end != cache->end)
+        return;
+    for_range (i, cpus)
+        util += util_of_cpu(cpu_at(span->first + i));
+    util /= cpus;
+    used = util * util * percent * percent / (10000 * 1024);
+    idle_scan[BOUNDED(span->first, MAX_CPUS)] = (u16)((1024 - (used < 1024 ? used : 1024)) * cpus / 1024 + 1);
+    if (trace_balance)
+        bpf_printk("balance idle-scan: cpu %d level %d util %d scan %d", cpu, level, (u32)util,
+                   idle_scan[BOUNDED(span->first, MAX_CPUS)]);
+}
+#endif
 
 /* update_sd_pick_busiest: whether the group under way is busier than the busiest so far. */
 static __always_inline bool is_busier(const struct group_scan *s, u64 load, u32 cpus)

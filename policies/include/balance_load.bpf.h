@@ -17,6 +17,8 @@
 #include "domains.bpf.h"
 
 #define LOAD_AVERAGES 3
+/* The CPUs that a fork looks at for the least load. The kernel looks at all of a domain. */
+#define FORK_LOOK_MAX 256
 /* After so many idle ticks nothing is left of an average: (3/4)^64 of it is 10^-8. */
 #define IDLE_TICKS_MAX 64
 

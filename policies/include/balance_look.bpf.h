@@ -72,6 +72,15 @@ static __always_inline void note_balanced(u32 cpu, u32 level)
         d->interval_ms *= 2;
 }
 
+/* With SIS_UTIL each such look says how far wake-ups look for an idle CPU. */
+static __always_inline void note_idle_scan(u32 cpu, u32 level)
+{
+#ifdef BALANCE_RECORDS
+    if (rule_wake == WAKE_FAIR && SIS_UTIL)
+        update_idle_scan(cpu, level);
+#endif
+}
+
 static __always_inline void begin_level(struct balance_cpu *b)
 {
     u32 i;
@@ -107,6 +116,7 @@ SEPARATE bool look_through_domains(u32 cpu)
         }
         begin_level(b);
         d->last_balance_ns = now;
+        note_idle_scan(cpu, level);
         found = find_work(cpu, level, b->idle);
         if (found)
             break;
@@ -132,6 +142,7 @@ static __always_inline void skip_domains(u32 cpu)
     for_range (level, DOMAIN_LEVELS) {
         if (has_domain(cpu, level) && (s64)(due_ns(cpu, level, b->idle == IDLE) - now) <= (s64)TICK_SLACK_NS) {
             b->domains[level & (DOMAIN_LEVELS - 1)].last_balance_ns = now;
+            note_idle_scan(cpu, level);
             note_balanced(cpu, level);
         }
     }

@@ -23,9 +23,8 @@
 #include "balance_wake.bpf.h"
 #endif
 
-/* The CPUs that a wake-up looks at for an idle one, and a fork for the least load. The kernel looks at all of a domain. */
+/* The CPUs that a wake-up looks at for an idle one. The kernel looks at all of a domain. */
 #define WAKE_LOOK_MAX 64
-#define FORK_LOOK_MAX 256
 
 static __always_inline bool is_idle_cpu(u32 cpu)
 {

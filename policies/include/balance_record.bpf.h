@@ -24,11 +24,13 @@ struct balance_record {
     u64 ran_ns;     /* sum_exec_runtime as of then */
     u64 flip_jiffy; /* when the flips were halved last */
     u32 weight;     /* with this weight the load is in that of the CPU */
-    u32 load_cpu;   /* CPU + 1; 0: of none, it is new */
+    u32 load_cpu;   /* CPU + 1; 0: of none, it is new; LOAD_GONE: it has left one and joined no other yet */
     u32 last_wakee; /* pid */
     u32 wakee_flips;
     u32 recent_cpu; /* CPU + 1 where it was before the last one */
 };
+
+#define LOAD_GONE (MAX_CPUS + 1)
 
 /* The sums of CPUs: of their tasks, those included that sleep there. */
 struct pelt cpu_pelt[MAX_CPUS];
@@ -37,6 +39,12 @@ struct pelt cpu_removed[MAX_CPUS];
 
 /* An idle CPU that was chosen for a task which is not in its queue yet: another CPU's wake-ups may take their time. */
 bool cpu_claimed[MAX_CPUS];
+
+/* available_idle_cpu: no task is there, and none is on its way there. */
+static __always_inline bool is_free(u32 cpu)
+{
+    return !nr_running[BOUNDED(cpu, MAX_CPUS)] && !cpu_claimed[BOUNDED(cpu, MAX_CPUS)];
+}
 
 /* Takes from a sum what is in it of a part. */
 static __always_inline void take_off(u64 *sum, u64 part)
@@ -196,6 +204,18 @@ static __always_inline void load_goes(const struct balance_record *r, u64 now)
     __sync_fetch_and_add(&removed->load, left.load * r->weight);
 }
 
+/*
+ * set_task_cpu of one that wakes up: its sums leave the CPU on which it slept when it is known where it goes, though it may be long until it is
+ * in that CPU's queue.
+ */
+static __always_inline void load_departs(struct balance_record *r, u32 cpu)
+{
+    if (rule_wake != WAKE_FAIR || !r->load_cpu || r->load_cpu == LOAD_GONE || r->load_cpu == cpu + 1)
+        return;
+    load_goes(r, pelt_now());
+    r->load_cpu = LOAD_GONE;
+}
+
 /* A task becomes able to run on a CPU; before join_cpu. Its sums follow it there. */
 static __always_inline void load_joins(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
 {
@@ -211,7 +231,7 @@ static __always_inline void load_joins(const struct task_struct *p, struct balan
     if (!r->load_cpu) {
         pelt_of_new(&r->pelt, sums, weight, now);
     } else {
-        if (r->load_cpu != cpu + 1)
+        if (r->load_cpu != cpu + 1 && r->load_cpu != LOAD_GONE)
             load_goes(r, now);
         task_pelt_until(&r->pelt, now, false, 0);
         if (r->load_cpu == cpu + 1) {

@@ -163,6 +163,15 @@ enum wake_rule { WAKE_AFFINE, WAKE_AFFINE_SYNC, WAKE_NEAR_IDLE, WAKE_FAIR };
 #define WAKE_RULE_2_6_27     WAKE_AFFINE_SYNC
 #define WAKE_RULE_6_1        WAKE_FAIR
 
+#define IDLE_SCAN_2_6_22     0
+#define IDLE_SCAN_2_6_23_RC1 0
+#define IDLE_SCAN_2_6_23_RC2 0
+#define IDLE_SCAN_2_6_23_RC4 0
+#define IDLE_SCAN_2_6_23     0
+#define IDLE_SCAN_2_6_24     0
+#define IDLE_SCAN_2_6_27     0
+#define IDLE_SCAN_6_1        1
+
 TUNABLE(u64, sched_load_scale_fuzz, BALANCE_DEFAULT(FUZZ), UNIT("count"), BALANCE_SETS(FUZZ),
         DOC("SCHED_LOAD_SCALE_FUZZ: over-balancing, load that counts as imbalance beside what was found (32 in "
             "2.6.23-rc1, then 512, then 1024; gone in 2.6.27)"));
@@ -204,6 +213,9 @@ TUNABLE(
     DOC("where a task wakes up: by the loads of the waker's and its own CPU, the same with sync wake-ups to the "
         "waker (2.6.24), at an idle CPU near by, by loads over time and then at an idle CPU near by (6.1; `cfs` and "
         "`eevdf`)"));
+TUNABLE(
+    bool, SIS_UTIL, BALANCE_DEFAULT(IDLE_SCAN), UNIT("bool"), BALANCE_SETS(IDLE_SCAN),
+    DOC("the busier a cache, the fewer of its CPUs a wake-up looks at for an idle one (5.19; `cfs` and `eevdf`)"));
 TUNABLE(bool, trace_balance, false, UNIT("bool"),
         DOC("prints one line for each decision of the balancer: which rule acted, and the numbers"));
 

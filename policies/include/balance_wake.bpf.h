@@ -15,14 +15,17 @@
  * Example (n = 4): a sender on CPU 0, load 2000, its own 900, writes to a reader that slept on CPU 1, which is busy; load of CPU 1
  * 1900, the reader's 300. 2000 - 900 + 300 = 1400 < 1.08 * 1600: the reader comes to CPU 0, and if 2 is idle to CPU 2.
  *
- * Fork: to an idle CPU, else to the CPU with the fewest tasks; the kernel's find_idlest_cpu goes by loads over time there, too.
+ * A new task: balance_fork.bpf.h.
  *
- * Not modelled: the search for an idle CPU ends early in a busy cache (SIS_UTIL), a wake-up by an interrupt counts as one by the
+ * In a busy cache the search looks at fewer CPUs (SIS_UTIL, update_idle_scan).
+ *
+ * Not modelled: a wake-up by an interrupt counts as one by the
  * task that it interrupts, idle cores before idle threads, asymmetric capacities, per-CPU kernel threads.
  */
 #ifndef FAIRGROUND_BALANCE_WAKE_BPF_H
 #define FAIRGROUND_BALANCE_WAKE_BPF_H
 
+#include "balance_fork.bpf.h"
 #include "balance_move.bpf.h"
 #include "balance_record.bpf.h"
 #include "interrupt.bpf.h"
@@ -41,12 +44,6 @@ static __always_inline bool takes_idle(struct task_struct *p, u32 cpu)
         return false;
     cpu_claimed[BOUNDED(cpu, MAX_CPUS)] = true;
     return true;
-}
-
-/* available_idle_cpu: no task is there, and none is on its way there. */
-static __always_inline bool is_free(u32 cpu)
-{
-    return !nr_running[BOUNDED(cpu, MAX_CPUS)] && !cpu_claimed[BOUNDED(cpu, MAX_CPUS)];
 }
 
 static __always_inline bool shares_cache(u32 a, u32 b)
@@ -118,11 +115,12 @@ static __noinline u32 idle_in_cache(struct task_struct *p, u32 target)
 {
     const struct unit *cache = unit_at(DOMAIN_MC + 1, place_of(target));
     u32 cpus = cache->end - cache->first, own = place_of(target), found = MAX_CPUS, i;
+    u32 scan = idle_scan[BOUNDED(cache->first, MAX_CPUS)], looks = SIS_UTIL && scan ? scan - 1 : cpus;
 
     for_range (i, CACHE_LOOK_MAX) {
         u32 place = own + 1 + i, cpu;
 
-        if (i + 1 >= cpus)
+        if (i + 1 >= cpus || i >= looks)
             break;
         cpu = cpu_at(place < cache->end ? place : place - cpus);
         if (takes_idle(p, cpu)) {
@@ -177,14 +175,19 @@ static __always_inline u32 fair_select_cpu(struct task_struct *p, u32 prev, u64 
     const struct unit *cache;
     u32 cpu = prev;
 
-    if (wake_flags & SCX_WAKE_FORK)
-        return (u32)select_cpu(p, (s32)prev, wake_flags, is_idle);
+    if (wake_flags & SCX_WAKE_FORK) {
+        cpu = nr_cpus > 1 ? fork_cpu(p, prev) : prev;
+        *is_idle = takes_idle(p, cpu);
+        return cpu;
+    }
     if (wakee && nr_cpus > 1) {
         cpu = wake_target(p, wakee, prev, wake_flags);
         cache = unit_at(DOMAIN_MC + 1, place_of(cpu));
         if (cache->end - cache->first > CACHE_LOOK_MAX)
             return (u32)scx_bpf_select_cpu_dfl(p, (s32)cpu, wake_flags & ~SCX_WAKE_SYNC, is_idle);
-        return idle_near(p, wakee, prev, cpu, is_idle);
+        cpu = idle_near(p, wakee, prev, cpu, is_idle);
+        load_departs(wakee, cpu);
+        return cpu;
     }
     *is_idle = scx_bpf_test_and_clear_cpu_idle((s32)cpu);
     return cpu;

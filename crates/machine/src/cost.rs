@@ -6,9 +6,11 @@
 //! each result.
 
 pub(crate) mod calls;
+mod names;
 mod presets;
 
 pub use calls::CallCosts;
+use names::{MACHINE, NAMES, unit};
 use presets::PRESETS;
 
 /// Times of the steps of the kernel. All in ns of the CPU that does the step, unless a field says otherwise.
@@ -99,6 +101,9 @@ pub struct CostModel {
     /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all: work of the
     /// kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give their turn away.
     pub turn_ns: u64,
+    /// How much of the oldest page of a full pipe must have been read until each further read wakes one who waits to write: in vain, for there
+    /// is room only when a page is empty (`pipe_read` of Linux 5.5 to 6.14: 1). 0: only the read that empties it wakes one.
+    pub pipe_wake_bytes: u64,
     /// The ways between the kernel and the scheduler's program.
     pub calls: CallCosts,
     preset: usize,
@@ -156,76 +161,6 @@ pub enum CostError {
 
 /// The largest value of a parameter: a second in ns, a GB in bytes.
 pub(crate) const MAX_COST: u64 = 1_000_000_000;
-
-/// The parameters of the machine proper; those of calls follow them.
-const MACHINE: [&str; 37] = [
-    "context_switch_ns",
-    "wakeup_ns",
-    "ipi_ns",
-    "tick_ns",
-    "syscall_ns",
-    "timer_irq_ns",
-    "idle_exit_ns",
-    "migration_ns",
-    "cache_refill_ns",
-    "policy_insn_ps",
-    "cache_bytes",
-    "line_hit_ps",
-    "line_miss_ps",
-    "timer_slack_ns",
-    "block_ns",
-    "fork_ns",
-    "fork_return_ns",
-    "child_ns",
-    "exit_ns",
-    "reap_ns",
-    "fork_stretch_ns",
-    "rcu_ns",
-    "kick_ns",
-    "wakeup_idle_ns",
-    "wakeup_remote_ns",
-    "enqueue_remote_ns",
-    "block_idle_ns",
-    "idle_enter_ns",
-    "idle_tick_ns",
-    "turn_ns",
-    "syscall_return_ns",
-    "exit_move_ns",
-    "wakeup_clock_ns",
-    "housekeeping_ns",
-    "tick_kept_ns",
-    "first_pages_ns",
-    "wake_list_ns",
-];
-
-/// All parameters.
-const NAMES: [&str; MACHINE.len() + calls::NAMES.len()] = {
-    let mut all = [""; MACHINE.len() + calls::NAMES.len()];
-    let mut index = 0;
-    while index < all.len() {
-        let of_machine = index < MACHINE.len();
-        all[index] = if of_machine { MACHINE[index] } else { calls::NAMES[index - MACHINE.len()] };
-        index += 1;
-    }
-    all
-};
-
-/// Where a name stands; one that is not there does not compile.
-const fn place_in(names: &[&str], name: &str) -> usize {
-    let mut index = 0;
-    while !is_same(names[index].as_bytes(), name.as_bytes()) {
-        index += 1;
-    }
-    index
-}
-
-const fn is_same(a: &[u8], b: &[u8]) -> bool {
-    let mut index = 0;
-    while index < a.len() && index < b.len() && a[index] == b[index] {
-        index += 1;
-    }
-    index == a.len() && index == b.len()
-}
 
 fn all_names() -> String {
     NAMES.join(", ")
@@ -298,6 +233,7 @@ impl CostModel {
             tick_kept_ns: 0,
             first_pages_ns: 0,
             wake_list_ns: 0,
+            pipe_wake_bytes: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -347,6 +283,7 @@ impl CostModel {
             &mut self.tick_kept_ns,
             &mut self.first_pages_ns,
             &mut self.wake_list_ns,
+            &mut self.pipe_wake_bytes,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }
@@ -410,14 +347,6 @@ impl Default for CostModel {
     /// The preset `modern`.
     fn default() -> CostModel {
         CostModel::from_preset(0)
-    }
-}
-
-fn unit(name: &str) -> &'static str {
-    match name.rsplit_once('_') {
-        Some((_, "ps")) => "ps",
-        Some((_, "bytes")) => "bytes",
-        _ => "ns",
     }
 }
 

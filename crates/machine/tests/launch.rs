@@ -23,7 +23,7 @@ fn with_a_lead_in_tasks_begin_with_a_wake_up() {
         result.trace.events().filter(|e| wanted(&e.kind)).map(|e| e.time_ns).collect()
     };
     let born = times(|kind| matches!(kind, EventKind::WakeupNew { .. }));
-    assert_eq!(born, [7_200_000, 10_800_000, 14_400_000]);
+    assert_eq!(born, [10_050_000, 12_700_000, 15_350_000]);
     assert_eq!(times(|kind| matches!(kind, EventKind::Waking { .. })), [20 * MS, 20 * MS, 23 * MS]);
     // What they compute starts with the wake-up.
     let ran = cpu_time(&result.trace, 0, 20 * MS);
@@ -73,7 +73,7 @@ fn the_first_period_of_a_lead_in_counts_from_a_look_at_the_clock() {
     );
 }
 
-/// The runner that starts a workload is on CPU 0: while it forks or wakes tasks that CPU is not idle, and who shall run there waits until it
+/// The runner that starts a workload is on CPU 0, and each task goes to the next CPU, from the first on: while it forks or wakes tasks that CPU is not idle, and who shall run there waits until it
 /// is gone. It leaves no trace.
 #[test]
 fn the_runner_occupies_the_first_cpu() {
@@ -89,7 +89,7 @@ fn the_runner_occupies_the_first_cpu() {
         EventKind::WakeupNew { target_cpu, .. } => Some((event.cpu, target_cpu)),
         _ => None,
     });
-    assert_eq!(born.collect::<Vec<_>>(), [(0, 1), (0, 1), (0, 1), (0, 0)]);
+    assert_eq!(born.collect::<Vec<_>>(), [(0, 0), (0, 1), (0, 0), (0, 0)]);
     let woken: Vec<_> =
         events.iter().filter(|event| matches!(event.kind, EventKind::Wakeup { .. })).collect();
     let told: Vec<_> = woken.iter().map(|event| (event.cpu, event.time_ns)).collect();
@@ -163,8 +163,8 @@ fn the_runner_leaves_locks_alone() {
     assert_eq!(sections, 4);
 }
 
-/// To a scheduler that goes by loads over time the runner's process is what it computed: 2 ms for the anchor and for each task, and some more
-/// later; a task, 1.5 ms until it is ready. All that is over before they are let go.
+/// To a scheduler that goes by loads over time the runner's process is what it computed: 1.65 ms for the anchor and for each task, and 0.28 ms for each
+/// task later; a task, 0.95 ms until it is ready. All that is over before they are let go, but for the wake-ups, of which each costs 27.5 µs here.
 #[test]
 fn with_the_costs_of_a_recorded_kernel_the_runner_has_its_load() {
     let tasks = workload(vec![task("hog", 3, vec![Op::RunForever])]);
@@ -178,8 +178,9 @@ fn with_the_costs_of_a_recorded_kernel_the_runner_has_its_load() {
         inside.map(|(from, to)| to - from).sum::<u64>()
     };
     let runner_ns = computed("other/runner", 0, 400 * MS);
-    assert!((4 * 2_000..4 * 2_500).contains(&(runner_ns / 1_000)), "{runner_ns}");
-    assert_eq!(computed("other/runner", 400 * MS, 500 * MS), 0);
+    assert!((4 * 1_650 + 3 * 280..4 * 1_650 + 2_100).contains(&(runner_ns / 1_000)), "{runner_ns}");
+    let wakes_ns = computed("other/runner", 399 * MS, 500 * MS);
+    assert!((80..200).contains(&(wakes_ns / 1_000)), "{wakes_ns}");
     let ready_ns = computed("hog/0", 0, 400 * MS);
-    assert!((1_500..1_700).contains(&(ready_ns / 1_000)), "{ready_ns}");
+    assert!((950..1_150).contains(&(ready_ns / 1_000)), "{ready_ns}");
 }

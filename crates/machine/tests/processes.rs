@@ -192,10 +192,10 @@ fn housekeeping_wakes_up_on_each_cpu() {
             );
         }
     };
-    within("other/kworker/0", Some(0), &[1020, 2020]);
-    within("other/kworker/1", Some(1), &[1020, 2020]);
-    within("other/kworker/u", None, &[648, 1648]);
-    within("other/kcompactd0", None, &[800, 1312, 1824, 2336]);
+    within("other/kworker/0", Some(0), &[960, 1960]);
+    within("other/kworker/1", Some(1), &[960, 1960]);
+    within("other/kworker/u", None, &[860, 2140]);
+    within("other/kcompactd0", None, &[708, 1220, 1732, 2244]);
     config.cost.set("housekeeping_ns", 0).expect("a cost");
     let without = simulate(&config, &policy("probe"), &[], &hogs, 2_400 * MS);
     assert!(without.trace.tasks().iter().all(|task| !task.comm.starts_with("other/")));

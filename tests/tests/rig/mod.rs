@@ -275,7 +275,8 @@ impl Run {
         let mut last = vec![None; cpus];
         let (mut shortest, mut longest) = (u64::MAX, 0);
         for (time, cpu, text) in self.lines() {
-            if time < 500 * MS || text.contains("moved") {
+            let is_look = !text.contains("moved") && !text.contains("idle-scan");
+            if time < 500 * MS || !is_look {
                 continue;
             }
             if let Some(before) = last[cpu as usize].replace(time) {

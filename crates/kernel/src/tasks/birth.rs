@@ -7,12 +7,12 @@
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use fairground_workload::{CpuList, Duration};
+use fairground_workload::Duration;
 
 use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
-use super::plan::{CpuSet, Step};
+use super::plan::Step;
 use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
 use super::task::{Level, Task, errno, figures, on_signal, own_usage};
 use super::world::World;
@@ -44,13 +44,34 @@ pub(super) fn prepare_runner() {
 
 /// Goes to the first CPU, from where the simulated machine starts its tasks too; from there it may go where it could before.
 pub(super) fn go_to_first_cpu() {
-    let first = CpuSet::new(&CpuList(vec![(0, 0)]));
-    // SAFETY: the kernel fills the set, and reads it again; both calls are about this process alone.
+    go_to_cpu(0);
+}
+
+/// Goes to one of the CPUs on which it may run, the first again behind the last; from there it may go where it could before. So where each
+/// task sleeps before the start hangs on its number alone, and not on what the kernel did with the processes before it.
+fn go_to_cpu(nth: u32) {
+    // SAFETY: the kernel fills the set, and reads it and another one; all is about this process alone.
     unsafe {
         let mut own = std::mem::zeroed::<libc::cpu_set_t>();
+        let bytes = size_of_val(&own);
         // Fails on a machine with more CPUs than such a set has: the process stays where it is then.
-        if libc::sched_getaffinity(0, size_of_val(&own), &raw mut own) == 0 && first.apply() {
-            libc::sched_setaffinity(0, size_of_val(&own), &raw const own);
+        if libc::sched_getaffinity(0, bytes, &raw mut own) != 0 {
+            return;
+        }
+        let mut left = nth as usize % libc::CPU_COUNT(&own).max(1) as usize;
+        for cpu in 0..8 * bytes {
+            if !libc::CPU_ISSET(cpu, &own) {
+                continue;
+            }
+            if left == 0 {
+                let mut one = std::mem::zeroed::<libc::cpu_set_t>();
+                libc::CPU_SET(cpu, &mut one);
+                if libc::sched_setaffinity(0, bytes, &raw const one) == 0 {
+                    libc::sched_setaffinity(0, bytes, &raw const own);
+                }
+                return;
+            }
+            left -= 1;
         }
     }
 }
@@ -181,6 +202,7 @@ impl World {
         }
         self.close_others();
         task.settle(i8::MAX);
+        go_to_cpu(index);
         task.rehearse();
         // The wait for the start is a switch that is not the workload's.
         let [user, system, voluntary, involuntary] = own_usage(libc::RUSAGE_SELF);

@@ -39,6 +39,8 @@ pub(super) enum Phase {
 pub(super) struct Frame {
     pub(super) pc: u32,
     pub(super) phase: Phase,
+    /// It has waited for somebody in this operation.
+    pub(super) has_waited: bool,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
     pub(super) progress: u64,
     /// CPU time left of a cut computation, or of a system call that goes on in stretches, ns.
@@ -46,10 +48,16 @@ pub(super) struct Frame {
 }
 
 impl Frame {
+    /// Before an operation.
+    #[inline]
+    pub(super) fn at(pc: u32) -> Frame {
+        Frame { pc, phase: Phase::Start, has_waited: false, progress: 0, left_ns: 0 }
+    }
+
     /// The operation is done: on to the next.
     #[inline]
     pub(super) fn finish(&mut self) {
-        *self = Frame { pc: self.pc + 1, phase: Phase::Start, progress: 0, left_ns: 0 };
+        *self = Frame::at(self.pc + 1);
     }
 }
 

@@ -39,6 +39,7 @@ impl Actors {
             return None;
         }
         actor.frame().phase = Phase::Waiting;
+        actor.frame().has_waited = true;
         self.shared.wait(&mut self.actors, list, id);
         Some(Need::Block)
     }
@@ -49,60 +50,6 @@ impl Actors {
         self.actors[first as usize].frame().phase = Phase::Ready;
         effects.push(Effect::Wake { actor: ActorId(first), sync: true });
         true
-    }
-
-    pub(super) fn pipe_write(
-        &mut self,
-        id: u32,
-        pipe: u32,
-        bytes: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Need> {
-        if self.shared.streams[pipe as usize].is_some() {
-            return self.stream_write(id, pipe, bytes, effects);
-        }
-        let state = &mut self.shared.pipes[pipe as usize];
-        let frame = self.actors[id as usize].frame();
-        let written = (bytes - frame.progress).min(state.capacity - state.bytes);
-        state.bytes += written;
-        frame.progress += written;
-        let (done, room) = (frame.progress == bytes, state.bytes < state.capacity);
-        if written > 0 {
-            self.wake_first(self.shared.readers(pipe), effects);
-        }
-        if !done {
-            return self.block(id, self.shared.writers(pipe));
-        }
-        if room {
-            self.wake_first(self.shared.writers(pipe), effects);
-        }
-        self.finish(id)
-    }
-
-    pub(super) fn pipe_read(
-        &mut self,
-        id: u32,
-        pipe: u32,
-        bytes: u64,
-        effects: &mut Vec<Effect>,
-    ) -> Option<Need> {
-        if self.shared.streams[pipe as usize].is_some() {
-            return self.stream_read(id, pipe, bytes, effects);
-        }
-        let state = &mut self.shared.pipes[pipe as usize];
-        let read = bytes.min(state.bytes);
-        if read == 0 && bytes > 0 {
-            return self.block(id, self.shared.readers(pipe));
-        }
-        state.bytes -= read;
-        let more = state.bytes > 0;
-        if read > 0 {
-            self.wake_first(self.shared.writers(pipe), effects);
-        }
-        if more {
-            self.wake_first(self.shared.readers(pipe), effects);
-        }
-        self.finish(id)
     }
 
     /// A message goes straight to a receiver that waits for one, as `pipelined_send` in `ipc/msg.c` does it.
@@ -276,7 +223,7 @@ impl Actors {
                 effects.push(wake);
             }
             Phase::Waiting => {
-                actor.frames[0].phase = Phase::Retry;
+                (actor.frames[0].phase, actor.frames[0].has_waited) = (Phase::Retry, false);
                 self.leave_queue(id);
                 effects.push(wake);
             }

@@ -96,7 +96,7 @@ impl Actors {
             Some((p.0, parent.birth))
         });
         self.births += 1;
-        let frame = Frame { pc: entry, phase: Phase::Start, progress: 0, left_ns: 0 };
+        let frame = Frame::at(entry);
         let actor = Actor {
             frames: [frame; 2],
             level: 0,
@@ -247,7 +247,7 @@ impl Actors {
         match self.code.steps[pc as usize] {
             Step::Run(length) if takes_time(length) => {
                 actor.is_in_call = false;
-                *frame = Frame { pc, phase: Phase::Computing, progress: 0, left_ns: 0 };
+                *frame = Frame { phase: Phase::Computing, ..Frame::at(pc) };
                 Some(draw(&mut actor.prng, length))
             }
             _ => None,
@@ -296,8 +296,7 @@ impl Actors {
             Phase::Start | Phase::Retry | Phase::ComputeCut => {
                 actor.pending = false;
                 actor.level = 1;
-                actor.frames[1] =
-                    Frame { pc: actor.handler, phase: Phase::Start, progress: 0, left_ns: 0 };
+                actor.frames[1] = Frame::at(actor.handler);
             }
             _ => {}
         }

@@ -26,6 +26,7 @@ mod engine;
 mod locks;
 mod meeting;
 mod members;
+mod pipe;
 mod stream;
 mod sync;
 #[cfg(test)]

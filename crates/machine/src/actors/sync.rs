@@ -1,8 +1,9 @@
-//! Pipes, message queues and the lists of actors that wait for them.
+//! Message queues, what else actors share, and the lists of those that wait for it.
 
 use fairground_workload::{Carrier, Workload};
 
 use super::engine::Actor;
+use super::pipe::PipeState;
 use super::stream::Stream;
 
 const NONE: u32 = u32::MAX;
@@ -12,13 +13,6 @@ const NONE: u32 = u32::MAX;
 struct WaitList {
     head: u32,
     tail: u32,
-}
-
-/// A pipe's bytes, and the room that it has at most.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PipeState {
-    pub(super) bytes: u64,
-    pub(super) capacity: u64,
 }
 
 /// A queue's messages, and how many it holds at most.
@@ -59,11 +53,7 @@ impl WaitLink {
 
 impl Shared {
     pub(super) fn new(workload: &Workload) -> Shared {
-        let pipes = workload
-            .pipes
-            .iter()
-            .map(|pipe| PipeState { bytes: 0, capacity: pipe.capacity })
-            .collect();
+        let pipes = workload.pipes.iter().map(|pipe| PipeState::new(pipe.capacity)).collect();
         let queues = workload
             .queues
             .iter()

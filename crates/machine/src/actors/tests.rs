@@ -163,19 +163,20 @@ fn pipes_hold_back_writers_and_readers() {
     let reader =
         group("r", 1, vec![Op::Loop(Some(4), read(70)), mark("rest"), Op::PipeRead(0, 70)]);
     let lines = log(&workload(vec![writer, reader]), 0, 2_000);
-    // 100 bytes fit at once; after the third read of 70 the rest is in the pipe.
+    // A page of 100 bytes at once; there is room for the next when it is empty, after two reads of 70 and of 30.
     assert_eq!(
         lines,
         [
             "100 r: read 0",
             "200 r: read 1",
             "300 r: read 2",
-            "300 w: written 0",
-            "300 w ends",
             "400 r: read 3",
             "400 r: rest 0",
+            "400 w: written 0",
+            "400 w ends",
+            "400 r ends",
         ],
-        "and the last read waits for ever"
+        "and the last read has the last 50"
     );
 }
 

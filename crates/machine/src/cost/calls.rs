@@ -116,7 +116,7 @@ impl CallCosts {
 
 /// Where the parameter of that name stands.
 const fn place(name: &str) -> u8 {
-    super::place_in(&NAMES, name) as u8
+    super::names::place_in(&NAMES, name) as u8
 }
 
 /// What has a price, and where in [`CallCosts::prices`] it stands. Spellings of all kernels are there.

@@ -1,6 +1,7 @@
 //! The named sets of costs: each value with where it comes from.
 
-use super::{MACHINE, NAMES, calls};
+use super::calls;
+use super::names::{MACHINE, NAMES, place_in};
 
 /// A named set of costs.
 pub(super) struct Preset {
@@ -64,6 +65,12 @@ const CLOCK_SCX: &str = "not measured under sched_ext: as if read at the events"
 const REAL_CPUS: &str = "each CPU executes by itself";
 const TURNS: &str = "QEMU with -icount runs its virtual CPUs on one thread; computations of this program up to 200 us keep their turn";
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
+const MOVES_6_1: &str = "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md): 34.5 us for a wake-up that moves its task";
+const MOVES_7_2: &str = "measured on Linux 7.2.13 while it records its scheduler's events (docs/costs.md): 37.2 us for a wake-up that moves its task";
+const WHOLE_PAGE: &str =
+    "Linux before 5.5 and since 6.15: a read wakes a writer when it empties a page of a full pipe";
+const ANY_READ: &str =
+    "Linux 5.5 to 6.14 (pipe_read, was_full): each read of a full pipe wakes a writer";
 const PER_INSN: &str = "derived: 8 ns an instruction (-icount shift=3); one BPF instruction as one machine instruction is assumed";
 const SWITCH_8: &str = "derived: 143 instructions x 8 ns, yield pair less lone yield on 2.6.22, whose scheduler is the smallest measured";
 const WAKEUP_8: &str =
@@ -76,7 +83,7 @@ const FIRST: usize = place("block_ns") + 1;
 
 /// Where a parameter stands; one of no such name does not compile.
 const fn place(name: &str) -> usize {
-    super::place_in(&NAMES, name)
+    place_in(&NAMES, name)
 }
 
 /// A machine whose scheduler's calls are not told apart from other instructions.
@@ -118,6 +125,7 @@ const fn of_busy_cpus(
     values[place("tick_kept_ns")] = (0, STOPS);
     values[place("first_pages_ns")] = (0, NO_PAGES);
     values[place("wake_list_ns")] = (0, BY_WAKER);
+    values[place("pipe_wake_bytes")] = (0, WHOLE_PAGE);
     let mut call = MACHINE.len();
     while call < NAMES.len() {
         values[call] = (0, AS_INSN);
@@ -192,7 +200,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
             0,
             "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
         ),
-        (1_200, "assumed: 150 instructions x 8 ns"),
+        (7_000, MOVES_6_1),
         (0, NO_CACHE),
         (0, "measured switches contain CFS's own instructions"),
         (0, NO_CACHE),
@@ -222,6 +230,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (20_000, KEPT),
         (61_000, PAGES_6_1),
         (24_700, RECORDED_6_1),
+        (1, ANY_READ),
     ],
     OWN_CALLS,
 );
@@ -243,7 +252,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
             0,
             "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
         ),
-        (1_200, "assumed: 150 instructions x 8 ns"),
+        (8_200, MOVES_7_2),
         (0, NO_CACHE),
         (0, "measured switches contain EEVDF's own instructions"),
         (0, NO_CACHE),
@@ -273,6 +282,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (22_000, KEPT),
         (78_000, PAGES_7_2),
         (20_800, RECORDED_7_2),
+        (0, WHOLE_PAGE),
     ],
     OWN_CALLS,
 );
@@ -368,7 +378,11 @@ pub(super) const PRESETS: [Preset; 7] = [
     Preset {
         name: "icount8-6.1",
         about: "Linux 6.1 in QEMU with 8 ns an instruction: the guest of the recorded 6.1 runs",
-        values: ICOUNT8_6_1,
+        values: {
+            let mut values = ICOUNT8_6_1;
+            values[place("pipe_wake_bytes")] = (1, ANY_READ);
+            values
+        },
     },
     Preset {
         name: "icount8-6.1-recorded",

@@ -195,6 +195,7 @@ impl Machine {
                 self.gets_ready(slot, until_ns);
                 Ok(())
             }
+            Stage::Renice(until_ns) => self.is_ready(slot, until_ns),
             Stage::Kernel(ns) => {
                 self.kernel.task_mut(slot).stage = Stage::Advance;
                 self.kernel.charge(cpu, ns);

@@ -59,7 +59,7 @@ impl Machine {
         let addr = self.kernel.task_addr(slot);
         let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
         self.kernel.slots_by_birth.push(slot);
-        let nice = self.nices[self.actors.spec(actor)];
+        let (nice, bound) = self.birth_of(actor);
         let cgroup = self.first_cgroup(parent, actor);
         let allowed = self.affinity_of(actor);
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
@@ -118,7 +118,7 @@ impl Machine {
         }
         self.bind_actor(actor, slot);
         self.write_new_task(slot, parent, &comm)?;
-        self.publish_affinity(slot, &allowed)?;
+        self.publish_affinity(slot, &bound)?;
         self.publish_nice(slot)?;
         Ok(slot)
     }

@@ -20,12 +20,12 @@ struct Thread {
 }
 
 /// One on each CPU; its period is `sysctl_stat_interval`.
-const WORKER: Thread = Thread { name: "kworker", first_ns: 620_000_000, period_ns: 1_000_000_000 };
+const WORKER: Thread = Thread { name: "kworker", first_ns: 560_000_000, period_ns: 1_000_000_000 };
 const UNBOUND: Thread =
-    Thread { name: "kworker/u", first_ns: 248_000_000, period_ns: 1_000_000_000 };
+    Thread { name: "kworker/u", first_ns: 460_000_000, period_ns: 1_280_000_000 };
 /// Its period is `HPAGE_FRAG_CHECK_INTERVAL_MSEC`, 500 ms, as the timer wheel rounds it.
 const KCOMPACTD: Thread =
-    Thread { name: "kcompactd0", first_ns: 400_000_000, period_ns: 512_000_000 };
+    Thread { name: "kcompactd0", first_ns: 308_000_000, period_ns: 512_000_000 };
 /// When those that are bound to a CPU work last before the workload begins, ns.
 const LAST_BEFORE_NS: u64 = 100_000_000;
 

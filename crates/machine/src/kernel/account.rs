@@ -160,6 +160,7 @@ impl Kernel {
         let now = self.now_ns;
         let rq = &mut self.cpus[cpu as usize];
         rq.curr = next;
+        rq.unpreempted = false;
         rq.idle_since_ns = now;
         let addr = match next {
             Some(slot) => {

@@ -56,6 +56,8 @@ pub(crate) enum Stage {
     Kernel(u64),
     /// Get ready, and sleep until the runner of a start with a lead-in lets it go; with a time, until then.
     Ready(Option<u64>),
+    /// The same once it is ready: take the own nice value, and sleep.
+    Renice(Option<u64>),
     /// Leave the CPU in this state; with a time, to wake up then.
     Block(TaskState, Option<u64>),
     /// `sched_yield`.
@@ -180,7 +182,7 @@ impl Task {
 
     /// Whether it has called for sleep and has not left the CPU yet.
     pub(crate) fn about_to_sleep(&self) -> bool {
-        matches!(self.stage, Stage::Block(..) | Stage::Ready(_))
+        matches!(self.stage, Stage::Block(..) | Stage::Ready(_) | Stage::Renice(_))
     }
 
     #[inline]
