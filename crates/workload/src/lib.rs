@@ -15,6 +15,7 @@ pub mod library;
 pub mod limits;
 mod model;
 mod parse;
+mod pipe_ring;
 pub mod prng;
 mod replay;
 mod rt_app;
@@ -32,6 +33,7 @@ pub use model::{
     TaskSpec, TaskSpecId, Timer, TimerId, Workload,
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, parse};
+pub use pipe_ring::{PipeRing, Taken};
 pub use replay::{ReplayBuilder, ReplayNotes};
 pub use rt_app::{
     IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RtApp, RtAppText, parse_rt_app,

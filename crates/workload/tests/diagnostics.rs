@@ -21,6 +21,24 @@ fn a_cyclic_wait() {
     insta::assert_snapshot!(message("cycle.toml", include_str!("bad/cycle.toml")));
 }
 
+/// 640 messages of 100 bytes are all that a pipe of 65,536 bytes holds: a page holds 40, and what is left of it none.
+#[test]
+fn a_pipe_is_full_of_messages_before_it_is_full_of_bytes() {
+    let written = |messages: u32| {
+        format!(
+            "format = 1\nname = \"fills\"\nduration = \"1s\"\n\
+             [[pipe]]\nname = \"data\"\n[[queue]]\nname = \"begin\"\n\
+             [[task]]\nname = \"writer\"\nprogram = [\n\
+             {{ loop = [{{ write = {{ pipe = \"data\", bytes = 100 }} }}], times = {messages} }}, {{ send = \"begin\" }}]\n\
+             [[task]]\nname = \"reader\"\nprogram = [\n\
+             {{ receive = \"begin\" }}, {{ loop = [{{ read = {{ pipe = \"data\", bytes = 100 }} }}], times = {messages} }}]\n"
+        )
+    };
+    assert!(parse("fits.toml", &written(640)).is_ok());
+    let message = message("fills.toml", &written(641));
+    assert!(message.contains("writer") && message.contains("reader"), "{message}");
+}
+
 #[test]
 fn locks() {
     insta::assert_snapshot!(message("locks.toml", include_str!("bad/locks.toml")));

@@ -1,8 +1,6 @@
-//! Pipes (`fs/pipe.c` of Linux 6.1 and 7.2): a ring of pages.
+//! Who waits at a pipe and is woken (`fs/pipe.c` of Linux 6.1 and 7.2).
 //!
-//! * A write goes on in the last page if all of it fits there; what is left, and every other write, begins a new page. So a page holds 40
-//!   messages of 100 bytes, and a pipe of 16 pages 640 of them, though 65,536 bytes would be 655. It is full when all pages are taken, even if the
-//!   last one has room: who waits to write waits for a page, and who comes then may write.
+//! * What a page holds, and when a pipe is full: [`fairground_workload::PipeRing`].
 //! * A write to an empty pipe wakes a reader; who has waited and leaves room wakes the next writer.
 //! * A read that empties a page of a full pipe wakes a writer; in Linux 5.5 to 6.14 each read of a full pipe does, and the writer
 //!   goes to sleep again, behind the others ([`CostModel::pipe_wake_bytes`](crate::CostModel::pipe_wake_bytes)). Who has waited and leaves something
@@ -10,92 +8,8 @@
 //!
 //! All of these wake-ups are synchronous ones, and for one task each. Before Linux 5.5 they were for all: not modelled.
 
-use std::collections::VecDeque;
-
 use super::engine::Actors;
 use super::{Effect, Need};
-
-const PAGE_BYTES: u64 = 4_096;
-
-/// What lies in one page.
-#[derive(Clone, Copy, Debug)]
-struct Page {
-    /// Where it begins: so much of the page has been read.
-    offset: u64,
-    bytes: u64,
-}
-
-/// The pages of a pipe.
-#[derive(Clone, Debug)]
-pub(super) struct PipeState {
-    pages: VecDeque<Page>,
-    pages_max: usize,
-    page_bytes: u64,
-    /// Bytes that it holds at most.
-    pub(super) capacity: u64,
-}
-
-/// What a read has come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Taken {
-    bytes: u64,
-    /// A writer that waits is to be woken.
-    wakes_writer: bool,
-}
-
-impl PipeState {
-    /// An empty pipe. One that is to hold less than a page has a page of that size.
-    pub(super) fn new(capacity: u64) -> PipeState {
-        let page_bytes = capacity.clamp(1, PAGE_BYTES);
-        let pages_max = usize::try_from(capacity / page_bytes).unwrap_or(usize::MAX).max(1);
-        PipeState { pages: VecDeque::new(), pages_max, page_bytes, capacity }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.pages.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.pages.len() >= self.pages_max
-    }
-
-    /// Puts in as much as there is room for; `begins`: not after a wait. Returns how many bytes.
-    fn put(&mut self, bytes: u64, begins: bool) -> u64 {
-        let mut left = bytes;
-        let small = bytes % self.page_bytes;
-        if begins
-            && let Some(last) = self.pages.back_mut()
-            && last.offset + last.bytes + small <= self.page_bytes
-        {
-            last.bytes += small;
-            left -= small;
-        }
-        while left > 0 && !self.is_full() {
-            let bytes = left.min(self.page_bytes);
-            self.pages.push_back(Page { offset: 0, bytes });
-            left -= bytes;
-        }
-        bytes - left
-    }
-
-    /// Takes as much as there is of what is asked for; `wake_bytes`: see [`CostModel::pipe_wake_bytes`](crate::CostModel::pipe_wake_bytes).
-    fn take(&mut self, bytes: u64, wake_bytes: u64) -> Taken {
-        let mut taken = Taken { bytes: 0, wakes_writer: false };
-        while taken.bytes < bytes {
-            let full = self.is_full();
-            let Some(first) = self.pages.front_mut() else { break };
-            let part = first.bytes.min(bytes - taken.bytes);
-            (first.offset, first.bytes) = (first.offset + part, first.bytes - part);
-            taken.bytes += part;
-            taken.wakes_writer |= full && wake_bytes > 0 && first.offset >= wake_bytes;
-            if first.bytes == 0 {
-                self.pages.pop_front();
-                taken.wakes_writer |= full;
-            }
-        }
-        taken
-    }
-}
 
 impl Actors {
     pub(super) fn pipe_write(
@@ -148,49 +62,5 @@ impl Actors {
             self.wake_first(self.shared.readers(pipe), effects);
         }
         self.finish(id)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_holds_forty_messages_of_a_hundred_bytes() {
-        let mut pipe = PipeState::new(65_536);
-        let written = (0..1_000).take_while(|_| pipe.put(100, true) == 100).count();
-        assert_eq!((written, pipe.pages.len(), pipe.is_full()), (640, 16, true));
-        // The last page has 96 bytes left: not enough for another message, enough for a smaller one.
-        assert_eq!((pipe.put(100, true), pipe.put(96, true), pipe.put(1, true)), (0, 96, 0));
-    }
-
-    #[test]
-    fn who_has_waited_needs_a_page_of_its_own() {
-        let mut pipe = PipeState::new(2 * PAGE_BYTES);
-        assert_eq!((pipe.put(5_000, true), pipe.is_full()), (5_000, true));
-        assert_eq!((pipe.put(100, false), pipe.put(100, true)), (0, 100));
-    }
-
-    #[test]
-    fn a_writer_is_woken_when_a_page_of_a_full_pipe_is_empty_or_before() {
-        let full = || {
-            let mut pipe = PipeState::new(2 * PAGE_BYTES);
-            pipe.put(2 * PAGE_BYTES, true);
-            pipe
-        };
-        let (mut new, mut old) = (full(), full());
-        let wakes =
-            |pipe: &mut PipeState, bytes, wake_bytes| pipe.take(bytes, wake_bytes).wakes_writer;
-        assert_eq!((wakes(&mut new, 4_000, 0), wakes(&mut new, 96, 0)), (false, true));
-        assert_eq!((wakes(&mut old, 1, 1), wakes(&mut old, 4_095, 1)), (true, true));
-        // One page is free: the pipe is not full, and nobody can wait.
-        assert_eq!((wakes(&mut new, 4_096, 1), wakes(&mut old, 1, 1)), (false, false));
-    }
-
-    #[test]
-    fn a_small_pipe_has_one_small_page() {
-        let mut pipe = PipeState::new(10);
-        assert_eq!((pipe.put(25, true), pipe.is_full()), (10, true));
-        assert_eq!(pipe.take(25, 0), Taken { bytes: 10, wakes_writer: true });
     }
 }

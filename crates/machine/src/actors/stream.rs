@@ -55,7 +55,7 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
-        let buffer = self.shared.pipes[pipe as usize].capacity;
+        let buffer = self.shared.pipes[pipe as usize].capacity();
         // Each turn charges something, and a full buffer ends it.
         loop {
             let frame = self.actors[id as usize].frame();
@@ -85,7 +85,7 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
-        let buffer = self.shared.pipes[pipe as usize].capacity;
+        let buffer = self.shared.pipes[pipe as usize].capacity();
         let Some(stream) = &mut self.shared.streams[pipe as usize] else { return self.finish(id) };
         if stream.messages.is_empty() {
             return self.block(id, self.shared.readers(pipe));

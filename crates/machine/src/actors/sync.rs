@@ -1,9 +1,8 @@
 //! Message queues, what else actors share, and the lists of those that wait for it.
 
-use fairground_workload::{Carrier, Workload};
+use fairground_workload::{Carrier, PipeRing, Workload};
 
 use super::engine::Actor;
-use super::pipe::PipeState;
 use super::stream::Stream;
 
 const NONE: u32 = u32::MAX;
@@ -25,7 +24,7 @@ pub(super) struct QueueState {
 /// All that actors share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
-    pub(super) pipes: Vec<PipeState>,
+    pub(super) pipes: Vec<PipeRing>,
     /// Of those pipes that are sockets.
     pub(super) streams: Vec<Option<Stream>>,
     pub(super) queues: Vec<QueueState>,
@@ -53,7 +52,7 @@ impl WaitLink {
 
 impl Shared {
     pub(super) fn new(workload: &Workload) -> Shared {
-        let pipes = workload.pipes.iter().map(|pipe| PipeState::new(pipe.capacity)).collect();
+        let pipes = workload.pipes.iter().map(|pipe| PipeRing::new(pipe.capacity)).collect();
         let queues = workload
             .queues
             .iter()

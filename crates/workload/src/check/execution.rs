@@ -9,7 +9,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use super::cycle;
 use super::values::bounds;
 use crate::limits::CHECK_TASKS_MAX;
-use crate::model::{Op, Program, Role, Workload};
+use crate::model::{Carrier, Op, Program, Role, Workload};
+use crate::pipe_ring::PipeRing;
 use crate::spans::Finding;
 
 /// Operations that a task executes before others that are due at the same time come to their turn.
@@ -87,12 +88,45 @@ impl Task<'_> {
     }
 }
 
+/// Bytes in a pipe or a socket, or messages in a queue.
 #[derive(Clone, Debug, Default)]
 struct Store {
     amount: u64,
     capacity: Option<u64>,
+    /// A pipe's pages, which may be full with fewer bytes.
+    ring: Option<PipeRing>,
     takers: VecDeque<usize>,
     givers: VecDeque<usize>,
+}
+
+impl Store {
+    /// Puts in as much as there is room for, and says how much; `begins`: not after a wait.
+    fn put(&mut self, amount: u64, begins: bool) -> u64 {
+        let put = match &mut self.ring {
+            Some(ring) => ring.put(amount, begins),
+            None => amount.min(self.capacity.map_or(u64::MAX, |capacity| capacity - self.amount)),
+        };
+        self.amount = self.amount.saturating_add(put);
+        put
+    }
+
+    /// Takes as much as there is of what is asked for: how much, and whether one who waits for room may find some now.
+    fn take(&mut self, amount: u64) -> (u64, bool) {
+        let taken = amount.min(self.amount);
+        self.amount -= taken;
+        let makes_room = match &mut self.ring {
+            Some(ring) => ring.take(taken, 0).wakes_writer,
+            None => taken > 0,
+        };
+        (taken, makes_room)
+    }
+
+    fn is_full(&self) -> bool {
+        match &self.ring {
+            Some(ring) => ring.is_full(),
+            None => self.capacity.is_some_and(|capacity| self.amount >= capacity),
+        }
+    }
 }
 
 /// A lock: who has it, and who waits for it, to share it or not.
@@ -167,7 +201,10 @@ fn can_block(workload: &Workload) -> bool {
 impl<'w> Execution<'w> {
     fn new(workload: &'w Workload, steps_max: u64) -> Self {
         let store = |amount, capacity| Store { amount, capacity, ..Store::default() };
-        let pipes = workload.pipes.iter().map(|pipe| store(0, Some(pipe.capacity)));
+        let pipes = workload.pipes.iter().map(|pipe| Store {
+            ring: (pipe.carrier == Carrier::Pipe).then(|| PipeRing::new(pipe.capacity)),
+            ..store(0, Some(pipe.capacity))
+        });
         let queues = workload.queues.iter().map(|queue| store(queue.initial, queue.capacity));
         let mut execution = Self {
             workload,
@@ -378,15 +415,13 @@ impl<'w> Execution<'w> {
 
     /// Puts bytes or a message in, as far as there is room; waits for the rest.
     fn give(&mut self, task: usize, wait: Wait, amount: u64) {
-        let rest = self.rest(task).unwrap_or(amount);
+        let waited = self.rest(task);
+        let rest = waited.unwrap_or(amount);
         let store = self.store(wait);
-        let room = store.capacity.map_or(u64::MAX, |capacity| capacity - store.amount);
-        let given = rest.min(room);
-        store.amount = store.amount.saturating_add(given);
+        let given = store.put(rest, waited.is_none());
         let taker = if store.amount > 0 { store.takers.pop_front() } else { None };
         let done = given == rest;
-        let more_room = store.capacity.is_none_or(|capacity| store.amount < capacity);
-        let giver = if done && more_room { store.givers.pop_front() } else { None };
+        let giver = if done && !store.is_full() { store.givers.pop_front() } else { None };
         if !done {
             store.givers.push_back(task);
         }
@@ -399,10 +434,9 @@ impl<'w> Execution<'w> {
     fn take(&mut self, task: usize, wait: Wait, amount: u64) {
         let rest = self.rest(task).unwrap_or(amount);
         let store = self.store(wait);
-        let taken = rest.min(store.amount);
-        store.amount -= taken;
+        let (taken, makes_room) = store.take(rest);
         let done = taken == rest || (taken > 0 && matches!(wait, Wait::Bytes(_)));
-        let giver = if taken > 0 { store.givers.pop_front() } else { None };
+        let giver = if makes_room { store.givers.pop_front() } else { None };
         let taker = if done && store.amount > 0 { store.takers.pop_front() } else { None };
         if !done {
             store.takers.push_back(task);
