@@ -104,6 +104,14 @@ pub struct CostModel {
     /// How much of the oldest page of a full pipe must have been read until each further read wakes one who waits to write: in vain, for there
     /// is room only when a page is empty (`pipe_read` of Linux 5.5 to 6.14: 1). 0: only the read that empties it wakes one.
     pub pipe_wake_bytes: u64,
+    /// As `block_ns`, where a task waits at a pipe. 0: as `block_ns`.
+    pub pipe_block_ns: u64,
+    /// The part of `timer_irq_ns` that comes with each timer that has expired, behind its wake-up; the rest comes once, at the interrupt's
+    /// end.
+    pub timer_each_ns: u64,
+    /// The part of a switch that is left when the CPU's timer is set again, where a timer's interrupt leaves that to the switch which it asks
+    /// for (`__hrtimer_rearm_deferred`, Linux 7.1 and newer). 0: the interrupt does it. Seen only where CPUs execute in turns.
+    pub timer_set_ns: u64,
     /// The ways between the kernel and the scheduler's program.
     pub calls: CallCosts,
     preset: usize,
@@ -234,6 +242,9 @@ impl CostModel {
             first_pages_ns: 0,
             wake_list_ns: 0,
             pipe_wake_bytes: 0,
+            pipe_block_ns: 0,
+            timer_each_ns: 0,
+            timer_set_ns: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -284,6 +295,9 @@ impl CostModel {
             &mut self.first_pages_ns,
             &mut self.wake_list_ns,
             &mut self.pipe_wake_bytes,
+            &mut self.pipe_block_ns,
+            &mut self.timer_each_ns,
+            &mut self.timer_set_ns,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

@@ -181,25 +181,6 @@ impl EventQueue {
         (place != UNARMED).then(|| self.heap.at(place as usize).time_ns)
     }
 
-    /// The time of the first event among those that are wanted. It looks at these only that come before it.
-    pub(crate) fn earliest(&self, wanted: impl Fn(Slot) -> bool) -> Option<u64> {
-        let mut found: Option<u64> = None;
-        let mut places = Vec::from_iter(self.heap.first().map(|_| ROOT));
-        while let Some(place) = places.pop() {
-            let entry = self.heap.at(place);
-            let taken = place == ROOT && self.hole;
-            if !taken && found.is_some_and(|time_ns| time_ns <= entry.time_ns) {
-                continue;
-            }
-            if !taken && wanted(self.named(entry.slot())) {
-                found = Some(entry.time_ns);
-            } else {
-                places.extend(self.heap.below(place));
-            }
-        }
-        found
-    }
-
     /// When the next event happens; `None`: none is armed.
     pub(crate) fn first_ns(&mut self) -> Option<u64> {
         self.fill_hole();

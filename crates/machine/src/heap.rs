@@ -58,12 +58,6 @@ impl<E: Keyed> Heap<E> {
         self.lines[place / ARITY].0[place % ARITY]
     }
 
-    /// The places below a place that have an entry.
-    pub(crate) fn below(&self, place: usize) -> std::ops::Range<usize> {
-        let first = (place - 2) * ARITY;
-        first..(first + ARITY).min(self.len + ROOT).max(first)
-    }
-
     /// The entry that will be the least one without the first.
     #[inline]
     pub(crate) fn second(&self) -> Option<E> {

@@ -6,7 +6,8 @@ use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Po
 use fairground_trace::{CallbackKind, EventKind, TaskId};
 use fairground_workload::{Carrier, Op, Pipe, Role, Workload};
 use support::{
-    MS, cpu_time, cpus, free_machine, mixed, object, policy, run, simulate, sleep, task, workload,
+    MS, cpu_time, cpus, free_machine, mixed, object, policy, run, simulate, sleep, stays, task,
+    workload,
 };
 
 #[test]
@@ -376,4 +377,20 @@ fn a_reschedule_interrupt_follows_the_work_that_leads_to_it() {
         e.time_ns > waking_ns && e.cpu == 1 && matches!(e.kind, EventKind::Switch { .. })
     });
     assert_eq!(woken.expect("it runs").time_ns - waking_ns, 5_000 + 700 + 30);
+}
+
+/// A wait at a pipe may take longer than a sleep, where others are there to run.
+#[test]
+fn a_wait_at_a_pipe_has_its_own_cost() {
+    let mut w = workload(vec![
+        task("reader", 1, vec![run(10_000), Op::PipeRead(0, 1)]),
+        task("sleeper", 1, vec![run(10_000), sleep(MS)]),
+        task("hog", 1, vec![Op::RunForever]),
+    ]);
+    w.pipes.push(Pipe { name: "p".to_owned(), capacity: 4096, carrier: Carrier::Pipe });
+    let mut config = free_machine(1);
+    (config.cost.block_ns, config.cost.pipe_block_ns) = (5_000, 9_000);
+    let result = simulate(&config, &policy("probe"), &[], &w, 20 * MS);
+    let stay_ns = |name: &str| stays(&result.trace, name)[0].1 - stays(&result.trace, name)[0].0;
+    assert_eq!((stay_ns("reader"), stay_ns("sleeper")), (19_000, 15_000));
 }

@@ -75,6 +75,22 @@ fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
     }
 }
 
+/// A part of an interrupt's cost may come with each timer that it ends, behind that one's wake-up.
+#[test]
+fn each_timer_has_its_part_of_the_interrupt() {
+    let sleeper = |name| task(name, 1, vec![run(US), sleep(900 * US), run(US)]);
+    let mut config = free_machine(1);
+    let costs =
+        [("timer_irq_ns", 6), ("timer_each_ns", 4), ("wakeup_ns", 20), ("timer_slack_ns", 50)];
+    for (name, us) in costs {
+        config.cost.set(name, us * US).expect("a cost");
+    }
+    let trace = simulated(&config, &workload(vec![sleeper("first"), sleeper("second")]), 5 * MS);
+    let woken = |who: &str| wakings(&trace, who)[0].0;
+    assert_eq!(woken("second") - woken("first"), 20 + 4);
+    assert_eq!(stays(&trace, "first")[1].0 / US - woken("first"), 2 * (20 + 4) + 2);
+}
+
 /// A sleeper that goes to sleep again at once wakes every second tick; with high-resolution timers, at its time.
 #[test]
 fn a_sleep_of_900_us_takes_two_ticks() {

@@ -57,6 +57,44 @@ fn a_timer_takes_the_turn_away() {
     assert_eq!(short_and_long(1, 0), (short, (MS, MS + 150 * US)));
 }
 
+/// Two sleeps that end at once, one of them beside a hog. The first interrupt sets its CPU's timer for the next sleep; the other CPU's has expired, too, and is
+/// not set, so that is the next timer of all and the other CPU has its turn: at the end of the interrupt, or, where that leaves it to the
+/// switch that it asks for, shortly before that switch is over.
+#[test]
+fn setting_the_next_timer_of_all_costs_the_turn() {
+    let sleeper = |name, cpu, start_us: u64, sleep_us: u64| {
+        let mut spec = on(name, cpu, vec![sleep(sleep_us * US), run(50 * US), sleep(100 * MS)]);
+        spec.start_ns = Some(start_us * US);
+        spec
+    };
+    // Each begins alone, so that the sleeps of `a` and `b` end at once. The third one's end is the first CPU's next timer.
+    let w = workload(vec![
+        sleeper("a", 0, 0, 1_000),
+        sleeper("b", 1, 500, 500),
+        sleeper("later", 0, 200, 2_000),
+        on("hog", 0, vec![Op::RunForever]),
+    ]);
+    let second_woken_ns = |timer_set_ns| {
+        let mut config = turns(2);
+        for (name, ns) in
+            [("wakeup_ns", 20 * US), ("context_switch_ns", 10 * US), ("timer_set_ns", timer_set_ns)]
+        {
+            config.cost.set(name, ns).expect("a cost");
+        }
+        let result = simulate(&config, &policy("probe"), &[("preempt", "on")], &w, 3 * MS);
+        let trace = &result.trace;
+        let woken = trace.events().filter_map(|event| match event.kind {
+            EventKind::Waking { task, .. } => Some((support::name(trace, task), event.time_ns)),
+            _ => None,
+        });
+        let woken: Vec<(&str, u64)> = woken.collect();
+        assert_eq!((woken[0].0, woken[1].0), ("a", "b"));
+        woken[1].1 - woken[0].1
+    };
+    assert_eq!(second_woken_ns(0), 20 * US);
+    assert_eq!(second_woken_ns(3 * US), 20 * US + 10 * US - 3 * US);
+}
+
 /// A long computation gives its turn away all the time: one beside hogs takes as long as it would alone, though it needs turns for
 /// the ticks in it and for its end; and a sleeper beside them waits for 2 µs of each of them now and then.
 #[test]

@@ -40,7 +40,7 @@ pub(super) struct ListId(u32);
 /// Where an actor waits: its links within a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitLink {
-    list: u32,
+    pub(super) list: u32,
     prev: u32,
     next: u32,
 }

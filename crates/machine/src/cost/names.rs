@@ -3,7 +3,7 @@
 use super::calls;
 
 /// The parameters of the machine proper; those of calls follow them.
-pub(super) const MACHINE: [&str; 38] = [
+pub(super) const MACHINE: [&str; 41] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -42,6 +42,9 @@ pub(super) const MACHINE: [&str; 38] = [
     "first_pages_ns",
     "wake_list_ns",
     "pipe_wake_bytes",
+    "pipe_block_ns",
+    "timer_each_ns",
+    "timer_set_ns",
 ];
 
 /// All parameters.

@@ -67,6 +67,9 @@ const TURNS: &str = "QEMU with -icount runs its virtual CPUs on one thread; comp
 const NO_CACHE: &str = "derived: a machine that counts instructions has no caches";
 const MOVES_6_1: &str = "measured on Linux 6.1.192 while it records its scheduler's events (docs/costs.md): 34.5 us for a wake-up that moves its task";
 const MOVES_7_2: &str = "measured on Linux 7.2.13 while it records its scheduler's events (docs/costs.md): 37.2 us for a wake-up that moves its task";
+const AS_SLEEP: &str = "as block_ns";
+const ALL_ONCE: &str = "all of timer_irq_ns comes once";
+const SET_AT_ONCE: &str = "the interrupt sets its CPU's timer again";
 const WHOLE_PAGE: &str =
     "Linux before 5.5 and since 6.15: a read wakes a writer when it empties a page of a full pipe";
 const ANY_READ: &str =
@@ -126,6 +129,9 @@ const fn of_busy_cpus(
     values[place("first_pages_ns")] = (0, NO_PAGES);
     values[place("wake_list_ns")] = (0, BY_WAKER);
     values[place("pipe_wake_bytes")] = (0, WHOLE_PAGE);
+    values[place("pipe_block_ns")] = (0, AS_SLEEP);
+    values[place("timer_each_ns")] = (0, ALL_ONCE);
+    values[place("timer_set_ns")] = (0, SET_AT_ONCE);
     let mut call = MACHINE.len();
     while call < NAMES.len() {
         values[call] = (0, AS_INSN);
@@ -191,7 +197,7 @@ const RECORDED_6_1: &str =
 const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
     [
         (14_300, RECORDED_6_1),
-        (27_500, RECORDED_6_1),
+        (23_700, RECORDED_6_1),
         (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
         (25_500, BENCH_6_1),
         (9_900, RECORDED_6_1),
@@ -200,7 +206,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
             0,
             "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
         ),
-        (7_000, MOVES_6_1),
+        (10_800, MOVES_6_1),
         (0, NO_CACHE),
         (0, "measured switches contain CFS's own instructions"),
         (0, NO_CACHE),
@@ -215,7 +221,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (30_000, FORK_6_1),
         (0, ANYWHERE_6_1),
         (3_000, RCU_6_1),
-        (4_000, PREEMPT_6_1),
+        (7_700, PREEMPT_6_1),
         (27_300, RECORDED_6_1),
         (13_700, RECORDED_6_1),
         (0, BY_WOKEN),
@@ -231,6 +237,9 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (61_000, PAGES_6_1),
         (24_700, RECORDED_6_1),
         (1, ANY_READ),
+        (15_800, RECORDED_6_1),
+        (2_300, RECORDED_6_1),
+        (0, SET_AT_ONCE),
     ],
     OWN_CALLS,
 );
@@ -243,7 +252,7 @@ const TICK_7_2: &str =
 const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
     [
         (15_000, RECORDED_7_2),
-        (29_000, RECORDED_7_2),
+        (27_000, RECORDED_7_2),
         (0, "derived: QEMU shows an interrupt to a virtual CPU as soon as that has its turn"),
         (33_500, TICK_7_2),
         (8_000, RECORDED_7_2),
@@ -252,7 +261,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
             0,
             "contained in timer_irq_ns and enqueue_remote_ns; a halted virtual CPU has no exit latency",
         ),
-        (8_200, MOVES_7_2),
+        (10_200, MOVES_7_2),
         (0, NO_CACHE),
         (0, "measured switches contain EEVDF's own instructions"),
         (0, NO_CACHE),
@@ -267,7 +276,7 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (56_000, FORK_7_2),
         (4_000_000, NOWHERE_7_2),
         (12_000, RCU_7_2),
-        (8_800, PREEMPT_7_2),
+        (10_800, PREEMPT_7_2),
         (28_600, RECORDED_7_2),
         (10_150, RECORDED_7_2),
         (0, BY_WOKEN),
@@ -283,6 +292,9 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (78_000, PAGES_7_2),
         (20_800, RECORDED_7_2),
         (0, WHOLE_PAGE),
+        (15_900, RECORDED_7_2),
+        (3_900, RECORDED_7_2),
+        (1_100, RECORDED_7_2),
     ],
     OWN_CALLS,
 );
@@ -327,6 +339,8 @@ const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     values[place("wakeup_idle_ns")] = (27_890, RECORDED_SCX);
     values[place("block_ns")] = (12_560, RECORDED_SCX);
     values[place("block_idle_ns")] = (9_040, RECORDED_SCX);
+    values[place("pipe_block_ns")] = (0, AS_SLEEP);
+    values[place("timer_each_ns")] = (400, RECORDED_SCX);
     let mut call = 0;
     while call < CALLS_7_2.len() {
         let (name, ns) = CALLS_7_2[call];

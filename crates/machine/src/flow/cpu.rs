@@ -66,6 +66,9 @@ impl Machine {
         let rq = self.kernel.rq(cpu);
         let left_out = rq.idle_entered_ns / tick_ns != now / tick_ns;
         rq.idle_entered_ns = now;
+        if left_out && self.kernel.turns.on() {
+            self.set_timer(cpu);
+        }
         if !left_out || ns == 0 {
             return false;
         }
@@ -101,7 +104,14 @@ impl Machine {
                     return Ok(());
                 }
                 self.timer_interrupt(cpu)?;
-                if self.failure.is_some() {
+                if self.failure.is_some() || self.kernel.loses_turn(cpu) {
+                    return Ok(());
+                }
+                continue;
+            }
+            if rq.timers.set_late && start <= self.kernel.now_ns && !resched {
+                self.set_timer_late(cpu);
+                if self.kernel.loses_turn(cpu) {
                     return Ok(());
                 }
                 continue;
@@ -214,10 +224,10 @@ impl Machine {
     /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
-            // A timer that is the next of all costs the CPU its turn when it is set: before the way into sleep.
+            // The timer is set before the way into sleep.
             if let (true, Some(at)) = (self.kernel.turns.on(), until_ns) {
-                let at = at.saturating_add(self.kernel.cost.timer_slack_ns);
-                self.kernel.turns.cut = self.kernel.next_timer_ns().is_none_or(|next| at < next);
+                let (cpu, slack_ns) = (self.kernel.this_cpu, self.kernel.cost.timer_slack_ns);
+                self.kernel.sets_earlier(cpu, at.saturating_add(slack_ns));
             }
             return Ok(());
         }
@@ -258,6 +268,12 @@ impl Machine {
         let cost = &self.kernel.cost;
         let cost_ns = match alone {
             true => CostModel::idle_or(cost.block_idle_ns, cost.block_ns),
+            false
+                if cost.pipe_block_ns > 0
+                    && self.actors.waits_at_pipe(self.kernel.task(slot).actor) =>
+            {
+                cost.pipe_block_ns
+            }
             false => cost.block_ns,
         };
         let task = self.kernel.task_mut(slot);

@@ -201,6 +201,7 @@ impl Machine {
             Some(_) => cost.context_switch_ns,
             None => CostModel::idle_or(cost.idle_enter_ns, cost.context_switch_ns),
         };
+        let ns = ns.saturating_sub(self.kernel.left_of_switch_ns(cpu));
         self.kernel.charge_irqs_off(cpu, ns + choice_ns);
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);

@@ -54,7 +54,7 @@ impl Machine {
     /// end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         // A tick of its own contains its interrupt.
-        let shared_ns = if entered { self.kernel.cost.timer_irq_ns } else { 0 };
+        let shared_ns = if entered { self.kernel.cost.timer_once_ns() } else { 0 };
         let Some(slot) = self.kernel.cpus[cpu as usize].curr else {
             let ns = self.kernel.cost.tick_kept_ns.saturating_sub(shared_ns);
             self.kernel.charge_irqs_off(cpu, ns);

@@ -51,6 +51,7 @@ impl Machine {
             self.kernel.rq(cpu).timers.pending = true;
         }
         if is_timer(slot) {
+            self.kernel.turns.expired(cpu);
             self.kernel.begin_round();
         } else if self.kernel.turns.holder.is_some() && !self.kernel.turns.ends {
             let turn_ns = self.kernel.turn_ns();
@@ -81,11 +82,8 @@ impl Machine {
             None => None,
         };
         debug_assert!(at_ns >= start_ns);
-        if std::mem::take(&mut self.kernel.turns.cut) {
-            self.kernel.reckon_anew();
-            if self.kernel.turns.others_want_it() {
-                return self.kernel.end_turn();
-            }
+        if self.kernel.loses_turn(cpu) {
+            return;
         }
         if let Some(slot) = curr
             && start_ns <= self.kernel.now_ns
@@ -112,6 +110,37 @@ impl Machine {
             }
             self.kernel.arm_cpu(cpu, due_ns);
         }
+    }
+
+    /// The end of a timer's interrupt, which sets the CPU's timer again or leaves that to the switch that it has asked for and that comes at
+    /// once: not where it has interrupted the kernel.
+    pub(crate) fn interrupt_sets_timer(&mut self, cpu: u32) {
+        if !self.kernel.turns.on() {
+            return;
+        }
+        let rq = &self.kernel.cpus[cpu as usize];
+        let in_user_mode =
+            rq.curr.is_none_or(|slot| self.actors.computes(self.kernel.task(slot).actor));
+        let late = self.kernel.cost.timer_set_ns > 0 && rq.makes_room() && in_user_mode;
+        self.kernel.rq(cpu).timers.set_late = late;
+        if !late {
+            self.set_timer(cpu);
+        }
+    }
+
+    /// The switch behind a timer's interrupt is all but over.
+    pub(crate) fn set_timer_late(&mut self, cpu: u32) {
+        let ns = self.kernel.left_of_switch_ns(cpu);
+        self.kernel.rq(cpu).timers.set_late = false;
+        self.kernel.charge_irqs_off(cpu, ns);
+        self.set_timer(cpu);
+    }
+
+    /// The CPU's timer is set for its next sleep or tick.
+    pub(crate) fn set_timer(&mut self, cpu: u32) {
+        let sleep_ns = self.kernel.cpus[cpu as usize].timers.next_ns();
+        let tick_ns = if self.ticking().test(cpu) { self.tick_due_ns } else { u64::MAX };
+        self.kernel.program_apic(cpu, sleep_ns.min(tick_ns));
     }
 
     /// While nobody executes, the next one does.

@@ -7,10 +7,16 @@
 use super::Kernel;
 use crate::cpuset::CpuMask;
 use crate::events::{CpuEvent, Slot as EventSlot};
-use crate::kernel::{Slot, agenda};
+use crate::kernel::{Slot, Stage, agenda};
 
 /// The shortest turn, ns: QEMU's are shorter still when a timer is near, which shifts nothing that can be seen.
 const TURN_NS_MIN: u64 = 1_000;
+/// A step of the timer of a CPU, ns: sixteen of the 1 GHz that QEMU gives it.
+const APIC_STEP_NS: u64 = 16;
+/// An odd number by which times that are alike become unlike ones: 2^64 divided by the golden ratio.
+const SCATTER: u64 = 0x9E37_79B9_7F4A_7C15;
+/// How far ahead QEMU takes the next timer to be where none is set, ns.
+const TIMELESS_NS: u64 = i32::MAX as u64;
 /// What a long computation executes before it gives its turn away, ns (`GIVE_WAY_TURNS` of those tasks).
 const COMPUTING_NS: u64 = 2_000;
 /// Operations after which a task gives its turn away (`OPERATIONS_IN_TURN` of the tasks that run in a guest).
@@ -33,8 +39,10 @@ pub(crate) struct Turns {
     pub(crate) waiting: CpuMask,
     /// CPUs in a long computation.
     computing: CpuMask,
-    /// The CPU that executes is about to set a timer that is the next of all, and loses its turn by that.
+    /// The CPU that executes sets a timer that is the next of all, and loses its turn by that.
     pub(crate) cut: bool,
+    /// By CPU: when its timer is due, ns, as QEMU has it. `u64::MAX`: it is not set, or has expired and has not been set again.
+    timers_ns: Vec<u64>,
     /// The last turn was ended by force: those that compute have a little of the thread before the next one.
     forced: bool,
     /// By CPU: interrupts that it has not seen yet, in the order of their arrival.
@@ -54,7 +62,8 @@ pub(crate) fn is_timer(slot: EventSlot) -> bool {
 impl Turns {
     pub(crate) fn new(cpus: u32, kept_ns: u64) -> Turns {
         let kept_ns = if cpus > 1 { kept_ns } else { 0 };
-        let pending = vec![Vec::new(); if kept_ns > 0 { cpus as usize } else { 0 }];
+        let in_turns = if kept_ns > 0 { cpus as usize } else { 0 };
+        let (pending, timers_ns) = (vec![Vec::new(); in_turns], vec![u64::MAX; in_turns]);
         let waiting = CpuMask::EMPTY;
         let computing = CpuMask::EMPTY;
         let (cut, forced, ends) = (false, false, false);
@@ -67,6 +76,7 @@ impl Turns {
             waiting,
             computing,
             cut,
+            timers_ns,
             forced,
             pending,
             ends,
@@ -88,6 +98,14 @@ impl Turns {
     /// Whether the CPU may take notice of an event at once: it has the turn, and no timer lets others come first.
     pub(crate) fn may_handle(&self, cpu: u32, slot: EventSlot) -> bool {
         self.holder == Some(cpu) && (self.waiting.is_empty() || !is_timer(slot))
+    }
+
+    /// A CPU's timer has expired.
+    #[inline]
+    pub(crate) fn expired(&mut self, cpu: u32) {
+        if self.on() {
+            self.timers_ns[cpu as usize] = u64::MAX;
+        }
     }
 
     /// Whether the thread has anything else to do than what the CPU does that executes.
@@ -167,24 +185,12 @@ impl Kernel {
         self.turns.computing.set(cpu);
     }
 
-    /// The next timer of all, ns.
-    pub(crate) fn next_timer_ns(&self) -> Option<u64> {
-        self.events.earliest(|slot| {
-            matches!(
-                slot,
-                EventSlot::Task(_)
-                    | EventSlot::Cpu(_, CpuEvent::Timer)
-                    | EventSlot::Timer(_)
-                    | EventSlot::Machine(agenda::TICK)
-            )
-        })
-    }
-
-    /// How long a turn lasts: a share of the time to the next timer, as QEMU divides it among the CPUs.
+    /// How long a turn lasts: a share of the time to the next timer that is set, as QEMU divides it among the CPUs.
     pub(crate) fn turn_ns(&self) -> u64 {
         let now = self.now_ns;
-        let due_ns = self.next_timer_ns().unwrap_or(now);
-        (due_ns.saturating_sub(now) / u64::from(self.nr_cpus())).max(TURN_NS_MIN)
+        let next_ns = self.turns.timers_ns.iter().copied().filter(|due_ns| *due_ns > now).min();
+        let left_ns = next_ns.map_or(TIMELESS_NS, |due_ns| (due_ns - now).min(TIMELESS_NS));
+        (left_ns / u64::from(self.nr_cpus())).max(TURN_NS_MIN)
     }
 
     /// Puts the end of the turn on the agenda, in so many ns.
@@ -212,6 +218,59 @@ impl Kernel {
             self.pause(cpu);
             self.turns.forced = true;
         }
+    }
+
+    /// `lapic_next_event`: the timer of the CPU that executes is set for a time, ns. One that is the next of all costs it its turn. The timer
+    /// counts in steps, and goes off one after the last (`apic_next_timer` in QEMU). So which of two for the same tick comes first hangs on the
+    /// nanosecond at which each was set, which is nobody's to know here: it is made of that by scattering.
+    pub(crate) fn program_apic(&mut self, cpu: u32, at_ns: u64) {
+        let now = self.now_ns;
+        let late_ns = ((now + u64::from(cpu)).wrapping_mul(SCATTER) >> 32) % APIC_STEP_NS;
+        let due_ns = at_ns.max(now).saturating_add(1 + late_ns);
+        let timers = &mut self.turns.timers_ns;
+        timers[cpu as usize] = u64::MAX;
+        self.turns.cut = timers.iter().all(|other| due_ns < *other || *other <= now);
+        timers[cpu as usize] = due_ns;
+    }
+
+    /// A sleep begins on a CPU that ends at a time, ns: a timer that is due earlier is set for it.
+    pub(crate) fn sets_earlier(&mut self, cpu: u32, at_ns: u64) {
+        if at_ns < self.turns.timers_ns[cpu as usize] {
+            self.program_apic(cpu, at_ns);
+        }
+    }
+
+    /// The CPU that executes has set a timer that is the next of all (`cut`): true, when it loses its turn by that. One that has nothing left but
+    /// a long computation needs none.
+    pub(crate) fn loses_turn(&mut self, cpu: u32) -> bool {
+        if !std::mem::take(&mut self.turns.cut) {
+            return false;
+        }
+        self.reckon_anew();
+        let loses = self.turns.others_want_it() && self.needs_turn(cpu);
+        if loses {
+            self.end_turn();
+        }
+        loses
+    }
+
+    /// Whether a CPU has anything to do at the moment that needs a turn.
+    fn needs_turn(&self, cpu: u32) -> bool {
+        let rq = &self.cpus[cpu as usize];
+        if rq.makes_room() || rq.run_start_ns > self.now_ns {
+            return true;
+        }
+        match rq.curr.map(|slot| self.task(slot).stage) {
+            Some(Stage::Compute(left_ns)) => left_ns <= self.turns.kept_ns,
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// What of a switch on a CPU comes when its timer has been set again, ns.
+    pub(crate) fn left_of_switch_ns(&self, cpu: u32) -> u64 {
+        let late = self.cpus[cpu as usize].timers.set_late;
+        if late { self.cost.timer_set_ns.min(self.cost.context_switch_ns) } else { 0 }
     }
 
     /// A timer has expired: that is looked for at the beginning of a round only, so a new one begins.
