@@ -187,6 +187,14 @@ mod tests {
         }
     }
 
+    impl<E: Keyed> Heap<E> {
+        /// The places below a place that have an entry.
+        fn below(&self, place: usize) -> std::ops::Range<usize> {
+            let first = (place - 2) * ARITY;
+            first..(first + ARITY).min(self.len + ROOT).max(first)
+        }
+    }
+
     #[test]
     fn each_place_has_its_own_line_of_children() {
         let mut heap = Heap::default();

@@ -221,7 +221,7 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (30_000, FORK_6_1),
         (0, ANYWHERE_6_1),
         (3_000, RCU_6_1),
-        (7_700, PREEMPT_6_1),
+        (7_800, PREEMPT_6_1),
         (27_300, RECORDED_6_1),
         (13_700, RECORDED_6_1),
         (0, BY_WOKEN),

@@ -110,8 +110,7 @@ impl Machine {
                 continue;
             }
             if rq.timers.set_late && start <= self.kernel.now_ns && !resched {
-                self.set_timer_late(cpu);
-                if self.kernel.loses_turn(cpu) {
+                if self.sets_timer_late(cpu) {
                     return Ok(());
                 }
                 continue;

@@ -128,12 +128,13 @@ impl Machine {
         }
     }
 
-    /// The switch behind a timer's interrupt is all but over.
-    pub(crate) fn set_timer_late(&mut self, cpu: u32) {
+    /// The switch behind a timer's interrupt is all but over. True: the CPU has lost its turn by setting its timer.
+    pub(crate) fn sets_timer_late(&mut self, cpu: u32) -> bool {
         let ns = self.kernel.left_of_switch_ns(cpu);
         self.kernel.rq(cpu).timers.set_late = false;
         self.kernel.charge_irqs_off(cpu, ns);
         self.set_timer(cpu);
+        self.kernel.loses_turn(cpu)
     }
 
     /// The CPU's timer is set for its next sleep or tick.

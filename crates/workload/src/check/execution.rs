@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::cycle;
+use super::store::Store;
 use super::values::bounds;
 use crate::limits::CHECK_TASKS_MAX;
-use crate::model::{Carrier, Op, Program, Role, Workload};
-use crate::pipe_ring::PipeRing;
+use crate::model::{Op, Program, Role, Workload};
 use crate::spans::Finding;
 
 /// Operations that a task executes before others that are due at the same time come to their turn.
@@ -88,47 +88,6 @@ impl Task<'_> {
     }
 }
 
-/// Bytes in a pipe or a socket, or messages in a queue.
-#[derive(Clone, Debug, Default)]
-struct Store {
-    amount: u64,
-    capacity: Option<u64>,
-    /// A pipe's pages, which may be full with fewer bytes.
-    ring: Option<PipeRing>,
-    takers: VecDeque<usize>,
-    givers: VecDeque<usize>,
-}
-
-impl Store {
-    /// Puts in as much as there is room for, and says how much; `begins`: not after a wait.
-    fn put(&mut self, amount: u64, begins: bool) -> u64 {
-        let put = match &mut self.ring {
-            Some(ring) => ring.put(amount, begins),
-            None => amount.min(self.capacity.map_or(u64::MAX, |capacity| capacity - self.amount)),
-        };
-        self.amount = self.amount.saturating_add(put);
-        put
-    }
-
-    /// Takes as much as there is of what is asked for: how much, and whether one who waits for room may find some now.
-    fn take(&mut self, amount: u64) -> (u64, bool) {
-        let taken = amount.min(self.amount);
-        self.amount -= taken;
-        let makes_room = match &mut self.ring {
-            Some(ring) => ring.take(taken, 0).wakes_writer,
-            None => taken > 0,
-        };
-        (taken, makes_room)
-    }
-
-    fn is_full(&self) -> bool {
-        match &self.ring {
-            Some(ring) => ring.is_full(),
-            None => self.capacity.is_some_and(|capacity| self.amount >= capacity),
-        }
-    }
-}
-
 /// A lock: who has it, and who waits for it, to share it or not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holding {
@@ -200,12 +159,8 @@ fn can_block(workload: &Workload) -> bool {
 
 impl<'w> Execution<'w> {
     fn new(workload: &'w Workload, steps_max: u64) -> Self {
-        let store = |amount, capacity| Store { amount, capacity, ..Store::default() };
-        let pipes = workload.pipes.iter().map(|pipe| Store {
-            ring: (pipe.carrier == Carrier::Pipe).then(|| PipeRing::new(pipe.capacity)),
-            ..store(0, Some(pipe.capacity))
-        });
-        let queues = workload.queues.iter().map(|queue| store(queue.initial, queue.capacity));
+        let pipes = workload.pipes.iter().map(Store::of_pipe);
+        let queues = workload.queues.iter().map(Store::of_queue);
         let mut execution = Self {
             workload,
             tasks: Vec::new(),

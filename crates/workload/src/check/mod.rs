@@ -6,6 +6,7 @@ mod flow;
 mod forks;
 mod locks;
 mod meeting;
+mod store;
 mod values;
 
 use crate::diagnostic::{Source, WorkloadError};

@@ -1,0 +1,58 @@
+//! What lies in a pipe, a socket or a queue on the ideal machine, and who waits for it or for room.
+
+use std::collections::VecDeque;
+
+use crate::model::{Carrier, Pipe, Queue};
+use crate::pipe_ring::PipeRing;
+
+/// Bytes in a pipe or a socket, or messages in a queue.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Store {
+    pub(super) amount: u64,
+    capacity: Option<u64>,
+    /// A pipe's pages, which may be full with fewer bytes.
+    ring: Option<PipeRing>,
+    pub(super) takers: VecDeque<usize>,
+    pub(super) givers: VecDeque<usize>,
+}
+
+impl Store {
+    /// An empty pipe, or one direction of a pair of sockets.
+    pub(super) fn of_pipe(pipe: &Pipe) -> Self {
+        let ring = (pipe.carrier == Carrier::Pipe).then(|| PipeRing::new(pipe.capacity));
+        Self { capacity: Some(pipe.capacity), ring, ..Self::default() }
+    }
+
+    /// A queue with its first messages.
+    pub(super) fn of_queue(queue: &Queue) -> Self {
+        Self { amount: queue.initial, capacity: queue.capacity, ..Self::default() }
+    }
+
+    /// Puts in as much as there is room for, and says how much; `begins`: not after a wait.
+    pub(super) fn put(&mut self, amount: u64, begins: bool) -> u64 {
+        let put = match &mut self.ring {
+            Some(ring) => ring.put(amount, begins),
+            None => amount.min(self.capacity.map_or(u64::MAX, |capacity| capacity - self.amount)),
+        };
+        self.amount = self.amount.saturating_add(put);
+        put
+    }
+
+    /// Takes as much as there is of what is asked for: how much, and whether one who waits for room may find some now.
+    pub(super) fn take(&mut self, amount: u64) -> (u64, bool) {
+        let taken = amount.min(self.amount);
+        self.amount -= taken;
+        let makes_room = match &mut self.ring {
+            Some(ring) => ring.take(taken, 0).wakes_writer,
+            None => taken > 0,
+        };
+        (taken, makes_room)
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        match &self.ring {
+            Some(ring) => ring.is_full(),
+            None => self.capacity.is_some_and(|capacity| self.amount >= capacity),
+        }
+    }
+}
