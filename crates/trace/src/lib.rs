@@ -24,6 +24,7 @@ mod escape;
 mod event;
 mod join;
 mod loss;
+mod memory;
 mod packed;
 mod readers;
 mod task;
@@ -35,7 +36,7 @@ pub use counter::{Counter, CounterOf, CounterUnit};
 pub use event::{CallbackKind, Event, EventKind, Label, LockFlags, TaskState};
 pub use join::Joiner;
 pub use loss::Loss;
-pub use readers::{ReadError, read, read_file};
+pub use readers::{Part, ReadError, TakeParts, read, read_file, read_file_in_parts};
 pub use task::{TaskId, TaskInfo};
 pub use trace::{Events, Trace};
 #[cfg(feature = "parquet")]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use crate::memory;
 use crate::packed::Packed;
 use crate::{CgroupId, CgroupInfo, Event, Label, Loss, TaskId, TaskInfo};
 
@@ -46,7 +47,7 @@ impl Trace {
 
     /// Makes room for `additional` more events, so that [`Trace::push`] need not.
     pub fn reserve(&mut self, additional: usize) {
-        self.events.reserve(additional);
+        memory::reserve(&mut self.events, additional);
     }
 
     /// Adds a task and returns its number.

@@ -1,9 +1,12 @@
-//! From sorted records to a trace: which task a pid means at a moment, and what contradicts what.
+//! From records in order of time to a trace: which task a pid means at a moment, and what contradicts what.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::collect::CGROUPS_MAX;
-use super::records::{Class, Name, Names, Record, What, Who};
+use super::names::{Class, Name, Roster, Who};
+use super::parts::Making;
+use super::records::{Record, What};
+use super::renames::Renames;
 use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// How an event touches a task: some ways only a living task is touched, so that a dead one's pid must be another's.
@@ -32,6 +35,10 @@ struct Known {
     cgroup: Option<CgroupId>,
     /// Its last name.
     name: Option<Name>,
+    /// As whom it was met last; `None` when something of that does not hold any more.
+    who: Option<Who>,
+    /// Its name while it ran was asked for.
+    asked: bool,
 }
 
 /// Which task has which pid.
@@ -68,10 +75,15 @@ impl Pids {
 }
 
 /// Makes the events of a trace out of records in order of time.
-pub(super) struct Builder<'a> {
+pub(super) struct Builder<'p> {
     trace: Trace,
-    names: &'a Names,
+    making: Making<'p>,
+    roster: Roster,
+    renames: Renames,
+    has_renames: bool,
     known: Vec<Known>,
+    /// By number of the face: the task that was met last with it.
+    met: Vec<TaskId>,
     current: Pids,
     /// Tasks of the header that were not met yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
@@ -82,9 +94,17 @@ pub(super) struct Builder<'a> {
     paths: HashMap<String, CgroupId>,
 }
 
-impl<'a> Builder<'a> {
+impl<'p> Builder<'p> {
+    const NOBODY: TaskId = TaskId(u32::MAX);
+
     /// `trace` holds what the header said, and no events. `listed` are the header's tasks in order.
-    pub(super) fn new(mut trace: Trace, listed: Vec<TaskInfo>, names: &'a Names) -> Self {
+    pub(super) fn new(
+        mut trace: Trace,
+        listed: Vec<TaskInfo>,
+        roster: Roster,
+        mut renames: Renames,
+        making: Making<'p>,
+    ) -> Self {
         let mut awaited: HashMap<u32, VecDeque<TaskId>> = HashMap::new();
         let mut known = vec![Known { listed: true, ..Known::default() }];
         let has_list = !listed.is_empty();
@@ -100,9 +120,14 @@ impl<'a> Builder<'a> {
         }
         let mut current = Pids::default();
         current.set(0, TaskId::IDLE);
+        renames.sort();
         Self {
             trace,
-            names,
+            making,
+            has_renames: renames.any(),
+            met: vec![Self::NOBODY; roster.faces.len()],
+            roster,
+            renames,
             known,
             current,
             awaited,
@@ -112,7 +137,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> Trace {
+    pub(super) fn finish(mut self) -> Trace {
+        self.making.hand_out(&self.trace);
         self.trace
     }
 
@@ -125,7 +151,7 @@ impl<'a> Builder<'a> {
                 return;
             }
             What::Waking { task, waker, target_cpu } => {
-                let waker = self.header_task(cpu, waker);
+                let waker = self.header_task(record, waker);
                 let task = self.meet(record, task, Touch::Life);
                 EventKind::Waking { task, waker, target_cpu }
             }
@@ -147,8 +173,9 @@ impl<'a> Builder<'a> {
                 self.known[task.index()].exited = true;
                 EventKind::Exit { task }
             }
-            What::Tick { running } => EventKind::Tick { task: self.header_task(cpu, running) },
+            What::Tick { running } => EventKind::Tick { task: self.header_task(record, running) },
             What::Lost { count } => {
+                let count = count.value();
                 self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
                 self.set_running(cpu, None);
                 EventKind::Lost { count }
@@ -166,15 +193,16 @@ impl<'a> Builder<'a> {
         Some(match what {
             What::Nice { pid, nice } => {
                 let task = self.task(pid, None, Touch::Any);
-                self.known[task.index()].nice = Some(nice);
-                self.known[task.index()].class_said = true;
+                let known = &mut self.known[task.index()];
+                (known.nice, known.class_said, known.who) = (Some(nice), true, None);
                 EventKind::Nice { task, nice }
             }
             What::Callback { kind, pid } => {
                 EventKind::Callback { kind, task: self.task(pid, None, Touch::Any) }
             }
             What::Mark { pid, label, value } => {
-                EventKind::Mark { task: self.task(pid, None, Touch::Any), label, value }
+                let task = self.task(pid, None, Touch::Any);
+                EventKind::Mark { task, label, value: value.value() }
             }
             What::CgroupMove { pid, path } => {
                 let task = self.task(pid, None, Touch::Any);
@@ -210,7 +238,7 @@ impl<'a> Builder<'a> {
     /// The cgroup of a path (`/web/front`); one that is not known yet is entered, with those above it, without weights. `None`
     /// when there are too many.
     fn cgroup(&mut self, path: Name) -> Option<CgroupId> {
-        let whole = self.names.text(path).trim_matches('/');
+        let whole = self.roster.names.text(path).trim_matches('/');
         if self.paths.is_empty() && self.trace.cgroups().is_empty() {
             let path = "/".to_owned();
             self.trace.add_cgroup(CgroupInfo { path, parent: None, weight: None });
@@ -242,7 +270,8 @@ impl<'a> Builder<'a> {
     }
 
     fn event(&mut self, record: &Record, kind: EventKind) {
-        self.trace.push(Event { time_ns: record.time_ns, cpu: record.cpu, insns: 0, kind });
+        let event = Event { time_ns: record.time_ns, cpu: record.cpu, insns: 0, kind };
+        self.making.event(&mut self.trace, event);
     }
 
     fn switch(&mut self, record: &Record, prev: Who, prev_state: TaskState, next: Who) {
@@ -271,31 +300,67 @@ impl<'a> Builder<'a> {
     }
 
     /// The task of the first columns; where they do not say, the one that the CPU is known to run.
-    fn header_task(&mut self, cpu: u32, named: Option<(u32, Name)>) -> TaskId {
-        match named {
-            Some((pid, name)) => self.task(pid, Some(name), Touch::Any),
-            None => self.running_on(cpu).unwrap_or(TaskId::IDLE),
+    fn header_task(&mut self, record: &Record, named: Option<Who>) -> TaskId {
+        let Some(who) = named else {
+            return self.running_on(record.cpu).unwrap_or(TaskId::IDLE);
+        };
+        let face = self.roster.faces.get(who);
+        if face.pid == 0 {
+            return TaskId::IDLE;
         }
+        let found = self.current.get(face.pid);
+        if let Some(id) = found
+            && (self.known[id.index()].asked || !self.has_renames)
+        {
+            return id;
+        }
+        let name = match self.has_renames {
+            true => self.renames.at(record.time_ns, face.pid, &mut self.roster.names),
+            false => face.name,
+        };
+        let id = found.unwrap_or_else(|| self.enter(face.pid, Some(name)));
+        self.known[id.index()].asked = true;
+        id
     }
 
     /// A task of the event's own fields, whose name and priority count.
+    #[inline]
     fn meet(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
-        let id = self.task(who.pid, Some(who.name), touch);
+        let id = self.met[who.0 as usize];
+        if id.is_idle() {
+            return id;
+        }
+        if let Some(known) = self.known.get(id.index())
+            && known.who == Some(who)
+            && (touch == Touch::Any || !(known.dead || known.exited || touch == Touch::Birth))
+        {
+            return id;
+        }
+        self.meet_anew(record, who, touch)
+    }
+
+    /// The same for a task of which something may have changed.
+    fn meet_anew(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
+        let face = self.roster.faces.get(who);
+        let id = self.task(face.pid, Some(face.name), touch);
+        self.met[who.0 as usize] = id;
         if id.is_idle() {
             return id;
         }
         let known = &mut self.known[id.index()];
-        if !known.listed && known.name != Some(who.name) {
-            known.name = Some(who.name);
-            self.names.text(who.name).clone_into(&mut self.trace.task_mut(id).comm);
+        known.who = Some(who);
+        if !known.listed && known.name != Some(face.name) {
+            known.name = Some(face.name);
+            self.roster.names.text(face.name).clone_into(&mut self.trace.task_mut(id).comm);
         }
-        let Class::Nice(nice) = who.class else {
-            known.class_said |= who.class == Class::Other;
+        let Class::Nice(nice) = face.class else {
+            known.class_said |= face.class == Class::Other;
             return id;
         };
         let changed = known.class_said && known.nice != Some(nice);
         if !known.class_said {
             self.trace.task_mut(id).nice = Some(nice);
+            self.making.nice(id, nice);
         }
         known.class_said = true;
         known.nice = Some(nice);
@@ -336,10 +401,14 @@ impl<'a> Builder<'a> {
     fn enter(&mut self, pid: u32, name: Option<Name>) -> TaskId {
         let listed = self.awaited.get_mut(&pid).and_then(VecDeque::pop_front);
         let id = listed.unwrap_or_else(|| {
-            let comm = name.map_or("<...>", |name| self.names.text(name));
+            let comm = name.map_or("<...>", |name| self.roster.names.text(name));
             self.known.push(Known::default());
             self.trace.add_task(TaskInfo::new(pid, comm))
         });
+        // Who is met with the old one's face is the new one.
+        if let Some(before) = self.current.get(pid) {
+            self.known[before.index()].who = None;
+        }
         self.current.set(pid, id);
         id
     }

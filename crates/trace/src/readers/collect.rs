@@ -1,13 +1,17 @@
 //! Gathers what an input says, in any format, until the whole of it is known: then events are put in order of time, and
 //! pids become tasks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::ReadError;
 use super::build::Builder;
 use super::fields::Said;
-use super::records::{self, Name, Names, Record, What};
+use super::names::Roster;
+use super::order::Pile;
+use super::parts::{Making, TakeParts};
+use super::records::{self, Halves, Record, What};
+use super::renames::Renames;
 use crate::escape::unescape;
 use crate::{CgroupInfo, Loss, TaskInfo, Trace};
 
@@ -35,12 +39,27 @@ impl fmt::Display for Place {
     }
 }
 
-/// How a task comes to a name.
+/// The times of a CPU's events in a part of the input, ns.
 #[derive(Clone, Copy, Debug)]
-enum Rename {
-    To(Name),
-    /// That of another task at that time.
-    Like(u32),
+pub(super) struct Span {
+    pub(super) cpu: u32,
+    pub(super) first_ns: u64,
+    pub(super) last_ns: u64,
+}
+
+/// Kinds of records that there are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Has {
+    wakeups: bool,
+    cgroups: bool,
+}
+
+impl Has {
+    #[inline]
+    fn note(&mut self, what: &What) {
+        self.wakeups |= matches!(what, What::Wakeup { .. });
+        self.cgroups |= matches!(what, What::CgroupMove { .. } | What::CgroupWeight { .. });
+    }
 }
 
 /// What was read so far.
@@ -54,15 +73,15 @@ pub(super) struct Collector {
     pub(super) window: Option<(u64, u64)>,
     /// Tasks that the input lists, in the order of their numbers.
     pub(super) listed: Vec<TaskInfo>,
-    names: Names,
-    records: Vec<Record>,
-    /// Names of tasks that come with a time of their own.
-    renames: Vec<(u64, u32, Rename)>,
+    pub(super) roster: Roster,
+    records: Pile,
+    renames: Renames,
     cpus_seen: u32,
     /// The last stamp of each CPU.
     last_ns: Vec<Option<u64>>,
     /// Lost events whose time is not known yet, by CPU.
     pending_lost: BTreeMap<u32, u64>,
+    has: Has,
 }
 
 impl Collector {
@@ -72,55 +91,31 @@ impl Collector {
             place: Place::Line(0),
             window: None,
             listed: Vec::new(),
-            names: Names::default(),
-            records: Vec::new(),
-            renames: Vec::new(),
+            roster: Roster::default(),
+            records: Pile::default(),
+            renames: Renames::default(),
             cpus_seen: 0,
             last_ns: Vec::new(),
             pending_lost: BTreeMap::new(),
+            has: Has::default(),
         }
     }
 
     /// Notes that a task has a name from a time on, in an input whose events do not name the task that ran. Such inputs give
     /// no name with [`Collector::event`].
     pub(super) fn named_later(&mut self, time_ns: u64, pid: u32, name: &str) {
-        let name = self.names.intern(name);
-        self.renames.push((time_ns, pid, Rename::To(name)));
+        let name = self.roster.names.intern(name);
+        self.renames.named(time_ns, pid, name);
     }
 
     /// Notes that a task has its parent's name from a time on.
     pub(super) fn forked_later(&mut self, time_ns: u64, parent: u32, child: u32) {
-        self.renames.push((time_ns, child, Rename::Like(parent)));
-    }
-
-    /// Gives the tasks that ran their names, when the records are in order of time.
-    fn rename(&mut self) {
-        let mut renames = std::mem::take(&mut self.renames);
-        if renames.is_empty() {
-            return;
-        }
-        renames.sort_by_key(|(time_ns, ..)| *time_ns);
-        let mut known: HashMap<u32, Name> = HashMap::new();
-        let mut next = renames.into_iter().peekable();
-        for record in &mut self.records {
-            while let Some((_, pid, to)) = next.next_if(|(time_ns, ..)| *time_ns <= record.time_ns)
-            {
-                let name = match to {
-                    Rename::To(name) => Some(name),
-                    Rename::Like(parent) => known.get(&parent).copied(),
-                };
-                name.map(|name| known.insert(pid, name));
-            }
-            if let Some((pid, name)) = record.what.running_mut() {
-                let names = &mut self.names;
-                *name = *known.entry(*pid).or_insert_with(|| names.intern(&format!(":{pid}")));
-            }
-        }
+        self.renames.forked(time_ns, parent, child);
     }
 
     /// Whether there is no event yet.
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.records.len() == 0
     }
 
     /// Keeps the words for the first trouble; the place is put in front.
@@ -171,7 +166,7 @@ impl Collector {
         }
         let trace = &mut self.trace;
         let intern = |text: &str| trace.intern(&unescape(text));
-        match records::record(said, running, &mut self.names, intern) {
+        match records::record(said, running, &mut self.roster, intern) {
             Some(what) => self.record(cpu, time_ns, what),
             None if said == Said::LostHere => {}
             None => self.trace.loss.skipped += 1,
@@ -210,13 +205,42 @@ impl Collector {
         if !self.pending_lost.is_empty()
             && let Some(count) = self.pending_lost.remove(&cpu)
         {
-            self.record(cpu, time_ns, What::Lost { count });
+            self.record(cpu, time_ns, What::Lost { count: Halves::of(count) });
         }
     }
 
     fn record(&mut self, cpu: u32, time_ns: u64, what: What) {
+        self.has.note(&what);
         self.cpus_seen = self.cpus_seen.max(cpu.max(what.cpu_max()) + 1);
         self.records.push(Record { time_ns, cpu, what });
+    }
+
+    /// Makes room for so many events, of which fewer may come.
+    pub(super) fn expect(&mut self, events: usize) {
+        self.records.reserve(events);
+    }
+
+    /// Whether no clock goes back where events of those times come next, and nothing waits for them.
+    pub(super) fn goes_on(&self, spans: &[Span]) -> bool {
+        let last = |cpu: u32| self.last_ns.get(cpu as usize).copied().flatten();
+        self.pending_lost.is_empty()
+            && spans.iter().all(|span| last(span.cpu).is_none_or(|last| last <= span.first_ns))
+    }
+
+    /// Takes many events over. `spans` are the times of the CPUs, which go on; CPU numbers in the records are below `cpus`.
+    pub(super) fn all(&mut self, spans: &[Span], records: impl Iterator<Item = Record>, cpus: u32) {
+        for span in spans {
+            let index = span.cpu as usize;
+            if self.last_ns.len() <= index {
+                self.last_ns.resize(index + 1, None);
+            }
+            self.last_ns[index] = Some(span.last_ns);
+        }
+        self.cpus_seen = self.cpus_seen.max(cpus);
+        for record in records {
+            self.has.note(&record.what);
+            self.records.push(record);
+        }
     }
 
     /// Notes that events of a CPU are missing here: before its next event.
@@ -230,7 +254,7 @@ impl Collector {
     pub(super) fn lost_at_the_end(&mut self, cpu: u32, count: u64) {
         self.first_of_all(|| format!("CPU {cpu} lost {count} events: its buffer was full"));
         match self.last_ns.get(cpu as usize).copied().flatten() {
-            Some(last_ns) => self.record(cpu, last_ns, What::Lost { count }),
+            Some(last_ns) => self.record(cpu, last_ns, What::Lost { count: Halves::of(count) }),
             None => *self.pending_lost.entry(cpu).or_default() = count,
         }
     }
@@ -262,36 +286,44 @@ impl Collector {
 
     /// The trace; `units` says what `read` counts, for the message that there is no event.
     pub(super) fn finish(
-        mut self,
+        self,
         name: &str,
         read: u64,
         units: &'static str,
     ) -> Result<Trace, ReadError> {
-        let end_ns = self.records.iter().map(|record| record.time_ns).max();
-        let Some(end_ns) = end_ns else {
+        self.finish_in_parts(name, read, units, None)
+    }
+
+    /// The same without the events, if `parts` takes them: only where nothing that comes later changes what cgroups there are.
+    pub(super) fn finish_in_parts(
+        mut self,
+        name: &str,
+        read: u64,
+        units: &'static str,
+        parts: Option<&mut dyn TakeParts>,
+    ) -> Result<Trace, ReadError> {
+        let Some((_, last_ns)) = self.records.extent() else {
             let name = name.to_owned();
             let Loss { unreadable, skipped, first, .. } = self.trace.loss;
             return Err(ReadError::NoEvents { name, read, units, unreadable, skipped, first });
         };
         for (cpu, count) in std::mem::take(&mut self.pending_lost) {
-            self.record(cpu, end_ns, What::Lost { count });
+            self.record(cpu, last_ns, What::Lost { count: Halves::of(count) });
         }
-        if !self.records.is_sorted_by_key(|record| record.time_ns) {
-            self.records.sort_by_key(|record| record.time_ns);
-        }
-        let (start_ns, end_ns) = self.records.first().map_or((0, 0), |first| {
-            let (start, end) = self.window.unwrap_or((first.time_ns, end_ns));
-            (start.min(first.time_ns), end.max(end_ns))
-        });
-        self.rename();
-        self.trace.start_ns = start_ns;
-        self.trace.end_ns = end_ns;
+        let (first_ns, last_ns) = self.records.extent().unwrap_or((last_ns, last_ns));
+        let (start_ns, end_ns) = self.window.unwrap_or((first_ns, last_ns));
+        self.trace.start_ns = start_ns.min(first_ns);
+        self.trace.end_ns = end_ns.max(last_ns);
         self.trace.cpus = self.trace.cpus.max(self.cpus_seen);
-        self.trace.reserve(self.records.len());
-        let mut builder = Builder::new(self.trace, self.listed, &self.names);
-        for record in &self.records {
-            builder.push(record);
+        let fits = self.listed.is_empty() && self.trace.cgroups().is_empty() && !self.has.cgroups;
+        let mut parts = parts.filter(|_| fits);
+        match &mut parts {
+            Some(parts) => parts.begin(&self.trace, self.has.wakeups),
+            None => self.trace.reserve(self.records.len()),
         }
+        let making = Making::new(parts);
+        let mut builder = Builder::new(self.trace, self.listed, self.roster, self.renames, making);
+        self.records.in_order(|record| builder.push(record));
         Ok(builder.finish())
     }
 }

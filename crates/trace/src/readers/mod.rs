@@ -29,8 +29,12 @@ mod header;
 mod line;
 mod lines;
 mod marks;
+mod names;
+mod order;
+mod parts;
 mod perf_data;
 mod records;
+mod renames;
 mod stack_text;
 mod text;
 mod trace_dat;
@@ -42,6 +46,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::Trace;
 pub use error::ReadError;
+pub use parts::{Part, TakeParts};
 
 /// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer binary
 /// file is refused, for the whole of it must be in memory.
@@ -69,14 +74,35 @@ pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_file(name: &str, mut file: File) -> Result<Trace, ReadError> {
+pub fn read_file(name: &str, file: File) -> Result<Trace, ReadError> {
+    read_any_file(name, file, None)
+}
+
+/// Reads a recording from a file, like [`read_file`], and hands its events to `parts` in order of time, where its format lets it (a
+/// `perf.data`, without control groups): then the trace that comes back has none. Where [`TakeParts::begin`] was not called, it has all.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_file_in_parts(
+    name: &str,
+    file: File,
+    parts: &mut dyn TakeParts,
+) -> Result<Trace, ReadError> {
+    read_any_file(name, file, Some(parts))
+}
+
+fn read_any_file(
+    name: &str,
+    mut file: File,
+    parts: Option<&mut dyn TakeParts>,
+) -> Result<Trace, ReadError> {
     let mut start = [0; error::MAGIC_BYTES];
     let is_plain = file.metadata().is_ok_and(|known| known.is_file() && known.len() <= BYTES_MAX);
     if is_plain
         && file.read_exact(&mut start).is_ok()
         && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
     {
-        return perf_data::read(name, file, None);
+        return perf_data::read(name, &file, None, parts);
     }
     if is_plain {
         let failed = |source| ReadError::Io { name: name.to_owned(), source };
@@ -103,7 +129,7 @@ fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, Re
     }
     if perf_data::MAGICS.iter().any(|magic| start.starts_with(magic)) {
         let (bytes, cut) = whole(name, input)?;
-        return perf_data::read(name, Cursor::new(bytes), cut);
+        return perf_data::read(name, &bytes, cut, None);
     }
     match error::known_binary(start) {
         Some((format, remedy)) => Err(ReadError::Binary { name: name.to_owned(), format, remedy }),

@@ -1,105 +1,9 @@
-//! What the lines said, compact, before it is sorted: names interned, tasks still as pids.
-
-use std::collections::HashMap;
+//! What the lines said, compact, before it is put in order: names interned, tasks still as pids.
 
 use super::fields::{Named, Said};
+use super::names::{Class, Name, Roster, Who};
 use crate::escape::unescape;
 use crate::{CallbackKind, Label, LockFlags, TaskState};
-
-/// A name's number in [`Names`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Name(u32);
-
-/// The names of tasks, each kept once.
-#[derive(Debug)]
-pub(super) struct Names {
-    texts: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32>,
-    /// The names last asked for: looked at before the table.
-    recent: Box<[(Key, Name); RECENT_NAMES]>,
-}
-
-const RECENT_NAMES: usize = 1 << 10;
-
-/// The first and the last eight bytes of a name, and its length. No other name of up to 16 bytes has the same.
-type Key = (u64, u64, usize);
-const KEY_BYTES: usize = 16;
-
-impl Default for Names {
-    fn default() -> Self {
-        let recent = Box::new([((0, 0, usize::MAX), Name(0)); RECENT_NAMES]);
-        Self { texts: Vec::new(), numbers: HashMap::new(), recent }
-    }
-}
-
-impl Names {
-    pub(super) fn text(&self, name: Name) -> &str {
-        &self.texts[name.0 as usize]
-    }
-
-    pub(super) fn intern(&mut self, text: &str) -> Name {
-        if text.len() > KEY_BYTES {
-            return self.look_up(text);
-        }
-        let key = key(text.as_bytes());
-        let mixed =
-            (key.0 ^ key.1.rotate_left(29) ^ key.2 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = (mixed >> 54) as usize;
-        let (recent, name) = self.recent[slot];
-        if recent == key {
-            return name;
-        }
-        let name = self.look_up(text);
-        self.recent[slot] = (key, name);
-        name
-    }
-
-    fn look_up(&mut self, text: &str) -> Name {
-        if let Some(number) = self.numbers.get(text) {
-            return Name(*number);
-        }
-        let number = self.texts.len() as u32;
-        self.texts.push(text.into());
-        self.numbers.insert(text.into(), number);
-        Name(number)
-    }
-}
-
-fn key(text: &[u8]) -> Key {
-    let short = || text.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    let ends = text.first_chunk().zip(text.last_chunk());
-    let ends = ends.map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)));
-    let (first, last) = ends.unwrap_or_else(|| (short(), 0));
-    (first, last, text.len())
-}
-
-/// What a line says of a task's class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
-    Unsaid,
-    Nice(i8),
-    /// Real-time, deadline or stop.
-    Other,
-}
-
-impl Class {
-    /// From the kernel's priority: 100…139 are nice −20…19 (`NICE_TO_PRIO`).
-    fn of(prio: Option<i32>) -> Self {
-        match prio {
-            None => Self::Unsaid,
-            Some(prio @ 100..=139) => Self::Nice((prio - 120) as i8),
-            Some(_) => Self::Other,
-        }
-    }
-}
-
-/// A task as a line names it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Who {
-    pub(super) pid: u32,
-    pub(super) name: Name,
-    pub(super) class: Class,
-}
 
 /// One event before its tasks are known.
 #[derive(Clone, Copy, Debug)]
@@ -110,23 +14,23 @@ pub(super) struct Record {
 }
 
 /// Stated in `docs/formats.md`.
-const RECORD_BYTES_MAX: usize = 48;
+const RECORD_BYTES_MAX: usize = 32;
 const _: () = assert!(size_of::<Record>() <= RECORD_BYTES_MAX);
 
 /// See [`Said`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     Switch { prev: Who, prev_state: TaskState, next: Who },
-    Waking { task: Who, waker: Option<(u32, Name)>, target_cpu: u32 },
+    Waking { task: Who, waker: Option<Who>, target_cpu: u32 },
     Wakeup { task: Who, target_cpu: u32 },
     WakeupNew { task: Who, target_cpu: u32 },
     Migrate { task: Who, from_cpu: u32, to_cpu: u32 },
     Fork { parent: Who, child: Who },
     Exit { task: Who },
     Nice { pid: u32, nice: i8 },
-    Tick { running: Option<(u32, Name)> },
+    Tick { running: Option<Who> },
     Callback { kind: CallbackKind, pid: u32 },
-    Mark { pid: u32, label: Label, value: u64 },
+    Mark { pid: u32, label: Label, value: Halves },
     Param { label: Label },
     CgroupMove { pid: u32, path: Name },
     CgroupWeight { cgroup: u32, weight: u32 },
@@ -134,7 +38,21 @@ pub(super) enum What {
     ContentionEnd { pid: u32, lock: Label },
     Print { label: Label },
     Stack { pid: u32, label: Label },
-    Lost { count: u64 },
+    Lost { count: Halves },
+}
+
+/// A number of 64 bits in two halves, the lower one first: the record stays small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Halves([u32; 2]);
+
+impl Halves {
+    pub(super) fn of(value: u64) -> Self {
+        Self([value as u32, (value >> 32) as u32])
+    }
+
+    pub(super) fn value(self) -> u64 {
+        u64::from(self.0[0]) | u64::from(self.0[1]) << 32
+    }
 }
 
 /// Turns what a line said into a record. `running` is the task of the line's first columns; `label` interns a label.
@@ -142,21 +60,17 @@ pub(super) enum What {
 pub(super) fn record(
     said: Said<'_>,
     running: Option<(u32, &str)>,
-    names: &mut Names,
+    roster: &mut Roster,
     mut label: impl FnMut(&str) -> Label,
 ) -> Option<What> {
-    let mut who = |named: Named<'_>| Who {
-        pid: named.pid,
-        name: names.intern(named.comm),
-        class: Class::of(named.prio),
-    };
+    let mut who = |named: Named<'_>| roster.who(named.pid, named.comm, Class::of(named.prio));
     Some(match said {
         Said::Switch { prev, prev_state, next } => {
             What::Switch { prev: who(prev), prev_state, next: who(next) }
         }
         Said::Waking { task, target_cpu } => {
             let task = who(task);
-            let waker = running.map(|(pid, comm)| (pid, names.intern(comm)));
+            let waker = running.map(|(pid, comm)| roster.who(pid, comm, Class::Unsaid));
             What::Waking { task, waker, target_cpu }
         }
         Said::Wakeup { task, target_cpu } => What::Wakeup { task: who(task), target_cpu },
@@ -167,12 +81,17 @@ pub(super) fn record(
         Said::Fork { parent, child } => What::Fork { parent: who(parent), child: who(child) },
         Said::Exit { task } => What::Exit { task: who(task) },
         Said::Nice { pid, nice } => What::Nice { pid, nice },
-        Said::Tick => What::Tick { running: running.map(|(pid, comm)| (pid, names.intern(comm))) },
+        Said::Tick => {
+            let running = running.map(|(pid, comm)| roster.who(pid, comm, Class::Unsaid));
+            What::Tick { running }
+        }
         Said::Callback { kind, pid } => What::Callback { kind, pid },
-        Said::Mark { pid, label: text, value } => What::Mark { pid, label: label(text), value },
+        Said::Mark { pid, label: text, value } => {
+            What::Mark { pid, label: label(text), value: Halves::of(value) }
+        }
         Said::Param { label: text } => What::Param { label: label(text) },
         Said::CgroupMove { pid, path } => {
-            What::CgroupMove { pid, path: names.intern(&unescape(path)) }
+            What::CgroupMove { pid, path: roster.names.intern(&unescape(path)) }
         }
         Said::CgroupWeight { cgroup, weight } => What::CgroupWeight { cgroup, weight },
         Said::ContentionBegin { pid, holder, flags, lock } => {
@@ -183,19 +102,33 @@ pub(super) fn record(
             let pid = pid.or(running.map(|(pid, _)| pid))?;
             What::ContentionEnd { pid, lock: label(lock) }
         }
-        Said::Lost { count } => What::Lost { count },
+        Said::Lost { count } => What::Lost { count: Halves::of(count) },
         // A printed line and a stack may find no room: the reader enters them itself.
         Said::Print { .. } | Said::Stack { .. } | Said::LostHere | Said::Other => return None,
     })
 }
 
 impl What {
-    /// The task that the CPU was running, where the event speaks of it.
-    pub(super) fn running_mut(&mut self) -> Option<(&u32, &mut Name)> {
+    /// The same with other numbers of faces.
+    #[inline]
+    pub(super) fn with_faces(self, new: impl Fn(Who) -> Who) -> Self {
         match self {
-            Self::Waking { waker: Some((pid, name)), .. }
-            | Self::Tick { running: Some((pid, name)) } => Some((pid, name)),
-            _ => None,
+            Self::Switch { prev, prev_state, next } => {
+                Self::Switch { prev: new(prev), prev_state, next: new(next) }
+            }
+            Self::Waking { task, waker, target_cpu } => {
+                Self::Waking { task: new(task), waker: waker.map(new), target_cpu }
+            }
+            Self::Wakeup { task, target_cpu } => Self::Wakeup { task: new(task), target_cpu },
+            Self::WakeupNew { task, target_cpu } => Self::WakeupNew { task: new(task), target_cpu },
+            Self::Migrate { task, from_cpu, to_cpu } => {
+                Self::Migrate { task: new(task), from_cpu, to_cpu }
+            }
+            Self::Fork { parent, child } => Self::Fork { parent: new(parent), child: new(child) },
+            Self::Exit { task } => Self::Exit { task: new(task) },
+            Self::Tick { running } => Self::Tick { running: running.map(new) },
+            // The others name tasks by their pids, or none.
+            other => other,
         }
     }
 

@@ -32,15 +32,15 @@ pub(in super::super) enum Decoded<'a> {
 
 /// A task's fields in an event.
 #[derive(Clone, Copy, Debug)]
-struct Who {
-    comm: Field,
-    pid: Field,
-    prio: Option<Field>,
+pub(super) struct Who {
+    pub(super) comm: Field,
+    pub(super) pid: Field,
+    pub(super) prio: Option<Field>,
 }
 
 /// The fields of an event that are used.
 #[derive(Clone, Debug)]
-enum Shape {
+pub(super) enum Shape {
     Switch {
         prev: Who,
         next: Who,
@@ -103,13 +103,13 @@ enum Shape {
 /// Decodes the events of one recording.
 #[derive(Debug)]
 pub(in super::super) struct Decoder<'k> {
-    endian: Endian,
-    common_type: Option<Field>,
-    common_pid: Option<Field>,
+    pub(super) endian: Endian,
+    pub(super) common_type: Option<Field>,
+    pub(super) common_pid: Option<Field>,
     /// By the number of the type.
-    shapes: Vec<Option<(String, Shape)>>,
+    pub(super) shapes: Vec<Option<(String, Shape)>>,
     /// Addresses of the tick's functions.
-    ticks: Vec<u64>,
+    pub(super) ticks: Vec<u64>,
     kallsyms: &'k str,
     /// Made of them when the first stack comes.
     symbols: OnceCell<Symbols<'k>>,
@@ -334,7 +334,7 @@ fn line(text: &str) -> &str {
 }
 
 /// The first state of the table whose bit is set, as `__print_flags` would print first; a state without any is runnable.
-fn state_of(bits: u64, states: &[(u64, TaskState)]) -> TaskState {
+pub(super) fn state_of(bits: u64, states: &[(u64, TaskState)]) -> TaskState {
     /// The bits that have kept their meaning, for a file whose table cannot be read.
     const OLDEST: [(u64, TaskState); 2] =
         [(1, TaskState::Sleeping), (2, TaskState::Uninterruptible)];

@@ -44,6 +44,27 @@ impl Field {
         self.offset
     }
 
+    /// Where it begins, if it is a number of so many bytes.
+    pub(super) fn number_at(&self, bytes: usize) -> Option<usize> {
+        let is_number = matches!(self.form, Form::Signed | Form::Unsigned);
+        (is_number && self.size == bytes).then_some(self.offset)
+    }
+
+    /// The same for one with a sign.
+    pub(super) fn signed_number_at(&self, bytes: usize) -> Option<usize> {
+        self.number_at(bytes).filter(|_| self.form == Form::Signed)
+    }
+
+    /// Where it begins, if it is a text that takes so many bytes.
+    pub(super) fn text_at(&self, bytes: usize) -> Option<usize> {
+        (self.form == Form::Text && self.size == bytes).then_some(self.offset)
+    }
+
+    /// Where its offset and size stand, if it is a text elsewhere.
+    pub(super) fn elsewhere_at(&self) -> Option<usize> {
+        (self.form == Form::Elsewhere && self.size == 4).then_some(self.offset)
+    }
+
     /// The number; `None` when the event is too short for it.
     pub(super) fn number(&self, event: &[u8], endian: Endian) -> Option<i64> {
         let bytes = event.get(self.offset..self.offset.checked_add(self.size)?)?;

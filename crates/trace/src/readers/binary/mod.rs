@@ -3,12 +3,16 @@
 
 mod cursor;
 mod decode;
+mod faces;
+mod flat;
 mod formats;
 mod symbols;
 mod tracing_data;
 
 pub(super) use cursor::{Cursor, Endian};
 pub(super) use decode::{Decoded, Decoder, Scratch};
+pub(super) use faces::{RawFace, RawFaces};
+pub(super) use flat::Flat;
 pub(super) use tracing_data::{TracingData, event_formats, ftrace_formats, header_info};
 
 /// Why something cannot be read; the reader adds the place.

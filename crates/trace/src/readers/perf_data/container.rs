@@ -165,7 +165,7 @@ impl<'a> Container<'a> {
 }
 
 /// Takes what a record of compressed ones holds, if it is one.
-pub(super) fn compressed(record: &RawRecord<'_>, endian: Endian, to: &mut Vec<u8>) -> bool {
+pub(super) fn compressed(record: &RawRecord<'_>, endian: Endian, to: &mut Vec<u8>) {
     match record.kind {
         RECORD_COMPRESSED => to.extend(record.body),
         RECORD_COMPRESSED2 => {
@@ -175,9 +175,8 @@ pub(super) fn compressed(record: &RawRecord<'_>, endian: Endian, to: &mut Vec<u8
                 .and_then(|(size, rest)| rest.get(..usize::try_from(endian.number(size)).ok()?));
             to.extend(sized.unwrap_or_default());
         }
-        _ => return false,
+        _ => {}
     }
-    true
 }
 
 /// The bytes of the compressed records, as far as they are sound, and why not all are. All of them are one zstd frame that perf

@@ -40,6 +40,7 @@ impl<'c> Forms<'c> {
         }
     }
 
+    #[inline]
     fn index(&self, kind: RecordType, body: &[u8]) -> usize {
         if self.uniform {
             return 0;
@@ -61,12 +62,10 @@ impl<'c> Forms<'c> {
     }
 
     /// A sample, taken apart the short way; `None` when that cannot be done.
-    pub(super) fn sample<'r>(&self, record: &RawRecord<'r>) -> Option<Sample<'r>> {
-        if RecordType(record.kind) != RecordType::SAMPLE {
-            return None;
-        }
-        let index = self.index(RecordType::SAMPLE, record.body);
-        self.layouts[index]?.parse(record.body)
+    #[inline]
+    pub(super) fn sample<'r>(&self, body: &'r [u8]) -> Option<Sample<'r>> {
+        let index = self.index(RecordType::SAMPLE, body);
+        self.layouts[index].as_ref()?.parse(body)
     }
 
     /// A record with the attribute by which it is to be read.

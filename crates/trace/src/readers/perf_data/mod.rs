@@ -2,26 +2,36 @@
 //!
 //! The same events as in the text of `perf sched script --ns`, with the same names of tasks.
 
+mod ahead;
 mod container;
 mod forms;
+mod input;
+mod piece;
 mod pieces;
 mod samples;
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordType};
 
+use self::ahead::{Cut, Data};
 use self::container::{
     Container, FEATURE_NRCPUS, FEATURE_TRACING_DATA, RawRecord, compressed, decompress,
 };
 use self::forms::Forms;
+use self::input::From;
+pub(super) use self::input::ReadAt;
+use self::piece::Piece;
 use self::pieces::Pieces;
 use self::samples::Sample;
 use super::ReadError;
-use super::binary::{Decoded, Decoder, Endian, Scratch, TracingData, Why};
+use super::binary::{Decoded, Decoder, Endian, Flat, RawFace, Scratch, TracingData, Why};
 use super::collect::{Collector, Place};
 use super::fields::Said;
 use super::line::CPUS_MAX;
+use super::names::{Class, Who};
+use super::parts::TakeParts;
+use super::records::Record;
 use crate::Trace;
 
 /// The first bytes, in either byte order.
@@ -29,17 +39,31 @@ pub(super) const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// `PERF_RECORD_LOST_SAMPLES`.
 const RECORD_LOST_SAMPLES: RecordType = RecordType(13);
+/// The samples that are used have more: head, task, time, CPU, and an event with a name.
+const SAMPLE_BYTES_MIN: u64 = 64;
 /// Versions of the tracing data before this one have no names of tasks.
 const FIRST_WITH_NAMES: &str = "0.6";
 
 const REMEDY: &str = "print it with the perf that recorded it: perf sched script --ns -i FILE";
 
-/// Reads a file; `cut` says why it is not whole.
+/// Reads a file; `cut` says why it is not whole, and `parts` may take its events.
 pub(super) fn read(
     name: &str,
-    mut input: impl Read + Seek,
+    input: &impl ReadAt,
     cut: Option<io::Error>,
+    parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
+    let (collector, read) = collect(name, input, cut, Cut::usual())?;
+    collector.finish_in_parts(name, read, "records", parts)
+}
+
+/// All records of a file, and the number of those of the kernel.
+fn collect(
+    name: &str,
+    input: &impl ReadAt,
+    cut: Option<io::Error>,
+    ahead: Cut,
+) -> Result<(Collector, u64), ReadError> {
     let damaged = |why: Why| ReadError::Damaged {
         name: name.to_owned(),
         format: "a perf.data",
@@ -47,7 +71,7 @@ pub(super) fn read(
         remedy: REMEDY,
     };
     let failed = |source| ReadError::Io { name: name.to_owned(), source };
-    let pieces = Pieces::read(&mut input).map_err(failed)?;
+    let pieces = Pieces::read(input).map_err(failed)?;
     let container = Container::parse(&pieces).map_err(damaged)?;
     let Some(described) = container.feature(FEATURE_TRACING_DATA) else {
         return Err(damaged("it holds no tracepoints, or it is cut off: the kernel's descriptions of events stand at its end".to_owned()));
@@ -56,26 +80,28 @@ pub(super) fn read(
     let (described, _) = TracingData::parse(described, with_names).map_err(damaged)?;
     let formats = described.formats.iter().map(String::as_str);
     let decoder = Decoder::new(container.endian, formats, &described.kallsyms);
+    let flat = Flat::new(&decoder);
     let mut reader = Reader::new(&container, decoder);
     if let Some(error) = cut {
         reader.cut(format!("the input failed: {error}"));
     }
-    let endian = container.endian;
-    let mut packed = Vec::new();
-    input.seek(SeekFrom::Start(pieces.data_at)).map_err(failed)?;
-    let cut = pieces::split(&mut input, (pieces.data_at, pieces.data_size), endian, |record| {
-        if !compressed(&record, endian, &mut packed) {
-            reader.record(&record);
-        }
-    });
-    let (plain, cut_in_packing) = decompress(packed);
+    let (endian, end) = (container.endian, pieces.data_at.saturating_add(pieces.data_size));
+    let mut at = pieces.data_at;
+    if let Some(flat) = &flat {
+        let most = end.min(pieces.file_bytes) - at.min(end);
+        reader.collector.expect(usize::try_from(most / SAMPLE_BYTES_MIN).unwrap_or(0));
+        let data = Data { input, attributes: &container.attributes, flat, from: at, end };
+        at = data.read(&mut reader, ahead);
+    }
+    let rest = From { input, at };
+    let cut = pieces::split(rest, (at, end - at), endian, |record| reader.record(&record));
+    let (plain, cut_in_packing) = decompress(std::mem::take(&mut reader.packed));
     let cut_in_packed =
         pieces::split(&plain[..], (0, plain.len() as u64), endian, |record| reader.record(&record));
     for why in [container.why_cut.clone(), cut, cut_in_packing, cut_in_packed] {
         why.into_iter().for_each(|why| reader.cut(why));
     }
-    let Reader { collector, read, .. } = reader;
-    collector.finish(name, read, "records")
+    Ok((reader.collector, reader.read))
 }
 
 struct Reader<'a> {
@@ -86,6 +112,8 @@ struct Reader<'a> {
     scratch: Scratch,
     /// Records of the kernel so far.
     read: u64,
+    /// Compressed records, one behind the other.
+    packed: Vec<u8>,
 }
 
 impl<'a> Reader<'a> {
@@ -98,7 +126,8 @@ impl<'a> Reader<'a> {
         collector.named_later(0, 0, "swapper");
         let endian = container.endian;
         let forms = Forms::new(&container.attributes, endian);
-        Self { forms, endian, collector, decoder, scratch: Scratch::default(), read: 0 }
+        let scratch = Scratch::default();
+        Self { forms, endian, collector, decoder, scratch, read: 0, packed: Vec::new() }
     }
 
     fn cut(&mut self, why: Why) {
@@ -106,15 +135,42 @@ impl<'a> Reader<'a> {
         self.collector.first_of_all(|| format!("the file ends early: {why}"));
     }
 
+    /// Enters faces that were met in pieces of the file, behind those of the same thread before.
+    fn meet(&mut self, faces: &[RawFace], known: &mut Vec<Who>) {
+        for face in faces {
+            let name = face.comm.split(|byte| *byte == 0).next().unwrap_or_default();
+            let (name, class) = (String::from_utf8_lossy(name), Class::of(face.prio));
+            known.push(self.collector.roster.who(face.pid, &name, class));
+        }
+    }
+
+    /// Takes the next piece of the file, whose tasks are those `faces`. False: it is to be taken record by record.
+    fn piece(&mut self, piece: &Piece, faces: &[Who]) -> bool {
+        if piece.is_odd || !self.collector.goes_on(&piece.spans) {
+            return false;
+        }
+        self.read += piece.read;
+        self.collector.trace.loss.skipped += piece.skipped;
+        let records = piece.records.iter().map(|record| {
+            let what = record.what.with_faces(|who| faces[who.0 as usize]);
+            Record { what, ..*record }
+        });
+        self.collector.all(&piece.spans, records, piece.cpus);
+        piece.rare().for_each(|record| self.record(&record));
+        true
+    }
+
     /// Takes the next record of the file.
     fn record(&mut self, record: &RawRecord<'_>) {
         let kind = RecordType(record.kind);
         if kind.is_user_type() {
+            compressed(record, self.endian, &mut self.packed);
             return;
         }
         self.read += 1;
         self.collector.place = Place::Byte(record.at);
-        if let Some(Sample { time_ns, cpu, tid, raw }) = self.forms.sample(record) {
+        let sample = (kind == RecordType::SAMPLE).then(|| self.forms.sample(record.body)).flatten();
+        if let Some(Sample { time_ns, cpu, tid, raw }) = sample {
             if cpu < CPUS_MAX {
                 self.sample(cpu, time_ns, tid, raw);
             } else {
@@ -191,6 +247,111 @@ impl<'a> Reader<'a> {
                 self.collector.event(cpu, time_ns, said, running);
             }
             Decoded::Unreadable(why) => self.collector.unreadable(&why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use flate2::read::MultiGzDecoder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ONE_BY_ONE: Cut = Cut { piece_bytes: 8, threads: 0 };
+
+    fn recording() -> Vec<u8> {
+        let packed = include_bytes!("../../../tests/recordings/perf.data.gz");
+        let mut bytes = Vec::new();
+        MultiGzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// The trace, or what is wrong with the file.
+    fn trace(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
+        let collected = collect("it", bytes, None, cut);
+        let trace = collected.and_then(|(all, read)| all.finish("it", read, "records"));
+        trace.map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn pieces_and_threads_of_any_number_give_the_trace_of_reading_one_by_one() {
+        let bytes = recording();
+        let wanted = trace(&bytes, ONE_BY_ONE).unwrap();
+        assert!(wanted.len() > 300);
+        for piece_bytes in [8, 64, 100, 1000, 4096, 1 << 16, 1 << 20] {
+            for threads in 1..4 {
+                let found = trace(&bytes, Cut { piece_bytes, threads });
+                assert_eq!(found.as_ref(), Ok(&wanted), "{piece_bytes} {threads}");
+            }
+        }
+    }
+
+    /// How much was taken over in pieces, bytes.
+    #[test]
+    fn a_sound_file_is_read_in_pieces_to_its_end() {
+        let bytes = recording();
+        let pieces = Pieces::read(&bytes).unwrap();
+        let container = Container::parse(&pieces).unwrap();
+        let described = container.feature(FEATURE_TRACING_DATA).unwrap();
+        let (described, _) = TracingData::parse(described, |_| true).unwrap();
+        let formats = described.formats.iter().map(String::as_str);
+        let decoder = Decoder::new(container.endian, formats, &described.kallsyms);
+        let flat = Flat::new(&decoder).unwrap();
+        let mut reader = Reader::new(&container, decoder);
+        let end = pieces.data_at + pieces.data_size;
+        let data = Data {
+            input: &bytes,
+            attributes: &container.attributes,
+            flat: &flat,
+            from: pieces.data_at,
+            end,
+        };
+        assert_eq!(data.read(&mut reader, Cut { piece_bytes: 4096, threads: 2 }), end);
+    }
+
+    /// Where the records of a sound file begin.
+    fn places(bytes: &[u8], pieces: &Pieces) -> Vec<usize> {
+        let mut places = Vec::new();
+        let data = &bytes[pieces.data_at as usize..];
+        let whole = (pieces.data_at, pieces.data_size);
+        let why =
+            pieces::split(data, whole, Endian::Little, |record| places.push(record.at as usize));
+        assert_eq!(why, None);
+        places
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn so_it_is_with_damage(
+            flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            heads in prop::collection::vec((any::<prop::sample::Index>(), 0..4_usize, any::<u16>()), 0..6),
+            piece_bytes in prop::sample::select(vec![64, 200, 1024, 4096]),
+            threads in 1..3_usize,
+        ) {
+            let mut bytes = recording();
+            let pieces = Pieces::read(&bytes).unwrap();
+            let places = places(&bytes, &pieces);
+            for (at, value) in flips {
+                bytes[pieces.data_at as usize + at.index(pieces.data_size as usize)] = value;
+            }
+            for (of, what, value) in heads {
+                let at = places[of.index(places.len())];
+                match what {
+                    // Another kind of record, another size, another time or CPU.
+                    0 => bytes[at] = (value % 90) as u8,
+                    1 => bytes[at + 6..at + 8].copy_from_slice(&value.to_le_bytes()),
+                    _ => {
+                        let at = (at + 8 + usize::from(value >> 8) % 48).min(bytes.len() - 1);
+                        bytes[at] = value as u8;
+                    }
+                }
+            }
+            prop_assert_eq!(trace(&bytes, Cut { piece_bytes, threads }), trace(&bytes, ONE_BY_ONE));
         }
     }
 }

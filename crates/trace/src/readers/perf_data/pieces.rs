@@ -1,10 +1,11 @@
 //! A file in two pieces: what stands before the records and what stands behind them. The records between them pass by in a
 //! buffer, so that a file of any length takes little memory.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 
 use super::super::binary::{Cursor, Endian, Why};
 use super::container::RawRecord;
+use super::input::{From, ReadAt};
 
 /// Bytes of the buffer; a record has at most 64 KiB.
 const BUFFER_BYTES: usize = 1 << 18;
@@ -30,20 +31,19 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// Reads both pieces. Of a file that is too short for its own head, there is only the first.
-    pub(super) fn read(input: &mut (impl Read + Seek)) -> io::Result<Self> {
-        let file_bytes = input.seek(SeekFrom::End(0))?;
-        input.seek(SeekFrom::Start(0))?;
+    pub(super) fn read(input: &impl ReadAt) -> io::Result<Self> {
+        let file_bytes = input.bytes()?;
+        let from = |at: u64| From { input, at };
         let mut head = Vec::new();
-        input.take(DATA_AT as u64 + 16).read_to_end(&mut head)?;
+        from(0).take(DATA_AT as u64 + 16).read_to_end(&mut head)?;
         let endian = if head.starts_with(b"PERFILE2") { Endian::Little } else { Endian::Big };
         let place = endian.u64(&head, DATA_AT).zip(endian.u64(&head, DATA_AT + 8));
         let (data_at, data_size) = place.unwrap_or((file_bytes, 0));
         let rest = data_at.saturating_sub(head.len() as u64);
-        input.take(rest).read_to_end(&mut head)?;
+        from(head.len() as u64).take(rest).read_to_end(&mut head)?;
         let mut tail = Vec::new();
         let tail_at = data_at.saturating_add(data_size).max(head.len() as u64).min(file_bytes);
-        input.seek(SeekFrom::Start(tail_at))?;
-        input.read_to_end(&mut tail)?;
+        from(tail_at).read_to_end(&mut tail)?;
         Ok(Self { endian, head, tail, tail_at, file_bytes, data_at, data_size })
     }
 

@@ -103,6 +103,7 @@ impl Layout {
     }
 
     /// Takes a sample apart; `None` when it is cut off.
+    #[inline]
     pub(super) fn parse<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
         let mut at = self.rest;
         if let Some(counts) = self.counts {
