@@ -211,7 +211,7 @@ fn sum_groups(tasks: &[TaskMetrics], count: usize) -> Vec<Figures> {
     for task in tasks {
         groups[task.group].absorb(&task.figures);
     }
-    groups.iter_mut().for_each(Figures::sort);
+    groups.iter_mut().for_each(|group| group.members.sort_unstable());
     groups
 }
 
@@ -220,7 +220,7 @@ fn sum<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Figures {
     for task in tasks {
         figures.absorb(&task.figures);
     }
-    figures.sort();
+    figures.members.sort_unstable();
     figures
 }
 

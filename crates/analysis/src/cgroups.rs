@@ -55,7 +55,7 @@ pub(crate) fn metrics(
         }
     }
     for (group, members) in groups.iter_mut().zip(members) {
-        group.figures.sort();
+        group.figures.members.sort_unstable();
         group.jain_index = jain_index(members.iter());
     }
     groups

@@ -153,10 +153,15 @@ impl Figures {
     /// Takes in the figures of another task of the same analysis. Times stop at `u64::MAX`.
     pub fn merge(&mut self, other: &Figures) {
         self.absorb(other);
-        self.sort();
+        self.members.sort_unstable();
     }
 
-    /// [`Figures::merge`], before the samples of many tasks are sorted once.
+    /// Every set of samples.
+    pub(crate) fn samples_mut(&mut self) -> [&mut Samples; 3] {
+        [&mut self.slices, &mut self.waits, &mut self.wakeup_latency]
+    }
+
+    /// [`Figures::merge`], before the members of many tasks are sorted once.
     pub(crate) fn absorb(&mut self, other: &Figures) {
         let first = self.tasks == 0;
         self.absorb_members(other);
@@ -216,9 +221,9 @@ impl Figures {
         self.wakeups += wakeups;
         self.ticks += ticks;
         self.marks += marks;
-        self.slices.absorb(slices);
-        self.waits.absorb(waits);
-        self.wakeup_latency.absorb(wakeup_latency);
+        self.slices.merge(slices);
+        self.waits.merge(waits);
+        self.wakeup_latency.merge(wakeup_latency);
     }
 
     /// Takes in what the same task got in the window that comes next: sums only, neither samples nor extremes of lag.
@@ -243,13 +248,6 @@ impl Figures {
         } else {
             self.members.extend(&other.members);
         }
-    }
-
-    pub(crate) fn sort(&mut self) {
-        self.members.sort_unstable();
-        self.slices.sort();
-        self.waits.sort();
-        self.wakeup_latency.sort();
     }
 }
 

@@ -3,8 +3,6 @@
 //! A task that waits on the idle CPU itself is being woken there and does not count. The cost per event is O(1) as long as
 //! no task that waits is restricted to some CPUs, and O(idle CPUs × distinct restrictions) while one is.
 
-use std::collections::BTreeMap;
-
 /// The inclusive ranges of CPUs on which a task may run; empty means everywhere.
 pub(crate) type Allowed = Vec<(u32, u32)>;
 
@@ -39,30 +37,44 @@ pub(crate) struct Wasted {
 /// The waiting tasks of one restriction, by the CPU in whose queue they are.
 #[derive(Clone, Debug, Default)]
 struct Waiters {
-    by_cpu: BTreeMap<u32, u64>,
+    by_cpu: Vec<u64>,
+    /// CPUs with such tasks, and the sum of their numbers: of one alone, its number.
+    cpus: u64,
+    cpus_sum: u64,
     total: u64,
 }
 
 impl Waiters {
     fn add(&mut self, cpu: u32) {
-        *self.by_cpu.entry(cpu).or_default() += 1;
+        let index = cpu as usize;
+        if self.by_cpu.len() <= index {
+            self.by_cpu.resize(index + 1, 0);
+        }
+        self.by_cpu[index] += 1;
         self.total += 1;
+        if self.by_cpu[index] == 1 {
+            self.cpus += 1;
+            self.cpus_sum += u64::from(cpu);
+        }
     }
 
     fn remove(&mut self, cpu: u32) {
-        let Some(count) = self.by_cpu.get_mut(&cpu) else { return };
+        let Some(count) = self.by_cpu.get_mut(cpu as usize).filter(|count| **count > 0) else {
+            return;
+        };
         *count -= 1;
         self.total -= 1;
         if *count == 0 {
-            self.by_cpu.remove(&cpu);
+            self.cpus -= 1;
+            self.cpus_sum -= u64::from(cpu);
         }
     }
 
     /// Whether a task waits in the queue of another CPU than `cpu`.
     fn elsewhere(&self, cpu: u32) -> bool {
-        match self.by_cpu.len() {
+        match self.cpus {
             0 => false,
-            1 => !self.by_cpu.contains_key(&cpu),
+            1 => self.cpus_sum != u64::from(cpu),
             _ => true,
         }
     }
@@ -155,9 +167,12 @@ impl IdleWaiting {
 
     fn count_wasted(&self) -> u64 {
         if self.restricted_waiting == 0 {
-            return match (self.everywhere.by_cpu.len(), self.everywhere.by_cpu.first_key_value()) {
-                (0, _) | (_, None) => 0,
-                (1, Some((cpu, _))) => self.idle_count - u64::from(self.idle[*cpu as usize]),
+            return match self.everywhere.cpus {
+                0 => 0,
+                1 => {
+                    let idle = self.idle.get(self.everywhere.cpus_sum as usize);
+                    self.idle_count - u64::from(idle == Some(&true))
+                }
                 _ => self.idle_count,
             };
         }

@@ -47,11 +47,13 @@ mod live;
 mod machine_metrics;
 pub mod metric;
 mod options;
+mod parts;
 pub mod perf_sched;
 pub mod ring;
 mod samples;
 mod scan;
 mod series;
+mod services;
 pub mod slice_report;
 mod task_scan;
 mod weight;
@@ -66,6 +68,7 @@ pub use machine_metrics::{
     CpuMetrics, Instructions, Irregularities, MachineMetrics, ParamChange, PolicyCost, WeightClass,
 };
 pub use options::{MAX_INTERVALS, Options};
+pub use parts::Analysed;
 pub use samples::Samples;
 pub use series::{Interval, IntervalGroup, Series};
 pub use weight::{NICE_0_WEIGHT, NICE_WEIGHTS, weight_of_nice};

@@ -139,7 +139,8 @@ impl Live {
     fn meet(&mut self, trace: &Trace) {
         if self.scan.tasks.len() < trace.tasks().len() {
             let groups = vec![0; trace.tasks().len()];
-            self.scan.set_up_tasks(trace, &groups);
+            let now_ns = self.scan.now_ns;
+            self.scan.set_up_tasks(trace, &groups, now_ns);
         }
     }
 }

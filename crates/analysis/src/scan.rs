@@ -9,13 +9,11 @@ mod wakeups;
 mod windows;
 
 use crate::counters::Tracks;
-use crate::fluid::{CpuFluid, MachineFluid};
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
+use crate::services::{Change, Dated, Services};
 use crate::task_scan::{State, TaskScan};
-use crate::{
-    CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Samples, Series,
-};
+use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
 
 /// What a CPU is known to do.
@@ -30,7 +28,6 @@ pub(crate) enum Running {
 pub(crate) struct CpuScan {
     pub(crate) running: Running,
     since_ns: u64,
-    fluid: CpuFluid,
     metrics: CpuMetrics,
 }
 
@@ -45,12 +42,14 @@ pub(crate) struct Scan {
     window_ns: (u64, u64),
     /// The last instant of the trace: an event there still belongs to a window that ends there.
     trace_end_ns: u64,
-    now_ns: u64,
+    pub(crate) now_ns: u64,
     /// Whether the present event lies in the window.
     counting: bool,
     /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
     queued_at_waking: bool,
-    fluid: MachineFluid,
+    services: Services,
+    /// Changes for the services, where somebody else keeps them.
+    changes: Option<Vec<Dated>>,
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
     waste: IdleWaiting,
@@ -107,7 +106,12 @@ impl Scan {
             now_ns: trace_start_ns,
             counting: false,
             queued_at_waking: !has_wakeups(trace),
-            fluid: MachineFluid::new(trace.cpus, &options.weights.map(|weight| weight.max(1))),
+            services: Services::new(
+                trace.cpus,
+                &options.weights.map(|weight| weight.max(1)),
+                window_ns.0,
+            ),
+            changes: None,
             cgroup_weights: Vec::new(),
             waste: IdleWaiting::new(trace.cpus, window_ns),
             cpus: Vec::new(),
@@ -121,10 +125,9 @@ impl Scan {
             params: Vec::new(),
             tracks: None,
         };
-        scan.fluid.advance(window_ns.0);
         scan.set_up_cgroups(trace);
         scan.set_up_cpus(trace.cpus);
-        scan.set_up_tasks(trace, groups);
+        scan.set_up_tasks(trace, groups, trace_start_ns);
         scan
     }
 
@@ -132,29 +135,28 @@ impl Scan {
         let running = if self.starts_idle { Running::Idle } else { Running::Unknown };
         for cpu in 0..cpus {
             let metrics = CpuMetrics { cpu, ..CpuMetrics::default() };
-            let mut fluid = CpuFluid::default();
-            fluid.advance(self.window_ns.0);
-            self.cpus.push(CpuScan { running, since_ns: self.now_ns, fluid, metrics });
+            self.cpus.push(CpuScan { running, since_ns: self.now_ns, metrics });
             self.waste.set_idle(cpu, self.starts_idle);
         }
     }
 
-    /// Enters the tasks of the trace that are not known yet.
-    pub(crate) fn set_up_tasks(&mut self, trace: &Trace, groups: &[usize]) {
+    /// Enters the tasks of the trace that are not known yet; nothing is known of them since `since_ns`.
+    pub(crate) fn set_up_tasks(&mut self, trace: &Trace, groups: &[usize], since_ns: u64) {
         let window_ns = self.window_ns.1 - self.window_ns.0;
         let known = self.tasks.len();
         for (info, group) in trace.tasks().iter().zip(groups).skip(known) {
             let weight = self.weights.weight(info.nice);
             let figures = Figures { window_ns, tasks: 1, cpus: trace.cpus, ..Figures::default() };
             let cgroups = trace.cgroups().len();
-            let cgroup = info.cgroup.map_or(0, CgroupId::index);
+            let cgroup = info.cgroup.map(CgroupId::index).filter(|cgroup| *cgroup < cgroups);
+            let cgroup = cgroup.unwrap_or(0);
+            self.change(Change::Enter { weight, cgroup: cgroup as u32 });
             self.tasks.push(TaskScan {
-                cgroup: if cgroup < cgroups { cgroup } else { 0 },
+                cgroup,
                 pieces: Vec::new(),
                 moved_run_ns: 0,
-                moved_fluid_ns: 0,
                 state: State::Initial,
-                since_ns: self.now_ns,
+                since_ns,
                 cpu: 0,
                 ran_on: None,
                 stretch_from_ns: None,
@@ -163,18 +165,35 @@ impl Scan {
                 woken_ns: None,
                 early_waking_ns: None,
                 nice_known: info.nice.is_some(),
+                was_queued: false,
                 weight,
-                class: self.fluid.class_of(weight),
                 restriction: self.waste.restriction(info.allowed_cpus.as_ref()),
-                machine_mark: 0,
-                cpu_mark: 0,
-                machine_fluid: 0,
-                cpu_fluid: 0,
                 migrations: 0,
                 group: *group,
                 figures,
             });
         }
+    }
+
+    pub(crate) fn weight_of(&self, nice: i8) -> u32 {
+        self.weights.weight(Some(nice))
+    }
+
+    /// Lets somebody else keep the services, by the changes that this one gives ([`Scan::take_changes`]).
+    pub(crate) fn hand_over_services(&mut self) -> Services {
+        self.changes = Some(Vec::new());
+        std::mem::replace(&mut self.services, Services::none())
+    }
+
+    /// The changes since the last call. `empty` is room for the next ones.
+    pub(crate) fn take_changes(&mut self, empty: Vec<Dated>) -> Vec<Dated> {
+        self.changes.replace(empty).unwrap_or_default()
+    }
+
+    /// Keeps the services again, to which all changes were applied.
+    pub(crate) fn take_services_back(&mut self, services: Services) {
+        self.services = services;
+        self.changes = None;
     }
 
     /// Reads all events up to the end of the window.
@@ -279,9 +298,6 @@ impl Scan {
             self.close_cpu(cpu, false);
         }
         self.finish_machine();
-        if let Some(series) = &mut self.series {
-            series.sort();
-        }
         Scanned {
             window_ns: self.window_ns,
             tasks: self.tasks,
@@ -304,18 +320,14 @@ impl Scan {
             machine.idle_ns = machine.idle_ns.saturating_add(cpu.metrics.idle_ns);
             machine.unknown_ns = machine.unknown_ns.saturating_add(cpu.metrics.unknown_ns);
         }
-        let (mut slices, mut latency) = (Samples::default(), Samples::default());
         for task in self.tasks.iter().skip(1) {
             machine.voluntary_switches += task.figures.voluntary_switches;
             machine.involuntary_switches += task.figures.involuntary_switches;
             machine.wakeups += task.figures.wakeups;
             machine.cpu_changes += task.figures.cpu_changes;
-            slices.absorb(&task.figures.slices);
-            latency.absorb(&task.figures.wakeup_latency);
+            machine.slices.merge(&task.figures.slices);
+            machine.wakeup_latency.merge(&task.figures.wakeup_latency);
         }
-        slices.sort();
-        latency.sort();
-        (machine.slices, machine.wakeup_latency) = (slices, latency);
         let recorded = self.migrations > 0 || machine.cpu_changes == 0;
         machine.migrations = recorded.then_some(self.migrations);
         for task in &mut self.tasks {

@@ -120,13 +120,6 @@ impl Series {
             add(interval, ns);
         }
     }
-
-    pub(crate) fn sort(&mut self) {
-        for interval in &mut self.intervals {
-            interval.slices.sort();
-            interval.wakeup_latency.sort();
-        }
-    }
 }
 
 #[cfg(test)]

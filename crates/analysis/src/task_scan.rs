@@ -59,24 +59,17 @@ pub(crate) struct TaskScan {
     /// It was asked to wake while it was still on the CPU.
     pub(crate) early_waking_ns: Option<u64>,
     pub(crate) nice_known: bool,
+    /// It has been in the fluid schedules, where its weight counts.
+    pub(crate) was_queued: bool,
     pub(crate) weight: u32,
-    /// The class of the weight in the machine's fluid schedule.
-    pub(crate) class: usize,
     /// Its cgroup, by number in the trace; 0 where the trace has none.
     pub(crate) cgroup: usize,
     /// What it got in the cgroups that it left, in order; complete at the end of the scan for a task that moved.
     pub(crate) pieces: Vec<(usize, Figures)>,
-    /// Run time and fluid service in those, ns.
+    /// Run time in those, ns.
     pub(crate) moved_run_ns: u64,
-    pub(crate) moved_fluid_ns: u64,
     /// The restriction under which it is entered in the idle-while-waiting count.
     pub(crate) restriction: Option<usize>,
-    /// Last readings of the fluid schedules.
-    pub(crate) machine_mark: u128,
-    pub(crate) cpu_mark: u128,
-    /// Fluid services, ns << FRACTION_BITS.
-    pub(crate) machine_fluid: u128,
-    pub(crate) cpu_fluid: u128,
     pub(crate) migrations: u64,
     pub(crate) group: usize,
     pub(crate) figures: Figures,

@@ -78,7 +78,7 @@ impl Gathered {
 
     /// Takes in another's; returns the number of waits whose pair finds no room.
     pub(super) fn absorb(&mut self, other: Gathered) -> u64 {
-        self.waits.absorb(&other.waits);
+        self.waits.merge(&other.waits);
         let sums = &mut self.holder;
         sums.running_ns += other.holder.running_ns;
         sums.runnable_ns += other.holder.runnable_ns;
@@ -93,8 +93,7 @@ impl Gathered {
         not_kept
     }
 
-    pub(super) fn site(mut self, name: String, kind: WaitKind, groups: &[&str]) -> Site {
-        self.waits.sort();
+    pub(super) fn site(self, name: String, kind: WaitKind, groups: &[&str]) -> Site {
         let mut blockers: Vec<Blocking> = self
             .pairs
             .into_iter()

@@ -2,7 +2,8 @@
 //! right figure, and moves the task in the fluid schedules.
 
 use super::{Running, Scan};
-use crate::fluid::FRACTION_BITS;
+use crate::Samples;
+use crate::services::Change;
 use crate::task_scan::{Category, State};
 
 impl Scan {
@@ -12,7 +13,6 @@ impl Scan {
             return;
         }
         self.now_ns = time_ns;
-        self.fluid.advance(self.window_time(time_ns));
         let wasted = self.waste.advance(time_ns);
         if wasted.cpus > 0
             && let Some(series) = &mut self.series
@@ -23,7 +23,7 @@ impl Scan {
         }
     }
 
-    fn window_time(&self, time_ns: u64) -> u64 {
+    pub(super) fn window_time(&self, time_ns: u64) -> u64 {
         time_ns.clamp(self.window_ns.0, self.window_ns.1)
     }
 
@@ -54,7 +54,11 @@ impl Scan {
         }
     }
 
+    #[inline]
     fn note_queue(&mut self, cpu: u32, more: i64) {
+        if self.tracks.is_none() {
+            return;
+        }
         let now_ns = self.window_time(self.now_ns);
         if let Some(tracks) = &mut self.tracks {
             tracks.queue(now_ns, cpu, more);
@@ -140,45 +144,40 @@ impl Scan {
         }
     }
 
-    /// Reads the fluid services of a queued task up to now and notes how far it is behind or ahead.
-    ///
-    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
-    pub(super) fn settle(&mut self, id: usize) {
-        let now_ns = self.window_time(self.now_ns);
-        let task = &mut self.tasks[id];
-        let cpu = &mut self.cpus[task.cpu as usize].fluid;
-        cpu.advance(now_ns);
-        let served = self.fluid.served(task.cgroup, task.class);
-        task.machine_fluid += served - task.machine_mark;
-        task.machine_mark = served;
-        let per_weight = cpu.served_per_weight();
-        task.cpu_fluid += (per_weight - task.cpu_mark) * u128::from(task.weight);
-        task.cpu_mark = per_weight;
-        let fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64 + task.moved_fluid_ns;
-        let figures = &mut task.figures;
-        let run_ns = figures.run_ns + task.moved_run_ns;
-        figures.lag_max_ns = figures.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
-        figures.lead_max_ns = figures.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
-        if let Some(tracks) = &mut self.tracks {
-            tracks.lag(now_ns, id, (fluid_ns as i64).wrapping_sub(run_ns as i64));
+    /// Something changes for the fluid schedules.
+    #[inline]
+    pub(crate) fn change(&mut self, change: Change) {
+        let dated = (self.window_time(self.now_ns), change);
+        match &mut self.changes {
+            None => self.services.apply(dated),
+            Some(changes) => changes.push(dated),
         }
     }
 
-    pub(super) fn join_fluid(&mut self, id: usize) {
+    /// Reads the fluid services of a queued task up to now.
+    #[inline]
+    pub(super) fn settle(&mut self, id: usize) {
+        let task = &self.tasks[id];
+        let run_ns = task.figures.run_ns + task.moved_run_ns;
+        self.change(Change::Settle { task: id as u32, cpu: task.cpu, run_ns });
+        if self.tracks.is_none() {
+            return;
+        }
         let now_ns = self.window_time(self.now_ns);
-        let task = &mut self.tasks[id];
-        self.fluid.add(task.cgroup, task.class);
-        task.machine_mark = self.fluid.served(task.cgroup, task.class);
-        let cpu = &mut self.cpus[task.cpu as usize].fluid;
-        cpu.advance(now_ns);
-        cpu.add(task.weight);
-        task.cpu_mark = cpu.served_per_weight();
+        if let Some(tracks) = &mut self.tracks {
+            tracks.lag(now_ns, id, self.services.lag_ns(id, run_ns));
+        }
     }
 
+    #[inline]
+    pub(super) fn join_fluid(&mut self, id: usize) {
+        self.tasks[id].was_queued = true;
+        self.change(Change::Join { task: id as u32, cpu: self.tasks[id].cpu });
+    }
+
+    #[inline]
     pub(super) fn leave_fluid(&mut self, id: usize) {
-        let task = &self.tasks[id];
-        self.fluid.remove(task.cgroup, task.class);
-        self.cpus[task.cpu as usize].fluid.remove(task.weight);
+        self.change(Change::Leave { task: id as u32, cpu: self.tasks[id].cpu });
     }
 
     /// Closes a task's books at the window's end.
@@ -193,13 +192,16 @@ impl Scan {
         }
         let task = &mut self.tasks[id];
         task.figures.slices.censored += u64::from(state == State::Running);
-        task.figures.fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
+        let served = self.services.served(id);
+        task.figures.fluid_ns = served.machine_ns;
+        (task.figures.lag_max_ns, task.figures.lead_max_ns) =
+            (served.lag_max_ns, served.lead_max_ns);
         // How a group's weight is spread over CPUs is the scheduler's to say: with groups there is no such figure.
         if !self.has_cgroups {
-            task.figures.fluid_on_cpu_ns = (task.cpu_fluid >> FRACTION_BITS) as u64;
+            task.figures.fluid_on_cpu_ns = served.cpu_ns;
         }
-        let assumed = !task.nice_known && task.machine_fluid > 0;
+        let assumed = !task.nice_known && served.any;
         self.irregularities.assumed_nice += u64::from(assumed);
-        task.figures.sort();
+        task.figures.samples_mut().into_iter().for_each(Samples::seal);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::Scan;
 use crate::Figures;
-use crate::fluid::FRACTION_BITS;
 use crate::task_scan::State;
 use fairground_trace::{CgroupId, TaskId, Trace};
 
@@ -19,7 +18,7 @@ impl Scan {
             if index > 0 {
                 let parent = info.parent.map_or(0, CgroupId::index);
                 let parent = if parent < index { parent } else { 0 };
-                self.fluid.add_group(parent, self.group_weight(weight));
+                self.services.add_group(parent, self.group_weight(weight));
             }
         }
     }
@@ -36,7 +35,8 @@ impl Scan {
             return;
         }
         self.cgroup_weights[cgroup.index()] = Some(weight);
-        self.fluid.set_group_weight(cgroup.index(), self.group_weight(weight));
+        let now_ns = self.window_time(self.now_ns);
+        self.services.set_group_weight(now_ns, cgroup.index(), self.group_weight(weight));
     }
 
     /// The task's figures up to here are those of its old group; from here on they are the new one's.
@@ -55,6 +55,7 @@ impl Scan {
         }
         self.end_piece(id);
         self.tasks[id].cgroup = to.index();
+        self.services.change_cgroup(id, to.index());
         if state.is_queued() {
             self.join_fluid(id);
         }
@@ -66,10 +67,10 @@ impl Scan {
         let (window_ns, cpus) = (task.figures.window_ns, task.figures.cpus);
         let fresh = Figures { window_ns, cpus, tasks: 1, ..Figures::default() };
         let mut figures = std::mem::replace(&mut task.figures, fresh);
-        figures.fluid_ns = (task.machine_fluid >> FRACTION_BITS) as u64;
-        task.machine_fluid &= (1 << FRACTION_BITS) - 1;
+        let served = self.services.served(id);
+        figures.fluid_ns = served.machine_ns;
+        (figures.lag_max_ns, figures.lead_max_ns) = (served.lag_max_ns, served.lead_max_ns);
         task.moved_run_ns += figures.run_ns;
-        task.moved_fluid_ns += figures.fluid_ns;
         let before: u64 = task.pieces.iter().filter_map(|(_, piece)| piece.migrations).sum();
         figures.migrations = Some(task.migrations - before);
         task.pieces.push((task.cgroup, figures));
@@ -88,7 +89,7 @@ impl Scan {
         for (_, piece) in &task.pieces {
             whole.absorb(piece);
         }
-        whole.sort();
+        whole.members.sort_unstable();
         whole.tasks = 1;
         task.figures = whole;
     }

@@ -1,6 +1,7 @@
 //! What wakes a task, makes it, ends it or moves it.
 
 use super::Scan;
+use crate::services::Change;
 use crate::task_scan::{Category, State};
 use fairground_trace::TaskId;
 
@@ -111,15 +112,15 @@ impl Scan {
         if id.is_idle() {
             return;
         }
-        let weight = self.weights.weight(Some(nice));
-        let class = self.fluid.class_of(weight);
+        let weight = self.weight_of(nice);
         let queued = self.tasks[id.index()].state.is_queued();
         if queued {
             self.settle(id.index());
             self.leave_fluid(id.index());
         }
         let task = &mut self.tasks[id.index()];
-        (task.weight, task.class, task.nice_known) = (weight, class, true);
+        (task.weight, task.nice_known) = (weight, true);
+        self.change(Change::Weigh { task: id.0, weight });
         if queued {
             self.join_fluid(id.index());
         }

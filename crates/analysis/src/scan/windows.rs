@@ -28,9 +28,9 @@ impl Scan {
             let cpus = task.figures.cpus;
             task.figures = Figures { cpus, tasks: 1, ..Figures::default() };
             task.pieces.clear();
-            (task.moved_run_ns, task.moved_fluid_ns) = (0, 0);
-            (task.machine_fluid, task.cpu_fluid) = (0, 0);
+            task.moved_run_ns = 0;
             task.migrations = 0;
+            self.services.begin(id);
         }
         for cpu in &mut self.cpus {
             cpu.metrics = CpuMetrics { cpu: cpu.metrics.cpu, ..CpuMetrics::default() };

@@ -1,0 +1,177 @@
+//! What each task gets in the fluid schedules of the machine and of its CPU: the books that the pass over the events keeps, by its changes
+//! alone. So they can be kept on another thread.
+
+use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
+
+/// A change, and when it is, ns: never before the one before it.
+pub(crate) type Dated = (u64, Change);
+
+/// What changes for the fluid schedules.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    /// The next task comes into being.
+    Enter { weight: u32, cgroup: u32 },
+    /// A task is runnable in the queue of a CPU.
+    Join { task: u32, cpu: u32 },
+    /// It is not any more.
+    Leave { task: u32, cpu: u32 },
+    /// It has got so much so far and is runnable still.
+    Settle { task: u32, cpu: u32, run_ns: u64 },
+    /// A task that is in no queue has another weight.
+    Weigh { task: u32, weight: u32 },
+}
+
+/// The books.
+#[derive(Clone, Debug)]
+pub(crate) struct Services {
+    machine: MachineFluid,
+    cpus: Vec<CpuFluid>,
+    tasks: Vec<Service>,
+}
+
+/// One task's.
+#[derive(Clone, Debug, Default)]
+struct Service {
+    cgroup: usize,
+    weight: u32,
+    /// The class of the weight in the machine's fluid schedule.
+    class: usize,
+    /// Last readings of the fluid schedules.
+    machine_mark: u128,
+    cpu_mark: u128,
+    /// Fluid services, ns << FRACTION_BITS.
+    machine: u128,
+    cpu: u128,
+    /// What it got of the machine in the cgroups that it left, ns.
+    moved_ns: u64,
+    /// How far it was behind and ahead, ns.
+    lag_max_ns: u64,
+    lead_max_ns: u64,
+}
+
+/// What a task got in the end, ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served {
+    pub(crate) machine_ns: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) lag_max_ns: u64,
+    pub(crate) lead_max_ns: u64,
+    /// Whether there was anything at all.
+    pub(crate) any: bool,
+}
+
+impl Services {
+    /// `weights`: every weight that any task may have. Nothing is counted before `start_ns`.
+    pub(crate) fn new(cpus: u32, weights: &[u32], start_ns: u64) -> Self {
+        let mut machine = MachineFluid::new(cpus, weights);
+        machine.advance(start_ns);
+        let mut cpu = CpuFluid::default();
+        cpu.advance(start_ns);
+        Self { machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
+    }
+
+    /// Books without anything in them, for the time in which the true ones are on another thread.
+    pub(crate) fn none() -> Self {
+        Self { machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
+    }
+
+    /// [`MachineFluid::add_group`].
+    pub(crate) fn add_group(&mut self, parent: usize, weight: u32) {
+        self.machine.add_group(parent, weight);
+    }
+
+    /// [`MachineFluid::set_group_weight`].
+    pub(crate) fn set_group_weight(&mut self, now_ns: u64, group: usize, weight: u32) {
+        self.machine.advance(now_ns);
+        self.machine.set_group_weight(group, weight);
+    }
+
+    #[inline]
+    pub(crate) fn apply(&mut self, (now_ns, change): Dated) {
+        self.machine.advance(now_ns);
+        match change {
+            Change::Enter { weight, cgroup } => {
+                let (cgroup, class) = (cgroup as usize, self.machine.class_of(weight));
+                self.tasks.push(Service { cgroup, weight, class, ..Service::default() });
+            }
+            Change::Join { task, cpu } => {
+                let task = &mut self.tasks[task as usize];
+                self.machine.add(task.cgroup, task.class);
+                task.machine_mark = self.machine.served(task.cgroup, task.class);
+                let cpu = &mut self.cpus[cpu as usize];
+                cpu.advance(now_ns);
+                cpu.add(task.weight);
+                task.cpu_mark = cpu.served_per_weight();
+            }
+            Change::Leave { task, cpu } => {
+                let task = &self.tasks[task as usize];
+                self.machine.remove(task.cgroup, task.class);
+                self.cpus[cpu as usize].remove(task.weight);
+            }
+            Change::Settle { task, cpu, run_ns } => self.settle(now_ns, task, cpu, run_ns),
+            Change::Weigh { task, weight } => {
+                let task = &mut self.tasks[task as usize];
+                (task.weight, task.class) = (weight, self.machine.class_of(weight));
+            }
+        }
+    }
+
+    /// Reads the fluid services of a queued task up to now and notes how far it is behind or ahead.
+    ///
+    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
+    #[inline]
+    fn settle(&mut self, now_ns: u64, task: u32, cpu: u32, run_ns: u64) {
+        let task = &mut self.tasks[task as usize];
+        let cpu = &mut self.cpus[cpu as usize];
+        cpu.advance(now_ns);
+        let served = self.machine.served(task.cgroup, task.class);
+        task.machine += served - task.machine_mark;
+        task.machine_mark = served;
+        let per_weight = cpu.served_per_weight();
+        task.cpu += (per_weight - task.cpu_mark) * u128::from(task.weight);
+        task.cpu_mark = per_weight;
+        let fluid_ns = task.machine_ns() + task.moved_ns;
+        task.lag_max_ns = task.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
+        task.lead_max_ns = task.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
+    }
+
+    /// By how much a task that got `run_ns` was behind when it was settled last, ns.
+    pub(crate) fn lag_ns(&self, task: usize, run_ns: u64) -> i64 {
+        let task = &self.tasks[task];
+        ((task.machine_ns() + task.moved_ns) as i64).wrapping_sub(run_ns as i64)
+    }
+
+    /// What a task got in its present cgroup so far.
+    pub(crate) fn served(&self, task: usize) -> Served {
+        let task = &self.tasks[task];
+        Served {
+            machine_ns: task.machine_ns(),
+            cpu_ns: (task.cpu >> FRACTION_BITS) as u64,
+            lag_max_ns: task.lag_max_ns,
+            lead_max_ns: task.lead_max_ns,
+            any: task.machine > 0,
+        }
+    }
+
+    /// A task that is in no queue is in another cgroup from now on.
+    pub(crate) fn change_cgroup(&mut self, task: usize, cgroup: usize) {
+        let task = &mut self.tasks[task];
+        task.moved_ns += task.machine_ns();
+        task.machine &= (1 << FRACTION_BITS) - 1;
+        (task.lag_max_ns, task.lead_max_ns) = (0, 0);
+        task.cgroup = cgroup;
+    }
+
+    /// Counts a task's services anew.
+    pub(crate) fn begin(&mut self, task: usize) {
+        let task = &mut self.tasks[task];
+        (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
+        (task.lag_max_ns, task.lead_max_ns) = (0, 0);
+    }
+}
+
+impl Service {
+    fn machine_ns(&self) -> u64 {
+        (self.machine >> FRACTION_BITS) as u64
+    }
+}
