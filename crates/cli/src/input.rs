@@ -1,8 +1,10 @@
 //! From flags to the words that `fairground-run` takes, and from its notes to stderr.
 
+use fairground_analysis::{Analysed, Options};
 use fairground_machine::{Engine, NullLoads, SleepTimers, TraceOptions};
 use fairground_run::{
-    Failure, MachineSpec, Recording, find_workload_noted, read_recording_watched,
+    Failure, MachineSpec, Recording, analyse_recording_watched, find_workload_noted,
+    read_recording_watched,
 };
 use fairground_workload::Workload;
 
@@ -62,6 +64,15 @@ impl From<TimersArg> for SleepTimers {
 /// Reads a recording, and shows how far it is.
 pub(crate) fn find_recording(argument: &str, quiet: bool) -> Result<Recording, Failure> {
     read_recording_watched(argument, |file| Reading::of(argument, file, quiet))
+}
+
+/// Reads a recording for its analysis alone, and shows how far it is; also gives its name.
+pub(crate) fn analyse_recording(
+    argument: &str,
+    options: &Options,
+    quiet: bool,
+) -> Result<(String, Analysed), Failure> {
+    analyse_recording_watched(argument, options, |file| Reading::of(argument, file, quiet))
 }
 
 /// Reads, parses and checks a workload, with the notes on stderr unless nobody wants any.

@@ -26,11 +26,11 @@ mod simulate;
 pub use failure::{Failure, did_you_mean};
 pub use input::{
     COSTS_DEFAULT, CPUS_DEFAULT, Ground, MachineSpec, OWN_SCHEDULER, Profile, Recording,
-    SEED_DEFAULT, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT, Variant, at_settings,
-    check_version, compile_scheduler, duration_ns, find_object, find_workload, find_workload_noted,
-    global_writes, host_cpus, is_knob, lock_model, machine_config, one_variant, parameter_sets,
-    parse_time, read_profiles, read_recording, read_recording_watched, resize_writes, split_knobs,
-    split_set, topology_value, variants,
+    SEED_DEFAULT, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT, Variant,
+    analyse_recording_watched, at_settings, check_version, compile_scheduler, duration_ns,
+    find_object, find_workload, find_workload_noted, global_writes, host_cpus, is_knob, lock_model,
+    machine_config, one_variant, parameter_sets, parse_time, read_profiles, read_recording,
+    read_recording_watched, resize_writes, split_knobs, split_set, topology_value, variants,
 };
 pub use outcome::{Outcome, Told};
 pub use samples::TaskNumbers;

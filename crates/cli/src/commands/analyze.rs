@@ -2,40 +2,42 @@
 
 use std::process::ExitCode;
 
-use fairground_analysis::{Analysis, Options};
+use fairground_analysis::{Analysed, Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, parse_time};
+use fairground_run::{Failure, Recording, parse_time};
 
 use crate::args::{AnalyzeArgs, Cli};
-use crate::input::find_recording;
+use crate::input::{analyse_recording, find_recording};
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     pictures::prepare(&args.page)?;
-    let recording = find_recording(&args.recording, cli.quiet)?;
     let interval_ns =
         args.show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
-    let analysis = Analysis::of(&recording.trace, &Options { interval_ns, ..Options::default() });
-    let mut document = Document::new(recording.name.clone());
-    document.set("recording", "events", Cell::count(recording.trace.len() as u64));
+    let options = Options { interval_ns, ..Options::default() };
+    let (name, Analysed { trace, events, analysis }) = if args.page.is_wanted() {
+        // Charts show the events.
+        let Recording { name, trace } = find_recording(&args.recording, cli.quiet)?;
+        let analysis = Analysis::of(&trace, &options);
+        (name, Analysed { events: trace.len() as u64, analysis, trace })
+    } else {
+        analyse_recording(&args.recording, &options, cli.quiet)?
+    };
+    let mut document = Document::new(name.clone());
+    document.set("recording", "events", Cell::count(events));
     document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
-    document.set("recording", "cpus", Cell::count(recording.trace.cpus.into()));
+    document.set("recording", "cpus", Cell::count(trace.cpus.into()));
     document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
-    document.set("recording", "skipped lines", Cell::count(recording.trace.loss.skipped));
+    document.set("recording", "skipped lines", Cell::count(trace.loss.skipped));
     document.tables.push(present::machine_table(&analysis, args.show.all));
     document.tables.push(present::tasks_table(&analysis, args.show.per));
     if args.show.all {
         document.tables.push(present::figures_table(&analysis, args.show.per));
     }
     document.tables.extend(present::intervals_table(&analysis));
-    document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
-    let run = Pictured {
-        label: &recording.name,
-        analysis: &analysis,
-        trace: &recording.trace,
-        numbers: &[],
-    };
+    document.notes.extend(present::loss_notes(&name, &analysis.irregularities));
+    let run = Pictured { label: &name, analysis: &analysis, trace: &trace, numbers: &[] };
     let drawn = pictures::write(&args.page, &document, &[run]);
     present::print_drawn(&document, cli.format, drawn)?;
     Ok(ExitCode::SUCCESS)

@@ -16,7 +16,7 @@ pub use build::compile_scheduler;
 pub use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
 pub use machine::{COSTS_DEFAULT, CPUS_DEFAULT, MachineSpec, SEED_DEFAULT, machine_config};
 pub use profile::{Profile, host_cpus, read_profiles};
-pub use recording::{Recording, read_recording, read_recording_watched};
+pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
 pub use scheduler::{
     Scheduler, SchedulerObject, Sets, Sizes, find_object, parameter_sets, split_set,
 };

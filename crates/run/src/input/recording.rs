@@ -3,9 +3,14 @@
 use std::fs;
 use std::io;
 
+use fairground_analysis::{Analysed, Analysis, Options};
 use fairground_trace::Trace;
 
 use crate::failure::Failure;
+
+/// The argument that stands for stdin, and the name of what comes from there.
+const STDIN: &str = "-";
+const STDIN_NAME: &str = "<stdin>";
 
 /// A recording and its name.
 #[derive(Debug)]
@@ -32,12 +37,32 @@ pub fn read_recording_watched<Guard>(
     argument: &str,
     opened: impl FnOnce(&fs::File) -> Guard,
 ) -> Result<Recording, Failure> {
-    let (name, trace) = if argument == "-" {
-        ("<stdin>", fairground_trace::read("<stdin>", io::stdin().lock()))
+    let (name, trace) = if argument == STDIN {
+        (STDIN_NAME, fairground_trace::read(STDIN_NAME, io::stdin().lock()))
     } else {
         let file = fs::File::open(argument).map_err(|e| Failure::io(argument, &e))?;
         let _guard = opened(&file);
         (argument, fairground_trace::read_file(argument, file))
     };
     Ok(Recording { name: name.to_owned(), trace: trace.map_err(Failure::new)? })
+}
+
+/// Reads a recording for nothing but its analysis: of most files the events are not kept ([`Analysis::of_file`]). Also gives its name.
+///
+/// # Errors
+/// As [`read_recording`].
+pub fn analyse_recording_watched<Guard>(
+    argument: &str,
+    options: &Options,
+    opened: impl FnOnce(&fs::File) -> Guard,
+) -> Result<(String, Analysed), Failure> {
+    if argument == STDIN {
+        let Recording { name, trace } = read_recording(argument)?;
+        let analysis = Analysis::of(&trace, options);
+        return Ok((name, Analysed { events: trace.len() as u64, analysis, trace }));
+    }
+    let file = fs::File::open(argument).map_err(|e| Failure::io(argument, &e))?;
+    let _guard = opened(&file);
+    let analysed = Analysis::of_file(argument, file, options).map_err(Failure::new)?;
+    Ok((argument.to_owned(), analysed))
 }
