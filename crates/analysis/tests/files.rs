@@ -38,7 +38,7 @@ fn figures_are_those_of_the_whole_trace() {
         let found = Analysis::of_file(name, open(), &options).expect("a recording");
         fs::remove_file(&path).expect("it is still there");
         assert_eq!(found.analysis, Analysis::of(&trace, &options), "{name}");
-        assert_eq!((found.events, found.trace.len() > 0), (trace.len() as u64, keeps_events));
+        assert_eq!((found.events, !found.trace.is_empty()), (trace.len() as u64, keeps_events));
         assert_eq!(found.trace.tasks(), trace.tasks());
         assert_eq!((found.trace.cpus, &found.trace.loss), (trace.cpus, &trace.loss));
     }
