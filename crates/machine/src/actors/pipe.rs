@@ -8,16 +8,10 @@
 //!
 //! All of these wake-ups are synchronous ones, and for one task each. Before Linux 5.5 they were for all: not modelled.
 
-use super::engine::{Actors, Phase};
+use super::engine::Actors;
 use super::{ActorId, Effect, Need};
 
 impl Actors {
-    /// Whether an actor's own computation is what its CPU executes, and no work of the kernel for it.
-    pub(crate) fn computes(&self, actor: ActorId) -> bool {
-        let actor = &self.actors[actor.0 as usize];
-        actor.frames[actor.level].phase == Phase::Computing
-    }
-
     /// Whether an actor waits to read from a pipe or to write into one.
     pub(crate) fn waits_at_pipe(&self, actor: ActorId) -> bool {
         let list = self.actors[actor.0 as usize].wait.list;

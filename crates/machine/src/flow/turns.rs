@@ -1,6 +1,7 @@
 //! Events of a machine whose CPUs execute in turns on one thread ([`crate::kernel::Turns`]).
 
 use super::{Machine, Step};
+use crate::actors::Work;
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::kernel::{Slot, Stage, agenda, is_timer};
 
@@ -120,7 +121,7 @@ impl Machine {
         }
         let rq = &self.kernel.cpus[cpu as usize];
         let in_user_mode =
-            rq.curr.is_none_or(|slot| self.actors.computes(self.kernel.task(slot).actor));
+            rq.curr.is_none_or(|slot| self.actors.work(self.kernel.task(slot).actor) == Work::Own);
         let late = self.kernel.cost.timer_set_ns > 0 && rq.makes_room() && in_user_mode;
         self.kernel.rq(cpu).timers.set_late = late;
         if !late {
