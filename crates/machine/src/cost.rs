@@ -112,6 +112,12 @@ pub struct CostModel {
     /// The part of a switch that is left when the CPU's timer is set again, where a timer's interrupt leaves that to the switch which it asks
     /// for (`__hrtimer_rearm_deferred`, Linux 7.1 and newer). 0: the interrupt does it. Seen only where CPUs execute in turns.
     pub timer_set_ns: u64,
+    /// How much longer before its event a switch reads the clock when the task that leaves goes to sleep, for it is taken off its queue
+    /// first, than when it is preempted. At most `block_ns`.
+    pub block_clock_ns: u64,
+    /// How many kinds of switches go by the clock of the wake-up that asked for them and do not read it anew (`rq_clock_skip_update`): 1,
+    /// those from the idle task; 2, those that preempt as well. Where a wake-up preempts lazily (Linux 7.2), that is 1.
+    pub woken_clock_kinds: u64,
     /// The ways between the kernel and the scheduler's program.
     pub calls: CallCosts,
     preset: usize,
@@ -245,6 +251,8 @@ impl CostModel {
             pipe_block_ns: 0,
             timer_each_ns: 0,
             timer_set_ns: 0,
+            block_clock_ns: 0,
+            woken_clock_kinds: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -298,6 +306,8 @@ impl CostModel {
             &mut self.pipe_block_ns,
             &mut self.timer_each_ns,
             &mut self.timer_set_ns,
+            &mut self.block_clock_ns,
+            &mut self.woken_clock_kinds,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

@@ -115,7 +115,13 @@ fn workload(mut groups: Vec<TaskSpec>) -> Workload {
 
 fn machine() -> impl Strategy<Value = MachineConfig> {
     let shape = prop_oneof![Just("1"), Just("2"), Just("5"), Just("1x2x2"), Just("2x2x2")];
-    let cost = prop_oneof![Just("zero"), Just("modern"), Just("icount8")];
+    let cost = prop_oneof![
+        Just("zero"),
+        Just("modern"),
+        Just("icount8"),
+        Just("icount8-6.1-recorded"),
+        Just("icount8-7.2-recorded")
+    ];
     (shape, cost, prop_oneof![Just(100u32), Just(250), Just(300), Just(1000)], any::<u64>())
         .prop_map(|(shape, cost, hz, seed)| {
             let topology: Topology = shape.parse().expect("the shape is well-formed");

@@ -126,6 +126,30 @@ fn long_computations_delay_nobody_much() {
     assert!(took_ns <= 60 * US, "{took_ns}");
 }
 
+/// A timer expires while both CPUs compute, which begins a round: the second CPU sees its own when the first has had its 2 us, or what is left of
+/// them where the timer has stopped that one; the first CPU sees its own at once. So of two like sleepers the second one's rounds are longer.
+#[test]
+fn a_timer_of_the_second_cpu_waits_for_what_the_first_computes() {
+    let woken_late_ns = |cpu: u32| {
+        let sleeper = vec![Op::Loop(None, vec![run(10 * US), sleep(MS)])];
+        let hogs = |cpu| on("hog", cpu, vec![Op::RunForever]);
+        let w = workload(vec![on("sleeper", cpu, sleeper), hogs(0), hogs(1)]);
+        let result = simulate(&turns(2), &policy("probe"), &[("preempt", "on")], &w, 400 * MS);
+        let stays = stays(&result.trace, "sleeper");
+        let woken = result.trace.events().filter(|e| matches!(e.kind, EventKind::Waking { .. }));
+        let slept = stays.iter().zip(woken).map(|(stay, woken)| woken.time_ns - stay.1 - MS);
+        let slept: Vec<u64> = slept.collect();
+        assert!(slept.len() > 300 && slept.iter().all(|late_ns| *late_ns <= 2 * US), "{slept:?}");
+        slept.iter().sum::<u64>() / slept.len() as u64
+    };
+    assert_eq!(woken_late_ns(0), 0);
+    let mean_ns = woken_late_ns(1);
+    assert!(
+        (1_300..1_700).contains(&mean_ns),
+        "half of the times 2 us, else 1 us on average: {mean_ns}"
+    );
+}
+
 /// One that wakes a task on another CPU goes on until it sleeps itself; then comes the other CPU.
 #[test]
 fn a_waker_goes_on_until_it_sleeps() {

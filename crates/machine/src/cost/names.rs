@@ -3,7 +3,7 @@
 use super::calls;
 
 /// The parameters of the machine proper; those of calls follow them.
-pub(super) const MACHINE: [&str; 41] = [
+pub(super) const MACHINE: [&str; 43] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -45,6 +45,8 @@ pub(super) const MACHINE: [&str; 41] = [
     "pipe_block_ns",
     "timer_each_ns",
     "timer_set_ns",
+    "block_clock_ns",
+    "woken_clock_kinds",
 ];
 
 /// All parameters.
@@ -81,6 +83,7 @@ pub(super) fn unit(name: &str) -> &'static str {
     match name.rsplit_once('_') {
         Some((_, "ps")) => "ps",
         Some((_, "bytes")) => "bytes",
+        Some((_, "kinds")) => "kinds",
         _ => "ns",
     }
 }

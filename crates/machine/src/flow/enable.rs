@@ -354,7 +354,7 @@ fn new_kernel(
     cgroups.enter(&mut trace);
     Kernel {
         now_ns: 0,
-        clock_ahead_ns: 0,
+        clock_ns: None,
         tick_ns: config.tick_ns(),
         cost: config.cost.clone(),
         calls_ns: 0,

@@ -26,6 +26,14 @@ impl Machine {
     /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another task
     /// is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
+        self.kernel.clock_ns = self.kernel.pass_clock_ns(self.kernel.this_cpu, blocks.is_some());
+        let passed = self.pass(blocks);
+        self.kernel.clock_ns = None;
+        passed
+    }
+
+    /// The pass, with the clock as it was read for it.
+    fn pass(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
         let prev = self.kernel.cpus[cpu as usize].curr;
@@ -277,7 +285,7 @@ impl Machine {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);
         }
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock_ns();
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
         task.exec_start_ns = now;

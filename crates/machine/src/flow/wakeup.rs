@@ -46,12 +46,13 @@ impl Machine {
             self.kernel.charge_irqs_off(this, ns);
             return Ok(true);
         }
-        if cpu == this && self.kernel.cpus[cpu as usize].curr.is_some() {
+        if cpu == this {
             let cost = &self.kernel.cost;
-            self.kernel.clock_ahead_ns = cost.wakeup_clock_ns.min(cost.wakeup_ns);
+            let ahead_ns = cost.wakeup_clock_ns.min(cost.wakeup_ns);
+            self.kernel.clock_ns = Some(self.kernel.now_ns + ahead_ns);
         }
         let activated = self.activate_woken(slot, enq_flags);
-        self.kernel.clock_ahead_ns = 0;
+        self.kernel.clock_ns = None;
         activated?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });

@@ -13,9 +13,9 @@ impl Kernel {
     #[inline]
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
         let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
-        let now = self.now_ns;
+        let now = self.clock_ns();
         let task = &mut self.tasks[slot.index()];
-        let delta = now - task.exec_start_ns;
+        let delta = now.saturating_sub(task.exec_start_ns);
         if delta == 0 {
             return Ok(());
         }
@@ -157,11 +157,11 @@ impl Kernel {
         next: Option<Slot>,
     ) -> Result<(), Trap> {
         self.book_idle(cpu);
-        let now = self.now_ns;
+        let (now, clock_ns) = (self.now_ns, self.clock_ns());
         let rq = &mut self.cpus[cpu as usize];
         rq.curr = next;
         rq.unpreempted = false;
-        rq.idle_since_ns = now;
+        rq.idle_since_ns = clock_ns;
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
@@ -184,12 +184,36 @@ impl Kernel {
 
     /// Books the time of the idle task, if it runs, up to now.
     pub(crate) fn book_idle(&mut self, cpu: u32) {
-        let now = self.now_ns;
+        let clock_ns = self.clock_ns();
         let rq = &mut self.cpus[cpu as usize];
         if rq.curr.is_none() {
-            rq.idle_ns += now - rq.idle_since_ns;
-            rq.idle_since_ns = now;
+            rq.idle_ns += clock_ns - rq.idle_since_ns;
+            rq.idle_since_ns = clock_ns;
         }
+    }
+
+    /// What the executing CPU's run queue takes for the time (`rq_clock`).
+    #[inline]
+    pub(crate) fn clock_ns(&self) -> u64 {
+        self.clock_ns.unwrap_or(self.now_ns)
+    }
+
+    /// What the clock says in the scheduling pass that begins on a CPU. A wake-up that asked for it may have read it already
+    /// (`rq_clock_skip_update`, of `wakeup_preempt`), and before a task that goes to sleep is taken off its queue it is read. `None`: it is
+    /// read now.
+    pub(crate) fn pass_clock_ns(&mut self, cpu: u32, blocks: bool) -> Option<u64> {
+        let (now, cost) = (self.now_ns, &self.cost);
+        let rq = &mut self.cpus[cpu as usize];
+        let woken_ns = rq.woken_clock_ns.take();
+        let kinds = if rq.is_idle() { 1 } else { 2 };
+        let kept = rq.need_resched && cost.woken_clock_kinds >= kinds;
+        let read_ns = match blocks {
+            true => Some(now.saturating_sub(cost.block_clock_ns.min(cost.block_ns))),
+            false => woken_ns.filter(|_| kept),
+        };
+        let task_ns = rq.curr.map(|slot| self.tasks[slot.index()].exec_start_ns);
+        let booked_ns = task_ns.unwrap_or(rq.idle_since_ns);
+        read_ns.map(|ns| ns.max(booked_ns)).filter(|ns| *ns < now)
     }
 
     /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless whoever woke it has done so, and filling the

@@ -126,14 +126,15 @@ impl Kernel {
     /// Appends a switch that is decided now, by so many instructions, which take so many ns.
     #[inline]
     pub(crate) fn emit_switch(&mut self, cpu: u32, insns: u64, kind: EventKind, choice_ns: u64) {
-        if choice_ns == 0 {
+        let decided_ns = self.clock_ns();
+        if choice_ns == 0 && decided_ns == self.now_ns {
             return self.emit(cpu, insns, kind);
         }
         self.write_late(cpu, tasks_of(&kind));
         let time_ns = self.now_ns.saturating_add(choice_ns);
         let insns = u32::try_from(insns).unwrap_or(u32::MAX);
         let event = Event { time_ns, cpu, insns, kind };
-        self.late.insert(LateSwitch { event, decided_ns: self.now_ns });
+        self.late.insert(LateSwitch { event, decided_ns });
     }
 
     /// Writes the switches that are due, and those that an event on a CPU about some tasks may not overtake.

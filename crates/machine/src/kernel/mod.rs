@@ -90,8 +90,8 @@ pub(crate) struct OpsInfo {
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) now_ns: u64,
-    /// During a wake-up: how far the clock that programs see is ahead (`wakeup_clock_ns`).
-    pub(crate) clock_ahead_ns: u64,
+    /// What the executing CPU's run queue takes for the time, where that is not now: in a wake-up, and in a scheduling pass.
+    pub(crate) clock_ns: Option<u64>,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.

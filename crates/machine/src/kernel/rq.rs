@@ -36,6 +36,8 @@ pub(crate) struct Rq {
     pub(crate) local: Dsq,
     /// `TIF_NEED_RESCHED` of what runs.
     pub(crate) need_resched: bool,
+    /// What the clock said when somebody was woken for this CPU, and neither a tick nor a scheduling pass has come since, ns.
+    pub(crate) woken_clock_ns: Option<u64>,
     /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
     pub(crate) unpreempted: bool,
     /// `SCX_RQ_IN_BALANCE`: looking for the next task.
@@ -81,6 +83,7 @@ impl Rq {
             curr: None,
             local,
             need_resched: false,
+            woken_clock_ns: None,
             unpreempted: false,
             in_balance: false,
             nr_running: 0,

@@ -39,6 +39,8 @@ pub(crate) struct Turns {
     pub(crate) waiting: CpuMask,
     /// CPUs in a long computation.
     computing: CpuMask,
+    /// The one of them that a timer has stopped, and what it has left to execute before it gives its turn away, ns.
+    stopped: Option<(u32, u64)>,
     /// The CPU that executes sets a timer that is the next of all, and loses its turn by that.
     pub(crate) cut: bool,
     /// By CPU: when its timer is due, ns, as QEMU has it. `u64::MAX`: it is not set, or has expired and has not been set again.
@@ -59,6 +61,11 @@ pub(crate) fn is_timer(slot: EventSlot) -> bool {
     }
 }
 
+/// A number as good as drawn, of a time.
+fn scatter(time_ns: u64) -> u64 {
+    time_ns.wrapping_mul(SCATTER) >> 32
+}
+
 impl Turns {
     pub(crate) fn new(cpus: u32, kept_ns: u64) -> Turns {
         let kept_ns = if cpus > 1 { kept_ns } else { 0 };
@@ -75,6 +82,7 @@ impl Turns {
             kicked: CpuMask::EMPTY,
             waiting,
             computing,
+            stopped: None,
             cut,
             timers_ns,
             forced,
@@ -122,6 +130,17 @@ impl Turns {
         }
     }
 
+    /// What the long computations on the CPUs that were `passed` take before the turn of a CPU, ns.
+    fn before_ns(&mut self, cpu: u32, passed: &CpuMask) -> u64 {
+        let computing = self.computing.and(passed);
+        let each_ns = COMPUTING_NS.min(self.budget_ns);
+        let all_ns = u64::from(computing.count()) * each_ns;
+        match self.stopped.take_if(|(stopped, _)| *stopped == cpu || computing.test(*stopped)) {
+            Some((stopped, left_ns)) if stopped != cpu => all_ns - each_ns + left_ns.min(each_ns),
+            _ => all_ns,
+        }
+    }
+
     /// The CPU whose turn is next: round and round by numbers.
     pub(crate) fn next(&self) -> Option<u32> {
         let after = self.waiting.and_not(&CpuMask::first_n(self.after));
@@ -155,15 +174,10 @@ impl Kernel {
         self.turns.waiting.clear(cpu);
         self.turns.computing.clear(cpu);
         self.unpause(cpu);
-        let others_ns = match std::mem::take(&mut self.turns.forced) {
-            true => {
-                let computing = self.turns.computing.and(&passed).count();
-                u64::from(computing) * COMPUTING_NS.min(self.turns.budget_ns)
-            }
-            false => 0,
-        };
+        let forced = std::mem::take(&mut self.turns.forced);
+        let others_ns = if forced { self.turns.before_ns(cpu, &passed) } else { 0 };
         self.settle(cpu);
-        self.charge(cpu, others_ns);
+        self.charge_irqs_off(cpu, others_ns);
         self.turns.after = cpu + 1;
         self.turns.cut = false;
         if self.turns.others_want_it() {
@@ -225,7 +239,7 @@ impl Kernel {
     /// nanosecond at which each was set, which is nobody's to know here: it is made of that by scattering.
     pub(crate) fn program_apic(&mut self, cpu: u32, at_ns: u64) {
         let now = self.now_ns;
-        let late_ns = ((now + u64::from(cpu)).wrapping_mul(SCATTER) >> 32) % APIC_STEP_NS;
+        let late_ns = scatter(now + u64::from(cpu)) % APIC_STEP_NS;
         let due_ns = at_ns.max(now).saturating_add(1 + late_ns);
         let timers = &mut self.turns.timers_ns;
         timers[cpu as usize] = u64::MAX;
@@ -275,9 +289,25 @@ impl Kernel {
 
     /// A timer has expired: that is looked for at the beginning of a round only, so a new one begins.
     pub(crate) fn begin_round(&mut self) {
+        if self.turns.holder.is_none() {
+            self.stop_computing();
+        }
         self.end_turn();
         self.turns.after = 0;
         self.reckon_anew();
+    }
+
+    /// A timer expires while nobody needs the turn: it stops one of those that compute, somewhere in what they execute between two turns. Which,
+    /// and where, is made of the time by scattering.
+    fn stop_computing(&mut self) {
+        let computing = self.turns.computing.count();
+        let scattered = scatter(self.now_ns);
+        let stopped =
+            self.turns.computing.iter().nth((scattered % u64::from(computing.max(1))) as usize);
+        if let Some(cpu) = stopped {
+            self.turns.stopped = Some((cpu, (scattered >> 8) % COMPUTING_NS));
+            self.turns.forced = true;
+        }
     }
 
     /// Turns are reckoned anew (`qemu_timer_notify_cb`).
