@@ -96,7 +96,8 @@ pub struct CostModel {
     pub idle_tick_ns: u64,
     /// The clock of a run queue stands still between two updates. How much more of its turn a task has been charged when it wakes
     /// another up on its CPU than from its switch to the wake-up's event: a switch reads the clock before its event, a wake-up
-    /// after. At most `wakeup_ns`.
+    /// after. A switch from the idle task does not read it anew, but goes by the wake-up that asked for it (`rq_clock_skip_update`). At
+    /// most `wakeup_ns`. 0: read at the events.
     pub wakeup_clock_ns: u64,
     /// 0: each CPU executes by itself. Else they are virtual and execute in turns on one thread, while the clock goes on for all: work of the
     /// kernel on two of them goes on one after the other, and so do computations up to this long; longer ones give their turn away.
@@ -115,9 +116,6 @@ pub struct CostModel {
     /// How much longer before its event a switch reads the clock when the task that leaves goes to sleep, for it is taken off its queue
     /// first, than when it is preempted. At most `block_ns`.
     pub block_clock_ns: u64,
-    /// How many kinds of switches go by the clock of the wake-up that asked for them and do not read it anew (`rq_clock_skip_update`): 1,
-    /// those from the idle task; 2, those that preempt as well. Where a wake-up preempts lazily (Linux 7.2), that is 1.
-    pub woken_clock_kinds: u64,
     /// The ways between the kernel and the scheduler's program.
     pub calls: CallCosts,
     preset: usize,
@@ -252,7 +250,6 @@ impl CostModel {
             timer_each_ns: 0,
             timer_set_ns: 0,
             block_clock_ns: 0,
-            woken_clock_kinds: 0,
             calls: CallCosts::default(),
             preset: index,
         };
@@ -307,7 +304,6 @@ impl CostModel {
             &mut self.timer_each_ns,
             &mut self.timer_set_ns,
             &mut self.block_clock_ns,
-            &mut self.woken_clock_kinds,
         ];
         of_machine.into_iter().chain(self.calls.fields()).collect()
     }

@@ -3,7 +3,7 @@
 use super::calls;
 
 /// The parameters of the machine proper; those of calls follow them.
-pub(super) const MACHINE: [&str; 43] = [
+pub(super) const MACHINE: [&str; 42] = [
     "context_switch_ns",
     "wakeup_ns",
     "ipi_ns",
@@ -46,7 +46,6 @@ pub(super) const MACHINE: [&str; 43] = [
     "timer_each_ns",
     "timer_set_ns",
     "block_clock_ns",
-    "woken_clock_kinds",
 ];
 
 /// All parameters.
@@ -83,7 +82,6 @@ pub(super) fn unit(name: &str) -> &'static str {
     match name.rsplit_once('_') {
         Some((_, "ps")) => "ps",
         Some((_, "bytes")) => "bytes",
-        Some((_, "kinds")) => "kinds",
         _ => "ns",
     }
 }

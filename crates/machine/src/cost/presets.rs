@@ -49,8 +49,6 @@ const CLOCK_6_1: &str =
     "measured on Linux 6.1.192 (docs/costs.md): sched_stat_runtime of a task that wakes another";
 const CLOCK_7_2: &str =
     "measured on Linux 7.2.13 (docs/costs.md): sched_stat_runtime of a task that wakes another";
-const SKIPS_6_1: &str = "kernel/sched/core.c of 6.1 (check_preempt_curr), and measured on Linux 6.1.192: sched_stat_runtime of a task that is woken";
-const SKIPS_7_2: &str = "kernel/sched/core.c of 7.2 (wakeup_preempt, resched_curr_lazy), and measured on Linux 7.2.13: sched_stat_runtime of a task that is woken";
 const KEPT: &str = "measured as the ticks of tasks in the kernel (docs/costs.md)";
 const PAGES_6_1: &str =
     "measured on Linux 6.1.192 (docs/costs.md): 88 us from the first switch to the first sleep";
@@ -135,7 +133,6 @@ const fn of_busy_cpus(
     values[place("timer_each_ns")] = (0, ALL_ONCE);
     values[place("timer_set_ns")] = (0, SET_AT_ONCE);
     values[place("block_clock_ns")] = (0, ONE_CLOCK);
-    values[place("woken_clock_kinds")] = (0, ONE_CLOCK);
     let mut call = MACHINE.len();
     while call < NAMES.len() {
         values[call] = (0, AS_INSN);
@@ -245,7 +242,6 @@ const ICOUNT8_6_1_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (2_200, RECORDED_6_1),
         (0, SET_AT_ONCE),
         (3_000, CLOCK_6_1),
-        (2, SKIPS_6_1),
     ],
     OWN_CALLS,
 );
@@ -303,7 +299,6 @@ const ICOUNT8_7_2_RECORDED: [(u64, &str); NAMES.len()] = without_calls(
         (3_900, RECORDED_7_2),
         (1_100, RECORDED_7_2),
         (3_100, CLOCK_7_2),
-        (1, SKIPS_7_2),
     ],
     OWN_CALLS,
 );
@@ -340,7 +335,6 @@ const ICOUNT8_7_2_SCX: [(u64, &str); NAMES.len()] = {
     values[place("wakeup_ns")] = (22_500, RECORDED_SCX);
     values[place("wakeup_clock_ns")] = (0, CLOCK_SCX);
     values[place("block_clock_ns")] = (0, CLOCK_SCX);
-    values[place("woken_clock_kinds")] = (0, CLOCK_SCX);
     values[place("enqueue_remote_ns")] = values[place("wake_list_ns")];
     values[place("wake_list_ns")] = (0, BY_WAKER);
     // A kick is an interrupt, which preempts within the call: its way out is no part of the latency.

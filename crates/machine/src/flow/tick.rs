@@ -61,7 +61,6 @@ impl Machine {
             return Ok(());
         };
         self.kernel.counters.ticks += 1;
-        self.kernel.rq(cpu).woken_clock_ns = None;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();
         self.call_task(Op::Tick, slot);

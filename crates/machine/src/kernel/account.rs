@@ -198,21 +198,21 @@ impl Kernel {
         self.clock_ns.unwrap_or(self.now_ns)
     }
 
-    /// What the clock says in the scheduling pass that begins on a CPU. A wake-up that asked for it may have read it already
-    /// (`rq_clock_skip_update`, of `wakeup_preempt`), and before a task that goes to sleep is taken off its queue it is read. `None`: it is
-    /// read now.
+    /// What the clock says in the scheduling pass that begins on a CPU. Before a task that goes to sleep is taken off its queue it is read. For
+    /// an idle CPU the wake-up that asked for the pass has read it (`rq_clock_skip_update`); that what preempts a task does so as well in some
+    /// kernels is a rule of their schedulers (`rule_clock_stands` of `cfs`). `None`: it is read now.
     pub(crate) fn pass_clock_ns(&mut self, cpu: u32, blocks: bool) -> Option<u64> {
         let (now, cost) = (self.now_ns, &self.cost);
         let rq = &mut self.cpus[cpu as usize];
         let woken_ns = rq.woken_clock_ns.take();
-        let kinds = if rq.is_idle() { 1 } else { 2 };
-        let kept = rq.need_resched && cost.woken_clock_kinds >= kinds;
-        let read_ns = match blocks {
-            true => Some(now.saturating_sub(cost.block_clock_ns.min(cost.block_ns))),
-            false => woken_ns.filter(|_| kept),
+        let (read_ns, booked_ns) = match rq.curr {
+            Some(slot) if blocks => {
+                let read_ns = now.saturating_sub(cost.block_clock_ns.min(cost.block_ns));
+                (Some(read_ns), self.tasks[slot.index()].exec_start_ns)
+            }
+            Some(_) => return None,
+            None => (woken_ns.filter(|_| cost.wakeup_clock_ns > 0), rq.idle_since_ns),
         };
-        let task_ns = rq.curr.map(|slot| self.tasks[slot.index()].exec_start_ns);
-        let booked_ns = task_ns.unwrap_or(rq.idle_since_ns);
         read_ns.map(|ns| ns.max(booked_ns)).filter(|ns| *ns < now)
     }
 

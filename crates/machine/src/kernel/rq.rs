@@ -36,7 +36,7 @@ pub(crate) struct Rq {
     pub(crate) local: Dsq,
     /// `TIF_NEED_RESCHED` of what runs.
     pub(crate) need_resched: bool,
-    /// What the clock said when somebody was woken for this CPU, and neither a tick nor a scheduling pass has come since, ns.
+    /// What the clock said when somebody was woken for this CPU, and no scheduling pass has come since, ns.
     pub(crate) woken_clock_ns: Option<u64>,
     /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
     pub(crate) unpreempted: bool,
