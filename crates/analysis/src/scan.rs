@@ -48,8 +48,9 @@ pub(crate) struct Scan {
     /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
     queued_at_waking: bool,
     services: Services,
-    /// Changes for the services, where somebody else keeps them.
-    changes: Option<Vec<Dated>>,
+    /// Changes that the services do not have yet. Where somebody else keeps those they wait here for him.
+    changes: Vec<Dated>,
+    keeps_services: bool,
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
     waste: IdleWaiting,
@@ -111,7 +112,8 @@ impl Scan {
                 &options.weights.map(|weight| weight.max(1)),
                 window_ns.0,
             ),
-            changes: None,
+            changes: Vec::new(),
+            keeps_services: true,
             cgroup_weights: Vec::new(),
             waste: IdleWaiting::new(trace.cpus, window_ns),
             cpus: Vec::new(),
@@ -181,19 +183,19 @@ impl Scan {
 
     /// Lets somebody else keep the services, by the changes that this one gives ([`Scan::take_changes`]).
     pub(crate) fn hand_over_services(&mut self) -> Services {
-        self.changes = Some(Vec::new());
+        self.keeps_services = false;
         std::mem::replace(&mut self.services, Services::none())
     }
 
     /// The changes since the last call. `empty` is room for the next ones.
     pub(crate) fn take_changes(&mut self, empty: Vec<Dated>) -> Vec<Dated> {
-        self.changes.replace(empty).unwrap_or_default()
+        std::mem::replace(&mut self.changes, empty)
     }
 
     /// Keeps the services again, to which all changes were applied.
     pub(crate) fn take_services_back(&mut self, services: Services) {
         self.services = services;
-        self.changes = None;
+        self.keeps_services = true;
     }
 
     /// Reads all events up to the end of the window.

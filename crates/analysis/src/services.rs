@@ -32,14 +32,16 @@ pub(crate) struct Services {
 /// One task's.
 #[derive(Clone, Debug, Default)]
 struct Service {
-    cgroup: usize,
+    /// In whose queue it is.
+    queue: Option<u32>,
     weight: u32,
+    cgroup: usize,
     /// The class of the weight in the machine's fluid schedule.
     class: usize,
-    /// Last readings of the fluid schedules.
+    /// Readings of the fluid schedules when it came into the queue.
     machine_mark: u128,
     cpu_mark: u128,
-    /// Fluid services, ns << FRACTION_BITS.
+    /// Fluid services up to then, ns << FRACTION_BITS.
     machine: u128,
     cpu: u128,
     /// What it got of the machine in the cgroups that it left, ns.
@@ -98,13 +100,16 @@ impl Services {
                 let task = &mut self.tasks[task as usize];
                 self.machine.add(task.cgroup, task.class);
                 task.machine_mark = self.machine.served(task.cgroup, task.class);
+                task.queue = Some(cpu);
                 let cpu = &mut self.cpus[cpu as usize];
                 cpu.advance(now_ns);
                 cpu.add(task.weight);
                 task.cpu_mark = cpu.served_per_weight();
             }
             Change::Leave { task, cpu } => {
-                let task = &self.tasks[task as usize];
+                self.book(task as usize);
+                let task = &mut self.tasks[task as usize];
+                task.queue = None;
                 self.machine.remove(task.cgroup, task.class);
                 self.cpus[cpu as usize].remove(task.weight);
             }
@@ -121,42 +126,77 @@ impl Services {
     /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
     #[inline]
     fn settle(&mut self, now_ns: u64, task: u32, cpu: u32, run_ns: u64) {
+        self.cpus[cpu as usize].advance(now_ns);
+        let fluid_ns = self.fluid_ns(task as usize);
         let task = &mut self.tasks[task as usize];
-        let cpu = &mut self.cpus[cpu as usize];
-        cpu.advance(now_ns);
-        let served = self.machine.served(task.cgroup, task.class);
-        task.machine += served - task.machine_mark;
-        task.machine_mark = served;
-        let per_weight = cpu.served_per_weight();
-        task.cpu += (per_weight - task.cpu_mark) * u128::from(task.weight);
-        task.cpu_mark = per_weight;
-        let fluid_ns = task.machine_ns() + task.moved_ns;
         task.lag_max_ns = task.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
         task.lead_max_ns = task.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
     }
 
+    /// What a task got of the machine so far, ns << FRACTION_BITS.
+    #[inline]
+    fn machine(&self, task: &Service) -> u128 {
+        match task.queue {
+            None => task.machine,
+            Some(_) => {
+                let served = self.machine.served(task.cgroup, task.class);
+                task.machine + (served - task.machine_mark)
+            }
+        }
+    }
+
+    /// What it got of its CPUs, up to the last time that one was looked at.
+    #[inline]
+    fn cpu(&self, task: &Service) -> u128 {
+        match task.queue {
+            None => task.cpu,
+            Some(cpu) => {
+                let per_weight = self.cpus[cpu as usize].served_per_weight() - task.cpu_mark;
+                task.cpu + per_weight * u128::from(task.weight)
+            }
+        }
+    }
+
+    /// The services are counted from here on, with what they were so far.
+    #[inline]
+    fn book(&mut self, task: usize) {
+        let known = &self.tasks[task];
+        let (machine, cpu) = (self.machine(known), self.cpu(known));
+        let machine_mark = self.machine.served(known.cgroup, known.class);
+        let cpu_mark = known.queue.map_or(0, |cpu| self.cpus[cpu as usize].served_per_weight());
+        let task = &mut self.tasks[task];
+        (task.machine, task.cpu) = (machine, cpu);
+        (task.machine_mark, task.cpu_mark) = (machine_mark, cpu_mark);
+    }
+
+    #[inline]
+    fn fluid_ns(&self, task: usize) -> u64 {
+        let task = &self.tasks[task];
+        whole_ns(self.machine(task)) + task.moved_ns
+    }
+
     /// By how much a task that got `run_ns` was behind when it was settled last, ns.
     pub(crate) fn lag_ns(&self, task: usize, run_ns: u64) -> i64 {
-        let task = &self.tasks[task];
-        ((task.machine_ns() + task.moved_ns) as i64).wrapping_sub(run_ns as i64)
+        (self.fluid_ns(task) as i64).wrapping_sub(run_ns as i64)
     }
 
     /// What a task got in its present cgroup so far.
     pub(crate) fn served(&self, task: usize) -> Served {
         let task = &self.tasks[task];
+        let machine = self.machine(task);
         Served {
-            machine_ns: task.machine_ns(),
-            cpu_ns: (task.cpu >> FRACTION_BITS) as u64,
+            machine_ns: whole_ns(machine),
+            cpu_ns: whole_ns(self.cpu(task)),
             lag_max_ns: task.lag_max_ns,
             lead_max_ns: task.lead_max_ns,
-            any: task.machine > 0,
+            any: machine > 0,
         }
     }
 
     /// A task that is in no queue is in another cgroup from now on.
     pub(crate) fn change_cgroup(&mut self, task: usize, cgroup: usize) {
         let task = &mut self.tasks[task];
-        task.moved_ns += task.machine_ns();
+        task.moved_ns += whole_ns(task.machine);
         task.machine &= (1 << FRACTION_BITS) - 1;
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
         task.cgroup = cgroup;
@@ -164,14 +204,14 @@ impl Services {
 
     /// Counts a task's services anew.
     pub(crate) fn begin(&mut self, task: usize) {
+        self.book(task);
         let task = &mut self.tasks[task];
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
     }
 }
 
-impl Service {
-    fn machine_ns(&self) -> u64 {
-        (self.machine >> FRACTION_BITS) as u64
-    }
+#[inline]
+fn whole_ns(service: u128) -> u64 {
+    (service >> FRACTION_BITS) as u64
 }

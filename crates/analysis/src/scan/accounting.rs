@@ -24,32 +24,34 @@ impl Scan {
     }
 
     pub(super) fn window_time(&self, time_ns: u64) -> u64 {
-        time_ns.clamp(self.window_ns.0, self.window_ns.1)
+        time_ns.max(self.window_ns.0).min(self.window_ns.1)
     }
 
     /// Moves a task to a state, on or for `cpu`. `closing` says what the time since its last change was, where that is not
     /// what its present state says.
     pub(super) fn enter(&mut self, id: usize, to: State, cpu: u32, closing: Option<Category>) {
-        let (from, from_cpu) = (self.tasks[id].state, self.tasks[id].cpu);
         self.close_task(id, closing);
+        let task = &mut self.tasks[id];
+        let (from, from_cpu) = (task.state, task.cpu);
+        let restriction = task.restriction;
+        let stays = from.is_queued() && to.is_queued() && from_cpu == cpu;
         if from.is_queued() {
             self.settle(id);
         }
         if from == State::Waiting {
-            self.waste.remove(self.tasks[id].restriction, from_cpu);
+            self.waste.remove(restriction, from_cpu);
             self.note_queue(from_cpu, -1);
         }
-        let stays = from.is_queued() && to.is_queued() && from_cpu == cpu;
         if from.is_queued() && !stays {
             self.leave_fluid(id);
         }
-        self.tasks[id].state = to;
-        self.tasks[id].cpu = cpu;
+        let task = &mut self.tasks[id];
+        (task.state, task.cpu) = (to, cpu);
         if to.is_queued() && !stays {
             self.join_fluid(id);
         }
         if to == State::Waiting {
-            self.waste.add(self.tasks[id].restriction, cpu);
+            self.waste.add(restriction, cpu);
             self.note_queue(cpu, 1);
         }
     }
@@ -147,11 +149,14 @@ impl Scan {
     /// Something changes for the fluid schedules.
     #[inline]
     pub(crate) fn change(&mut self, change: Change) {
-        let dated = (self.window_time(self.now_ns), change);
-        match &mut self.changes {
-            None => self.services.apply(dated),
-            Some(changes) => changes.push(dated),
+        self.changes.push((self.window_time(self.now_ns), change));
+        if self.keeps_services {
+            self.keep_services();
         }
+    }
+
+    fn keep_services(&mut self) {
+        self.changes.drain(..).for_each(|change| self.services.apply(change));
     }
 
     /// Reads the fluid services of a queued task up to now.
