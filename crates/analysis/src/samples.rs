@@ -14,12 +14,19 @@ pub struct Samples {
     own: Batch,
     /// Those that other sets may have, too.
     shared: Vec<Arc<Batch>>,
-    /// All of them in rising order, once they were asked for.
-    sorted_ns: OnceLock<Vec<u64>>,
-    /// How many there are in each bucket, once a quantile of many was asked for.
-    buckets: OnceLock<Buckets>,
+    /// What was made of all of them for those who asked.
+    asked: OnceLock<Box<Asked>>,
     /// Durations whose length is not known.
     pub censored: u64,
+}
+
+/// What tells quantiles.
+#[derive(Clone, Default)]
+struct Asked {
+    /// All in rising order.
+    sorted_ns: OnceLock<Vec<u64>>,
+    /// How many there are in each bucket, where there are many.
+    buckets: OnceLock<Buckets>,
 }
 
 /// Some samples, ns.
@@ -58,17 +65,27 @@ impl fmt::Debug for Samples {
 }
 
 impl Samples {
+    #[inline(always)]
     pub(crate) fn push(&mut self, value_ns: u64) {
         self.change();
         match u32::try_from(value_ns) {
             Ok(value_ns) => {
-                if self.own.short.len() == BATCH {
-                    self.seal();
-                    self.own.short.reserve_exact(BATCH);
+                if self.own.short.len() == self.own.short.capacity() {
+                    self.make_room();
                 }
                 self.own.short.push(value_ns);
             }
             Err(_) => self.own.long.push(value_ns),
+        }
+    }
+
+    fn make_room(&mut self) {
+        let known = self.own.short.len();
+        if known < BATCH {
+            self.own.short.reserve(known.max(4));
+        } else {
+            self.seal();
+            self.own.short.reserve_exact(BATCH);
         }
     }
 
@@ -88,14 +105,16 @@ impl Samples {
         self.censored += other.censored;
     }
 
-    /// What was put in order is not all any more.
+    /// What was made of all of them is not of all any more.
+    #[inline]
     fn change(&mut self) {
-        if self.sorted_ns.get().is_some() {
-            self.sorted_ns = OnceLock::new();
+        if self.asked.get().is_some() {
+            self.asked = OnceLock::new();
         }
-        if self.buckets.get().is_some() {
-            self.buckets = OnceLock::new();
-        }
+    }
+
+    fn asked(&self) -> &Asked {
+        self.asked.get_or_init(Box::default)
     }
 
     /// All samples in no order.
@@ -110,7 +129,7 @@ impl Samples {
 
     /// All samples in rising order, ns.
     pub fn values_ns(&self) -> &[u64] {
-        self.sorted_ns.get_or_init(|| {
+        self.asked().sorted_ns.get_or_init(|| {
             let mut values = Vec::with_capacity(self.len());
             self.batches().for_each(|batch| values.extend(batch.each_ns()));
             values.sort_unstable();
@@ -148,10 +167,10 @@ impl Samples {
         let count = self.count();
         let rank = (u128::from(count) * u128::from(per_mille.min(1000))).div_ceil(1000).max(1) - 1;
         let rank = usize::try_from(rank).ok()?;
-        if count < MANY || self.sorted_ns.get().is_some() {
+        if count < MANY || self.asked().sorted_ns.get().is_some() {
             return self.values_ns().get(rank).copied();
         }
-        let buckets = self.buckets.get_or_init(|| Buckets::of(self));
+        let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self));
         let (bucket, before) = buckets.find(rank)?;
         let mut values = Vec::with_capacity(buckets.counts[bucket]);
         self.batches().for_each(|batch| {

@@ -11,7 +11,7 @@ mod windows;
 use crate::counters::Tracks;
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
-use crate::services::{Change, Dated, Services};
+use crate::services::{Change, Services};
 use crate::task_scan::{State, TaskScan};
 use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
@@ -49,7 +49,9 @@ pub(crate) struct Scan {
     queued_at_waking: bool,
     services: Services,
     /// Changes that the services do not have yet. Where somebody else keeps those they wait here for him.
-    changes: Vec<Dated>,
+    changes: Vec<Change>,
+    /// When the last one was, ns.
+    changed_ns: u64,
     keeps_services: bool,
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
@@ -113,6 +115,7 @@ impl Scan {
                 window_ns.0,
             ),
             changes: Vec::new(),
+            changed_ns: window_ns.0,
             keeps_services: true,
             cgroup_weights: Vec::new(),
             waste: IdleWaiting::new(trace.cpus, window_ns),
@@ -152,7 +155,10 @@ impl Scan {
             let cgroups = trace.cgroups().len();
             let cgroup = info.cgroup.map(CgroupId::index).filter(|cgroup| *cgroup < cgroups);
             let cgroup = cgroup.unwrap_or(0);
-            self.change(Change::Enter { weight, cgroup: cgroup as u32 });
+            self.change(
+                self.window_time(self.now_ns),
+                Change::Enter { weight, cgroup: cgroup as u32 },
+            );
             self.tasks.push(TaskScan {
                 cgroup,
                 pieces: Vec::new(),
@@ -188,7 +194,7 @@ impl Scan {
     }
 
     /// The changes since the last call. `empty` is room for the next ones.
-    pub(crate) fn take_changes(&mut self, empty: Vec<Dated>) -> Vec<Dated> {
+    pub(crate) fn take_changes(&mut self, empty: Vec<Change>) -> Vec<Change> {
         std::mem::replace(&mut self.changes, empty)
     }
 

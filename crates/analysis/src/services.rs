@@ -3,27 +3,29 @@
 
 use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
 
-/// A change, and when it is, ns: never before the one before it.
-pub(crate) type Dated = (u64, Change);
-
-/// What changes for the fluid schedules.
+/// What changes for the fluid schedules. There are many, and they go from thread to thread: each takes 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
+    /// What follows is at this time, never before the one before it.
+    Now { now_ns: u64 },
     /// The next task comes into being.
     Enter { weight: u32, cgroup: u32 },
     /// A task is runnable in the queue of a CPU.
     Join { task: u32, cpu: u32 },
-    /// It is not any more.
-    Leave { task: u32, cpu: u32 },
+    /// It is not any more. Its services were settled at this time.
+    Leave { task: u32 },
     /// It has got so much so far and is runnable still.
-    Settle { task: u32, cpu: u32, run_ns: u64 },
+    Settle { task: u32, run_ns: u64 },
     /// A task that is in no queue has another weight.
     Weigh { task: u32, weight: u32 },
 }
 
+const _: () = assert!(size_of::<Change>() == 16);
+
 /// The books.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
+    now_ns: u64,
     machine: MachineFluid,
     cpus: Vec<CpuFluid>,
     tasks: Vec<Service>,
@@ -69,12 +71,12 @@ impl Services {
         machine.advance(start_ns);
         let mut cpu = CpuFluid::default();
         cpu.advance(start_ns);
-        Self { machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
+        Self { now_ns: start_ns, machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
     }
 
     /// Books without anything in them, for the time in which the true ones are on another thread.
     pub(crate) fn none() -> Self {
-        Self { machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
+        Self { now_ns: 0, machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
     }
 
     /// [`MachineFluid::add_group`].
@@ -89,9 +91,12 @@ impl Services {
     }
 
     #[inline]
-    pub(crate) fn apply(&mut self, (now_ns, change): Dated) {
-        self.machine.advance(now_ns);
+    pub(crate) fn apply(&mut self, change: Change) {
         match change {
+            Change::Now { now_ns } => {
+                self.now_ns = now_ns;
+                self.machine.advance(now_ns);
+            }
             Change::Enter { weight, cgroup } => {
                 let (cgroup, class) = (cgroup as usize, self.machine.class_of(weight));
                 self.tasks.push(Service { cgroup, weight, class, ..Service::default() });
@@ -102,18 +107,19 @@ impl Services {
                 task.machine_mark = self.machine.served(task.cgroup, task.class);
                 task.queue = Some(cpu);
                 let cpu = &mut self.cpus[cpu as usize];
-                cpu.advance(now_ns);
+                cpu.advance(self.now_ns);
                 cpu.add(task.weight);
                 task.cpu_mark = cpu.served_per_weight();
             }
-            Change::Leave { task, cpu } => {
+            Change::Leave { task } => {
                 self.book(task as usize);
                 let task = &mut self.tasks[task as usize];
-                task.queue = None;
-                self.machine.remove(task.cgroup, task.class);
-                self.cpus[cpu as usize].remove(task.weight);
+                if let Some(cpu) = task.queue.take() {
+                    self.machine.remove(task.cgroup, task.class);
+                    self.cpus[cpu as usize].remove(task.weight);
+                }
             }
-            Change::Settle { task, cpu, run_ns } => self.settle(now_ns, task, cpu, run_ns),
+            Change::Settle { task, run_ns } => self.settle(task as usize, run_ns),
             Change::Weigh { task, weight } => {
                 let task = &mut self.tasks[task as usize];
                 (task.weight, task.class) = (weight, self.machine.class_of(weight));
@@ -125,10 +131,12 @@ impl Services {
     ///
     /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
     #[inline]
-    fn settle(&mut self, now_ns: u64, task: u32, cpu: u32, run_ns: u64) {
-        self.cpus[cpu as usize].advance(now_ns);
-        let fluid_ns = self.fluid_ns(task as usize);
-        let task = &mut self.tasks[task as usize];
+    fn settle(&mut self, task: usize, run_ns: u64) {
+        if let Some(cpu) = self.tasks[task].queue {
+            self.cpus[cpu as usize].advance(self.now_ns);
+        }
+        let fluid_ns = self.fluid_ns(task);
+        let task = &mut self.tasks[task];
         task.lag_max_ns = task.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
         task.lead_max_ns = task.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
     }
@@ -169,7 +177,7 @@ impl Services {
         (task.machine_mark, task.cpu_mark) = (machine_mark, cpu_mark);
     }
 
-    #[inline]
+    #[inline(always)]
     fn fluid_ns(&self, task: usize) -> u64 {
         let task = &self.tasks[task];
         whole_ns(self.machine(task)) + task.moved_ns

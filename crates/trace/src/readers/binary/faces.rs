@@ -37,7 +37,7 @@ impl<'r> RawFaces<'r> {
         Self { roster, known: HashMap::new(), recent: Vec::new() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn who(&mut self, face: &RawFace) -> Who {
         // The idle task has as many names as there are CPUs, and none of them counts.
         match face.pid {
@@ -47,12 +47,12 @@ impl<'r> RawFaces<'r> {
     }
 
     /// A task of which nothing but its pid is known.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bare(&mut self, pid: u32) -> Who {
         self.find(&RawFace { pid, ..RawFace::default() }, 1)
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, face: &RawFace, which: usize) -> Who {
         let slot = face.pid as usize % RECENT_FACES;
         if let Some(recent) = self.recent.get(slot)
@@ -63,6 +63,7 @@ impl<'r> RawFaces<'r> {
         self.look_up(face, slot, which)
     }
 
+    #[cold]
     fn look_up(&mut self, face: &RawFace, slot: usize, which: usize) -> Who {
         let who = *self.known.entry(*face).or_insert_with(|| {
             let name = face.comm.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -155,7 +155,9 @@ impl<'a> Reader<'a> {
         }
         self.read += 1;
         self.collector.place = Place::Byte(record.at);
-        let sample = (kind == RecordType::SAMPLE).then(|| self.forms.sample(record.body)).flatten();
+        let sample = (kind == RecordType::SAMPLE)
+            .then(|| self.forms.sample(self.endian, record.body))
+            .flatten();
         if let Some(Sample { time_ns, cpu, tid, raw }) = sample {
             if cpu < CPUS_MAX {
                 self.sample(cpu, time_ns, tid, raw);

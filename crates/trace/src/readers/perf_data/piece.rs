@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use linux_perf_event_reader::RecordType;
 
-use super::super::binary::{Flat, RawFaces};
+use super::super::binary::{Endian, Flat, RawFaces};
 use super::super::collect::Span;
 use super::super::line::CPUS_MAX;
 use super::super::names::Roster;
@@ -201,7 +201,7 @@ impl<'d> Hands<'d> {
     #[inline]
     fn sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
         let body = &self.bytes[record.start + HEAD_BYTES..record.end];
-        let sample = self.forms.sample(body)?;
+        let sample = self.forms.sample(Endian::Little, body)?;
         let (cpu, time_ns) = (sample.cpu, sample.time_ns);
         if cpu >= CPUS_MAX {
             piece.skipped += 1;
