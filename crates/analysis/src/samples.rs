@@ -118,10 +118,6 @@ impl Samples {
     }
 
     /// All samples in no order.
-    fn each_ns(&self) -> impl Iterator<Item = u64> {
-        self.batches().flat_map(Batch::each_ns)
-    }
-
     fn batches(&self) -> impl Iterator<Item = &Batch> {
         let shared = self.shared.iter().map(|batch| &**batch);
         [&self.own].into_iter().chain(shared)
@@ -148,7 +144,8 @@ impl Samples {
 
     /// The sum of all samples, ns; it stops at `u64::MAX`.
     pub fn sum_ns(&self) -> u64 {
-        self.each_ns().fold(0, u64::saturating_add)
+        let sum = |batch: &Batch| batch.each_ns().fold(0, u64::saturating_add);
+        self.batches().map(sum).fold(0, u64::saturating_add)
     }
 
     /// The arithmetic mean, ns. `None` without samples.
@@ -157,7 +154,8 @@ impl Samples {
         if count == 0 {
             return None;
         }
-        let sum: u128 = self.each_ns().map(u128::from).sum();
+        let sum = |batch: &Batch| batch.each_ns().map(u128::from).sum::<u128>();
+        let sum: u128 = self.batches().map(sum).sum();
         Some(sum as f64 / count as f64)
     }
 
@@ -173,9 +171,12 @@ impl Samples {
         let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self));
         let (bucket, before) = buckets.find(rank)?;
         let mut values = Vec::with_capacity(buckets.counts[bucket]);
-        self.batches().for_each(|batch| {
-            values.extend(batch.each_ns().filter(|value| bucket_of(*value) == bucket));
-        });
+        let (first, more) = range_of(bucket);
+        let is_in = |value: &u64| value.wrapping_sub(first) <= more;
+        for Batch { short, long } in self.batches() {
+            values.extend(short.iter().copied().map(u64::from).filter(is_in));
+            values.extend(long.iter().copied().filter(is_in));
+        }
         Some(*values.select_nth_unstable(rank - before).1)
     }
 
@@ -201,12 +202,12 @@ impl Samples {
 
     /// The smallest sample, ns.
     pub fn min_ns(&self) -> Option<u64> {
-        self.each_ns().min()
+        self.batches().filter_map(|batch| batch.each_ns().min()).min()
     }
 
     /// The largest sample, ns.
     pub fn max_ns(&self) -> Option<u64> {
-        self.each_ns().max()
+        self.batches().filter_map(|batch| batch.each_ns().max()).max()
     }
 }
 
@@ -228,7 +229,9 @@ struct Buckets {
 impl Buckets {
     fn of(samples: &Samples) -> Self {
         let mut counts = vec![0; BUCKETS];
-        samples.each_ns().for_each(|value| counts[bucket_of(value)] += 1);
+        for batch in samples.batches() {
+            batch.each_ns().for_each(|value| counts[bucket_of(value)] += 1);
+        }
         Self { counts }
     }
 
@@ -249,6 +252,13 @@ impl Buckets {
 fn bucket_of(value: u64) -> usize {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BUCKET_BITS + 1);
     ((shift as usize) << BUCKET_BITS) + (value >> shift) as usize
+}
+
+/// The first value of a bucket, and how many more there are in a row.
+fn range_of(bucket: usize) -> (u64, u64) {
+    let shift = (bucket >> BUCKET_BITS).saturating_sub(1);
+    let first = ((bucket - (shift << BUCKET_BITS)) as u64) << shift;
+    (first, (1 << shift) - 1)
 }
 
 #[cfg(test)]
@@ -298,6 +308,10 @@ mod tests {
         let mut all: Vec<u64> = all.chain(0..2000).collect();
         all.sort_unstable();
         assert!(all.is_sorted_by_key(|value| bucket_of(*value)));
+        for bucket in 0..=bucket_of(u64::MAX) {
+            let (first, more) = range_of(bucket);
+            assert_eq!((bucket_of(first), bucket_of(first + more)), (bucket, bucket));
+        }
         assert!(bucket_of(u64::MAX) < BUCKETS);
     }
 
