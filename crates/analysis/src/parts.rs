@@ -175,7 +175,8 @@ fn keep(
     give_back: &SyncSender<Vec<Change>>,
 ) -> Services {
     for mut changes in changes {
-        changes.drain(..).for_each(|change| services.apply(change));
+        changes.iter().for_each(|change| services.apply(*change));
+        changes.clear();
         let _ = give_back.try_send(changes);
     }
     services

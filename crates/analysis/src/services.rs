@@ -92,112 +92,65 @@ impl Services {
 
     #[inline]
     pub(crate) fn apply(&mut self, change: Change) {
+        let Self { now_ns, machine, cpus, tasks } = self;
         match change {
-            Change::Now { now_ns } => {
-                self.now_ns = now_ns;
-                self.machine.advance(now_ns);
+            Change::Now { now_ns: next_ns } => {
+                *now_ns = next_ns;
+                machine.advance(next_ns);
             }
             Change::Enter { weight, cgroup } => {
-                let (cgroup, class) = (cgroup as usize, self.machine.class_of(weight));
-                self.tasks.push(Service { cgroup, weight, class, ..Service::default() });
+                let (cgroup, class) = (cgroup as usize, machine.class_of(weight));
+                tasks.push(Service { cgroup, weight, class, ..Service::default() });
             }
-            Change::Join { task, cpu } => {
-                let task = &mut self.tasks[task as usize];
-                self.machine.add(task.cgroup, task.class);
-                task.machine_mark = self.machine.served(task.cgroup, task.class);
-                task.queue = Some(cpu);
-                let cpu = &mut self.cpus[cpu as usize];
-                cpu.advance(self.now_ns);
+            Change::Join { task, cpu: queue } => {
+                let (task, cpu) = (&mut tasks[task as usize], &mut cpus[queue as usize]);
+                machine.add(task.cgroup, task.class);
+                cpu.advance(*now_ns);
                 cpu.add(task.weight);
+                task.queue = Some(queue);
+                task.machine_mark = machine.served(task.cgroup, task.class);
                 task.cpu_mark = cpu.served_per_weight();
             }
             Change::Leave { task } => {
-                self.book(task as usize);
-                let task = &mut self.tasks[task as usize];
-                if let Some(cpu) = task.queue.take() {
-                    self.machine.remove(task.cgroup, task.class);
-                    self.cpus[cpu as usize].remove(task.weight);
+                let task = &mut tasks[task as usize];
+                let Some(queue) = task.queue else { return };
+                let cpu = &mut cpus[queue as usize];
+                task.book(machine, cpu);
+                task.queue = None;
+                machine.remove(task.cgroup, task.class);
+                cpu.remove(task.weight);
+            }
+            Change::Settle { task, run_ns } => {
+                let task = &mut tasks[task as usize];
+                if let Some(queue) = task.queue {
+                    cpus[queue as usize].advance(*now_ns);
                 }
+                task.settle(machine, run_ns);
             }
-            Change::Settle { task, run_ns } => self.settle(task as usize, run_ns),
             Change::Weigh { task, weight } => {
-                let task = &mut self.tasks[task as usize];
-                (task.weight, task.class) = (weight, self.machine.class_of(weight));
+                let task = &mut tasks[task as usize];
+                (task.weight, task.class) = (weight, machine.class_of(weight));
             }
         }
-    }
-
-    /// Reads the fluid services of a queued task up to now and notes how far it is behind or ahead.
-    ///
-    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
-    #[inline]
-    fn settle(&mut self, task: usize, run_ns: u64) {
-        if let Some(cpu) = self.tasks[task].queue {
-            self.cpus[cpu as usize].advance(self.now_ns);
-        }
-        let fluid_ns = self.fluid_ns(task);
-        let task = &mut self.tasks[task];
-        task.lag_max_ns = task.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
-        task.lead_max_ns = task.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
-    }
-
-    /// What a task got of the machine so far, ns << FRACTION_BITS.
-    #[inline]
-    fn machine(&self, task: &Service) -> u128 {
-        match task.queue {
-            None => task.machine,
-            Some(_) => {
-                let served = self.machine.served(task.cgroup, task.class);
-                task.machine + (served - task.machine_mark)
-            }
-        }
-    }
-
-    /// What it got of its CPUs, up to the last time that one was looked at.
-    #[inline]
-    fn cpu(&self, task: &Service) -> u128 {
-        match task.queue {
-            None => task.cpu,
-            Some(cpu) => {
-                let per_weight = self.cpus[cpu as usize].served_per_weight() - task.cpu_mark;
-                task.cpu + per_weight * u128::from(task.weight)
-            }
-        }
-    }
-
-    /// The services are counted from here on, with what they were so far.
-    #[inline]
-    fn book(&mut self, task: usize) {
-        let known = &self.tasks[task];
-        let (machine, cpu) = (self.machine(known), self.cpu(known));
-        let machine_mark = self.machine.served(known.cgroup, known.class);
-        let cpu_mark = known.queue.map_or(0, |cpu| self.cpus[cpu as usize].served_per_weight());
-        let task = &mut self.tasks[task];
-        (task.machine, task.cpu) = (machine, cpu);
-        (task.machine_mark, task.cpu_mark) = (machine_mark, cpu_mark);
-    }
-
-    #[inline(always)]
-    fn fluid_ns(&self, task: usize) -> u64 {
-        let task = &self.tasks[task];
-        whole_ns(self.machine(task)) + task.moved_ns
     }
 
     /// By how much a task that got `run_ns` was behind when it was settled last, ns.
     pub(crate) fn lag_ns(&self, task: usize, run_ns: u64) -> i64 {
-        (self.fluid_ns(task) as i64).wrapping_sub(run_ns as i64)
+        (self.tasks[task].fluid_ns(&self.machine) as i64).wrapping_sub(run_ns as i64)
     }
 
     /// What a task got in its present cgroup so far.
     pub(crate) fn served(&self, task: usize) -> Served {
-        let task = &self.tasks[task];
-        let machine = self.machine(task);
+        let mut task = self.tasks[task].clone();
+        if let Some(queue) = task.queue {
+            task.book(&self.machine, &self.cpus[queue as usize]);
+        }
         Served {
-            machine_ns: whole_ns(machine),
-            cpu_ns: whole_ns(self.cpu(task)),
+            machine_ns: whole_ns(task.machine),
+            cpu_ns: whole_ns(task.cpu),
             lag_max_ns: task.lag_max_ns,
             lead_max_ns: task.lead_max_ns,
-            any: machine > 0,
+            any: task.machine > 0,
         }
     }
 
@@ -212,10 +165,45 @@ impl Services {
 
     /// Counts a task's services anew.
     pub(crate) fn begin(&mut self, task: usize) {
-        self.book(task);
         let task = &mut self.tasks[task];
+        if let Some(queue) = task.queue {
+            task.book(&self.machine, &self.cpus[queue as usize]);
+        }
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
+    }
+}
+
+impl Service {
+    /// In a queue: counts the services from here on, with what they were so far.
+    #[inline]
+    fn book(&mut self, machine: &MachineFluid, cpu: &CpuFluid) {
+        let served = machine.served(self.cgroup, self.class);
+        self.machine += served - self.machine_mark;
+        self.machine_mark = served;
+        let per_weight = cpu.served_per_weight();
+        self.cpu += (per_weight - self.cpu_mark) * u128::from(self.weight);
+        self.cpu_mark = per_weight;
+    }
+
+    /// Notes how far the task is behind or ahead.
+    ///
+    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
+    #[inline]
+    fn settle(&mut self, machine: &MachineFluid, run_ns: u64) {
+        let fluid_ns = self.fluid_ns(machine);
+        self.lag_max_ns = self.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
+        self.lead_max_ns = self.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
+    }
+
+    /// What it got of the machine so far, in all cgroups.
+    #[inline]
+    fn fluid_ns(&self, machine: &MachineFluid) -> u64 {
+        let since = match self.queue {
+            Some(_) => machine.served(self.cgroup, self.class) - self.machine_mark,
+            None => 0,
+        };
+        whole_ns(self.machine + since) + self.moved_ns
     }
 }
 

@@ -170,7 +170,8 @@ impl Scan {
     }
 
     fn keep_services(&mut self) {
-        self.changes.drain(..).for_each(|change| self.services.apply(change));
+        self.changes.iter().for_each(|change| self.services.apply(*change));
+        self.changes.clear();
     }
 
     /// Reads the fluid services of a queued task up to now.

@@ -3,7 +3,7 @@
 use crate::{Event, TaskId, TaskInfo, Trace};
 
 /// Events of a part.
-pub(super) const PART_EVENTS: usize = 1 << 12;
+pub(super) const PART_EVENTS: usize = 1 << 13;
 
 /// Some of a recording's events, in order of time.
 #[derive(Clone, Debug, Default)]
