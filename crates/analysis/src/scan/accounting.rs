@@ -35,17 +35,18 @@ impl Scan {
         let task = &mut self.tasks[id];
         let (from, from_cpu, restriction) = (task.state, task.cpu, task.restriction);
         let run_ns = task.figures.run_ns + task.moved_run_ns;
-        let stays = from.is_queued() && to.is_queued() && from_cpu == cpu;
+        let (was_queued, is_queued) = (from.is_queued(), to.is_queued());
+        let stays = was_queued && is_queued && from_cpu == cpu;
         (task.state, task.cpu) = (to, cpu);
-        task.was_queued |= to.is_queued();
+        task.was_queued |= is_queued;
         let task = id as u32;
-        if from.is_queued() {
+        if was_queued {
             self.settled(at_ns, task, run_ns);
             if !stays {
                 self.change(at_ns, Change::Leave { task });
             }
         }
-        if to.is_queued() && !stays {
+        if is_queued && !stays {
             self.change(at_ns, Change::Join { task, cpu });
         }
         if from == State::Waiting {

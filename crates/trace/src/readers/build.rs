@@ -332,7 +332,7 @@ impl<'p> Builder<'p> {
     }
 
     /// A task of the event's own fields, whose name and priority count.
-    #[inline]
+    #[inline(always)]
     fn meet(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
         let id = self.met[who.0 as usize];
         if id.is_idle() {
@@ -348,6 +348,7 @@ impl<'p> Builder<'p> {
     }
 
     /// The same for a task of which something may have changed.
+    #[cold]
     fn meet_anew(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
         let face = self.roster.faces.get(who);
         let id = self.task(face.pid, Some(face.name), touch);
