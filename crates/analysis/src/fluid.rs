@@ -143,12 +143,15 @@ impl MachineFluid {
     }
 
     /// Lets the fluid schedule run until `now_ns`.
+    #[inline]
     pub(crate) fn advance(&mut self, now_ns: u64) {
-        let Some(elapsed_ns) = now_ns.checked_sub(self.now_ns).filter(|elapsed| *elapsed > 0)
-        else {
-            return;
-        };
-        self.now_ns = now_ns;
+        if now_ns > self.now_ns {
+            self.pass(now_ns - self.now_ns);
+            self.now_ns = now_ns;
+        }
+    }
+
+    fn pass(&mut self, elapsed_ns: u64) {
         if self.stale {
             self.fill();
             self.stale = false;
@@ -309,7 +312,7 @@ impl CpuFluid {
     pub(crate) fn advance(&mut self, now_ns: u64) {
         let elapsed_ns = now_ns.saturating_sub(self.now_ns);
         self.now_ns = self.now_ns.max(now_ns);
-        if self.weight > 0 {
+        if self.weight > 0 && elapsed_ns > 0 {
             self.served_per_weight +=
                 quotient(u128::from(elapsed_ns) << FRACTION_BITS, self.weight.into());
         }

@@ -120,6 +120,7 @@ impl IdleWaiting {
     }
 
     /// Counts the time until `now_ns`. Call before each change.
+    #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) -> Wasted {
         let (from_ns, to_ns) = (self.now_ns, now_ns.min(self.window_ns.1));
         let Some(elapsed_ns) = to_ns.checked_sub(from_ns).filter(|elapsed| *elapsed > 0) else {
@@ -128,10 +129,8 @@ impl IdleWaiting {
         if self.stale {
             self.stale = false;
             self.wasted = self.count_wasted();
-            if self.wasted == 0 {
-                self.end_episode(self.now_ns);
-            } else if self.since_ns.is_none() {
-                self.since_ns = Some(self.now_ns);
+            if self.since_ns.is_some() == (self.wasted == 0) {
+                self.begin_or_end_episode();
             }
         }
         self.now_ns = to_ns;
@@ -157,6 +156,14 @@ impl IdleWaiting {
     /// Ends the count at the end of the window.
     pub(crate) fn finish(&mut self) {
         self.end_episode(self.now_ns);
+    }
+
+    fn begin_or_end_episode(&mut self) {
+        if self.wasted == 0 {
+            self.end_episode(self.now_ns);
+        } else if self.since_ns.is_none() {
+            self.since_ns = Some(self.now_ns);
+        }
     }
 
     fn end_episode(&mut self, now_ns: u64) {

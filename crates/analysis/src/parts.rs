@@ -6,7 +6,7 @@ use std::thread::{Scope, ScopedJoinHandle, scope};
 
 use crate::analysis::group_tasks;
 use crate::scan::{Scan, Scanned};
-use crate::services::{Change, Dated, Services};
+use crate::services::{Change, Services};
 use crate::{Analysis, Options};
 use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, read_file_in_parts};
 
@@ -171,11 +171,12 @@ fn pass(scan: &mut Scan, trace: &mut Trace, part: &mut Part) -> Option<()> {
 /// Keeps the services as long as there are changes.
 fn keep(
     mut services: Services,
-    changes: &Receiver<Vec<Dated>>,
-    give_back: &SyncSender<Vec<Dated>>,
+    changes: &Receiver<Vec<Change>>,
+    give_back: &SyncSender<Vec<Change>>,
 ) -> Services {
     for mut changes in changes {
-        changes.drain(..).for_each(|change| services.apply(change));
+        changes.iter().for_each(|change| services.apply(*change));
+        changes.clear();
         let _ = give_back.try_send(changes);
     }
     services
@@ -188,7 +189,7 @@ impl Scan {
         let task = self.tasks.get_mut(id.index());
         let task = task.filter(|task| !(task.was_queued || task.nice_known))?;
         (task.weight, task.nice_known) = (weight, true);
-        self.change(Change::Weigh { task: id.0, weight });
+        self.change(self.window_time(self.now_ns), Change::Weigh { task: id.0, weight });
         Some(())
     }
 }

@@ -5,19 +5,46 @@ use std::sync::{Arc, OnceLock};
 
 /// A set of durations in ns with exact quantiles, and the number of those whose length is not known.
 ///
-/// Every sample is kept, 8 bytes each, and once for all sets that have it; a set that is asked for quantiles keeps them in order, too,
-/// for another 8. Quantiles have no rounding error, and two sets can be merged without loss. A
+/// Every sample is kept, 4 bytes each and 8 from 2^32 ns on (4.3 s), and once for all sets that have it; a small set that is asked for
+/// quantiles keeps them in order, too, for another 8. Quantiles have no rounding error, and two sets can be merged without loss. A
 /// *censored* duration is one whose begin or end lies outside of what was recorded; it is counted and takes no part in
 /// the figures, so a mean over few samples and many censored ones is biased towards short durations.
 #[derive(Clone, Default)]
 pub struct Samples {
-    own_ns: Vec<u64>,
-    /// Those that other sets have, too.
-    shared_ns: Vec<Arc<Vec<u64>>>,
-    /// All of them in rising order, once they were asked for.
-    sorted_ns: OnceLock<Vec<u64>>,
+    own: Batch,
+    /// Those that other sets may have, too.
+    shared: Vec<Arc<Batch>>,
+    /// What was made of all of them for those who asked.
+    asked: OnceLock<Box<Asked>>,
     /// Durations whose length is not known.
     pub censored: u64,
+}
+
+/// What tells quantiles.
+#[derive(Clone, Default)]
+struct Asked {
+    /// All in rising order.
+    sorted_ns: OnceLock<Vec<u64>>,
+    /// How many there are in each bucket, where there are many.
+    buckets: OnceLock<Buckets>,
+}
+
+/// Some samples, ns.
+#[derive(Clone, Default)]
+struct Batch {
+    short: Vec<u32>,
+    /// Those that do not fit there.
+    long: Vec<u64>,
+}
+
+impl Batch {
+    fn len(&self) -> usize {
+        self.short.len() + self.long.len()
+    }
+
+    fn each_ns(&self) -> impl Iterator<Item = u64> {
+        self.short.iter().copied().map(u64::from).chain(self.long.iter().copied())
+    }
 }
 
 impl PartialEq for Samples {
@@ -38,61 +65,87 @@ impl fmt::Debug for Samples {
 }
 
 impl Samples {
+    #[inline(always)]
     pub(crate) fn push(&mut self, value_ns: u64) {
         self.change();
-        self.own_ns.push(value_ns);
+        match u32::try_from(value_ns) {
+            Ok(value_ns) => {
+                if self.own.short.len() == self.own.short.capacity() {
+                    self.make_room();
+                }
+                self.own.short.push(value_ns);
+            }
+            Err(_) => self.own.long.push(value_ns),
+        }
+    }
+
+    fn make_room(&mut self) {
+        let known = self.own.short.len();
+        if known < BATCH {
+            self.own.short.reserve(known.max(4));
+        } else {
+            self.seal();
+            self.own.short.reserve_exact(BATCH);
+        }
     }
 
     /// There are no more to come: sets that take these in share them.
     pub(crate) fn seal(&mut self) {
-        if !self.own_ns.is_empty() {
-            self.shared_ns.push(Arc::new(std::mem::take(&mut self.own_ns)));
+        if self.own.len() > 0 {
+            self.shared.push(Arc::new(std::mem::take(&mut self.own)));
         }
     }
 
     /// Takes in the samples of another set.
     pub fn merge(&mut self, other: &Samples) {
         self.change();
-        self.own_ns.extend_from_slice(&other.own_ns);
-        self.shared_ns.extend(other.shared_ns.iter().cloned());
+        self.own.short.extend_from_slice(&other.own.short);
+        self.own.long.extend_from_slice(&other.own.long);
+        self.shared.extend(other.shared.iter().cloned());
         self.censored += other.censored;
     }
 
-    /// What was put in order is not all any more.
+    /// What was made of all of them is not of all any more.
+    #[inline]
     fn change(&mut self) {
-        if self.sorted_ns.get().is_some() {
-            self.sorted_ns = OnceLock::new();
+        if self.asked.get().is_some() {
+            self.asked = OnceLock::new();
         }
     }
 
-    /// All samples in no order.
-    fn each_ns(&self) -> impl Iterator<Item = u64> {
-        self.parts().flatten().copied()
+    fn asked(&self) -> &Asked {
+        self.asked.get_or_init(Box::default)
     }
 
-    fn parts(&self) -> impl Iterator<Item = &[u64]> {
-        let shared = self.shared_ns.iter().map(|part| &part[..]);
-        [&self.own_ns[..]].into_iter().chain(shared)
+    /// All samples in no order.
+    fn batches(&self) -> impl Iterator<Item = &Batch> {
+        let shared = self.shared.iter().map(|batch| &**batch);
+        [&self.own].into_iter().chain(shared)
     }
 
     /// All samples in rising order, ns.
     pub fn values_ns(&self) -> &[u64] {
-        self.sorted_ns.get_or_init(|| {
-            let mut values = Vec::with_capacity(self.parts().map(<[u64]>::len).sum());
-            self.parts().for_each(|part| values.extend_from_slice(part));
-            sort(&mut values);
+        self.asked().sorted_ns.get_or_init(|| {
+            let mut values = Vec::with_capacity(self.len());
+            self.batches().for_each(|batch| values.extend(batch.each_ns()));
+            values.sort_unstable();
             values
         })
     }
 
+    fn len(&self) -> usize {
+        self.batches().map(Batch::len).sum()
+    }
+
     /// The number of samples, without the censored ones.
     pub fn count(&self) -> u64 {
-        self.parts().map(|part| part.len() as u64).sum()
+        self.len() as u64
     }
 
     /// The sum of all samples, ns; it stops at `u64::MAX`.
     pub fn sum_ns(&self) -> u64 {
-        self.each_ns().fold(0, u64::saturating_add)
+        let sum = |batch: &Batch| batch.each_ns().fold(0, u64::saturating_add);
+        self.batches().map(sum).fold(0, u64::saturating_add)
     }
 
     /// The arithmetic mean, ns. `None` without samples.
@@ -101,17 +154,30 @@ impl Samples {
         if count == 0 {
             return None;
         }
-        let sum: u128 = self.each_ns().map(u128::from).sum();
+        let sum = |batch: &Batch| batch.each_ns().map(u128::from).sum::<u128>();
+        let sum: u128 = self.batches().map(sum).sum();
         Some(sum as f64 / count as f64)
     }
 
     /// The quantile `per_mille`/1000 by nearest rank: the smallest sample that at least that part of all samples does not
     /// exceed. 0 gives the smallest and 1000 the largest sample. `None` without samples.
     pub fn quantile_ns(&self, per_mille: u32) -> Option<u64> {
-        let values = self.values_ns();
-        let count = values.len() as u128;
-        let rank = (count * u128::from(per_mille.min(1000))).div_ceil(1000).max(1);
-        values.get((rank - 1) as usize).copied()
+        let count = self.count();
+        let rank = (u128::from(count) * u128::from(per_mille.min(1000))).div_ceil(1000).max(1) - 1;
+        let rank = usize::try_from(rank).ok()?;
+        if count < MANY || self.asked().sorted_ns.get().is_some() {
+            return self.values_ns().get(rank).copied();
+        }
+        let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self));
+        let (bucket, before) = buckets.find(rank)?;
+        let mut values = Vec::with_capacity(buckets.counts[bucket]);
+        let (first, more) = range_of(bucket);
+        let is_in = |value: &u64| value.wrapping_sub(first) <= more;
+        for Batch { short, long } in self.batches() {
+            values.extend(short.iter().copied().map(u64::from).filter(is_in));
+            values.extend(long.iter().copied().filter(is_in));
+        }
+        Some(*values.select_nth_unstable(rank - before).1)
     }
 
     /// The median, ns.
@@ -136,65 +202,63 @@ impl Samples {
 
     /// The smallest sample, ns.
     pub fn min_ns(&self) -> Option<u64> {
-        self.each_ns().min()
+        self.batches().filter_map(|batch| batch.each_ns().min()).min()
     }
 
     /// The largest sample, ns.
     pub fn max_ns(&self) -> Option<u64> {
-        self.each_ns().max()
+        self.batches().filter_map(|batch| batch.each_ns().max()).max()
     }
 }
 
-/// Fewer values than this are sorted by comparing them.
-const RADIX_VALUES_MIN: usize = 1 << 11;
-const DIGIT_BITS: u32 = 11;
-const DIGITS: usize = 1 << DIGIT_BITS;
-/// Digits of a value of 32 bits.
-const ROUNDS: usize = 3;
+/// So many samples of a set are kept together at most.
+const BATCH: usize = 1 << 10;
 
-/// Sorts. Many values go digit by digit (radix sort from the lowest digit on), if none has more than 32 bits: on the way they take half
-/// the room.
-fn sort(values: &mut [u64]) {
-    let max = values.iter().copied().max().unwrap_or(0);
-    let is_few = values.len() < RADIX_VALUES_MIN || u32::try_from(values.len()).is_err();
-    if is_few || max > u32::MAX.into() {
-        return values.sort_unstable();
-    }
-    // For each digit, how many values have it, and then where those with it go next.
-    let mut places = [[0_u32; DIGITS]; ROUNDS];
-    for value in values.iter() {
-        for (round, places) in places.iter_mut().enumerate() {
-            places[digit(*value as u32, round)] += 1;
+/// So many values are not sorted for the sake of a quantile.
+const MANY: u64 = 1 << 11;
+/// Bits behind the highest one that tell buckets apart: the values of a bucket lie within 2 % of each other.
+const BUCKET_BITS: u32 = 6;
+const BUCKETS: usize = (u64::BITS as usize + 1) << BUCKET_BITS;
+
+/// How many values there are, by size.
+#[derive(Clone)]
+struct Buckets {
+    counts: Vec<usize>,
+}
+
+impl Buckets {
+    fn of(samples: &Samples) -> Self {
+        let mut counts = vec![0; BUCKETS];
+        for batch in samples.batches() {
+            batch.each_ns().for_each(|value| counts[bucket_of(value)] += 1);
         }
+        Self { counts }
     }
-    for places in &mut places {
-        let mut sum = 0;
-        places.iter_mut().for_each(|place| sum += std::mem::replace(place, sum));
+
+    /// The bucket of the value of that rank, from 0, and the number of values in those before it.
+    fn find(&self, rank: usize) -> Option<(usize, usize)> {
+        let mut before = 0;
+        let bucket = self.counts.iter().position(|count| {
+            let found = rank - before < *count;
+            before += if found { 0 } else { *count };
+            found
+        });
+        bucket.map(|bucket| (bucket, before))
     }
-    let [first, second, third] = &mut places;
-    let (mut once, mut twice) = (vec![0_u32; values.len()], vec![0_u32; values.len()]);
-    scatter(values.iter().map(|value| *value as u32), 0, first, &mut once);
-    scatter(once.iter().copied(), 1, second, &mut twice);
-    scatter(twice.iter().copied(), 2, third, values);
 }
 
+/// By the place of the highest bit and the bits right behind it: greater values lie in the same bucket or a later one.
 #[inline]
-fn digit(value: u32, round: usize) -> usize {
-    (value >> (round as u32 * DIGIT_BITS)) as usize % DIGITS
+fn bucket_of(value: u64) -> usize {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BUCKET_BITS + 1);
+    ((shift as usize) << BUCKET_BITS) + (value >> shift) as usize
 }
 
-#[inline]
-fn scatter<T: From<u32>>(
-    from: impl Iterator<Item = u32>,
-    round: usize,
-    places: &mut [u32; DIGITS],
-    to: &mut [T],
-) {
-    for value in from {
-        let place = &mut places[digit(value, round)];
-        to[*place as usize] = value.into();
-        *place += 1;
-    }
+/// The first value of a bucket, and how many more there are in a row.
+fn range_of(bucket: usize) -> (u64, u64) {
+    let shift = (bucket >> BUCKET_BITS).saturating_sub(1);
+    let first = ((bucket - (shift << BUCKET_BITS)) as u64) << shift;
+    (first, (1 << shift) - 1)
 }
 
 #[cfg(test)]
@@ -219,19 +283,36 @@ mod tests {
     }
 
     #[test]
-    fn many_values_are_sorted_like_few() {
+    fn quantiles_of_many_are_those_of_the_sorted_ones() {
         let mut value = 1_u64;
-        for bits in [1, 10, 11, 12, 22, 23, 31, 32, 33, 45, 64] {
+        for bits in [1, 6, 7, 8, 13, 31, 32, 33, 45, 64] {
             let mut values: Vec<u64> = (0..5_000)
                 .map(|_| {
                     value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                     value >> (64 - bits)
                 })
                 .collect();
-            let sorted = samples(&values);
+            let many = samples(&values);
             values.sort_unstable();
-            assert_eq!(sorted.values_ns(), values, "{bits} bits");
+            for per_mille in [0, 1, 250, 500, 900, 990, 999, 1000] {
+                let wanted = values[(5 * per_mille as usize).max(1) - 1];
+                assert_eq!(many.quantile_ns(per_mille), Some(wanted), "{bits} bits, {per_mille}");
+            }
+            assert_eq!(many.values_ns(), values);
         }
+    }
+
+    #[test]
+    fn buckets_rise() {
+        let all = (0..64).flat_map(|shift| [1_u64 << shift, (1 << shift) + 1, u64::MAX >> shift]);
+        let mut all: Vec<u64> = all.chain(0..2000).collect();
+        all.sort_unstable();
+        assert!(all.is_sorted_by_key(|value| bucket_of(*value)));
+        for bucket in 0..=bucket_of(u64::MAX) {
+            let (first, more) = range_of(bucket);
+            assert_eq!((bucket_of(first), bucket_of(first + more)), (bucket, bucket));
+        }
+        assert!(bucket_of(u64::MAX) < BUCKETS);
     }
 
     #[test]

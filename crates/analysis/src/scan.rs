@@ -11,7 +11,7 @@ mod windows;
 use crate::counters::Tracks;
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
-use crate::services::{Change, Dated, Services};
+use crate::services::{Change, Services};
 use crate::task_scan::{State, TaskScan};
 use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
@@ -48,8 +48,11 @@ pub(crate) struct Scan {
     /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
     queued_at_waking: bool,
     services: Services,
-    /// Changes for the services, where somebody else keeps them.
-    changes: Option<Vec<Dated>>,
+    /// Changes that the services do not have yet. Where somebody else keeps those they wait here for him.
+    changes: Vec<Change>,
+    /// When the last one was, ns.
+    changed_ns: u64,
+    keeps_services: bool,
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
     waste: IdleWaiting,
@@ -111,7 +114,9 @@ impl Scan {
                 &options.weights.map(|weight| weight.max(1)),
                 window_ns.0,
             ),
-            changes: None,
+            changes: Vec::new(),
+            changed_ns: window_ns.0,
+            keeps_services: true,
             cgroup_weights: Vec::new(),
             waste: IdleWaiting::new(trace.cpus, window_ns),
             cpus: Vec::new(),
@@ -150,7 +155,10 @@ impl Scan {
             let cgroups = trace.cgroups().len();
             let cgroup = info.cgroup.map(CgroupId::index).filter(|cgroup| *cgroup < cgroups);
             let cgroup = cgroup.unwrap_or(0);
-            self.change(Change::Enter { weight, cgroup: cgroup as u32 });
+            self.change(
+                self.window_time(self.now_ns),
+                Change::Enter { weight, cgroup: cgroup as u32 },
+            );
             self.tasks.push(TaskScan {
                 cgroup,
                 pieces: Vec::new(),
@@ -181,19 +189,19 @@ impl Scan {
 
     /// Lets somebody else keep the services, by the changes that this one gives ([`Scan::take_changes`]).
     pub(crate) fn hand_over_services(&mut self) -> Services {
-        self.changes = Some(Vec::new());
+        self.keeps_services = false;
         std::mem::replace(&mut self.services, Services::none())
     }
 
     /// The changes since the last call. `empty` is room for the next ones.
-    pub(crate) fn take_changes(&mut self, empty: Vec<Dated>) -> Vec<Dated> {
-        self.changes.replace(empty).unwrap_or_default()
+    pub(crate) fn take_changes(&mut self, empty: Vec<Change>) -> Vec<Change> {
+        std::mem::replace(&mut self.changes, empty)
     }
 
     /// Keeps the services again, to which all changes were applied.
     pub(crate) fn take_services_back(&mut self, services: Services) {
         self.services = services;
-        self.changes = None;
+        self.keeps_services = true;
     }
 
     /// Reads all events up to the end of the window.

@@ -3,27 +3,29 @@
 
 use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
 
-/// A change, and when it is, ns: never before the one before it.
-pub(crate) type Dated = (u64, Change);
-
-/// What changes for the fluid schedules.
+/// What changes for the fluid schedules. There are many, and they go from thread to thread: each takes 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
+    /// What follows is at this time, never before the one before it.
+    Now { now_ns: u64 },
     /// The next task comes into being.
     Enter { weight: u32, cgroup: u32 },
     /// A task is runnable in the queue of a CPU.
     Join { task: u32, cpu: u32 },
-    /// It is not any more.
-    Leave { task: u32, cpu: u32 },
+    /// It is not any more. Its services were settled at this time.
+    Leave { task: u32 },
     /// It has got so much so far and is runnable still.
-    Settle { task: u32, cpu: u32, run_ns: u64 },
+    Settle { task: u32, run_ns: u64 },
     /// A task that is in no queue has another weight.
     Weigh { task: u32, weight: u32 },
 }
 
+const _: () = assert!(size_of::<Change>() == 16);
+
 /// The books.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
+    now_ns: u64,
     machine: MachineFluid,
     cpus: Vec<CpuFluid>,
     tasks: Vec<Service>,
@@ -32,14 +34,16 @@ pub(crate) struct Services {
 /// One task's.
 #[derive(Clone, Debug, Default)]
 struct Service {
-    cgroup: usize,
+    /// In whose queue it is.
+    queue: Option<u32>,
     weight: u32,
+    cgroup: usize,
     /// The class of the weight in the machine's fluid schedule.
     class: usize,
-    /// Last readings of the fluid schedules.
+    /// Readings of the fluid schedules when it came into the queue.
     machine_mark: u128,
     cpu_mark: u128,
-    /// Fluid services, ns << FRACTION_BITS.
+    /// Fluid services up to then, ns << FRACTION_BITS.
     machine: u128,
     cpu: u128,
     /// What it got of the machine in the cgroups that it left, ns.
@@ -67,12 +71,12 @@ impl Services {
         machine.advance(start_ns);
         let mut cpu = CpuFluid::default();
         cpu.advance(start_ns);
-        Self { machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
+        Self { now_ns: start_ns, machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
     }
 
     /// Books without anything in them, for the time in which the true ones are on another thread.
     pub(crate) fn none() -> Self {
-        Self { machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
+        Self { now_ns: 0, machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
     }
 
     /// [`MachineFluid::add_group`].
@@ -87,66 +91,63 @@ impl Services {
     }
 
     #[inline]
-    pub(crate) fn apply(&mut self, (now_ns, change): Dated) {
-        self.machine.advance(now_ns);
+    pub(crate) fn apply(&mut self, change: Change) {
+        let Self { now_ns, machine, cpus, tasks } = self;
         match change {
-            Change::Enter { weight, cgroup } => {
-                let (cgroup, class) = (cgroup as usize, self.machine.class_of(weight));
-                self.tasks.push(Service { cgroup, weight, class, ..Service::default() });
+            Change::Now { now_ns: next_ns } => {
+                *now_ns = next_ns;
+                machine.advance(next_ns);
             }
-            Change::Join { task, cpu } => {
-                let task = &mut self.tasks[task as usize];
-                self.machine.add(task.cgroup, task.class);
-                task.machine_mark = self.machine.served(task.cgroup, task.class);
-                let cpu = &mut self.cpus[cpu as usize];
-                cpu.advance(now_ns);
+            Change::Enter { weight, cgroup } => {
+                let (cgroup, class) = (cgroup as usize, machine.class_of(weight));
+                tasks.push(Service { cgroup, weight, class, ..Service::default() });
+            }
+            Change::Join { task, cpu: queue } => {
+                let (task, cpu) = (&mut tasks[task as usize], &mut cpus[queue as usize]);
+                machine.add(task.cgroup, task.class);
+                cpu.advance(*now_ns);
                 cpu.add(task.weight);
+                task.queue = Some(queue);
+                task.machine_mark = machine.served(task.cgroup, task.class);
                 task.cpu_mark = cpu.served_per_weight();
             }
-            Change::Leave { task, cpu } => {
-                let task = &self.tasks[task as usize];
-                self.machine.remove(task.cgroup, task.class);
-                self.cpus[cpu as usize].remove(task.weight);
+            Change::Leave { task } => {
+                let task = &mut tasks[task as usize];
+                let Some(queue) = task.queue else { return };
+                let cpu = &mut cpus[queue as usize];
+                task.book(machine, cpu);
+                task.queue = None;
+                machine.remove(task.cgroup, task.class);
+                cpu.remove(task.weight);
             }
-            Change::Settle { task, cpu, run_ns } => self.settle(now_ns, task, cpu, run_ns),
+            Change::Settle { task, run_ns } => {
+                let task = &mut tasks[task as usize];
+                if let Some(queue) = task.queue {
+                    cpus[queue as usize].advance(*now_ns);
+                }
+                task.settle(machine, run_ns);
+            }
             Change::Weigh { task, weight } => {
-                let task = &mut self.tasks[task as usize];
-                (task.weight, task.class) = (weight, self.machine.class_of(weight));
+                let task = &mut tasks[task as usize];
+                (task.weight, task.class) = (weight, machine.class_of(weight));
             }
         }
     }
 
-    /// Reads the fluid services of a queued task up to now and notes how far it is behind or ahead.
-    ///
-    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
-    #[inline]
-    fn settle(&mut self, now_ns: u64, task: u32, cpu: u32, run_ns: u64) {
-        let task = &mut self.tasks[task as usize];
-        let cpu = &mut self.cpus[cpu as usize];
-        cpu.advance(now_ns);
-        let served = self.machine.served(task.cgroup, task.class);
-        task.machine += served - task.machine_mark;
-        task.machine_mark = served;
-        let per_weight = cpu.served_per_weight();
-        task.cpu += (per_weight - task.cpu_mark) * u128::from(task.weight);
-        task.cpu_mark = per_weight;
-        let fluid_ns = task.machine_ns() + task.moved_ns;
-        task.lag_max_ns = task.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
-        task.lead_max_ns = task.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
-    }
-
     /// By how much a task that got `run_ns` was behind when it was settled last, ns.
     pub(crate) fn lag_ns(&self, task: usize, run_ns: u64) -> i64 {
-        let task = &self.tasks[task];
-        ((task.machine_ns() + task.moved_ns) as i64).wrapping_sub(run_ns as i64)
+        (self.tasks[task].fluid_ns(&self.machine) as i64).wrapping_sub(run_ns as i64)
     }
 
     /// What a task got in its present cgroup so far.
     pub(crate) fn served(&self, task: usize) -> Served {
-        let task = &self.tasks[task];
+        let mut task = self.tasks[task].clone();
+        if let Some(queue) = task.queue {
+            task.book(&self.machine, &self.cpus[queue as usize]);
+        }
         Served {
-            machine_ns: task.machine_ns(),
-            cpu_ns: (task.cpu >> FRACTION_BITS) as u64,
+            machine_ns: whole_ns(task.machine),
+            cpu_ns: whole_ns(task.cpu),
             lag_max_ns: task.lag_max_ns,
             lead_max_ns: task.lead_max_ns,
             any: task.machine > 0,
@@ -156,7 +157,7 @@ impl Services {
     /// A task that is in no queue is in another cgroup from now on.
     pub(crate) fn change_cgroup(&mut self, task: usize, cgroup: usize) {
         let task = &mut self.tasks[task];
-        task.moved_ns += task.machine_ns();
+        task.moved_ns += whole_ns(task.machine);
         task.machine &= (1 << FRACTION_BITS) - 1;
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
         task.cgroup = cgroup;
@@ -165,13 +166,48 @@ impl Services {
     /// Counts a task's services anew.
     pub(crate) fn begin(&mut self, task: usize) {
         let task = &mut self.tasks[task];
+        if let Some(queue) = task.queue {
+            task.book(&self.machine, &self.cpus[queue as usize]);
+        }
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
     }
 }
 
 impl Service {
-    fn machine_ns(&self) -> u64 {
-        (self.machine >> FRACTION_BITS) as u64
+    /// In a queue: counts the services from here on, with what they were so far.
+    #[inline]
+    fn book(&mut self, machine: &MachineFluid, cpu: &CpuFluid) {
+        let served = machine.served(self.cgroup, self.class);
+        self.machine += served - self.machine_mark;
+        self.machine_mark = served;
+        let per_weight = cpu.served_per_weight();
+        self.cpu += (per_weight - self.cpu_mark) * u128::from(self.weight);
+        self.cpu_mark = per_weight;
     }
+
+    /// Notes how far the task is behind or ahead.
+    ///
+    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
+    #[inline]
+    fn settle(&mut self, machine: &MachineFluid, run_ns: u64) {
+        let fluid_ns = self.fluid_ns(machine);
+        self.lag_max_ns = self.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
+        self.lead_max_ns = self.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
+    }
+
+    /// What it got of the machine so far, in all cgroups.
+    #[inline]
+    fn fluid_ns(&self, machine: &MachineFluid) -> u64 {
+        let since = match self.queue {
+            Some(_) => machine.served(self.cgroup, self.class) - self.machine_mark,
+            None => 0,
+        };
+        whole_ns(self.machine + since) + self.moved_ns
+    }
+}
+
+#[inline]
+fn whole_ns(service: u128) -> u64 {
+    (service >> FRACTION_BITS) as u64
 }

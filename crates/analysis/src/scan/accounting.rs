@@ -8,48 +8,53 @@ use crate::task_scan::{Category, State};
 
 impl Scan {
     /// Lets time pass until `time_ns`; nothing changes before it.
+    #[inline(always)]
     pub(super) fn advance(&mut self, time_ns: u64) {
         if time_ns <= self.now_ns {
             return;
         }
         self.now_ns = time_ns;
         let wasted = self.waste.advance(time_ns);
-        if wasted.cpus > 0
-            && let Some(series) = &mut self.series
-        {
+        if let Some(series) = self.series.as_mut().filter(|_| wasted.cpus > 0) {
             series.spread(wasted.from_ns, wasted.to_ns, |interval, ns| {
                 interval.idle_while_waiting_ns += ns.saturating_mul(wasted.cpus);
             });
         }
     }
 
-    pub(super) fn window_time(&self, time_ns: u64) -> u64 {
-        time_ns.clamp(self.window_ns.0, self.window_ns.1)
+    #[inline]
+    pub(crate) fn window_time(&self, time_ns: u64) -> u64 {
+        time_ns.max(self.window_ns.0).min(self.window_ns.1)
     }
 
     /// Moves a task to a state, on or for `cpu`. `closing` says what the time since its last change was, where that is not
     /// what its present state says.
     pub(super) fn enter(&mut self, id: usize, to: State, cpu: u32, closing: Option<Category>) {
-        let (from, from_cpu) = (self.tasks[id].state, self.tasks[id].cpu);
         self.close_task(id, closing);
-        if from.is_queued() {
-            self.settle(id);
+        let at_ns = self.window_time(self.now_ns);
+        let task = &mut self.tasks[id];
+        let (from, from_cpu, restriction) = (task.state, task.cpu, task.restriction);
+        let run_ns = task.figures.run_ns + task.moved_run_ns;
+        let (was_queued, is_queued) = (from.is_queued(), to.is_queued());
+        let stays = was_queued && is_queued && from_cpu == cpu;
+        (task.state, task.cpu) = (to, cpu);
+        task.was_queued |= is_queued;
+        let task = id as u32;
+        if was_queued {
+            self.settled(at_ns, task, run_ns);
+            if !stays {
+                self.change(at_ns, Change::Leave { task });
+            }
+        }
+        if is_queued && !stays {
+            self.change(at_ns, Change::Join { task, cpu });
         }
         if from == State::Waiting {
-            self.waste.remove(self.tasks[id].restriction, from_cpu);
+            self.waste.remove(restriction, from_cpu);
             self.note_queue(from_cpu, -1);
         }
-        let stays = from.is_queued() && to.is_queued() && from_cpu == cpu;
-        if from.is_queued() && !stays {
-            self.leave_fluid(id);
-        }
-        self.tasks[id].state = to;
-        self.tasks[id].cpu = cpu;
-        if to.is_queued() && !stays {
-            self.join_fluid(id);
-        }
         if to == State::Waiting {
-            self.waste.add(self.tasks[id].restriction, cpu);
+            self.waste.add(restriction, cpu);
             self.note_queue(cpu, 1);
         }
     }
@@ -84,14 +89,17 @@ impl Scan {
         }
     }
 
+    #[inline(always)]
     pub(super) fn close_task(&mut self, id: usize, closing: Option<Category>) {
-        let (from_ns, to_ns) =
-            (self.window_time(self.tasks[id].since_ns), self.window_time(self.now_ns));
+        let (now_ns, to_ns) = (self.now_ns, self.window_time(self.now_ns));
+        let since_ns = std::mem::replace(&mut self.tasks[id].since_ns, now_ns);
+        let from_ns = self.window_time(since_ns);
         let task = &mut self.tasks[id];
-        task.since_ns = self.now_ns;
-        let Some(ns) = to_ns.checked_sub(from_ns).filter(|ns| *ns > 0) else { return };
+        if to_ns <= from_ns {
+            return;
+        }
+        let ns = to_ns - from_ns;
         let category = closing.unwrap_or_else(|| task.category());
-        let group = task.group;
         match category {
             Category::Run => task.figures.run_ns += ns,
             Category::Wait => {
@@ -106,23 +114,28 @@ impl Scan {
             Category::Absent => task.figures.absent_ns += ns,
             Category::Unknown => task.figures.unknown_ns += ns,
         }
-        if let Some(series) = &mut self.series {
-            match category {
-                Category::Run => series.spread(from_ns, to_ns, |interval, ns| {
-                    interval.run_ns = interval.run_ns.saturating_add(ns);
-                    interval.groups[group].run_ns =
-                        interval.groups[group].run_ns.saturating_add(ns);
-                }),
-                Category::Wait => series.spread(from_ns, to_ns, |interval, ns| {
-                    interval.wait_ns = interval.wait_ns.saturating_add(ns);
-                    interval.groups[group].wait_ns =
-                        interval.groups[group].wait_ns.saturating_add(ns);
-                }),
-                Category::Sleep | Category::Absent | Category::Unknown => {}
-            }
+        if self.series.is_some() {
+            self.spread(id, category, (from_ns, to_ns));
         }
     }
 
+    /// The time of a task in a state, over the intervals.
+    fn spread(&mut self, id: usize, category: Category, (from_ns, to_ns): (u64, u64)) {
+        let (group, Some(series)) = (self.tasks[id].group, &mut self.series) else { return };
+        match category {
+            Category::Run => series.spread(from_ns, to_ns, |interval, ns| {
+                interval.run_ns = interval.run_ns.saturating_add(ns);
+                interval.groups[group].run_ns = interval.groups[group].run_ns.saturating_add(ns);
+            }),
+            Category::Wait => series.spread(from_ns, to_ns, |interval, ns| {
+                interval.wait_ns = interval.wait_ns.saturating_add(ns);
+                interval.groups[group].wait_ns = interval.groups[group].wait_ns.saturating_add(ns);
+            }),
+            Category::Sleep | Category::Absent | Category::Unknown => {}
+        }
+    }
+
+    #[inline]
     pub(super) fn close_cpu(&mut self, cpu: u32, unknown: bool) {
         let to_ns = self.window_time(self.now_ns);
         let from_ns = self.window_time(self.cpus[cpu as usize].since_ns);
@@ -144,40 +157,47 @@ impl Scan {
         }
     }
 
-    /// Something changes for the fluid schedules.
-    #[inline]
-    pub(crate) fn change(&mut self, change: Change) {
-        let dated = (self.window_time(self.now_ns), change);
-        match &mut self.changes {
-            None => self.services.apply(dated),
-            Some(changes) => changes.push(dated),
+    /// Something changes for the fluid schedules, at an instant of the window.
+    #[inline(always)]
+    pub(crate) fn change(&mut self, at_ns: u64, change: Change) {
+        if at_ns != self.changed_ns {
+            self.changed_ns = at_ns;
+            self.changes.push(Change::Now { now_ns: at_ns });
         }
+        self.changes.push(change);
+        if self.keeps_services {
+            self.keep_services();
+        }
+    }
+
+    fn keep_services(&mut self) {
+        self.changes.iter().for_each(|change| self.services.apply(*change));
+        self.changes.clear();
     }
 
     /// Reads the fluid services of a queued task up to now.
-    #[inline]
     pub(super) fn settle(&mut self, id: usize) {
         let task = &self.tasks[id];
         let run_ns = task.figures.run_ns + task.moved_run_ns;
-        self.change(Change::Settle { task: id as u32, cpu: task.cpu, run_ns });
-        if self.tracks.is_none() {
-            return;
-        }
-        let now_ns = self.window_time(self.now_ns);
+        self.settled(self.window_time(self.now_ns), id as u32, run_ns);
+    }
+
+    #[inline(always)]
+    fn settled(&mut self, at_ns: u64, task: u32, run_ns: u64) {
+        self.change(at_ns, Change::Settle { task, run_ns });
         if let Some(tracks) = &mut self.tracks {
-            tracks.lag(now_ns, id, self.services.lag_ns(id, run_ns));
+            tracks.lag(at_ns, task as usize, self.services.lag_ns(task as usize, run_ns));
         }
     }
 
-    #[inline]
     pub(super) fn join_fluid(&mut self, id: usize) {
         self.tasks[id].was_queued = true;
-        self.change(Change::Join { task: id as u32, cpu: self.tasks[id].cpu });
+        let (task, cpu) = (id as u32, self.tasks[id].cpu);
+        self.change(self.window_time(self.now_ns), Change::Join { task, cpu });
     }
 
-    #[inline]
     pub(super) fn leave_fluid(&mut self, id: usize) {
-        self.change(Change::Leave { task: id as u32, cpu: self.tasks[id].cpu });
+        self.change(self.window_time(self.now_ns), Change::Leave { task: id as u32 });
     }
 
     /// Closes a task's books at the window's end.

@@ -69,11 +69,7 @@ impl Scan {
         if !ran_here {
             self.drop_wait(id.index());
         }
-        self.end_stretch(id.index(), ran_here);
-        self.count_switch_away(id.index(), prev_state);
-        let task = &mut self.tasks[id.index()];
-        task.ran_on = Some(cpu);
-        let early_waking_ns = task.early_waking_ns.take();
+        let early_waking_ns = self.come_off(cpu, id.index(), prev_state, ran_here);
         let to = match (prev_state, early_waking_ns) {
             (TaskState::Runnable, _) => State::Waiting,
             (TaskState::Dead, _) => State::Absent,
@@ -92,38 +88,40 @@ impl Scan {
         }
     }
 
-    fn end_stretch(&mut self, id: usize, ran_here: bool) {
-        let from_ns = self.tasks[id].stretch_from_ns.take().filter(|_| ran_here);
+    /// A stretch on the CPU ends; gives when the task was asked to wake meanwhile.
+    #[inline]
+    fn come_off(
+        &mut self,
+        cpu: u32,
+        id: usize,
+        prev_state: TaskState,
+        ran_here: bool,
+    ) -> Option<u64> {
+        let now_ns = self.now_ns;
+        let task = &mut self.tasks[id];
+        task.ran_on = Some(cpu);
+        let early_waking_ns = task.early_waking_ns.take();
+        let from_ns = task.stretch_from_ns.take().filter(|_| ran_here);
         if !self.counting {
-            return;
+            return early_waking_ns;
         }
-        let slices = &mut self.tasks[id].figures.slices;
-        match from_ns {
-            Some(from_ns) => {
-                let slice_ns = self.now_ns - from_ns;
-                slices.push(slice_ns);
-                if let Some(series) = &mut self.series {
-                    series.at(self.now_ns).slices.push(slice_ns);
-                }
-            }
-            None => slices.censored += 1,
-        }
-    }
-
-    fn count_switch_away(&mut self, id: usize, prev_state: TaskState) {
-        if !self.counting {
-            return;
+        let figures = &mut task.figures;
+        let slice_ns = from_ns.map(|from_ns| now_ns - from_ns);
+        match slice_ns {
+            Some(slice_ns) => figures.slices.push(slice_ns),
+            None => figures.slices.censored += 1,
         }
         let involuntary = u64::from(prev_state == TaskState::Runnable);
-        let task = &mut self.tasks[id];
-        task.figures.involuntary_switches += involuntary;
-        task.figures.voluntary_switches += 1 - involuntary;
+        figures.involuntary_switches += involuntary;
+        figures.voluntary_switches += 1 - involuntary;
         if let Some(series) = &mut self.series {
-            let interval = series.at(self.now_ns);
+            let interval = series.at(now_ns);
+            slice_ns.into_iter().for_each(|slice_ns| interval.slices.push(slice_ns));
             interval.involuntary_switches += involuntary;
             interval.voluntary_switches += 1 - involuntary;
             interval.groups[task.group].involuntary_switches += involuntary;
         }
+        early_waking_ns
     }
 
     fn switch_in(&mut self, cpu: u32, id: TaskId) {
@@ -139,37 +137,38 @@ impl Scan {
             _ => {}
         }
         let closing = (state == State::Asleep).then_some(Category::Unknown);
-        self.end_wait(id.index(), state);
-        let task = &mut self.tasks[id.index()];
-        if self.counting {
-            task.figures.switch_ins += 1;
-            task.figures.cpu_changes += u64::from(task.ran_on.is_some_and(|before| before != cpu));
-        }
-        task.ran_on = Some(cpu);
-        task.early_waking_ns = None;
+        self.come_on(cpu, id.index(), state);
         self.enter(id.index(), State::Running, cpu, closing);
-        self.tasks[id.index()].stretch_from_ns = Some(self.now_ns);
     }
 
-    fn end_wait(&mut self, id: usize, state: State) {
+    /// A wait ends, and a stretch on the CPU begins.
+    #[inline]
+    fn come_on(&mut self, cpu: u32, id: usize, state: State) {
+        let now_ns = self.now_ns;
         let task = &mut self.tasks[id];
         let (from_ns, woken_ns) = (task.wait_from_ns.take(), task.woken_ns.take());
+        let before = task.ran_on.replace(cpu);
+        task.early_waking_ns = None;
+        task.stretch_from_ns = Some(now_ns);
         if !self.counting {
             return;
         }
+        let figures = &mut task.figures;
+        figures.switch_ins += 1;
+        figures.cpu_changes += u64::from(before.is_some_and(|before| before != cpu));
         let waited = matches!(state, State::Waiting | State::Waking);
         match from_ns.filter(|_| waited) {
-            Some(from_ns) => task.figures.waits.push(self.now_ns - from_ns),
-            None => task.figures.waits.censored += 1,
+            Some(from_ns) => figures.waits.push(now_ns - from_ns),
+            None => figures.waits.censored += 1,
         }
         if let Some(woken_ns) = woken_ns.filter(|_| waited) {
-            let latency_ns = self.now_ns - woken_ns;
-            task.figures.wakeup_latency.push(latency_ns);
+            let latency_ns = now_ns - woken_ns;
+            figures.wakeup_latency.push(latency_ns);
             if let Some(series) = &mut self.series {
-                series.at(self.now_ns).wakeup_latency.push(latency_ns);
+                series.at(now_ns).wakeup_latency.push(latency_ns);
             }
         } else if state == State::Asleep {
-            task.figures.wakeup_latency.censored += 1;
+            figures.wakeup_latency.censored += 1;
         }
     }
 }

@@ -120,7 +120,7 @@ impl Scan {
         }
         let task = &mut self.tasks[id.index()];
         (task.weight, task.nice_known) = (weight, true);
-        self.change(Change::Weigh { task: id.0, weight });
+        self.change(self.window_time(self.now_ns), Change::Weigh { task: id.0, weight });
         if queued {
             self.join_fluid(id.index());
         }

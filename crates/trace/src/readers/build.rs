@@ -144,20 +144,30 @@ impl<'p> Builder<'p> {
 
     /// Adds a record; none may lie before the one before it.
     pub(super) fn push(&mut self, record: &Record) {
-        let cpu = record.cpu;
-        let kind = match record.what {
+        match record.what {
             What::Switch { prev, prev_state, next } => {
                 self.switch(record, prev, prev_state, next);
-                return;
             }
             What::Waking { task, waker, target_cpu } => {
                 let waker = self.header_task(record, waker);
                 let task = self.meet(record, task, Touch::Life);
-                EventKind::Waking { task, waker, target_cpu }
+                self.event(record, EventKind::Waking { task, waker, target_cpu });
             }
             What::Wakeup { task, target_cpu } => {
-                EventKind::Wakeup { task: self.meet(record, task, Touch::Life), target_cpu }
+                let task = self.meet(record, task, Touch::Life);
+                self.event(record, EventKind::Wakeup { task, target_cpu });
             }
+            rare => {
+                if let Some(kind) = self.rare(record, rare) {
+                    self.event(record, kind);
+                }
+            }
+        }
+    }
+
+    /// What does not happen all the time. `None` where it makes no event.
+    fn rare(&mut self, record: &Record, what: What) -> Option<EventKind> {
+        Some(match what {
             What::WakeupNew { task, target_cpu } => {
                 EventKind::WakeupNew { task: self.meet(record, task, Touch::FirstWake), target_cpu }
             }
@@ -177,15 +187,11 @@ impl<'p> Builder<'p> {
             What::Lost { count } => {
                 let count = count.value();
                 self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
-                self.set_running(cpu, None);
+                self.set_running(record.cpu, None);
                 EventKind::Lost { count }
             }
-            what => match self.by_pid(what) {
-                Some(kind) => kind,
-                None => return,
-            },
-        };
-        self.event(record, kind);
+            what => return self.by_pid(what),
+        })
     }
 
     /// What names tasks by their pids alone, or none. `None` where it makes no event.
@@ -269,6 +275,8 @@ impl<'p> Builder<'p> {
         Some(at)
     }
 
+    /// Inlined, so that no kind of event is put together only to be copied.
+    #[inline(always)]
     fn event(&mut self, record: &Record, kind: EventKind) {
         let event = Event { time_ns: record.time_ns, cpu: record.cpu, insns: 0, kind };
         self.making.event(&mut self.trace, event);
@@ -324,7 +332,7 @@ impl<'p> Builder<'p> {
     }
 
     /// A task of the event's own fields, whose name and priority count.
-    #[inline]
+    #[inline(always)]
     fn meet(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
         let id = self.met[who.0 as usize];
         if id.is_idle() {
@@ -340,6 +348,7 @@ impl<'p> Builder<'p> {
     }
 
     /// The same for a task of which something may have changed.
+    #[cold]
     fn meet_anew(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
         let face = self.roster.faces.get(who);
         let id = self.task(face.pid, Some(face.name), touch);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 
 use super::ReadError;
 use super::build::Builder;
@@ -215,9 +216,9 @@ impl Collector {
         self.records.push(Record { time_ns, cpu, what });
     }
 
-    /// Makes room for so many events, of which fewer may come.
-    pub(super) fn expect(&mut self, events: usize) {
-        self.records.reserve(events);
+    /// Keeps events that [`Collector::all`] will tell the order of; gives the number of the shelf on which they lie.
+    pub(super) fn shelve(&mut self, records: Vec<Record>) -> usize {
+        self.records.shelve(records)
     }
 
     /// Whether no clock goes back where events of those times come next, and nothing waits for them.
@@ -227,8 +228,16 @@ impl Collector {
             && spans.iter().all(|span| last(span.cpu).is_none_or(|last| last <= span.first_ns))
     }
 
-    /// Takes many events over. `spans` are the times of the CPUs, which go on; CPU numbers in the records are below `cpus`.
-    pub(super) fn all(&mut self, spans: &[Span], records: impl Iterator<Item = Record>, cpus: u32) {
+    /// Takes many events over, `runs` on a shelf. `spans` are the times of the CPUs, which go on; CPU numbers in the records are below
+    /// `cpus`, and none of them is about control groups.
+    pub(super) fn all(
+        &mut self,
+        spans: &[Span],
+        shelf: usize,
+        runs: impl Iterator<Item = Range<usize>>,
+        cpus: u32,
+        has_wakeups: bool,
+    ) {
         for span in spans {
             let index = span.cpu as usize;
             if self.last_ns.len() <= index {
@@ -237,10 +246,8 @@ impl Collector {
             self.last_ns[index] = Some(span.last_ns);
         }
         self.cpus_seen = self.cpus_seen.max(cpus);
-        for record in records {
-            self.has.note(&record.what);
-            self.records.push(record);
-        }
+        self.has.wakeups |= has_wakeups;
+        runs.for_each(|run| self.records.run(shelf, run));
     }
 
     /// Notes that events of a CPU are missing here: before its next event.

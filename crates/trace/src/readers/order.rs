@@ -3,100 +3,132 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 
 use super::records::Record;
-use crate::memory;
 
 /// Records in the order of the input.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pile {
-    records: Vec<Record>,
-    /// Where each run begins, but the first.
-    breaks: Vec<usize>,
+    /// Where they lie. The first shelf is for those that come one by one.
+    shelves: Vec<Vec<Record>>,
+    /// In the order of the input; the records of each are in order of time.
+    runs: Vec<Run>,
     last_ns: u64,
     end_ns: u64,
+    len: usize,
 }
 
-/// A place in the pile by time, then by order in the input.
-type Key = (u64, usize);
+#[derive(Clone, Debug)]
+struct Run {
+    shelf: usize,
+    places: Range<usize>,
+}
+
+/// The next record of a run: its time, the number of the run, and its place on the shelf. Of equal times the earlier run's comes first.
+type Head = (u64, usize, usize);
+
+impl Default for Pile {
+    fn default() -> Self {
+        Self { shelves: vec![Vec::new()], runs: Vec::new(), last_ns: 0, end_ns: 0, len: 0 }
+    }
+}
 
 impl Pile {
     #[inline]
     pub(super) fn push(&mut self, record: Record) {
-        if record.time_ns < self.last_ns {
-            self.breaks.push(self.records.len());
+        let place = self.shelves[0].len();
+        match self.runs.last_mut() {
+            Some(run) if run.shelf == 0 && record.time_ns >= self.last_ns => run.places.end += 1,
+            _ => self.runs.push(Run { shelf: 0, places: place..place + 1 }),
         }
         self.last_ns = record.time_ns;
         self.end_ns = self.end_ns.max(record.time_ns);
-        self.records.push(record);
+        self.len += 1;
+        self.shelves[0].push(record);
     }
 
-    /// Makes room for so many more records, of which fewer may come.
-    pub(super) fn reserve(&mut self, records: usize) {
-        memory::reserve(&mut self.records, records);
+    /// Keeps records that [`Pile::run`] will tell the order of; gives the number of their shelf.
+    pub(super) fn shelve(&mut self, records: Vec<Record>) -> usize {
+        self.shelves.push(records);
+        self.shelves.len() - 1
+    }
+
+    /// The records that come next lie on a shelf, in order of time.
+    pub(super) fn run(&mut self, shelf: usize, places: Range<usize>) {
+        let Some(last) = self.shelves[shelf][places.clone()].last() else { return };
+        self.last_ns = last.time_ns;
+        self.end_ns = self.end_ns.max(last.time_ns);
+        self.len += places.len();
+        self.runs.push(Run { shelf, places });
     }
 
     pub(super) fn len(&self) -> usize {
-        self.records.len()
+        self.len
     }
 
     /// The earliest and the latest time; `None` without records.
     pub(super) fn extent(&self) -> Option<(u64, u64)> {
-        let begins = self.begins().map(|at| self.records[at].time_ns);
-        begins.min().map(|start_ns| (start_ns, self.end_ns))
+        self.heads().map(|(start_ns, ..)| start_ns).min().map(|start_ns| (start_ns, self.end_ns))
     }
 
-    fn begins(&self) -> impl Iterator<Item = usize> {
-        let first = (!self.records.is_empty()).then_some(0);
-        first.into_iter().chain(self.breaks.iter().copied())
+    fn heads(&self) -> impl Iterator<Item = Head> {
+        let head = |(number, run): (usize, &Run)| {
+            let at = run.places.start;
+            (self.shelves[run.shelf][at].time_ns, number, at)
+        };
+        self.runs.iter().enumerate().map(head)
     }
 
     /// Hands out all records in order of time; equal times keep the order of the input.
     pub(super) fn in_order(&self, mut take: impl FnMut(&Record)) {
-        let ends = self.breaks.iter().copied().chain([self.records.len()]);
-        let mut runs: Vec<(Key, usize)> =
-            self.begins().zip(ends).map(|(at, end)| (self.key(at), end)).collect();
-        runs.sort_unstable();
+        let mut heads: Vec<Head> = self.heads().collect();
+        heads.sort_unstable();
         // A run joins the others when its first record's turn has come: as many are open as there are buffers.
-        let mut ahead = runs.into_iter().map(Reverse).peekable();
-        let mut open: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::new();
+        let mut ahead = heads.into_iter().peekable();
+        let mut open: BinaryHeap<Reverse<Head>> = BinaryHeap::new();
+        let Some(mut head) = ahead.next() else { return };
         loop {
-            // Reversed: the greater is the earlier one.
-            let head = match (open.peek(), ahead.peek()) {
-                (Some(a), Some(b)) if a > b => open.pop(),
-                (Some(_), None) => open.pop(),
-                _ => ahead.next(),
+            let limit = match (open.peek(), ahead.peek()) {
+                (Some(Reverse(open)), Some(ahead)) => Some(*open.min(ahead)),
+                (open, ahead) => open.map(|Reverse(open)| *open).or(ahead.copied()),
             };
-            let Some(Reverse(((_, from), end))) = head else { return };
-            let limit = [open.peek(), ahead.peek()].into_iter().flatten().map(|run| run.0.0).min();
-            let at = self.hand_out(from..end, limit, &mut take);
-            if at < end {
-                open.push(Reverse((self.key(at), end)));
-            }
+            let rest = self.hand_out(head, limit, &mut take);
+            let opens = ahead.peek() == limit.as_ref();
+            head = match (rest, if opens { ahead.next() } else { None }) {
+                (rest, Some(next)) => {
+                    open.extend(rest.map(Reverse));
+                    next
+                }
+                // Without a limit all of the run was handed out.
+                (rest, None) => match (rest, open.peek_mut()) {
+                    (_, None) => return,
+                    (None, Some(least)) => PeekMut::pop(least).0,
+                    (Some(rest), Some(mut least)) => std::mem::replace(&mut least.0, rest),
+                },
+            };
         }
     }
 
-    /// Hands out the records of a run that stand before a place; gives where it stopped.
+    /// Hands out the records of a run that stand before another run's next one; gives where it stopped.
     #[inline]
     fn hand_out(
         &self,
-        run: std::ops::Range<usize>,
-        limit: Option<Key>,
+        (_, number, from): Head,
+        limit: Option<Head>,
         take: &mut impl FnMut(&Record),
-    ) -> usize {
-        let (limit_ns, limit_at) = limit.unwrap_or((u64::MAX, usize::MAX));
-        for at in run.clone() {
-            let record = &self.records[at];
-            if (record.time_ns, at) > (limit_ns, limit_at) {
-                return at;
+    ) -> Option<Head> {
+        let Run { shelf, places } = &self.runs[number];
+        let (limit_ns, before) =
+            limit.map_or((u64::MAX, true), |limit| (limit.0, number < limit.1));
+        for (record, at) in self.shelves[*shelf][from..places.end].iter().zip(from..) {
+            if record.time_ns >= limit_ns && !(before && record.time_ns == limit_ns) {
+                return Some((record.time_ns, number, at));
             }
             take(record);
         }
-        run.end
-    }
-
-    fn key(&self, at: usize) -> Key {
-        (self.records[at].time_ns, at)
+        None
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::{Event, TaskId, TaskInfo, Trace};
 
 /// Events of a part.
-pub(super) const PART_EVENTS: usize = 1 << 12;
+pub(super) const PART_EVENTS: usize = 1 << 13;
 
 /// Some of a recording's events, in order of time.
 #[derive(Clone, Debug, Default)]
@@ -50,10 +50,10 @@ impl<'p> Making<'p> {
     }
 
     /// Takes an event. Where nobody wants parts it goes into the trace.
-    #[inline]
+    #[inline(always)]
     pub(super) fn event(&mut self, trace: &mut Trace, event: Event) {
         if self.to.is_none() {
-            return trace.push(event);
+            return push(trace, event);
         }
         self.part.events.push(event);
         if self.part.events.len() >= PART_EVENTS {
@@ -75,4 +75,8 @@ impl<'p> Making<'p> {
         self.tasks = trace.tasks().len();
         self.part = to.take(std::mem::take(&mut self.part));
     }
+}
+
+fn push(trace: &mut Trace, event: Event) {
+    trace.push(event);
 }

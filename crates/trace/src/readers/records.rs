@@ -109,29 +109,6 @@ pub(super) fn record(
 }
 
 impl What {
-    /// The same with other numbers of faces.
-    #[inline]
-    pub(super) fn with_faces(self, new: impl Fn(Who) -> Who) -> Self {
-        match self {
-            Self::Switch { prev, prev_state, next } => {
-                Self::Switch { prev: new(prev), prev_state, next: new(next) }
-            }
-            Self::Waking { task, waker, target_cpu } => {
-                Self::Waking { task: new(task), waker: waker.map(new), target_cpu }
-            }
-            Self::Wakeup { task, target_cpu } => Self::Wakeup { task: new(task), target_cpu },
-            Self::WakeupNew { task, target_cpu } => Self::WakeupNew { task: new(task), target_cpu },
-            Self::Migrate { task, from_cpu, to_cpu } => {
-                Self::Migrate { task: new(task), from_cpu, to_cpu }
-            }
-            Self::Fork { parent, child } => Self::Fork { parent: new(parent), child: new(child) },
-            Self::Exit { task } => Self::Exit { task: new(task) },
-            Self::Tick { running } => Self::Tick { running: running.map(new) },
-            // The others name tasks by their pids, or none.
-            other => other,
-        }
-    }
-
     /// The highest CPU number in the operands.
     pub(super) fn cpu_max(&self) -> u32 {
         match *self {

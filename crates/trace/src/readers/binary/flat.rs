@@ -89,7 +89,7 @@ impl Flat {
         &self,
         event: &[u8],
         tid: Option<u32>,
-        faces: &mut RawFaces,
+        faces: &mut RawFaces<'_>,
     ) -> Option<Option<What>> {
         let id = u16::from_le_bytes(chunk(event, self.common_type)?);
         let plan = self.plans.get(usize::from(id))?.as_ref()?;
@@ -210,7 +210,7 @@ fn cpu(event: &[u8], at: usize) -> Option<u32> {
 
 impl Who {
     #[inline]
-    fn face(&self, event: &[u8], faces: &mut RawFaces) -> Option<Face> {
+    fn face(&self, event: &[u8], faces: &mut RawFaces<'_>) -> Option<Face> {
         let prio = match self.prio {
             Some(at) => Some(int(event, at)?),
             None => None,

@@ -11,7 +11,7 @@ mod tracing_data;
 
 pub(super) use cursor::{Cursor, Endian};
 pub(super) use decode::{Decoded, Decoder, Scratch};
-pub(super) use faces::{RawFace, RawFaces};
+pub(super) use faces::RawFaces;
 pub(super) use flat::Flat;
 pub(super) use tracing_data::{TracingData, event_formats, ftrace_formats, header_info};
 

@@ -1,20 +1,22 @@
-//! The records of a file, taken apart by several threads, each of which has every so-manieth piece, and put together in the order of the
-//! file. Where the first record of a piece begins is guessed: the end of the piece before says whether the guess was right. Whatever
+//! The records of a file, taken apart in pieces by several threads, each of which takes the next piece that nobody has, and put together in
+//! the order of the file. Where the first record of a piece begins is guessed: the end of the piece before says whether the guess was right. Whatever
 //! the guesses, the pieces and the threads, the trace is the one that reading record by record gives.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::mem::take;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::super::binary::{Flat, RawFaces};
-use super::super::names::Who;
+use super::super::binary::Flat;
+use super::super::names::Roster;
+use super::super::records::Record;
 use super::container::Attributes;
 use super::forms::Forms;
 use super::input::ReadAt;
-use super::piece::{How, Piece};
-use super::{Endian, Reader};
+use super::piece::{Hands, Piece};
+use super::{Endian, Reader, SAMPLE_BYTES_MIN};
+use crate::memory;
 
-/// Pieces that one thread has in hand or has sent.
-const PIECES_EACH: usize = 3;
 const THREADS_MAX: usize = 8;
 /// After so many pieces in a row that had to be read record by record the others are not tried.
 const ODD_PIECES_MAX: u32 = 16;
@@ -44,104 +46,135 @@ pub(super) struct Data<'a, I> {
     pub(super) end: u64,
 }
 
+/// What all threads know of each other.
+#[derive(Debug)]
+struct Shared {
+    /// The next piece that nobody has.
+    next: AtomicUsize,
+    /// Pieces in a row, as they come, that have to be read record by record.
+    odd: AtomicU32,
+    roster: Mutex<Roster>,
+}
+
+/// What one thread made: the pieces by their numbers, and their events.
+type Made = (Vec<(usize, Piece)>, Vec<Record>);
+
 impl<'a, I: ReadAt> Data<'a, I> {
-    fn how(&self) -> How<'a> {
-        let forms = Forms::new(self.attributes, Endian::Little);
-        How { forms, flat: self.flat, faces: RawFaces::default() }
+    fn hands<'h>(&self, roster: &'h Mutex<Roster>) -> Hands<'h>
+    where
+        'a: 'h,
+    {
+        Hands::new(Forms::new(self.attributes, Endian::Little), self.flat, roster)
     }
 
-    /// Every `of`th piece from the one numbered `first` on, until nobody wants more.
-    fn work(
-        &self,
-        piece_bytes: usize,
-        (first, of): (usize, usize),
-        free: &Receiver<Piece>,
-        done: &Sender<Piece>,
-    ) {
-        let mut how = self.how();
-        for index in (first..).step_by(of) {
-            let at = self.from.saturating_add(index as u64 * piece_bytes as u64);
+    /// Takes pieces apart until there are no more, or it is in vain.
+    fn work(&self, shared: &Shared, cut: Cut) -> Made {
+        let mut hands = self.hands(&shared.roster);
+        let each = (self.end - self.from) / SAMPLE_BYTES_MIN / cut.threads as u64;
+        // Others may have less time for it.
+        memory::reserve(&mut hands.records, usize::try_from(each.saturating_mul(2)).unwrap_or(0));
+        let mut pieces = Vec::new();
+        while shared.odd.load(Ordering::Relaxed) < ODD_PIECES_MAX {
+            let index = shared.next.fetch_add(1, Ordering::Relaxed);
+            let at =
+                self.from.saturating_add((index as u64).saturating_mul(cut.piece_bytes as u64));
             if at >= self.end {
-                return;
+                break;
             }
-            let Ok(mut piece) = free.recv() else { return };
-            piece.fill(self.input, at, piece_bytes, self.end);
-            let start = if index == 0 { 0 } else { piece.guess() };
-            piece.decode(start, self.input, self.end, &mut how);
-            if done.send(piece).is_err() {
-                return;
-            }
+            hands.fill(self.input, at, cut.piece_bytes, self.end);
+            let start = if index == 0 { 0 } else { hands.guess() };
+            let piece = hands.take_apart(start, self.input, self.end);
+            match piece.is_odd {
+                true => shared.odd.fetch_add(1, Ordering::Relaxed),
+                false => shared.odd.swap(0, Ordering::Relaxed),
+            };
+            pieces.push((index, piece));
+            self.input.passed(at);
         }
+        (pieces, hands.records)
     }
 
     /// Gives the reader all records as far as their places can be told; says where the rest begins.
     pub(super) fn read(&self, reader: &mut Reader<'_>, cut: Cut) -> u64 {
-        let pieces = self.end.saturating_sub(self.from).div_ceil(cut.piece_bytes as u64);
+        let end = self.end.max(self.from);
+        let pieces = (end - self.from).div_ceil(cut.piece_bytes as u64);
         let threads = cut.threads.min(usize::try_from(pieces).unwrap_or(cut.threads));
-        thread::scope(|scope| {
-            let begin = |first: usize| {
-                let (to_free, free) = channel();
-                let (to_done, done) = channel();
-                for _ in 0..PIECES_EACH {
-                    // The other end is still here.
-                    let _ = to_free.send(Piece::default());
-                }
-                scope.spawn(move || self.work(cut.piece_bytes, (first, threads), &free, &to_done));
-                (to_free, done)
-            };
-            let workers: Vec<_> = (0..threads).map(begin).collect();
-            let mut joint = Joint::new(self, threads);
-            for (worker, (free, done)) in workers.iter().enumerate().cycle() {
-                // A thread that has no more pieces has hung up.
-                let Ok(mut piece) = done.recv() else { break };
-                if !joint.take(&mut piece, worker, reader) {
-                    break;
-                }
-                // A thread that has ended needs none.
-                let _ = free.send(piece);
+        if threads == 0 {
+            return self.from;
+        }
+        let cut = Cut { threads, ..cut };
+        let roster = Mutex::new(take(&mut reader.collector.roster));
+        let shared = Shared { next: AtomicUsize::new(0), odd: AtomicU32::new(0), roster };
+        let made: Vec<Made> = thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..threads).map(|_| scope.spawn(|| self.work(&shared, cut))).collect();
+            let own = self.work(&shared, cut);
+            let others = others.into_iter().map(|other| match other.join() {
+                Ok(made) => made,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            [own].into_iter().chain(others).collect()
+        });
+        reader.collector.roster =
+            shared.roster.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut pieces = Vec::new();
+        for (of_one, records) in made {
+            let shelf = reader.collector.shelve(records);
+            pieces.extend(of_one.into_iter().map(|(index, piece)| (index, shelf, piece)));
+        }
+        pieces.sort_unstable_by_key(|(index, ..)| *index);
+        let mut joint = Joint { data: self, cut, at: self.from, odd_pieces: 0 };
+        for (wanted, (index, shelf, piece)) in pieces.into_iter().enumerate() {
+            if index != wanted || !joint.take(index, shelf, piece, reader) {
+                break;
             }
-            joint.at
-        })
+        }
+        joint.at
     }
 }
 
 /// Where pieces become one.
 struct Joint<'a, 'd, I> {
     data: &'d Data<'a, I>,
+    cut: Cut,
     /// Where the next record begins.
     at: u64,
     odd_pieces: u32,
-    /// For what was guessed wrong.
-    how: How<'a>,
-    /// The faces of each thread, and of this one, by the numbers that they have there.
-    faces: Vec<Vec<Who>>,
 }
 
-impl<'a, 'd, I: ReadAt> Joint<'a, 'd, I> {
-    fn new(data: &'d Data<'a, I>, threads: usize) -> Self {
-        let faces = vec![Vec::new(); threads + 1];
-        Self { data, at: data.from, odd_pieces: 0, how: data.how(), faces }
-    }
-
+impl<I: ReadAt> Joint<'_, '_, I> {
     /// Takes over the next piece; whether the one behind it is wanted.
-    fn take(&mut self, piece: &mut Piece, worker: usize, reader: &mut Reader<'_>) -> bool {
-        reader.meet(&piece.faces, &mut self.faces[worker]);
-        let mut faces = worker;
-        if piece.starts_at() != self.at {
-            let Some(start) = piece.place(self.at) else { return true };
-            piece.decode(start, self.data.input, self.data.end, &mut self.how);
-            faces = self.faces.len() - 1;
-            reader.meet(&piece.faces, &mut self.faces[faces]);
+    fn take(&mut self, index: usize, shelf: usize, piece: Piece, reader: &mut Reader<'_>) -> bool {
+        let begins = self.data.from + index as u64 * self.cut.piece_bytes as u64;
+        let (mut shelf, mut piece) = (shelf, piece);
+        if piece.start != self.at {
+            match self.again(begins, reader) {
+                Some(made) => (shelf, piece) = made,
+                None => return true,
+            }
         }
         self.odd_pieces += 1;
-        if reader.piece(piece, &self.faces[faces]) {
+        if reader.piece(&piece, shelf) {
             self.odd_pieces = 0;
         } else {
-            piece.is_odd = true;
-            piece.rare().for_each(|record| reader.record(&record));
+            let none = Mutex::default();
+            let mut hands = self.data.hands(&none);
+            let records = hands.records_of(&piece, self.data.input);
+            records.for_each(|record| reader.record(&record));
         }
-        self.at = piece.ends_at();
-        self.data.input.passed(self.at);
+        self.at = piece.end;
         !piece.is_last && self.odd_pieces < ODD_PIECES_MAX
+    }
+
+    /// A piece whose beginning was guessed wrong; `None` when no record begins in it.
+    fn again(&self, begins: u64, reader: &mut Reader<'_>) -> Option<(usize, Piece)> {
+        let roster = Mutex::new(take(&mut reader.collector.roster));
+        let mut hands = self.data.hands(&roster);
+        hands.fill(self.data.input, begins, self.cut.piece_bytes, self.data.end);
+        let start = hands.place(self.at);
+        let piece = start.map(|start| hands.take_apart(start, self.data.input, self.data.end));
+        let records = take(&mut hands.records);
+        reader.collector.roster = roster.into_inner().unwrap_or_else(PoisonError::into_inner);
+        piece.map(|piece| (reader.collector.shelve(records), piece))
     }
 }

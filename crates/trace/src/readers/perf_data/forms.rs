@@ -30,7 +30,7 @@ impl<'c> Forms<'c> {
     pub(super) fn new(attributes: &'c Attributes, endian: Endian) -> Self {
         let first = attributes.infos.first();
         let formats = attributes.infos.iter().zip(&attributes.read_formats);
-        let layouts = formats.map(|(info, read_format)| Layout::new(info, *read_format, endian));
+        let layouts = formats.map(|(info, read_format)| Layout::new(info, *read_format));
         Self {
             attributes,
             endian,
@@ -40,7 +40,6 @@ impl<'c> Forms<'c> {
         }
     }
 
-    #[inline]
     fn index(&self, kind: RecordType, body: &[u8]) -> usize {
         if self.uniform {
             return 0;
@@ -50,7 +49,12 @@ impl<'c> Forms<'c> {
             Endian::Little => get_record_identifier::<LittleEndian>(kind, data, true),
             Endian::Big => get_record_identifier::<BigEndian>(kind, data, true),
         };
-        let Some(number) = number else { return 0 };
+        number.map_or(0, |number| self.index_of(number))
+    }
+
+    /// The attribute of an event number.
+    #[inline]
+    fn index_of(&self, number: u64) -> usize {
         let place = &self.recent[number as usize % RECENT_NUMBERS];
         let (recent, index) = place.get();
         if number == recent {
@@ -61,11 +65,12 @@ impl<'c> Forms<'c> {
         index
     }
 
-    /// A sample, taken apart the short way; `None` when that cannot be done.
-    #[inline]
-    pub(super) fn sample<'r>(&self, body: &'r [u8]) -> Option<Sample<'r>> {
-        let index = self.index(RecordType::SAMPLE, body);
-        self.layouts[index].as_ref()?.parse(body)
+    /// A sample, taken apart the short way; `None` when that cannot be done. `endian` is the file's.
+    #[inline(always)]
+    pub(super) fn sample<'r>(&self, endian: Endian, body: &'r [u8]) -> Option<Sample<'r>> {
+        // Where events have different forms their numbers stand in front (`PERF_SAMPLE_IDENTIFIER`).
+        let index = if self.uniform { 0 } else { self.index_of(endian.u64(body, 0)?) };
+        self.layouts[index].as_ref()?.parse(endian, body)
     }
 
     /// A record with the attribute by which it is to be read.

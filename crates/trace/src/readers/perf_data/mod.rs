@@ -21,17 +21,15 @@ use self::container::{
 use self::forms::Forms;
 use self::input::From;
 pub(super) use self::input::ReadAt;
-use self::piece::Piece;
+use self::piece::{Piece, raw_record};
 use self::pieces::Pieces;
 use self::samples::Sample;
 use super::ReadError;
-use super::binary::{Decoded, Decoder, Endian, Flat, RawFace, Scratch, TracingData, Why};
+use super::binary::{Decoded, Decoder, Endian, Flat, Scratch, TracingData, Why};
 use super::collect::{Collector, Place};
 use super::fields::Said;
 use super::line::CPUS_MAX;
-use super::names::{Class, Who};
 use super::parts::TakeParts;
-use super::records::Record;
 use crate::Trace;
 
 /// The first bytes, in either byte order.
@@ -88,8 +86,7 @@ fn collect(
     let (endian, end) = (container.endian, pieces.data_at.saturating_add(pieces.data_size));
     let mut at = pieces.data_at;
     if let Some(flat) = &flat {
-        let most = end.min(pieces.file_bytes) - at.min(end);
-        reader.collector.expect(usize::try_from(most / SAMPLE_BYTES_MIN).unwrap_or(0));
+        let end = end.min(pieces.file_bytes);
         let data = Data { input, attributes: &container.attributes, flat, from: at, end };
         at = data.read(&mut reader, ahead);
     }
@@ -135,28 +132,17 @@ impl<'a> Reader<'a> {
         self.collector.first_of_all(|| format!("the file ends early: {why}"));
     }
 
-    /// Enters faces that were met in pieces of the file, behind those of the same thread before.
-    fn meet(&mut self, faces: &[RawFace], known: &mut Vec<Who>) {
-        for face in faces {
-            let name = face.comm.split(|byte| *byte == 0).next().unwrap_or_default();
-            let (name, class) = (String::from_utf8_lossy(name), Class::of(face.prio));
-            known.push(self.collector.roster.who(face.pid, &name, class));
-        }
-    }
-
-    /// Takes the next piece of the file, whose tasks are those `faces`. False: it is to be taken record by record.
-    fn piece(&mut self, piece: &Piece, faces: &[Who]) -> bool {
+    /// Takes the next piece of the file, whose events lie on that shelf. False: it is to be taken record by record.
+    fn piece(&mut self, piece: &Piece, shelf: usize) -> bool {
         if piece.is_odd || !self.collector.goes_on(&piece.spans) {
             return false;
         }
         self.read += piece.read;
         self.collector.trace.loss.skipped += piece.skipped;
-        let records = piece.records.iter().map(|record| {
-            let what = record.what.with_faces(|who| faces[who.0 as usize]);
-            Record { what, ..*record }
-        });
-        self.collector.all(&piece.spans, records, piece.cpus);
-        piece.rare().for_each(|record| self.record(&record));
+        let runs = piece.runs.iter().cloned();
+        self.collector.all(&piece.spans, shelf, runs, piece.cpus, piece.has_wakeups);
+        let others = piece.others.iter();
+        others.filter_map(|(at, bytes)| raw_record(*at, bytes)).for_each(|r| self.record(&r));
         true
     }
 
@@ -169,7 +155,9 @@ impl<'a> Reader<'a> {
         }
         self.read += 1;
         self.collector.place = Place::Byte(record.at);
-        let sample = (kind == RecordType::SAMPLE).then(|| self.forms.sample(record.body)).flatten();
+        let sample = (kind == RecordType::SAMPLE)
+            .then(|| self.forms.sample(self.endian, record.body))
+            .flatten();
         if let Some(Sample { time_ns, cpu, tid, raw }) = sample {
             if cpu < CPUS_MAX {
                 self.sample(cpu, time_ns, tid, raw);

@@ -1,13 +1,16 @@
-//! A piece of the file's records, taken apart by itself: which names and tasks there are, and whether the clocks of the CPUs go on from
-//! the piece before, is for whoever puts the pieces together.
+//! A piece of the file's records, taken apart by itself: which tasks a pid means, and whether the clocks of the CPUs go on from the piece
+//! before, is for whoever puts the pieces together.
 
 use std::io;
+use std::ops::Range;
+use std::sync::Mutex;
 
 use linux_perf_event_reader::RecordType;
 
-use super::super::binary::{Flat, RawFace, RawFaces};
+use super::super::binary::{Endian, Flat, RawFaces};
 use super::super::collect::Span;
 use super::super::line::CPUS_MAX;
+use super::super::names::Roster;
 use super::super::records::{Record, What};
 use super::container::RawRecord;
 use super::forms::Forms;
@@ -28,25 +31,20 @@ const PACKED: [u32; 2] = [81, 83];
 /// Records that tell the names of tasks.
 const OTHERS: [RecordType; 2] = [RecordType::COMM, RecordType::FORK];
 
-/// A piece, and what was found in it.
+/// What was found in a piece.
 #[derive(Debug, Default)]
 pub(super) struct Piece {
-    /// Where it begins in the file.
-    at: u64,
-    /// The bytes that the records begin in.
-    len: usize,
-    bytes: Vec<u8>,
-    filled: usize,
-    /// Where its first record begins, and where the first one behind it does; from its beginning.
-    start: usize,
-    end: usize,
+    /// Where its first record begins in the file, and where the first one behind it does.
+    pub(super) start: u64,
+    pub(super) end: u64,
     /// Its records are to be read with care, one by one.
     pub(super) is_odd: bool,
     /// From its end on nothing can be told of the records.
     pub(super) is_last: bool,
-    pub(super) records: Vec<Record>,
-    /// Where there are records of another kind that count.
-    others: Vec<usize>,
+    /// The events, by their places in [`Hands::records`]: runs in order of time.
+    pub(super) runs: Vec<Range<usize>>,
+    /// The records of another kind that count, with their places in the file.
+    pub(super) others: Vec<(u64, Box<[u8]>)>,
     pub(super) spans: Vec<Span>,
     /// The span that was touched last.
     recent: usize,
@@ -55,46 +53,50 @@ pub(super) struct Piece {
     pub(super) skipped: u64,
     /// One more than the highest number of a CPU in the records.
     pub(super) cpus: u32,
-    /// The faces that [`RawFaces`] met here first, in the order of their numbers.
-    pub(super) faces: Vec<RawFace>,
+    pub(super) has_wakeups: bool,
 }
 
 impl Piece {
-    /// Where its first record begins in the file.
-    pub(super) fn starts_at(&self) -> u64 {
-        self.at + self.start as u64
+    /// Notes the time of a sample; `None` when the clock of its CPU goes back.
+    #[inline]
+    fn stamp(&mut self, cpu: u32, time_ns: u64) -> Option<()> {
+        let recent = self.spans.get(self.recent).filter(|span| span.cpu == cpu);
+        if recent.is_none() {
+            let known = self.spans.iter().position(|span| span.cpu == cpu);
+            self.recent = known.unwrap_or(self.spans.len());
+            if known.is_none() {
+                self.spans.push(Span { cpu, first_ns: time_ns, last_ns: time_ns });
+            }
+        }
+        let span = &mut self.spans[self.recent];
+        if time_ns < span.last_ns {
+            return None;
+        }
+        span.last_ns = time_ns;
+        Some(())
     }
+}
 
-    /// The place in it of a byte of the file, if records begin there.
-    pub(super) fn place(&self, at: u64) -> Option<usize> {
-        let place = usize::try_from(at.checked_sub(self.at)?).ok()?;
-        (place < self.len).then_some(place)
-    }
+/// Who takes pieces apart: one a thread.
+#[derive(Debug)]
+pub(super) struct Hands<'d> {
+    forms: Forms<'d>,
+    flat: &'d Flat,
+    faces: RawFaces<'d>,
+    /// Where the piece in hand begins in the file.
+    at: u64,
+    /// The bytes that its records begin in.
+    len: usize,
+    bytes: Vec<u8>,
+    filled: usize,
+    /// The events of all pieces so far.
+    pub(super) records: Vec<Record>,
+}
 
-    /// Where the first record behind it begins.
-    pub(super) fn ends_at(&self) -> u64 {
-        self.at + self.end as u64
-    }
-
-    /// The records that count and are no samples; of an odd piece all.
-    pub(super) fn rare(&self) -> impl Iterator<Item = RawRecord<'_>> {
-        let mut next = self.start;
-        let all = std::iter::from_fn(move || {
-            let at = next;
-            let (_, size) =
-                head(&self.bytes[..self.filled], at).filter(|_| self.is_odd && at < self.end)?;
-            next += size;
-            Some(at)
-        });
-        let others = self.others.iter().copied().filter(|_| !self.is_odd);
-        all.chain(others).filter_map(|at| self.record(at))
-    }
-
-    fn record(&self, at: usize) -> Option<RawRecord<'_>> {
-        let (kind, size) = head(&self.bytes[..self.filled], at)?;
-        let misc = u16::from_le_bytes([self.bytes[at + 4], self.bytes[at + 5]]);
-        let body = &self.bytes[at + HEAD_BYTES..at + size];
-        Some(RawRecord { kind, misc, at: self.at + at as u64, body })
+impl<'d> Hands<'d> {
+    pub(super) fn new(forms: Forms<'d>, flat: &'d Flat, roster: &'d Mutex<Roster>) -> Self {
+        let (faces, bytes, records) = (RawFaces::new(roster), Vec::new(), Vec::new());
+        Self { forms, flat, faces, at: 0, len: 0, bytes, filled: 0, records }
     }
 
     /// Reads the bytes of a piece of the records, which end at `data_end`. What cannot be read is missing.
@@ -120,8 +122,14 @@ impl Piece {
         }
     }
 
+    /// The place in the piece in hand of a byte of the file, if records begin there.
+    pub(super) fn place(&self, at: u64) -> Option<usize> {
+        let place = usize::try_from(at.checked_sub(self.at)?).ok()?;
+        (place < self.len).then_some(place)
+    }
+
     /// Finds where the first record may begin: where several that look like records follow each other.
-    pub(super) fn guess(&mut self) -> usize {
+    pub(super) fn guess(&self) -> usize {
         const KERNEL: std::ops::RangeInclusive<u32> = 1..=31;
         const PERF: std::ops::RangeInclusive<u32> = 64..=95;
         let looks_right = |at: usize| {
@@ -140,91 +148,115 @@ impl Piece {
         (0..self.len).step_by(HEAD_BYTES).find(|at| looks_right(*at)).unwrap_or(self.len)
     }
 
-    /// Takes apart the records from `start` on.
-    pub(super) fn decode(
-        &mut self,
-        start: usize,
-        input: &impl ReadAt,
-        data_end: u64,
-        how: &mut How<'_>,
-    ) {
-        (self.start, self.end) = (start, start);
-        (self.is_odd, self.is_last) = (false, false);
-        self.records.clear();
-        self.others.clear();
-        self.spans.clear();
-        self.faces.clear();
-        (self.read, self.skipped, self.cpus, self.recent) = (0, 0, 0, 0);
-        self.walk(how);
-        if self.is_last && self.filled < self.bytes.len() {
+    /// Takes apart the records of the piece in hand, from `start` on.
+    pub(super) fn take_apart(&mut self, start: usize, input: &impl ReadAt, data_end: u64) -> Piece {
+        let at = self.at + start as u64;
+        let mut piece = Piece { start: at, end: at, ..Piece::default() };
+        let first = self.records.len();
+        self.walk(&mut piece);
+        if piece.is_last && self.filled < self.bytes.len() {
             self.read_on(input, self.bytes.len(), data_end);
-            self.is_last = false;
-            self.walk(how);
+            piece.is_last = false;
+            self.walk(&mut piece);
         }
-        self.faces.append(&mut how.faces.fresh);
+        if piece.is_odd {
+            self.records.truncate(first);
+        }
+        piece.runs = runs(&self.records, first);
+        piece
     }
 
     /// The records that begin in the piece from its end so far on.
-    fn walk(&mut self, how: &mut How<'_>) {
-        let bytes = std::mem::take(&mut self.bytes);
-        while self.end < self.len {
-            let at = self.end;
+    fn walk(&mut self, piece: &mut Piece) {
+        let mut at = (piece.end - self.at) as usize;
+        while at < self.len {
             let Some((kind, size)) =
-                head(&bytes[..self.filled], at).filter(|(kind, _)| *kind != AUXTRACE)
+                head(&self.bytes[..self.filled], at).filter(|(kind, _)| *kind != AUXTRACE)
             else {
-                self.is_last = true;
+                piece.is_last = true;
                 break;
             };
-            self.end += size;
+            let record = at..at + size;
+            at += size;
             let kind = RecordType(kind);
-            self.is_odd |= PACKED.contains(&kind.0);
-            if self.is_odd || kind.is_user_type() {
+            piece.is_odd |= PACKED.contains(&kind.0);
+            if piece.is_odd || kind.is_user_type() {
                 continue;
             }
-            self.read += u64::from(!OTHERS.contains(&kind));
+            piece.read += u64::from(!OTHERS.contains(&kind));
             match kind {
-                RecordType::SAMPLE => {
-                    let taken = how.sample(&bytes[at + HEAD_BYTES..at + size]);
-                    self.is_odd = taken.and_then(|found| self.take(found)).is_none();
+                RecordType::SAMPLE => piece.is_odd = self.sample(record, piece).is_none(),
+                other if OTHERS.contains(&other) => {
+                    let place = self.at + record.start as u64;
+                    piece.others.push((place, self.bytes[record].into()));
                 }
-                other if OTHERS.contains(&other) => self.others.push(at),
-                RecordType::LOST | super::RECORD_LOST_SAMPLES => self.is_odd = true,
+                RecordType::LOST | super::RECORD_LOST_SAMPLES => piece.is_odd = true,
                 _ => {}
             }
         }
-        self.bytes = bytes;
+        piece.end = self.at + at as u64;
     }
 
-    /// Takes over a sample; `None` when the clock of its CPU goes back.
+    /// Takes a sample apart; `None` for what is to be read with care.
     #[inline]
-    fn take(&mut self, found: Found) -> Option<()> {
-        let Found { cpu, time_ns, what } = found;
+    fn sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
+        let body = &self.bytes[record.start + HEAD_BYTES..record.end];
+        let sample = self.forms.sample(Endian::Little, body)?;
+        let (cpu, time_ns) = (sample.cpu, sample.time_ns);
         if cpu >= CPUS_MAX {
-            self.skipped += 1;
+            piece.skipped += 1;
             return Some(());
         }
-        let recent = self.spans.get(self.recent).filter(|span| span.cpu == cpu);
-        if recent.is_none() {
-            let known = self.spans.iter().position(|span| span.cpu == cpu);
-            self.recent = known.unwrap_or(self.spans.len());
-            if known.is_none() {
-                self.spans.push(Span { cpu, first_ns: time_ns, last_ns: time_ns });
-            }
-        }
-        let span = &mut self.spans[self.recent];
-        if time_ns < span.last_ns {
-            return None;
-        }
-        span.last_ns = time_ns;
+        // −1 is a task that had just been reaped.
+        let tid = sample.tid.and_then(|tid| u32::try_from(tid).ok());
+        let what = self.flat.record(sample.raw, tid, &mut self.faces)?;
+        piece.stamp(cpu, time_ns)?;
         match what {
-            None => self.skipped += 1,
+            None => piece.skipped += 1,
             Some(what) => {
-                self.cpus = self.cpus.max(cpu.max(what.cpu_max()) + 1);
+                piece.cpus = piece.cpus.max(cpu.max(what.cpu_max()) + 1);
+                piece.has_wakeups |= matches!(what, What::Wakeup { .. });
                 self.records.push(Record { time_ns, cpu, what });
             }
         }
         Some(())
     }
+
+    /// The records of a piece, which is read anew.
+    pub(super) fn records_of(
+        &mut self,
+        piece: &Piece,
+        input: &impl ReadAt,
+    ) -> impl Iterator<Item = RawRecord<'_>> {
+        let bytes = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
+        self.fill(input, piece.start, bytes, piece.end);
+        let (bytes, mut next, first) = (&self.bytes[..self.filled], 0, self.at);
+        std::iter::from_fn(move || {
+            let (_, size) = head(bytes, next)?;
+            let record = raw_record(first + next as u64, &bytes[next..next + size])?;
+            next += size;
+            Some(record)
+        })
+    }
+}
+
+/// A record with its head.
+pub(super) fn raw_record(at: u64, bytes: &[u8]) -> Option<RawRecord<'_>> {
+    let (head, body) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+    let [a, b, c, d, e, f, ..] = *head;
+    let (kind, misc) = (u32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
+    Some(RawRecord { kind, misc, at, body })
+}
+
+/// The runs in order of time that records from a place on consist of.
+fn runs(records: &[Record], first: usize) -> Vec<Range<usize>> {
+    let mut at = first;
+    let in_order = |a: &Record, b: &Record| a.time_ns <= b.time_ns;
+    let runs = records[first..].chunk_by(in_order).map(|run| {
+        at += run.len();
+        at - run.len()..at
+    });
+    runs.collect()
 }
 
 /// The kind of a record and all its bytes; `None` where it is not whole.
@@ -234,37 +266,4 @@ fn head(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     let head = u64::from_le_bytes(head);
     let size = (head >> 48) as usize;
     (size >= HEAD_BYTES && size <= bytes.len() - at).then_some((head as u32, size))
-}
-
-/// A sample, taken apart.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    cpu: u32,
-    time_ns: u64,
-    /// `None` for what is not used.
-    what: Option<What>,
-}
-
-/// How pieces are taken apart.
-#[derive(Debug)]
-pub(super) struct How<'c> {
-    pub(super) forms: Forms<'c>,
-    pub(super) flat: &'c Flat,
-    pub(super) faces: RawFaces,
-}
-
-impl How<'_> {
-    /// `None` for what is to be read with care.
-    #[inline]
-    fn sample(&mut self, body: &[u8]) -> Option<Found> {
-        let sample = self.forms.sample(body)?;
-        let (cpu, time_ns) = (sample.cpu, sample.time_ns);
-        if cpu >= CPUS_MAX {
-            return Some(Found { cpu, time_ns, what: None });
-        }
-        // −1 is a task that had just been reaped.
-        let tid = sample.tid.and_then(|tid| u32::try_from(tid).ok());
-        let what = self.flat.record(sample.raw, tid, &mut self.faces)?;
-        Some(Found { cpu, time_ns, what })
-    }
 }

@@ -8,7 +8,6 @@ use super::super::binary::Endian;
 /// Where the fields of a sample stand (`perf_event_output` of the kernel), bytes from its start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    endian: Endian,
     tid: Option<usize>,
     time: usize,
     cpu: usize,
@@ -69,7 +68,7 @@ pub(super) struct Sample<'a> {
 
 impl Layout {
     /// `None` when the samples do not hold what is needed.
-    pub(super) fn new(info: &RecordParseInfo, read_format: u64, endian: Endian) -> Option<Self> {
+    pub(super) fn new(info: &RecordParseInfo, read_format: u64) -> Option<Self> {
         const IN_ORDER: [SampleFormat; 9] = [
             SampleFormat::IDENTIFIER,
             SampleFormat::IP,
@@ -91,7 +90,6 @@ impl Layout {
             format.contains(wanted).then(|| 8 * before.filter(|f| format.contains(**f)).count())
         };
         Some(Self {
-            endian,
             // The process stands before the thread.
             tid: place(SampleFormat::TID).map(|at| at + 4),
             time: place(SampleFormat::TIME)?,
@@ -103,22 +101,22 @@ impl Layout {
     }
 
     /// Takes a sample apart; `None` when it is cut off.
-    #[inline]
-    pub(super) fn parse<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
+    #[inline(always)]
+    pub(super) fn parse<'a>(&self, endian: Endian, body: &'a [u8]) -> Option<Sample<'a>> {
         let mut at = self.rest;
         if let Some(counts) = self.counts {
-            at = at.checked_add(counts.bytes(self.endian, body, at)?)?;
+            at = at.checked_add(counts.bytes(endian, body, at)?)?;
         }
         if self.has_chain {
-            let callers = usize::try_from(self.endian.u64(body, at)?).ok()?;
+            let callers = usize::try_from(endian.u64(body, at)?).ok()?;
             at = at.checked_add(callers.checked_mul(8)?)?.checked_add(8)?;
         }
-        let size = self.endian.u32(body, at)? as usize;
+        let size = endian.u32(body, at)? as usize;
         Some(Sample {
-            time_ns: self.endian.u64(body, self.time)?,
-            cpu: self.endian.u32(body, self.cpu)?,
+            time_ns: endian.u64(body, self.time)?,
+            cpu: endian.u32(body, self.cpu)?,
             tid: match self.tid {
-                Some(at) => Some(self.endian.u32(body, at)? as i32),
+                Some(at) => Some(endian.u32(body, at)? as i32),
                 None => None,
             },
             raw: body.get(at + 4..)?.get(..size)?,
