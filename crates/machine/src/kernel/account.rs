@@ -15,6 +15,7 @@ impl Kernel {
         let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
         let now = self.clock_ns();
         let task = &mut self.tasks[slot.index()];
+        debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
         let delta = now.saturating_sub(task.exec_start_ns);
         if delta == 0 {
             return Ok(());

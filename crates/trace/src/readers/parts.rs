@@ -53,7 +53,7 @@ impl<'p> Making<'p> {
     #[inline(always)]
     pub(super) fn event(&mut self, trace: &mut Trace, event: Event) {
         if self.to.is_none() {
-            return push(trace, event);
+            return trace.push(event);
         }
         self.part.events.push(event);
         if self.part.events.len() >= PART_EVENTS {
@@ -75,8 +75,4 @@ impl<'p> Making<'p> {
         self.tasks = trace.tasks().len();
         self.part = to.take(std::mem::take(&mut self.part));
     }
-}
-
-fn push(trace: &mut Trace, event: Event) {
-    trace.push(event);
 }
