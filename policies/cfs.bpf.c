@@ -134,6 +134,18 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
     scx_bpf_task_set_dsq_vtime(p, vruntime);
 }
 
+/* A task has come into the queue of a CPU where another one runs. */
+static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, struct cfs_task *t)
+{
+    struct cfs_queue *current = current_queue(cpu);
+
+    if (wakeup_preempts(cpu, p, t) || (t->is_new && rule_fork_reschedules))
+        end_turn(cpu);
+    else if (HRTICK)
+        hrtick_update(cpu);
+    current->clock_stands = current->must_go && rule_clock_stands;
+}
+
 /* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
 void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -160,14 +172,8 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
         update_min_vruntime(q);
     if (!joins)
         return;
-    if (current_queue(cpu)->curr_pid) {
-        if (wakeup_preempts(cpu, p, t) || (t->is_new && rule_fork_reschedules)) {
-            current_queue(cpu)->clock_stands = rule_clock_stands;
-            scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-        } else if (HRTICK) {
-            hrtick_update(cpu);
-        }
-    }
+    if (current_queue(cpu)->curr_pid)
+        check_preempt_curr(cpu, p, t);
     t->is_new = false;
 }
 
@@ -258,7 +264,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         update_curr(q, prev);
     balance_run(cpu);
     if (prev_runs && goes_on(root, q)) {
-        q->clock_stands = false;
+        turn_goes_on(q);
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
@@ -269,7 +275,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     if (prev_runs) {
-        q->clock_stands = false;
+        turn_goes_on(q);
         keep(q, prev);
         return;
     }
@@ -305,7 +311,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     q->curr_slice_exec = q->curr_sum_exec;
     q->curr_clock_ns = scx_bpf_now() - root->carry_ns;
     root->carry_ns = 0;
-    q->clock_stands = false;
+    turn_goes_on(q);
     q->curr_ahead_ns = 0;
     q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
     q->curr_last_wakeup_ns = t->last_wakeup_ns;
@@ -346,6 +352,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
         ends = true;
     if (ends) {
         queue_of(cpu)->balance_only = false;
+        q->must_go = true;
         scx_bpf_task_set_slice(p, 0);
     }
 }

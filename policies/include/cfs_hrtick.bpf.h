@@ -34,7 +34,7 @@ static int hrtick_fires(void *map, u32 *key, struct hrtick_timer *timer)
 
     if (q->hrtick_ns && time_diff(bpf_ktime_get_ns(), q->hrtick_ns) >= 0) {
         q->hrtick_ns = 0;
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        end_turn(cpu);
     }
     return 0;
 }
@@ -72,7 +72,7 @@ SEPARATE void hrtick_update(u32 cpu)
     slice_ns = curr_slice(q);
     ran_ns = curr_ran(q);
     if (slice_ns < ran_ns)
-        scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+        end_turn(cpu);
     else
         hrtick_arm(cpu, slice_ns - ran_ns);
 }

@@ -97,7 +97,8 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
         root->fork_pid = 0;
         return true;
     }
-    if (sync)
+    /* Whoever has ended the turn before stays the next: of two that one interrupt wakes, the first. */
+    if (sync || current->must_go)
         return false;
     if (current->curr_policy == SCHED_IDLE && policy != SCHED_IDLE)
         return true;

@@ -41,7 +41,8 @@ struct cfs_queue {
     u32 picked;       /* dispatch chose: the next task to run need not be questioned */
     u32 picked_group; /* whose task that is */
     u32 balance_only; /* the tick ended the turn for the balancer alone */
-    u32 clock_stands; /* a wake-up ended the turn: what follows it is the next task's time */
+    u32 must_go;      /* the current task's turn is over, and the CPU has not chosen yet (test_tsk_need_resched) */
+    u32 clock_stands; /* and a task woke up since: what follows that is the next task's time */
     u32 cpu;
     u32 group;      /* whose queue; 0: the root's */
     u32 leaf_group; /* root only: the group of the current task */
@@ -76,6 +77,20 @@ static __always_inline struct cfs_queue *queue_in(u32 group, u32 cpu)
 static __always_inline struct cfs_queue *current_queue(u32 cpu)
 {
     return queue_in(queue_of(cpu)->leaf_group, cpu);
+}
+
+/* resched_curr: the CPU is to choose anew. */
+static __always_inline void end_turn(u32 cpu)
+{
+    current_queue(cpu)->must_go = true;
+    scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/* The CPU has chosen, and its current task is this queue's. */
+static __always_inline void turn_goes_on(struct cfs_queue *q)
+{
+    q->must_go = false;
+    q->clock_stands = false;
 }
 
 static __always_inline u64 dsq_of(const struct cfs_queue *q)

@@ -209,6 +209,46 @@ fn a_wake_up_sees_what_the_current_task_has_run() {
     }
 }
 
+/// Two sleepers that wake up at the same time beside a hog, a hundred times.
+const WOKEN_TOGETHER: &str = r#"
+format = 1
+name = "woken-together"
+duration = "2s"
+timer = [{ name = "round", period = "20100us" }]
+
+[[task]]
+name = "hog"
+start = "1ms"
+program = [{ run = "forever" }]
+
+[[task]]
+name = "sleeper"
+count = 2
+program = [{ loop = [{ timer = "round" }, { run = "100us" }] }]
+"#;
+
+/// `test_tsk_need_resched`: the second of two tasks that wake up before the CPU has chosen does not become the next buddy.
+#[test]
+fn of_two_tasks_woken_together_the_first_runs_first() {
+    let mut run = bench("cfs@6.1").hz(250).run_toml(WOKEN_TOGETHER);
+    run.until(2_000 * MS);
+    let (mut woken, mut together) = (Vec::new(), 0);
+    for event in run.events().into_iter().filter(|event| event.time_ns > 10 * MS) {
+        match event.kind {
+            EventKind::Wakeup { task, .. } => woken.push(task),
+            EventKind::Switch { next, .. } => {
+                if woken.len() == 2 {
+                    assert_eq!(next, woken[0], "{} ns", event.time_ns);
+                    together += 1;
+                }
+                woken.clear();
+            }
+            _ => {}
+        }
+    }
+    assert!(together > 90, "{together} times");
+}
+
 /// How often a hog that a sleeper preempted goes on afterwards, in parts of one. The sleeper wakes up several times within the least
 /// granularity, 1.5 ms: who has used that up does not go on.
 fn goes_on(last_buddy: &str, hogs: u32) -> f64 {

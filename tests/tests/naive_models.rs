@@ -141,12 +141,13 @@ fn cfs_agrees_with_its_model() {
 #[test]
 fn a_wrong_model_of_cfs_is_found_out() {
     let loaded = load("cfs");
-    let wrong: [fn(&mut naive_cfs::Rules); 5] = [
+    let wrong: [fn(&mut naive_cfs::Rules); 6] = [
         |rules| rules.modern = !rules.modern,
         |rules| rules.gentle = !rules.gentle,
         |rules| rules.start_debit = false,
         |rules| rules.wakeup_granularity_ns += 100_000,
         |rules| rules.min_granularity_ns -= 50_000,
+        |rules| rules.first_stays = false,
     ];
     for (number, change) in wrong.into_iter().enumerate() {
         for set in ["2.6.24", "6.1"] {

@@ -12,6 +12,8 @@ pub struct Rules {
     pub start_debit: bool,
     pub wakeup_preemption: bool,
     pub gentle: bool,
+    /// Who wakes up when the current task must go already asks for nothing.
+    pub first_stays: bool,
     /// 6.1: buddies, the tick's look at the leftmost, min_vruntime at dequeue, gran by the wakee, never left of itself. Else
     /// 2.6.24.
     pub modern: bool,
@@ -33,6 +35,7 @@ impl Rules {
             start_debit: true,
             wakeup_preemption: true,
             gentle: modern,
+            first_stays: true,
             modern,
         }
     }
@@ -59,6 +62,8 @@ pub struct Naive {
     charged_ns: i128,
     /// When the current task was picked, by its own time.
     picked_ns: i128,
+    /// Somebody has made the current task leave, and nobody has been picked yet.
+    must_go: bool,
     ran_ns: i128,
 }
 
@@ -75,6 +80,7 @@ impl Naive {
             now_ns: 0,
             charged_ns: 0,
             picked_ns: 0,
+            must_go: false,
             ran_ns: 0,
         }
     }
@@ -188,8 +194,16 @@ impl Naive {
         self.tasks[task].v = v;
         self.tasks[task].is_new = false;
         let Some(curr) = self.current else { return false };
-        if first || (new && !self.rules.modern) {
-            return true;
+        let preempts = first || (new && !self.rules.modern) || self.preempts(curr, task);
+        self.must_go |= preempts;
+        preempts
+    }
+
+    /// Whether a task that wakes up makes the current one leave, which nobody has done before.
+    fn preempts(&mut self, curr: usize, task: usize) -> bool {
+        let v = self.tasks[task].v;
+        if self.must_go && self.rules.first_stays {
+            return false;
         }
         if !self.rules.wakeup_preemption || self.tasks[curr].v - v <= self.gran(curr, task) {
             return false;
@@ -233,20 +247,28 @@ impl Naive {
         apart <= 0 || apart <= virtual_ns(self.rules.wakeup_granularity_ns, self.tasks[left].nice)
     }
 
-    /// Whom to pick. At equal vruntimes those who wait come first, among them any.
-    pub fn pick(&mut self) -> Option<usize> {
+    /// Whom to pick. At equal vruntimes those who wait come first, among them any: then there are several answers, for how near
+    /// a buddy must be hangs on the weight of the leftmost.
+    pub fn picks(&mut self) -> Vec<usize> {
         self.update();
         let mut order: Vec<usize> = self.queued().collect();
         order.sort_by_key(|task| (self.tasks[*task].v, Some(*task) == self.current));
-        let left = *order.first()?;
+        let left_v = order.first().map(|left| self.tasks[*left].v);
+        let leftmost = order.iter().take_while(|task| Some(self.tasks[**task].v) == left_v);
+        let leftmost = leftmost.filter(|task| Some(**task) != self.current || order[0] == **task);
+        leftmost.map(|left| self.pick_beside(*left, &order)).collect()
+    }
+
+    fn pick_beside(&self, left: usize, order: &[usize]) -> usize {
         let mut picked = left;
+        let second = order.iter().find(|task| **task != left);
         if self.skip == Some(left)
-            && let Some(second) = order.get(1).filter(|second| self.is_near(**second, left))
+            && let Some(second) = second.filter(|second| self.is_near(**second, left))
         {
             picked = *second;
         }
         let near = |buddy: &usize| self.is_near(*buddy, left);
-        Some(self.next.filter(near).or(self.last.filter(near)).unwrap_or(picked))
+        self.next.filter(near).or(self.last.filter(near)).unwrap_or(picked)
     }
 
     /// It was picked: `again` when it ran before.
@@ -258,6 +280,7 @@ impl Naive {
         } else if !self.rules.modern {
             self.picked_ns = self.ran_ns;
         }
+        self.must_go = false;
         self.forget(task);
     }
 

@@ -52,10 +52,10 @@ impl CfsPair {
     }
 
     pub fn schedule(&mut self) {
-        let model = self.naive.pick();
+        let models = self.naive.picks();
         self.kernel.schedule();
-        let picked = self.current();
-        if picked != model {
+        let (picked, model) = (self.current(), models.first().copied());
+        if picked.is_none_or(|task| !models.contains(&task)) && picked != model {
             let v = |task: Option<usize>| task.map(|task| self.naive.tasks[task].v);
             let told = &self.told;
             assert!(
@@ -70,12 +70,27 @@ impl CfsPair {
         }
     }
 
+    /// Tasks wake up or are new, now and then several before the CPU chooses.
     pub fn join(&mut self, dice: &mut Dice, mix: &Mix) {
+        let mut asked = false;
+        for _ in 0..mix.tasks {
+            asked |= self.one_joins(dice, mix);
+            if !dice.one_in(4) {
+                break;
+            }
+        }
+        if asked || self.kernel.current().is_none() {
+            self.schedule();
+        }
+    }
+
+    /// True: the CPU is to choose anew.
+    fn one_joins(&mut self, dice: &mut Dice, mix: &Mix) -> bool {
         let asleep: Vec<usize> =
             (0..self.tasks.len()).filter(|task| !self.naive.tasks[*task].queued).collect();
         let room = self.tasks.len() < mix.tasks;
         if asleep.is_empty() && !room {
-            return;
+            return false;
         }
         let task = if asleep.is_empty() || (room && dice.one_in(2)) {
             let nice = dice.of(mix.nices);
@@ -94,9 +109,7 @@ impl CfsPair {
         let asked = self.kernel.kicks() != before;
         assert_eq!(asked, self.naive.join(task), "{}: preempts", self.told);
         self.check();
-        if asked || self.kernel.current().is_none() {
-            self.schedule();
-        }
+        asked
     }
 
     pub fn check(&self) {
