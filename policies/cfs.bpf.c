@@ -260,6 +260,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
     enum pick_result picked;
 
     root->carry_ns = 0;
+    root->chosen_ns = scx_bpf_now();
     if (prev_runs && !q->clock_stands)
         update_curr(q, prev);
     balance_run(cpu);
@@ -309,7 +310,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     q->curr_policy = p->policy;
     q->curr_sum_exec = p->se.sum_exec_runtime - root->carry_ns;
     q->curr_slice_exec = q->curr_sum_exec;
-    q->curr_clock_ns = scx_bpf_now() - root->carry_ns;
+    q->curr_clock_ns = (root->picked ? root->chosen_ns : scx_bpf_now()) - root->carry_ns;
     root->carry_ns = 0;
     turn_goes_on(q);
     q->curr_ahead_ns = 0;

@@ -52,9 +52,10 @@ struct cfs_queue {
     u32 last_curr;  /* who was current last, where groups are */
     u32 pick_tries; /* root only: number of the last search through groups */
     u64 pair_start_ns;
-    u64 carry_ns;               /* root only: what ran since the wake-up that ended the last turn */
-    u64 hrtick_ns;              /* the timer of HRTICK ends the current slice then; 0: it is not armed */
-    u64 children;               /* bit c: the group's child c can run here; atomic */
+    u64 chosen_ns; /* root only: the clock when dispatch began; it goes on while the next task is chosen */
+    u64 carry_ns;  /* root only: what ran since the wake-up that ended the last turn */
+    u64 hrtick_ns; /* the timer of HRTICK ends the current slice then; 0: it is not armed */
+    u64 children;  /* bit c: the group's child c can run here; atomic */
     struct leftmost left_group; /* smallest vruntime of the child groups that wait */
 } __attribute__((aligned(64)));
 

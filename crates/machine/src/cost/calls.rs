@@ -22,6 +22,7 @@ pub(super) const NAMES: [&str; COUNT] = [
     "call_iter_ns",
     "call_iter_next_ns",
     "call_iter_found_ns",
+    "call_iter_end_ns",
     "call_insert_ns",
     "call_insert_vtime_ns",
     "call_move_ns",
@@ -31,7 +32,7 @@ pub(super) const NAMES: [&str; COUNT] = [
     "call_select_cpu_ns",
 ];
 
-const COUNT: usize = 19;
+const COUNT: usize = 20;
 const _: () = assert!(COUNT <= MAX_PRICES);
 
 /// Times of calls between kernel and program, ns each.
@@ -61,6 +62,9 @@ pub struct CallCosts {
     pub iter_next_ns: u64,
     /// The same, more where there is another task.
     pub iter_found_ns: u64,
+    /// `bpf_iter_scx_dsq_destroy`, more where the iteration has met a task and not come to the queue's end: its cursor is an
+    /// element of the queue then, and is taken out under the queue's lock.
+    pub iter_end_ns: u64,
     /// `scx_bpf_dsq_insert`.
     pub insert_ns: u64,
     /// `scx_bpf_dsq_insert_vtime`, with what a queue in order of keys costs more.
@@ -93,6 +97,7 @@ impl CallCosts {
             &mut self.iter_ns,
             &mut self.iter_next_ns,
             &mut self.iter_found_ns,
+            &mut self.iter_end_ns,
             &mut self.insert_ns,
             &mut self.insert_vtime_ns,
             &mut self.move_ns,

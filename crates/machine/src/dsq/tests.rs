@@ -243,4 +243,9 @@ fn iterations_are_limited_and_end() {
     assert_eq!(queues.visits(cursor, 1), Some((dsq, true)));
     assert_eq!(queues.visits(cursor, 2), Some((dsq, false)));
     assert_eq!((queues.advance(cursor), queues.advance(cursor)), (Some(1), None));
+    assert!(!queues.end(cursor), "it has come to the end");
+    let cursor = queues.begin(dsq, false).unwrap();
+    assert_eq!(queues.advance(cursor), Some(1));
+    assert!(queues.end(cursor), "it stands behind a task");
+    assert!(!queues.end(cursor), "it has ended");
 }

@@ -63,7 +63,9 @@ fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
 /// `bpf_iter_scx_dsq_destroy(it)`.
 fn destroy(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     if let Some(cursor) = cursor(mem, it)? {
-        k.queues.end(cursor);
+        if k.queues.end(cursor) {
+            k.calls_ns += k.cost.calls.iter_end_ns;
+        }
         mem.store_u64(it + CURSOR, 0)?;
     }
     Ok(0)
