@@ -265,7 +265,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         update_curr(q, prev);
     balance_run(cpu);
     if (prev_runs && goes_on(root, q)) {
-        turn_goes_on(q);
+        note_chosen(q);
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
@@ -276,7 +276,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     if (prev_runs) {
-        turn_goes_on(q);
+        note_chosen(q);
         keep(q, prev);
         return;
     }
@@ -312,7 +312,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
     q->curr_slice_exec = q->curr_sum_exec;
     q->curr_clock_ns = (root->picked ? root->chosen_ns : scx_bpf_now()) - root->carry_ns;
     root->carry_ns = 0;
-    turn_goes_on(q);
+    note_chosen(q);
     q->curr_ahead_ns = 0;
     q->curr_avg_wakeup_ns = t->avg_wakeup_ns;
     q->curr_last_wakeup_ns = t->last_wakeup_ns;

@@ -88,7 +88,7 @@ static __always_inline void end_turn(u32 cpu)
 }
 
 /* The CPU has chosen, and its current task is this queue's. */
-static __always_inline void turn_goes_on(struct cfs_queue *q)
+static __always_inline void note_chosen(struct cfs_queue *q)
 {
     q->must_go = false;
     q->clock_stands = false;
