@@ -18,7 +18,7 @@ TUNABLE(u32, first, 20, DOC("the call of dispatch at which timing begins"));
 #define QUEUE  0
 #define SORTED 1
 #define TIMES  100
-#define KINDS  21
+#define KINDS  22
 
 struct record {
     u64 value;
@@ -72,6 +72,27 @@ static __always_inline struct task_struct *iterate(u64 queue, u32 steps)
     }
     bpf_iter_scx_dsq_destroy(&it);
     return NULL;
+}
+
+/* The other way out of a queue, by an iteration. The kfunc is timed alone. */
+static __always_inline bool move_first(u64 queue)
+{
+    struct bpf_iter_scx_dsq it;
+    struct task_struct *p;
+    bool moved = false;
+
+    if (!bpf_iter_scx_dsq_new(&it, queue, 0)) {
+        p = bpf_iter_scx_dsq_next(&it);
+        if (p) {
+            u64 begin_ns = bpf_ktime_get_ns(), end_ns;
+
+            moved = scx_bpf_dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
+            end_ns = bpf_ktime_get_ns();
+            bpf_printk("move %d %llu", moved, end_ns - begin_ns);
+        }
+    }
+    bpf_iter_scx_dsq_destroy(&it);
+    return moved;
 }
 
 static __always_inline void by_pid(void)
@@ -224,6 +245,8 @@ void BPF_STRUCT_OPS(calls_dispatch, s32 cpu, struct task_struct *prev)
     if (kind < KINDS) {
         time_clocks(kind, cpu);
         time_queues(kind);
+        if (kind == KINDS - 1 && (move_first(SORTED) || move_first(QUEUE)))
+            return;
         begin_ns = bpf_ktime_get_ns();
         mid_ns = bpf_ktime_get_ns();
         moved = scx_bpf_dsq_move_to_local(SORTED);

@@ -265,7 +265,14 @@ impl<H: Host> Instance<H> {
         unsafe { (*self.vm).prices = prices };
     }
 
-    /// The prices of all calls since the last time that this was asked. Both engines count the same.
+    /// The prices of all calls since the last [`Instance::take_spent`].
+    #[inline]
+    pub fn spent(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { (*self.vm).spent }
+    }
+
+    /// The prices of all calls since the last time that this was called. Both engines count the same.
     #[inline]
     pub fn take_spent(&mut self) -> u64 {
         // SAFETY: as above.

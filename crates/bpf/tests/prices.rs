@@ -23,8 +23,10 @@ fn spent(place: u8, price: u32, engine: Engine) -> u64 {
     instance.set_prices(prices);
     let args = [0; 5];
     instance.call(0, &args, &mut Recorder::default()).expect("it ends");
+    let seen = instance.spent();
     let spent = instance.take_spent();
-    assert_eq!(instance.take_spent(), 0, "what was taken is gone");
+    assert_eq!(seen, spent, "to look takes nothing");
+    assert_eq!((instance.spent(), instance.take_spent()), (0, 0), "what was taken is gone");
     spent
 }
 

@@ -5,7 +5,7 @@ mod support;
 use fairground_machine::{Machine, MachineConfig, Setting};
 use fairground_trace::TaskId;
 use fairground_workload::Op;
-use support::{MS, free_machine, policy, run, sleep, stays, task, workload};
+use support::{MS, free_machine, policy, run, simulate, sleep, stays, task, workload};
 
 const US: u64 = 1_000;
 const WAKEUP_NS: u64 = 20 * US;
@@ -64,4 +64,36 @@ fn a_task_woken_on_an_idle_cpu_is_charged_from_its_wake_up() {
     assert_eq!(charged_ns, stay_ns + (WAKEUP_NS - WAKEUP_CLOCK_NS) - BLOCK_CLOCK_NS);
     let (stay_ns, charged_ns) = woken(WAKEUP_CLOCK_NS, true);
     assert_eq!(charged_ns, stay_ns - BLOCK_CLOCK_NS, "a switch that preempts reads it");
+}
+
+/// Of two loops the one goes back into the queue at the end of its turn, the other comes: what `dispatch`, `enqueue` and `running` read, ns.
+fn readings(callback_ns: u64) -> [u64; 3] {
+    let mut config = free_machine(1);
+    config.cost.set("callback_ns", callback_ns).expect("a cost");
+    let hogs = workload(vec![task("hog", 2, vec![Op::RunForever])]);
+    let log = simulate(&config, &policy("reading"), &[], &hogs, 100 * MS).log;
+    let said = |line: &String, what: &str| -> Option<u64> {
+        line.strip_prefix(what).map(|ns| ns.trim().parse().expect("a number"))
+    };
+    log.windows(3)
+        .filter_map(|pass| {
+            let (dispatch, enqueue) = (said(&pass[0], "dispatch")?, said(&pass[1], "enqueue")?);
+            Some([dispatch, enqueue, said(&pass[2], "running")?])
+        })
+        .next_back()
+        .unwrap_or_else(|| panic!("no turn ended: {log:?}"))
+}
+
+/// `dispatch` lets go of the run queue's lock, and with it the queue's clock is out of date (`SCX_RQ_CLK_VALID`).
+#[test]
+fn from_dispatch_on_the_clock_is_read_anew() {
+    let [dispatch, enqueue, running] = readings(1_000);
+    assert_eq!((enqueue - dispatch, running - dispatch), (1_000, 2_000));
+}
+
+/// Where callbacks cost nothing the scheduler stands for one of the kernel's own.
+#[test]
+fn the_kernels_own_schedulers_go_by_the_clock_of_the_pass() {
+    let [dispatch, enqueue, running] = readings(0);
+    assert_eq!((enqueue, running), (dispatch, dispatch));
 }

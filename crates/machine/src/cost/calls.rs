@@ -23,6 +23,7 @@ pub(super) const NAMES: [&str; COUNT] = [
     "call_iter_next_ns",
     "call_iter_found_ns",
     "call_iter_end_ns",
+    "call_iter_move_ns",
     "call_insert_ns",
     "call_insert_vtime_ns",
     "call_move_ns",
@@ -32,7 +33,7 @@ pub(super) const NAMES: [&str; COUNT] = [
     "call_select_cpu_ns",
 ];
 
-const COUNT: usize = 20;
+const COUNT: usize = 21;
 const _: () = assert!(COUNT <= MAX_PRICES);
 
 /// Times of calls between kernel and program, ns each.
@@ -65,6 +66,8 @@ pub struct CallCosts {
     /// `bpf_iter_scx_dsq_destroy`, more where the iteration has met a task and not come to the queue's end: its cursor is an
     /// element of the queue then, and is taken out under the queue's lock.
     pub iter_end_ns: u64,
+    /// `scx_bpf_dsq_move`, of a task that an iteration has met, and its kin.
+    pub iter_move_ns: u64,
     /// `scx_bpf_dsq_insert`.
     pub insert_ns: u64,
     /// `scx_bpf_dsq_insert_vtime`, with what a queue in order of keys costs more.
@@ -98,6 +101,7 @@ impl CallCosts {
             &mut self.iter_next_ns,
             &mut self.iter_found_ns,
             &mut self.iter_end_ns,
+            &mut self.iter_move_ns,
             &mut self.insert_ns,
             &mut self.insert_vtime_ns,
             &mut self.move_ns,
@@ -126,7 +130,7 @@ const fn place(name: &str) -> u8 {
 
 /// What has a price, and where in [`CallCosts::prices`] it stands. Spellings of all kernels are there.
 pub(crate) fn priced() -> Vec<(Callable, u8)> {
-    let groups: [(u8, &[Callable]); 14] = [
+    let groups: [(u8, &[Callable]); 15] = [
         (place("call_clock_ns"), &[Kfunc("scx_bpf_now")]),
         (place("call_ktime_ns"), &[Helper(5), Helper(125), Helper(160), Helper(208)]),
         (place("call_storage_ns"), &[Helper(156)]),
@@ -147,6 +151,15 @@ pub(crate) fn priced() -> Vec<(Callable, u8)> {
         (place("call_from_pid_ns"), &[Kfunc("bpf_task_from_pid")]),
         (place("call_iter_ns"), &[Kfunc("bpf_iter_scx_dsq_new")]),
         (place("call_iter_next_ns"), &[Kfunc("bpf_iter_scx_dsq_next")]),
+        (
+            place("call_iter_move_ns"),
+            &[
+                Kfunc("scx_bpf_dsq_move"),
+                Kfunc("scx_bpf_dispatch_from_dsq"),
+                Kfunc("scx_bpf_dsq_move_vtime"),
+                Kfunc("scx_bpf_dispatch_vtime_from_dsq"),
+            ],
+        ),
         (
             place("call_insert_ns"),
             &[

@@ -321,6 +321,7 @@ const CALLS_7_2: [(&str, u64); calls::NAMES.len()] = [
     ("call_iter_next_ns", 900),
     ("call_iter_found_ns", 310),
     ("call_iter_end_ns", 520),
+    ("call_iter_move_ns", 2_780),
     ("call_insert_ns", 960),
     ("call_insert_vtime_ns", 1_360),
     ("call_move_ns", 1_680),

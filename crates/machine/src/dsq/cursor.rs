@@ -16,6 +16,8 @@ pub(super) struct CursorState {
     /// The queue's insertions when the iteration began.
     pub(super) limit: u32,
     pub(super) reverse: bool,
+    /// It has met a task and not come to the end since: in the kernel, the cursor is an element of the list.
+    pub(super) in_list: bool,
     pub(super) live: bool,
 }
 
@@ -28,7 +30,14 @@ impl DispatchQueues {
     /// come and go meanwhile: those that come later are not visited (`bpf_iter_scx_dsq_new`).
     pub(crate) fn begin(&mut self, dsq: Dsq, reverse: bool) -> Result<Cursor, DsqError> {
         let queue = &mut self.queues[dsq.0 as usize];
-        let state = CursorState { dsq: dsq.0, at: NONE, limit: queue.seq, reverse, live: true };
+        let state = CursorState {
+            dsq: dsq.0,
+            at: NONE,
+            limit: queue.seq,
+            reverse,
+            in_list: false,
+            live: true,
+        };
         let free = self.cursors.iter().position(|c| !c.live);
         let index = match free {
             Some(index) => {
@@ -62,7 +71,9 @@ impl DispatchQueues {
                 break at;
             }
         };
-        self.cursors[cursor.0 as usize].at = task;
+        let state = &mut self.cursors[cursor.0 as usize];
+        state.at = task;
+        state.in_list = task != NONE;
         some(task)
     }
 
@@ -77,14 +88,14 @@ impl DispatchQueues {
         Some((Dsq(state.dsq), seen))
     }
 
-    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`); whether it stood behind a task.
+    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`); whether it had met a task, which may have left meanwhile, and not the end.
     pub(crate) fn end(&mut self, cursor: Cursor) -> bool {
         let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) else {
             return false;
         };
         state.live = false;
         self.queues[state.dsq as usize].cursors -= 1;
-        state.at != NONE
+        state.in_list
     }
 
     /// Ends all iterations: for a program that was stopped in the midst of one.

@@ -299,6 +299,14 @@ impl Machine {
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
     }
 
+    /// What the scheduler has cost since the scheduling pass began, ns: none of it is charged yet.
+    pub(crate) fn uncharged_ns(&self) -> u64 {
+        let insns = self.program.insns() - self.pass_insns;
+        let calls_ns = self.program.spent().saturating_add(self.kernel.calls_ns);
+        let mut carry_ps = self.carry_ps;
+        self.kernel.cost.policy_ns(insns, &mut carry_ps).saturating_add(calls_ns)
+    }
+
     /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions are
     /// carried over.
     #[inline]

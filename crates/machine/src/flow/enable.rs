@@ -89,6 +89,7 @@ impl Machine {
             changes,
             group_names,
             carry_ps: 0,
+            pass_insns: 0,
             tick_armed: false,
             tick_due_ns: 0,
             timers: config.timers,
@@ -355,6 +356,7 @@ fn new_kernel(
     Kernel {
         now_ns: 0,
         clock_ns: None,
+        reading_ns: None,
         tick_ns: config.tick_ns(),
         cost: config.cost.clone(),
         calls_ns: 0,

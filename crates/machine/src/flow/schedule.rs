@@ -29,6 +29,7 @@ impl Machine {
         self.kernel.clock_ns = self.kernel.pass_clock_ns(self.kernel.this_cpu, blocks.is_some());
         let passed = self.pass(blocks);
         self.kernel.clock_ns = None;
+        self.kernel.reading_ns = None;
         passed
     }
 
@@ -36,6 +37,7 @@ impl Machine {
     fn pass(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
+        self.pass_insns = meter.insns;
         let prev = self.kernel.cpus[cpu as usize].curr;
         let mut prev_state = TaskState::Runnable;
         if let (Some(slot), Some(state)) = (prev, blocks) {
@@ -227,6 +229,7 @@ impl Machine {
         prev: Option<Slot>,
         meter: Meter,
     ) -> Step {
+        self.pass_insns = meter.insns;
         let next = match self.pick_next(cpu, None)? {
             Pick::Task(slot) => Some(slot),
             _ => None,
@@ -235,6 +238,7 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
+        self.kernel.reading_ns = None;
         self.kernel.rq(cpu).need_resched = false;
         let mem = self.program.memory();
         self.kernel.enter_cpu(mem, cpu, next)?;

@@ -92,6 +92,8 @@ pub(crate) struct Kernel {
     pub(crate) now_ns: u64,
     /// What the executing CPU's run queue takes for the time, where that is not now: in a wake-up, and in a scheduling pass.
     pub(crate) clock_ns: Option<u64>,
+    /// What `scx_bpf_now` reads where that is not the run queue's clock: in a scheduling pass, once dispatch has let go of the lock.
+    pub(crate) reading_ns: Option<u64>,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
