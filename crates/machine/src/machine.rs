@@ -66,8 +66,6 @@ pub struct Machine {
     /// Names of the workload's groups of tasks, for settings that come during the run.
     pub(crate) group_names: Vec<String>,
     pub(crate) carry_ps: u64,
-    /// Instructions that the scheduler had executed when the scheduling pass began that is going on.
-    pub(crate) pass_insns: u64,
     pub(crate) tick_armed: bool,
     /// When the tick comes next, ns, while it is armed.
     pub(crate) tick_due_ns: u64,

@@ -301,7 +301,7 @@ impl Machine {
 
     /// What the scheduler has cost since the scheduling pass began, ns: none of it is charged yet.
     pub(crate) fn uncharged_ns(&self) -> u64 {
-        let insns = self.program.insns() - self.pass_insns;
+        let insns = self.program.insns() - self.kernel.pass_insns;
         let calls_ns = self.program.spent().saturating_add(self.kernel.calls_ns);
         let mut carry_ps = self.carry_ps;
         self.kernel.cost.policy_ns(insns, &mut carry_ps).saturating_add(calls_ns)

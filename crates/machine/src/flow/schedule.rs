@@ -37,7 +37,7 @@ impl Machine {
     fn pass(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
-        self.pass_insns = meter.insns;
+        self.kernel.pass_insns = meter.insns;
         let prev = self.kernel.cpus[cpu as usize].curr;
         let mut prev_state = TaskState::Runnable;
         if let (Some(slot), Some(state)) = (prev, blocks) {
@@ -229,7 +229,7 @@ impl Machine {
         prev: Option<Slot>,
         meter: Meter,
     ) -> Step {
-        self.pass_insns = meter.insns;
+        self.kernel.pass_insns = meter.insns;
         let next = match self.pick_next(cpu, None)? {
             Pick::Task(slot) => Some(slot),
             _ => None,

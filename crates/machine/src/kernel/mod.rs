@@ -94,6 +94,8 @@ pub(crate) struct Kernel {
     pub(crate) clock_ns: Option<u64>,
     /// What `scx_bpf_now` reads where that is not the run queue's clock: in a scheduling pass, once dispatch has let go of the lock.
     pub(crate) reading_ns: Option<u64>,
+    /// Instructions that the scheduler had executed when the scheduling pass began that is going on.
+    pub(crate) pass_insns: u64,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
