@@ -21,6 +21,10 @@ const SHORT_DEADLINE: Duration = Duration::from_secs(20 * 60);
 const LONG_DEADLINE: Duration = Duration::from_secs(3600);
 /// Names the schedulers of the long form, by commas; without it all of them.
 const CHOICE: &str = "FAIRGROUND_SOAK";
+/// `khugepaged`, a kernel thread of nice 19, copies the 512 pages of a huge page within one section that RCU waits for. An emulator takes
+/// long for that, and beside such a load a fair scheduler, the kernel's own as well, gives nice 19 a thousandth of a CPU. The kernel gives
+/// up whatever sched_ext scheduler is there when RCU has stood still for 21 s.
+const NO_HUGE_PAGES: &str = "transparent_hugepage=never";
 /// Tasks of the own load.
 const OWN_WORKERS: usize = 13;
 
@@ -34,6 +38,7 @@ fn machine(deadline: Duration) -> Option<VmConfig> {
         Ok((qemu, kernel)) => Some(VmConfig {
             mode: VmMode::OneThread,
             deadline: Some(deadline),
+            append: vec![NO_HUGE_PAGES.to_owned()],
             program: Some(env!("CARGO_BIN_EXE_soak").into()),
             ..VmConfig::new(qemu, kernel, CPUS)
         }),

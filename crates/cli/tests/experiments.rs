@@ -260,6 +260,27 @@ fn without_the_kernel_its_figures_are_not_measured_and_the_rest_is() {
     assert_eq!(rows(&text, "not measured"), ["thousands"], "the claim\n{text}");
 }
 
+/// Those that take minutes with their virtual machines (blocks marked `slow` in docs/gallery.md): what they claim of simulations.
+#[test]
+fn what_long_experiments_claim_of_simulations_holds() {
+    let Ok(release) = std::env::var("FAIRGROUND_RELEASE_BINARY") else {
+        println!("skipped: FAIRGROUND_RELEASE_BINARY names no release build (`make test` sets it)");
+        return;
+    };
+    let files = Files::new();
+    for name in ["cfs-devel-2007", "linux-2.6", "prt-2006", "rfs-2007"] {
+        let output = std::process::Command::new(&release)
+            .args(["reproduce", name, "--quiet", "--format", "markdown"])
+            .env("FAIRGROUND_CACHE", files.path("no-cache"))
+            .output()
+            .expect("the binary starts");
+        let text = String::from_utf8(output.stdout).expect("stdout is UTF-8");
+        let broken: Vec<&str> = text.lines().filter(|l| l.starts_with("| disagrees")).collect();
+        assert_eq!((output.status.code(), broken), (Some(0), vec![]), "{name}");
+        assert!(text.contains("| agrees |"), "{name}\n{text}");
+    }
+}
+
 #[test]
 fn a_switch_on_a_real_kernel_is_counted_in_its_instructions() {
     let files = Files::new();
