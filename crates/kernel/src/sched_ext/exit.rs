@@ -47,6 +47,12 @@ pub fn asks_for_restart(exit: &SchedulerExit) -> bool {
     exit.code.is_some_and(|code| code as u64 & ACT_RESTART != 0)
 }
 
+/// Whether it was ended because its `init_task` got no memory for a task. Newer kernels (7.2) take the memory of a task's storage without
+/// waiting for anybody's lock (`kmalloc_nolock`): that fails on a machine that has enough, and is over in a moment.
+pub(super) fn lacked_memory(exit: &SchedulerExit) -> bool {
+    exit.message.contains("init_task() failed (-12)")
+}
+
 /// What the object recorded; `None` while it is in charge.
 pub(super) fn exit_of(place: &ExitPlace, section: &Section) -> Option<SchedulerExit> {
     let kind = section.read(place.kind, 4)?;
@@ -122,6 +128,19 @@ mod tests {
         let exit = from_log(&[], true);
         assert_eq!(exit.kind, None);
         assert!(exit.message.contains("still"), "{exit:?}");
+    }
+
+    #[test]
+    fn memory_that_a_task_did_not_get_is_no_other_error() {
+        let exit = |message: &str| SchedulerExit {
+            kind: Some(1024),
+            code: Some(0),
+            reason: "runtime error".to_owned(),
+            message: message.to_owned(),
+        };
+        assert!(lacked_memory(&exit("ops.init_task() failed (-12) for kworker/R-netns[8]")));
+        assert!(!lacked_memory(&exit("ops.init_task() failed (-22) for kworker/R-netns[8]")));
+        assert!(!lacked_memory(&exit("ops.init() failed (-12)")));
     }
 
     #[test]

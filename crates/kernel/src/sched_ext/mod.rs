@@ -33,6 +33,8 @@ use sections::Section;
 
 /// How long the kernel may take to give the CPUs back to its own scheduler. It waits for every CPU and for RCU.
 pub const DETACH_DEADLINE: Duration = Duration::from_secs(20);
+/// How often an object is loaded and attached when the kernel had no memory for one of the tasks at that instant.
+pub const ATTACH_TRIES_MAX: u32 = 3;
 /// How often the kernel is asked meanwhile.
 const POLL: Duration = Duration::from_millis(2);
 
@@ -51,11 +53,22 @@ pub struct Attached {
 
 impl Attached {
     /// Loads an object and puts it in charge, as the job says. Writes without a time are applied before the object is loaded;
-    /// the others are left to [`Attached::write`]. Arrays with a `topology:` tag get the running machine's topology.
+    /// the others are left to [`Attached::write`]. Arrays with a `topology:` tag get the running machine's topology. Where the kernel
+    /// ends it for want of memory for one of the tasks, it is tried again ([`ATTACH_TRIES_MAX`]).
     ///
     /// # Errors
     /// If the kernel, the user's rights or the object do not allow it; the kernel's own scheduler is in charge then.
     pub fn attach(job: &SchedulerJob, object: &[u8]) -> Result<Attached, LoadError> {
+        for _ in 1..ATTACH_TRIES_MAX {
+            match Self::attach_once(job, object) {
+                Err(LoadError::Ejected { exit, .. }) if exit::lacked_memory(&exit) => {}
+                other => return other,
+            }
+        }
+        Self::attach_once(job, object)
+    }
+
+    fn attach_once(job: &SchedulerJob, object: &[u8]) -> Result<Attached, LoadError> {
         state::check(&job.name)?;
         let log = KernelLog::from_now_on();
         let (mut object, layout) = opened::load(job, object)?;
