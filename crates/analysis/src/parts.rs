@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 
 use crate::analysis::group_tasks;
-use crate::scan::{Scan, Scanned};
+use crate::scan::Scan;
 use crate::services::{Change, Services};
 use crate::{Analysis, Options};
 use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, read_file_in_parts};
@@ -42,8 +42,8 @@ impl Analysis {
             Ok((trace, following.finish()))
         })?;
         match scanned {
-            Followed::Whole { events, scanned } => {
-                let analysis = Analysis::from_parts(&trace, *scanned);
+            Followed::Whole { events, scan } => {
+                let analysis = Analysis::from_parts(&trace, *scan);
                 Ok(Analysed { trace, events, analysis })
             }
             Followed::NotBegun => Ok(analysed(trace, options)),
@@ -51,7 +51,9 @@ impl Analysis {
         }
     }
 
-    fn from_parts(trace: &Trace, mut scanned: Scanned) -> Analysis {
+    fn from_parts(trace: &Trace, mut scan: Scan) -> Analysis {
+        scan.end_window(trace.end_ns);
+        let mut scanned = scan.finish();
         let (names, groups) = group_tasks(trace);
         for (task, group) in scanned.tasks.iter_mut().zip(groups) {
             task.group = group;
@@ -70,7 +72,7 @@ fn analysed(trace: Trace, options: &Options) -> Analysed {
 enum Followed {
     Whole {
         events: u64,
-        scanned: Box<Scanned>,
+        scan: Box<Scan>,
     },
     /// The trace has its events.
     NotBegun,
@@ -89,7 +91,7 @@ struct Following<'scope, 'env> {
 struct Passing<'scope> {
     to: SyncSender<Part>,
     back: Receiver<Part>,
-    pass: ScopedJoinHandle<'scope, Option<Box<Scanned>>>,
+    pass: ScopedJoinHandle<'scope, Option<Box<Scan>>>,
 }
 
 impl Following<'_, '_> {
@@ -97,7 +99,7 @@ impl Following<'_, '_> {
         let Some(Passing { to, pass, .. }) = self.scan else { return Followed::NotBegun };
         drop(to);
         match pass.join() {
-            Ok(Some(scanned)) => Followed::Whole { events: self.events, scanned },
+            Ok(Some(scan)) => Followed::Whole { events: self.events, scan },
             Ok(None) => Followed::TooLate,
             Err(panic) => std::panic::resume_unwind(panic),
         }
@@ -108,7 +110,10 @@ impl TakeParts for Following<'_, '_> {
     fn begin(&mut self, header: &Trace, has_wakeups: bool) {
         let (to, parts) = sync_channel(PARTS_MAX);
         let (give_back, back) = sync_channel(PARTS_MAX + 2);
-        let (header, options) = (header.clone(), self.options);
+        let (mut header, options) = (header.clone(), self.options);
+        header.end_ns = u64::MAX;
+        // A pass that was begun before ends without its parts.
+        self.events = 0;
         let pass =
             self.scope.spawn(move || follow(header, has_wakeups, options, &parts, &give_back));
         self.scan = Some(Passing { to, back, pass });
@@ -123,7 +128,7 @@ impl TakeParts for Following<'_, '_> {
     }
 }
 
-/// The pass over the parts; `None` when it cannot be made this way. Another thread keeps the services in the fluid schedules meanwhile,
+/// The pass over the parts, before its end; `None` when it cannot be made this way. Another thread keeps the services in the fluid schedules meanwhile,
 /// a part behind.
 fn follow(
     mut trace: Trace,
@@ -131,7 +136,7 @@ fn follow(
     options: &Options,
     parts: &Receiver<Part>,
     back: &SyncSender<Part>,
-) -> Option<Box<Scanned>> {
+) -> Option<Box<Scan>> {
     let mut scan = Scan::new(&trace, options, &[0], 1);
     if has_wakeups {
         scan.has_wakeups();
@@ -151,7 +156,7 @@ fn follow(
         keeping.join().ok()
     })?;
     scan.take_services_back(services);
-    Some(Box::new(scan.finish()))
+    Some(Box::new(scan))
 }
 
 /// Takes a part over, and empties it; `None` when something comes too late.
@@ -282,15 +287,15 @@ mod tests {
 
     fn followed(trace: &Trace, parts: Vec<Part>) -> Option<Analysis> {
         let mut header = Trace::new(trace.cpus);
-        (header.start_ns, header.end_ns) = (trace.start_ns, trace.end_ns);
+        (header.start_ns, header.end_ns) = (trace.start_ns, u64::MAX);
         let has_wakeups =
             trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }));
         let (to, from) = std::sync::mpsc::channel();
         parts.into_iter().for_each(|part| to.send(part).unwrap());
         drop(to);
         let (back, _given) = sync_channel(1);
-        let scanned = follow(header, has_wakeups, &Options::default(), &from, &back)?;
-        Some(Analysis::from_parts(trace, *scanned))
+        let scan = follow(header, has_wakeups, &Options::default(), &from, &back)?;
+        Some(Analysis::from_parts(trace, *scan))
     }
 
     proptest! {

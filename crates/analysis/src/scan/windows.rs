@@ -7,14 +7,19 @@ impl Scan {
     /// What a window that ends now leaves; the pass itself goes on undisturbed.
     pub(crate) fn ending_at(&self, end_ns: u64) -> Scanned {
         let mut ending = self.clone();
-        ending.window_ns.1 = end_ns.max(ending.window_ns.0);
-        ending.waste.end_window(ending.window_ns.1);
-        let window_ns = ending.window_ns.1 - ending.window_ns.0;
-        for task in &mut ending.tasks {
+        ending.end_window(end_ns);
+        ending.finish()
+    }
+
+    /// The window ends there, which was not known; nothing has happened since.
+    pub(crate) fn end_window(&mut self, end_ns: u64) {
+        self.window_ns.1 = end_ns.max(self.window_ns.0);
+        self.waste.end_window(self.window_ns.1);
+        let window_ns = self.window_ns.1 - self.window_ns.0;
+        for task in &mut self.tasks {
             task.figures.window_ns = window_ns;
             task.pieces.iter_mut().for_each(|(_, piece)| piece.window_ns = window_ns);
         }
-        ending.finish()
     }
 
     /// A window begins now: nothing is counted yet, and where everything is stays known.

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::collect::CGROUPS_MAX;
-use super::names::{Class, Name, Roster, Who};
+use super::names::{Class, Mirror, Name, Roster, Who};
 use super::parts::Making;
 use super::records::{Record, What};
-use super::renames::Renames;
+use super::renames::{Called, Renames};
 use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
 /// How an event touches a task: some ways only a living task is touched, so that a dead one's pid must be another's.
@@ -76,10 +76,11 @@ impl Pids {
 
 /// Makes the events of a trace out of records in order of time.
 pub(super) struct Builder<'p> {
+    /// Here only while records are added.
     trace: Trace,
-    making: Making<'p>,
-    roster: Roster,
     renames: Renames,
+    making: Making<'p>,
+    names: Mirror,
     has_renames: bool,
     known: Vec<Known>,
     /// By number of the face: the task that was met last with it.
@@ -99,10 +100,9 @@ impl<'p> Builder<'p> {
 
     /// `trace` holds what the header said, and no events. `listed` are the header's tasks in order.
     pub(super) fn new(
-        mut trace: Trace,
+        trace: &mut Trace,
         listed: Vec<TaskInfo>,
-        roster: Roster,
-        mut renames: Renames,
+        has_renames: bool,
         making: Making<'p>,
     ) -> Self {
         let mut awaited: HashMap<u32, VecDeque<TaskId>> = HashMap::new();
@@ -120,14 +120,13 @@ impl<'p> Builder<'p> {
         }
         let mut current = Pids::default();
         current.set(0, TaskId::IDLE);
-        renames.sort();
         Self {
-            trace,
+            trace: Trace::new(0),
+            renames: Renames::default(),
             making,
-            has_renames: renames.any(),
-            met: vec![Self::NOBODY; roster.faces.len()],
-            roster,
-            renames,
+            names: Mirror::default(),
+            has_renames,
+            met: Vec::new(),
             known,
             current,
             awaited,
@@ -137,9 +136,29 @@ impl<'p> Builder<'p> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Trace {
-        self.making.hand_out(&self.trace);
-        self.trace
+    /// Looks at whom records name since the last call. To be called before they are added.
+    pub(super) fn follow(&mut self, roster: &Roster) {
+        self.names.follow(roster);
+        self.met.resize(self.names.faces(), Self::NOBODY);
+    }
+
+    /// Adds what `add` says, to the trace; the names that tasks had at a time are told by `renames`.
+    pub(super) fn adding(
+        &mut self,
+        trace: &mut Trace,
+        renames: &mut Renames,
+        add: impl FnOnce(&mut Self),
+    ) {
+        std::mem::swap(&mut self.trace, trace);
+        std::mem::swap(&mut self.renames, renames);
+        add(self);
+        std::mem::swap(&mut self.trace, trace);
+        std::mem::swap(&mut self.renames, renames);
+    }
+
+    /// There are no more: hands out what there is.
+    pub(super) fn finish(mut self, trace: &Trace) {
+        self.making.hand_out(trace);
     }
 
     /// Adds a record; none may lie before the one before it.
@@ -244,7 +263,7 @@ impl<'p> Builder<'p> {
     /// The cgroup of a path (`/web/front`); one that is not known yet is entered, with those above it, without weights. `None`
     /// when there are too many.
     fn cgroup(&mut self, path: Name) -> Option<CgroupId> {
-        let whole = self.roster.names.text(path).trim_matches('/');
+        let whole = self.names.text(path).trim_matches('/');
         if self.paths.is_empty() && self.trace.cgroups().is_empty() {
             let path = "/".to_owned();
             self.trace.add_cgroup(CgroupInfo { path, parent: None, weight: None });
@@ -312,7 +331,7 @@ impl<'p> Builder<'p> {
         let Some(who) = named else {
             return self.running_on(record.cpu).unwrap_or(TaskId::IDLE);
         };
-        let face = self.roster.faces.get(who);
+        let face = self.names.face(who);
         if face.pid == 0 {
             return TaskId::IDLE;
         }
@@ -322,11 +341,11 @@ impl<'p> Builder<'p> {
         {
             return id;
         }
-        let name = match self.has_renames {
-            true => self.renames.at(record.time_ns, face.pid, &mut self.roster.names),
-            false => face.name,
+        let called = match self.has_renames {
+            true => self.renames.at(record.time_ns, face.pid),
+            false => Called::Name(face.name),
         };
-        let id = found.unwrap_or_else(|| self.enter(face.pid, Some(name)));
+        let id = found.unwrap_or_else(|| self.enter(face.pid, Some(called)));
         self.known[id.index()].asked = true;
         id
     }
@@ -350,7 +369,7 @@ impl<'p> Builder<'p> {
     /// The same for a task of which something may have changed.
     #[cold]
     fn meet_anew(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
-        let face = self.roster.faces.get(who);
+        let face = self.names.face(who);
         let id = self.task(face.pid, Some(face.name), touch);
         self.met[who.0 as usize] = id;
         if id.is_idle() {
@@ -360,7 +379,7 @@ impl<'p> Builder<'p> {
         known.who = Some(who);
         if !known.listed && known.name != Some(face.name) {
             known.name = Some(face.name);
-            self.roster.names.text(face.name).clone_into(&mut self.trace.task_mut(id).comm);
+            self.names.text(face.name).clone_into(&mut self.trace.task_mut(id).comm);
         }
         let Class::Nice(nice) = face.class else {
             known.class_said |= face.class == Class::Other;
@@ -384,13 +403,14 @@ impl<'p> Builder<'p> {
         if pid == 0 {
             return TaskId::IDLE;
         }
+        let called = name.map(Called::Name);
         match self.current.get(pid) {
             Some(id) if !self.is_another(pid, id, touch) => id,
             Some(_) => {
                 self.trace.loss.pid_reuses += 1;
-                self.enter(pid, name)
+                self.enter(pid, called)
             }
-            None => self.enter(pid, name),
+            None => self.enter(pid, called),
         }
     }
 
@@ -407,12 +427,16 @@ impl<'p> Builder<'p> {
         other && (!self.has_list || self.awaited.get(&pid).is_some_and(|rest| !rest.is_empty()))
     }
 
-    fn enter(&mut self, pid: u32, name: Option<Name>) -> TaskId {
+    fn enter(&mut self, pid: u32, called: Option<Called>) -> TaskId {
         let listed = self.awaited.get_mut(&pid).and_then(VecDeque::pop_front);
         let id = listed.unwrap_or_else(|| {
-            let comm = name.map_or("<...>", |name| self.roster.names.text(name));
             self.known.push(Known::default());
-            self.trace.add_task(TaskInfo::new(pid, comm))
+            let info = match called {
+                Some(Called::Name(name)) => TaskInfo::new(pid, self.names.text(name)),
+                Some(Called::Pid(of)) => TaskInfo::new(pid, &format!(":{of}")),
+                None => TaskInfo::new(pid, "<...>"),
+            };
+            self.trace.add_task(info)
         });
         // Who is met with the old one's face is the new one.
         if let Some(before) = self.current.get(pid) {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::mem::take;
 use std::ops::Range;
 
 use super::ReadError;
@@ -49,10 +50,12 @@ pub(super) struct Span {
 }
 
 /// Kinds of records that there are.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Has {
     wakeups: bool,
     cgroups: bool,
+    /// Those that speak of a label of the trace.
+    labels: bool,
 }
 
 impl Has {
@@ -60,13 +63,21 @@ impl Has {
     fn note(&mut self, what: &What) {
         self.wakeups |= matches!(what, What::Wakeup { .. });
         self.cgroups |= matches!(what, What::CgroupMove { .. } | What::CgroupWeight { .. });
+        self.labels |= matches!(
+            what,
+            What::Mark { .. }
+                | What::Param { .. }
+                | What::Print { .. }
+                | What::Stack { .. }
+                | What::ContentionBegin { .. }
+                | What::ContentionEnd { .. }
+        );
     }
 }
 
 /// What was read so far.
-#[derive(Debug)]
-pub(super) struct Collector {
-    /// Labels, loss and the number of CPUs while reading; the events come at the end.
+pub(super) struct Collector<'p> {
+    /// Labels, loss and the number of CPUs while reading.
     pub(super) trace: Trace,
     /// Where the reader is.
     pub(super) place: Place,
@@ -75,6 +86,11 @@ pub(super) struct Collector {
     /// Tasks that the input lists, in the order of their numbers.
     pub(super) listed: Vec<TaskInfo>,
     pub(super) roster: Roster,
+    /// Who wants the events, until they begin to be handed out.
+    parts: Option<&'p mut dyn TakeParts>,
+    /// What became of records that were handed out.
+    begun: Option<Begun<'p>>,
+    rounds: Rounds,
     records: Pile,
     renames: Renames,
     cpus_seen: u32,
@@ -85,7 +101,24 @@ pub(super) struct Collector {
     has: Has,
 }
 
-impl Collector {
+/// Events are handed out.
+struct Begun<'p> {
+    builder: Builder<'p>,
+    /// What those who take them were told, if there are any.
+    told: Option<(u32, Has)>,
+}
+
+/// Up to which time nothing is missing any more. A recorder that writes what all CPUs have, one after the other, and says so when it is
+/// through with them, has nothing left in the next round that happened before the end of the last one began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rounds {
+    /// The latest time that was seen when the last round ended, ns.
+    seen_ns: Option<u64>,
+    /// The same of the round before it.
+    complete_ns: Option<u64>,
+}
+
+impl<'p> Collector<'p> {
     pub(super) fn new() -> Self {
         Self {
             trace: Trace::new(0),
@@ -93,6 +126,9 @@ impl Collector {
             window: None,
             listed: Vec::new(),
             roster: Roster::default(),
+            parts: None,
+            begun: None,
+            rounds: Rounds::default(),
             records: Pile::default(),
             renames: Renames::default(),
             cpus_seen: 0,
@@ -100,6 +136,12 @@ impl Collector {
             pending_lost: BTreeMap::new(),
             has: Has::default(),
         }
+    }
+
+    /// The events are for `parts`, if they fit: where no control groups are.
+    pub(super) fn for_parts(mut self, parts: Option<&'p mut dyn TakeParts>) -> Self {
+        self.parts = parts;
+        self
     }
 
     /// Notes that a task has a name from a time on, in an input whose events do not name the task that ran. Such inputs give
@@ -216,11 +258,6 @@ impl Collector {
         self.records.push(Record { time_ns, cpu, what });
     }
 
-    /// Keeps events that [`Collector::all`] will tell the order of; gives the number of the shelf on which they lie.
-    pub(super) fn shelve(&mut self, records: Vec<Record>) -> usize {
-        self.records.shelve(records)
-    }
-
     /// Whether no clock goes back where events of those times come next, and nothing waits for them.
     pub(super) fn goes_on(&self, spans: &[Span]) -> bool {
         let last = |cpu: u32| self.last_ns.get(cpu as usize).copied().flatten();
@@ -228,12 +265,12 @@ impl Collector {
             && spans.iter().all(|span| last(span.cpu).is_none_or(|last| last <= span.first_ns))
     }
 
-    /// Takes many events over, `runs` on a shelf. `spans` are the times of the CPUs, which go on; CPU numbers in the records are below
-    /// `cpus`, and none of them is about control groups.
+    /// Takes many events over, in runs in order of time. `spans` are the times of the CPUs, which go on; CPU numbers in the records are
+    /// below `cpus`, and none of them is about control groups or has a label.
     pub(super) fn all(
         &mut self,
         spans: &[Span],
-        shelf: usize,
+        records: Vec<Record>,
         runs: impl Iterator<Item = Range<usize>>,
         cpus: u32,
         has_wakeups: bool,
@@ -247,7 +284,13 @@ impl Collector {
         }
         self.cpus_seen = self.cpus_seen.max(cpus);
         self.has.wakeups |= has_wakeups;
-        runs.for_each(|run| self.records.run(shelf, run));
+        self.records.shelve(records, runs);
+    }
+
+    /// A round of the recorder ended, up to which the latest time was `seen_ns` or that of the events so far, if that is later.
+    pub(super) fn round(&mut self, seen_ns: u64) {
+        let last_ns = self.records.extent().map_or(0, |(_, last_ns)| last_ns);
+        self.rounds.complete_ns = self.rounds.seen_ns.replace(last_ns.max(seen_ns));
     }
 
     /// Notes that events of a CPU are missing here: before its next event.
@@ -291,46 +334,105 @@ impl Collector {
         self.trace.add_cgroup(info);
     }
 
-    /// The trace; `units` says what `read` counts, for the message that there is no event.
+    /// The trace; `units` says what `read` counts, for the message that there is no event. Its events are missing if others take them.
     pub(super) fn finish(
-        self,
-        name: &str,
-        read: u64,
-        units: &'static str,
-    ) -> Result<Trace, ReadError> {
-        self.finish_in_parts(name, read, units, None)
-    }
-
-    /// The same without the events, if `parts` takes them: only where nothing that comes later changes what cgroups there are.
-    pub(super) fn finish_in_parts(
         mut self,
         name: &str,
         read: u64,
         units: &'static str,
-        parts: Option<&mut dyn TakeParts>,
     ) -> Result<Trace, ReadError> {
         let Some((_, last_ns)) = self.records.extent() else {
             let name = name.to_owned();
             let Loss { unreadable, skipped, first, .. } = self.trace.loss;
             return Err(ReadError::NoEvents { name, read, units, unreadable, skipped, first });
         };
-        for (cpu, count) in std::mem::take(&mut self.pending_lost) {
+        for (cpu, count) in take(&mut self.pending_lost) {
             self.record(cpu, last_ns, What::Lost { count: Halves::of(count) });
         }
-        let (first_ns, last_ns) = self.records.extent().unwrap_or((last_ns, last_ns));
-        let (start_ns, end_ns) = self.window.unwrap_or((first_ns, last_ns));
-        self.trace.start_ns = start_ns.min(first_ns);
+        self.begin(self.records.len());
+        let (_, last_ns) = self.records.extent().unwrap_or((last_ns, last_ns));
+        let end_ns = self.window.map_or(last_ns, |(_, end_ns)| end_ns);
         self.trace.end_ns = end_ns.max(last_ns);
         self.trace.cpus = self.trace.cpus.max(self.cpus_seen);
-        let fits = self.listed.is_empty() && self.trace.cgroups().is_empty() && !self.has.cgroups;
-        let mut parts = parts.filter(|_| fits);
+        self.follow();
+        self.hand_out(u64::MAX);
+        if let Some(begun) = self.begun {
+            begun.builder.finish(&self.trace);
+        }
+        Ok(self.trace)
+    }
+}
+
+/// Events that are handed out before the whole input is read.
+impl Collector<'_> {
+    /// Begins to hand out events if some are complete, with room for `expected` of them where nobody takes them away. To be followed by
+    /// [`Collector::hand_out_complete`].
+    pub(super) fn look_ahead(&mut self, expected: usize) {
+        let is_told = self.trace.cpus > 0 && !self.has.labels && self.fits();
+        if self.rounds.complete_ns.is_some() && (is_told || self.parts.is_none()) {
+            self.begin(expected);
+        }
+        self.follow();
+    }
+
+    /// Hands out what is complete, unless something came too late for that.
+    pub(super) fn hand_out_complete(&mut self) {
+        if let Some(until_ns) = self.rounds.complete_ns.filter(|_| !self.is_late()) {
+            self.hand_out(until_ns);
+        }
+    }
+
+    /// Memory of records that were handed out.
+    pub(super) fn take_empty(&mut self) -> Vec<Vec<Record>> {
+        self.records.take_empty()
+    }
+
+    /// Whether something came that should have been known when events before it were handed out: nothing that was made of this input
+    /// can be used, and it must be read again to its end before any event is handed out.
+    pub(super) fn is_late(&self) -> bool {
+        let told = self.begun.as_ref().and_then(|begun| begun.told);
+        let is_news = |(cpus, has)| has != self.has || self.cpus_seen > cpus;
+        self.records.is_late() || self.renames.is_late() || told.is_some_and(is_news)
+    }
+
+    /// Whether the events can be taken away as they come.
+    fn fits(&self) -> bool {
+        self.listed.is_empty() && self.trace.cgroups().is_empty() && !self.has.cgroups
+    }
+
+    fn begin(&mut self, expected: usize) {
+        let Some((first_ns, last_ns)) = self.records.extent().filter(|_| self.begun.is_none())
+        else {
+            return;
+        };
+        let (start_ns, _) = self.window.unwrap_or((first_ns, last_ns));
+        self.trace.start_ns = start_ns.min(first_ns);
+        self.trace.cpus = self.trace.cpus.max(self.cpus_seen);
+        let fits = self.fits();
+        let mut parts = self.parts.take().filter(|_| fits);
         match &mut parts {
             Some(parts) => parts.begin(&self.trace, self.has.wakeups),
-            None => self.trace.reserve(self.records.len()),
+            None => self.trace.reserve(expected),
         }
+        let told = parts.is_some().then_some((self.trace.cpus, self.has));
+        let listed = take(&mut self.listed);
         let making = Making::new(parts);
-        let mut builder = Builder::new(self.trace, self.listed, self.roster, self.renames, making);
-        self.records.in_order(|record| builder.push(record));
-        Ok(builder.finish())
+        let builder = Builder::new(&mut self.trace, listed, self.renames.any(), making);
+        self.begun = Some(Begun { builder, told });
+    }
+
+    /// Lets the builder know whom records name.
+    fn follow(&mut self) {
+        if let Some(begun) = &mut self.begun {
+            begun.builder.follow(&self.roster);
+        }
+    }
+
+    fn hand_out(&mut self, until_ns: u64) {
+        let Some(begun) = &mut self.begun else { return };
+        self.renames.complete(until_ns);
+        begun.builder.adding(&mut self.trace, &mut self.renames, |builder| {
+            self.records.in_order(until_ns, |record| builder.push(record));
+        });
     }
 }

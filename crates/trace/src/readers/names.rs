@@ -29,10 +29,6 @@ impl Default for Names {
 }
 
 impl Names {
-    pub(super) fn text(&self, name: Name) -> &str {
-        &self.texts[name.0 as usize]
-    }
-
     pub(super) fn intern(&mut self, text: &str) -> Name {
         if text.len() > KEY_BYTES {
             return self.look_up(text);
@@ -67,6 +63,34 @@ fn key(text: &[u8]) -> Key {
     let ends = ends.map(|(a, b)| (u64::from_le_bytes(*a), u64::from_le_bytes(*b)));
     let (first, last) = ends.unwrap_or_else(|| (short(), 0));
     (first, last, text.len())
+}
+
+/// What of a roster others look at while it grows: no number in it ever means anything else.
+#[derive(Debug, Default)]
+pub(super) struct Mirror {
+    texts: Vec<Box<str>>,
+    faces: Vec<Face>,
+}
+
+impl Mirror {
+    /// Takes over what is new in the roster.
+    pub(super) fn follow(&mut self, roster: &Roster) {
+        self.texts.extend_from_slice(&roster.names.texts[self.texts.len()..]);
+        self.faces.extend_from_slice(&roster.faces.faces[self.faces.len()..]);
+    }
+
+    /// How many faces there are.
+    pub(super) fn faces(&self) -> usize {
+        self.faces.len()
+    }
+
+    pub(super) fn face(&self, who: Who) -> Face {
+        self.faces[who.0 as usize]
+    }
+
+    pub(super) fn text(&self, name: Name) -> &str {
+        &self.texts[name.0 as usize]
+    }
 }
 
 /// What a record says of a task's class.
@@ -120,15 +144,6 @@ impl Default for Faces {
 }
 
 impl Faces {
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.faces.len()
-    }
-
-    pub(super) fn get(&self, who: Who) -> Face {
-        self.faces[who.0 as usize]
-    }
-
     pub(super) fn intern(&mut self, face: Face) -> Who {
         let slot = face.pid as usize % RECENT_FACES;
         if let Some((recent, who)) = self.recent[slot]

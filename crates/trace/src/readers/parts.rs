@@ -27,8 +27,10 @@ impl Part {
 
 /// Who takes over the parts of a recording.
 pub trait TakeParts {
-    /// All that is known before the first event: window, number of CPUs, labels; no tasks but the idle one. `has_wakeups`: there will be
-    /// a [`crate::EventKind::Wakeup`].
+    /// All that is known before the first event: when the recording begins, the number of CPUs, labels; no tasks but the idle one.
+    /// When it ends is said by the trace that comes back. `has_wakeups`: there will be a [`crate::EventKind::Wakeup`].
+    ///
+    /// Called again, all parts so far are void: something in the recording did not come in order, and it begins anew.
     fn begin(&mut self, header: &Trace, has_wakeups: bool);
 
     /// Takes the next part, and gives an empty one.

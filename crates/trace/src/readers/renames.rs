@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::names::{Name, Names};
+use super::names::Name;
 
 /// How a task comes to a name.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,14 @@ enum Rename {
     Like(u32),
 }
 
+/// What a task is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Called {
+    Name(Name),
+    /// Nothing but this pid.
+    Pid(u32),
+}
+
 /// The names, by the time from which on they hold.
 #[derive(Debug, Default)]
 pub(super) struct Renames {
@@ -19,18 +27,26 @@ pub(super) struct Renames {
     all: Vec<(u64, u32, Rename)>,
     /// How many of them are known to hold.
     passed: usize,
-    known: HashMap<u32, Name>,
+    known: HashMap<u32, Called>,
+    /// Whoever asks may have asked for this time.
+    asked_ns: Option<u64>,
+    is_late: bool,
 }
 
 impl Renames {
     /// A task has a name from a time on.
     pub(super) fn named(&mut self, time_ns: u64, pid: u32, name: Name) {
-        self.all.push((time_ns, pid, Rename::To(name)));
+        self.add((time_ns, pid, Rename::To(name)));
     }
 
     /// A task has its parent's name from a time on.
     pub(super) fn forked(&mut self, time_ns: u64, parent: u32, child: u32) {
-        self.all.push((time_ns, child, Rename::Like(parent)));
+        self.add((time_ns, child, Rename::Like(parent)));
+    }
+
+    fn add(&mut self, rename: (u64, u32, Rename)) {
+        self.is_late |= self.asked_ns.is_some_and(|asked_ns| rename.0 <= asked_ns);
+        self.all.push(rename);
     }
 
     /// Whether the input has such names at all.
@@ -38,24 +54,30 @@ impl Renames {
         !self.all.is_empty()
     }
 
-    /// To be called when there are all of them, before the first question.
-    pub(super) fn sort(&mut self) {
-        self.all.sort_by_key(|(time_ns, ..)| *time_ns);
+    /// Whether a name came when somebody may have asked for a later time.
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late
     }
 
-    /// The name of a task that runs at a time; none may lie before that of the question before. One without a name has its pid for a
-    /// name from the first question on.
-    pub(super) fn at(&mut self, time_ns: u64, pid: u32, names: &mut Names) -> Name {
+    /// To be called before questions, when there are all names up to this time.
+    pub(super) fn complete(&mut self, until_ns: u64) {
+        self.all[self.passed..].sort_by_key(|(time_ns, ..)| *time_ns);
+        self.asked_ns = self.asked_ns.max(Some(until_ns));
+    }
+
+    /// What a task that runs at a time is called; none may lie before that of the question before. One without a name is called by its
+    /// pid from the first question on.
+    pub(super) fn at(&mut self, time_ns: u64, pid: u32) -> Called {
         while let Some((_, pid, to)) = self.all.get(self.passed).filter(|(at, ..)| *at <= time_ns) {
-            let name = match to {
-                Rename::To(name) => Some(*name),
+            let called = match to {
+                Rename::To(name) => Some(Called::Name(*name)),
                 Rename::Like(parent) => self.known.get(parent).copied(),
             };
-            if let Some(name) = name {
-                self.known.insert(*pid, name);
+            if let Some(called) = called {
+                self.known.insert(*pid, called);
             }
             self.passed += 1;
         }
-        *self.known.entry(pid).or_insert_with(|| names.intern(&format!(":{pid}")))
+        *self.known.entry(pid).or_insert(Called::Pid(pid))
     }
 }

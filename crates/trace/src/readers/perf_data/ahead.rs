@@ -1,10 +1,10 @@
-//! The records of a file, taken apart in pieces by several threads, each of which takes the next piece that nobody has, and put together in
-//! the order of the file. Where the first record of a piece begins is guessed: the end of the piece before says whether the guess was right. Whatever
-//! the guesses, the pieces and the threads, the trace is the one that reading record by record gives.
+//! The records of a file, taken apart in pieces by several threads in turn, and put together in the order of the file, while the threads
+//! are a few pieces ahead. Where the first record of a piece begins is guessed: the end of the piece before says whether the guess was
+//! right. Whatever the guesses, the pieces and the threads, the trace is the one that reading record by record gives.
 
-use std::mem::take;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::mem::{swap, take};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::super::binary::Flat;
@@ -15,11 +15,12 @@ use super::forms::Forms;
 use super::input::ReadAt;
 use super::piece::{Hands, Piece};
 use super::{Endian, Reader, SAMPLE_BYTES_MIN};
-use crate::memory;
 
 const THREADS_MAX: usize = 8;
 /// After so many pieces in a row that had to be read record by record the others are not tried.
 const ODD_PIECES_MAX: u32 = 16;
+/// Pieces of a thread that wait for the ones before them.
+const PIECES_AHEAD_MAX: usize = 4;
 
 /// How the work is cut.
 #[derive(Clone, Copy, Debug)]
@@ -46,18 +47,17 @@ pub(super) struct Data<'a, I> {
     pub(super) end: u64,
 }
 
-/// What all threads know of each other.
-#[derive(Debug)]
+/// What all threads share.
+#[derive(Debug, Default)]
 struct Shared {
-    /// The next piece that nobody has.
-    next: AtomicUsize,
-    /// Pieces in a row, as they come, that have to be read record by record.
-    odd: AtomicU32,
     roster: Mutex<Roster>,
+    /// Room for the events of a piece.
+    empty: Mutex<Vec<Vec<Record>>>,
 }
 
-/// What one thread made: the pieces by their numbers, and their events.
-type Made = (Vec<(usize, Piece)>, Vec<Record>);
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl<'a, I: ReadAt> Data<'a, I> {
     fn hands<'h>(&self, roster: &'h Mutex<Roster>) -> Hands<'h>
@@ -67,15 +67,11 @@ impl<'a, I: ReadAt> Data<'a, I> {
         Hands::new(Forms::new(self.attributes, Endian::Little), self.flat, roster)
     }
 
-    /// Takes pieces apart until there are no more, or it is in vain.
-    fn work(&self, shared: &Shared, cut: Cut) -> Made {
+    /// Takes every piece apart whose turn it is for this thread, the first one of them `first`, until there are no more, or nobody wants
+    /// them.
+    fn work(&self, shared: &Shared, cut: Cut, first: usize, to: &SyncSender<Piece>) {
         let mut hands = self.hands(&shared.roster);
-        let each = (self.end - self.from) / SAMPLE_BYTES_MIN / cut.threads as u64;
-        // Others may have less time for it.
-        memory::reserve(&mut hands.records, usize::try_from(each.saturating_mul(2)).unwrap_or(0));
-        let mut pieces = Vec::new();
-        while shared.odd.load(Ordering::Relaxed) < ODD_PIECES_MAX {
-            let index = shared.next.fetch_add(1, Ordering::Relaxed);
+        for index in (first..).step_by(cut.threads) {
             let at =
                 self.from.saturating_add((index as u64).saturating_mul(cut.piece_bytes as u64));
             if at >= self.end {
@@ -83,19 +79,16 @@ impl<'a, I: ReadAt> Data<'a, I> {
             }
             hands.fill(self.input, at, cut.piece_bytes, self.end);
             let start = if index == 0 { 0 } else { hands.guess() };
-            let piece = hands.take_apart(start, self.input, self.end);
-            match piece.is_odd {
-                true => shared.odd.fetch_add(1, Ordering::Relaxed),
-                false => shared.odd.swap(0, Ordering::Relaxed),
-            };
-            pieces.push((index, piece));
+            let room = lock(&shared.empty).pop().unwrap_or_default();
+            if to.send(hands.take_apart(start, self.input, self.end, room)).is_err() {
+                break;
+            }
             self.input.passed(at);
         }
-        (pieces, hands.records)
     }
 
     /// Gives the reader all records as far as their places can be told; says where the rest begins.
-    pub(super) fn read(&self, reader: &mut Reader<'_>, cut: Cut) -> u64 {
+    pub(super) fn read(&self, reader: &mut Reader<'_, '_>, cut: Cut) -> u64 {
         let end = self.end.max(self.from);
         let pieces = (end - self.from).div_ceil(cut.piece_bytes as u64);
         let threads = cut.threads.min(usize::try_from(pieces).unwrap_or(cut.threads));
@@ -104,31 +97,26 @@ impl<'a, I: ReadAt> Data<'a, I> {
         }
         let cut = Cut { threads, ..cut };
         let roster = Mutex::new(take(&mut reader.collector.roster));
-        let shared = Shared { next: AtomicUsize::new(0), odd: AtomicU32::new(0), roster };
-        let made: Vec<Made> = thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..threads).map(|_| scope.spawn(|| self.work(&shared, cut))).collect();
-            let own = self.work(&shared, cut);
-            let others = others.into_iter().map(|other| match other.join() {
-                Ok(made) => made,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            [own].into_iter().chain(others).collect()
+        let shared = Shared { roster, ..Shared::default() };
+        let mut joint = Joint { data: self, cut, at: self.from, odd_pieces: 0 };
+        thread::scope(|scope| {
+            let start = |first| {
+                let (to, made) = sync_channel(PIECES_AHEAD_MAX);
+                let shared = &shared;
+                scope.spawn(move || self.work(shared, cut, first, &to));
+                made
+            };
+            let made: Vec<_> = (0..threads).map(start).collect();
+            for (index, made) in made.iter().cycle().enumerate() {
+                // No more pieces.
+                let Ok(piece) = made.recv() else { break };
+                if !joint.next(index, piece, reader, &shared) {
+                    break;
+                }
+            }
         });
         reader.collector.roster =
             shared.roster.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut pieces = Vec::new();
-        for (of_one, records) in made {
-            let shelf = reader.collector.shelve(records);
-            pieces.extend(of_one.into_iter().map(|(index, piece)| (index, shelf, piece)));
-        }
-        pieces.sort_unstable_by_key(|(index, ..)| *index);
-        let mut joint = Joint { data: self, cut, at: self.from, odd_pieces: 0 };
-        for (wanted, (index, shelf, piece)) in pieces.into_iter().enumerate() {
-            if index != wanted || !joint.take(index, shelf, piece, reader) {
-                break;
-            }
-        }
         joint.at
     }
 }
@@ -143,18 +131,42 @@ struct Joint<'a, 'd, I> {
 }
 
 impl<I: ReadAt> Joint<'_, '_, I> {
+    /// Takes over the next piece, and hands out what is complete with it; whether the one behind it is wanted.
+    fn next(
+        &mut self,
+        index: usize,
+        piece: Piece,
+        reader: &mut Reader<'_, '_>,
+        shared: &Shared,
+    ) -> bool {
+        let mut roster = lock(&shared.roster);
+        swap(&mut *roster, &mut reader.collector.roster);
+        let goes_on = self.take(index, piece, reader);
+        let hands_out = reader.hands_out();
+        if hands_out {
+            let expected = (self.data.end - self.data.from) / SAMPLE_BYTES_MIN;
+            reader.collector.look_ahead(usize::try_from(expected).unwrap_or(0));
+        }
+        swap(&mut *roster, &mut reader.collector.roster);
+        drop(roster);
+        if hands_out {
+            reader.collector.hand_out_complete();
+            lock(&shared.empty).extend(reader.collector.take_empty());
+        }
+        goes_on && !reader.collector.is_late()
+    }
+
     /// Takes over the next piece; whether the one behind it is wanted.
-    fn take(&mut self, index: usize, shelf: usize, piece: Piece, reader: &mut Reader<'_>) -> bool {
+    fn take(&mut self, index: usize, mut piece: Piece, reader: &mut Reader<'_, '_>) -> bool {
         let begins = self.data.from + index as u64 * self.cut.piece_bytes as u64;
-        let (mut shelf, mut piece) = (shelf, piece);
         if piece.start != self.at {
-            match self.again(begins, reader) {
-                Some(made) => (shelf, piece) = made,
+            match self.again(begins, reader, take(&mut piece.records)) {
+                Some(made) => piece = made,
                 None => return true,
             }
         }
         self.odd_pieces += 1;
-        if reader.piece(&piece, shelf) {
+        if reader.piece(&mut piece) {
             self.odd_pieces = 0;
         } else {
             let none = Mutex::default();
@@ -167,14 +179,20 @@ impl<I: ReadAt> Joint<'_, '_, I> {
     }
 
     /// A piece whose beginning was guessed wrong; `None` when no record begins in it.
-    fn again(&self, begins: u64, reader: &mut Reader<'_>) -> Option<(usize, Piece)> {
+    fn again(
+        &self,
+        begins: u64,
+        reader: &mut Reader<'_, '_>,
+        mut room: Vec<Record>,
+    ) -> Option<Piece> {
         let roster = Mutex::new(take(&mut reader.collector.roster));
         let mut hands = self.data.hands(&roster);
         hands.fill(self.data.input, begins, self.cut.piece_bytes, self.data.end);
         let start = hands.place(self.at);
-        let piece = start.map(|start| hands.take_apart(start, self.data.input, self.data.end));
-        let records = take(&mut hands.records);
+        room.clear();
+        let piece =
+            start.map(|start| hands.take_apart(start, self.data.input, self.data.end, room));
         reader.collector.roster = roster.into_inner().unwrap_or_else(PoisonError::into_inner);
-        piece.map(|piece| (reader.collector.shelve(records), piece))
+        piece
     }
 }

@@ -11,6 +11,7 @@ mod pieces;
 mod samples;
 
 use std::io;
+use std::mem::take;
 
 use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordType};
 
@@ -37,12 +38,23 @@ pub(super) const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// `PERF_RECORD_LOST_SAMPLES`.
 const RECORD_LOST_SAMPLES: RecordType = RecordType(13);
+/// `PERF_RECORD_FINISHED_ROUND`: the recorder has written what there was of each CPU.
+const RECORD_FINISHED_ROUND: RecordType = RecordType(68);
 /// The samples that are used have more: head, task, time, CPU, and an event with a name.
 const SAMPLE_BYTES_MIN: u64 = 64;
 /// Versions of the tracing data before this one have no names of tasks.
 const FIRST_WITH_NAMES: &str = "0.6";
 
 const REMEDY: &str = "print it with the perf that recorded it: perf sched script --ns -i FILE";
+
+/// When events are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HandOut {
+    /// As soon as nothing before them is missing, as the recorder says it.
+    Early,
+    /// When all of the file is read.
+    AtTheEnd,
+}
 
 /// Reads a file; `cut` says why it is not whole, and `parts` may take its events.
 pub(super) fn read(
@@ -51,17 +63,40 @@ pub(super) fn read(
     cut: Option<io::Error>,
     parts: Option<&mut dyn TakeParts>,
 ) -> Result<Trace, ReadError> {
-    let (collector, read) = collect(name, input, cut, Cut::usual())?;
-    collector.finish_in_parts(name, read, "records", parts)
+    let cut = cut.map(|error| format!("the input failed: {error}"));
+    read_cut(name, input, cut.as_deref(), Cut::usual(), parts)
 }
 
-/// All records of a file, and the number of those of the kernel.
-fn collect(
+fn read_cut(
     name: &str,
     input: &impl ReadAt,
-    cut: Option<io::Error>,
+    cut: Option<&str>,
     ahead: Cut,
-) -> Result<(Collector, u64), ReadError> {
+    mut parts: Option<&mut dyn TakeParts>,
+) -> Result<Trace, ReadError> {
+    let again: Option<&mut dyn TakeParts> = match &mut parts {
+        Some(parts) => Some(&mut **parts),
+        None => None,
+    };
+    let (collector, read) = collect(name, input, cut, ahead, HandOut::Early, again)?;
+    if !collector.is_late() {
+        return collector.finish(name, read, "records");
+    }
+    drop(collector);
+    let (collector, read) = collect(name, input, cut, ahead, HandOut::AtTheEnd, parts)?;
+    collector.finish(name, read, "records")
+}
+
+/// All records of a file, and the number of those of the kernel; or those up to where it turned out that events were handed out too
+/// early ([`Collector::is_late`]).
+fn collect<'p>(
+    name: &str,
+    input: &impl ReadAt,
+    cut: Option<&str>,
+    ahead: Cut,
+    hand_out: HandOut,
+    parts: Option<&'p mut dyn TakeParts>,
+) -> Result<(Collector<'p>, u64), ReadError> {
     let damaged = |why: Why| ReadError::Damaged {
         name: name.to_owned(),
         format: "a perf.data",
@@ -79,9 +114,9 @@ fn collect(
     let formats = described.formats.iter().map(String::as_str);
     let decoder = Decoder::new(container.endian, formats, &described.kallsyms);
     let flat = Flat::new(&decoder);
-    let mut reader = Reader::new(&container, decoder);
-    if let Some(error) = cut {
-        reader.cut(format!("the input failed: {error}"));
+    let mut reader = Reader::new(&container, decoder, hand_out, parts);
+    if let Some(why) = cut {
+        reader.cut(why.to_owned());
     }
     let (endian, end) = (container.endian, pieces.data_at.saturating_add(pieces.data_size));
     let mut at = pieces.data_at;
@@ -89,10 +124,13 @@ fn collect(
         let end = end.min(pieces.file_bytes);
         let data = Data { input, attributes: &container.attributes, flat, from: at, end };
         at = data.read(&mut reader, ahead);
+        if reader.collector.is_late() {
+            return Ok((reader.collector, reader.read));
+        }
     }
     let rest = From { input, at };
     let cut = pieces::split(rest, (at, end - at), endian, |record| reader.record(&record));
-    let (plain, cut_in_packing) = decompress(std::mem::take(&mut reader.packed));
+    let (plain, cut_in_packing) = decompress(take(&mut reader.packed));
     let cut_in_packed =
         pieces::split(&plain[..], (0, plain.len() as u64), endian, |record| reader.record(&record));
     for why in [container.why_cut.clone(), cut, cut_in_packing, cut_in_packed] {
@@ -101,10 +139,11 @@ fn collect(
     Ok((reader.collector, reader.read))
 }
 
-struct Reader<'a> {
+struct Reader<'a, 'p> {
     forms: Forms<'a>,
     endian: Endian,
-    collector: Collector,
+    hand_out: HandOut,
+    collector: Collector<'p>,
     decoder: Decoder<'a>,
     scratch: Scratch,
     /// Records of the kernel so far.
@@ -113,9 +152,14 @@ struct Reader<'a> {
     packed: Vec<u8>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(container: &'a Container<'_>, decoder: Decoder<'a>) -> Self {
-        let mut collector = Collector::new();
+impl<'a, 'p> Reader<'a, 'p> {
+    fn new(
+        container: &'a Container<'_>,
+        decoder: Decoder<'a>,
+        hand_out: HandOut,
+        parts: Option<&'p mut dyn TakeParts>,
+    ) -> Self {
+        let mut collector = Collector::new().for_parts(parts);
         // Number of CPUs that there may be, and number online.
         let online = container.feature(FEATURE_NRCPUS).and_then(|feature| feature.get(4..8));
         let online = online.map_or(0, |bytes| container.endian.number(bytes) as u32);
@@ -124,7 +168,7 @@ impl<'a> Reader<'a> {
         let endian = container.endian;
         let forms = Forms::new(&container.attributes, endian);
         let scratch = Scratch::default();
-        Self { forms, endian, collector, decoder, scratch, read: 0, packed: Vec::new() }
+        Self { forms, endian, hand_out, collector, decoder, scratch, read: 0, packed: Vec::new() }
     }
 
     fn cut(&mut self, why: Why) {
@@ -132,15 +176,21 @@ impl<'a> Reader<'a> {
         self.collector.first_of_all(|| format!("the file ends early: {why}"));
     }
 
-    /// Takes the next piece of the file, whose events lie on that shelf. False: it is to be taken record by record.
-    fn piece(&mut self, piece: &Piece, shelf: usize) -> bool {
+    /// Whether events may be handed out before the rest is read. Packed records come last, whatever their times.
+    fn hands_out(&self) -> bool {
+        self.hand_out == HandOut::Early && self.packed.is_empty()
+    }
+
+    /// Takes the next piece of the file. False: it is to be taken record by record.
+    fn piece(&mut self, piece: &mut Piece) -> bool {
         if piece.is_odd || !self.collector.goes_on(&piece.spans) {
             return false;
         }
         self.read += piece.read;
         self.collector.trace.loss.skipped += piece.skipped;
-        let runs = piece.runs.iter().cloned();
-        self.collector.all(&piece.spans, shelf, runs, piece.cpus, piece.has_wakeups);
+        piece.rounds.iter().for_each(|seen_ns| self.collector.round(*seen_ns));
+        let (records, runs) = (take(&mut piece.records), piece.runs.iter().cloned());
+        self.collector.all(&piece.spans, records, runs, piece.cpus, piece.has_wakeups);
         let others = piece.others.iter();
         others.filter_map(|(at, bytes)| raw_record(*at, bytes)).for_each(|r| self.record(&r));
         true
@@ -149,6 +199,9 @@ impl<'a> Reader<'a> {
     /// Takes the next record of the file.
     fn record(&mut self, record: &RawRecord<'_>) {
         let kind = RecordType(record.kind);
+        if kind == RECORD_FINISHED_ROUND {
+            return self.collector.round(0);
+        }
         if kind.is_user_type() {
             compressed(record, self.endian, &mut self.packed);
             return;
@@ -247,6 +300,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Part;
 
     const ONE_BY_ONE: Cut = Cut { piece_bytes: 8, threads: 0 };
 
@@ -257,22 +311,75 @@ mod tests {
         bytes
     }
 
-    /// The trace, or what is wrong with the file.
-    fn trace(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
-        let collected = collect("it", bytes, None, cut);
+    /// The trace, or what is wrong with the file: all of it is read before anything is handed out.
+    fn whole(bytes: &Vec<u8>) -> Result<Trace, String> {
+        let collected = collect("it", bytes, None, ONE_BY_ONE, HandOut::AtTheEnd, None);
         let trace = collected.and_then(|(all, read)| all.finish("it", read, "records"));
         trace.map_err(|e| e.to_string())
+    }
+
+    /// The same, handed out as early as can be.
+    fn early(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
+        read_cut("it", bytes, None, cut, None).map_err(|e| e.to_string())
+    }
+
+    /// Puts parts together again.
+    #[derive(Default)]
+    struct Together {
+        trace: Option<Trace>,
+        has_wakeups: bool,
+        begun: u32,
+        parts: u32,
+    }
+
+    impl TakeParts for Together {
+        fn begin(&mut self, header: &Trace, has_wakeups: bool) {
+            assert_eq!((header.len(), header.tasks().len()), (0, 1));
+            (self.trace, self.has_wakeups) = (Some(header.clone()), has_wakeups);
+            (self.begun, self.parts) = (self.begun + 1, 0);
+        }
+
+        fn take(&mut self, part: Part) -> Part {
+            self.parts += 1;
+            let trace = self.trace.as_mut().unwrap();
+            part.tasks.iter().for_each(|task| _ = trace.add_task(task.clone()));
+            part.nices.iter().for_each(|(task, nice)| trace.task_mut(*task).nice = Some(*nice));
+            part.events.iter().for_each(|event| trace.push(*event));
+            Part::default()
+        }
+    }
+
+    /// The same in parts, put together; how often they began, and how many there were.
+    fn in_parts(bytes: &Vec<u8>, cut: Cut) -> (Result<Trace, String>, u32, u32) {
+        let mut together = Together::default();
+        let read = read_cut("it", bytes, None, cut, Some(&mut together));
+        let trace = read.map_err(|e| e.to_string()).map(|rest| {
+            let Some(mut trace) = together.trace else { return rest };
+            assert_eq!((rest.len(), rest.tasks().len()), (0, trace.tasks().len()));
+            assert_eq!((rest.start_ns, rest.cpus), (trace.start_ns, trace.cpus));
+            let is_wakeup = |event: crate::Event| matches!(event.kind, crate::EventKind::Wakeup { .. });
+            assert_eq!(trace.events().any(is_wakeup), together.has_wakeups);
+            for (at, task) in rest.tasks().iter().enumerate() {
+                assert_eq!(trace.tasks()[at].nice, task.nice);
+                *trace.task_mut(crate::TaskId(at as u32)) = task.clone();
+            }
+            (trace.end_ns, trace.loss) = (rest.end_ns, rest.loss);
+            trace
+        });
+        (trace, together.begun, together.parts)
     }
 
     #[test]
     fn pieces_and_threads_of_any_number_give_the_trace_of_reading_one_by_one() {
         let bytes = recording();
-        let wanted = trace(&bytes, ONE_BY_ONE).unwrap();
+        let wanted = whole(&bytes).unwrap();
         assert!(wanted.len() > 300);
         for piece_bytes in [8, 64, 100, 1000, 4096, 1 << 16, 1 << 20] {
             for threads in 1..4 {
-                let found = trace(&bytes, Cut { piece_bytes, threads });
-                assert_eq!(found.as_ref(), Ok(&wanted), "{piece_bytes} {threads}");
+                let cut = Cut { piece_bytes, threads };
+                assert_eq!(early(&bytes, cut).as_ref(), Ok(&wanted), "{piece_bytes} {threads}");
+                let (found, begun, _) = in_parts(&bytes, cut);
+                assert_eq!((found.as_ref(), begun), (Ok(&wanted), 1), "{piece_bytes} {threads}");
             }
         }
     }
@@ -288,7 +395,7 @@ mod tests {
         let formats = described.formats.iter().map(String::as_str);
         let decoder = Decoder::new(container.endian, formats, &described.kallsyms);
         let flat = Flat::new(&decoder).unwrap();
-        let mut reader = Reader::new(&container, decoder);
+        let mut reader = Reader::new(&container, decoder, HandOut::Early, None);
         let end = pieces.data_at + pieces.data_size;
         let data = Data {
             input: &bytes,
@@ -339,7 +446,9 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(trace(&bytes, Cut { piece_bytes, threads }), trace(&bytes, ONE_BY_ONE));
+            let (wanted, cut) = (whole(&bytes), Cut { piece_bytes, threads });
+            prop_assert_eq!(&early(&bytes, cut), &wanted);
+            prop_assert_eq!(in_parts(&bytes, cut).0, wanted);
         }
     }
 }

@@ -41,8 +41,11 @@ pub(super) struct Piece {
     pub(super) is_odd: bool,
     /// From its end on nothing can be told of the records.
     pub(super) is_last: bool,
-    /// The events, by their places in [`Hands::records`]: runs in order of time.
+    /// The events, in the order of the file, and the runs in order of time that they consist of.
+    pub(super) records: Vec<Record>,
     pub(super) runs: Vec<Range<usize>>,
+    /// The latest time in the piece so far where a round of the recorder ended, ns.
+    pub(super) rounds: Vec<u64>,
     /// The records of another kind that count, with their places in the file.
     pub(super) others: Vec<(u64, Box<[u8]>)>,
     pub(super) spans: Vec<Span>,
@@ -57,6 +60,14 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    /// Notes the end of a round, if the record says so.
+    fn end_round(&mut self, kind: RecordType) {
+        if kind == super::RECORD_FINISHED_ROUND {
+            let seen_ns = self.spans.iter().map(|span| span.last_ns).max();
+            self.rounds.push(seen_ns.unwrap_or(0));
+        }
+    }
+
     /// Notes the time of a sample; `None` when the clock of its CPU goes back.
     #[inline]
     fn stamp(&mut self, cpu: u32, time_ns: u64) -> Option<()> {
@@ -89,14 +100,14 @@ pub(super) struct Hands<'d> {
     len: usize,
     bytes: Vec<u8>,
     filled: usize,
-    /// The events of all pieces so far.
-    pub(super) records: Vec<Record>,
+    /// Events of the last piece.
+    expected: usize,
 }
 
 impl<'d> Hands<'d> {
     pub(super) fn new(forms: Forms<'d>, flat: &'d Flat, roster: &'d Mutex<Roster>) -> Self {
-        let (faces, bytes, records) = (RawFaces::new(roster), Vec::new(), Vec::new());
-        Self { forms, flat, faces, at: 0, len: 0, bytes, filled: 0, records }
+        let (faces, bytes) = (RawFaces::new(roster), Vec::new());
+        Self { forms, flat, faces, at: 0, len: 0, bytes, filled: 0, expected: 0 }
     }
 
     /// Reads the bytes of a piece of the records, which end at `data_end`. What cannot be read is missing.
@@ -148,11 +159,17 @@ impl<'d> Hands<'d> {
         (0..self.len).step_by(HEAD_BYTES).find(|at| looks_right(*at)).unwrap_or(self.len)
     }
 
-    /// Takes apart the records of the piece in hand, from `start` on.
-    pub(super) fn take_apart(&mut self, start: usize, input: &impl ReadAt, data_end: u64) -> Piece {
+    /// Takes apart the records of the piece in hand, from `start` on. `records` is room for its events.
+    pub(super) fn take_apart(
+        &mut self,
+        start: usize,
+        input: &impl ReadAt,
+        data_end: u64,
+        mut records: Vec<Record>,
+    ) -> Piece {
         let at = self.at + start as u64;
-        let mut piece = Piece { start: at, end: at, ..Piece::default() };
-        let first = self.records.len();
+        records.reserve(self.expected);
+        let mut piece = Piece { start: at, end: at, records, ..Piece::default() };
         self.walk(&mut piece);
         if piece.is_last && self.filled < self.bytes.len() {
             self.read_on(input, self.bytes.len(), data_end);
@@ -160,9 +177,10 @@ impl<'d> Hands<'d> {
             self.walk(&mut piece);
         }
         if piece.is_odd {
-            self.records.truncate(first);
+            piece.records.clear();
         }
-        piece.runs = runs(&self.records, first);
+        self.expected = piece.records.len();
+        piece.runs = runs(&piece.records);
         piece
     }
 
@@ -181,6 +199,7 @@ impl<'d> Hands<'d> {
             let kind = RecordType(kind);
             piece.is_odd |= PACKED.contains(&kind.0);
             if piece.is_odd || kind.is_user_type() {
+                piece.end_round(kind);
                 continue;
             }
             piece.read += u64::from(!OTHERS.contains(&kind));
@@ -216,7 +235,7 @@ impl<'d> Hands<'d> {
             Some(what) => {
                 piece.cpus = piece.cpus.max(cpu.max(what.cpu_max()) + 1);
                 piece.has_wakeups |= matches!(what, What::Wakeup { .. });
-                self.records.push(Record { time_ns, cpu, what });
+                piece.records.push(Record { time_ns, cpu, what });
             }
         }
         Some(())
@@ -248,11 +267,11 @@ pub(super) fn raw_record(at: u64, bytes: &[u8]) -> Option<RawRecord<'_>> {
     Some(RawRecord { kind, misc, at, body })
 }
 
-/// The runs in order of time that records from a place on consist of.
-fn runs(records: &[Record], first: usize) -> Vec<Range<usize>> {
-    let mut at = first;
+/// The runs in order of time that records consist of.
+fn runs(records: &[Record]) -> Vec<Range<usize>> {
+    let mut at = 0;
     let in_order = |a: &Record, b: &Record| a.time_ns <= b.time_ns;
-    let runs = records[first..].chunk_by(in_order).map(|run| {
+    let runs = records.chunk_by(in_order).map(|run| {
         at += run.len();
         at - run.len()..at
     });

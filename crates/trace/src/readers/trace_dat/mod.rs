@@ -71,7 +71,7 @@ fn clock_without_time<'c>(contents: &'c Contents<'_>) -> Option<&'c str> {
 }
 
 struct Reader<'c> {
-    collector: Collector,
+    collector: Collector<'static>,
     decoder: Decoder<'c>,
     layout: Layout,
     names: HashMap<u32, &'c str>,
