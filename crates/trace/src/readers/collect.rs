@@ -309,10 +309,15 @@ impl<'p> Collector<'p> {
         }
     }
 
-    /// Notes that events were overwritten before the first one.
-    pub(super) fn overwritten(&mut self, count: u64) {
+    /// Notes that events are missing, and that nobody knows where.
+    pub(super) fn lost_somewhere(&mut self, count: u64) {
         let loss = &mut self.trace.loss;
         loss.lost_events = loss.lost_events.saturating_add(count);
+    }
+
+    /// Notes that events were overwritten before the first one.
+    pub(super) fn overwritten(&mut self, count: u64) {
+        self.lost_somewhere(count);
         if count > 0 {
             self.first_of_all(|| {
                 format!("{count} events were overwritten before the recording begins")

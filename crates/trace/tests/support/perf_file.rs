@@ -14,6 +14,10 @@ pub(crate) const RAW: u64 = 1 << 10;
 const LOST: u32 = 2;
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
+const LOST_SAMPLES: u32 = 13;
+const FINISHED_ROUND: u32 = 68;
+/// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: a filter of the recorder's dropped them.
+pub(crate) const DROPPED: u16 = 1 << 15;
 
 const HEAD_BYTES: u64 = 104;
 const ATTRIBUTE_BYTES: u64 = 64;
@@ -37,10 +41,14 @@ pub(crate) struct PerfFile {
 type Prev<'a> = (u32, &'a [u8; 4], u64);
 
 impl PerfFile {
-    fn record(&mut self, kind: u32, mut body: Vec<u8>) {
+    fn record(&mut self, kind: u32, body: Vec<u8>) {
+        self.record_with(kind, 0, body);
+    }
+
+    fn record_with(&mut self, kind: u32, misc: u16, mut body: Vec<u8>) {
         body.resize(body.len().next_multiple_of(8), 0);
         self.records.extend(kind.to_le_bytes());
-        self.records.extend([0, 0]);
+        self.records.extend(misc.to_le_bytes());
         self.records.extend((8 + body.len() as u16).to_le_bytes());
         self.records.extend(body);
     }
@@ -76,6 +84,17 @@ impl PerfFile {
         let mut body = [1_u64.to_le_bytes(), count.to_le_bytes()].concat();
         body.extend(Self::id(time_ns, cpu, 0));
         self.record(LOST, body);
+    }
+
+    /// What one event lost on a CPU in all, as the recorder writes it when it ends.
+    pub(crate) fn lost_in_all(&mut self, cpu: u32, count: u64, misc: u16) {
+        let mut body = count.to_le_bytes().to_vec();
+        body.extend(Self::id(0, cpu, 0));
+        self.record_with(LOST_SAMPLES, misc, body);
+    }
+
+    pub(crate) fn round(&mut self) {
+        self.record(FINISHED_ROUND, Vec::new());
     }
 
     pub(crate) fn comm(&mut self, time_ns: u64, pid: u32, name: &str) {

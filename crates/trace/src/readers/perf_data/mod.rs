@@ -6,6 +6,7 @@ mod ahead;
 mod container;
 mod forms;
 mod input;
+mod losses;
 mod piece;
 mod pieces;
 mod samples;
@@ -22,6 +23,7 @@ use self::container::{
 use self::forms::Forms;
 use self::input::From;
 pub(super) use self::input::ReadAt;
+use self::losses::Losses;
 use self::piece::{Piece, raw_record};
 use self::pieces::Pieces;
 use self::samples::Sample;
@@ -38,6 +40,8 @@ pub(super) const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 
 /// `PERF_RECORD_LOST_SAMPLES`.
 const RECORD_LOST_SAMPLES: RecordType = RecordType(13);
+/// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: they were not lost, a filter of the recorder's dropped them.
+const MISC_DROPPED: u16 = 1 << 15;
 /// `PERF_RECORD_FINISHED_ROUND`: the recorder has written what there was of each CPU.
 const RECORD_FINISHED_ROUND: RecordType = RecordType(68);
 /// The samples that are used have more: head, task, time, CPU, and an event with a name.
@@ -136,6 +140,7 @@ fn collect<'p>(
     for why in [container.why_cut.clone(), cut, cut_in_packing, cut_in_packed] {
         why.into_iter().for_each(|why| reader.cut(why));
     }
+    reader.end();
     Ok((reader.collector, reader.read))
 }
 
@@ -146,6 +151,7 @@ struct Reader<'a, 'p> {
     collector: Collector<'p>,
     decoder: Decoder<'a>,
     scratch: Scratch,
+    losses: Losses,
     /// Records of the kernel so far.
     read: u64,
     /// Compressed records, one behind the other.
@@ -168,7 +174,8 @@ impl<'a, 'p> Reader<'a, 'p> {
         let endian = container.endian;
         let forms = Forms::new(&container.attributes, endian);
         let scratch = Scratch::default();
-        Self { forms, endian, hand_out, collector, decoder, scratch, read: 0, packed: Vec::new() }
+        let (losses, packed) = (Losses::default(), Vec::new());
+        Self { forms, endian, hand_out, collector, decoder, scratch, losses, read: 0, packed }
     }
 
     fn cut(&mut self, why: Why) {
@@ -211,7 +218,7 @@ impl<'a, 'p> Reader<'a, 'p> {
         let sample = (kind == RecordType::SAMPLE)
             .then(|| self.forms.sample(self.endian, record.body))
             .flatten();
-        if let Some(Sample { time_ns, cpu, tid, raw }) = sample {
+        if let Some(Sample { time_ns, cpu, tid, raw, .. }) = sample {
             if cpu < CPUS_MAX {
                 self.sample(cpu, time_ns, tid, raw);
             } else {
@@ -236,7 +243,11 @@ impl<'a, 'p> Reader<'a, 'p> {
     fn take(&mut self, time_ns: u64, record: &RawEventRecord<'_>) {
         if record.record_type == RECORD_LOST_SAMPLES {
             let count = self.endian.number(&record.data.as_slice()[..8.min(record.data.len())]);
-            return self.lost(time_ns, record, count);
+            return match time_ns {
+                _ if record.misc & MISC_DROPPED != 0 => {}
+                0 => self.losses.in_all(cpu_of(record), count),
+                _ => self.lost(time_ns, record, count),
+            };
         }
         match record.parse() {
             Ok(EventRecord::Comm(comm)) => {
@@ -264,16 +275,25 @@ impl<'a, 'p> Reader<'a, 'p> {
         }
     }
 
+    /// Events are missing here.
     fn lost(&mut self, time_ns: u64, record: &RawEventRecord<'_>, count: u64) {
-        let common = record.common_data().unwrap_or_default();
-        match common.cpu.filter(|cpu| *cpu < CPUS_MAX) {
+        let cpu = cpu_of(record);
+        self.losses.here(cpu, count);
+        match cpu {
             Some(cpu) => {
                 self.collector.first(|| format!("CPU {cpu} lost {count} events"));
                 self.collector.event(cpu, time_ns, Said::Lost { count }, None);
             }
-            None => {
-                let loss = &mut self.collector.trace.loss;
-                loss.lost_events = loss.lost_events.saturating_add(count);
+            None => self.collector.lost_somewhere(count),
+        }
+    }
+
+    /// There are no more records.
+    fn end(&mut self) {
+        for (cpu, count) in self.losses.untold() {
+            match cpu {
+                Some(cpu) => self.collector.lost_at_the_end(cpu, count),
+                None => self.collector.lost_somewhere(count),
             }
         }
     }
@@ -292,163 +312,10 @@ impl<'a, 'p> Reader<'a, 'p> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::io::Read as _;
-
-    use flate2::read::MultiGzDecoder;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::Part;
-
-    const ONE_BY_ONE: Cut = Cut { piece_bytes: 8, threads: 0 };
-
-    fn recording() -> Vec<u8> {
-        let packed = include_bytes!("../../../tests/recordings/perf.data.gz");
-        let mut bytes = Vec::new();
-        MultiGzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
-        bytes
-    }
-
-    /// The trace, or what is wrong with the file: all of it is read before anything is handed out.
-    fn whole(bytes: &Vec<u8>) -> Result<Trace, String> {
-        let collected = collect("it", bytes, None, ONE_BY_ONE, HandOut::AtTheEnd, None);
-        let trace = collected.and_then(|(all, read)| all.finish("it", read, "records"));
-        trace.map_err(|e| e.to_string())
-    }
-
-    /// The same, handed out as early as can be.
-    fn early(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
-        read_cut("it", bytes, None, cut, None).map_err(|e| e.to_string())
-    }
-
-    /// Puts parts together again.
-    #[derive(Default)]
-    struct Together {
-        trace: Option<Trace>,
-        has_wakeups: bool,
-        begun: u32,
-        parts: u32,
-    }
-
-    impl TakeParts for Together {
-        fn begin(&mut self, header: &Trace, has_wakeups: bool) {
-            assert_eq!((header.len(), header.tasks().len()), (0, 1));
-            (self.trace, self.has_wakeups) = (Some(header.clone()), has_wakeups);
-            (self.begun, self.parts) = (self.begun + 1, 0);
-        }
-
-        fn take(&mut self, part: Part) -> Part {
-            self.parts += 1;
-            let trace = self.trace.as_mut().unwrap();
-            part.tasks.iter().for_each(|task| _ = trace.add_task(task.clone()));
-            part.nices.iter().for_each(|(task, nice)| trace.task_mut(*task).nice = Some(*nice));
-            part.events.iter().for_each(|event| trace.push(*event));
-            Part::default()
-        }
-    }
-
-    /// The same in parts, put together; how often they began, and how many there were.
-    fn in_parts(bytes: &Vec<u8>, cut: Cut) -> (Result<Trace, String>, u32, u32) {
-        let mut together = Together::default();
-        let read = read_cut("it", bytes, None, cut, Some(&mut together));
-        let trace = read.map_err(|e| e.to_string()).map(|rest| {
-            let Some(mut trace) = together.trace else { return rest };
-            assert_eq!((rest.len(), rest.tasks().len()), (0, trace.tasks().len()));
-            assert_eq!((rest.start_ns, rest.cpus), (trace.start_ns, trace.cpus));
-            let is_wakeup = |event: crate::Event| matches!(event.kind, crate::EventKind::Wakeup { .. });
-            assert_eq!(trace.events().any(is_wakeup), together.has_wakeups);
-            for (at, task) in rest.tasks().iter().enumerate() {
-                assert_eq!(trace.tasks()[at].nice, task.nice);
-                *trace.task_mut(crate::TaskId(at as u32)) = task.clone();
-            }
-            (trace.end_ns, trace.loss) = (rest.end_ns, rest.loss);
-            trace
-        });
-        (trace, together.begun, together.parts)
-    }
-
-    #[test]
-    fn pieces_and_threads_of_any_number_give_the_trace_of_reading_one_by_one() {
-        let bytes = recording();
-        let wanted = whole(&bytes).unwrap();
-        assert!(wanted.len() > 300);
-        for piece_bytes in [8, 64, 100, 1000, 4096, 1 << 16, 1 << 20] {
-            for threads in 1..4 {
-                let cut = Cut { piece_bytes, threads };
-                assert_eq!(early(&bytes, cut).as_ref(), Ok(&wanted), "{piece_bytes} {threads}");
-                let (found, begun, _) = in_parts(&bytes, cut);
-                assert_eq!((found.as_ref(), begun), (Ok(&wanted), 1), "{piece_bytes} {threads}");
-            }
-        }
-    }
-
-    /// How much was taken over in pieces, bytes.
-    #[test]
-    fn a_sound_file_is_read_in_pieces_to_its_end() {
-        let bytes = recording();
-        let pieces = Pieces::read(&bytes).unwrap();
-        let container = Container::parse(&pieces).unwrap();
-        let described = container.feature(FEATURE_TRACING_DATA).unwrap();
-        let (described, _) = TracingData::parse(described, |_| true).unwrap();
-        let formats = described.formats.iter().map(String::as_str);
-        let decoder = Decoder::new(container.endian, formats, &described.kallsyms);
-        let flat = Flat::new(&decoder).unwrap();
-        let mut reader = Reader::new(&container, decoder, HandOut::Early, None);
-        let end = pieces.data_at + pieces.data_size;
-        let data = Data {
-            input: &bytes,
-            attributes: &container.attributes,
-            flat: &flat,
-            from: pieces.data_at,
-            end,
-        };
-        assert_eq!(data.read(&mut reader, Cut { piece_bytes: 4096, threads: 2 }), end);
-    }
-
-    /// Where the records of a sound file begin.
-    fn places(bytes: &[u8], pieces: &Pieces) -> Vec<usize> {
-        let mut places = Vec::new();
-        let data = &bytes[pieces.data_at as usize..];
-        let whole = (pieces.data_at, pieces.data_size);
-        let why =
-            pieces::split(data, whole, Endian::Little, |record| places.push(record.at as usize));
-        assert_eq!(why, None);
-        places
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(600))]
-
-        #[test]
-        fn so_it_is_with_damage(
-            flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
-            heads in prop::collection::vec((any::<prop::sample::Index>(), 0..4_usize, any::<u16>()), 0..6),
-            piece_bytes in prop::sample::select(vec![64, 200, 1024, 4096]),
-            threads in 1..3_usize,
-        ) {
-            let mut bytes = recording();
-            let pieces = Pieces::read(&bytes).unwrap();
-            let places = places(&bytes, &pieces);
-            for (at, value) in flips {
-                bytes[pieces.data_at as usize + at.index(pieces.data_size as usize)] = value;
-            }
-            for (of, what, value) in heads {
-                let at = places[of.index(places.len())];
-                match what {
-                    // Another kind of record, another size, another time or CPU.
-                    0 => bytes[at] = (value % 90) as u8,
-                    1 => bytes[at + 6..at + 8].copy_from_slice(&value.to_le_bytes()),
-                    _ => {
-                        let at = (at + 8 + usize::from(value >> 8) % 48).min(bytes.len() - 1);
-                        bytes[at] = value as u8;
-                    }
-                }
-            }
-            let (wanted, cut) = (whole(&bytes), Cut { piece_bytes, threads });
-            prop_assert_eq!(&early(&bytes, cut), &wanted);
-            prop_assert_eq!(in_parts(&bytes, cut).0, wanted);
-        }
-    }
+/// The CPU on which a record that is no sample was made.
+fn cpu_of(record: &RawEventRecord<'_>) -> Option<u32> {
+    record.common_data().unwrap_or_default().cpu.filter(|cpu| *cpu < CPUS_MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! What a `perf.data` says of lost events: where they are missing, and once more what each event lost in all, without a time.
+
+mod support;
+
+use fairground_trace::{EventKind, Trace, read};
+use support::perf_file::{DROPPED, PerfFile};
+
+const IDLE: (u32, &[u8; 4]) = (0, b"swap");
+const ONE: (u32, &[u8; 4]) = (1, b"one\0");
+
+/// Two switches of each of two CPUs, with what `between` and `behind` write.
+fn trace(between: impl Fn(&mut PerfFile), behind: impl Fn(&mut PerfFile)) -> Trace {
+    let mut file = PerfFile::default();
+    for cpu in 0..2 {
+        file.switch(1_000 + u64::from(cpu), cpu, (IDLE.0, IDLE.1, 0), ONE);
+        if cpu == 0 {
+            between(&mut file);
+        }
+        file.switch(2_000 + u64::from(cpu), cpu, (ONE.0, ONE.1, 0), IDLE);
+    }
+    behind(&mut file);
+    read("it", &file.bytes()[..]).expect("a recording")
+}
+
+/// Time, CPU and number of the lost events.
+fn lost(trace: &Trace) -> Vec<(u64, u32, u64)> {
+    let lost = trace.events().filter_map(|event| match event.kind {
+        EventKind::Lost { count } => Some((event.time_ns, event.cpu, count)),
+        _ => None,
+    });
+    lost.collect()
+}
+
+#[test]
+fn the_count_at_the_end_says_once_more_what_was_lost() {
+    let trace = trace(
+        |file| file.lost(1_500, 0, 35),
+        |file| {
+            file.lost_in_all(0, 30, 0);
+            file.lost_in_all(0, 5, 0);
+        },
+    );
+    assert_eq!((trace.start_ns, trace.end_ns), (1_000, 2_001));
+    assert_eq!(lost(&trace), [(1_500, 0, 35)]);
+    assert_eq!((trace.loss.lost_events, trace.loss.clock_jumps), (35, 0));
+}
+
+#[test]
+fn what_only_the_count_tells_is_missing_behind_the_last_event() {
+    let trace = trace(
+        |file| file.lost(1_500, 0, 35),
+        |file| {
+            file.lost_in_all(0, 36, 0);
+            file.lost_in_all(0, 4, 0);
+            file.lost_in_all(1, 7, 0);
+        },
+    );
+    assert_eq!((trace.start_ns, trace.end_ns), (1_000, 2_001));
+    assert_eq!(lost(&trace), [(1_500, 0, 35), (2_000, 0, 5), (2_001, 1, 7)]);
+    assert_eq!(trace.loss.lost_events, 47);
+}
+
+#[test]
+fn what_a_filter_dropped_was_not_lost() {
+    let trace = trace(|_| {}, |file| file.lost_in_all(0, 99, DROPPED));
+    assert_eq!((lost(&trace).len(), trace.loss.lost_events), (0, 0));
+}
