@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How fast a recording is read: `fairground analyze` beside `perf sched latency` and `perf sched timehist`.
 
-    benches/reading.py [--fairground BINARY] [--rounds N] [perf.data]
+    benches/reading.py [--fairground BINARY] [--rounds N] [--events N] [perf.data]
 
-Without a file one is recorded under hackbench (root, Linux with perf): at least a million events. Every program reads the same file in
+Without a file one is recorded under hackbench (root, Linux with perf): at least a million events, with perf's own buffers. Every program reads the same file in
 turn, its output goes to /dev/null; processor time (user and system) and peak memory are the kernel's (wait4), of each program the
 median of all rounds. Prints a table, and by how many times fairground is the faster one.
 """
@@ -16,12 +16,10 @@ import sys
 import tempfile
 import time
 
-EVENTS_MIN = 1_000_000
-# Messages of each sender; about 200 events for each in all.
-LOOPS = 7_000
+EVENTS = 1_000_000
+# Events of all senders for each message of one.
+EVENTS_PER_LOOP = 130
 HACKBENCH = ["hackbench", "-g", "4", "-l"]
-# Memory for each CPU's events, pages: so much that nothing is lost.
-BUFFER_PAGES = 32_768
 
 
 def measure(command):
@@ -37,17 +35,17 @@ def measure(command):
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def record(folder):
+def record(folder, wanted):
     """Records until there are enough events, and says where."""
-    path, loops = os.path.join(folder, "perf.data"), LOOPS
+    path, loops = os.path.join(folder, "perf.data"), wanted // EVENTS_PER_LOOP
     while True:
         load = ["--", *HACKBENCH, str(loops)]
-        command = ["perf", "sched", "record", "-m", str(BUFFER_PAGES), "-o", path, *load]
+        command = ["perf", "sched", "record", "-o", path, *load]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         events = count(path)
-        if events >= EVENTS_MIN:
+        if events >= wanted:
             return path
-        loops = loops * 2 * EVENTS_MIN // max(events, 1)
+        loops = loops * 2 * wanted // max(events, 1)
 
 
 def count(path):
@@ -61,10 +59,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fairground", default="target/x86_64-unknown-linux-gnu/release/fairground")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("recording", nargs="?")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = args.recording or record(folder)
+        path = args.recording or record(folder, args.events)
         text = os.path.join(folder, "recording.txt")
         subprocess.run([args.fairground, "convert", path, text], check=True)
         events = count(path)

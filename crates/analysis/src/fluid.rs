@@ -309,13 +309,19 @@ pub(crate) struct CpuFluid {
 }
 
 impl CpuFluid {
-    pub(crate) fn advance(&mut self, now_ns: u64) {
+    /// Lets the fluid schedule run until `now_ns`; gives the reading of [`CpuFluid::served_per_weight`] there. Who needs that takes it from
+    /// here: a processor waits for it where it was just written.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, now_ns: u64) -> u128 {
+        let mut served_per_weight = self.served_per_weight;
         let elapsed_ns = now_ns.saturating_sub(self.now_ns);
         self.now_ns = self.now_ns.max(now_ns);
         if self.weight > 0 && elapsed_ns > 0 {
-            self.served_per_weight +=
+            served_per_weight +=
                 quotient(u128::from(elapsed_ns) << FRACTION_BITS, self.weight.into());
+            self.served_per_weight = served_per_weight;
         }
+        served_per_weight
     }
 
     pub(crate) fn add(&mut self, weight: u32) {

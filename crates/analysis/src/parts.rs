@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{Scope, ScopedJoinHandle, scope};
+use std::thread::scope;
 
 use crate::analysis::group_tasks;
 use crate::scan::Scan;
@@ -12,6 +12,8 @@ use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, rea
 
 /// Parts that wait for the analysis.
 const PARTS_MAX: usize = 2;
+/// Changes that a part of switches and wake-ups makes, about. More of them take memory anew.
+const CHANGES: usize = 3 << 13;
 
 /// What was made of a recording.
 #[derive(Clone, Debug)]
@@ -36,12 +38,18 @@ impl Analysis {
         let Some(again) = again.filter(|_| is_whole) else {
             return Ok(analysed(read_file(name, file)?, options));
         };
-        let (trace, scanned) = scope(|scope| {
-            let mut following = Following { scope, options, events: 0, scan: None };
-            let trace = read_file_in_parts(name, file, &mut following)?;
-            Ok((trace, following.finish()))
+        let (trace, followed) = scope(|scope| {
+            let (to, said) = sync_channel(PARTS_MAX);
+            let (give_back, back) = sync_channel(PARTS_MAX + 2);
+            let mut telling = Telling { to, back };
+            let reading = scope.spawn(move || read_file_in_parts(name, file, &mut telling));
+            let followed = follow(options, &said, &give_back);
+            // A pass that gave up listens no more.
+            drop(said);
+            let trace = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((trace?, followed))
         })?;
-        match scanned {
+        match followed {
             Followed::Whole { events, scan } => {
                 let analysis = Analysis::from_parts(&trace, *scan);
                 Ok(Analysed { trace, events, analysis })
@@ -68,6 +76,31 @@ fn analysed(trace: Trace, options: &Options) -> Analysed {
     Analysed { events: trace.len() as u64, analysis, trace }
 }
 
+/// What whoever reads the recording says of it.
+enum Said {
+    /// It begins, or does so again. There are wake-ups, or none.
+    Begin(Box<Trace>, bool),
+    Part(Part),
+}
+
+/// Where the recording is read.
+struct Telling {
+    to: SyncSender<Said>,
+    back: Receiver<Part>,
+}
+
+impl TakeParts for Telling {
+    fn begin(&mut self, header: &Trace, has_wakeups: bool) {
+        // A pass that gave up says so at the end.
+        let _ = self.to.send(Said::Begin(Box::new(header.clone()), has_wakeups));
+    }
+
+    fn take(&mut self, part: Part) -> Part {
+        let _ = self.to.send(Said::Part(part));
+        self.back.try_recv().unwrap_or_default()
+    }
+}
+
 /// How it ended.
 enum Followed {
     Whole {
@@ -80,83 +113,66 @@ enum Followed {
     TooLate,
 }
 
-/// The end of a pass on another thread, before it is joined.
-struct Following<'scope, 'env> {
-    scope: &'scope Scope<'scope, 'env>,
-    options: &'env Options,
-    events: u64,
-    scan: Option<Passing<'scope>>,
-}
-
-struct Passing<'scope> {
-    to: SyncSender<Part>,
-    back: Receiver<Part>,
-    pass: ScopedJoinHandle<'scope, Option<Box<Scan>>>,
-}
-
-impl Following<'_, '_> {
-    fn finish(self) -> Followed {
-        let Some(Passing { to, pass, .. }) = self.scan else { return Followed::NotBegun };
-        drop(to);
-        match pass.join() {
-            Ok(Some(scan)) => Followed::Whole { events: self.events, scan },
-            Ok(None) => Followed::TooLate,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-}
-
-impl TakeParts for Following<'_, '_> {
-    fn begin(&mut self, header: &Trace, has_wakeups: bool) {
-        let (to, parts) = sync_channel(PARTS_MAX);
-        let (give_back, back) = sync_channel(PARTS_MAX + 2);
-        let (mut header, options) = (header.clone(), self.options);
+/// The pass over the parts, before its end.
+fn follow(options: &Options, said: &Receiver<Said>, back: &SyncSender<Part>) -> Followed {
+    let mut next = said.recv().ok();
+    let mut followed = Followed::NotBegun;
+    while let Some(Said::Begin(mut header, has_wakeups)) = next {
         header.end_ns = u64::MAX;
-        // A pass that was begun before ends without its parts.
-        self.events = 0;
-        let pass =
-            self.scope.spawn(move || follow(header, has_wakeups, options, &parts, &give_back));
-        self.scan = Some(Passing { to, back, pass });
+        let mut pass = Pass { trace: *header, events: 0, again: None };
+        followed = match pass.follow(has_wakeups, options, said, back) {
+            Some(scan) => Followed::Whole { events: pass.events, scan: Box::new(scan) },
+            None => return Followed::TooLate,
+        };
+        next = pass.again;
     }
-
-    fn take(&mut self, part: Part) -> Part {
-        let Some(Passing { to, back, .. }) = &self.scan else { return part };
-        self.events += part.events.len() as u64;
-        // A pass that gave up wants no more, and says so at the end.
-        let _ = to.send(part);
-        back.try_recv().unwrap_or_default()
-    }
+    followed
 }
 
-/// The pass over the parts, before its end; `None` when it cannot be made this way. Another thread keeps the services in the fluid schedules meanwhile,
-/// a part behind.
-fn follow(
-    mut trace: Trace,
-    has_wakeups: bool,
-    options: &Options,
-    parts: &Receiver<Part>,
-    back: &SyncSender<Part>,
-) -> Option<Box<Scan>> {
-    let mut scan = Scan::new(&trace, options, &[0], 1);
-    if has_wakeups {
-        scan.has_wakeups();
-    }
-    let services = scan.hand_over_services();
-    let services = scope(|scope| {
-        let (to, changes) = sync_channel(PARTS_MAX);
-        let (give_back, empty) = sync_channel(PARTS_MAX + 2);
-        let keeping = scope.spawn(move || keep(services, &changes, &give_back));
-        for mut part in parts {
-            pass(&mut scan, &mut trace, &mut part)?;
-            // Whoever fills them has enough.
-            let _ = back.try_send(part);
-            to.send(scan.take_changes(empty.try_recv().unwrap_or_default())).ok()?;
+/// A recording from where it begins.
+struct Pass {
+    trace: Trace,
+    events: u64,
+    /// It begins again: all of this is void.
+    again: Option<Said>,
+}
+
+impl Pass {
+    /// `None` when it cannot be made this way. Another thread keeps the services in the fluid schedules meanwhile, a part behind.
+    fn follow(
+        &mut self,
+        has_wakeups: bool,
+        options: &Options,
+        said: &Receiver<Said>,
+        back: &SyncSender<Part>,
+    ) -> Option<Scan> {
+        let mut scan = Scan::new(&self.trace, options, &[0], 1);
+        if has_wakeups {
+            scan.has_wakeups();
         }
-        drop(to);
-        keeping.join().ok()
-    })?;
-    scan.take_services_back(services);
-    Some(Box::new(scan))
+        let services = scan.hand_over_services();
+        let services = scope(|scope| {
+            let (to, changes) = sync_channel(PARTS_MAX);
+            let (give_back, empty) = sync_channel(PARTS_MAX + 2);
+            let keeping = scope.spawn(move || keep(services, &changes, &give_back));
+            for said in said {
+                let Said::Part(mut part) = said else {
+                    self.again = Some(said);
+                    break;
+                };
+                self.events += part.events.len() as u64;
+                pass(&mut scan, &mut self.trace, &mut part)?;
+                // Whoever fills them has enough.
+                let _ = back.try_send(part);
+                let room = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHANGES));
+                to.send(scan.take_changes(room)).ok()?;
+            }
+            drop(to);
+            keeping.join().ok()
+        })?;
+        scan.take_services_back(services);
+        Some(scan)
+    }
 }
 
 /// Takes a part over, and empties it; `None` when something comes too late.
@@ -180,7 +196,7 @@ fn keep(
     give_back: &SyncSender<Vec<Change>>,
 ) -> Services {
     for mut changes in changes {
-        changes.iter().for_each(|change| services.apply(*change));
+        services.apply(&changes);
         changes.clear();
         let _ = give_back.try_send(changes);
     }
@@ -290,12 +306,22 @@ mod tests {
         (header.start_ns, header.end_ns) = (trace.start_ns, u64::MAX);
         let has_wakeups =
             trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }));
-        let (to, from) = std::sync::mpsc::channel();
-        parts.into_iter().for_each(|part| to.send(part).unwrap());
+        let (to, said) = std::sync::mpsc::channel();
+        // What was begun before is void.
+        to.send(Said::Begin(Box::new(header.clone()), !has_wakeups)).unwrap();
+        parts.iter().take(2).for_each(|part| to.send(Said::Part(part.clone())).unwrap());
+        to.send(Said::Begin(Box::new(header), has_wakeups)).unwrap();
+        parts.into_iter().for_each(|part| to.send(Said::Part(part)).unwrap());
         drop(to);
         let (back, _given) = sync_channel(1);
-        let scan = follow(header, has_wakeups, &Options::default(), &from, &back)?;
-        Some(Analysis::from_parts(trace, *scan))
+        match follow(&Options::default(), &said, &back) {
+            Followed::Whole { events, scan } => {
+                assert_eq!(events, trace.len() as u64);
+                Some(Analysis::from_parts(trace, *scan))
+            }
+            Followed::TooLate => None,
+            Followed::NotBegun => panic!("it has begun"),
+        }
     }
 
     proptest! {

@@ -12,8 +12,8 @@ pub(crate) enum Change {
     Enter { weight: u32, cgroup: u32 },
     /// A task is runnable in the queue of a CPU.
     Join { task: u32, cpu: u32 },
-    /// It is not any more. Its services were settled at this time.
-    Leave { task: u32 },
+    /// It has got so much so far and is not any more.
+    Leave { task: u32, run_ns: u64 },
     /// It has got so much so far and is runnable still.
     Settle { task: u32, run_ns: u64 },
     /// A task that is in no queue has another weight.
@@ -90,8 +90,13 @@ impl Services {
         self.machine.set_group_weight(group, weight);
     }
 
-    #[inline]
-    pub(crate) fn apply(&mut self, change: Change) {
+    /// Enters changes in their order.
+    pub(crate) fn apply(&mut self, changes: &[Change]) {
+        changes.iter().for_each(|change| self.enter(*change));
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, change: Change) {
         let Self { now_ns, machine, cpus, tasks } = self;
         match change {
             Change::Now { now_ns: next_ns } => {
@@ -105,17 +110,17 @@ impl Services {
             Change::Join { task, cpu: queue } => {
                 let (task, cpu) = (&mut tasks[task as usize], &mut cpus[queue as usize]);
                 machine.add(task.cgroup, task.class);
-                cpu.advance(*now_ns);
+                task.cpu_mark = cpu.advance(*now_ns);
                 cpu.add(task.weight);
                 task.queue = Some(queue);
                 task.machine_mark = machine.served(task.cgroup, task.class);
-                task.cpu_mark = cpu.served_per_weight();
             }
-            Change::Leave { task } => {
+            Change::Leave { task, run_ns } => {
                 let task = &mut tasks[task as usize];
                 let Some(queue) = task.queue else { return };
                 let cpu = &mut cpus[queue as usize];
-                task.book(machine, cpu);
+                task.book(machine, cpu.advance(*now_ns));
+                task.settle(machine, run_ns);
                 task.queue = None;
                 machine.remove(task.cgroup, task.class);
                 cpu.remove(task.weight);
@@ -143,7 +148,7 @@ impl Services {
     pub(crate) fn served(&self, task: usize) -> Served {
         let mut task = self.tasks[task].clone();
         if let Some(queue) = task.queue {
-            task.book(&self.machine, &self.cpus[queue as usize]);
+            task.book(&self.machine, self.cpus[queue as usize].served_per_weight());
         }
         Served {
             machine_ns: whole_ns(task.machine),
@@ -167,7 +172,7 @@ impl Services {
     pub(crate) fn begin(&mut self, task: usize) {
         let task = &mut self.tasks[task];
         if let Some(queue) = task.queue {
-            task.book(&self.machine, &self.cpus[queue as usize]);
+            task.book(&self.machine, self.cpus[queue as usize].served_per_weight());
         }
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
@@ -177,11 +182,10 @@ impl Services {
 impl Service {
     /// In a queue: counts the services from here on, with what they were so far.
     #[inline]
-    fn book(&mut self, machine: &MachineFluid, cpu: &CpuFluid) {
+    fn book(&mut self, machine: &MachineFluid, per_weight: u128) {
         let served = machine.served(self.cgroup, self.class);
         self.machine += served - self.machine_mark;
         self.machine_mark = served;
-        let per_weight = cpu.served_per_weight();
         self.cpu += (per_weight - self.cpu_mark) * u128::from(self.weight);
         self.cpu_mark = per_weight;
     }

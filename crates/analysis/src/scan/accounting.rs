@@ -41,10 +41,11 @@ impl Scan {
         task.was_queued |= is_queued;
         let task = id as u32;
         if was_queued {
-            self.settled(at_ns, task, run_ns);
-            if !stays {
-                self.change(at_ns, Change::Leave { task });
-            }
+            let change = match stays {
+                true => Change::Settle { task, run_ns },
+                false => Change::Leave { task, run_ns },
+            };
+            self.settled(at_ns, change, task, run_ns);
         }
         if is_queued && !stays {
             self.change(at_ns, Change::Join { task, cpu });
@@ -171,20 +172,27 @@ impl Scan {
     }
 
     fn keep_services(&mut self) {
-        self.changes.iter().for_each(|change| self.services.apply(*change));
+        self.services.apply(&self.changes);
         self.changes.clear();
     }
 
     /// Reads the fluid services of a queued task up to now.
     pub(super) fn settle(&mut self, id: usize) {
-        let task = &self.tasks[id];
-        let run_ns = task.figures.run_ns + task.moved_run_ns;
-        self.settled(self.window_time(self.now_ns), id as u32, run_ns);
+        let (task, run_ns) = (id as u32, self.run_ns(id));
+        let at_ns = self.window_time(self.now_ns);
+        self.settled(at_ns, Change::Settle { task, run_ns }, task, run_ns);
     }
 
+    /// What a task got so far, in all its control groups.
+    fn run_ns(&self, id: usize) -> u64 {
+        let task = &self.tasks[id];
+        task.figures.run_ns + task.moved_run_ns
+    }
+
+    /// A task is settled by a change.
     #[inline(always)]
-    fn settled(&mut self, at_ns: u64, task: u32, run_ns: u64) {
-        self.change(at_ns, Change::Settle { task, run_ns });
+    fn settled(&mut self, at_ns: u64, change: Change, task: u32, run_ns: u64) {
+        self.change(at_ns, change);
         if let Some(tracks) = &mut self.tracks {
             tracks.lag(at_ns, task as usize, self.services.lag_ns(task as usize, run_ns));
         }
@@ -197,7 +205,9 @@ impl Scan {
     }
 
     pub(super) fn leave_fluid(&mut self, id: usize) {
-        self.change(self.window_time(self.now_ns), Change::Leave { task: id as u32 });
+        let (task, run_ns) = (id as u32, self.run_ns(id));
+        let at_ns = self.window_time(self.now_ns);
+        self.settled(at_ns, Change::Leave { task, run_ns }, task, run_ns);
     }
 
     /// Closes a task's books at the window's end.

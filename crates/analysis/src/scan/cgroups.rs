@@ -50,7 +50,6 @@ impl Scan {
             self.close_task(id, None);
         }
         if state.is_queued() {
-            self.settle(id);
             self.leave_fluid(id);
         }
         self.end_piece(id);

@@ -115,7 +115,6 @@ impl Scan {
         let weight = self.weight_of(nice);
         let queued = self.tasks[id.index()].state.is_queued();
         if queued {
-            self.settle(id.index());
             self.leave_fluid(id.index());
         }
         let task = &mut self.tasks[id.index()];

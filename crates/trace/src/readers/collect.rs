@@ -116,6 +116,8 @@ struct Rounds {
     seen_ns: Option<u64>,
     /// The same of the round before it.
     complete_ns: Option<u64>,
+    /// Up to which time events were handed out.
+    handed_ns: Option<u64>,
 }
 
 impl<'p> Collector<'p> {
@@ -382,7 +384,10 @@ impl Collector<'_> {
 
     /// Hands out what is complete, unless something came too late for that.
     pub(super) fn hand_out_complete(&mut self) {
-        if let Some(until_ns) = self.rounds.complete_ns.filter(|_| !self.is_late()) {
+        let Rounds { complete_ns, handed_ns, .. } = self.rounds;
+        let Some(until_ns) = complete_ns.filter(|_| complete_ns > handed_ns) else { return };
+        if self.begun.is_some() && !self.is_late() {
+            self.rounds.handed_ns = Some(until_ns);
             self.hand_out(until_ns);
         }
     }

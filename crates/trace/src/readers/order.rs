@@ -71,7 +71,11 @@ impl Pile {
     }
 
     /// Takes over records that come next, in runs that are in order of time.
-    pub(super) fn shelve(&mut self, records: Vec<Record>, runs: impl Iterator<Item = Range<usize>>) {
+    pub(super) fn shelve(
+        &mut self,
+        records: Vec<Record>,
+        runs: impl Iterator<Item = Range<usize>>,
+    ) {
         self.open = None;
         let shelf = self.shelves.len();
         self.shelves.push(Shelf::default());
@@ -152,13 +156,12 @@ impl Pile {
                 (rest, None) => match (rest, open.peek_mut()) {
                     (rest, None) => rest,
                     (None, Some(least)) => Some(PeekMut::pop(least).0),
-                    (Some(rest), Some(mut least)) => {
-                        Some(std::mem::replace(&mut least.0, rest))
-                    }
+                    (Some(rest), Some(mut least)) => Some(std::mem::replace(&mut least.0, rest)),
                 },
             };
         }
-        self.heads = next.into_iter().chain(ahead).chain(open.into_iter().map(|head| head.0)).collect();
+        self.heads =
+            next.into_iter().chain(ahead).chain(open.into_iter().map(|head| head.0)).collect();
     }
 
     /// Hands out the records of a run that stand before another run's next one; gives where it stopped.

@@ -57,6 +57,9 @@ impl<'p> Making<'p> {
         if self.to.is_none() {
             return trace.push(event);
         }
+        if self.part.events.len() == self.part.events.capacity() {
+            self.part.events.reserve_exact(PART_EVENTS);
+        }
         self.part.events.push(event);
         if self.part.events.len() >= PART_EVENTS {
             self.hand_out(trace);

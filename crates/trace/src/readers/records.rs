@@ -17,6 +17,29 @@ pub(super) struct Record {
 const RECORD_BYTES_MAX: usize = 32;
 const _: () = assert!(size_of::<Record>() <= RECORD_BYTES_MAX);
 
+/// Where the record of an event goes, and what is noted of all records there.
+#[derive(Debug)]
+pub(super) struct Sink<'r> {
+    pub(super) time_ns: u64,
+    pub(super) cpu: u32,
+    pub(super) records: &'r mut Vec<Record>,
+    /// One more than the highest number of a CPU.
+    pub(super) cpus: &'r mut u32,
+    pub(super) has_wakeups: &'r mut bool,
+}
+
+impl Sink<'_> {
+    /// Inlined, so that no kind of record is put together only to be copied: in words that do not match those just written, which stalls
+    /// a processor.
+    #[inline(always)]
+    pub(super) fn take(&mut self, what: What) {
+        let cpu = self.cpu;
+        *self.cpus = (*self.cpus).max(cpu.max(what.cpu_max()) + 1);
+        *self.has_wakeups |= matches!(what, What::Wakeup { .. });
+        self.records.push(Record { time_ns: self.time_ns, cpu, what });
+    }
+}
+
 /// See [`Said`].
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
@@ -110,6 +133,7 @@ pub(super) fn record(
 
 impl What {
     /// The highest CPU number in the operands.
+    #[inline(always)]
     pub(super) fn cpu_max(&self) -> u32 {
         match *self {
             Self::Waking { target_cpu, .. }

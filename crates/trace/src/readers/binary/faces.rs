@@ -9,12 +9,37 @@ use crate::readers::names::{Class, Roster, Who};
 pub(super) const COMM_BYTES: usize = 16;
 
 /// A task as an event names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct RawFace {
-    pub(in super::super) pid: u32,
     /// The name, a zero byte, and anything behind it.
-    pub(in super::super) comm: [u8; COMM_BYTES],
-    pub(in super::super) prio: Option<i32>,
+    comm: [u64; 2],
+    pid: u32,
+    prio: i32,
+}
+
+impl RawFace {
+    /// No event says this priority: one that does is not taken apart the short way.
+    const UNSAID: i32 = i32::MIN;
+
+    /// `None` for a priority that stands for none here.
+    #[inline(always)]
+    pub(super) fn new(pid: u32, comm: [u8; COMM_BYTES], prio: Option<i32>) -> Option<Self> {
+        let word = |at: usize| u64::from_le_bytes(*comm[at..].first_chunk().unwrap_or(&[0; 8]));
+        if prio == Some(Self::UNSAID) {
+            return None;
+        }
+        Some(Self { comm: [word(0), word(8)], pid, prio: prio.unwrap_or(Self::UNSAID) })
+    }
+
+    fn name(&self) -> String {
+        let comm = self.comm.map(u64::to_le_bytes).concat();
+        let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(name).into_owned()
+    }
+
+    fn class(&self) -> Class {
+        Class::of(Some(self.prio).filter(|prio| *prio != Self::UNSAID))
+    }
 }
 
 const RECENT_FACES: usize = 1 << 10;
@@ -26,15 +51,16 @@ pub(in super::super) struct RawFaces<'r> {
     roster: &'r Mutex<Roster>,
     known: HashMap<RawFace, Who>,
     /// The face last met of some pids, and the one without a name: looked at before the table.
-    recent: Vec<[(RawFace, Who); 2]>,
+    recent: Box<[[(RawFace, Who); 2]; RECENT_FACES]>,
 }
 
 impl<'r> RawFaces<'r> {
     const NOBODY: (RawFace, Who) =
-        (RawFace { pid: u32::MAX, comm: [0; COMM_BYTES], prio: None }, Who(0));
+        (RawFace { pid: u32::MAX, comm: [0; 2], prio: RawFace::UNSAID }, Who(0));
 
     pub(in super::super) fn new(roster: &'r Mutex<Roster>) -> Self {
-        Self { roster, known: HashMap::new(), recent: Vec::new() }
+        let recent = Box::new([[Self::NOBODY; 2]; RECENT_FACES]);
+        Self { roster, known: HashMap::new(), recent }
     }
 
     #[inline(always)]
@@ -49,29 +75,22 @@ impl<'r> RawFaces<'r> {
     /// A task of which nothing but its pid is known.
     #[inline(always)]
     pub(super) fn bare(&mut self, pid: u32) -> Who {
-        self.find(&RawFace { pid, ..RawFace::default() }, 1)
+        self.find(&RawFace { pid, comm: [0; 2], prio: RawFace::UNSAID }, 1)
     }
 
     #[inline(always)]
     fn find(&mut self, face: &RawFace, which: usize) -> Who {
-        let slot = face.pid as usize % RECENT_FACES;
-        if let Some(recent) = self.recent.get(slot)
-            && recent[which].0 == *face
-        {
-            return recent[which].1;
-        }
-        self.look_up(face, slot, which)
+        let (recent, who) = &self.recent[face.pid as usize % RECENT_FACES][which];
+        if recent == face { *who } else { self.look_up(face, which) }
     }
 
     #[cold]
-    fn look_up(&mut self, face: &RawFace, slot: usize, which: usize) -> Who {
+    fn look_up(&mut self, face: &RawFace, which: usize) -> Who {
         let who = *self.known.entry(*face).or_insert_with(|| {
-            let name = face.comm.split(|byte| *byte == 0).next().unwrap_or_default();
-            let (name, class) = (String::from_utf8_lossy(name), Class::of(face.prio));
-            self.roster.lock().unwrap_or_else(PoisonError::into_inner).who(face.pid, &name, class)
+            let mut roster = self.roster.lock().unwrap_or_else(PoisonError::into_inner);
+            roster.who(face.pid, &face.name(), face.class())
         });
-        self.recent.resize(RECENT_FACES, [Self::NOBODY; 2]);
-        self.recent[slot][which] = (*face, who);
+        self.recent[face.pid as usize % RECENT_FACES][which] = (*face, who);
         who
     }
 }

@@ -7,11 +7,11 @@ use std::sync::Mutex;
 
 use linux_perf_event_reader::RecordType;
 
-use super::super::binary::{Endian, Flat, RawFaces};
+use super::super::binary::{Endian, Flat, RawFaces, WINDOW_BYTES};
 use super::super::collect::Span;
 use super::super::line::CPUS_MAX;
 use super::super::names::Roster;
-use super::super::records::{Record, What};
+use super::super::records::{Record, Sink};
 use super::container::RawRecord;
 use super::forms::Forms;
 use super::input::ReadAt;
@@ -114,15 +114,20 @@ impl<'d> Hands<'d> {
     pub(super) fn fill(&mut self, input: &impl ReadAt, at: u64, len: usize, data_end: u64) {
         self.at = at;
         self.len = usize::try_from(data_end.saturating_sub(at)).unwrap_or(len).min(len);
-        self.bytes.resize(len + RECORD_BYTES_MAX, 0);
+        self.bytes.resize(len + RECORD_BYTES_MAX + WINDOW_BYTES, 0);
         self.filled = 0;
         self.read_on(input, len + MARGIN_BYTES, data_end);
+    }
+
+    /// Bytes that are read of a piece at most.
+    fn len_max(&self) -> usize {
+        self.bytes.len() - WINDOW_BYTES
     }
 
     /// Reads until there are so many bytes, or no more.
     fn read_on(&mut self, input: &impl ReadAt, wanted: usize, data_end: u64) {
         let left = usize::try_from(data_end.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        let wanted = wanted.min(self.bytes.len()).min(left);
+        let wanted = wanted.min(self.len_max()).min(left);
         while self.filled < wanted {
             let at = self.at + self.filled as u64;
             match input.read_at(at, &mut self.bytes[self.filled..wanted]) {
@@ -171,8 +176,8 @@ impl<'d> Hands<'d> {
         records.reserve(self.expected);
         let mut piece = Piece { start: at, end: at, records, ..Piece::default() };
         self.walk(&mut piece);
-        if piece.is_last && self.filled < self.bytes.len() {
-            self.read_on(input, self.bytes.len(), data_end);
+        if piece.is_last && self.filled < self.len_max() {
+            self.read_on(input, self.len_max(), data_end);
             piece.is_last = false;
             self.walk(&mut piece);
         }
@@ -197,6 +202,11 @@ impl<'d> Hands<'d> {
             let record = at..at + size;
             at += size;
             let kind = RecordType(kind);
+            if kind == RecordType::SAMPLE && !piece.is_odd {
+                piece.read += 1;
+                piece.is_odd = self.sample(record, piece).is_none();
+                continue;
+            }
             piece.is_odd |= PACKED.contains(&kind.0);
             if piece.is_odd || kind.is_user_type() {
                 piece.end_round(kind);
@@ -204,7 +214,6 @@ impl<'d> Hands<'d> {
             }
             piece.read += u64::from(!OTHERS.contains(&kind));
             match kind {
-                RecordType::SAMPLE => piece.is_odd = self.sample(record, piece).is_none(),
                 other if OTHERS.contains(&other) => {
                     let place = self.at + record.start as u64;
                     piece.others.push((place, self.bytes[record].into()));
@@ -217,7 +226,7 @@ impl<'d> Hands<'d> {
     }
 
     /// Takes a sample apart; `None` for what is to be read with care.
-    #[inline]
+    #[inline(always)]
     fn sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
         let body = &self.bytes[record.start + HEAD_BYTES..record.end];
         let sample = self.forms.sample(Endian::Little, body)?;
@@ -228,16 +237,16 @@ impl<'d> Hands<'d> {
         }
         // −1 is a task that had just been reaped.
         let tid = sample.tid.and_then(|tid| u32::try_from(tid).ok());
-        let what = self.flat.record(sample.raw, tid, &mut self.faces)?;
+        let from = record.start + HEAD_BYTES + sample.raw_at;
+        // The room for bytes reaches beyond all that are read.
+        let window = self.bytes[from..].first_chunk()?;
         piece.stamp(cpu, time_ns)?;
-        match what {
-            None => piece.skipped += 1,
-            Some(what) => {
-                piece.cpus = piece.cpus.max(cpu.max(what.cpu_max()) + 1);
-                piece.has_wakeups |= matches!(what, What::Wakeup { .. });
-                piece.records.push(Record { time_ns, cpu, what });
-            }
-        }
+        let Piece { records, cpus, has_wakeups, .. } = piece;
+        // Before the record is put together: nothing comes between its making and its place then.
+        records.reserve(1);
+        let sink = Sink { time_ns, cpu, records, cpus, has_wakeups };
+        let made = self.flat.record(sample.raw, window, tid, &mut self.faces, sink)?;
+        piece.skipped += u64::from(!made);
         Some(())
     }
 

@@ -56,14 +56,20 @@ impl Counts {
     }
 }
 
+/// All fields but the event's own bytes, of eight bytes each, and how many bytes those are.
+const HEAD_BYTES: usize = 8 * 9 + 4;
+/// Time, CPU and task stand in the first so many fields.
+const WORDS: usize = 8;
+
 /// A sample of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample<'a> {
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
     pub(super) tid: Option<i32>,
-    /// The event's own bytes.
+    /// The event's own bytes, and where they begin in the sample.
     pub(super) raw: &'a [u8],
+    pub(super) raw_at: usize,
 }
 
 impl Layout {
@@ -103,6 +109,44 @@ impl Layout {
     /// Takes a sample apart; `None` when it is cut off.
     #[inline(always)]
     pub(super) fn parse<'a>(&self, endian: Endian, body: &'a [u8]) -> Option<Sample<'a>> {
+        match (self.tid, body.first_chunk()) {
+            (Some(tid), Some(head))
+                if self.counts.is_none() && !self.has_chain && endian == Endian::Little =>
+            {
+                self.parse_head(tid, head, body)
+            }
+            _ => self.parse_any(endian, body),
+        }
+    }
+
+    /// The usual one: nothing stands between the fields and the event's own bytes.
+    #[inline(always)]
+    fn parse_head<'a>(
+        &self,
+        tid: usize,
+        head: &[u8; HEAD_BYTES],
+        body: &'a [u8],
+    ) -> Option<Sample<'a>> {
+        // Always so: the compiler needs to look at no bound then.
+        let word = |at: usize| {
+            let at = at % (8 * WORDS);
+            let mut word = [0; 8];
+            word.copy_from_slice(&head[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        let size = u32::from_le_bytes(*head.get(self.rest..)?.first_chunk()?) as usize;
+        let raw_at = self.rest + 4;
+        Some(Sample {
+            time_ns: word(self.time),
+            cpu: word(self.cpu) as u32,
+            tid: Some(word(tid) as i32),
+            raw: body.get(raw_at..)?.get(..size)?,
+            raw_at,
+        })
+    }
+
+    #[inline(never)]
+    fn parse_any<'a>(&self, endian: Endian, body: &'a [u8]) -> Option<Sample<'a>> {
         let mut at = self.rest;
         if let Some(counts) = self.counts {
             at = at.checked_add(counts.bytes(endian, body, at)?)?;
@@ -120,6 +164,7 @@ impl Layout {
                 None => None,
             },
             raw: body.get(at + 4..)?.get(..size)?,
+            raw_at: at + 4,
         })
     }
 }
