@@ -34,21 +34,15 @@ impl Scan {
         let at_ns = self.window_time(self.now_ns);
         let task = &mut self.tasks[id];
         let (from, from_cpu, restriction) = (task.state, task.cpu, task.restriction);
-        let run_ns = task.figures.run_ns + task.moved_run_ns;
         let (was_queued, is_queued) = (from.is_queued(), to.is_queued());
         let stays = was_queued && is_queued && from_cpu == cpu;
         (task.state, task.cpu) = (to, cpu);
         task.was_queued |= is_queued;
-        let task = id as u32;
         if was_queued {
-            let change = match stays {
-                true => Change::Settle { task, run_ns },
-                false => Change::Leave { task, run_ns },
-            };
-            self.settled(at_ns, change, task, run_ns);
+            self.settle_at(at_ns, id, stays);
         }
         if is_queued && !stays {
-            self.change(at_ns, Change::Join { task, cpu });
+            self.change(at_ns, Change::Join { task: id as u32, cpu });
         }
         if from == State::Waiting {
             self.waste.remove(restriction, from_cpu);
@@ -178,23 +172,21 @@ impl Scan {
 
     /// Reads the fluid services of a queued task up to now.
     pub(super) fn settle(&mut self, id: usize) {
-        let (task, run_ns) = (id as u32, self.run_ns(id));
-        let at_ns = self.window_time(self.now_ns);
-        self.settled(at_ns, Change::Settle { task, run_ns }, task, run_ns);
+        self.settle_at(self.window_time(self.now_ns), id, true);
     }
 
-    /// What a task got so far, in all its control groups.
-    fn run_ns(&self, id: usize) -> u64 {
-        let task = &self.tasks[id];
-        task.figures.run_ns + task.moved_run_ns
-    }
-
-    /// A task is settled by a change.
+    /// The same; it is in no queue any more then, unless it stays.
     #[inline(always)]
-    fn settled(&mut self, at_ns: u64, change: Change, task: u32, run_ns: u64) {
+    fn settle_at(&mut self, at_ns: u64, id: usize, stays: bool) {
+        let scan = &self.tasks[id];
+        let (task, run_ns) = (id as u32, scan.figures.run_ns + scan.moved_run_ns);
+        let change = match stays {
+            true => Change::Settle { task, run_ns },
+            false => Change::Leave { task, run_ns },
+        };
         self.change(at_ns, change);
         if let Some(tracks) = &mut self.tracks {
-            tracks.lag(at_ns, task as usize, self.services.lag_ns(task as usize, run_ns));
+            tracks.lag(at_ns, id, self.services.lag_ns(id, run_ns));
         }
     }
 
@@ -205,9 +197,7 @@ impl Scan {
     }
 
     pub(super) fn leave_fluid(&mut self, id: usize) {
-        let (task, run_ns) = (id as u32, self.run_ns(id));
-        let at_ns = self.window_time(self.now_ns);
-        self.settled(at_ns, Change::Leave { task, run_ns }, task, run_ns);
+        self.settle_at(self.window_time(self.now_ns), id, false);
     }
 
     /// Closes a task's books at the window's end.

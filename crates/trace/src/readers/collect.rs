@@ -116,8 +116,6 @@ struct Rounds {
     seen_ns: Option<u64>,
     /// The same of the round before it.
     complete_ns: Option<u64>,
-    /// Up to which time events were handed out.
-    handed_ns: Option<u64>,
 }
 
 impl<'p> Collector<'p> {
@@ -273,7 +271,7 @@ impl<'p> Collector<'p> {
         &mut self,
         spans: &[Span],
         records: Vec<Record>,
-        runs: impl Iterator<Item = Range<usize>>,
+        runs: Vec<Range<usize>>,
         cpus: u32,
         has_wakeups: bool,
     ) {
@@ -384,10 +382,8 @@ impl Collector<'_> {
 
     /// Hands out what is complete, unless something came too late for that.
     pub(super) fn hand_out_complete(&mut self) {
-        let Rounds { complete_ns, handed_ns, .. } = self.rounds;
-        let Some(until_ns) = complete_ns.filter(|_| complete_ns > handed_ns) else { return };
-        if self.begun.is_some() && !self.is_late() {
-            self.rounds.handed_ns = Some(until_ns);
+        let news = self.rounds.complete_ns > self.records.passed_ns();
+        if let Some(until_ns) = self.rounds.complete_ns.filter(|_| news && !self.is_late()) {
             self.hand_out(until_ns);
         }
     }

@@ -71,11 +71,7 @@ impl Pile {
     }
 
     /// Takes over records that come next, in runs that are in order of time.
-    pub(super) fn shelve(
-        &mut self,
-        records: Vec<Record>,
-        runs: impl Iterator<Item = Range<usize>>,
-    ) {
+    pub(super) fn shelve(&mut self, records: Vec<Record>, runs: Vec<Range<usize>>) {
         self.open = None;
         let shelf = self.shelves.len();
         self.shelves.push(Shelf::default());
@@ -120,6 +116,11 @@ impl Pile {
     /// Whether a record came when later ones had been handed out: the order of what was handed out is not that of time.
     pub(super) fn is_late(&self) -> bool {
         self.is_late
+    }
+
+    /// Up to which time everything was handed out.
+    pub(super) fn passed_ns(&self) -> Option<u64> {
+        self.passed_ns
     }
 
     /// Memory of records that were handed out.
@@ -270,7 +271,7 @@ mod tests {
                         at += run.len();
                         at - run.len()..at
                     }).collect();
-                    pile.shelve(records, runs.into_iter());
+                    pile.shelve(records, runs);
                 }
                 handed_ns = complete_ns;
                 pile.in_order(handed_ns, |record| found.push((record.time_ns, record.cpu)));

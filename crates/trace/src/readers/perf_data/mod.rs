@@ -196,7 +196,7 @@ impl<'a, 'p> Reader<'a, 'p> {
         self.read += piece.read;
         self.collector.trace.loss.skipped += piece.skipped;
         piece.rounds.iter().for_each(|seen_ns| self.collector.round(*seen_ns));
-        let (records, runs) = (take(&mut piece.records), piece.runs.iter().cloned());
+        let (records, runs) = (take(&mut piece.records), take(&mut piece.runs));
         self.collector.all(&piece.spans, records, runs, piece.cpus, piece.has_wakeups);
         let others = piece.others.iter();
         others.filter_map(|(at, bytes)| raw_record(*at, bytes)).for_each(|r| self.record(&r));
