@@ -30,9 +30,10 @@ pub(super) struct Sink<'r> {
 
 impl Sink<'_> {
     /// Inlined, so that no kind of record is put together only to be copied: in words that do not match those just written, which stalls
-    /// a processor.
+    /// a processor. For the same reason room is made before.
     #[inline(always)]
     pub(super) fn take(&mut self, what: What) {
+        self.records.reserve(1);
         let cpu = self.cpu;
         *self.cpus = (*self.cpus).max(cpu.max(what.cpu_max()) + 1);
         *self.has_wakeups |= matches!(what, What::Wakeup { .. });

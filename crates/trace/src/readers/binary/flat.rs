@@ -10,15 +10,25 @@ use crate::readers::line::CPUS_MAX;
 use crate::readers::names::Who as Face;
 use crate::readers::records::{Sink, What};
 
-/// The bytes from an event's begin on that are looked at: at most so many of them are the event's, and there are always so many.
+/// The bytes from the begin of a record on: those of its fields, and whatever stands behind it. There are always so many, so that no place
+/// has to be looked at for whether it is there.
 pub(in super::super) type Window = [u8; WINDOW_BYTES];
-pub(in super::super) const WINDOW_BYTES: usize = PLACES + COMM_BYTES;
-/// Fields that are read the short way begin before this byte of the event.
-const PLACES: usize = 128;
+/// A record's event begins before the first part ends, and its fields before the next one does.
+pub(in super::super) const WINDOW_BYTES: usize = 2 * PLACES + COMM_BYTES;
+const PLACES: usize = 1 << u8::BITS;
 
-/// Where a field stands in an event.
+/// Where a field stands in a record, or in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct At(u8);
+
+/// An event in a record, all of which is there.
 #[derive(Clone, Copy, Debug)]
-struct At(u8);
+pub(in super::super) struct RawEvent<'r> {
+    pub(in super::super) record: &'r Window,
+    /// Where it begins.
+    pub(in super::super) at: At,
+    pub(in super::super) bytes: u32,
+}
 
 /// Where a task's fields stand.
 #[derive(Clone, Copy, Debug)]
@@ -39,16 +49,46 @@ enum Comm {
 
 /// Where the fields of an event stand.
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 enum Plan {
-    Switch { prev: Who, next: Who, state: At, is_long: bool },
-    Waking { task: Who, cpu: At },
-    Wakeup { task: Who, cpu: At, success: Option<At> },
-    WakeupNew { task: Who, cpu: At },
-    Migrate { task: Who, from: At, to: At },
-    Fork { parent: Who, child: Who },
-    Exit { task: Who },
-    Timer { function: At },
+    Switch {
+        prev: Who,
+        next: Who,
+        state: At,
+        is_long: bool,
+    },
+    Waking {
+        task: Who,
+        cpu: At,
+    },
+    Wakeup {
+        task: Who,
+        cpu: At,
+        success: Option<At>,
+    },
+    WakeupNew {
+        task: Who,
+        cpu: At,
+    },
+    Migrate {
+        task: Who,
+        from: At,
+        to: At,
+    },
+    Fork {
+        parent: Who,
+        child: Who,
+    },
+    Exit {
+        task: Who,
+    },
+    Timer {
+        function: At,
+    },
+    /// Nobody uses it.
     Other,
+    /// It needs [`Decoder::decode`].
+    Unplanned,
 }
 
 /// The plans of one recording.
@@ -56,10 +96,8 @@ enum Plan {
 pub(in super::super) struct Flat {
     common_type: At,
     common_pid: At,
-    /// Every event has at least so many bytes.
-    common_bytes: usize,
-    /// By the number of the type, with the bytes that such an event has at least; `None` for what needs [`Decoder::decode`].
-    plans: Vec<Option<(usize, Plan)>>,
+    /// By the number of the type, with the bytes that such an event has at least.
+    plans: Vec<(u16, Plan)>,
     states: Vec<(u64, TaskState)>,
     ticks: Vec<u64>,
 }
@@ -85,63 +123,58 @@ impl Flat {
                 {
                     return None;
                 }
-                let mut places = Places::default();
+                let mut places = Places { end: common.end };
                 let plan = places.plan(shape)?;
-                Some((places.end, plan))
+                Some((places.end as u16, plan))
             })
+            .map(|plan| plan.unwrap_or((0, Plan::Unplanned)))
             .collect();
         Some(Self {
             common_type,
             common_pid,
-            common_bytes: common.end,
             plans,
             states: states.cloned().unwrap_or_default(),
             ticks: decoder.ticks.clone(),
         })
     }
 
-    /// Takes an event apart into the record that it makes, if it makes one; says whether it does. `window` are the bytes from the event's
-    /// begin on, whatever stands behind it; `tid` is the task that the CPU was running, where that is known. `None` for an event of another
-    /// kind, and for one with anything odd: [`Decoder::decode`] says what it is.
+    /// Takes an event apart into the record that it makes, if it makes one; says whether it does. `tid` is the task that the CPU was running,
+    /// where that is known. `None` for an event of another kind, and for one with anything odd: [`Decoder::decode`] says what it is.
     #[inline(always)]
     pub(in super::super) fn record(
         &self,
-        event: &[u8],
-        window: &Window,
+        event: RawEvent<'_>,
         tid: Option<u32>,
         faces: &mut RawFaces<'_>,
         mut to: Sink<'_>,
     ) -> Option<bool> {
-        if event.len() < self.common_bytes {
-            return None;
-        }
-        let id = u16::from_le_bytes(self.common_type.bytes(window));
-        let (bytes, plan) = self.plans.get(usize::from(id))?.as_ref()?;
-        if event.len() < *bytes || self.common_pid.int(window) < 0 {
+        let id = u16::from_le_bytes(self.common_type.bytes(event));
+        let (bytes_min, plan) = self.plans.get(usize::from(id))?;
+        if event.bytes < u32::from(*bytes_min) || self.common_pid.int(event) < 0 {
             return None;
         }
         match plan {
             Plan::Other => return Some(false),
             Plan::Switch { prev, next, state, is_long } => {
                 let bits = match is_long {
-                    true => u64::from_le_bytes(state.bytes(window)),
-                    false => i64::from(state.int(window)) as u64,
+                    true => u64::from_le_bytes(state.bytes(event)),
+                    false => i64::from(state.int(event)) as u64,
                 };
                 let prev_state = state_of(bits, &self.states);
-                let prev = prev.face(event, window, faces)?;
-                let next = next.face(event, window, faces)?;
+                let prev = prev.face(event, faces)?;
+                let next = next.face(event, faces)?;
                 to.take(What::Switch { prev, prev_state, next });
             }
             Plan::Waking { task, cpu } => {
-                let (task, target_cpu) = (task.face(event, window, faces)?, cpu.cpu(window)?);
+                let (task, target_cpu) = (task.face(event, faces)?, cpu.cpu(event)?);
                 to.take(What::Waking { task, waker: tid.map(|pid| faces.bare(pid)), target_cpu });
             }
-            Plan::Wakeup { success: Some(at), .. } if at.int(window) == 0 => return Some(false),
+            Plan::Wakeup { success: Some(at), .. } if at.int(event) == 0 => return Some(false),
             Plan::Wakeup { task, cpu, .. } => {
-                let (task, target_cpu) = (task.face(event, window, faces)?, cpu.cpu(window)?);
+                let (task, target_cpu) = (task.face(event, faces)?, cpu.cpu(event)?);
                 to.take(What::Wakeup { task, target_cpu });
             }
-            rare => match self.rare(rare, event, window, tid, faces)? {
+            rare => match self.rare(rare, event, tid, faces)? {
                 Some(what) => to.take(what),
                 None => return Some(false),
             },
@@ -154,27 +187,26 @@ impl Flat {
     fn rare(
         &self,
         plan: &Plan,
-        event: &[u8],
-        window: &Window,
+        event: RawEvent<'_>,
         tid: Option<u32>,
         faces: &mut RawFaces<'_>,
     ) -> Option<Option<What>> {
-        let mut face = |who: &Who| who.face(event, window, faces);
+        let mut face = |who: &Who| who.face(event, faces);
         Some(Some(match plan {
             Plan::WakeupNew { task, cpu } => {
-                What::WakeupNew { task: face(task)?, target_cpu: cpu.cpu(window)? }
+                What::WakeupNew { task: face(task)?, target_cpu: cpu.cpu(event)? }
             }
             Plan::Migrate { task, from, to } => What::Migrate {
                 task: face(task)?,
-                from_cpu: from.cpu(window)?,
-                to_cpu: to.cpu(window)?,
+                from_cpu: from.cpu(event)?,
+                to_cpu: to.cpu(event)?,
             },
             Plan::Fork { parent, child } => {
                 What::Fork { parent: face(parent)?, child: face(child)? }
             }
             Plan::Exit { task } => What::Exit { task: face(task)? },
             Plan::Timer { function } => {
-                if !self.ticks.contains(&u64::from_le_bytes(function.bytes(window))) {
+                if !self.ticks.contains(&u64::from_le_bytes(function.bytes(event))) {
                     return Some(None);
                 }
                 What::Tick { running: tid.map(|pid| faces.bare(pid)) }
@@ -253,55 +285,74 @@ impl Places {
 
     /// A field of so many bytes.
     fn number(&mut self, at: Option<usize>, bytes: usize) -> Option<At> {
-        let at = at.filter(|at| *at < PLACES)?;
-        self.end = self.end.max(at + bytes);
-        Some(At(at as u8))
+        let place = At::new(at?)?;
+        self.end = self.end.max(place.place() + bytes);
+        Some(place)
     }
 }
 
 impl At {
+    pub(in super::super) const BEGIN: Self = Self(0);
+
+    /// `None` for a field that begins behind what a window is sure to hold.
+    pub(in super::super) const fn new(at: usize) -> Option<Self> {
+        if at < PLACES { Some(Self(at as u8)) } else { None }
+    }
+
+    pub(in super::super) fn place(self) -> usize {
+        self.0.into()
+    }
+
+    /// The bytes of a field of a record.
     #[inline(always)]
-    fn bytes<const BYTES: usize>(self, window: &Window) -> [u8; BYTES] {
+    pub(in super::super) fn in_record<const BYTES: usize>(self, record: &Window) -> [u8; BYTES] {
+        self.bytes(RawEvent { record, at: Self::BEGIN, bytes: 0 })
+    }
+
+    #[inline(always)]
+    fn bytes<const BYTES: usize>(self, event: RawEvent<'_>) -> [u8; BYTES] {
         const { assert!(BYTES <= COMM_BYTES) };
-        // Always so: the compiler needs to look at no bound then.
-        let at = usize::from(self.0) % PLACES;
+        let at = event.at.place() + self.place();
         let mut bytes = [0; BYTES];
-        bytes.copy_from_slice(&window[at..at + BYTES]);
+        bytes.copy_from_slice(&event.record[at..at + BYTES]);
         bytes
     }
 
     #[inline(always)]
-    fn int(self, window: &Window) -> i32 {
-        i32::from_le_bytes(self.bytes(window))
+    fn int(self, event: RawEvent<'_>) -> i32 {
+        i32::from_le_bytes(self.bytes(event))
     }
 
     /// A number that is not negative.
     #[inline(always)]
-    fn number(self, window: &Window) -> Option<u32> {
-        u32::try_from(self.int(window)).ok()
+    fn number(self, event: RawEvent<'_>) -> Option<u32> {
+        u32::try_from(self.int(event)).ok()
     }
 
     #[inline(always)]
-    fn cpu(self, window: &Window) -> Option<u32> {
-        self.number(window).filter(|cpu| *cpu < CPUS_MAX)
+    fn cpu(self, event: RawEvent<'_>) -> Option<u32> {
+        self.number(event).filter(|cpu| *cpu < CPUS_MAX)
     }
 }
 
 impl Who {
     #[inline(always)]
-    fn face(&self, event: &[u8], window: &Window, faces: &mut RawFaces<'_>) -> Option<Face> {
+    fn face(&self, event: RawEvent<'_>, faces: &mut RawFaces<'_>) -> Option<Face> {
         let comm = match self.comm {
-            Comm::At(at) => at.bytes(window),
-            Comm::Elsewhere(at) => elsewhere(event, at.bytes(window))?,
+            Comm::At(at) => at.bytes(event),
+            Comm::Elsewhere(at) => elsewhere(event, at.bytes(event))?,
         };
-        let prio = self.prio.map(|prio| prio.int(window));
-        Some(faces.who(&RawFace::new(self.pid.number(window)?, comm, prio)?))
+        let prio = self.prio.map(|prio| prio.int(event));
+        Some(faces.who(&RawFace::new(self.pid.number(event)?, comm, prio)?))
     }
 }
 
-/// A name up to its zero byte, of which the offset and the number of bytes are said; `None` for one that is longer than names of tasks are.
+/// A name up to its zero byte, of which the offset and the number of bytes are said; `None` for one that is longer than names of tasks are,
+/// or stands too far behind.
 #[inline(never)]
-fn elsewhere(event: &[u8], [a, b, c, d]: [u8; 4]) -> Option<[u8; COMM_BYTES]> {
+fn elsewhere(event: RawEvent<'_>, [a, b, c, d]: [u8; 4]) -> Option<[u8; COMM_BYTES]> {
+    let rest = &event.record[event.at.place()..];
+    let event = &rest[..rest.len().min(event.bytes as usize)];
     let [start, bytes] = [[a, b], [c, d]].map(|word| usize::from(u16::from_le_bytes(word)));
     let text = event.get(start..)?.get(..bytes)?;
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());

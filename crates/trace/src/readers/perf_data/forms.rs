@@ -1,15 +1,14 @@
 //! Which attribute of the file says how a record is to be read.
 
-use std::cell::Cell;
-
 use byteorder::{BigEndian, LittleEndian};
 use linux_perf_event_reader::{
     RawData, RawEventRecord, RecordParseInfo, RecordType, get_record_identifier,
 };
 
-use super::super::binary::Endian;
+use super::super::binary::{At, Endian, Window};
 use super::container::{Attributes, RawRecord};
-use super::samples::{Layout, Sample};
+use super::piece::HEAD_BYTES;
+use super::samples::{Fixed, Layout, Sample, Tracepoint};
 
 const RECENT_NUMBERS: usize = 64;
 
@@ -22,8 +21,16 @@ pub(super) struct Forms<'c> {
     layouts: Vec<Option<Layout>>,
     /// All attributes say the same of a record's form.
     uniform: bool,
-    /// Event numbers asked for before, and their attributes: looked at before the table.
-    recent: [Cell<(u64, usize)>; RECENT_NUMBERS],
+    /// Event numbers asked for before: looked at before the table.
+    recent: [Recent; RECENT_NUMBERS],
+}
+
+/// What is known of an event number.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    number: u64,
+    attribute: usize,
+    fixed: Option<Fixed>,
 }
 
 impl<'c> Forms<'c> {
@@ -36,11 +43,11 @@ impl<'c> Forms<'c> {
             endian,
             layouts: layouts.collect(),
             uniform: attributes.infos.iter().all(|info| Some(info) == first),
-            recent: [const { Cell::new((u64::MAX, 0)) }; RECENT_NUMBERS],
+            recent: [Recent { number: u64::MAX, attribute: 0, fixed: None }; RECENT_NUMBERS],
         }
     }
 
-    fn index(&self, kind: RecordType, body: &[u8]) -> usize {
+    fn index(&mut self, kind: RecordType, body: &[u8]) -> usize {
         if self.uniform {
             return 0;
         }
@@ -52,29 +59,48 @@ impl<'c> Forms<'c> {
         number.map_or(0, |number| self.index_of(number))
     }
 
-    /// The attribute of an event number.
-    #[inline]
-    fn index_of(&self, number: u64) -> usize {
-        let place = &self.recent[number as usize % RECENT_NUMBERS];
-        let (recent, index) = place.get();
-        if number == recent {
-            return index;
+    fn index_of(&mut self, number: u64) -> usize {
+        self.find(number).attribute
+    }
+
+    #[inline(always)]
+    fn find(&mut self, number: u64) -> &Recent {
+        let at = number as usize % RECENT_NUMBERS;
+        if number != self.recent[at].number {
+            self.recent[at] = self.look_up(number);
         }
-        let index = self.attributes.of.get(&number).copied().unwrap_or(0);
-        place.set((number, index));
-        index
+        &self.recent[at]
+    }
+
+    #[cold]
+    fn look_up(&self, number: u64) -> Recent {
+        let attribute = self.attributes.of.get(&number).copied().filter(|_| !self.uniform);
+        let attribute = attribute.unwrap_or(0);
+        let fixed = self.layouts[attribute].as_ref().and_then(|layout| layout.fixed(HEAD_BYTES));
+        Recent { number, attribute, fixed }
     }
 
     /// A sample, taken apart the short way; `None` when that cannot be done. `endian` is the file's.
-    #[inline(always)]
-    pub(super) fn sample<'r>(&self, endian: Endian, body: &'r [u8]) -> Option<Sample<'r>> {
+    pub(super) fn sample(&mut self, endian: Endian, body: &[u8]) -> Option<Sample> {
         // Where events have different forms their numbers stand in front (`PERF_SAMPLE_IDENTIFIER`).
         let index = if self.uniform { 0 } else { self.index_of(endian.u64(body, 0)?) };
         self.layouts[index].as_ref()?.parse(endian, body)
     }
 
+    /// The sample in a record of so many bytes, of a file whose lower bytes come first, if everything in it has its place.
+    #[inline(always)]
+    pub(super) fn fixed_sample<'r>(
+        &mut self,
+        record: &'r Window,
+        bytes: usize,
+    ) -> Option<Tracepoint<'r>> {
+        const NUMBER: At = At::new(HEAD_BYTES).unwrap();
+        let number = u64::from_le_bytes(NUMBER.in_record(record));
+        self.find(if self.uniform { 0 } else { number }).fixed?.parse(record, bytes)
+    }
+
     /// A record with the attribute by which it is to be read.
-    pub(super) fn raw<'r>(&self, record: &RawRecord<'r>) -> RawEventRecord<'r> {
+    pub(super) fn raw<'r>(&mut self, record: &RawRecord<'r>) -> RawEventRecord<'r> {
         let kind = RecordType(record.kind);
         let info: RecordParseInfo = self.attributes.infos[self.index(kind, record.body)];
         RawEventRecord::new(kind, record.misc, RawData::Single(record.body), info)

@@ -218,8 +218,9 @@ impl<'a, 'p> Reader<'a, 'p> {
         let sample = (kind == RecordType::SAMPLE)
             .then(|| self.forms.sample(self.endian, record.body))
             .flatten();
-        if let Some(Sample { time_ns, cpu, tid, raw, .. }) = sample {
+        if let Some(Sample { time_ns, cpu, tid, raw_at, raw_bytes }) = sample {
             if cpu < CPUS_MAX {
+                let raw = &record.body[raw_at..][..raw_bytes as usize];
                 self.sample(cpu, time_ns, tid, raw);
             } else {
                 self.collector.trace.loss.skipped += 1;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use linux_perf_event_reader::RecordType;
 
-use super::super::binary::{Endian, Flat, RawFaces, WINDOW_BYTES};
+use super::super::binary::{At, Endian, Flat, RawEvent, RawFaces, WINDOW_BYTES};
 use super::super::collect::Span;
 use super::super::line::CPUS_MAX;
 use super::super::names::Roster;
@@ -15,12 +15,14 @@ use super::super::records::{Record, Sink};
 use super::container::RawRecord;
 use super::forms::Forms;
 use super::input::ReadAt;
+use super::samples::{Sample, Tracepoint};
 
 /// A record has at most so many bytes.
 const RECORD_BYTES_MAX: usize = 1 << 16;
 /// Bytes behind the piece that are read with it: records of the scheduler that reach over its end fit.
 const MARGIN_BYTES: usize = 1 << 10;
-const HEAD_BYTES: usize = 8;
+/// Kind, flags and size of a record.
+pub(super) const HEAD_BYTES: usize = 8;
 /// So many records in a row are taken for the true ones, until it is known.
 const CHAIN: usize = 8;
 
@@ -49,8 +51,6 @@ pub(super) struct Piece {
     /// The records of another kind that count, with their places in the file.
     pub(super) others: Vec<(u64, Box<[u8]>)>,
     pub(super) spans: Vec<Span>,
-    /// The span that was touched last.
-    recent: usize,
     /// Records of the kernel, without [`OTHERS`].
     pub(super) read: u64,
     pub(super) skipped: u64,
@@ -68,24 +68,49 @@ impl Piece {
         }
     }
 
-    /// Notes the time of a sample; `None` when the clock of its CPU goes back.
-    #[inline]
-    fn stamp(&mut self, cpu: u32, time_ns: u64) -> Option<()> {
-        let recent = self.spans.get(self.recent).filter(|span| span.cpu == cpu);
-        if recent.is_none() {
-            let known = self.spans.iter().position(|span| span.cpu == cpu);
-            self.recent = known.unwrap_or(self.spans.len());
-            if known.is_none() {
-                self.spans.push(Span { cpu, first_ns: time_ns, last_ns: time_ns });
+    /// Takes a sample's event over; says whether it makes a record. `None` for what is to be read with care: an odd event, or one before
+    /// which the clock of its CPU goes back. `span` are the times of the CPU in hand.
+    #[inline(always)]
+    fn event(
+        &mut self,
+        sample: Tracepoint<'_>,
+        span: &mut Span,
+        flat: &Flat,
+        faces: &mut RawFaces<'_>,
+    ) -> Option<bool> {
+        let Tracepoint { time_ns, cpu, tid, event } = sample;
+        if cpu != span.cpu {
+            if cpu >= CPUS_MAX {
+                return Some(false);
             }
+            *span = turn_to(&mut self.spans, *span, cpu, time_ns);
         }
-        let span = &mut self.spans[self.recent];
         if time_ns < span.last_ns {
             return None;
         }
         span.last_ns = time_ns;
-        Some(())
+        // −1 is a task that had just been reaped.
+        let tid = tid.and_then(|tid| u32::try_from(tid).ok());
+        let Self { records, cpus, has_wakeups, .. } = self;
+        flat.record(event, tid, faces, Sink { time_ns, cpu, records, cpus, has_wakeups })
     }
+}
+
+/// The times of another CPU, from now on; those of the one in hand are put back.
+#[cold]
+fn turn_to(spans: &mut Vec<Span>, in_hand: Span, cpu: u32, time_ns: u64) -> Span {
+    put_back(spans, in_hand);
+    let known = spans.iter().find(|span| span.cpu == cpu).copied();
+    known.unwrap_or_else(|| {
+        let span = Span { cpu, first_ns: time_ns, last_ns: time_ns };
+        spans.push(span);
+        span
+    })
+}
+
+fn put_back(spans: &mut [Span], in_hand: Span) {
+    let known = spans.iter_mut().find(|span| span.cpu == in_hand.cpu);
+    known.into_iter().for_each(|span| *span = in_hand);
 }
 
 /// Who takes pieces apart: one a thread.
@@ -192,62 +217,86 @@ impl<'d> Hands<'d> {
     /// The records that begin in the piece from its end so far on.
     fn walk(&mut self, piece: &mut Piece) {
         let mut at = (piece.end - self.at) as usize;
-        while at < self.len {
+        loop {
+            if !piece.is_odd {
+                at = self.samples(at, piece);
+            }
+            if at >= self.len {
+                break;
+            }
             let Some((kind, size)) =
                 head(&self.bytes[..self.filled], at).filter(|(kind, _)| *kind != AUXTRACE)
             else {
                 piece.is_last = true;
                 break;
             };
-            let record = at..at + size;
+            self.other(at..at + size, RecordType(kind), piece);
             at += size;
-            let kind = RecordType(kind);
-            if kind == RecordType::SAMPLE && !piece.is_odd {
-                piece.read += 1;
-                piece.is_odd = self.sample(record, piece).is_none();
-                continue;
-            }
-            piece.is_odd |= PACKED.contains(&kind.0);
-            if piece.is_odd || kind.is_user_type() {
-                piece.end_round(kind);
-                continue;
-            }
-            piece.read += u64::from(!OTHERS.contains(&kind));
-            match kind {
-                other if OTHERS.contains(&other) => {
-                    let place = self.at + record.start as u64;
-                    piece.others.push((place, self.bytes[record].into()));
-                }
-                RecordType::LOST | super::RECORD_LOST_SAMPLES => piece.is_odd = true,
-                _ => {}
-            }
         }
         piece.end = self.at + at as u64;
     }
 
-    /// Takes a sample apart; `None` for what is to be read with care.
-    #[inline(always)]
-    fn sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
-        let body = &self.bytes[record.start + HEAD_BYTES..record.end];
-        let sample = self.forms.sample(Endian::Little, body)?;
-        let (cpu, time_ns) = (sample.cpu, sample.time_ns);
-        if cpu >= CPUS_MAX {
-            piece.skipped += 1;
-            return Some(());
+    /// A record that is no sample, or not one in which everything has its place.
+    fn other(&mut self, record: Range<usize>, kind: RecordType, piece: &mut Piece) {
+        if kind == RecordType::SAMPLE && !piece.is_odd {
+            piece.is_odd = self.other_sample(record, piece).is_none();
+            return;
         }
-        // −1 is a task that had just been reaped.
-        let tid = sample.tid.and_then(|tid| u32::try_from(tid).ok());
-        let from = record.start + HEAD_BYTES + sample.raw_at;
+        piece.is_odd |= PACKED.contains(&kind.0);
+        if piece.is_odd || kind.is_user_type() {
+            return piece.end_round(kind);
+        }
+        piece.read += u64::from(!OTHERS.contains(&kind));
+        match kind {
+            other if OTHERS.contains(&other) => {
+                let place = self.at + record.start as u64;
+                piece.others.push((place, self.bytes[record].into()));
+            }
+            RecordType::LOST | super::RECORD_LOST_SAMPLES => piece.is_odd = true,
+            _ => {}
+        }
+    }
+
+    /// `None` for a sample that is to be read with care.
+    fn other_sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
+        let begin = record.start + HEAD_BYTES;
+        let sample = self.forms.sample(Endian::Little, &self.bytes[begin..record.end])?;
+        let Sample { time_ns, cpu, tid, raw_at, raw_bytes } = sample;
         // The room for bytes reaches beyond all that are read.
-        let window = self.bytes[from..].first_chunk()?;
-        piece.stamp(cpu, time_ns)?;
-        let Piece { records, cpus, has_wakeups, .. } = piece;
-        // Before the record is put together: nothing comes between its making and its place then.
-        records.reserve(1);
-        let sink = Sink { time_ns, cpu, records, cpus, has_wakeups };
-        let made = self.flat.record(sample.raw, window, tid, &mut self.faces, sink)?;
-        piece.skipped += u64::from(!made);
+        let rest = self.bytes.get(begin + raw_at..)?.first_chunk()?;
+        let event = RawEvent { record: rest, at: At::BEGIN, bytes: raw_bytes };
+        let mut span = Span::NONE;
+        let sample = Tracepoint { time_ns, cpu, tid, event };
+        piece.skipped += u64::from(!piece.event(sample, &mut span, self.flat, &mut self.faces)?);
+        piece.read += 1;
+        put_back(&mut piece.spans, span);
         Some(())
+    }
+
+    /// Takes the samples apart that stand in a row from a place on, as long as everything in them has its place; gives where that ends.
+    fn samples(&mut self, at: usize, piece: &mut Piece) -> usize {
+        let Self { forms, flat, faces, bytes, len, filled, .. } = self;
+        let mut rest = &bytes[at..];
+        // The room for bytes reaches beyond all that are read: so much is left where the last record may begin, and behind all of them.
+        let (left, behind) = (bytes.len() - *len, bytes.len() - *filled);
+        let known = piece.records.len();
+        let (mut skipped, mut span) = (0, Span::NONE);
+        while rest.len() > left
+            && let Some(record) = rest.first_chunk()
+        {
+            let (kind, size) = split_head(record);
+            if kind != RecordType::SAMPLE.0 || behind + size > rest.len() {
+                break;
+            }
+            let Some(sample) = forms.fixed_sample(record, size) else { break };
+            let Some(made) = piece.event(sample, &mut span, flat, faces) else { break };
+            skipped += u64::from(!made);
+            rest = &rest[size..];
+        }
+        put_back(&mut piece.spans, span);
+        piece.read += skipped + (piece.records.len() - known) as u64;
+        piece.skipped += skipped;
+        bytes.len() - rest.len()
     }
 
     /// The records of a piece, which is read anew.
@@ -290,8 +339,13 @@ fn runs(records: &[Record]) -> Vec<Range<usize>> {
 /// The kind of a record and all its bytes; `None` where it is not whole.
 #[inline]
 fn head(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
-    let head: [u8; HEAD_BYTES] = *bytes.get(at..)?.first_chunk()?;
-    let head = u64::from_le_bytes(head);
-    let size = (head >> 48) as usize;
-    (size >= HEAD_BYTES && size <= bytes.len() - at).then_some((head as u32, size))
+    let (kind, size) = split_head(bytes.get(at..)?.first_chunk::<HEAD_BYTES>()?);
+    (size >= HEAD_BYTES && size <= bytes.len() - at).then_some((kind, size))
+}
+
+/// The kind of a record and all its bytes, as its head says.
+#[inline(always)]
+fn split_head<const BYTES: usize>(record: &[u8; BYTES]) -> (u32, usize) {
+    let head = record.first_chunk().map_or(0, |head| u64::from_le_bytes(*head));
+    (head as u32, (head >> 48) as usize)
 }

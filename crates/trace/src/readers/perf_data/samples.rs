@@ -3,7 +3,7 @@
 
 use linux_perf_event_reader::{RecordParseInfo, SampleFormat};
 
-use super::super::binary::Endian;
+use super::super::binary::{At, Endian, RawEvent, Window};
 
 /// Where the fields of a sample stand (`perf_event_output` of the kernel), bytes from its start.
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +56,50 @@ impl Counts {
     }
 }
 
-/// All fields but the event's own bytes, of eight bytes each, and how many bytes those are.
-const HEAD_BYTES: usize = 8 * 9 + 4;
-/// Time, CPU and task stand in the first so many fields.
-const WORDS: usize = 8;
+/// Where the fields of a sample stand that has nothing between them and the event's own bytes, from its record's begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fixed {
+    tid: At,
+    time: At,
+    cpu: At,
+    /// How many bytes of the event follow.
+    raw_bytes: At,
+    raw: At,
+}
 
 /// A sample of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample<'a> {
+pub(super) struct Sample {
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
     pub(super) tid: Option<i32>,
-    /// The event's own bytes, and where they begin in the sample.
-    pub(super) raw: &'a [u8],
+    /// The event's own bytes: where they begin in the sample, and how many there are. All of them are there.
     pub(super) raw_at: usize,
+    pub(super) raw_bytes: u32,
+}
+
+/// The same with the event itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tracepoint<'r> {
+    pub(super) time_ns: u64,
+    pub(super) cpu: u32,
+    pub(super) tid: Option<i32>,
+    pub(super) event: RawEvent<'r>,
+}
+
+impl Fixed {
+    /// Takes a record of so many bytes apart, lower bytes first; `None` when it is cut off.
+    #[inline(always)]
+    pub(super) fn parse(self, record: &Window, bytes: usize) -> Option<Tracepoint<'_>> {
+        let number = |at: At| u32::from_le_bytes(at.in_record(record));
+        let event = RawEvent { record, at: self.raw, bytes: number(self.raw_bytes) };
+        (self.raw.place() + event.bytes as usize <= bytes).then(|| Tracepoint {
+            time_ns: u64::from_le_bytes(self.time.in_record(record)),
+            cpu: number(self.cpu),
+            tid: Some(number(self.tid) as i32),
+            event,
+        })
+    }
 }
 
 impl Layout {
@@ -106,47 +136,23 @@ impl Layout {
         })
     }
 
-    /// Takes a sample apart; `None` when it is cut off.
-    #[inline(always)]
-    pub(super) fn parse<'a>(&self, endian: Endian, body: &'a [u8]) -> Option<Sample<'a>> {
-        match (self.tid, body.first_chunk()) {
-            (Some(tid), Some(head))
-                if self.counts.is_none() && !self.has_chain && endian == Endian::Little =>
-            {
-                self.parse_head(tid, head, body)
-            }
-            _ => self.parse_any(endian, body),
+    /// Where all of it stands, if that is the same in each record. `head_bytes` of it stand before the sample.
+    pub(super) fn fixed(&self, head_bytes: usize) -> Option<Fixed> {
+        if self.counts.is_some() || self.has_chain {
+            return None;
         }
-    }
-
-    /// The usual one: nothing stands between the fields and the event's own bytes.
-    #[inline(always)]
-    fn parse_head<'a>(
-        &self,
-        tid: usize,
-        head: &[u8; HEAD_BYTES],
-        body: &'a [u8],
-    ) -> Option<Sample<'a>> {
-        // Always so: the compiler needs to look at no bound then.
-        let word = |at: usize| {
-            let at = at % (8 * WORDS);
-            let mut word = [0; 8];
-            word.copy_from_slice(&head[at..at + 8]);
-            u64::from_le_bytes(word)
-        };
-        let size = u32::from_le_bytes(*head.get(self.rest..)?.first_chunk()?) as usize;
-        let raw_at = self.rest + 4;
-        Some(Sample {
-            time_ns: word(self.time),
-            cpu: word(self.cpu) as u32,
-            tid: Some(word(tid) as i32),
-            raw: body.get(raw_at..)?.get(..size)?,
-            raw_at,
+        let place = |at: usize| At::new(head_bytes + at);
+        Some(Fixed {
+            tid: place(self.tid?)?,
+            time: place(self.time)?,
+            cpu: place(self.cpu)?,
+            raw_bytes: place(self.rest)?,
+            raw: place(self.rest + 4)?,
         })
     }
 
-    #[inline(never)]
-    fn parse_any<'a>(&self, endian: Endian, body: &'a [u8]) -> Option<Sample<'a>> {
+    /// Takes a sample apart; `None` when it is cut off.
+    pub(super) fn parse(&self, endian: Endian, body: &[u8]) -> Option<Sample> {
         let mut at = self.rest;
         if let Some(counts) = self.counts {
             at = at.checked_add(counts.bytes(endian, body, at)?)?;
@@ -155,7 +161,9 @@ impl Layout {
             let callers = usize::try_from(endian.u64(body, at)?).ok()?;
             at = at.checked_add(callers.checked_mul(8)?)?.checked_add(8)?;
         }
-        let size = endian.u32(body, at)? as usize;
+        let raw_bytes = endian.u32(body, at)?;
+        let raw_at = at + 4;
+        body.get(raw_at..)?.get(..raw_bytes as usize)?;
         Some(Sample {
             time_ns: endian.u64(body, self.time)?,
             cpu: endian.u32(body, self.cpu)?,
@@ -163,8 +171,8 @@ impl Layout {
                 Some(at) => Some(endian.u32(body, at)? as i32),
                 None => None,
             },
-            raw: body.get(at + 4..)?.get(..size)?,
-            raw_at: at + 4,
+            raw_at,
+            raw_bytes,
         })
     }
 }
