@@ -49,11 +49,6 @@ pub(super) struct Span {
     pub(super) last_ns: u64,
 }
 
-impl Span {
-    /// No CPU's.
-    pub(super) const NONE: Self = Self { cpu: u32::MAX, first_ns: 0, last_ns: 0 };
-}
-
 /// Kinds of records that there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Has {

@@ -91,11 +91,23 @@ enum Plan {
     Unplanned,
 }
 
+/// How an event is to be taken apart, by the number of its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Planned(u16);
+
+impl Planned {
+    /// From the bytes of its type.
+    #[inline(always)]
+    pub(in super::super) fn of(common_type: [u8; 2]) -> Self {
+        Self(u16::from_le_bytes(common_type))
+    }
+}
+
 /// The plans of one recording.
 #[derive(Debug)]
 pub(in super::super) struct Flat {
-    common_type: At,
-    common_pid: At,
+    pub(in super::super) common_type: At,
+    pub(in super::super) common_pid: At,
     /// By the number of the type, with the bytes that such an event has at least.
     plans: Vec<(u16, Plan)>,
     states: Vec<(u64, TaskState)>,
@@ -138,23 +150,27 @@ impl Flat {
         })
     }
 
+    /// How an event is to be taken apart, and whether anybody uses it. `None` for one of another kind, and for one with anything odd:
+    /// [`Decoder::decode`] says what it is.
+    pub(in super::super) fn plan(&self, event: RawEvent<'_>) -> Option<(Planned, bool)> {
+        let planned = Planned::of(self.common_type.bytes(event));
+        let (bytes_min, plan) = self.plans.get(usize::from(planned.0))?;
+        let is_sound = event.bytes >= u32::from(*bytes_min) && self.common_pid.int(event) >= 0;
+        is_sound.then_some((planned, !matches!(plan, Plan::Other)))
+    }
+
     /// Takes an event apart into the record that it makes, if it makes one; says whether it does. `tid` is the task that the CPU was running,
-    /// where that is known. `None` for an event of another kind, and for one with anything odd: [`Decoder::decode`] says what it is.
+    /// where that is known. `None` as with [`Flat::plan`], which gave `planned`.
     #[inline(always)]
     pub(in super::super) fn record(
         &self,
+        planned: Planned,
         event: RawEvent<'_>,
         tid: Option<u32>,
         faces: &mut RawFaces<'_>,
         mut to: Sink<'_>,
     ) -> Option<bool> {
-        let id = u16::from_le_bytes(self.common_type.bytes(event));
-        let (bytes_min, plan) = self.plans.get(usize::from(id))?;
-        if event.bytes < u32::from(*bytes_min) || self.common_pid.int(event) < 0 {
-            return None;
-        }
-        match plan {
-            Plan::Other => return Some(false),
+        match &self.plans.get(usize::from(planned.0))?.1 {
             Plan::Switch { prev, next, state, is_long } => {
                 let bits = match is_long {
                     true => u64::from_le_bytes(state.bytes(event)),

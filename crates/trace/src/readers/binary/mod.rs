@@ -12,7 +12,7 @@ mod tracing_data;
 pub(super) use cursor::{Cursor, Endian};
 pub(super) use decode::{Decoded, Decoder, Scratch};
 pub(super) use faces::RawFaces;
-pub(super) use flat::{At, Flat, RawEvent, WINDOW_BYTES, Window};
+pub(super) use flat::{At, Flat, Planned, RawEvent, WINDOW_BYTES, Window};
 pub(super) use tracing_data::{TracingData, event_formats, ftrace_formats, header_info};
 
 /// Why something cannot be read; the reader adds the place.

@@ -5,10 +5,9 @@ use linux_perf_event_reader::{
     RawData, RawEventRecord, RecordParseInfo, RecordType, get_record_identifier,
 };
 
-use super::super::binary::{At, Endian, Window};
+use super::super::binary::Endian;
 use super::container::{Attributes, RawRecord};
-use super::piece::HEAD_BYTES;
-use super::samples::{Fixed, Layout, Sample, Tracepoint};
+use super::samples::{Layout, Sample};
 
 const RECENT_NUMBERS: usize = 64;
 
@@ -21,16 +20,8 @@ pub(super) struct Forms<'c> {
     layouts: Vec<Option<Layout>>,
     /// All attributes say the same of a record's form.
     uniform: bool,
-    /// Event numbers asked for before: looked at before the table.
-    recent: [Recent; RECENT_NUMBERS],
-}
-
-/// What is known of an event number.
-#[derive(Clone, Copy, Debug)]
-struct Recent {
-    number: u64,
-    attribute: usize,
-    fixed: Option<Fixed>,
+    /// Event numbers asked for before, and their attributes: looked at before the table.
+    recent: [(u64, usize); RECENT_NUMBERS],
 }
 
 impl<'c> Forms<'c> {
@@ -43,7 +34,7 @@ impl<'c> Forms<'c> {
             endian,
             layouts: layouts.collect(),
             uniform: attributes.infos.iter().all(|info| Some(info) == first),
-            recent: [Recent { number: u64::MAX, attribute: 0, fixed: None }; RECENT_NUMBERS],
+            recent: [(u64::MAX, 0); RECENT_NUMBERS],
         }
     }
 
@@ -59,44 +50,25 @@ impl<'c> Forms<'c> {
         number.map_or(0, |number| self.index_of(number))
     }
 
+    /// The attribute of an event number.
     fn index_of(&mut self, number: u64) -> usize {
-        self.find(number).attribute
-    }
-
-    #[inline(always)]
-    fn find(&mut self, number: u64) -> &Recent {
-        let at = number as usize % RECENT_NUMBERS;
-        if number != self.recent[at].number {
-            self.recent[at] = self.look_up(number);
+        let recent = &mut self.recent[number as usize % RECENT_NUMBERS];
+        if number != recent.0 {
+            *recent = (number, self.attributes.of.get(&number).copied().unwrap_or(0));
         }
-        &self.recent[at]
+        recent.1
     }
 
-    #[cold]
-    fn look_up(&self, number: u64) -> Recent {
-        let attribute = self.attributes.of.get(&number).copied().filter(|_| !self.uniform);
-        let attribute = attribute.unwrap_or(0);
-        let fixed = self.layouts[attribute].as_ref().and_then(|layout| layout.fixed(HEAD_BYTES));
-        Recent { number, attribute, fixed }
+    /// How samples with this first word are taken apart the short way; `None` when they cannot be.
+    pub(super) fn layout_of(&mut self, first: u64) -> Option<&Layout> {
+        // Where events have different forms their numbers stand in front (`PERF_SAMPLE_IDENTIFIER`).
+        let index = if self.uniform { 0 } else { self.index_of(first) };
+        self.layouts[index].as_ref()
     }
 
     /// A sample, taken apart the short way; `None` when that cannot be done. `endian` is the file's.
     pub(super) fn sample(&mut self, endian: Endian, body: &[u8]) -> Option<Sample> {
-        // Where events have different forms their numbers stand in front (`PERF_SAMPLE_IDENTIFIER`).
-        let index = if self.uniform { 0 } else { self.index_of(endian.u64(body, 0)?) };
-        self.layouts[index].as_ref()?.parse(endian, body)
-    }
-
-    /// The sample in a record of so many bytes, of a file whose lower bytes come first, if everything in it has its place.
-    #[inline(always)]
-    pub(super) fn fixed_sample<'r>(
-        &mut self,
-        record: &'r Window,
-        bytes: usize,
-    ) -> Option<Tracepoint<'r>> {
-        const NUMBER: At = At::new(HEAD_BYTES).unwrap();
-        let number = u64::from_le_bytes(NUMBER.in_record(record));
-        self.find(if self.uniform { 0 } else { number }).fixed?.parse(record, bytes)
+        self.layout_of(endian.u64(body, 0)?)?.parse(endian, body)
     }
 
     /// A record with the attribute by which it is to be read.

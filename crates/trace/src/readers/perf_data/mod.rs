@@ -10,6 +10,8 @@ mod losses;
 mod piece;
 mod pieces;
 mod samples;
+mod stamps;
+mod usual;
 
 use std::io;
 use std::mem::take;

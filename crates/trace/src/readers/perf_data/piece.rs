@@ -7,15 +7,16 @@ use std::sync::Mutex;
 
 use linux_perf_event_reader::RecordType;
 
-use super::super::binary::{At, Endian, Flat, RawEvent, RawFaces, WINDOW_BYTES};
+use super::super::binary::{At, Endian, Flat, Planned, RawEvent, RawFaces, WINDOW_BYTES, Window};
 use super::super::collect::Span;
-use super::super::line::CPUS_MAX;
 use super::super::names::Roster;
 use super::super::records::{Record, Sink};
 use super::container::RawRecord;
 use super::forms::Forms;
 use super::input::ReadAt;
-use super::samples::{Sample, Tracepoint};
+use super::samples::Sample;
+use super::stamps::Stamps;
+use super::usual::Usuals;
 
 /// A record has at most so many bytes.
 const RECORD_BYTES_MAX: usize = 1 << 16;
@@ -67,50 +68,29 @@ impl Piece {
             self.rounds.push(seen_ns.unwrap_or(0));
         }
     }
+}
 
-    /// Takes a sample's event over; says whether it makes a record. `None` for what is to be read with care: an odd event, or one before
-    /// which the clock of its CPU goes back. `span` are the times of the CPU in hand.
+/// A sample with an event that somebody uses.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    time_ns: u64,
+    /// Where the event begins in the bytes in hand.
+    at: u32,
+    /// Negative where it is not known, and of a task that had just been reaped.
+    tid: i32,
+    cpu: u16,
+    bytes: u16,
+    planned: Planned,
+}
+
+impl Found {
+    /// `event` is the place and the number of its bytes.
     #[inline(always)]
-    fn event(
-        &mut self,
-        sample: Tracepoint<'_>,
-        span: &mut Span,
-        flat: &Flat,
-        faces: &mut RawFaces<'_>,
-    ) -> Option<bool> {
-        let Tracepoint { time_ns, cpu, tid, event } = sample;
-        if cpu != span.cpu {
-            if cpu >= CPUS_MAX {
-                return Some(false);
-            }
-            *span = turn_to(&mut self.spans, *span, cpu, time_ns);
-        }
-        if time_ns < span.last_ns {
-            return None;
-        }
-        span.last_ns = time_ns;
-        // −1 is a task that had just been reaped.
-        let tid = tid.and_then(|tid| u32::try_from(tid).ok());
-        let Self { records, cpus, has_wakeups, .. } = self;
-        flat.record(event, tid, faces, Sink { time_ns, cpu, records, cpus, has_wakeups })
+    fn new(time_ns: u64, cpu: u32, tid: i32, event: (usize, u32), planned: Planned) -> Self {
+        // A piece has fewer bytes than 2^32, a record fewer than 2^16, and CPUs were looked at.
+        let (at, bytes) = (event.0 as u32, event.1 as u16);
+        Self { time_ns, at, tid, cpu: cpu as u16, bytes, planned }
     }
-}
-
-/// The times of another CPU, from now on; those of the one in hand are put back.
-#[cold]
-fn turn_to(spans: &mut Vec<Span>, in_hand: Span, cpu: u32, time_ns: u64) -> Span {
-    put_back(spans, in_hand);
-    let known = spans.iter().find(|span| span.cpu == cpu).copied();
-    known.unwrap_or_else(|| {
-        let span = Span { cpu, first_ns: time_ns, last_ns: time_ns };
-        spans.push(span);
-        span
-    })
-}
-
-fn put_back(spans: &mut [Span], in_hand: Span) {
-    let known = spans.iter_mut().find(|span| span.cpu == in_hand.cpu);
-    known.into_iter().for_each(|span| *span = in_hand);
 }
 
 /// Who takes pieces apart: one a thread.
@@ -118,6 +98,7 @@ fn put_back(spans: &mut [Span], in_hand: Span) {
 pub(super) struct Hands<'d> {
     forms: Forms<'d>,
     flat: &'d Flat,
+    usuals: Usuals,
     faces: RawFaces<'d>,
     /// Where the piece in hand begins in the file.
     at: u64,
@@ -125,14 +106,17 @@ pub(super) struct Hands<'d> {
     len: usize,
     bytes: Vec<u8>,
     filled: usize,
+    /// What its samples hold, in their order.
+    found: Vec<Found>,
     /// Events of the last piece.
     expected: usize,
 }
 
 impl<'d> Hands<'d> {
     pub(super) fn new(forms: Forms<'d>, flat: &'d Flat, roster: &'d Mutex<Roster>) -> Self {
-        let (faces, bytes) = (RawFaces::new(roster), Vec::new());
-        Self { forms, flat, faces, at: 0, len: 0, bytes, filled: 0, expected: 0 }
+        let (faces, bytes, found) = (RawFaces::new(roster), Vec::new(), Vec::new());
+        let usuals = Usuals::default();
+        Self { forms, flat, usuals, faces, at: 0, len: 0, bytes, filled: 0, found, expected: 0 }
     }
 
     /// Reads the bytes of a piece of the records, which end at `data_end`. What cannot be read is missing.
@@ -200,17 +184,20 @@ impl<'d> Hands<'d> {
         let at = self.at + start as u64;
         records.reserve(self.expected);
         let mut piece = Piece { start: at, end: at, records, ..Piece::default() };
+        self.found.clear();
         self.walk(&mut piece);
         if piece.is_last && self.filled < self.len_max() {
             self.read_on(input, self.len_max(), data_end);
             piece.is_last = false;
             self.walk(&mut piece);
         }
+        if !piece.is_odd {
+            self.make_records(&mut piece);
+        }
         if piece.is_odd {
             piece.records.clear();
         }
         self.expected = piece.records.len();
-        piece.runs = runs(&piece.records);
         piece
     }
 
@@ -257,46 +244,88 @@ impl<'d> Hands<'d> {
         }
     }
 
-    /// `None` for a sample that is to be read with care.
+    /// Looks at the samples that stand in a row from a place on, as long as everything in them has its place; gives where that ends. What
+    /// their events say is taken in a second go, of those alone that somebody uses: each go has few things in hand then.
+    fn samples(&mut self, at: usize, piece: &mut Piece) -> usize {
+        let Self { forms, flat, usuals, bytes, len, filled, found, .. } = self;
+        let mut rest = &bytes[at..];
+        // The room for bytes reaches beyond all that are read: so much is left where the last record may begin, and behind all of them.
+        let (left, behind) = (bytes.len() - *len, bytes.len() - *filled);
+        let (known, mut skipped) = (found.len(), 0);
+        let mut stamps = Stamps::new(&mut piece.spans);
+        while rest.len() > left
+            && let Some(record) = rest.first_chunk()
+            && let Some(usual) = usuals.of(record, forms, flat)
+        {
+            let size = usual.size();
+            if behind + size > rest.len() || usual.common_pid(record) < 0 {
+                break;
+            }
+            let (cpu, time_ns) = (usual.cpu(record), usual.time_ns(record));
+            match stamps.note(cpu, time_ns) {
+                Some(is_sound) if is_sound && usual.is_used => {
+                    let (raw_at, raw_bytes) = usual.raw();
+                    let at = bytes.len() - rest.len() + raw_at;
+                    let tid = usual.tid(record);
+                    found.push(Found::new(time_ns, cpu, tid, (at, raw_bytes), usual.planned));
+                }
+                Some(_) => skipped += 1,
+                None => break,
+            }
+            rest = &rest[size..];
+        }
+        stamps.put_back();
+        piece.read += skipped + (found.len() - known) as u64;
+        piece.skipped += skipped;
+        bytes.len() - rest.len()
+    }
+
+    /// A sample in which not everything has its place. `None` for one that is to be read with care.
     fn other_sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
         let begin = record.start + HEAD_BYTES;
         let sample = self.forms.sample(Endian::Little, &self.bytes[begin..record.end])?;
         let Sample { time_ns, cpu, tid, raw_at, raw_bytes } = sample;
-        // The room for bytes reaches beyond all that are read.
-        let rest = self.bytes.get(begin + raw_at..)?.first_chunk()?;
-        let event = RawEvent { record: rest, at: At::BEGIN, bytes: raw_bytes };
-        let mut span = Span::NONE;
-        let sample = Tracepoint { time_ns, cpu, tid, event };
-        piece.skipped += u64::from(!piece.event(sample, &mut span, self.flat, &mut self.faces)?);
+        let at = begin + raw_at;
+        let event = RawEvent { record: window(&self.bytes, at)?, at: At::BEGIN, bytes: raw_bytes };
+        let mut stamps = Stamps::new(&mut piece.spans);
+        let is_sound = stamps.note(cpu, time_ns)?;
+        stamps.put_back();
+        let (planned, is_used) = match is_sound {
+            true => self.flat.plan(event)?,
+            false => (Planned::default(), false),
+        };
         piece.read += 1;
-        put_back(&mut piece.spans, span);
+        if is_used {
+            let tid = tid.unwrap_or(-1);
+            self.found.push(Found::new(time_ns, cpu, tid, (at, raw_bytes), planned));
+        } else {
+            piece.skipped += 1;
+        }
         Some(())
     }
 
-    /// Takes the samples apart that stand in a row from a place on, as long as everything in them has its place; gives where that ends.
-    fn samples(&mut self, at: usize, piece: &mut Piece) -> usize {
-        let Self { forms, flat, faces, bytes, len, filled, .. } = self;
-        let mut rest = &bytes[at..];
-        // The room for bytes reaches beyond all that are read: so much is left where the last record may begin, and behind all of them.
-        let (left, behind) = (bytes.len() - *len, bytes.len() - *filled);
-        let known = piece.records.len();
-        let (mut skipped, mut span) = (0, Span::NONE);
-        while rest.len() > left
-            && let Some(record) = rest.first_chunk()
-        {
-            let (kind, size) = split_head(record);
-            if kind != RecordType::SAMPLE.0 || behind + size > rest.len() {
-                break;
+    /// Makes records of the events that were found.
+    fn make_records(&mut self, piece: &mut Piece) {
+        let Self { flat, faces, bytes, found, .. } = self;
+        let Piece { records, runs, cpus, has_wakeups, .. } = piece;
+        let (mut run, mut last_ns) = (0, 0);
+        for Found { time_ns, at, tid, cpu, bytes: event_bytes, planned } in &*found {
+            let Some(record) = window(bytes, *at as usize) else { break };
+            let event = RawEvent { record, at: At::BEGIN, bytes: (*event_bytes).into() };
+            let (time_ns, cpu, known) = (*time_ns, u32::from(*cpu), records.len());
+            if time_ns < last_ns {
+                runs.push(run..known);
+                run = known;
             }
-            let Some(sample) = forms.fixed_sample(record, size) else { break };
-            let Some(made) = piece.event(sample, &mut span, flat, faces) else { break };
-            skipped += u64::from(!made);
-            rest = &rest[size..];
+            last_ns = time_ns;
+            let sink = Sink { time_ns, cpu, records, cpus, has_wakeups };
+            match flat.record(*planned, event, u32::try_from(*tid).ok(), faces, sink) {
+                Some(true) => {}
+                Some(false) => piece.skipped += 1,
+                None => piece.is_odd = true,
+            }
         }
-        put_back(&mut piece.spans, span);
-        piece.read += skipped + (piece.records.len() - known) as u64;
-        piece.skipped += skipped;
-        bytes.len() - rest.len()
+        runs.push(run..records.len());
     }
 
     /// The records of a piece, which is read anew.
@@ -325,15 +354,10 @@ pub(super) fn raw_record(at: u64, bytes: &[u8]) -> Option<RawRecord<'_>> {
     Some(RawRecord { kind, misc, at, body })
 }
 
-/// The runs in order of time that records consist of.
-fn runs(records: &[Record]) -> Vec<Range<usize>> {
-    let mut at = 0;
-    let in_order = |a: &Record, b: &Record| a.time_ns <= b.time_ns;
-    let runs = records.chunk_by(in_order).map(|run| {
-        at += run.len();
-        at - run.len()..at
-    });
-    runs.collect()
+/// The bytes from a place on. The room for bytes reaches beyond all that are read.
+#[inline(always)]
+fn window(bytes: &[u8], at: usize) -> Option<&Window> {
+    bytes.get(at..)?.first_chunk()
 }
 
 /// The kind of a record and all its bytes; `None` where it is not whole.
@@ -345,7 +369,7 @@ fn head(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
 
 /// The kind of a record and all its bytes, as its head says.
 #[inline(always)]
-fn split_head<const BYTES: usize>(record: &[u8; BYTES]) -> (u32, usize) {
+pub(super) fn split_head<const BYTES: usize>(record: &[u8; BYTES]) -> (u32, usize) {
     let head = record.first_chunk().map_or(0, |head| u64::from_le_bytes(*head));
     (head as u32, (head >> 48) as usize)
 }

@@ -3,7 +3,7 @@
 
 use linux_perf_event_reader::{RecordParseInfo, SampleFormat};
 
-use super::super::binary::{At, Endian, RawEvent, Window};
+use super::super::binary::Endian;
 
 /// Where the fields of a sample stand (`perf_event_output` of the kernel), bytes from its start.
 #[derive(Clone, Copy, Debug)]
@@ -56,17 +56,6 @@ impl Counts {
     }
 }
 
-/// Where the fields of a sample stand that has nothing between them and the event's own bytes, from its record's begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fixed {
-    tid: At,
-    time: At,
-    cpu: At,
-    /// How many bytes of the event follow.
-    raw_bytes: At,
-    raw: At,
-}
-
 /// A sample of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
@@ -76,30 +65,6 @@ pub(super) struct Sample {
     /// The event's own bytes: where they begin in the sample, and how many there are. All of them are there.
     pub(super) raw_at: usize,
     pub(super) raw_bytes: u32,
-}
-
-/// The same with the event itself.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tracepoint<'r> {
-    pub(super) time_ns: u64,
-    pub(super) cpu: u32,
-    pub(super) tid: Option<i32>,
-    pub(super) event: RawEvent<'r>,
-}
-
-impl Fixed {
-    /// Takes a record of so many bytes apart, lower bytes first; `None` when it is cut off.
-    #[inline(always)]
-    pub(super) fn parse(self, record: &Window, bytes: usize) -> Option<Tracepoint<'_>> {
-        let number = |at: At| u32::from_le_bytes(at.in_record(record));
-        let event = RawEvent { record, at: self.raw, bytes: number(self.raw_bytes) };
-        (self.raw.place() + event.bytes as usize <= bytes).then(|| Tracepoint {
-            time_ns: u64::from_le_bytes(self.time.in_record(record)),
-            cpu: number(self.cpu),
-            tid: Some(number(self.tid) as i32),
-            event,
-        })
-    }
 }
 
 impl Layout {
@@ -136,19 +101,12 @@ impl Layout {
         })
     }
 
-    /// Where all of it stands, if that is the same in each record. `head_bytes` of it stand before the sample.
-    pub(super) fn fixed(&self, head_bytes: usize) -> Option<Fixed> {
-        if self.counts.is_some() || self.has_chain {
-            return None;
-        }
-        let place = |at: usize| At::new(head_bytes + at);
-        Some(Fixed {
-            tid: place(self.tid?)?,
-            time: place(self.time)?,
-            cpu: place(self.cpu)?,
-            raw_bytes: place(self.rest)?,
-            raw: place(self.rest + 4)?,
-        })
+    /// Where task, time, CPU, the number of the event's bytes, and these stand, if nothing stands between them that has another size each
+    /// time.
+    pub(super) fn fixed(&self) -> Option<[usize; 5]> {
+        let is_fixed = self.counts.is_none() && !self.has_chain;
+        let tid = self.tid.filter(|_| is_fixed)?;
+        Some([tid, self.time, self.cpu, self.rest, self.rest + 4])
     }
 
     /// Takes a sample apart; `None` when it is cut off.

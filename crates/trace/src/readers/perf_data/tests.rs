@@ -113,6 +113,22 @@ fn what_comes_too_late_is_put_in_order() {
     assert!(begun_anew > 10, "{begun_anew} of {}", samples.len());
 }
 
+/// A disk that was full leaves such holes.
+#[test]
+fn zeros_end_the_records_wherever_they_begin() {
+    let bytes = recording();
+    let pieces = Pieces::read(&bytes).unwrap();
+    for place in places(&bytes, &pieces).into_iter().step_by(11) {
+        let mut bytes = bytes.clone();
+        bytes[place..(pieces.data_at + pieces.data_size) as usize].fill(0);
+        let wanted = whole(&bytes);
+        for cut in [Cut { piece_bytes: 512, threads: 2 }, Cut { piece_bytes: 1 << 18, threads: 1 }]
+        {
+            assert_eq!(early(&bytes, cut), wanted, "from byte {place} on");
+        }
+    }
+}
+
 /// How much was taken over in pieces, bytes.
 #[test]
 fn a_sound_file_is_read_in_pieces_to_its_end() {
