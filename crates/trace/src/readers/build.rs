@@ -35,10 +35,12 @@ struct Known {
     cgroup: Option<CgroupId>,
     /// Its last name.
     name: Option<Name>,
-    /// As whom it was met last; `None` when something of that does not hold any more.
+    /// As whom it was met last, if that still holds all there is to know: the face that `met` has of it.
     who: Option<Who>,
     /// Its name while it ran was asked for.
     asked: bool,
+    /// As whom it ran last: the face that `ran` has of it.
+    ran_as: Option<Who>,
 }
 
 /// Which task has which pid.
@@ -83,14 +85,16 @@ pub(super) struct Builder<'p> {
     names: Mirror,
     has_renames: bool,
     known: Vec<Known>,
-    /// By number of the face: the task that was met last with it.
+    /// By number of the face: the task that is met with it, where there is nothing new about it then; else [`Builder::NOBODY`].
     met: Vec<TaskId>,
+    /// The same for the task that a CPU was running.
+    ran: Vec<TaskId>,
     current: Pids,
     /// Tasks of the header that were not met yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
-    /// What each CPU runs, where a switch has told it.
-    running: Vec<Option<TaskId>>,
+    /// What each CPU runs; [`Builder::NOBODY`] where no switch has told it.
+    running: Vec<TaskId>,
     /// Cgroups by path, without the `/` in front.
     paths: HashMap<String, CgroupId>,
 }
@@ -127,6 +131,7 @@ impl<'p> Builder<'p> {
             names: Mirror::default(),
             has_renames,
             met: Vec::new(),
+            ran: Vec::new(),
             known,
             current,
             awaited,
@@ -140,6 +145,7 @@ impl<'p> Builder<'p> {
     pub(super) fn follow(&mut self, roster: &Roster) {
         self.names.follow(roster);
         self.met.resize(self.names.faces(), Self::NOBODY);
+        self.ran.resize(self.names.faces(), Self::NOBODY);
     }
 
     /// Adds what `add` says, to the trace; the names that tasks had at a time are told by `renames`.
@@ -195,18 +201,19 @@ impl<'p> Builder<'p> {
             }
             What::Fork { parent, child } => {
                 let parent = self.meet(record, parent, Touch::Any);
-                EventKind::Fork { parent, child: self.meet(record, child, Touch::Birth) }
+                EventKind::Fork { parent, child: self.meet_anew(record, child, Touch::Birth) }
             }
             What::Exit { task } => {
                 let task = self.meet(record, task, Touch::Any);
                 self.known[task.index()].exited = true;
+                self.forget(task);
                 EventKind::Exit { task }
             }
             What::Tick { running } => EventKind::Tick { task: self.header_task(record, running) },
             What::Lost { count } => {
                 let count = count.value();
                 self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
-                self.set_running(record.cpu, None);
+                self.set_running(record.cpu, Self::NOBODY);
                 EventKind::Lost { count }
             }
             what => return self.by_pid(what),
@@ -219,7 +226,8 @@ impl<'p> Builder<'p> {
             What::Nice { pid, nice } => {
                 let task = self.task(pid, None, Touch::Any);
                 let known = &mut self.known[task.index()];
-                (known.nice, known.class_said, known.who) = (Some(nice), true, None);
+                (known.nice, known.class_said) = (Some(nice), true);
+                self.forget(task);
                 EventKind::Nice { task, nice }
             }
             What::Callback { kind, pid } => {
@@ -301,51 +309,69 @@ impl<'p> Builder<'p> {
         self.making.event(&mut self.trace, event);
     }
 
+    #[inline(always)]
     fn switch(&mut self, record: &Record, prev: Who, prev_state: TaskState, next: Who) {
         let prev = self.meet(record, prev, Touch::Any);
-        if self.running_on(record.cpu).is_some_and(|running| running != prev) {
-            self.trace.loss.broken_switches += 1;
-        }
         if prev_state == TaskState::Dead && !prev.is_idle() {
             self.known[prev.index()].dead = true;
+            self.forget(prev);
         }
         let next = self.meet(record, next, Touch::Life);
-        self.set_running(record.cpu, Some(next));
+        let known = self.set_running(record.cpu, next);
+        self.trace.loss.broken_switches += u64::from(known != prev && known != Self::NOBODY);
         self.event(record, EventKind::Switch { prev, prev_state, next });
     }
 
-    fn running_on(&self, cpu: u32) -> Option<TaskId> {
-        self.running.get(cpu as usize).copied().flatten()
-    }
-
-    fn set_running(&mut self, cpu: u32, task: Option<TaskId>) {
+    /// Notes what a CPU runs; gives what it was known to run.
+    #[inline(always)]
+    fn set_running(&mut self, cpu: u32, task: TaskId) -> TaskId {
         let index = cpu as usize;
         if self.running.len() <= index {
-            self.running.resize(index + 1, None);
+            self.running.resize(index + 1, Self::NOBODY);
         }
-        self.running[index] = task;
+        std::mem::replace(&mut self.running[index], task)
     }
 
     /// The task of the first columns; where they do not say, the one that the CPU is known to run.
+    #[inline(always)]
     fn header_task(&mut self, record: &Record, named: Option<Who>) -> TaskId {
+        match named {
+            Some(who) if self.ran[who.0 as usize] != Self::NOBODY => self.ran[who.0 as usize],
+            _ => self.header_task_anew(record, named),
+        }
+    }
+
+    #[cold]
+    fn header_task_anew(&mut self, record: &Record, named: Option<Who>) -> TaskId {
         let Some(who) = named else {
-            return self.running_on(record.cpu).unwrap_or(TaskId::IDLE);
+            let running = self.running.get(record.cpu as usize).copied();
+            return running.filter(|task| *task != Self::NOBODY).unwrap_or(TaskId::IDLE);
         };
         let face = self.names.face(who);
         if face.pid == 0 {
+            self.ran[who.0 as usize] = TaskId::IDLE;
             return TaskId::IDLE;
         }
-        let found = self.current.get(face.pid);
+        let id = self.named_by_header(record, face.pid, face.name);
+        self.ran[who.0 as usize] = id;
+        if let Some(before) = self.known[id.index()].ran_as.replace(who).filter(|of| *of != who) {
+            self.ran[before.0 as usize] = Self::NOBODY;
+        }
+        id
+    }
+
+    fn named_by_header(&mut self, record: &Record, pid: u32, name: Name) -> TaskId {
+        let found = self.current.get(pid);
         if let Some(id) = found
             && (self.known[id.index()].asked || !self.has_renames)
         {
             return id;
         }
         let called = match self.has_renames {
-            true => self.renames.at(record.time_ns, face.pid),
-            false => Called::Name(face.name),
+            true => self.renames.at(record.time_ns, pid),
+            false => Called::Name(name),
         };
-        let id = found.unwrap_or_else(|| self.enter(face.pid, Some(called)));
+        let id = found.unwrap_or_else(|| self.enter(pid, Some(called)));
         self.known[id.index()].asked = true;
         id
     }
@@ -354,16 +380,14 @@ impl<'p> Builder<'p> {
     #[inline(always)]
     fn meet(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
         let id = self.met[who.0 as usize];
-        if id.is_idle() {
-            return id;
+        if id != Self::NOBODY { id } else { self.meet_anew(record, who, touch) }
+    }
+
+    /// Whoever is met as this task is looked at again.
+    fn forget(&mut self, task: TaskId) {
+        if let Some(who) = self.known[task.index()].who.take() {
+            self.met[who.0 as usize] = Self::NOBODY;
         }
-        if let Some(known) = self.known.get(id.index())
-            && known.who == Some(who)
-            && (touch == Touch::Any || !(known.dead || known.exited || touch == Touch::Birth))
-        {
-            return id;
-        }
-        self.meet_anew(record, who, touch)
     }
 
     /// The same for a task of which something may have changed.
@@ -371,12 +395,16 @@ impl<'p> Builder<'p> {
     fn meet_anew(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
         let face = self.names.face(who);
         let id = self.task(face.pid, Some(face.name), touch);
-        self.met[who.0 as usize] = id;
+        self.forget(id);
+        let known = &mut self.known[id.index()];
+        // Of one that is about to leave, the next event may be another's.
+        if !(known.dead || known.exited) {
+            self.met[who.0 as usize] = id;
+            known.who = Some(who).filter(|_| !id.is_idle());
+        }
         if id.is_idle() {
             return id;
         }
-        let known = &mut self.known[id.index()];
-        known.who = Some(who);
         if !known.listed && known.name != Some(face.name) {
             known.name = Some(face.name);
             self.names.text(face.name).clone_into(&mut self.trace.task_mut(id).comm);
@@ -440,7 +468,10 @@ impl<'p> Builder<'p> {
         });
         // Who is met with the old one's face is the new one.
         if let Some(before) = self.current.get(pid) {
-            self.known[before.index()].who = None;
+            self.forget(before);
+            if let Some(who) = self.known[before.index()].ran_as.take() {
+                self.ran[who.0 as usize] = Self::NOBODY;
+            }
         }
         self.current.set(pid, id);
         id
