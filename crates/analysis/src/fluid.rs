@@ -32,11 +32,16 @@ pub(crate) struct MachineFluid {
     /// Parents before their children; the first is the root.
     nodes: Vec<Node>,
     /// The nodes that have a runnable task in or below them, by number.
+    active_nodes: Vec<usize>,
+    /// Those of the root by falling weight, then as many of each further node.
+    classes: Vec<Class>,
+    classes_per_node: usize,
+    /// The classes that have runnable tasks, by number.
     active: Vec<usize>,
     /// Space for the filling of one node.
     shares: Vec<Share>,
-    /// By number of tasks, what each gets when all have one weight.
-    equal: Vec<Option<u64>>,
+    /// By number of tasks, what each gets when all have one weight; 0 where nobody asked yet.
+    equal: Vec<u64>,
 }
 
 /// A control group.
@@ -48,22 +53,20 @@ struct Node {
     runnable: u64,
     /// What it gets of the machine, CPUs << FRACTION_BITS.
     rate: u128,
-    /// By falling weight.
-    classes: Vec<Class>,
-    /// The classes that have runnable tasks, by falling weight.
-    active: Vec<usize>,
     /// The groups right below it that have runnable tasks, by number.
     children: Vec<usize>,
 }
 
+/// The tasks of one weight in one group.
 #[derive(Clone, Debug)]
 struct Class {
-    weight: u32,
-    runnable: u64,
-    /// CPU per task, at most 1 << FRACTION_BITS.
-    rate: u64,
     /// ns << FRACTION_BITS per task.
     served: u128,
+    /// CPU per task, at most 1 << FRACTION_BITS.
+    rate: u64,
+    runnable: u64,
+    node: usize,
+    weight: u32,
 }
 
 /// Who shares what a node gets.
@@ -90,21 +93,17 @@ impl MachineFluid {
         let mut weights = weights.to_vec();
         weights.sort_unstable_by(|a, b| b.cmp(a));
         weights.dedup();
-        let class = |weight| Class { weight, runnable: 0, rate: 0, served: 0 };
-        let root = Node {
-            parent: None,
-            weight: 1,
-            runnable: 0,
-            rate: 0,
-            classes: weights.into_iter().map(class).collect(),
-            active: Vec::new(),
-            children: Vec::new(),
-        };
+        let class = |weight| Class { served: 0, rate: 0, runnable: 0, node: 0, weight };
+        let classes: Vec<Class> = weights.into_iter().map(class).collect();
+        let root = Node { parent: None, weight: 1, runnable: 0, rate: 0, children: Vec::new() };
         Self {
             cpus: cpus.into(),
             now_ns: 0,
             stale: false,
             nodes: vec![root],
+            active_nodes: Vec::new(),
+            classes_per_node: classes.len(),
+            classes,
             active: Vec::new(),
             shares: Vec::new(),
             equal: Vec::new(),
@@ -113,20 +112,13 @@ impl MachineFluid {
 
     /// Adds a group below another one; its number is one more than the last one's.
     pub(crate) fn add_group(&mut self, parent: usize, weight: u32) {
-        let root = &self.nodes[0];
-        let fresh = |class: &Class| Class { runnable: 0, rate: 0, served: 0, ..class.clone() };
-        let classes = root.classes.iter().map(fresh).collect();
-        let (active, children) = (Vec::new(), Vec::new());
-        let parent = Some(parent);
-        self.nodes.push(Node {
-            parent,
-            weight: weight.max(1),
-            runnable: 0,
-            rate: 0,
-            classes,
-            active,
-            children,
-        });
+        let node = self.nodes.len();
+        for class in 0..self.classes_per_node {
+            let weight = self.classes[class].weight;
+            self.classes.push(Class { served: 0, rate: 0, runnable: 0, node, weight });
+        }
+        let (parent, weight) = (Some(parent), weight.max(1));
+        self.nodes.push(Node { parent, weight, runnable: 0, rate: 0, children: Vec::new() });
     }
 
     /// A group has another weight from now on.
@@ -135,15 +127,15 @@ impl MachineFluid {
         self.stale = true;
     }
 
-    /// The number of the class of a weight, or of the next lower one; the same in each group.
-    pub(crate) fn class_of(&self, weight: u32) -> usize {
-        let classes = &self.nodes[0].classes;
+    /// The number of the class of a weight in a group, or of the next lower weight.
+    pub(crate) fn class_of(&self, group: usize, weight: u32) -> usize {
+        let classes = &self.classes[..self.classes_per_node];
         let at = classes.partition_point(|class| class.weight > weight);
-        at.min(classes.len() - 1)
+        group * self.classes_per_node + at.min(classes.len() - 1)
     }
 
     /// Lets the fluid schedule run until `now_ns`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) {
         if now_ns > self.now_ns {
             self.pass(now_ns - self.now_ns);
@@ -151,40 +143,56 @@ impl MachineFluid {
         }
     }
 
+    #[inline(always)]
     fn pass(&mut self, elapsed_ns: u64) {
         if self.stale {
             self.fill();
             self.stale = false;
         }
-        for node in &self.active {
-            let Node { classes, active, .. } = &mut self.nodes[*node];
-            for class in active {
-                let class = &mut classes[*class];
-                class.served += u128::from(class.rate) * u128::from(elapsed_ns);
-            }
+        for class in &self.active {
+            let class = &mut self.classes[*class];
+            // It cannot overflow: a rate has at most FRACTION_BITS + 1 bits, and all the time there is has 64.
+            let served = u128::from(class.rate) * u128::from(elapsed_ns);
+            class.served = class.served.wrapping_add(served);
         }
     }
 
     /// Computes the rates of the present runnable set by water-filling, from the root down.
+    #[inline(always)]
     fn fill(&mut self) {
-        let root = &mut self.nodes[0];
-        root.rate = u128::from(self.cpus.min(root.runnable)) << FRACTION_BITS;
         // Tasks of one weight and no groups, as in most recordings: each gets the same, a whole CPU at most.
-        if let ([_], [class]) = (&self.active[..], &root.active[..])
-            && root.children.is_empty()
+        if let [class] = self.active[..]
+            && class < self.classes_per_node
         {
-            let class = &mut root.classes[*class];
-            let tasks = class.runnable as usize;
-            if self.equal.len() <= tasks {
-                self.equal.resize(tasks + 1, None);
-            }
-            let share = || quotient(root.rate, class.runnable.into()) as u64;
-            class.rate = *self.equal[tasks].get_or_insert_with(share);
+            self.classes[class].rate = self.equal_rate(self.classes[class].runnable);
             return;
         }
-        for at in 0..self.active.len() {
-            self.fill_node(self.active[at]);
+        self.nodes[0].rate = self.cpus_in_use(self.nodes[0].runnable);
+        for at in 0..self.active_nodes.len() {
+            self.fill_node(self.active_nodes[at]);
         }
+    }
+
+    /// What so many tasks can use of the machine, as a rate.
+    fn cpus_in_use(&self, tasks: u64) -> u128 {
+        u128::from(self.cpus.min(tasks)) << FRACTION_BITS
+    }
+
+    /// What each of so many tasks of one weight gets.
+    #[inline(always)]
+    fn equal_rate(&mut self, tasks: u64) -> u64 {
+        match self.equal.get(tasks as usize) {
+            Some(rate) if *rate > 0 => *rate,
+            _ => self.divide_equally(tasks),
+        }
+    }
+
+    #[cold]
+    fn divide_equally(&mut self, tasks: u64) -> u64 {
+        let at = tasks as usize;
+        self.equal.resize(self.equal.len().max(at + 1), 0);
+        self.equal[at] = quotient(self.cpus_in_use(tasks), tasks.into()) as u64;
+        self.equal[at]
     }
 
     /// Shares out what one node gets. A member whose share would be more than it can use gets that, and leaves; those with the
@@ -192,14 +200,17 @@ impl MachineFluid {
     fn fill_node(&mut self, node: usize) {
         let mut shares = std::mem::take(&mut self.shares);
         shares.clear();
-        let Node { classes, active, children, rate, .. } = &self.nodes[node];
+        let Node { children, rate, .. } = &self.nodes[node];
+        let classes = node * self.classes_per_node..(node + 1) * self.classes_per_node;
+        let first = self.active.partition_point(|class| *class < classes.start);
+        let own = self.active[first..].iter().take_while(|class| **class < classes.end);
         let class = |class: &usize| Share {
             of: Member::Class(*class),
-            weight: classes[*class].weight.into(),
-            members: classes[*class].runnable.into(),
+            weight: self.classes[*class].weight.into(),
+            members: self.classes[*class].runnable.into(),
             cap: ONE,
         };
-        shares.extend(active.iter().map(class));
+        shares.extend(own.map(class));
         let child = |child: &usize| Share {
             of: Member::Child(*child),
             weight: self.nodes[*child].weight.into(),
@@ -216,7 +227,7 @@ impl MachineFluid {
             let capped = share.weight * left >= weight_left * share.cap;
             let rate = if capped { share.cap } else { quotient(left * share.weight, weight_left) };
             match share.of {
-                Member::Class(class) => self.nodes[node].classes[class].rate = rate as u64,
+                Member::Class(class) => self.classes[class].rate = rate as u64,
                 Member::Child(child) => self.nodes[child].rate = rate,
             }
             if capped {
@@ -227,22 +238,22 @@ impl MachineFluid {
         self.shares = shares;
     }
 
-    /// A task of a class in a group becomes runnable.
-    pub(crate) fn add(&mut self, group: usize, class: usize) {
-        let node = &mut self.nodes[group];
-        if node.classes[class].runnable == 0 {
-            insert(&mut node.active, class);
+    /// A task of a class becomes runnable.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, class: usize) {
+        let Class { runnable, node, .. } = &mut self.classes[class];
+        let mut at = *node;
+        *runnable += 1;
+        if *runnable == 1 {
+            insert(&mut self.active, class);
         }
-        node.classes[class].runnable += 1;
         self.stale = true;
-        let mut at = group;
         loop {
             let node = &mut self.nodes[at];
             node.runnable += 1;
-            let begins = node.runnable == 1;
-            let parent = node.parent;
+            let (begins, parent) = (node.runnable == 1, node.parent);
             if begins {
-                insert(&mut self.active, at);
+                insert(&mut self.active_nodes, at);
             }
             let Some(parent) = parent else { return };
             if begins {
@@ -252,35 +263,36 @@ impl MachineFluid {
         }
     }
 
-    /// A task of a class in a group is no longer runnable.
-    pub(crate) fn remove(&mut self, group: usize, class: usize) {
-        let node = &mut self.nodes[group];
-        node.classes[class].runnable -= 1;
-        if node.classes[class].runnable == 0 {
-            node.active.retain(|active| *active != class);
+    /// A task of a class is no longer runnable.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, class: usize) {
+        let Class { runnable, node, .. } = &mut self.classes[class];
+        let mut at = *node;
+        *runnable -= 1;
+        if *runnable == 0 {
+            remove(&mut self.active, class);
         }
         self.stale = true;
-        let mut at = group;
         loop {
             let node = &mut self.nodes[at];
             node.runnable -= 1;
-            let ends = node.runnable == 0;
-            let parent = node.parent;
+            let (ends, parent) = (node.runnable == 0, node.parent);
             if ends {
-                self.active.retain(|active| *active != at);
+                remove(&mut self.active_nodes, at);
             }
             let Some(parent) = parent else { return };
             if ends {
-                self.nodes[parent].children.retain(|child| *child != at);
+                remove(&mut self.nodes[parent].children, at);
             }
             at = parent;
         }
     }
 
     /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with the rate
-    /// of its class in its group: meaningful as a difference.
-    pub(crate) fn served(&self, group: usize, class: usize) -> u128 {
-        self.nodes[group].classes[class].served
+    /// of its class: meaningful as a difference.
+    #[inline(always)]
+    pub(crate) fn served(&self, class: usize) -> u128 {
+        self.classes[class].served
     }
 }
 
@@ -294,18 +306,24 @@ fn quotient(dividend: u128, divisor: u128) -> u128 {
 }
 
 /// Inserts into a sorted list.
+#[cold]
 fn insert(list: &mut Vec<usize>, value: usize) {
     let at = list.partition_point(|known| *known < value);
     list.insert(at, value);
 }
 
+#[cold]
+fn remove(list: &mut Vec<usize>, value: usize) {
+    list.retain(|known| *known != value);
+}
+
 /// GPS among the tasks that are queued on one CPU: what the placement of tasks leaves to share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuFluid {
-    now_ns: u64,
-    weight: u64,
     /// ns << FRACTION_BITS per unit of weight.
     served_per_weight: u128,
+    now_ns: u64,
+    weight: u64,
 }
 
 impl CpuFluid {
@@ -314,20 +332,25 @@ impl CpuFluid {
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) -> u128 {
         let mut served_per_weight = self.served_per_weight;
-        let elapsed_ns = now_ns.saturating_sub(self.now_ns);
-        self.now_ns = self.now_ns.max(now_ns);
-        if self.weight > 0 && elapsed_ns > 0 {
-            served_per_weight +=
-                quotient(u128::from(elapsed_ns) << FRACTION_BITS, self.weight.into());
-            self.served_per_weight = served_per_weight;
+        if now_ns > self.now_ns {
+            let elapsed_ns = now_ns - self.now_ns;
+            self.now_ns = now_ns;
+            if self.weight > 0 {
+                // It cannot overflow: all the time there is has 64 bits.
+                let served = quotient(u128::from(elapsed_ns) << FRACTION_BITS, self.weight.into());
+                served_per_weight = served_per_weight.wrapping_add(served);
+                self.served_per_weight = served_per_weight;
+            }
         }
         served_per_weight
     }
 
+    #[inline(always)]
     pub(crate) fn add(&mut self, weight: u32) {
         self.weight += u64::from(weight);
     }
 
+    #[inline(always)]
     pub(crate) fn remove(&mut self, weight: u32) {
         self.weight -= u64::from(weight);
     }

@@ -6,14 +6,14 @@ use std::thread::scope;
 
 use crate::analysis::group_tasks;
 use crate::scan::Scan;
-use crate::services::{Change, Services};
+use crate::services::{Change, Services, What};
 use crate::{Analysis, Options};
 use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, read_file_in_parts};
 
 /// Parts that wait for the analysis.
 const PARTS_MAX: usize = 2;
 /// Changes that a part of switches and wake-ups makes, about. More of them take memory anew.
-const CHANGES: usize = 3 << 13;
+const CHANGES: usize = 2 << 13;
 
 /// What was made of a recording.
 #[derive(Clone, Debug)]
@@ -210,7 +210,7 @@ impl Scan {
         let task = self.tasks.get_mut(id.index());
         let task = task.filter(|task| !(task.was_queued || task.nice_known))?;
         (task.weight, task.nice_known) = (weight, true);
-        self.change(self.window_time(self.now_ns), Change::Weigh { task: id.0, weight });
+        self.change(self.window_time(self.now_ns), What::Weigh { task: id.0, weight });
         Some(())
     }
 }

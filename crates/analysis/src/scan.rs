@@ -11,7 +11,7 @@ mod windows;
 use crate::counters::Tracks;
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
-use crate::services::{Change, Services};
+use crate::services::{Change, Services, What};
 use crate::task_scan::{State, TaskScan};
 use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
@@ -48,10 +48,8 @@ pub(crate) struct Scan {
     /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
     queued_at_waking: bool,
     services: Services,
-    /// Changes that the services do not have yet. Where somebody else keeps those they wait here for him.
+    /// Where somebody else keeps the services: the changes that wait for him.
     changes: Vec<Change>,
-    /// When the last one was, ns.
-    changed_ns: u64,
     keeps_services: bool,
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
@@ -115,7 +113,6 @@ impl Scan {
                 window_ns.0,
             ),
             changes: Vec::new(),
-            changed_ns: window_ns.0,
             keeps_services: true,
             cgroup_weights: Vec::new(),
             waste: IdleWaiting::new(trace.cpus, window_ns),
@@ -157,7 +154,7 @@ impl Scan {
             let cgroup = cgroup.unwrap_or(0);
             self.change(
                 self.window_time(self.now_ns),
-                Change::Enter { weight, cgroup: cgroup as u32 },
+                What::Enter { weight, cgroup: cgroup as u32 },
             );
             self.tasks.push(TaskScan {
                 cgroup,

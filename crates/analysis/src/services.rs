@@ -3,11 +3,17 @@
 
 use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
 
-/// What changes for the fluid schedules. There are many, and they go from thread to thread: each takes 16 bytes.
+/// What changes for the fluid schedules. There are many, and they go from thread to thread: each takes 24 bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Change {
-    /// What follows is at this time, never before the one before it.
-    Now { now_ns: u64 },
+pub(crate) struct Change {
+    /// Never before the one before it.
+    pub(crate) now_ns: u64,
+    pub(crate) what: What,
+}
+
+/// The kinds of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
     /// The next task comes into being.
     Enter { weight: u32, cgroup: u32 },
     /// A task is runnable in the queue of a CPU.
@@ -20,30 +26,23 @@ pub(crate) enum Change {
     Weigh { task: u32, weight: u32 },
 }
 
-const _: () = assert!(size_of::<Change>() == 16);
+const _: () = assert!(size_of::<Change>() == 24);
 
 /// The books.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
-    now_ns: u64,
     machine: MachineFluid,
     cpus: Vec<CpuFluid>,
     tasks: Vec<Service>,
 }
 
 /// One task's.
+///
+/// While the task is in a queue its services lack the readings of the fluid schedules: those from when it came are taken off, and those
+/// from when it leaves are added. All of this is below 2^104, as there are 2^64 ns, so it comes out right although it wraps.
 #[derive(Clone, Debug, Default)]
 struct Service {
-    /// In whose queue it is.
-    queue: Option<u32>,
-    weight: u32,
-    cgroup: usize,
-    /// The class of the weight in the machine's fluid schedule.
-    class: usize,
-    /// Readings of the fluid schedules when it came into the queue.
-    machine_mark: u128,
-    cpu_mark: u128,
-    /// Fluid services up to then, ns << FRACTION_BITS.
+    /// Fluid services, ns << FRACTION_BITS.
     machine: u128,
     cpu: u128,
     /// What it got of the machine in the cgroups that it left, ns.
@@ -51,6 +50,12 @@ struct Service {
     /// How far it was behind and ahead, ns.
     lag_max_ns: u64,
     lead_max_ns: u64,
+    /// Its class in the machine's fluid schedule.
+    class: usize,
+    /// In whose queue it is.
+    queue: Option<u32>,
+    weight: u32,
+    cgroup: u32,
 }
 
 /// What a task got in the end, ns.
@@ -71,12 +76,12 @@ impl Services {
         machine.advance(start_ns);
         let mut cpu = CpuFluid::default();
         cpu.advance(start_ns);
-        Self { now_ns: start_ns, machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
+        Self { machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
     }
 
     /// Books without anything in them, for the time in which the true ones are on another thread.
     pub(crate) fn none() -> Self {
-        Self { now_ns: 0, machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
+        Self { machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
     }
 
     /// [`MachineFluid::add_group`].
@@ -92,63 +97,62 @@ impl Services {
 
     /// Enters changes in their order.
     pub(crate) fn apply(&mut self, changes: &[Change]) {
-        changes.iter().for_each(|change| self.enter(*change));
+        changes.iter().for_each(|change| self.enter(change));
     }
 
     #[inline(always)]
-    fn enter(&mut self, change: Change) {
-        let Self { now_ns, machine, cpus, tasks } = self;
-        match change {
-            Change::Now { now_ns: next_ns } => {
-                *now_ns = next_ns;
-                machine.advance(next_ns);
-            }
-            Change::Enter { weight, cgroup } => {
-                let (cgroup, class) = (cgroup as usize, machine.class_of(weight));
+    fn enter(&mut self, change: &Change) {
+        let Self { machine, cpus, tasks } = self;
+        let now_ns = change.now_ns;
+        machine.advance(now_ns);
+        match change.what {
+            What::Enter { weight, cgroup } => {
+                let class = machine.class_of(cgroup as usize, weight);
                 tasks.push(Service { cgroup, weight, class, ..Service::default() });
             }
-            Change::Join { task, cpu: queue } => {
-                let (task, cpu) = (&mut tasks[task as usize], &mut cpus[queue as usize]);
-                machine.add(task.cgroup, task.class);
-                task.cpu_mark = cpu.advance(*now_ns);
-                cpu.add(task.weight);
-                task.queue = Some(queue);
-                task.machine_mark = machine.served(task.cgroup, task.class);
-            }
-            Change::Leave { task, run_ns } => {
+            What::Join { task, cpu } => {
                 let task = &mut tasks[task as usize];
-                let Some(queue) = task.queue else { return };
+                task.queue = Some(cpu);
+                let cpu = &mut cpus[cpu as usize];
+                task.begin(machine, cpu.advance(now_ns));
+                machine.add(task.class);
+                cpu.add(task.weight);
+            }
+            What::Leave { task, run_ns } => {
+                let task = &mut tasks[task as usize];
+                let Some(queue) = task.queue.take() else { return };
                 let cpu = &mut cpus[queue as usize];
-                task.book(machine, cpu.advance(*now_ns));
-                task.settle(machine, run_ns);
-                task.queue = None;
-                machine.remove(task.cgroup, task.class);
+                task.end(machine, cpu.advance(now_ns));
+                task.settle(task.machine, run_ns);
+                machine.remove(task.class);
                 cpu.remove(task.weight);
             }
-            Change::Settle { task, run_ns } => {
+            What::Settle { task, run_ns } => {
                 let task = &mut tasks[task as usize];
                 if let Some(queue) = task.queue {
-                    cpus[queue as usize].advance(*now_ns);
+                    cpus[queue as usize].advance(now_ns);
                 }
-                task.settle(machine, run_ns);
+                task.settle(task.served(machine), run_ns);
             }
-            Change::Weigh { task, weight } => {
+            What::Weigh { task, weight } => {
                 let task = &mut tasks[task as usize];
-                (task.weight, task.class) = (weight, machine.class_of(weight));
+                (task.weight, task.class) =
+                    (weight, machine.class_of(task.cgroup as usize, weight));
             }
         }
     }
 
     /// By how much a task that got `run_ns` was behind when it was settled last, ns.
     pub(crate) fn lag_ns(&self, task: usize, run_ns: u64) -> i64 {
-        (self.tasks[task].fluid_ns(&self.machine) as i64).wrapping_sub(run_ns as i64)
+        let task = &self.tasks[task];
+        (task.fluid_ns(task.served(&self.machine)) as i64).wrapping_sub(run_ns as i64)
     }
 
     /// What a task got in its present cgroup so far.
     pub(crate) fn served(&self, task: usize) -> Served {
         let mut task = self.tasks[task].clone();
         if let Some(queue) = task.queue {
-            task.book(&self.machine, self.cpus[queue as usize].served_per_weight());
+            task.end(&self.machine, self.cpus[queue as usize].served_per_weight());
         }
         Served {
             machine_ns: whole_ns(task.machine),
@@ -165,49 +169,58 @@ impl Services {
         task.moved_ns += whole_ns(task.machine);
         task.machine &= (1 << FRACTION_BITS) - 1;
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
-        task.cgroup = cgroup;
+        (task.cgroup, task.class) = (cgroup as u32, self.machine.class_of(cgroup, task.weight));
     }
 
     /// Counts a task's services anew.
     pub(crate) fn begin(&mut self, task: usize) {
         let task = &mut self.tasks[task];
-        if let Some(queue) = task.queue {
-            task.book(&self.machine, self.cpus[queue as usize].served_per_weight());
-        }
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
+        if let Some(queue) = task.queue {
+            task.begin(&self.machine, self.cpus[queue as usize].served_per_weight());
+        }
     }
 }
 
 impl Service {
-    /// In a queue: counts the services from here on, with what they were so far.
-    #[inline]
-    fn book(&mut self, machine: &MachineFluid, per_weight: u128) {
-        let served = machine.served(self.cgroup, self.class);
-        self.machine += served - self.machine_mark;
-        self.machine_mark = served;
-        self.cpu += (per_weight - self.cpu_mark) * u128::from(self.weight);
-        self.cpu_mark = per_weight;
+    /// Counts the services from here on.
+    #[inline(always)]
+    fn begin(&mut self, machine: &MachineFluid, per_weight: u128) {
+        self.machine = self.machine.wrapping_sub(machine.served(self.class));
+        self.cpu = self.cpu.wrapping_sub(per_weight.wrapping_mul(self.weight.into()));
     }
 
-    /// Notes how far the task is behind or ahead.
+    /// Counts them up to here.
+    #[inline(always)]
+    fn end(&mut self, machine: &MachineFluid, per_weight: u128) {
+        self.machine = self.machine.wrapping_add(machine.served(self.class));
+        self.cpu = self.cpu.wrapping_add(per_weight.wrapping_mul(self.weight.into()));
+    }
+
+    /// Notes how far the task that got so much in the fluid schedule is behind or ahead.
     ///
     /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
-    #[inline]
-    fn settle(&mut self, machine: &MachineFluid, run_ns: u64) {
-        let fluid_ns = self.fluid_ns(machine);
+    #[inline(always)]
+    fn settle(&mut self, served: u128, run_ns: u64) {
+        let fluid_ns = self.fluid_ns(served);
         self.lag_max_ns = self.lag_max_ns.max(fluid_ns.saturating_sub(run_ns));
         self.lead_max_ns = self.lead_max_ns.max(run_ns.saturating_sub(fluid_ns));
     }
 
-    /// What it got of the machine so far, in all cgroups.
-    #[inline]
-    fn fluid_ns(&self, machine: &MachineFluid) -> u64 {
-        let since = match self.queue {
-            Some(_) => machine.served(self.cgroup, self.class) - self.machine_mark,
-            None => 0,
-        };
-        whole_ns(self.machine + since) + self.moved_ns
+    /// What it got of the machine so far, in its present cgroup.
+    #[inline(always)]
+    fn served(&self, machine: &MachineFluid) -> u128 {
+        match self.queue {
+            Some(_) => self.machine.wrapping_add(machine.served(self.class)),
+            None => self.machine,
+        }
+    }
+
+    /// With that, what it got in all cgroups.
+    #[inline(always)]
+    fn fluid_ns(&self, served: u128) -> u64 {
+        whole_ns(served) + self.moved_ns
     }
 }
 

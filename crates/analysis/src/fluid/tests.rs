@@ -9,7 +9,8 @@ impl MachineFluid {
     fn rates_in(&mut self, group: usize) -> Vec<f64> {
         self.fill();
         let scale = (1u64 << FRACTION_BITS) as f64;
-        self.nodes[group].classes.iter().map(|class| class.rate as f64 / scale).collect()
+        let classes = self.classes.iter().filter(|class| class.node == group);
+        classes.map(|class| class.rate as f64 / scale).collect()
     }
 
     fn rates(&mut self) -> Vec<f64> {
@@ -20,8 +21,7 @@ impl MachineFluid {
 fn fluid(cpus: u32, tasks: &[u32]) -> MachineFluid {
     let mut fluid = MachineFluid::new(cpus, tasks);
     for weight in tasks {
-        let class = fluid.class_of(*weight);
-        fluid.add(0, class);
+        fluid.add(fluid.class_of(0, *weight));
     }
     fluid
 }
@@ -59,7 +59,7 @@ proptest! {
         let weights: Vec<u32> = nices.iter().map(|nice| weight_of_nice(*nice)).collect();
         let mut fluid = fluid(cpus, &weights);
         let rates = fluid.rates();
-        let rate_of = |weight: u32| rates[fluid.class_of(weight)];
+        let rate_of = |weight: u32| rates[fluid.class_of(0, weight)];
         let total: f64 = weights.iter().map(|w| rate_of(*w)).sum();
         let due = f64::from(cpus).min(weights.len() as f64);
         prop_assert!((total - due).abs() < 1e-9, "{total} of {due}");
@@ -86,8 +86,7 @@ fn tree(cpus: u32, groups: &[(usize, u32)], tasks: &[(usize, u32)]) -> MachineFl
         fluid.add_group(*parent, *weight);
     }
     for (group, weight) in tasks {
-        let class = fluid.class_of(*weight);
-        fluid.add(*group, class);
+        fluid.add(fluid.class_of(*group, *weight));
     }
     fluid
 }
@@ -99,13 +98,13 @@ fn groups_share_by_weight_and_tasks_within() {
     let mut fluid = tree(1, &groups, &[(1, 1), (1, 1), (2, 1), (3, 1)]);
     assert_eq!([1, 2, 3].map(|group| fluid.rates_in(group)[0]), [0.375, 0.125, 0.125]);
     // The task of c goes to sleep: b's own task has all of b.
-    fluid.remove(3, 0);
+    fluid.remove(fluid.class_of(3, 1));
     assert_eq!([1, 2].map(|group| fluid.rates_in(group)[0]), [0.375, 0.25]);
     // b is empty: a has the CPU.
-    fluid.remove(2, 0);
+    fluid.remove(fluid.class_of(2, 1));
     assert_eq!(fluid.rates_in(1), [0.5]);
     fluid.set_group_weight(1, 7);
-    fluid.add(0, 0);
+    fluid.add(fluid.class_of(0, 1));
     assert_eq!((fluid.rates_in(0)[0], fluid.rates_in(1)[0]), (0.125, 0.4375));
 }
 
@@ -145,13 +144,13 @@ proptest! {
         let one = ONE as f64;
         let total: f64 = tasks
             .iter()
-            .map(|(group, w)| fluid.nodes[*group].classes[fluid.class_of(*w)].rate as f64 / one)
+            .map(|(group, w)| fluid.classes[fluid.class_of(*group, *w)].rate as f64 / one)
             .sum();
         let due = f64::from(cpus).min(tasks.len() as f64);
         prop_assert!((total - due).abs() < 1e-6, "{total} of {due}");
-        for node in fluid.nodes.iter().filter(|node| node.runnable > 0) {
+        for (at, node) in fluid.nodes.iter().enumerate().filter(|(_, node)| node.runnable > 0) {
             // Price per weight, and whether at the cap, of each member.
-            let classes = node.active.iter().map(|class| &node.classes[*class]);
+            let classes = fluid.classes.iter().filter(|c| c.node == at && c.runnable > 0);
             let mut members: Vec<(f64, bool)> = classes
                 .map(|c| (c.rate as f64 / one / f64::from(c.weight), u128::from(c.rate) == ONE))
                 .collect();

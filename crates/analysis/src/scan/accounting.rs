@@ -3,7 +3,7 @@
 
 use super::{Running, Scan};
 use crate::Samples;
-use crate::services::Change;
+use crate::services::{Change, What};
 use crate::task_scan::{Category, State};
 
 impl Scan {
@@ -42,7 +42,7 @@ impl Scan {
             self.settle_at(at_ns, id, stays);
         }
         if is_queued && !stays {
-            self.change(at_ns, Change::Join { task: id as u32, cpu });
+            self.change(at_ns, What::Join { task: id as u32, cpu });
         }
         if from == State::Waiting {
             self.waste.remove(restriction, from_cpu);
@@ -154,20 +154,13 @@ impl Scan {
 
     /// Something changes for the fluid schedules, at an instant of the window.
     #[inline(always)]
-    pub(crate) fn change(&mut self, at_ns: u64, change: Change) {
-        if at_ns != self.changed_ns {
-            self.changed_ns = at_ns;
-            self.changes.push(Change::Now { now_ns: at_ns });
-        }
-        self.changes.push(change);
+    pub(crate) fn change(&mut self, now_ns: u64, what: What) {
+        let change = Change { now_ns, what };
         if self.keeps_services {
-            self.keep_services();
+            self.services.apply(&[change]);
+        } else {
+            self.changes.push(change);
         }
-    }
-
-    fn keep_services(&mut self) {
-        self.services.apply(&self.changes);
-        self.changes.clear();
     }
 
     /// Reads the fluid services of a queued task up to now.
@@ -181,8 +174,8 @@ impl Scan {
         let scan = &self.tasks[id];
         let (task, run_ns) = (id as u32, scan.figures.run_ns + scan.moved_run_ns);
         let change = match stays {
-            true => Change::Settle { task, run_ns },
-            false => Change::Leave { task, run_ns },
+            true => What::Settle { task, run_ns },
+            false => What::Leave { task, run_ns },
         };
         self.change(at_ns, change);
         if let Some(tracks) = &mut self.tracks {
@@ -193,7 +186,7 @@ impl Scan {
     pub(super) fn join_fluid(&mut self, id: usize) {
         self.tasks[id].was_queued = true;
         let (task, cpu) = (id as u32, self.tasks[id].cpu);
-        self.change(self.window_time(self.now_ns), Change::Join { task, cpu });
+        self.change(self.window_time(self.now_ns), What::Join { task, cpu });
     }
 
     pub(super) fn leave_fluid(&mut self, id: usize) {

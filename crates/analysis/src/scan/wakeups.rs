@@ -1,7 +1,7 @@
 //! What wakes a task, makes it, ends it or moves it.
 
 use super::Scan;
-use crate::services::Change;
+use crate::services::What;
 use crate::task_scan::{Category, State};
 use fairground_trace::TaskId;
 
@@ -119,7 +119,7 @@ impl Scan {
         }
         let task = &mut self.tasks[id.index()];
         (task.weight, task.nice_known) = (weight, true);
-        self.change(self.window_time(self.now_ns), Change::Weigh { task: id.0, weight });
+        self.change(self.window_time(self.now_ns), What::Weigh { task: id.0, weight });
         if queued {
             self.join_fluid(id.index());
         }
