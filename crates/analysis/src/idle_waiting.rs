@@ -9,7 +9,6 @@ pub(crate) type Allowed = Vec<(u32, u32)>;
 /// Counts CPU time that was idle while a task waited elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct IdleWaiting {
-    window_ns: (u64, u64),
     now_ns: u64,
     idle: Vec<bool>,
     idle_count: u64,
@@ -35,39 +34,45 @@ pub(crate) struct Wasted {
 }
 
 /// The waiting tasks of one restriction, by the CPU in whose queue they are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Waiters {
     by_cpu: Vec<u64>,
     /// CPUs with such tasks, and the sum of their numbers: of one alone, its number.
     cpus: u64,
     cpus_sum: u64,
-    total: u64,
 }
 
 impl Waiters {
-    fn add(&mut self, cpu: u32) {
-        let index = cpu as usize;
-        if self.by_cpu.len() <= index {
-            self.by_cpu.resize(index + 1, 0);
-        }
-        self.by_cpu[index] += 1;
-        self.total += 1;
-        if self.by_cpu[index] == 1 {
+    fn new(cpus: usize) -> Self {
+        Self { by_cpu: vec![0; cpus], cpus: 0, cpus_sum: 0 }
+    }
+
+    /// Whether it is the first one there.
+    #[inline(always)]
+    fn add(&mut self, cpu: u32) -> bool {
+        let Some(count) = self.by_cpu.get_mut(cpu as usize) else { return false };
+        *count += 1;
+        let first = *count == 1;
+        if first {
             self.cpus += 1;
             self.cpus_sum += u64::from(cpu);
         }
+        first
     }
 
-    fn remove(&mut self, cpu: u32) {
+    /// Whether it was the last one there.
+    #[inline(always)]
+    fn remove(&mut self, cpu: u32) -> bool {
         let Some(count) = self.by_cpu.get_mut(cpu as usize).filter(|count| **count > 0) else {
-            return;
+            return false;
         };
         *count -= 1;
-        self.total -= 1;
-        if *count == 0 {
+        let last = *count == 0;
+        if last {
             self.cpus -= 1;
             self.cpus_sum -= u64::from(cpu);
         }
+        last
     }
 
     /// Whether a task waits in the queue of another CPU than `cpu`.
@@ -81,13 +86,13 @@ impl Waiters {
 }
 
 impl IdleWaiting {
-    pub(crate) fn new(cpus: u32, window_ns: (u64, u64)) -> Self {
+    /// Nothing is counted before `start_ns`.
+    pub(crate) fn new(cpus: u32, start_ns: u64) -> Self {
         Self {
-            window_ns,
-            now_ns: window_ns.0,
+            now_ns: start_ns,
             idle: vec![false; cpus as usize],
             idle_count: 0,
-            everywhere: Waiters::default(),
+            everywhere: Waiters::new(cpus as usize),
             restricted: Vec::new(),
             restricted_waiting: 0,
             wasted: 0,
@@ -115,60 +120,54 @@ impl IdleWaiting {
         if let Some(at) = self.restricted.iter().position(|(known, _)| known == allowed) {
             return Some(at + 1);
         }
-        self.restricted.push((allowed.clone(), Waiters::default()));
+        self.restricted.push((allowed.clone(), Waiters::new(self.idle.len())));
         Some(self.restricted.len())
     }
 
     /// Counts the time until `now_ns`. Call before each change.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) -> Wasted {
-        let (from_ns, to_ns) = (self.now_ns, now_ns.min(self.window_ns.1));
-        let Some(elapsed_ns) = to_ns.checked_sub(from_ns).filter(|elapsed| *elapsed > 0) else {
+        if now_ns <= self.now_ns {
             return Wasted::default();
-        };
-        if self.stale {
-            self.stale = false;
-            self.wasted = self.count_wasted();
-            if self.since_ns.is_some() == (self.wasted == 0) {
-                self.begin_or_end_episode();
-            }
         }
-        self.now_ns = to_ns;
-        let wasted_ns = self.wasted.saturating_mul(elapsed_ns);
-        self.total_ns = self.total_ns.saturating_add(wasted_ns);
-        Wasted { from_ns, to_ns, cpus: self.wasted }
+        if self.stale {
+            self.count_anew();
+        }
+        let wasted = Wasted { from_ns: self.now_ns, to_ns: now_ns, cpus: self.wasted };
+        self.now_ns = now_ns;
+        if wasted.cpus > 0 {
+            let wasted_ns = wasted.cpus.saturating_mul(wasted.to_ns - wasted.from_ns);
+            self.total_ns = self.total_ns.saturating_add(wasted_ns);
+        }
+        wasted
     }
 
-    /// The window ends there and not where it was said.
-    pub(crate) fn end_window(&mut self, end_ns: u64) {
-        self.window_ns.1 = end_ns;
+    fn count_anew(&mut self) {
+        self.stale = false;
+        self.wasted = self.count_wasted();
+        if self.wasted == 0 {
+            self.end_episode();
+        } else if self.since_ns.is_none() {
+            self.since_ns = Some(self.now_ns);
+        }
     }
 
     /// Begins anew at an instant up to which time was counted; who idles and who waits stays.
     pub(crate) fn begin_window(&mut self, start_ns: u64) {
-        self.window_ns = (start_ns, u64::MAX);
         self.now_ns = start_ns;
         self.stale = true;
         self.since_ns = None;
         (self.total_ns, self.longest_ns) = (0, 0);
     }
 
-    /// Ends the count at the end of the window.
+    /// Ends the count.
     pub(crate) fn finish(&mut self) {
-        self.end_episode(self.now_ns);
+        self.end_episode();
     }
 
-    fn begin_or_end_episode(&mut self) {
-        if self.wasted == 0 {
-            self.end_episode(self.now_ns);
-        } else if self.since_ns.is_none() {
-            self.since_ns = Some(self.now_ns);
-        }
-    }
-
-    fn end_episode(&mut self, now_ns: u64) {
+    fn end_episode(&mut self) {
         if let Some(since_ns) = self.since_ns.take() {
-            self.longest_ns = self.longest_ns.max(now_ns.saturating_sub(since_ns));
+            self.longest_ns = self.longest_ns.max(self.now_ns.saturating_sub(since_ns));
         }
     }
 
@@ -186,7 +185,7 @@ impl IdleWaiting {
         let wasted = |cpu: u32| {
             self.everywhere.elsewhere(cpu)
                 || self.restricted.iter().any(|(allowed, waiters)| {
-                    waiters.total > 0
+                    waiters.cpus > 0
                         && allowed.iter().any(|(low, high)| (*low..=*high).contains(&cpu))
                         && waiters.elsewhere(cpu)
                 })
@@ -195,6 +194,7 @@ impl IdleWaiting {
         idle.filter(|(cpu, _)| wasted(*cpu as u32)).count() as u64
     }
 
+    #[inline(always)]
     pub(crate) fn set_idle(&mut self, cpu: u32, idle: bool) {
         let slot = &mut self.idle[cpu as usize];
         if *slot != idle {
@@ -204,27 +204,30 @@ impl IdleWaiting {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn add(&mut self, restriction: Option<usize>, cpu: u32) {
-        if let Some(waiters) = self.waiters(restriction) {
-            waiters.add(cpu);
-            self.restricted_waiting += u64::from(restriction > Some(0));
-            self.stale = true;
-        }
+        let first = match restriction {
+            Some(0) => self.everywhere.add(cpu),
+            Some(at) => {
+                self.restricted_waiting += 1;
+                self.restricted[at - 1].1.add(cpu)
+            }
+            None => return,
+        };
+        self.stale |= first;
     }
 
+    #[inline(always)]
     pub(crate) fn remove(&mut self, restriction: Option<usize>, cpu: u32) {
-        if let Some(waiters) = self.waiters(restriction) {
-            waiters.remove(cpu);
-            self.restricted_waiting -= u64::from(restriction > Some(0));
-            self.stale = true;
-        }
-    }
-
-    fn waiters(&mut self, restriction: Option<usize>) -> Option<&mut Waiters> {
-        match restriction? {
-            0 => Some(&mut self.everywhere),
-            at => self.restricted.get_mut(at - 1).map(|(_, waiters)| waiters),
-        }
+        let last = match restriction {
+            Some(0) => self.everywhere.remove(cpu),
+            Some(at) => {
+                self.restricted_waiting -= 1;
+                self.restricted[at - 1].1.remove(cpu)
+            }
+            None => return,
+        };
+        self.stale |= last;
     }
 }
 
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_task_in_the_queue_of_the_idle_cpu_itself_does_not_count() {
-        let mut waste = IdleWaiting::new(2, (0, 100));
+        let mut waste = IdleWaiting::new(2, 0);
         waste.set_idle(0, true);
         waste.add(Some(0), 0);
         assert_eq!(waste.advance(10).cpus, 0);
@@ -248,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_restricted_task_counts_only_where_it_may_run() {
-        let mut waste = IdleWaiting::new(4, (0, 100));
+        let mut waste = IdleWaiting::new(4, 0);
         let low_half = waste.restriction(Some(&vec![(0, 1)]));
         assert_eq!(waste.restriction(Some(&vec![(3, 3)])), None);
         assert_eq!(waste.restriction(Some(&vec![(0, 3)])), Some(0));
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn an_episode_lasts_while_any_cpu_is_wasted() {
-        let mut waste = IdleWaiting::new(3, (0, 100));
+        let mut waste = IdleWaiting::new(3, 0);
         waste.add(Some(0), 2);
         waste.set_idle(0, true);
         waste.advance(10);

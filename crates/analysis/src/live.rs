@@ -139,7 +139,7 @@ impl Live {
     fn meet(&mut self, trace: &Trace) {
         if self.scan.tasks.len() < trace.tasks().len() {
             let groups = vec![0; trace.tasks().len()];
-            let now_ns = self.scan.now_ns;
+            let now_ns = self.scan.ledger.now_ns;
             self.scan.set_up_tasks(trace, &groups, now_ns);
         }
     }

@@ -150,7 +150,7 @@ impl Pass {
         if has_wakeups {
             scan.has_wakeups();
         }
-        let services = scan.hand_over_services();
+        let services = scan.ledger.hand_over_services();
         let services = scope(|scope| {
             let (to, changes) = sync_channel(PARTS_MAX);
             let (give_back, empty) = sync_channel(PARTS_MAX + 2);
@@ -165,12 +165,12 @@ impl Pass {
                 // Whoever fills them has enough.
                 let _ = back.try_send(part);
                 let room = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHANGES));
-                to.send(scan.take_changes(room)).ok()?;
+                to.send(scan.ledger.take_changes(room)).ok()?;
             }
             drop(to);
             keeping.join().ok()
         })?;
-        scan.take_services_back(services);
+        scan.ledger.take_services_back(services);
         Some(scan)
     }
 }
@@ -210,7 +210,7 @@ impl Scan {
         let task = self.tasks.get_mut(id.index());
         let task = task.filter(|task| !(task.was_queued || task.nice_known))?;
         (task.weight, task.nice_known) = (weight, true);
-        self.change(self.window_time(self.now_ns), What::Weigh { task: id.0, weight });
+        self.ledger.change(What::Weigh { task: id.0, weight });
         Some(())
     }
 }

@@ -1,9 +1,11 @@
 //! One pass over the events: each is turned into changes of the state of tasks and CPUs.
 //!
-//! Here are the walk and its end; [`switches`] and [`wakeups`] say what each event means, [`accounting`] where the time goes.
+//! Here are the walk and its end; [`switches`] and [`wakeups`] say what each event means, [`accounting`] where the time goes, and
+//! [`ledger`] has what they all enter changes in.
 
 mod accounting;
 mod cgroups;
+mod ledger;
 mod switches;
 mod wakeups;
 mod windows;
@@ -11,10 +13,11 @@ mod windows;
 use crate::counters::Tracks;
 use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
-use crate::services::{Change, Services, What};
+use crate::services::{Services, What};
 use crate::task_scan::{State, TaskScan};
 use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
+use ledger::Ledger;
 
 /// What a CPU is known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +27,17 @@ pub(crate) enum Running {
     Task(TaskId),
 }
 
+impl Running {
+    #[inline(always)]
+    fn of(task: TaskId) -> Self {
+        if task.is_idle() { Self::Idle } else { Self::Task(task) }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct CpuScan {
     pub(crate) running: Running,
+    /// From when on its time is not yet accounted for, in the window, ns.
     since_ns: u64,
     metrics: CpuMetrics,
 }
@@ -39,32 +50,21 @@ pub(crate) struct Scan {
     has_cgroups: bool,
     starts_idle: bool,
     weights: Options,
-    window_ns: (u64, u64),
     /// The last instant of the trace: an event there still belongs to a window that ends there.
     trace_end_ns: u64,
-    pub(crate) now_ns: u64,
-    /// Whether the present event lies in the window.
-    counting: bool,
     /// The trace has no `sched_wakeup`: a task is queued as soon as it is asked to wake.
     queued_at_waking: bool,
-    services: Services,
-    /// Where somebody else keeps the services: the changes that wait for him.
-    changes: Vec<Change>,
-    keeps_services: bool,
+    pub(crate) ledger: Ledger,
     /// `cpu.weight` of the cgroups, now.
     cgroup_weights: Vec<Option<u32>>,
-    waste: IdleWaiting,
     pub(crate) cpus: Vec<CpuScan>,
     callbacks: [u64; CallbackKind::ALL.len()],
     cost: PolicyCost,
     migrations: u64,
     pub(crate) tasks: Vec<TaskScan>,
-    series: Option<Series>,
     machine: MachineMetrics,
     irregularities: Irregularities,
     params: Vec<ParamChange>,
-    /// Numbers over time, where they are wanted.
-    pub(crate) tracks: Option<Tracks>,
 }
 
 /// What a finished pass leaves.
@@ -97,35 +97,27 @@ impl Scan {
         let (start_ns, end_ns) = options.window.unwrap_or((trace_start_ns, trace_end_ns));
         let start_ns = start_ns.clamp(trace_start_ns, trace_end_ns);
         let window_ns = (start_ns, end_ns.clamp(start_ns, trace_end_ns));
+        let weights = options.weights.map(|weight| weight.max(1));
+        let services = Services::new(trace.cpus, &weights, window_ns.0);
+        let waste = IdleWaiting::new(trace.cpus, window_ns.0);
+        let series = Series::new(window_ns, options.interval_ns, group_count);
         let mut scan = Self {
             counts_insns: trace.counts_insns,
             has_cgroups: !trace.cgroups().is_empty(),
             starts_idle: options.starts_idle,
             weights: options.clone(),
-            window_ns,
             trace_end_ns,
-            now_ns: trace_start_ns,
-            counting: false,
             queued_at_waking: !has_wakeups(trace),
-            services: Services::new(
-                trace.cpus,
-                &options.weights.map(|weight| weight.max(1)),
-                window_ns.0,
-            ),
-            changes: Vec::new(),
-            keeps_services: true,
+            ledger: Ledger::new(window_ns, trace_start_ns, services, waste, series),
             cgroup_weights: Vec::new(),
-            waste: IdleWaiting::new(trace.cpus, window_ns),
             cpus: Vec::new(),
             callbacks: [0; CallbackKind::ALL.len()],
             cost: PolicyCost::default(),
             migrations: 0,
             tasks: Vec::new(),
-            series: Series::new(window_ns, options.interval_ns, group_count),
             machine: MachineMetrics::default(),
             irregularities: Irregularities { loss: trace.loss.clone(), ..Default::default() },
             params: Vec::new(),
-            tracks: None,
         };
         scan.set_up_cgroups(trace);
         scan.set_up_cpus(trace.cpus);
@@ -137,14 +129,14 @@ impl Scan {
         let running = if self.starts_idle { Running::Idle } else { Running::Unknown };
         for cpu in 0..cpus {
             let metrics = CpuMetrics { cpu, ..CpuMetrics::default() };
-            self.cpus.push(CpuScan { running, since_ns: self.now_ns, metrics });
-            self.waste.set_idle(cpu, self.starts_idle);
+            self.cpus.push(CpuScan { running, since_ns: self.ledger.at_ns, metrics });
+            self.ledger.waste.set_idle(cpu, self.starts_idle);
         }
     }
 
     /// Enters the tasks of the trace that are not known yet; nothing is known of them since `since_ns`.
     pub(crate) fn set_up_tasks(&mut self, trace: &Trace, groups: &[usize], since_ns: u64) {
-        let window_ns = self.window_ns.1 - self.window_ns.0;
+        let window_ns = self.ledger.window_ns.1 - self.ledger.window_ns.0;
         let known = self.tasks.len();
         for (info, group) in trace.tasks().iter().zip(groups).skip(known) {
             let weight = self.weights.weight(info.nice);
@@ -152,16 +144,13 @@ impl Scan {
             let cgroups = trace.cgroups().len();
             let cgroup = info.cgroup.map(CgroupId::index).filter(|cgroup| *cgroup < cgroups);
             let cgroup = cgroup.unwrap_or(0);
-            self.change(
-                self.window_time(self.now_ns),
-                What::Enter { weight, cgroup: cgroup as u32 },
-            );
+            self.ledger.change(What::Enter { weight, cgroup: cgroup as u32 });
             self.tasks.push(TaskScan {
                 cgroup,
                 pieces: Vec::new(),
                 moved_run_ns: 0,
                 state: State::Initial,
-                since_ns,
+                since_ns: self.ledger.window_time(since_ns),
                 cpu: 0,
                 ran_on: None,
                 stretch_from_ns: None,
@@ -172,7 +161,7 @@ impl Scan {
                 nice_known: info.nice.is_some(),
                 was_queued: false,
                 weight,
-                restriction: self.waste.restriction(info.allowed_cpus.as_ref()),
+                restriction: self.ledger.waste.restriction(info.allowed_cpus.as_ref()),
                 migrations: 0,
                 group: *group,
                 figures,
@@ -184,29 +173,12 @@ impl Scan {
         self.weights.weight(Some(nice))
     }
 
-    /// Lets somebody else keep the services, by the changes that this one gives ([`Scan::take_changes`]).
-    pub(crate) fn hand_over_services(&mut self) -> Services {
-        self.keeps_services = false;
-        std::mem::replace(&mut self.services, Services::none())
-    }
-
-    /// The changes since the last call. `empty` is room for the next ones.
-    pub(crate) fn take_changes(&mut self, empty: Vec<Change>) -> Vec<Change> {
-        std::mem::replace(&mut self.changes, empty)
-    }
-
-    /// Keeps the services again, to which all changes were applied.
-    pub(crate) fn take_services_back(&mut self, services: Services) {
-        self.services = services;
-        self.keeps_services = true;
-    }
-
     /// Reads all events up to the end of the window.
     pub(crate) fn run(mut self, trace: &Trace) -> Scanned {
         for event in trace.events() {
-            let time_ns = event.time_ns.max(self.now_ns);
-            let beyond = time_ns > self.window_ns.1
-                || (time_ns == self.window_ns.1 && time_ns < self.trace_end_ns);
+            let time_ns = event.time_ns.max(self.ledger.now_ns);
+            let end_ns = self.ledger.window_ns.1;
+            let beyond = time_ns > end_ns || (time_ns == end_ns && time_ns < self.trace_end_ns);
             if beyond {
                 break;
             }
@@ -217,11 +189,12 @@ impl Scan {
 
     /// What happened next.
     pub(crate) fn take(&mut self, trace: &Trace, event: &Event) {
-        if event.time_ns < self.now_ns {
+        let ledger = &mut self.ledger;
+        if event.time_ns < ledger.now_ns {
             self.irregularities.clock_jumps += 1;
         }
-        self.advance(event.time_ns);
-        self.counting = self.now_ns >= self.window_ns.0;
+        ledger.advance(event.time_ns);
+        ledger.counting = ledger.now_ns >= ledger.window_ns.0;
         if is_in_range(trace, event) {
             self.step(trace, event);
         } else {
@@ -246,81 +219,80 @@ impl Scan {
             EventKind::Exit { task } => self.on_exit(task),
             EventKind::Nice { task, nice } => self.on_nice(task, nice),
             EventKind::Tick { task } => {
-                if self.counting {
+                if self.ledger.counting {
                     self.machine.ticks += 1;
                     self.cost.tick.add(event.insns);
                     self.tasks[task.index()].figures.ticks += 1;
                 }
             }
             EventKind::Callback { kind, .. } => {
-                self.callbacks[kind as usize] += u64::from(self.counting);
+                self.callbacks[kind as usize] += u64::from(self.ledger.counting);
             }
             EventKind::Param { label } => self.on_param(trace.label(label).to_owned()),
             // What waits look like is for the contention analysis.
             EventKind::Stack { .. } => {}
-            EventKind::Print { .. } => self.machine.prints += u64::from(self.counting),
+            EventKind::Print { .. } => self.machine.prints += u64::from(self.ledger.counting),
             EventKind::Lost { .. } => self.on_lost(event.cpu),
             EventKind::CgroupMove { task, to, .. } => self.on_cgroup_move(task, to),
             EventKind::CgroupWeight { cgroup, weight } => self.on_cgroup_weight(cgroup, weight),
             EventKind::ContentionBegin { .. } | EventKind::ContentionEnd { .. } => {}
             EventKind::Mark { task, .. } => {
-                self.tasks[task.index()].figures.marks += u64::from(self.counting);
+                self.tasks[task.index()].figures.marks += u64::from(self.ledger.counting);
             }
         }
     }
 
     fn on_param(&mut self, text: String) {
-        if !self.counting {
+        if !self.ledger.counting {
             return;
         }
-        let change = ParamChange { time_ns: self.now_ns, text };
-        if let Some(series) = &mut self.series {
-            series.at(self.now_ns).params.push(change.clone());
+        let change = ParamChange { time_ns: self.ledger.now_ns, text };
+        if let Some(series) = &mut self.ledger.series {
+            series.at(self.ledger.now_ns).params.push(change.clone());
         }
         self.params.push(change);
     }
 
     /// After lost events neither the CPU's state nor that of its task is known.
     fn on_lost(&mut self, cpu: u32) {
-        self.close_cpu(cpu, false);
+        self.ledger.close_cpu(&mut self.cpus[cpu as usize], false);
         if let Running::Task(task) = self.cpus[cpu as usize].running {
-            self.tasks[task.index()].figures.slices.censored += u64::from(self.counting);
+            self.tasks[task.index()].figures.slices.censored += u64::from(self.ledger.counting);
             self.enter(task.index(), State::Unknown, cpu, None);
         }
         self.cpus[cpu as usize].running = Running::Unknown;
-        self.waste.set_idle(cpu, false);
+        self.ledger.waste.set_idle(cpu, false);
     }
 
     /// Ends the pass at the window's end.
     pub(crate) fn finish(mut self) -> Scanned {
-        self.advance(self.window_ns.1);
-        self.waste.finish();
+        self.ledger.advance(self.ledger.window_ns.1);
+        self.ledger.waste.finish();
         for id in 1..self.tasks.len() {
             self.finish_task(id);
             self.join_pieces(id);
         }
-        for cpu in 0..self.cpus.len() as u32 {
-            self.close_cpu(cpu, false);
-        }
+        self.cpus.iter_mut().for_each(|cpu| self.ledger.close_cpu(cpu, false));
         self.finish_machine();
         Scanned {
-            window_ns: self.window_ns,
+            window_ns: self.ledger.window_ns,
             tasks: self.tasks,
             cgroup_weights: self.cgroup_weights,
             cpus: self.cpus.into_iter().map(|cpu| cpu.metrics).collect(),
-            series: self.series,
+            series: self.ledger.series,
             machine: self.machine,
             irregularities: self.irregularities,
             params: self.params,
-            tracks: self.tracks,
+            tracks: self.ledger.tracks,
         }
     }
 
     fn finish_machine(&mut self) {
         let machine = &mut self.machine;
-        machine.window_ns = self.window_ns.1 - self.window_ns.0;
+        machine.window_ns = self.ledger.window_ns.1 - self.ledger.window_ns.0;
         machine.cpus = self.cpus.len() as u32;
         for cpu in &self.cpus {
+            machine.switches += cpu.metrics.switches;
             machine.run_ns = machine.run_ns.saturating_add(cpu.metrics.run_ns);
             machine.idle_ns = machine.idle_ns.saturating_add(cpu.metrics.idle_ns);
             machine.unknown_ns = machine.unknown_ns.saturating_add(cpu.metrics.unknown_ns);
@@ -341,8 +313,8 @@ impl Scan {
                 piece.migrations = None;
             }
         }
-        machine.idle_while_waiting_ns = self.waste.total_ns;
-        machine.idle_while_waiting_longest_ns = self.waste.longest_ns;
+        machine.idle_while_waiting_ns = self.ledger.waste.total_ns;
+        machine.idle_while_waiting_longest_ns = self.ledger.waste.longest_ns;
         machine.policy = self.counts_insns.then_some(self.cost);
         let ran = CallbackKind::ALL.into_iter().zip(self.callbacks).filter(|(_, n)| *n > 0);
         machine.callbacks = ran.collect();

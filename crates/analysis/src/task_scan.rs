@@ -42,7 +42,7 @@ pub(crate) enum Category {
 #[derive(Clone, Debug)]
 pub(crate) struct TaskScan {
     pub(crate) state: State,
-    /// Begin of the state, or of the part of it that is not yet accounted for, ns.
+    /// Begin of the state, or of the part of it that is not yet accounted for, in the window, ns.
     pub(crate) since_ns: u64,
     /// The CPU on which it runs or in whose queue it waits.
     pub(crate) cpu: u32,

@@ -18,7 +18,8 @@ impl Scan {
             if index > 0 {
                 let parent = info.parent.map_or(0, CgroupId::index);
                 let parent = if parent < index { parent } else { 0 };
-                self.services.add_group(parent, self.group_weight(weight));
+                let weight = self.group_weight(weight);
+                self.ledger.services.add_group(parent, weight);
             }
         }
     }
@@ -35,8 +36,8 @@ impl Scan {
             return;
         }
         self.cgroup_weights[cgroup.index()] = Some(weight);
-        let now_ns = self.window_time(self.now_ns);
-        self.services.set_group_weight(now_ns, cgroup.index(), self.group_weight(weight));
+        let weight = self.group_weight(weight);
+        self.ledger.services.set_group_weight(self.ledger.at_ns, cgroup.index(), weight);
     }
 
     /// The task's figures up to here are those of its old group; from here on they are the new one's.
@@ -47,14 +48,15 @@ impl Scan {
         }
         let state = self.tasks[id].state;
         if state != State::Initial {
-            self.close_task(id, None);
+            let task = &mut self.tasks[id];
+            self.ledger.close_task(task, task.category());
         }
         if state.is_queued() {
             self.leave_fluid(id);
         }
         self.end_piece(id);
         self.tasks[id].cgroup = to.index();
-        self.services.change_cgroup(id, to.index());
+        self.ledger.services.change_cgroup(id, to.index());
         if state.is_queued() {
             self.join_fluid(id);
         }
@@ -66,7 +68,7 @@ impl Scan {
         let (window_ns, cpus) = (task.figures.window_ns, task.figures.cpus);
         let fresh = Figures { window_ns, cpus, tasks: 1, ..Figures::default() };
         let mut figures = std::mem::replace(&mut task.figures, fresh);
-        let served = self.services.served(id);
+        let served = self.ledger.services.served(id);
         figures.fluid_ns = served.machine_ns;
         (figures.lag_max_ns, figures.lead_max_ns) = (served.lag_max_ns, served.lead_max_ns);
         task.moved_run_ns += figures.run_ns;

@@ -1,10 +1,12 @@
 //! What a switch says: who left the CPU and how, who came, and whether that fits what was known.
 
+use super::ledger::Ledger;
 use super::{Running, Scan};
-use crate::task_scan::{Category, State};
+use crate::task_scan::{Category, State, TaskScan};
 use fairground_trace::{Event, TaskId, TaskState};
 
 impl Scan {
+    #[inline(always)]
     pub(super) fn on_switch(
         &mut self,
         event: &Event,
@@ -12,21 +14,15 @@ impl Scan {
         prev_state: TaskState,
         next: TaskId,
     ) {
-        let cpu = event.cpu;
-        if self.counting {
-            self.machine.switches += 1;
-            self.cpus[cpu as usize].metrics.switches += 1;
-            self.cost.switch.add(event.insns);
-            if let Some(series) = &mut self.series {
-                let interval = series.at(self.now_ns);
-                interval.switches += 1;
-                interval.switch_insns += u64::from(event.insns);
-            }
+        if self.ledger.counting {
+            self.count_switch(event);
         }
-        match self.cpus[cpu as usize].running {
-            Running::Idle if !prev.is_idle() => self.break_off(cpu),
-            Running::Task(known) if known != prev => self.break_off(cpu),
-            _ => self.close_cpu(cpu, false),
+        let cpu = event.cpu;
+        let scan = &mut self.cpus[cpu as usize];
+        if scan.running == Running::Unknown || scan.running == Running::of(prev) {
+            self.ledger.close_cpu(scan, false);
+        } else {
+            self.break_off(cpu);
         }
         if !prev.is_idle() {
             self.switch_out(cpu, prev, prev_state);
@@ -34,12 +30,25 @@ impl Scan {
         if !next.is_idle() {
             self.switch_in(cpu, next);
         }
-        let running = if next.is_idle() { Running::Idle } else { Running::Task(next) };
-        self.cpus[cpu as usize].running = running;
-        self.waste.set_idle(cpu, next.is_idle());
+        self.cpus[cpu as usize].running = Running::of(next);
+        self.ledger.waste.set_idle(cpu, next.is_idle());
+    }
+
+    #[inline(always)]
+    fn count_switch(&mut self, event: &Event) {
+        self.cpus[event.cpu as usize].metrics.switches += 1;
+        if self.counts_insns {
+            self.cost.switch.add(event.insns);
+        }
+        if let Some(series) = &mut self.ledger.series {
+            let interval = series.at(self.ledger.now_ns);
+            interval.switches += 1;
+            interval.switch_insns += u64::from(event.insns);
+        }
     }
 
     /// The switch contradicts what the CPU was known to run.
+    #[cold]
     fn break_off(&mut self, cpu: u32) {
         self.irregularities.broken_switches += 1;
         self.disown(cpu);
@@ -47,29 +56,25 @@ impl Scan {
 
     /// What the CPU did since its last switch turned out to be unknown.
     fn disown(&mut self, cpu: u32) {
-        self.close_cpu(cpu, true);
+        self.ledger.close_cpu(&mut self.cpus[cpu as usize], true);
         if let Running::Task(task) = self.cpus[cpu as usize].running {
-            self.tasks[task.index()].figures.slices.censored += u64::from(self.counting);
+            let counted = u64::from(self.ledger.counting);
+            self.tasks[task.index()].figures.slices.censored += counted;
             self.enter(task.index(), State::Unknown, cpu, Some(Category::Unknown));
         }
         self.cpus[cpu as usize].running = Running::Unknown;
-        self.waste.set_idle(cpu, false);
+        self.ledger.waste.set_idle(cpu, false);
     }
 
+    #[inline(always)]
     fn switch_out(&mut self, cpu: u32, id: TaskId, prev_state: TaskState) {
         let task = &self.tasks[id.index()];
-        let (state, ran_here) = (task.state, task.cpu == cpu && task.state == State::Running);
-        if state == State::Running && !ran_here {
-            self.irregularities.doubly_running += 1;
-            self.disown(task.cpu);
-        }
-        if state == State::Absent {
-            self.irregularities.after_exit += 1;
-        }
+        let ran_here = task.state == State::Running && task.cpu == cpu;
         if !ran_here {
-            self.drop_wait(id.index());
+            self.find_elsewhere(id);
         }
-        let early_waking_ns = self.come_off(cpu, id.index(), prev_state, ran_here);
+        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
+        let early_waking_ns = ledger.come_off(task, cpu, prev_state, ran_here);
         let to = match (prev_state, early_waking_ns) {
             (TaskState::Runnable, _) => State::Waiting,
             (TaskState::Dead, _) => State::Absent,
@@ -77,28 +82,64 @@ impl Scan {
             (_, Some(_)) => State::Waking,
             (_, None) => State::Asleep,
         };
-        self.enter(id.index(), to, cpu, if ran_here { None } else { Some(Category::Unknown) });
-        let task = &mut self.tasks[id.index()];
+        let closing = if ran_here { Category::Run } else { Category::Unknown };
+        ledger.enter(id.index(), task, to, cpu, closing);
         task.preempted = prev_state == TaskState::Runnable;
         if matches!(to, State::Waiting | State::Waking) {
-            task.wait_from_ns = Some(self.now_ns);
+            task.wait_from_ns = Some(ledger.now_ns);
             if !task.preempted {
                 task.woken_ns = early_waking_ns;
             }
         }
     }
 
+    /// The task that leaves a CPU was not known to run there.
+    #[cold]
+    fn find_elsewhere(&mut self, id: TaskId) {
+        let task = &self.tasks[id.index()];
+        match task.state {
+            State::Running => {
+                self.irregularities.doubly_running += 1;
+                self.disown(task.cpu);
+            }
+            State::Absent => self.irregularities.after_exit += 1,
+            _ => {}
+        }
+        self.ledger.drop_wait(&mut self.tasks[id.index()]);
+    }
+
+    #[inline(always)]
+    fn switch_in(&mut self, cpu: u32, id: TaskId) {
+        let task = &self.tasks[id.index()];
+        let (state, on) = (task.state, task.cpu);
+        match state {
+            State::Running => {
+                self.irregularities.doubly_running += 1;
+                self.disown(on);
+            }
+            State::Asleep => self.irregularities.missed_wakeups += 1,
+            State::Absent => self.irregularities.after_exit += 1,
+            _ => {}
+        }
+        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
+        ledger.come_on(task, cpu, state);
+        let missed = state == State::Asleep;
+        let closing = if missed { Category::Unknown } else { task.category() };
+        ledger.enter(id.index(), task, State::Running, cpu, closing);
+    }
+}
+
+impl Ledger {
     /// A stretch on the CPU ends; gives when the task was asked to wake meanwhile.
-    #[inline]
+    #[inline(always)]
     fn come_off(
         &mut self,
+        task: &mut TaskScan,
         cpu: u32,
-        id: usize,
         prev_state: TaskState,
         ran_here: bool,
     ) -> Option<u64> {
         let now_ns = self.now_ns;
-        let task = &mut self.tasks[id];
         task.ran_on = Some(cpu);
         let early_waking_ns = task.early_waking_ns.take();
         let from_ns = task.stretch_from_ns.take().filter(|_| ran_here);
@@ -124,28 +165,10 @@ impl Scan {
         early_waking_ns
     }
 
-    fn switch_in(&mut self, cpu: u32, id: TaskId) {
-        let (state, on) = (self.tasks[id.index()].state, self.tasks[id.index()].cpu);
-        if state == State::Running {
-            self.irregularities.doubly_running += 1;
-            self.disown(on);
-        }
-        let irregularities = &mut self.irregularities;
-        match state {
-            State::Asleep => irregularities.missed_wakeups += 1,
-            State::Absent => irregularities.after_exit += 1,
-            _ => {}
-        }
-        let closing = (state == State::Asleep).then_some(Category::Unknown);
-        self.come_on(cpu, id.index(), state);
-        self.enter(id.index(), State::Running, cpu, closing);
-    }
-
     /// A wait ends, and a stretch on the CPU begins.
-    #[inline]
-    fn come_on(&mut self, cpu: u32, id: usize, state: State) {
+    #[inline(always)]
+    fn come_on(&mut self, task: &mut TaskScan, cpu: u32, state: State) {
         let now_ns = self.now_ns;
-        let task = &mut self.tasks[id];
         let (from_ns, woken_ns) = (task.wait_from_ns.take(), task.woken_ns.take());
         let before = task.ran_on.replace(cpu);
         task.early_waking_ns = None;

@@ -6,20 +6,19 @@ use crate::task_scan::{Category, State};
 use fairground_trace::TaskId;
 
 impl Scan {
+    #[inline(always)]
     pub(super) fn on_waking(&mut self, id: TaskId, target_cpu: u32) {
         if id.is_idle() {
             return;
         }
-        let now_ns = self.now_ns;
         let task = &mut self.tasks[id.index()];
         match task.state {
-            State::Running => task.early_waking_ns = Some(now_ns),
+            State::Running => task.early_waking_ns = Some(self.ledger.now_ns),
             State::Waking | State::Waiting => {}
             State::Initial | State::Unknown | State::Absent | State::Asleep => {
                 self.irregularities.after_exit += u64::from(task.state == State::Absent);
                 let to = if self.queued_at_waking { State::Waiting } else { State::Waking };
-                self.begin_wait(id.index(), to, target_cpu, Category::Sleep);
-                self.tasks[id.index()].woken_ns = Some(now_ns);
+                self.begin_wait(id.index(), to, target_cpu, Category::Sleep, true);
             }
         }
     }
@@ -29,18 +28,17 @@ impl Scan {
         if id.is_idle() {
             return;
         }
-        if self.counting {
+        if self.ledger.counting {
             self.cost.wakeup.add(insns);
             if first {
                 self.machine.new_tasks += 1;
             } else {
                 self.tasks[id.index()].figures.wakeups += 1;
-                if let Some(series) = &mut self.series {
-                    series.at(self.now_ns).wakeups += 1;
+                if let Some(series) = &mut self.ledger.series {
+                    series.at(self.ledger.now_ns).wakeups += 1;
                 }
             }
         }
-        let now_ns = self.now_ns;
         let task = &mut self.tasks[id.index()];
         match task.state {
             // Woken before it came off the CPU: it never slept.
@@ -51,36 +49,33 @@ impl Scan {
                 let before = if first { Category::Absent } else { Category::Sleep };
                 let ended = task.state == State::Absent && !first;
                 self.irregularities.after_exit += u64::from(ended);
-                self.begin_wait(id.index(), State::Waiting, target_cpu, before);
-                self.tasks[id.index()].woken_ns = (!first).then_some(now_ns);
+                self.begin_wait(id.index(), State::Waiting, target_cpu, before, !first);
             }
         }
     }
 
-    /// `before`: what a task that no event has spoken of has done until now, where the recording saw all of it.
-    fn begin_wait(&mut self, id: usize, to: State, cpu: u32, before: Category) {
-        let closing = self.category_of_first_state(id, before);
-        self.enter(id, to, cpu, closing);
-        let task = &mut self.tasks[id];
-        task.wait_from_ns = Some(self.now_ns);
-        task.preempted = false;
-    }
-
-    /// Nothing was heard of the task so far. A new task did not exist; any other slept if the recording saw everything.
-    fn category_of_first_state(&self, id: usize, before: Category) -> Option<Category> {
+    /// `before`: what a task that no event has spoken of has done until now, where the recording saw all of it. `woken`: something asked for it.
+    #[inline(always)]
+    fn begin_wait(&mut self, id: usize, to: State, cpu: u32, before: Category, woken: bool) {
+        let (task, ledger) = (&mut self.tasks[id], &mut self.ledger);
+        // Nothing was heard of the task so far. A new task did not exist; any other slept if the recording saw everything.
         let known = self.starts_idle || before == Category::Absent;
-        (self.tasks[id].state == State::Initial && known).then_some(before)
+        let closing = if task.state == State::Initial && known { before } else { task.category() };
+        ledger.enter(id, task, to, cpu, closing);
+        task.wait_from_ns = Some(ledger.now_ns);
+        task.preempted = false;
+        task.woken_ns = woken.then_some(ledger.now_ns);
     }
 
     pub(super) fn on_migrate(&mut self, id: TaskId, to_cpu: u32) {
         if id.is_idle() {
             return;
         }
-        if self.counting {
+        if self.ledger.counting {
             self.migrations += 1;
             self.tasks[id.index()].migrations += 1;
-            if let Some(series) = &mut self.series {
-                series.at(self.now_ns).migrations += 1;
+            if let Some(series) = &mut self.ledger.series {
+                series.at(self.ledger.now_ns).migrations += 1;
             }
         }
         if self.tasks[id.index()].state == State::Waiting {
@@ -104,7 +99,7 @@ impl Scan {
         if id.is_idle() || self.tasks[id.index()].state == State::Running {
             return;
         }
-        self.drop_wait(id.index());
+        self.ledger.drop_wait(&mut self.tasks[id.index()]);
         self.enter(id.index(), State::Absent, 0, None);
     }
 
@@ -119,7 +114,7 @@ impl Scan {
         }
         let task = &mut self.tasks[id.index()];
         (task.weight, task.nice_known) = (weight, true);
-        self.change(self.window_time(self.now_ns), What::Weigh { task: id.0, weight });
+        self.ledger.change(What::Weigh { task: id.0, weight });
         if queued {
             self.join_fluid(id.index());
         }
