@@ -16,7 +16,7 @@ use crate::scan::Scan;
 pub fn counters(trace: &Trace, options: &Options) -> Vec<Counter> {
     let groups = vec![0; trace.tasks().len()];
     let mut scan = Scan::new(trace, options, &groups, 1);
-    scan.ledger.tracks = Some(Tracks::new(trace));
+    scan.ledger.tracks = Some(Box::new(Tracks::new(trace)));
     let tracks = scan.run(trace).tracks.map_or_else(Vec::new, Tracks::finish);
     tracks.into_iter().filter(|counter| !counter.points.is_empty()).collect()
 }

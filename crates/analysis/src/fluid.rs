@@ -23,15 +23,20 @@ pub(crate) const FRACTION_BITS: u32 = 40;
 /// One CPU, as a rate.
 const ONE: u128 = 1 << FRACTION_BITS;
 
+/// The number of the first node.
+const ROOT: usize = 0;
+
 /// GPS on the whole machine with at most one CPU per task, down the tree of control groups.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineFluid {
     cpus: u64,
     now_ns: u64,
     stale: bool,
+    /// Runnable tasks.
+    runnable: u64,
     /// Parents before their children; the first is the root.
     nodes: Vec<Node>,
-    /// The nodes that have a runnable task in or below them, by number.
+    /// The nodes below the root that have a runnable task in or below them, by number.
     active_nodes: Vec<usize>,
     /// Those of the root by falling weight, then as many of each further node.
     classes: Vec<Class>,
@@ -47,9 +52,10 @@ pub(crate) struct MachineFluid {
 /// A control group.
 #[derive(Clone, Debug)]
 struct Node {
-    parent: Option<usize>,
+    /// The root's is itself.
+    parent: usize,
     weight: u32,
-    /// Runnable tasks in it and below.
+    /// Below the root: runnable tasks in it and below.
     runnable: u64,
     /// What it gets of the machine, CPUs << FRACTION_BITS.
     rate: u128,
@@ -95,11 +101,12 @@ impl MachineFluid {
         weights.dedup();
         let class = |weight| Class { served: 0, rate: 0, runnable: 0, node: 0, weight };
         let classes: Vec<Class> = weights.into_iter().map(class).collect();
-        let root = Node { parent: None, weight: 1, runnable: 0, rate: 0, children: Vec::new() };
+        let root = Node { parent: ROOT, weight: 1, runnable: 0, rate: 0, children: Vec::new() };
         Self {
             cpus: cpus.into(),
             now_ns: 0,
             stale: false,
+            runnable: 0,
             nodes: vec![root],
             active_nodes: Vec::new(),
             classes_per_node: classes.len(),
@@ -117,7 +124,7 @@ impl MachineFluid {
             let weight = self.classes[class].weight;
             self.classes.push(Class { served: 0, rate: 0, runnable: 0, node, weight });
         }
-        let (parent, weight) = (Some(parent), weight.max(1));
+        let weight = weight.max(1);
         self.nodes.push(Node { parent, weight, runnable: 0, rate: 0, children: Vec::new() });
     }
 
@@ -147,7 +154,6 @@ impl MachineFluid {
     fn pass(&mut self, elapsed_ns: u64) {
         if self.stale {
             self.fill();
-            self.stale = false;
         }
         for class in &self.active {
             let class = &mut self.classes[*class];
@@ -157,17 +163,25 @@ impl MachineFluid {
         }
     }
 
-    /// Computes the rates of the present runnable set by water-filling, from the root down.
+    /// Other tasks are runnable than before.
     #[inline(always)]
-    fn fill(&mut self) {
+    fn retune(&mut self) {
         // Tasks of one weight and no groups, as in most recordings: each gets the same, a whole CPU at most.
         if let [class] = self.active[..]
             && class < self.classes_per_node
         {
-            self.classes[class].rate = self.equal_rate(self.classes[class].runnable);
-            return;
+            self.classes[class].rate = self.equal_rate(self.runnable);
+            self.stale = false;
+        } else {
+            self.stale = true;
         }
-        self.nodes[0].rate = self.cpus_in_use(self.nodes[0].runnable);
+    }
+
+    /// Computes the rates of the present runnable set by water-filling, from the root down.
+    fn fill(&mut self) {
+        self.stale = false;
+        self.nodes[ROOT].rate = self.cpus_in_use(self.runnable);
+        self.fill_node(ROOT);
         for at in 0..self.active_nodes.len() {
             self.fill_node(self.active_nodes[at]);
         }
@@ -244,23 +258,21 @@ impl MachineFluid {
         let Class { runnable, node, .. } = &mut self.classes[class];
         let mut at = *node;
         *runnable += 1;
+        self.runnable += 1;
         if *runnable == 1 {
             insert(&mut self.active, class);
         }
-        self.stale = true;
-        loop {
+        while at != ROOT {
             let node = &mut self.nodes[at];
             node.runnable += 1;
             let (begins, parent) = (node.runnable == 1, node.parent);
             if begins {
                 insert(&mut self.active_nodes, at);
-            }
-            let Some(parent) = parent else { return };
-            if begins {
                 insert(&mut self.nodes[parent].children, at);
             }
             at = parent;
         }
+        self.retune();
     }
 
     /// A task of a class is no longer runnable.
@@ -269,23 +281,21 @@ impl MachineFluid {
         let Class { runnable, node, .. } = &mut self.classes[class];
         let mut at = *node;
         *runnable -= 1;
+        self.runnable -= 1;
         if *runnable == 0 {
             remove(&mut self.active, class);
         }
-        self.stale = true;
-        loop {
+        while at != ROOT {
             let node = &mut self.nodes[at];
             node.runnable -= 1;
             let (ends, parent) = (node.runnable == 0, node.parent);
             if ends {
                 remove(&mut self.active_nodes, at);
-            }
-            let Some(parent) = parent else { return };
-            if ends {
                 remove(&mut self.nodes[parent].children, at);
             }
             at = parent;
         }
+        self.retune();
     }
 
     /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with the rate

@@ -153,8 +153,8 @@ impl Scan {
                 since_ns: self.ledger.window_time(since_ns),
                 cpu: 0,
                 ran_on: None,
-                stretch_from_ns: None,
-                wait_from_ns: None,
+                stretch_from_ns: 0,
+                wait_from_ns: 0,
                 preempted: false,
                 woken_ns: None,
                 early_waking_ns: None,
@@ -195,19 +195,24 @@ impl Scan {
         }
         ledger.advance(event.time_ns);
         ledger.counting = ledger.now_ns >= ledger.window_ns.0;
-        if is_in_range(trace, event) {
-            self.step(trace, event);
-        } else {
+        if !is_in_range(trace, event) {
             self.irregularities.out_of_range += 1;
+            return;
         }
-    }
-
-    fn step(&mut self, trace: &Trace, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
                 self.on_switch(event, prev, prev_state, next);
             }
             EventKind::Waking { task, target_cpu, .. } => self.on_waking(task, target_cpu),
+            _ => self.take_rarer(trace, event),
+        }
+    }
+
+    /// The kinds that are not most of all events.
+    #[inline(never)]
+    fn take_rarer(&mut self, trace: &Trace, event: &Event) {
+        match event.kind {
+            EventKind::Switch { .. } | EventKind::Waking { .. } => {}
             EventKind::Wakeup { task, target_cpu } => {
                 self.on_wakeup(task, target_cpu, false, event.insns);
             }
@@ -279,11 +284,11 @@ impl Scan {
             tasks: self.tasks,
             cgroup_weights: self.cgroup_weights,
             cpus: self.cpus.into_iter().map(|cpu| cpu.metrics).collect(),
-            series: self.ledger.series,
+            series: self.ledger.series.map(|series| *series),
             machine: self.machine,
             irregularities: self.irregularities,
             params: self.params,
-            tracks: self.ledger.tracks,
+            tracks: self.ledger.tracks.map(|tracks| *tracks),
         }
     }
 
@@ -335,6 +340,7 @@ fn has_wakeups(trace: &Trace) -> bool {
 }
 
 /// Whether every task, CPU and control group that an event names is one of the trace's.
+#[inline(always)]
 pub(crate) fn is_in_range(trace: &Trace, event: &Event) -> bool {
     let task = |task: TaskId| task.index() < trace.tasks().len();
     let cpu = |cpu: u32| cpu < trace.cpus;

@@ -48,10 +48,10 @@ pub(crate) struct TaskScan {
     pub(crate) cpu: u32,
     /// The CPU on which it ran last.
     pub(crate) ran_on: Option<u32>,
-    /// Begin of the present stretch on the CPU, ns.
-    pub(crate) stretch_from_ns: Option<u64>,
-    /// Begin of the present wait, ns.
-    pub(crate) wait_from_ns: Option<u64>,
+    /// While it runs: begin of the present stretch on the CPU, ns.
+    pub(crate) stretch_from_ns: u64,
+    /// While it wakes or waits: begin of the present wait, ns.
+    pub(crate) wait_from_ns: u64,
     /// Whether the present wait began with a switch-out in state R.
     pub(crate) preempted: bool,
     /// When the wake-up that it has not yet followed was asked for, ns.
@@ -76,6 +76,12 @@ pub(crate) struct TaskScan {
 }
 
 impl TaskScan {
+    /// Whether it is in a wait that a switch-in ends.
+    #[inline(always)]
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.state, State::Waiting | State::Waking)
+    }
+
     /// Category of the time in the present state; `Initial` depends on what ends it.
     pub(crate) fn category(&self) -> Category {
         match self.state {

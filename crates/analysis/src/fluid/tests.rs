@@ -148,7 +148,8 @@ proptest! {
             .sum();
         let due = f64::from(cpus).min(tasks.len() as f64);
         prop_assert!((total - due).abs() < 1e-6, "{total} of {due}");
-        for (at, node) in fluid.nodes.iter().enumerate().filter(|(_, node)| node.runnable > 0) {
+        let is_active = |at: usize| at == ROOT || fluid.nodes[at].runnable > 0;
+        for (at, node) in fluid.nodes.iter().enumerate().filter(|(at, _)| is_active(*at)) {
             // Price per weight, and whether at the cap, of each member.
             let classes = fluid.classes.iter().filter(|c| c.node == at && c.runnable > 0);
             let mut members: Vec<(f64, bool)> = classes

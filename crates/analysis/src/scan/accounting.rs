@@ -42,10 +42,8 @@ impl Ledger {
 
     /// The task's wait came to an end that is not a switch-in.
     pub(super) fn drop_wait(&mut self, task: &mut TaskScan) {
-        let waited = matches!(task.state, State::Waiting | State::Waking);
         let woken = task.woken_ns.take().is_some();
-        task.wait_from_ns = None;
-        if self.counting && waited {
+        if self.counting && task.waits() {
             task.figures.waits.censored += 1;
             task.figures.wakeup_latency.censored += u64::from(woken);
         }

@@ -19,9 +19,9 @@ pub(crate) struct Ledger {
     changes: Vec<Change>,
     keeps_services: bool,
     pub(super) waste: IdleWaiting,
-    pub(super) series: Option<Series>,
+    pub(super) series: Option<Box<Series>>,
     /// Numbers over time, where they are wanted.
-    pub(crate) tracks: Option<Tracks>,
+    pub(crate) tracks: Option<Box<Tracks>>,
 }
 
 impl Ledger {
@@ -41,7 +41,7 @@ impl Ledger {
             changes: Vec::new(),
             keeps_services: true,
             waste,
-            series,
+            series: series.map(Box::new),
             tracks: None,
         };
         ledger.set_window(window_ns);

@@ -71,10 +71,14 @@ impl Scan {
         let task = &self.tasks[id.index()];
         let ran_here = task.state == State::Running && task.cpu == cpu;
         if !ran_here {
-            self.find_elsewhere(id);
+            self.find_elsewhere(cpu, id);
         }
         let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
-        let early_waking_ns = ledger.come_off(task, cpu, prev_state, ran_here);
+        let preempted = prev_state == TaskState::Runnable;
+        if ledger.counting {
+            ledger.count_stretch(task, ran_here, preempted);
+        }
+        let early_waking_ns = task.early_waking_ns.take();
         let to = match (prev_state, early_waking_ns) {
             (TaskState::Runnable, _) => State::Waiting,
             (TaskState::Dead, _) => State::Absent,
@@ -84,10 +88,10 @@ impl Scan {
         };
         let closing = if ran_here { Category::Run } else { Category::Unknown };
         ledger.enter(id.index(), task, to, cpu, closing);
-        task.preempted = prev_state == TaskState::Runnable;
-        if matches!(to, State::Waiting | State::Waking) {
-            task.wait_from_ns = Some(ledger.now_ns);
-            if !task.preempted {
+        task.preempted = preempted;
+        if task.waits() {
+            task.wait_from_ns = ledger.now_ns;
+            if !preempted {
                 task.woken_ns = early_waking_ns;
             }
         }
@@ -95,7 +99,7 @@ impl Scan {
 
     /// The task that leaves a CPU was not known to run there.
     #[cold]
-    fn find_elsewhere(&mut self, id: TaskId) {
+    fn find_elsewhere(&mut self, cpu: u32, id: TaskId) {
         let task = &self.tasks[id.index()];
         match task.state {
             State::Running => {
@@ -105,93 +109,90 @@ impl Scan {
             State::Absent => self.irregularities.after_exit += 1,
             _ => {}
         }
-        self.ledger.drop_wait(&mut self.tasks[id.index()]);
+        let task = &mut self.tasks[id.index()];
+        self.ledger.drop_wait(task);
+        task.ran_on = Some(cpu);
     }
 
     #[inline(always)]
     fn switch_in(&mut self, cpu: u32, id: TaskId) {
         let task = &self.tasks[id.index()];
-        let (state, on) = (task.state, task.cpu);
-        match state {
+        let (waited, missed) = (task.waits(), task.state == State::Asleep);
+        if !waited {
+            self.find_not_waiting(id);
+        }
+        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
+        if ledger.counting {
+            ledger.count_wait(task, cpu, waited, missed);
+        }
+        task.ran_on = Some(cpu);
+        (task.woken_ns, task.early_waking_ns) = (None, None);
+        task.stretch_from_ns = ledger.now_ns;
+        let closing = if missed { Category::Unknown } else { task.category() };
+        ledger.enter(id.index(), task, State::Running, cpu, closing);
+    }
+
+    /// The task that comes onto a CPU was not known to wait for one.
+    #[cold]
+    fn find_not_waiting(&mut self, id: TaskId) {
+        let task = &self.tasks[id.index()];
+        match task.state {
             State::Running => {
                 self.irregularities.doubly_running += 1;
-                self.disown(on);
+                self.disown(task.cpu);
             }
             State::Asleep => self.irregularities.missed_wakeups += 1,
             State::Absent => self.irregularities.after_exit += 1,
             _ => {}
         }
-        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
-        ledger.come_on(task, cpu, state);
-        let missed = state == State::Asleep;
-        let closing = if missed { Category::Unknown } else { task.category() };
-        ledger.enter(id.index(), task, State::Running, cpu, closing);
     }
 }
 
 impl Ledger {
-    /// A stretch on the CPU ends; gives when the task was asked to wake meanwhile.
+    /// A stretch on the CPU ends, of which the begin is known where the task `ran_here`.
     #[inline(always)]
-    fn come_off(
-        &mut self,
-        task: &mut TaskScan,
-        cpu: u32,
-        prev_state: TaskState,
-        ran_here: bool,
-    ) -> Option<u64> {
-        let now_ns = self.now_ns;
-        task.ran_on = Some(cpu);
-        let early_waking_ns = task.early_waking_ns.take();
-        let from_ns = task.stretch_from_ns.take().filter(|_| ran_here);
-        if !self.counting {
-            return early_waking_ns;
-        }
+    fn count_stretch(&mut self, task: &mut TaskScan, ran_here: bool, preempted: bool) {
+        let slice_ns = ran_here.then(|| self.now_ns - task.stretch_from_ns);
         let figures = &mut task.figures;
-        let slice_ns = from_ns.map(|from_ns| now_ns - from_ns);
         match slice_ns {
             Some(slice_ns) => figures.slices.push(slice_ns),
             None => figures.slices.censored += 1,
         }
-        let involuntary = u64::from(prev_state == TaskState::Runnable);
-        figures.involuntary_switches += involuntary;
-        figures.voluntary_switches += 1 - involuntary;
+        if preempted {
+            figures.involuntary_switches += 1;
+        } else {
+            figures.voluntary_switches += 1;
+        }
         if let Some(series) = &mut self.series {
-            let interval = series.at(now_ns);
+            let interval = series.at(self.now_ns);
             slice_ns.into_iter().for_each(|slice_ns| interval.slices.push(slice_ns));
+            let involuntary = u64::from(preempted);
             interval.involuntary_switches += involuntary;
             interval.voluntary_switches += 1 - involuntary;
             interval.groups[task.group].involuntary_switches += involuntary;
         }
-        early_waking_ns
     }
 
-    /// A wait ends, and a stretch on the CPU begins.
+    /// A task comes onto a CPU. It `waited` for that, or its wake-up was `missed`, or nothing is known.
     #[inline(always)]
-    fn come_on(&mut self, task: &mut TaskScan, cpu: u32, state: State) {
-        let now_ns = self.now_ns;
-        let (from_ns, woken_ns) = (task.wait_from_ns.take(), task.woken_ns.take());
-        let before = task.ran_on.replace(cpu);
-        task.early_waking_ns = None;
-        task.stretch_from_ns = Some(now_ns);
-        if !self.counting {
-            return;
-        }
+    fn count_wait(&mut self, task: &mut TaskScan, cpu: u32, waited: bool, missed: bool) {
         let figures = &mut task.figures;
         figures.switch_ins += 1;
-        figures.cpu_changes += u64::from(before.is_some_and(|before| before != cpu));
-        let waited = matches!(state, State::Waiting | State::Waking);
-        match from_ns.filter(|_| waited) {
-            Some(from_ns) => figures.waits.push(now_ns - from_ns),
-            None => figures.waits.censored += 1,
+        if task.ran_on.is_some_and(|before| before != cpu) {
+            figures.cpu_changes += 1;
         }
-        if let Some(woken_ns) = woken_ns.filter(|_| waited) {
-            let latency_ns = now_ns - woken_ns;
+        if !waited {
+            figures.waits.censored += 1;
+            figures.wakeup_latency.censored += u64::from(missed);
+            return;
+        }
+        figures.waits.push(self.now_ns - task.wait_from_ns);
+        if let Some(woken_ns) = task.woken_ns {
+            let latency_ns = self.now_ns - woken_ns;
             figures.wakeup_latency.push(latency_ns);
             if let Some(series) = &mut self.series {
-                series.at(now_ns).wakeup_latency.push(latency_ns);
+                series.at(self.now_ns).wakeup_latency.push(latency_ns);
             }
-        } else if state == State::Asleep {
-            figures.wakeup_latency.censored += 1;
         }
     }
 }

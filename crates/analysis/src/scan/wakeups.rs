@@ -16,7 +16,9 @@ impl Scan {
             State::Running => task.early_waking_ns = Some(self.ledger.now_ns),
             State::Waking | State::Waiting => {}
             State::Initial | State::Unknown | State::Absent | State::Asleep => {
-                self.irregularities.after_exit += u64::from(task.state == State::Absent);
+                if task.state == State::Absent {
+                    self.irregularities.after_exit += 1;
+                }
                 let to = if self.queued_at_waking { State::Waiting } else { State::Waking };
                 self.begin_wait(id.index(), to, target_cpu, Category::Sleep, true);
             }
@@ -62,7 +64,7 @@ impl Scan {
         let known = self.starts_idle || before == Category::Absent;
         let closing = if task.state == State::Initial && known { before } else { task.category() };
         ledger.enter(id, task, to, cpu, closing);
-        task.wait_from_ns = Some(ledger.now_ns);
+        task.wait_from_ns = ledger.now_ns;
         task.preempted = false;
         task.woken_ns = woken.then_some(ledger.now_ns);
     }
