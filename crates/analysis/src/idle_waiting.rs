@@ -214,7 +214,9 @@ impl IdleWaiting {
             }
             None => return,
         };
-        self.stale |= first;
+        if first {
+            self.stale = true;
+        }
     }
 
     #[inline(always)]
@@ -227,7 +229,9 @@ impl IdleWaiting {
             }
             None => return,
         };
-        self.stale |= last;
+        if last {
+            self.stale = true;
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! taken: what is kept grows with the tasks and with the slices and waits since the last line, not with the length of the run.
 
 use crate::analysis::group_tasks;
-use crate::scan::{Running, Scan};
+use crate::scan::Scan;
 use crate::task_scan::State;
 use crate::{Analysis, Figures, Options};
 use fairground_trace::{Event, TaskId, Trace};
@@ -123,12 +123,8 @@ impl Live {
     }
 
     fn cpus(&self) -> Vec<CpuNow> {
-        let running = self.scan.cpus.iter().map(|cpu| match cpu.running {
-            Running::Unknown => None,
-            Running::Idle => Some(TaskId::IDLE),
-            Running::Task(task) => Some(task),
-        });
-        let mut cpus: Vec<_> = running.map(|running| CpuNow { running, queue: 0 }).collect();
+        let cpus = self.scan.cpus.iter();
+        let mut cpus: Vec<_> = cpus.map(|cpu| CpuNow { running: cpu.running, queue: 0 }).collect();
         for task in self.scan.tasks.iter().skip(1).filter(|task| task.state == State::Waiting) {
             cpus[task.cpu as usize].queue += 1;
         }

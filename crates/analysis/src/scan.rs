@@ -19,24 +19,10 @@ use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamC
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
 use ledger::Ledger;
 
-/// What a CPU is known to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Running {
-    Unknown,
-    Idle,
-    Task(TaskId),
-}
-
-impl Running {
-    #[inline(always)]
-    fn of(task: TaskId) -> Self {
-        if task.is_idle() { Self::Idle } else { Self::Task(task) }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct CpuScan {
-    pub(crate) running: Running,
+    /// The task that runs, [`TaskId::IDLE`] for none; `None`: that is not known.
+    pub(crate) running: Option<TaskId>,
     /// From when on its time is not yet accounted for, in the window, ns.
     since_ns: u64,
     metrics: CpuMetrics,
@@ -126,7 +112,7 @@ impl Scan {
     }
 
     fn set_up_cpus(&mut self, cpus: u32) {
-        let running = if self.starts_idle { Running::Idle } else { Running::Unknown };
+        let running = self.starts_idle.then_some(TaskId::IDLE);
         for cpu in 0..cpus {
             let metrics = CpuMetrics { cpu, ..CpuMetrics::default() };
             self.cpus.push(CpuScan { running, since_ns: self.ledger.at_ns, metrics });
@@ -146,6 +132,7 @@ impl Scan {
             let cgroup = cgroup.unwrap_or(0);
             self.ledger.change(What::Enter { weight, cgroup: cgroup as u32 });
             self.tasks.push(TaskScan {
+                id: self.tasks.len() as u32,
                 cgroup,
                 pieces: Vec::new(),
                 moved_run_ns: 0,
@@ -261,11 +248,11 @@ impl Scan {
     /// After lost events neither the CPU's state nor that of its task is known.
     fn on_lost(&mut self, cpu: u32) {
         self.ledger.close_cpu(&mut self.cpus[cpu as usize], false);
-        if let Running::Task(task) = self.cpus[cpu as usize].running {
+        if let Some(task) = self.cpus[cpu as usize].running.filter(|task| !task.is_idle()) {
             self.tasks[task.index()].figures.slices.censored += u64::from(self.ledger.counting);
             self.enter(task.index(), State::Unknown, cpu, None);
         }
-        self.cpus[cpu as usize].running = Running::Unknown;
+        self.cpus[cpu as usize].running = None;
         self.ledger.waste.set_idle(cpu, false);
     }
 

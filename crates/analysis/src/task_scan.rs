@@ -26,6 +26,22 @@ impl State {
     pub(crate) fn is_queued(self) -> bool {
         matches!(self, State::Waiting | State::Running)
     }
+
+    /// Whether the task is in a wait that a switch-in ends.
+    pub(crate) fn waits(self) -> bool {
+        matches!(self, State::Waiting | State::Waking)
+    }
+
+    /// Category of the time in the state; `Initial` depends on what ends it.
+    pub(crate) fn category(self) -> Category {
+        match self {
+            State::Initial | State::Unknown => Category::Unknown,
+            State::Absent => Category::Absent,
+            State::Asleep => Category::Sleep,
+            State::Waking | State::Waiting => Category::Wait,
+            State::Running => Category::Run,
+        }
+    }
 }
 
 /// To which figure the time in a state goes.
@@ -41,6 +57,8 @@ pub(crate) enum Category {
 /// A task during the scan.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskScan {
+    /// Its number in the trace.
+    pub(crate) id: u32,
     pub(crate) state: State,
     /// Begin of the state, or of the part of it that is not yet accounted for, in the window, ns.
     pub(crate) since_ns: u64,
@@ -73,23 +91,4 @@ pub(crate) struct TaskScan {
     pub(crate) migrations: u64,
     pub(crate) group: usize,
     pub(crate) figures: Figures,
-}
-
-impl TaskScan {
-    /// Whether it is in a wait that a switch-in ends.
-    #[inline(always)]
-    pub(crate) fn waits(&self) -> bool {
-        matches!(self.state, State::Waiting | State::Waking)
-    }
-
-    /// Category of the time in the present state; `Initial` depends on what ends it.
-    pub(crate) fn category(&self) -> Category {
-        match self.state {
-            State::Initial | State::Unknown => Category::Unknown,
-            State::Absent => Category::Absent,
-            State::Asleep => Category::Sleep,
-            State::Waking | State::Waiting => Category::Wait,
-            State::Running => Category::Run,
-        }
-    }
 }

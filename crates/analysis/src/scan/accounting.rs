@@ -2,33 +2,34 @@
 //! right figure, and moves the task in the fluid schedules.
 
 use super::ledger::Ledger;
-use super::{CpuScan, Running, Scan};
+use super::{CpuScan, Scan};
 use crate::Samples;
 use crate::services::What;
 use crate::task_scan::{Category, State, TaskScan};
 
 impl Ledger {
-    /// Moves a task to a state, on or for `cpu`. `closing` says what the time since its last change was.
+    /// Moves a task from its state to another one, on or for `cpu`. `closing` says what the time since its last change was. Where callers name
+    /// the states, the compiler leaves out what cannot be.
     #[inline(always)]
     pub(super) fn enter(
         &mut self,
-        id: usize,
         task: &mut TaskScan,
+        from: State,
         to: State,
         cpu: u32,
         closing: Category,
     ) {
-        self.close_task(task, closing);
-        let (from, from_cpu) = (task.state, task.cpu);
+        self.close_task(task, from, closing);
+        let from_cpu = task.cpu;
         let (was_queued, is_queued) = (from.is_queued(), to.is_queued());
         let stays = was_queued && is_queued && from_cpu == cpu;
         (task.state, task.cpu) = (to, cpu);
         task.was_queued |= is_queued;
         if was_queued {
-            self.settle(id, task, stays);
+            self.settle(task, stays);
         }
         if is_queued && !stays {
-            self.change(What::Join { task: id as u32, cpu });
+            self.change(What::Join { task: task.id, cpu });
         }
         if from == State::Waiting {
             self.waste.remove(task.restriction, from_cpu);
@@ -43,14 +44,14 @@ impl Ledger {
     /// The task's wait came to an end that is not a switch-in.
     pub(super) fn drop_wait(&mut self, task: &mut TaskScan) {
         let woken = task.woken_ns.take().is_some();
-        if self.counting && task.waits() {
+        if self.counting && task.state.waits() {
             task.figures.waits.censored += 1;
             task.figures.wakeup_latency.censored += u64::from(woken);
         }
     }
 
     #[inline(always)]
-    pub(super) fn close_task(&mut self, task: &mut TaskScan, closing: Category) {
+    pub(super) fn close_task(&mut self, task: &mut TaskScan, state: State, closing: Category) {
         let (from_ns, to_ns) = (task.since_ns, self.at_ns);
         if to_ns <= from_ns {
             return;
@@ -61,7 +62,7 @@ impl Ledger {
             Category::Run => task.figures.run_ns += ns,
             Category::Wait => {
                 task.figures.wait_ns += ns;
-                if task.state == State::Waking {
+                if state == State::Waking {
                     task.figures.waking_ns += ns;
                 } else if task.preempted {
                     task.figures.preempted_wait_ns += ns;
@@ -98,10 +99,8 @@ impl Ledger {
         cpu.since_ns = to_ns;
         let ns = to_ns.saturating_sub(from_ns);
         match cpu.running {
-            _ if unknown => cpu.metrics.unknown_ns += ns,
-            Running::Unknown => cpu.metrics.unknown_ns += ns,
-            Running::Task(_) => cpu.metrics.run_ns += ns,
-            Running::Idle => {
+            Some(task) if !task.is_idle() && !unknown => cpu.metrics.run_ns += ns,
+            Some(_) if !unknown => {
                 cpu.metrics.idle_ns += ns;
                 if let Some(series) = &mut self.series {
                     series.spread(from_ns, to_ns, |interval, ns| {
@@ -109,19 +108,21 @@ impl Ledger {
                     });
                 }
             }
+            _ => cpu.metrics.unknown_ns += ns,
         }
     }
 
     /// Reads the fluid services of a queued task up to now. It is in no queue any more then, unless it stays.
     #[inline(always)]
-    pub(super) fn settle(&mut self, id: usize, of: &TaskScan, stays: bool) {
-        let (task, run_ns) = (id as u32, of.figures.run_ns + of.moved_run_ns);
+    pub(super) fn settle(&mut self, of: &TaskScan, stays: bool) {
+        let (task, run_ns) = (of.id, of.figures.run_ns + of.moved_run_ns);
         self.change(match stays {
             true => What::Settle { task, run_ns },
             false => What::Leave { task, run_ns },
         });
         if let Some(tracks) = &mut self.tracks {
-            tracks.lag(self.at_ns, id, self.services.lag_ns(id, run_ns));
+            let lag_ns = self.services.lag_ns(task as usize, run_ns);
+            tracks.lag(self.at_ns, task as usize, lag_ns);
         }
     }
 }
@@ -131,8 +132,8 @@ impl Scan {
     #[inline(never)]
     pub(super) fn enter(&mut self, id: usize, to: State, cpu: u32, closing: Option<Category>) {
         let task = &mut self.tasks[id];
-        let closing = closing.unwrap_or_else(|| task.category());
-        self.ledger.enter(id, task, to, cpu, closing);
+        let from = task.state;
+        self.ledger.enter(task, from, to, cpu, closing.unwrap_or(from.category()));
     }
 
     /// A waiting task moved to the queue of another CPU.
@@ -143,13 +144,13 @@ impl Scan {
     }
 
     pub(super) fn join_fluid(&mut self, id: usize) {
-        self.tasks[id].was_queued = true;
-        let (task, cpu) = (id as u32, self.tasks[id].cpu);
-        self.ledger.change(What::Join { task, cpu });
+        let task = &mut self.tasks[id];
+        task.was_queued = true;
+        self.ledger.change(What::Join { task: task.id, cpu: task.cpu });
     }
 
     pub(super) fn leave_fluid(&mut self, id: usize) {
-        self.ledger.settle(id, &self.tasks[id], false);
+        self.ledger.settle(&self.tasks[id], false);
     }
 
     /// Closes a task's books at the window's end.
@@ -159,10 +160,10 @@ impl Scan {
         ledger.counting = true;
         ledger.drop_wait(task);
         let never_seen = task.state == State::Initial && self.starts_idle;
-        let closing = if never_seen { Category::Absent } else { task.category() };
-        ledger.close_task(task, closing);
+        let closing = if never_seen { Category::Absent } else { task.state.category() };
+        ledger.close_task(task, task.state, closing);
         if task.state.is_queued() {
-            ledger.settle(id, task, true);
+            ledger.settle(task, true);
         }
         task.figures.slices.censored += u64::from(task.state == State::Running);
         let served = ledger.services.served(id);

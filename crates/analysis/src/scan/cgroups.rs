@@ -49,7 +49,7 @@ impl Scan {
         let state = self.tasks[id].state;
         if state != State::Initial {
             let task = &mut self.tasks[id];
-            self.ledger.close_task(task, task.category());
+            self.ledger.close_task(task, state, state.category());
         }
         if state.is_queued() {
             self.leave_fluid(id);

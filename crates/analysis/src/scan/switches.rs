@@ -1,7 +1,7 @@
 //! What a switch says: who left the CPU and how, who came, and whether that fits what was known.
 
+use super::Scan;
 use super::ledger::Ledger;
-use super::{Running, Scan};
 use crate::task_scan::{Category, State, TaskScan};
 use fairground_trace::{Event, TaskId, TaskState};
 
@@ -19,7 +19,7 @@ impl Scan {
         }
         let cpu = event.cpu;
         let scan = &mut self.cpus[cpu as usize];
-        if scan.running == Running::Unknown || scan.running == Running::of(prev) {
+        if scan.running.is_none_or(|known| known == prev) {
             self.ledger.close_cpu(scan, false);
         } else {
             self.break_off(cpu);
@@ -30,7 +30,7 @@ impl Scan {
         if !next.is_idle() {
             self.switch_in(cpu, next);
         }
-        self.cpus[cpu as usize].running = Running::of(next);
+        self.cpus[cpu as usize].running = Some(next);
         self.ledger.waste.set_idle(cpu, next.is_idle());
     }
 
@@ -57,22 +57,54 @@ impl Scan {
     /// What the CPU did since its last switch turned out to be unknown.
     fn disown(&mut self, cpu: u32) {
         self.ledger.close_cpu(&mut self.cpus[cpu as usize], true);
-        if let Running::Task(task) = self.cpus[cpu as usize].running {
+        if let Some(task) = self.cpus[cpu as usize].running.filter(|task| !task.is_idle()) {
             let counted = u64::from(self.ledger.counting);
             self.tasks[task.index()].figures.slices.censored += counted;
             self.enter(task.index(), State::Unknown, cpu, Some(Category::Unknown));
         }
-        self.cpus[cpu as usize].running = Running::Unknown;
+        self.cpus[cpu as usize].running = None;
         self.ledger.waste.set_idle(cpu, false);
     }
 
     #[inline(always)]
     fn switch_out(&mut self, cpu: u32, id: TaskId, prev_state: TaskState) {
         let task = &self.tasks[id.index()];
-        let ran_here = task.state == State::Running && task.cpu == cpu;
-        if !ran_here {
-            self.find_elsewhere(cpu, id);
+        if task.state == State::Running && task.cpu == cpu {
+            self.come_off(cpu, id, prev_state, State::Running, true);
+        } else {
+            self.come_off_unexpectedly(cpu, id, prev_state);
         }
+    }
+
+    /// The task that leaves a CPU was not known to run there.
+    #[cold]
+    fn come_off_unexpectedly(&mut self, cpu: u32, id: TaskId, prev_state: TaskState) {
+        let task = &self.tasks[id.index()];
+        match task.state {
+            State::Running => {
+                self.irregularities.doubly_running += 1;
+                self.disown(task.cpu);
+            }
+            State::Absent => self.irregularities.after_exit += 1,
+            _ => {}
+        }
+        let task = &mut self.tasks[id.index()];
+        self.ledger.drop_wait(task);
+        task.ran_on = Some(cpu);
+        let from = task.state;
+        self.come_off(cpu, id, prev_state, from, false);
+    }
+
+    /// A stretch on the CPU ends, of which the begin is known where the task `ran_here`.
+    #[inline(always)]
+    fn come_off(
+        &mut self,
+        cpu: u32,
+        id: TaskId,
+        prev_state: TaskState,
+        from: State,
+        ran_here: bool,
+    ) {
         let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
         let preempted = prev_state == TaskState::Runnable;
         if ledger.counting {
@@ -87,9 +119,9 @@ impl Scan {
             (_, None) => State::Asleep,
         };
         let closing = if ran_here { Category::Run } else { Category::Unknown };
-        ledger.enter(id.index(), task, to, cpu, closing);
+        ledger.enter(task, from, to, cpu, closing);
         task.preempted = preempted;
-        if task.waits() {
+        if to.waits() {
             task.wait_from_ns = ledger.now_ns;
             if !preempted {
                 task.woken_ns = early_waking_ns;
@@ -97,45 +129,20 @@ impl Scan {
         }
     }
 
-    /// The task that leaves a CPU was not known to run there.
-    #[cold]
-    fn find_elsewhere(&mut self, cpu: u32, id: TaskId) {
-        let task = &self.tasks[id.index()];
-        match task.state {
-            State::Running => {
-                self.irregularities.doubly_running += 1;
-                self.disown(task.cpu);
-            }
-            State::Absent => self.irregularities.after_exit += 1,
-            _ => {}
-        }
-        let task = &mut self.tasks[id.index()];
-        self.ledger.drop_wait(task);
-        task.ran_on = Some(cpu);
-    }
-
     #[inline(always)]
     fn switch_in(&mut self, cpu: u32, id: TaskId) {
-        let task = &self.tasks[id.index()];
-        let (waited, missed) = (task.waits(), task.state == State::Asleep);
-        if !waited {
-            self.find_not_waiting(id);
+        if self.tasks[id.index()].state == State::Waiting {
+            self.come_on(cpu, id, State::Waiting, true);
+        } else {
+            self.come_on_unexpectedly(cpu, id);
         }
-        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
-        if ledger.counting {
-            ledger.count_wait(task, cpu, waited, missed);
-        }
-        task.ran_on = Some(cpu);
-        (task.woken_ns, task.early_waking_ns) = (None, None);
-        task.stretch_from_ns = ledger.now_ns;
-        let closing = if missed { Category::Unknown } else { task.category() };
-        ledger.enter(id.index(), task, State::Running, cpu, closing);
     }
 
     /// The task that comes onto a CPU was not known to wait for one.
-    #[cold]
-    fn find_not_waiting(&mut self, id: TaskId) {
+    #[inline(never)]
+    fn come_on_unexpectedly(&mut self, cpu: u32, id: TaskId) {
         let task = &self.tasks[id.index()];
+        let waited = task.state.waits();
         match task.state {
             State::Running => {
                 self.irregularities.doubly_running += 1;
@@ -145,6 +152,22 @@ impl Scan {
             State::Absent => self.irregularities.after_exit += 1,
             _ => {}
         }
+        self.come_on(cpu, id, self.tasks[id.index()].state, waited);
+    }
+
+    /// A stretch on the CPU begins, and a wait ends where the task `waited`.
+    #[inline(always)]
+    fn come_on(&mut self, cpu: u32, id: TaskId, from: State, waited: bool) {
+        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
+        let missed = from == State::Asleep;
+        if ledger.counting {
+            ledger.count_wait(task, cpu, waited, missed);
+        }
+        task.ran_on = Some(cpu);
+        (task.woken_ns, task.early_waking_ns) = (None, None);
+        task.stretch_from_ns = ledger.now_ns;
+        let closing = if missed { Category::Unknown } else { from.category() };
+        ledger.enter(task, from, State::Running, cpu, closing);
     }
 }
 

@@ -12,15 +12,16 @@ impl Scan {
             return;
         }
         let task = &mut self.tasks[id.index()];
+        let to = if self.queued_at_waking { State::Waiting } else { State::Waking };
         match task.state {
             State::Running => task.early_waking_ns = Some(self.ledger.now_ns),
             State::Waking | State::Waiting => {}
-            State::Initial | State::Unknown | State::Absent | State::Asleep => {
-                if task.state == State::Absent {
-                    self.irregularities.after_exit += 1;
-                }
-                let to = if self.queued_at_waking { State::Waiting } else { State::Waking };
-                self.begin_wait(id.index(), to, target_cpu, Category::Sleep, true);
+            State::Asleep => {
+                self.begin_wait(id, State::Asleep, to, target_cpu, Category::Sleep, true);
+            }
+            State::Initial | State::Unknown | State::Absent => {
+                self.irregularities.after_exit += u64::from(task.state == State::Absent);
+                self.begin_rarer_wait(id, to, target_cpu, Category::Sleep, true);
             }
         }
     }
@@ -51,22 +52,38 @@ impl Scan {
                 let before = if first { Category::Absent } else { Category::Sleep };
                 let ended = task.state == State::Absent && !first;
                 self.irregularities.after_exit += u64::from(ended);
-                self.begin_wait(id.index(), State::Waiting, target_cpu, before, !first);
+                self.begin_rarer_wait(id, State::Waiting, target_cpu, before, !first);
             }
         }
     }
 
     /// `before`: what a task that no event has spoken of has done until now, where the recording saw all of it. `woken`: something asked for it.
     #[inline(always)]
-    fn begin_wait(&mut self, id: usize, to: State, cpu: u32, before: Category, woken: bool) {
-        let (task, ledger) = (&mut self.tasks[id], &mut self.ledger);
-        // Nothing was heard of the task so far. A new task did not exist; any other slept if the recording saw everything.
-        let known = self.starts_idle || before == Category::Absent;
-        let closing = if task.state == State::Initial && known { before } else { task.category() };
-        ledger.enter(id, task, to, cpu, closing);
+    fn begin_wait(
+        &mut self,
+        id: TaskId,
+        from: State,
+        to: State,
+        cpu: u32,
+        before: Category,
+        woken: bool,
+    ) {
+        let (task, ledger) = (&mut self.tasks[id.index()], &mut self.ledger);
+        let closing = match from {
+            // Nothing was heard of the task so far. A new task did not exist; any other slept if the recording saw everything.
+            State::Initial if self.starts_idle || before == Category::Absent => before,
+            _ => from.category(),
+        };
+        ledger.enter(task, from, to, cpu, closing);
         task.wait_from_ns = ledger.now_ns;
         task.preempted = false;
         task.woken_ns = woken.then_some(ledger.now_ns);
+    }
+
+    /// The same from whatever state it is in.
+    #[inline(never)]
+    fn begin_rarer_wait(&mut self, id: TaskId, to: State, cpu: u32, before: Category, woken: bool) {
+        self.begin_wait(id, self.tasks[id.index()].state, to, cpu, before, woken);
     }
 
     pub(super) fn on_migrate(&mut self, id: TaskId, to_cpu: u32) {

@@ -28,7 +28,7 @@ impl Scan {
         for id in 1..self.tasks.len() {
             let task = &mut self.tasks[id];
             if task.state.is_queued() {
-                self.ledger.settle(id, task, true);
+                self.ledger.settle(task, true);
             }
             task.since_ns = task.since_ns.max(start_ns);
             let cpus = task.figures.cpus;
