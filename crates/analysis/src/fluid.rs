@@ -32,8 +32,6 @@ pub(crate) struct MachineFluid {
     cpus: u64,
     now_ns: u64,
     stale: bool,
-    /// Runnable tasks.
-    runnable: u64,
     /// Parents before their children; the first is the root.
     nodes: Vec<Node>,
     /// The nodes below the root that have a runnable task in or below them, by number.
@@ -106,7 +104,6 @@ impl MachineFluid {
             cpus: cpus.into(),
             now_ns: 0,
             stale: false,
-            runnable: 0,
             nodes: vec![root],
             active_nodes: Vec::new(),
             classes_per_node: classes.len(),
@@ -170,7 +167,7 @@ impl MachineFluid {
         if let [class] = self.active[..]
             && class < self.classes_per_node
         {
-            self.classes[class].rate = self.equal_rate(self.runnable);
+            self.classes[class].rate = self.equal_rate(self.classes[class].runnable);
             self.stale = false;
         } else {
             self.stale = true;
@@ -180,7 +177,8 @@ impl MachineFluid {
     /// Computes the rates of the present runnable set by water-filling, from the root down.
     fn fill(&mut self) {
         self.stale = false;
-        self.nodes[ROOT].rate = self.cpus_in_use(self.runnable);
+        let runnable = self.active.iter().map(|class| self.classes[*class].runnable).sum();
+        self.nodes[ROOT].rate = self.cpus_in_use(runnable);
         self.fill_node(ROOT);
         for at in 0..self.active_nodes.len() {
             self.fill_node(self.active_nodes[at]);
@@ -252,13 +250,12 @@ impl MachineFluid {
         self.shares = shares;
     }
 
-    /// A task of a class becomes runnable.
+    /// A task of a class becomes runnable; gives the reading of [`MachineFluid::served`].
     #[inline(always)]
-    pub(crate) fn add(&mut self, class: usize) {
-        let Class { runnable, node, .. } = &mut self.classes[class];
-        let mut at = *node;
+    pub(crate) fn add(&mut self, class: usize) -> u128 {
+        let Class { runnable, node, served, .. } = &mut self.classes[class];
+        let (mut at, served) = (*node, *served);
         *runnable += 1;
-        self.runnable += 1;
         if *runnable == 1 {
             insert(&mut self.active, class);
         }
@@ -273,15 +270,15 @@ impl MachineFluid {
             at = parent;
         }
         self.retune();
+        served
     }
 
-    /// A task of a class is no longer runnable.
+    /// A task of a class is no longer runnable; gives the reading of [`MachineFluid::served`].
     #[inline(always)]
-    pub(crate) fn remove(&mut self, class: usize) {
-        let Class { runnable, node, .. } = &mut self.classes[class];
-        let mut at = *node;
+    pub(crate) fn remove(&mut self, class: usize) -> u128 {
+        let Class { runnable, node, served, .. } = &mut self.classes[class];
+        let (mut at, served) = (*node, *served);
         *runnable -= 1;
-        self.runnable -= 1;
         if *runnable == 0 {
             remove(&mut self.active, class);
         }
@@ -296,6 +293,7 @@ impl MachineFluid {
             at = parent;
         }
         self.retune();
+        served
     }
 
     /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with the rate

@@ -123,6 +123,15 @@ impl Samples {
         [&self.own].into_iter().chain(shared)
     }
 
+    /// Shows each sample, in no order.
+    #[inline(always)]
+    fn each_ns(&self, mut show: impl FnMut(u64)) {
+        for Batch { short, long } in self.batches() {
+            short.iter().for_each(|value_ns| show((*value_ns).into()));
+            long.iter().for_each(|value_ns| show(*value_ns));
+        }
+    }
+
     /// All samples in rising order, ns.
     pub fn values_ns(&self) -> &[u64] {
         self.asked().sorted_ns.get_or_init(|| {
@@ -170,13 +179,13 @@ impl Samples {
         }
         let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self));
         let (bucket, before) = buckets.find(rank)?;
-        let mut values = Vec::with_capacity(buckets.counts[bucket]);
+        let mut values = Vec::with_capacity(buckets.counts[bucket] as usize);
         let (first, more) = range_of(bucket);
-        let is_in = |value: &u64| value.wrapping_sub(first) <= more;
-        for Batch { short, long } in self.batches() {
-            values.extend(short.iter().copied().map(u64::from).filter(is_in));
-            values.extend(long.iter().copied().filter(is_in));
-        }
+        self.each_ns(|value| {
+            if value.wrapping_sub(first) <= more {
+                values.push(value);
+            }
+        });
         Some(*values.select_nth_unstable(rank - before).1)
     }
 
@@ -218,20 +227,20 @@ const BATCH: usize = 1 << 10;
 const MANY: u64 = 1 << 11;
 /// Bits behind the highest one that tell buckets apart: the values of a bucket lie within 2 % of each other.
 const BUCKET_BITS: u32 = 6;
+/// From here on a value has so many bits behind its highest one.
+const SMALL: u64 = 1 << BUCKET_BITS;
 const BUCKETS: usize = (u64::BITS as usize + 1) << BUCKET_BITS;
 
 /// How many values there are, by size.
 #[derive(Clone)]
 struct Buckets {
-    counts: Vec<usize>,
+    counts: Vec<u64>,
 }
 
 impl Buckets {
     fn of(samples: &Samples) -> Self {
         let mut counts = vec![0; BUCKETS];
-        for batch in samples.batches() {
-            batch.each_ns().for_each(|value| counts[bucket_of(value)] += 1);
-        }
+        samples.each_ns(|value| counts[bucket_of(value)] += 1);
         Self { counts }
     }
 
@@ -239,8 +248,9 @@ impl Buckets {
     fn find(&self, rank: usize) -> Option<(usize, usize)> {
         let mut before = 0;
         let bucket = self.counts.iter().position(|count| {
-            let found = rank - before < *count;
-            before += if found { 0 } else { *count };
+            let count = *count as usize;
+            let found = rank - before < count;
+            before += if found { 0 } else { count };
             found
         });
         bucket.map(|bucket| (bucket, before))
@@ -248,9 +258,10 @@ impl Buckets {
 }
 
 /// By the place of the highest bit and the bits right behind it: greater values lie in the same bucket or a later one.
-#[inline]
+#[inline(always)]
 fn bucket_of(value: u64) -> usize {
-    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BUCKET_BITS + 1);
+    // Small values have buckets of their own.
+    let shift = (value | SMALL).ilog2() - BUCKET_BITS;
     ((shift as usize) << BUCKET_BITS) + (value >> shift) as usize
 }
 

@@ -114,17 +114,15 @@ impl Services {
                 let task = &mut tasks[task as usize];
                 task.queue = Some(cpu);
                 let cpu = &mut cpus[cpu as usize];
-                task.begin(machine, cpu.advance(now_ns));
-                machine.add(task.class);
+                task.begin(machine.add(task.class), cpu.advance(now_ns));
                 cpu.add(task.weight);
             }
             What::Leave { task, run_ns } => {
                 let task = &mut tasks[task as usize];
                 let Some(queue) = task.queue.take() else { return };
                 let cpu = &mut cpus[queue as usize];
-                task.end(machine, cpu.advance(now_ns));
+                task.end(machine.remove(task.class), cpu.advance(now_ns));
                 task.settle(task.machine, run_ns);
-                machine.remove(task.class);
                 cpu.remove(task.weight);
             }
             What::Settle { task, run_ns } => {
@@ -152,7 +150,8 @@ impl Services {
     pub(crate) fn served(&self, task: usize) -> Served {
         let mut task = self.tasks[task].clone();
         if let Some(queue) = task.queue {
-            task.end(&self.machine, self.cpus[queue as usize].served_per_weight());
+            let per_weight = self.cpus[queue as usize].served_per_weight();
+            task.end(self.machine.served(task.class), per_weight);
         }
         Served {
             machine_ns: whole_ns(task.machine),
@@ -178,23 +177,24 @@ impl Services {
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
         if let Some(queue) = task.queue {
-            task.begin(&self.machine, self.cpus[queue as usize].served_per_weight());
+            let per_weight = self.cpus[queue as usize].served_per_weight();
+            task.begin(self.machine.served(task.class), per_weight);
         }
     }
 }
 
 impl Service {
-    /// Counts the services from here on.
+    /// Counts the services from these readings on.
     #[inline(always)]
-    fn begin(&mut self, machine: &MachineFluid, per_weight: u128) {
-        self.machine = self.machine.wrapping_sub(machine.served(self.class));
+    fn begin(&mut self, machine: u128, per_weight: u128) {
+        self.machine = self.machine.wrapping_sub(machine);
         self.cpu = self.cpu.wrapping_sub(per_weight.wrapping_mul(self.weight.into()));
     }
 
-    /// Counts them up to here.
+    /// Counts them up to these readings.
     #[inline(always)]
-    fn end(&mut self, machine: &MachineFluid, per_weight: u128) {
-        self.machine = self.machine.wrapping_add(machine.served(self.class));
+    fn end(&mut self, machine: u128, per_weight: u128) {
+        self.machine = self.machine.wrapping_add(machine);
         self.cpu = self.cpu.wrapping_add(per_weight.wrapping_mul(self.weight.into()));
     }
 
