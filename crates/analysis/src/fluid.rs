@@ -43,7 +43,7 @@ pub(crate) struct MachineFluid {
     active: Vec<usize>,
     /// Space for the filling of one node.
     shares: Vec<Share>,
-    /// By number of tasks, what each gets when all have one weight; 0 where nobody asked yet.
+    /// By number of runnable tasks, what each gets when they are all of one class of the root; 0 where that is not known yet.
     equal: Vec<u64>,
 }
 
@@ -71,6 +71,20 @@ struct Class {
     runnable: u64,
     node: usize,
     weight: u32,
+}
+
+impl Class {
+    /// Takes the rate that the only class with runnable tasks has, if it may and that is known.
+    #[inline(always)]
+    fn tune(&mut self, equal: &[u64]) -> bool {
+        match equal.get(self.runnable as usize) {
+            Some(rate) if *rate > 0 && self.node == ROOT => {
+                self.rate = *rate;
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Who shares what a node gets.
@@ -160,20 +174,6 @@ impl MachineFluid {
         }
     }
 
-    /// Other tasks are runnable than before.
-    #[inline(always)]
-    fn retune(&mut self) {
-        // Tasks of one weight and no groups, as in most recordings: each gets the same, a whole CPU at most.
-        if let [class] = self.active[..]
-            && class < self.classes_per_node
-        {
-            self.classes[class].rate = self.equal_rate(self.classes[class].runnable);
-            self.stale = false;
-        } else {
-            self.stale = true;
-        }
-    }
-
     /// Computes the rates of the present runnable set by water-filling, from the root down.
     fn fill(&mut self) {
         self.stale = false;
@@ -183,28 +183,19 @@ impl MachineFluid {
         for at in 0..self.active_nodes.len() {
             self.fill_node(self.active_nodes[at]);
         }
+        // Tasks of one weight and no groups, as in most recordings: so many get this each.
+        if let [class] = self.active[..]
+            && self.classes[class].node == ROOT
+        {
+            let Class { runnable, rate, .. } = self.classes[class];
+            self.equal.resize(self.equal.len().max(runnable as usize + 1), 0);
+            self.equal[runnable as usize] = rate;
+        }
     }
 
     /// What so many tasks can use of the machine, as a rate.
     fn cpus_in_use(&self, tasks: u64) -> u128 {
         u128::from(self.cpus.min(tasks)) << FRACTION_BITS
-    }
-
-    /// What each of so many tasks of one weight gets.
-    #[inline(always)]
-    fn equal_rate(&mut self, tasks: u64) -> u64 {
-        match self.equal.get(tasks as usize) {
-            Some(rate) if *rate > 0 => *rate,
-            _ => self.divide_equally(tasks),
-        }
-    }
-
-    #[cold]
-    fn divide_equally(&mut self, tasks: u64) -> u64 {
-        let at = tasks as usize;
-        self.equal.resize(self.equal.len().max(at + 1), 0);
-        self.equal[at] = quotient(self.cpus_in_use(tasks), tasks.into()) as u64;
-        self.equal[at]
     }
 
     /// Shares out what one node gets. A member whose share would be more than it can use gets that, and leaves; those with the
@@ -252,13 +243,21 @@ impl MachineFluid {
 
     /// A task of a class becomes runnable; gives the reading of [`MachineFluid::served`].
     #[inline(always)]
-    pub(crate) fn add(&mut self, class: usize) -> u128 {
-        let Class { runnable, node, served, .. } = &mut self.classes[class];
-        let (mut at, served) = (*node, *served);
-        *runnable += 1;
-        if *runnable == 1 {
-            insert(&mut self.active, class);
+    pub(crate) fn add(&mut self, number: usize) -> u128 {
+        let class = &mut self.classes[number];
+        class.runnable += 1;
+        if class.runnable == 1 {
+            insert(&mut self.active, number);
         }
+        self.stale = self.active.len() != 1 || !class.tune(&self.equal);
+        let (node, served) = (class.node, class.served);
+        if node != ROOT {
+            self.add_below(node);
+        }
+        served
+    }
+
+    fn add_below(&mut self, mut at: usize) {
         while at != ROOT {
             let node = &mut self.nodes[at];
             node.runnable += 1;
@@ -269,19 +268,25 @@ impl MachineFluid {
             }
             at = parent;
         }
-        self.retune();
-        served
     }
 
     /// A task of a class is no longer runnable; gives the reading of [`MachineFluid::served`].
     #[inline(always)]
-    pub(crate) fn remove(&mut self, class: usize) -> u128 {
-        let Class { runnable, node, served, .. } = &mut self.classes[class];
-        let (mut at, served) = (*node, *served);
-        *runnable -= 1;
-        if *runnable == 0 {
-            remove(&mut self.active, class);
+    pub(crate) fn remove(&mut self, number: usize) -> u128 {
+        let class = &mut self.classes[number];
+        class.runnable -= 1;
+        if class.runnable == 0 {
+            remove(&mut self.active, number);
         }
+        self.stale = self.active.len() != 1 || !class.tune(&self.equal);
+        let (node, served) = (class.node, class.served);
+        if node != ROOT {
+            self.remove_below(node);
+        }
+        served
+    }
+
+    fn remove_below(&mut self, mut at: usize) {
         while at != ROOT {
             let node = &mut self.nodes[at];
             node.runnable -= 1;
@@ -292,8 +297,6 @@ impl MachineFluid {
             }
             at = parent;
         }
-        self.retune();
-        served
     }
 
     /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with the rate

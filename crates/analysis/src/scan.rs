@@ -176,12 +176,11 @@ impl Scan {
 
     /// What happened next.
     pub(crate) fn take(&mut self, trace: &Trace, event: &Event) {
-        let ledger = &mut self.ledger;
-        if event.time_ns < ledger.now_ns {
+        if event.time_ns < self.ledger.now_ns {
             self.irregularities.clock_jumps += 1;
+        } else {
+            self.ledger.advance(event.time_ns);
         }
-        ledger.advance(event.time_ns);
-        ledger.counting = ledger.now_ns >= ledger.window_ns.0;
         if !is_in_range(trace, event) {
             self.irregularities.out_of_range += 1;
             return;

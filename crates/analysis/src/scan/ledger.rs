@@ -12,7 +12,7 @@ pub(crate) struct Ledger {
     pub(crate) now_ns: u64,
     /// The same, cut to the window.
     pub(super) at_ns: u64,
-    /// Whether the present event lies in the window.
+    /// Whether what happens now lies in the window.
     pub(super) counting: bool,
     pub(super) services: Services,
     /// Where somebody else keeps the services: the changes that wait for him.
@@ -50,7 +50,14 @@ impl Ledger {
 
     pub(super) fn set_window(&mut self, window_ns: (u64, u64)) {
         self.window_ns = window_ns;
-        self.at_ns = self.window_time(self.now_ns);
+        self.be_at(self.now_ns);
+    }
+
+    #[inline(always)]
+    fn be_at(&mut self, time_ns: u64) {
+        self.now_ns = time_ns;
+        self.at_ns = self.window_time(time_ns);
+        self.counting = time_ns >= self.window_ns.0;
     }
 
     #[inline(always)]
@@ -64,8 +71,7 @@ impl Ledger {
         if time_ns <= self.now_ns {
             return;
         }
-        self.now_ns = time_ns;
-        self.at_ns = self.window_time(time_ns);
+        self.be_at(time_ns);
         let wasted = self.waste.advance(self.at_ns);
         if wasted.cpus > 0
             && let Some(series) = &mut self.series

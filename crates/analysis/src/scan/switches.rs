@@ -14,13 +14,21 @@ impl Scan {
         prev_state: TaskState,
         next: TaskId,
     ) {
-        if self.ledger.counting {
-            self.count_switch(event);
-        }
-        let cpu = event.cpu;
+        let (cpu, ledger) = (event.cpu, &mut self.ledger);
         let scan = &mut self.cpus[cpu as usize];
+        if ledger.counting {
+            scan.metrics.switches += 1;
+            if self.counts_insns {
+                self.cost.switch.add(event.insns);
+            }
+            if let Some(series) = &mut ledger.series {
+                let interval = series.at(ledger.now_ns);
+                interval.switches += 1;
+                interval.switch_insns += u64::from(event.insns);
+            }
+        }
         if scan.running.is_none_or(|known| known == prev) {
-            self.ledger.close_cpu(scan, false);
+            ledger.close_cpu(scan, false);
         } else {
             self.break_off(cpu);
         }
@@ -32,19 +40,6 @@ impl Scan {
         }
         self.cpus[cpu as usize].running = Some(next);
         self.ledger.waste.set_idle(cpu, next.is_idle());
-    }
-
-    #[inline(always)]
-    fn count_switch(&mut self, event: &Event) {
-        self.cpus[event.cpu as usize].metrics.switches += 1;
-        if self.counts_insns {
-            self.cost.switch.add(event.insns);
-        }
-        if let Some(series) = &mut self.ledger.series {
-            let interval = series.at(self.ledger.now_ns);
-            interval.switches += 1;
-            interval.switch_insns += u64::from(event.insns);
-        }
     }
 
     /// The switch contradicts what the CPU was known to run.
