@@ -17,11 +17,13 @@
 //! Fixed point: rates and integrals carry [`FRACTION_BITS`] fraction bits. A rate is rounded down by less than 2^-40 at each
 //! level, which loses a task less than 1 ns in 10^12 ns.
 
+use std::ops::Range;
+
 /// Fraction bits of rates and of services.
 pub(crate) const FRACTION_BITS: u32 = 40;
 
 /// One CPU, as a rate.
-const ONE: u128 = 1 << FRACTION_BITS;
+const ONE: u64 = 1 << FRACTION_BITS;
 
 /// The number of the first node.
 const ROOT: usize = 0;
@@ -55,8 +57,8 @@ struct Node {
     weight: u32,
     /// Below the root: runnable tasks in it and below.
     runnable: u64,
-    /// What it gets of the machine, CPUs << FRACTION_BITS.
-    rate: u128,
+    /// What it gets of the machine, CPUs << FRACTION_BITS: there are fewer than 2^24 of them.
+    rate: u64,
     /// The groups right below it that have runnable tasks, by number.
     children: Vec<usize>,
 }
@@ -93,16 +95,38 @@ struct Share {
     /// A class of tasks, or a child.
     of: Member,
     /// Of one member.
-    weight: u128,
-    members: u128,
+    weight: u32,
+    members: u64,
     /// The most that one member can use.
-    cap: u128,
+    cap: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Member {
     Class(usize),
     Child(usize),
+}
+
+/// What is not shared out yet of what a node gets.
+struct Left {
+    rate: u64,
+    /// Of all who have not got their share.
+    weight: u64,
+}
+
+impl Left {
+    /// What each of some members gets. One whose share would be more than it can use gets that, and leaves.
+    #[inline(always)]
+    fn share(&mut self, weight: u32, members: u64, cap: u64) -> u64 {
+        let weight = u64::from(weight);
+        let due = u128::from(weight) * u128::from(self.rate);
+        if due < u128::from(self.weight) * u128::from(cap) {
+            return quotient(due, self.weight.into()) as u64;
+        }
+        self.rate -= cap.saturating_mul(members).min(self.rate);
+        self.weight -= weight * members;
+        cap
+    }
 }
 
 impl MachineFluid {
@@ -177,8 +201,8 @@ impl MachineFluid {
     /// Computes the rates of the present runnable set by water-filling, from the root down.
     fn fill(&mut self) {
         self.stale = false;
-        let runnable = self.active.iter().map(|class| self.classes[*class].runnable).sum();
-        self.nodes[ROOT].rate = self.cpus_in_use(runnable);
+        let runnable: u64 = self.active.iter().map(|class| self.classes[*class].runnable).sum();
+        self.nodes[ROOT].rate = self.cpus.min(runnable) * ONE;
         self.fill_node(ROOT);
         for at in 0..self.active_nodes.len() {
             self.fill_node(self.active_nodes[at]);
@@ -193,52 +217,51 @@ impl MachineFluid {
         }
     }
 
-    /// What so many tasks can use of the machine, as a rate.
-    fn cpus_in_use(&self, tasks: u64) -> u128 {
-        u128::from(self.cpus.min(tasks)) << FRACTION_BITS
+    /// Shares out what one node gets. Those with the most weight for what they can use come first.
+    fn fill_node(&mut self, node: usize) {
+        let Self { nodes, classes, active, classes_per_node, .. } = self;
+        let first = active.partition_point(|class| *class < node * *classes_per_node);
+        let behind = active.partition_point(|class| *class < (node + 1) * *classes_per_node);
+        let own = &active[first..behind];
+        let weight_of = |class: &Class| u64::from(class.weight) * class.runnable;
+        let weight = own.iter().map(|class| weight_of(&classes[*class])).sum();
+        let mut left = Left { rate: nodes[node].rate, weight };
+        if !nodes[node].children.is_empty() {
+            return self.fill_with_children(node, first..behind, left);
+        }
+        for class in own {
+            let class = &mut classes[*class];
+            class.rate = left.share(class.weight, class.runnable, ONE);
+        }
     }
 
-    /// Shares out what one node gets. A member whose share would be more than it can use gets that, and leaves; those with the
-    /// most weight for what they can use come first.
-    fn fill_node(&mut self, node: usize) {
-        let mut shares = std::mem::take(&mut self.shares);
+    /// The same for one with groups right below it, and these of the active classes.
+    fn fill_with_children(&mut self, node: usize, own: Range<usize>, mut left: Left) {
+        let Self { nodes, classes, active, shares, .. } = self;
         shares.clear();
-        let Node { children, rate, .. } = &self.nodes[node];
-        let classes = node * self.classes_per_node..(node + 1) * self.classes_per_node;
-        let first = self.active.partition_point(|class| *class < classes.start);
-        let own = self.active[first..].iter().take_while(|class| **class < classes.end);
-        let class = |class: &usize| Share {
+        shares.extend(active[own].iter().map(|class| Share {
             of: Member::Class(*class),
-            weight: self.classes[*class].weight.into(),
-            members: self.classes[*class].runnable.into(),
+            weight: classes[*class].weight,
+            members: classes[*class].runnable,
             cap: ONE,
-        };
-        shares.extend(own.map(class));
-        let child = |child: &usize| Share {
+        }));
+        shares.extend(nodes[node].children.iter().map(|child| Share {
             of: Member::Child(*child),
-            weight: self.nodes[*child].weight.into(),
+            weight: nodes[*child].weight,
             members: 1,
-            cap: u128::from(self.nodes[*child].runnable) << FRACTION_BITS,
-        };
-        shares.extend(children.iter().map(child));
-        if !children.is_empty() {
-            shares.sort_by(|a, b| (b.weight * a.cap).cmp(&(a.weight * b.cap)));
-        }
-        let mut left = *rate;
-        let mut weight_left: u128 = shares.iter().map(|share| share.weight * share.members).sum();
-        for share in &shares {
-            let capped = share.weight * left >= weight_left * share.cap;
-            let rate = if capped { share.cap } else { quotient(left * share.weight, weight_left) };
+            cap: nodes[*child].runnable * ONE,
+        }));
+        left.weight +=
+            nodes[node].children.iter().map(|child| u64::from(nodes[*child].weight)).sum::<u64>();
+        let use_of = |a: &Share, b: &Share| u128::from(a.weight) * u128::from(b.cap);
+        shares.sort_by(|a, b| use_of(b, a).cmp(&use_of(a, b)));
+        for share in shares {
+            let rate = left.share(share.weight, share.members, share.cap);
             match share.of {
-                Member::Class(class) => self.classes[class].rate = rate as u64,
-                Member::Child(child) => self.nodes[child].rate = rate,
-            }
-            if capped {
-                left -= (share.cap * share.members).min(left);
-                weight_left -= share.weight * share.members;
+                Member::Class(class) => classes[class].rate = rate,
+                Member::Child(child) => nodes[child].rate = rate,
             }
         }
-        self.shares = shares;
     }
 
     /// A task of a class becomes runnable; gives the reading of [`MachineFluid::served`].

@@ -153,10 +153,10 @@ proptest! {
             // Price per weight, and whether at the cap, of each member.
             let classes = fluid.classes.iter().filter(|c| c.node == at && c.runnable > 0);
             let mut members: Vec<(f64, bool)> = classes
-                .map(|c| (c.rate as f64 / one / f64::from(c.weight), u128::from(c.rate) == ONE))
+                .map(|c| (c.rate as f64 / one / f64::from(c.weight), c.rate == ONE))
                 .collect();
             members.extend(node.children.iter().map(|child| &fluid.nodes[*child]).map(|child| {
-                let cap = u128::from(child.runnable) << FRACTION_BITS;
+                let cap = child.runnable << FRACTION_BITS;
                 (child.rate as f64 / one / f64::from(child.weight), child.rate == cap)
             }));
             let open: Vec<f64> = members.iter().filter(|m| !m.1).map(|m| m.0).collect();
