@@ -8,8 +8,8 @@ use crate::services::What;
 use crate::task_scan::{Category, State, TaskScan};
 
 impl Ledger {
-    /// Moves a task from its state to another one, on or for `cpu`. `closing` says what the time since its last change was. Where callers name
-    /// the states, the compiler leaves out what cannot be.
+    /// Moves a task from its state to another one, on or for `cpu`. `closing` says what the time since its last change was. Where
+    /// callers name the states, the compiler leaves out what cannot be.
     #[inline(always)]
     pub(super) fn enter(
         &mut self,

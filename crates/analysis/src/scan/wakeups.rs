@@ -57,7 +57,8 @@ impl Scan {
         }
     }
 
-    /// `before`: what a task that no event has spoken of has done until now, where the recording saw all of it. `woken`: something asked for it.
+    /// `before`: what a task that no event has spoken of has done until now, where the recording saw all of it. `woken`: something
+    /// asked for it.
     #[inline(always)]
     fn begin_wait(
         &mut self,
