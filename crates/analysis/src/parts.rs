@@ -11,7 +11,7 @@ use crate::{Analysis, Options};
 use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, read_file_in_parts};
 
 /// Parts that wait for the analysis.
-const PARTS_MAX: usize = 2;
+const PARTS_MAX: usize = 6;
 /// Changes that a part of switches and wake-ups makes, about. More of them take memory anew.
 const CHANGES: usize = 2 << 13;
 

@@ -221,7 +221,7 @@ impl Samples {
 }
 
 /// So many samples of a set are kept together at most.
-const BATCH: usize = 1 << 10;
+const BATCH: usize = 1 << 9;
 
 /// So many values are not sorted for the sake of a quantile.
 const MANY: u64 = 1 << 11;

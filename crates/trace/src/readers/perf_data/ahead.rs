@@ -20,7 +20,7 @@ const THREADS_MAX: usize = 8;
 /// After so many pieces in a row that had to be read record by record the others are not tried.
 const ODD_PIECES_MAX: u32 = 16;
 /// Pieces of a thread that wait for the ones before them.
-const PIECES_AHEAD_MAX: usize = 4;
+const PIECES_AHEAD_MAX: usize = 3;
 
 /// How the work is cut.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Cut {
     /// For this machine.
     pub(in super::super) fn usual() -> Self {
         let threads = thread::available_parallelism().map_or(1, |known| known.get());
-        Self { piece_bytes: 1 << 18, threads: threads.min(THREADS_MAX) }
+        Self { piece_bytes: 1 << 19, threads: threads.min(THREADS_MAX) }
     }
 }
 
