@@ -310,19 +310,24 @@ impl<'d> Hands<'d> {
         let Piece { records, runs, cpus, has_wakeups, .. } = piece;
         let (mut run, mut last_ns) = (0, 0);
         for Found { time_ns, at, tid, cpu, bytes: event_bytes, planned } in &*found {
-            let Some(record) = window(bytes, *at as usize) else { break };
-            let event = RawEvent { record, at: At::BEGIN, bytes: (*event_bytes).into() };
             let (time_ns, cpu, known) = (*time_ns, u32::from(*cpu), records.len());
             if time_ns < last_ns {
                 runs.push(run..known);
                 run = known;
             }
             last_ns = time_ns;
-            let sink = Sink { time_ns, cpu, records, cpus, has_wakeups };
-            match flat.record(*planned, event, u32::try_from(*tid).ok(), faces, sink) {
+            let made = window(bytes, *at as usize).and_then(|record| {
+                let event = RawEvent { record, at: At::BEGIN, bytes: (*event_bytes).into() };
+                let sink = Sink { time_ns, cpu, records, cpus, has_wakeups };
+                flat.record(*planned, event, u32::try_from(*tid).ok(), faces, sink)
+            });
+            match made {
                 Some(true) => {}
                 Some(false) => piece.skipped += 1,
-                None => piece.is_odd = true,
+                None => {
+                    piece.is_odd = true;
+                    break;
+                }
             }
         }
         runs.push(run..records.len());
