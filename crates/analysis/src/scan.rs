@@ -15,7 +15,9 @@ use crate::idle_waiting::IdleWaiting;
 use crate::machine_metrics::PolicyCost;
 use crate::services::{Services, What};
 use crate::task_scan::{State, TaskScan};
-use crate::{CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series};
+use crate::{
+    CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Samples, Series,
+};
 use fairground_trace::{CallbackKind, CgroupId, Event, EventKind, TaskId, Trace};
 use ledger::Ledger;
 
@@ -151,6 +153,7 @@ impl Scan {
                 restriction: self.ledger.waste.restriction(info.allowed_cpus.as_ref()),
                 migrations: 0,
                 group: *group,
+                woken_waits: Samples::default(),
                 figures,
             });
         }

@@ -1,6 +1,6 @@
 //! What a scan knows of a task at an instant.
 
-use crate::Figures;
+use crate::{Figures, Samples};
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,5 +90,18 @@ pub(crate) struct TaskScan {
     pub(crate) restriction: Option<usize>,
     pub(crate) migrations: u64,
     pub(crate) group: usize,
+    /// Waits that are wake-up latencies, too, as most are: they miss in both sets of the figures until these are complete.
+    pub(crate) woken_waits: Samples,
     pub(crate) figures: Figures,
+}
+
+impl TaskScan {
+    /// No more comes to the figures.
+    pub(crate) fn complete_samples(&mut self) {
+        let mut woken_waits = std::mem::take(&mut self.woken_waits);
+        woken_waits.seal();
+        self.figures.waits.merge(&woken_waits);
+        self.figures.wakeup_latency.merge(&woken_waits);
+        self.figures.samples_mut().into_iter().for_each(Samples::seal);
+    }
 }

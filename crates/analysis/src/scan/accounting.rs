@@ -3,7 +3,6 @@
 
 use super::ledger::Ledger;
 use super::{CpuScan, Scan};
-use crate::Samples;
 use crate::services::What;
 use crate::task_scan::{Category, State, TaskScan};
 
@@ -176,6 +175,6 @@ impl Scan {
         }
         let assumed = !task.nice_known && served.any;
         self.irregularities.assumed_nice += u64::from(assumed);
-        task.figures.samples_mut().into_iter().for_each(Samples::seal);
+        task.complete_samples();
     }
 }

@@ -65,6 +65,7 @@ impl Scan {
     /// Keeps what the task got and did in its present group, and begins anew.
     fn end_piece(&mut self, id: usize) {
         let task = &mut self.tasks[id];
+        task.complete_samples();
         let (window_ns, cpus) = (task.figures.window_ns, task.figures.cpus);
         let fresh = Figures { window_ns, cpus, tasks: 1, ..Figures::default() };
         let mut figures = std::mem::replace(&mut task.figures, fresh);

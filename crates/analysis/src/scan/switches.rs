@@ -204,13 +204,16 @@ impl Ledger {
             figures.wakeup_latency.censored += u64::from(missed);
             return;
         }
-        figures.waits.push(self.now_ns - task.wait_from_ns);
-        if let Some(woken_ns) = task.woken_ns {
-            let latency_ns = self.now_ns - woken_ns;
-            figures.wakeup_latency.push(latency_ns);
-            if let Some(series) = &mut self.series {
-                series.at(self.now_ns).wakeup_latency.push(latency_ns);
-            }
+        let wait_ns = self.now_ns - task.wait_from_ns;
+        let latency_ns = task.woken_ns.map(|woken_ns| self.now_ns - woken_ns);
+        if latency_ns == Some(wait_ns) {
+            task.woken_waits.push(wait_ns);
+        } else {
+            figures.waits.push(wait_ns);
+            latency_ns.into_iter().for_each(|latency_ns| figures.wakeup_latency.push(latency_ns));
+        }
+        if let (Some(series), Some(latency_ns)) = (&mut self.series, latency_ns) {
+            series.at(self.now_ns).wakeup_latency.push(latency_ns);
         }
     }
 }

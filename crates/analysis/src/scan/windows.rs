@@ -1,7 +1,7 @@
 //! One window after another in the same pass: what each was is told when it ends, and what is known goes on.
 
 use super::{Scan, Scanned};
-use crate::{CpuMetrics, Figures, MachineMetrics};
+use crate::{CpuMetrics, Figures, MachineMetrics, Samples};
 
 impl Scan {
     /// What a window that ends now leaves; the pass itself goes on undisturbed.
@@ -33,6 +33,7 @@ impl Scan {
             task.since_ns = task.since_ns.max(start_ns);
             let cpus = task.figures.cpus;
             task.figures = Figures { cpus, tasks: 1, ..Figures::default() };
+            task.woken_waits = Samples::default();
             task.pieces.clear();
             task.moved_run_ns = 0;
             task.migrations = 0;
