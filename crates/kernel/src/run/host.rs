@@ -145,7 +145,7 @@ enum Ended {
 /// Waits for a child without looking at it again and again, for that would disturb the run; kills it at its limits.
 fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
     let begun = Instant::now();
-    let end = pid_fd(&child).ok();
+    let end = pid_fd(child.id()).ok();
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             return Ended::ByItself(status);

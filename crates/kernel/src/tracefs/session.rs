@@ -156,7 +156,7 @@ impl Signals {
         // SAFETY: between fork and exec only the signal mask is set, which is allowed there; nothing is allocated.
         unsafe { command.pre_exec(move || before.thread_set_mask().map_err(io::Error::from)) };
         let mut child = command.spawn()?;
-        match pid_fd(&child) {
+        match pid_fd(child.id()) {
             Ok(fd) => self.command = Some(fd),
             Err(error) => {
                 child.kill()?;

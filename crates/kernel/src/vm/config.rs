@@ -11,7 +11,8 @@ use crate::catalogue::{Kernel, Qemu};
 /// How the machine's time passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VmMode {
-    /// Time counts instructions, 8 ns each: the same job gives the same bytes, on any host, beside any load.
+    /// Time counts instructions, 8 ns each: the same job gives the same bytes, beside any load, on any host with Linux 5.6 or newer
+    /// that lets system calls be filtered (elsewhere a few runs on several CPUs differ).
     #[default]
     Deterministic,
     /// Each virtual CPU is a thread of the host (under KVM where a probe proved it): quicker, never the same twice.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 
+use super::conductor::Conductor;
 use super::console::Console;
 use super::memory::SharedMemory;
 use super::{VmConfig, VmError, VmMode, kvm};
@@ -16,6 +17,8 @@ use crate::guest::turns;
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,
+    // Its end is QEMU's end, which comes before that of the fields.
+    _conductor: Option<Conductor>,
     pub(super) console: Console,
 }
 
@@ -41,21 +44,32 @@ impl Machine {
         command.arg("-kernel").arg(&config.kernel.image);
         command.arg("-initrd").arg(initramfs);
         command.arg("-append").arg(command_line(config));
-        Self::spawn(command)
+        let conductor = match config.mode {
+            VmMode::Deterministic => Some(Conductor::attach(&mut command)),
+            VmMode::Fast | VmMode::OneThread => None,
+        };
+        let conductor = conductor.transpose().map_err(VmError::io("start a thread for QEMU"))?;
+        Self::spawn(command, conductor)
     }
 
-    /// Starts `command` so that it cannot outlive this process; both its outputs are the console.
-    pub(super) fn spawn(mut command: Command) -> Result<Self, VmError> {
+    /// Starts `command`, to which `conductor` was attached, so that it cannot outlive this process; both its outputs are the
+    /// console.
+    pub(super) fn spawn(
+        mut command: Command,
+        conductor: Option<Conductor>,
+    ) -> Result<Self, VmError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let fail = || VmError::io(format!("start {program}"));
         let (reader, writer) = std::io::pipe().map_err(fail())?;
         let writer_too = writer.try_clone().map_err(fail())?;
         command.stdin(Stdio::null()).stdout(writer).stderr(writer_too);
         die_with_parent(&mut command);
-        let child = command.spawn().map_err(fail())?;
-        // The command holds the pipe's writing end: without it the console's end is QEMU's end.
+        let child = command.spawn();
+        // The command holds the pipe's writing end: without it the console's end is QEMU's end. The conductor's end, too, is
+        // that of the command and of QEMU.
         drop(command);
-        Ok(Self { child, console: Console::follow(reader) })
+        let child = child.map_err(fail())?;
+        Ok(Self { child, _conductor: conductor, console: Console::follow(reader) })
     }
 
     /// Its status, when it has ended.

@@ -4,6 +4,7 @@
 //! program (`initramfs`) and the shared memory with the job (`crate::channel`). In the deterministic mode the same job
 //! therefore gives the same bytes. Nothing of a run lies under a name on the host until its results are whole.
 
+mod conductor;
 mod config;
 mod console;
 mod cpio;

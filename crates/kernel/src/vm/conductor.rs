@@ -1,0 +1,317 @@
+//! QEMU's threads, one at a time: without that, a guest whose clock counts instructions is not quite the same twice.
+//!
+//! QEMU runs the virtual CPUs on one thread, and two others end their turns at moments that the host's clock decides:
+//!
+//! * The thread that gives memory back (RCU) makes the running CPU stop, 10 to 60 ms of the host's time after there is
+//!   something to give back. That is so each time that QEMU's table of translated code has doubled: where a guest is busy
+//!   on several CPUs then, three of four runs differed (Linux 6.1, 4 CPUs).
+//! * The main thread is woken at each timer of the virtual clock. It finds nothing to do, unless it is so late that the
+//!   next timer is due: then it runs that one in place of the CPUs' thread, and stops them all. One run of fifty differed.
+//!
+//! So a filter of the system calls stops QEMU's threads where they would wait or wake one another, and tells the conductor
+//! (`seccomp_unotify(2)`, Linux 5.6), a thread here:
+//!
+//! * what the CPUs' thread would tell the main one is kept until the CPUs' thread itself goes to sleep (all CPUs stand
+//!   still, or the machine ends), and told then: never do both run;
+//! * nobody but the main thread wakes up from a pause: memory is given back when QEMU ends.
+//!
+//! Where the kernel lets no such filter be (an old one, a container with a filter of its own kind), QEMU runs as it likes.
+
+use std::collections::BTreeMap;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread::JoinHandle;
+
+use libc::{c_long, seccomp_notif, seccomp_notif_resp, sock_filter, sock_fprog};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::child::pid_fd;
+
+/// Bytes of a write to an eventfd, which is how one thread of QEMU wakes another.
+const BELL_BYTES: u32 = 8;
+/// `FUTEX_WAIT_BITSET`: how a thread waits for a condition (for a lock it is `FUTEX_WAIT`), without its two flags.
+const FUTEX_COMMAND: u32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME).cast_unsigned();
+
+/// The thread that decides which thread of a QEMU goes on; it ends with QEMU.
+#[derive(Debug)]
+pub(super) struct Conductor {
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Conductor {
+    /// Prepares `command` to be conducted: to be called before it is started, by the thread that starts it.
+    pub(super) fn attach(command: &mut Command) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        // Where descriptors cannot be copied, a filter would make its calls wait for nobody.
+        let this = pid_fd(std::process::id());
+        if this.and_then(|this| copy_of(&this, reader.as_raw_fd())).is_err() {
+            return Ok(Self { thread: None });
+        }
+        // SAFETY: between fork and exec the closure makes system calls and allocates nothing.
+        unsafe { command.pre_exec(move || put_filter(&writer)) };
+        Ok(Self { thread: Some(std::thread::spawn(move || conduct(reader))) })
+    }
+}
+
+impl Drop for Conductor {
+    /// Waits for its end: QEMU, or the command that was not started, must be gone.
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, QEMU has stood still and was killed at its deadline.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// In the child: puts the filter in place and tells `to` this process and the descriptor at which it is listened to.
+/// Where the kernel refuses, nothing is told.
+fn put_filter(to: &PipeWriter) -> io::Result<()> {
+    let filter = filter();
+    let program = sock_fprog {
+        len: filter.len().try_into().expect("a short program"),
+        filter: filter.as_ptr().cast_mut(),
+    };
+    // SAFETY: the program lives until the call has returned, and the kernel only reads it.
+    let listener = unsafe {
+        if libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 {
+            return Ok(());
+        }
+        let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        let mode = libc::SECCOMP_SET_MODE_FILTER;
+        libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
+    };
+    let Ok(listener @ 0..) = RawFd::try_from(listener) else { return Ok(()) };
+    let told = [std::process::id().to_ne_bytes(), listener.to_ne_bytes()];
+    for four_bytes in told {
+        nix::unistd::write(to, &four_bytes)?;
+    }
+    // QEMU keeps a copy: the listener must be there as long as there may be something to be told.
+    // SAFETY: a flag of a descriptor that is open.
+    if unsafe { libc::fcntl(listener, libc::F_SETFD, 0) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// The filter: it tells the calls that the conductor decides, and allows all others.
+fn filter() -> [sock_filter; 12] {
+    const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    /// Where the lower half of an argument lies in `seccomp_data` (little-endian).
+    const fn argument(number: usize) -> u32 {
+        (std::mem::offset_of!(libc::seccomp_data, args) + 8 * number) as u32
+    }
+    let line = |code: u32, jt, jf, k| sock_filter { code: code as u16, jt, jf, k };
+    let is = |call: c_long, jt, jf| line(EQUAL, jt, jf, call as u32);
+    [
+        line(LOAD, 0, 0, std::mem::offset_of!(libc::seccomp_data, nr) as u32),
+        is(libc::SYS_clock_nanosleep, 9, 0),
+        is(libc::SYS_write, 2, 0),
+        is(libc::SYS_futex, 3, 0),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        line(LOAD, 0, 0, argument(2)),
+        line(EQUAL, 4, 3, BELL_BYTES),
+        line(LOAD, 0, 0, argument(1)),
+        line(AND, 0, 0, FUTEX_COMMAND),
+        line(EQUAL, 1, 0, libc::FUTEX_WAIT_BITSET.cast_unsigned()),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        line(RETURN, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
+    ]
+}
+
+/// The conductor's thread: from the start of the command to the end of the last process under the filter.
+fn conduct(mut from: PipeReader) {
+    let mut number = || {
+        let mut bytes = [0; 4];
+        from.read_exact(&mut bytes).map(|()| RawFd::from_ne_bytes(bytes))
+    };
+    // Nothing is told where no filter could be put in place, or nothing was started.
+    let (Ok(pid), Ok(listener)) = (number(), number()) else { return };
+    // Without its ear the calls would wait for ever: the deadline of the run ends them.
+    let Ok(process) = pid_fd(pid.cast_unsigned()) else { return };
+    let Ok(listener) = copy_of(&process, listener) else { return };
+    let mut stage = Stage { main: pid, process, bells: BTreeMap::new() };
+    while let Some(call) = next_call(&listener) {
+        if let Some(answer) = stage.answer(&call) {
+            send(&listener, &answer);
+        }
+    }
+}
+
+/// The next call that is to be decided; `None`: nobody is left to make one.
+fn next_call(listener: &OwnedFd) -> Option<seccomp_notif> {
+    loop {
+        let mut wait = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut wait, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(_) => return None,
+        }
+        if !wait[0].revents().is_some_and(|r| r.contains(PollFlags::POLLIN)) {
+            return None;
+        }
+        // SAFETY: a plain structure, for which all zeros is a value, and which the kernel wants to be zero.
+        let mut call: seccomp_notif = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel fills the structure, which is of the size that the request's number holds.
+        let received = unsafe {
+            libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call)
+        };
+        // Whoever made the call may have died meanwhile.
+        if received == 0 {
+            return Some(call);
+        }
+    }
+}
+
+fn send(listener: &OwnedFd, answer: &seccomp_notif_resp) {
+    // SAFETY: the kernel reads a structure of the size that the request's number holds. It fails when whoever made the call
+    // has died meanwhile.
+    unsafe {
+        libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const *answer)
+    };
+}
+
+/// A copy of a descriptor of another process, `pidfd_getfd(2)`.
+fn copy_of(process: &OwnedFd, descriptor: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: plain numbers.
+    let copy = unsafe {
+        libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), c_long::from(descriptor), 0)
+    };
+    let copy = RawFd::try_from(copy).ok().filter(|copy| *copy >= 0);
+    let copy = copy.ok_or_else(io::Error::last_os_error)?;
+    // SAFETY: the kernel has just made it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+/// A QEMU as the conductor knows it.
+struct Stage {
+    /// Its main thread, which is not held up by anything.
+    main: libc::pid_t,
+    process: OwnedFd,
+    /// The eventfds to which the CPUs' thread has written, but for us: by their number in QEMU.
+    bells: BTreeMap<RawFd, OwnedFd>,
+}
+
+impl Stage {
+    /// What is done with a call; `None`: whoever made it waits to the end.
+    fn answer(&mut self, call: &seccomp_notif) -> Option<seccomp_notif_resp> {
+        let go_on = seccomp_notif_resp {
+            id: call.id,
+            val: 0,
+            error: 0,
+            flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+        };
+        if call.pid.cast_signed() == self.main {
+            return Some(go_on);
+        }
+        match c_long::from(call.data.nr) {
+            libc::SYS_clock_nanosleep => None,
+            libc::SYS_write => {
+                let Some(bell) = self.bell(call.data.args[0]) else { return Some(go_on) };
+                self.bells.insert(bell.0, bell.1);
+                let written = seccomp_notif_resp { val: BELL_BYTES.into(), flags: 0, ..go_on };
+                Some(written)
+            }
+            _ => {
+                self.ring();
+                Some(go_on)
+            }
+        }
+    }
+
+    /// The eventfd with this number in QEMU, when it is one.
+    fn bell(&self, number: u64) -> Option<(RawFd, OwnedFd)> {
+        let number = RawFd::try_from(number).ok()?;
+        let copy = copy_of(&self.process, number).ok()?;
+        let what = std::fs::read_link(format!("/proc/self/fd/{}", copy.as_raw_fd())).ok()?;
+        (what.as_os_str() == "anon_inode:[eventfd]").then_some((number, copy))
+    }
+
+    /// Tells the main thread what was kept for it.
+    fn ring(&mut self) {
+        for bell in std::mem::take(&mut self.bells).values() {
+            // Full only when it has been rung already.
+            let _ = nix::unistd::write(bell, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::time::Duration;
+
+    use nix::sys::eventfd::EventFd;
+
+    use super::*;
+
+    /// The variable that tells the test program to be the conducted one.
+    const CONDUCTED: &str = "FAIRGROUND_TEST_CONDUCTED";
+
+    fn rung(bell: &EventFd) -> bool {
+        let mut look = [PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+        poll(&mut look, PollTimeout::ZERO).expect("it can be looked at") == 1
+    }
+
+    /// Not a test by itself: the program that the next one conducts. Tests run on another thread than the main one.
+    #[test]
+    fn conducted() {
+        if std::env::var_os(CONDUCTED).is_none() {
+            return;
+        }
+        let status = std::fs::read_to_string("/proc/self/status").expect("what the kernel says");
+        if !status.contains("Seccomp:\t2") {
+            eprintln!("skipped: no filter of system calls can be put in place here");
+            return;
+        }
+        let bell = EventFd::new().expect("an eventfd");
+        bell.write(1).expect("it is told that it was written");
+        assert!(!rung(&bell), "kept as long as this thread runs");
+        let awake = Arc::new(AtomicBool::new(false));
+        let sleeper = Arc::clone(&awake);
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            sleeper.store(true, Ordering::SeqCst);
+        });
+        let (lock, condition) = (Mutex::new(()), Condvar::new());
+        let held = lock.lock().expect("nobody else has it");
+        drop(condition.wait_timeout(held, Duration::from_millis(300)).expect("nobody panicked"));
+        assert!(rung(&bell), "told as soon as it slept");
+        assert!(!awake.load(Ordering::SeqCst), "a pause has no end");
+    }
+
+    #[test]
+    fn what_is_told_waits_for_the_teller_to_sleep_and_pauses_do_not_end() {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "vm::conductor::tests::conducted", "--nocapture"]);
+        command.env(CONDUCTED, "1").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let conductor = Conductor::attach(&mut command).expect("a thread and a pipe");
+        if conductor.thread.is_none() {
+            eprintln!("skipped: descriptors of other processes cannot be copied here");
+            return;
+        }
+        let answer = command.output().expect("it runs");
+        let said =
+            String::from_utf8_lossy(&answer.stdout) + String::from_utf8_lossy(&answer.stderr);
+        assert!(answer.status.success() && said.contains("1 passed"), "{said}");
+        drop(command);
+        // It ends with what it conducted.
+        drop(conductor);
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_started_ends_it() {
+        let mut command = Command::new("/nowhere/at/all");
+        let conductor = Conductor::attach(&mut command).expect("a thread and a pipe");
+        command.spawn().expect_err("there is no such program");
+        drop(command);
+        drop(conductor);
+    }
+}
