@@ -7,7 +7,7 @@ use std::thread::scope;
 use crate::analysis::group_tasks;
 use crate::scan::Scan;
 use crate::services::{Change, Services, What};
-use crate::{Analysis, Options};
+use crate::{Analysis, Options, Samples};
 use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, read_file_in_parts};
 
 /// Parts that wait for the analysis.
@@ -67,7 +67,11 @@ impl Analysis {
             task.group = group;
         }
         scanned.irregularities.loss = trace.loss.clone();
-        Analysis::from_scan(trace, &names, scanned)
+        let analysis = Analysis::from_scan(trace, &names, scanned);
+        // All threads are idle now, and of a long recording this is most of what is left to do.
+        let groups = analysis.groups.iter().map(|group| &group.figures.wakeup_latency);
+        Samples::find_usual(groups.chain([&analysis.machine.wakeup_latency]));
+        analysis
     }
 }
 

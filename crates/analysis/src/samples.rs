@@ -1,7 +1,9 @@
 //! Measured durations, kept one by one.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread::{available_parallelism, scope};
 
 /// A set of durations in ns with exact quantiles, and the number of those whose length is not known.
 ///
@@ -27,6 +29,8 @@ struct Asked {
     sorted_ns: OnceLock<Vec<u64>>,
     /// How many there are in each bucket, where there are many.
     buckets: OnceLock<Buckets>,
+    /// The [`USUAL`] quantiles, where they were found ahead.
+    usual_ns: OnceLock<[Option<u64>; USUAL.len()]>,
 }
 
 /// Some samples, ns.
@@ -171,6 +175,11 @@ impl Samples {
     /// The quantile `per_mille`/1000 by nearest rank: the smallest sample that at least that part of all samples does not
     /// exceed. 0 gives the smallest and 1000 the largest sample. `None` without samples.
     pub fn quantile_ns(&self, per_mille: u32) -> Option<u64> {
+        if let Some(usual_ns) = self.asked().usual_ns.get()
+            && let Some(at) = USUAL.iter().position(|usual| *usual == per_mille)
+        {
+            return usual_ns[at];
+        }
         let count = self.count();
         let rank = (u128::from(count) * u128::from(per_mille.min(1000))).div_ceil(1000).max(1) - 1;
         let rank = usize::try_from(rank).ok()?;
@@ -187,6 +196,23 @@ impl Samples {
             }
         });
         Some(*values.select_nth_unstable(rank - before).1)
+    }
+
+    /// Finds the usual quantiles of the great ones among `sets`, on as many threads as there are processors.
+    pub(crate) fn find_usual<'a>(sets: impl Iterator<Item = &'a Samples>) {
+        let great: Vec<&Samples> = sets.filter(|samples| samples.count() >= GREAT).collect();
+        let threads = available_parallelism().map_or(1, usize::from).min(great.len());
+        let next = AtomicUsize::new(0);
+        let find = || {
+            while let Some(samples) = great.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let usual_ns = || USUAL.map(|per_mille| samples.quantile_ns(per_mille));
+                samples.asked().usual_ns.get_or_init(usual_ns);
+            }
+        };
+        scope(|scope| {
+            (1..threads).for_each(|_| drop(scope.spawn(find)));
+            find();
+        });
     }
 
     /// The median, ns.
@@ -225,6 +251,10 @@ const BATCH: usize = 1 << 9;
 
 /// So many values are not sorted for the sake of a quantile.
 const MANY: u64 = 1 << 11;
+/// Finding a quantile of so many takes so long that other threads can help.
+const GREAT: u64 = 1 << 20;
+/// The quantiles that tables have, ‰.
+const USUAL: [u32; 2] = [500, 990];
 /// Bits behind the highest one that tell buckets apart: the values of a bucket lie within 2 % of each other.
 const BUCKET_BITS: u32 = 6;
 /// From here on a value has so many bits behind its highest one.
@@ -310,6 +340,20 @@ mod tests {
                 assert_eq!(many.quantile_ns(per_mille), Some(wanted), "{bits} bits, {per_mille}");
             }
             assert_eq!(many.values_ns(), values);
+        }
+    }
+
+    #[test]
+    fn what_was_found_ahead_is_what_is_found_later() {
+        let great = |from: u64| samples(&(from..from + GREAT + 7).rev().collect::<Vec<_>>());
+        let sets = [great(0), samples(&[9]), great(5_000), great(u64::from(u32::MAX) - 500_000)];
+        let ahead = sets.clone();
+        Samples::find_usual(ahead.iter());
+        for (ahead, later) in ahead.iter().zip(&sets) {
+            assert_eq!(ahead.asked().usual_ns.get().is_some(), ahead.count() >= GREAT);
+            for per_mille in [0, 500, 900, 990, 1000] {
+                assert_eq!(ahead.quantile_ns(per_mille), later.quantile_ns(per_mille));
+            }
         }
     }
 

@@ -20,7 +20,7 @@ const THREADS_MAX: usize = 8;
 /// After so many pieces in a row that had to be read record by record the others are not tried.
 const ODD_PIECES_MAX: u32 = 16;
 /// Pieces of a thread that wait for the ones before them.
-const PIECES_AHEAD_MAX: usize = 3;
+const PIECES_AHEAD_MAX: usize = 6;
 
 /// How the work is cut.
 #[derive(Clone, Copy, Debug)]
