@@ -102,7 +102,7 @@ fn boots(config: &VmConfig) -> bool {
     command.args(["-serial", "stdio", "-monitor", "none", "-net", "none", "-m", "512M"]);
     command.arg("-kernel").arg(&config.kernel.image);
     command.args(["-append", "console=ttyS0 quiet panic=-1 cryptomgr.notests"]);
-    let Ok(mut machine) = Machine::spawn(command, None) else { return false };
+    let Ok(mut machine) = Machine::spawn(command, false) else { return false };
     let start = Instant::now();
     while start.elapsed() < DEADLINE {
         match machine.ended() {

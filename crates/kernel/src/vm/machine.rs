@@ -44,26 +44,20 @@ impl Machine {
         command.arg("-kernel").arg(&config.kernel.image);
         command.arg("-initrd").arg(initramfs);
         command.arg("-append").arg(command_line(config));
-        let conductor = match config.mode {
-            VmMode::Deterministic => Some(Conductor::attach(&mut command)),
-            VmMode::Fast | VmMode::OneThread => None,
-        };
-        let conductor = conductor.transpose().map_err(VmError::io("start a thread for QEMU"))?;
-        Self::spawn(command, conductor)
+        Self::spawn(command, config.mode == VmMode::Deterministic)
     }
 
-    /// Starts `command`, to which `conductor` was attached, so that it cannot outlive this process; both its outputs are the
-    /// console.
-    pub(super) fn spawn(
-        mut command: Command,
-        conductor: Option<Conductor>,
-    ) -> Result<Self, VmError> {
+    /// Starts `command`, conducted or not, so that it cannot outlive this process; both its outputs are the console.
+    pub(super) fn spawn(mut command: Command, is_conducted: bool) -> Result<Self, VmError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let fail = || VmError::io(format!("start {program}"));
         let (reader, writer) = std::io::pipe().map_err(fail())?;
         let writer_too = writer.try_clone().map_err(fail())?;
         command.stdin(Stdio::null()).stdout(writer).stderr(writer_too);
         die_with_parent(&mut command);
+        // After that: a child that is conducted by nobody must not be left.
+        let conductor = is_conducted.then(|| Conductor::attach(&mut command));
+        let conductor = conductor.transpose().map_err(fail())?;
         let child = command.spawn();
         // The command holds the pipe's writing end: without it the console's end is QEMU's end. The conductor's end, too, is
         // that of the command and of QEMU.
