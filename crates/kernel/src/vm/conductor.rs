@@ -6,7 +6,8 @@
 //!   something to give back. That is so each time that QEMU's table of translated code has doubled: where a guest is busy
 //!   on several CPUs then, three of four runs differed (Linux 6.1, 4 CPUs).
 //! * The main thread is woken at each timer of the virtual clock. It finds nothing to do, unless it is so late that the
-//!   next timer is due: then it runs that one in place of the CPUs' thread, and stops them all. One run of fifty differed.
+//!   next timer is due: then it runs that one in place of the CPUs' thread, and stops them all. One run of fifty differed;
+//!   that this is the cause is inferred from QEMU's source.
 //!
 //! So a filter of the system calls stops QEMU's threads where they would wait or wake one another, and tells the conductor
 //! (`seccomp_unotify(2)`, Linux 5.6), a thread here:
