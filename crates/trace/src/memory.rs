@@ -28,6 +28,22 @@ pub(crate) fn reserve<T>(values: &mut Vec<T>, additional: usize) {
     let _ = unsafe { madvise(start, bytes, MmapAdvise::MADV_HUGEPAGE) };
 }
 
+/// Whether [`prefetch`] does anything.
+pub(crate) const PREFETCHES: bool = cfg!(target_arch = "x86_64");
+
+/// Asks the processor to fetch the line of memory `ahead` bytes from the first of `bytes`, be it behind the last one.
+#[inline(always)]
+pub(crate) fn prefetch(bytes: &[u8], ahead: usize) {
+    let place: *const u8 = bytes.as_ptr().wrapping_add(ahead);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: nothing is read, and a place where nothing is does no harm.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -102,7 +102,7 @@ fn read_any_file(
         && file.read_exact(&mut start).is_ok()
         && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
     {
-        return perf_data::read(name, &file, None, parts);
+        return perf_data::read(name, &perf_data::Mapped::new(&file), None, parts);
     }
     if is_plain {
         let failed = |source| ReadError::Io { name: name.to_owned(), source };

@@ -12,6 +12,11 @@ pub(in super::super) trait ReadAt: Sync {
     /// Reads from a place on; gives how many bytes there were, 0 at the end.
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<usize>;
 
+    /// The bytes from a place on, where they can be looked at without reading them. `None` where not so many can.
+    fn view(&self, _at: u64, _len: usize) -> Option<&[u8]> {
+        None
+    }
+
     /// All before a place was taken over, for whoever watches.
     fn passed(&self, _at: u64) {}
 }
@@ -41,6 +46,10 @@ impl ReadAt for Vec<u8> {
         let from = usize::try_from(at).unwrap_or(usize::MAX).min(self.len());
         let mut rest = &self[from..];
         rest.read(to)
+    }
+
+    fn view(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.get(usize::try_from(at).ok()?..)?.get(..len)
     }
 }
 

@@ -5,8 +5,10 @@
 mod ahead;
 mod container;
 mod forms;
+mod in_hand;
 mod input;
 mod losses;
+mod mapped;
 mod piece;
 mod pieces;
 mod samples;
@@ -26,6 +28,7 @@ use self::forms::Forms;
 use self::input::From;
 pub(super) use self::input::ReadAt;
 use self::losses::Losses;
+pub(super) use self::mapped::Mapped;
 use self::piece::{Piece, raw_record};
 use self::pieces::Pieces;
 use self::samples::Sample;

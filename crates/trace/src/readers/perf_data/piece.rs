@@ -1,31 +1,33 @@
 //! A piece of the file's records, taken apart by itself: which tasks a pid means, and whether the clocks of the CPUs go on from the piece
 //! before, is for whoever puts the pieces together.
 
-use std::io;
 use std::ops::Range;
 use std::sync::Mutex;
 
 use linux_perf_event_reader::RecordType;
 
-use super::super::binary::{At, Endian, Flat, Planned, RawEvent, RawFaces, WINDOW_BYTES, Window};
+use super::super::binary::{At, Endian, Flat, Planned, RawEvent, RawFaces, Window};
 use super::super::collect::Span;
 use super::super::names::Roster;
 use super::super::records::{Record, Sink};
 use super::container::RawRecord;
 use super::forms::Forms;
+use super::in_hand::InHand;
 use super::input::ReadAt;
 use super::samples::Sample;
 use super::stamps::Stamps;
 use super::usual::Usuals;
+use crate::memory::prefetch;
 
-/// A record has at most so many bytes.
-const RECORD_BYTES_MAX: usize = 1 << 16;
-/// Bytes behind the piece that are read with it: records of the scheduler that reach over its end fit.
-const MARGIN_BYTES: usize = 1 << 10;
 /// Kind, flags and size of a record.
 pub(super) const HEAD_BYTES: usize = 8;
 /// So many records in a row are taken for the true ones, until it is known.
 const CHAIN: usize = 8;
+
+/// Samples are looked at where the kernel keeps them, and one says where the next begins: so far ahead memory is asked for what will be
+/// wanted, two lines each time, which most samples do not go beyond.
+const PREFETCH_BYTES: usize = 1 << 12;
+const LINE_BYTES: usize = 64;
 
 /// `PERF_RECORD_AUXTRACE`, `PERF_RECORD_COMPRESSED` and `PERF_RECORD_COMPRESSED2`.
 const AUXTRACE: u32 = 71;
@@ -100,12 +102,7 @@ pub(super) struct Hands<'d> {
     flat: &'d Flat,
     usuals: Usuals,
     faces: RawFaces<'d>,
-    /// Where the piece in hand begins in the file.
-    at: u64,
-    /// The bytes that its records begin in.
-    len: usize,
-    bytes: Vec<u8>,
-    filled: usize,
+    in_hand: InHand<'d>,
     /// What its samples hold, in their order.
     found: Vec<Found>,
     /// Events of the last piece.
@@ -114,43 +111,19 @@ pub(super) struct Hands<'d> {
 
 impl<'d> Hands<'d> {
     pub(super) fn new(forms: Forms<'d>, flat: &'d Flat, roster: &'d Mutex<Roster>) -> Self {
-        let (faces, bytes, found) = (RawFaces::new(roster), Vec::new(), Vec::new());
-        let usuals = Usuals::default();
-        Self { forms, flat, usuals, faces, at: 0, len: 0, bytes, filled: 0, found, expected: 0 }
+        let (usuals, faces) = (Usuals::default(), RawFaces::new(roster));
+        let (in_hand, found) = (InHand::default(), Vec::new());
+        Self { forms, flat, usuals, faces, in_hand, found, expected: 0 }
     }
 
-    /// Reads the bytes of a piece of the records, which end at `data_end`. What cannot be read is missing.
-    pub(super) fn fill(&mut self, input: &impl ReadAt, at: u64, len: usize, data_end: u64) {
-        self.at = at;
-        self.len = usize::try_from(data_end.saturating_sub(at)).unwrap_or(len).min(len);
-        self.bytes.resize(len + RECORD_BYTES_MAX + WINDOW_BYTES, 0);
-        self.filled = 0;
-        self.read_on(input, len + MARGIN_BYTES, data_end);
+    /// [`InHand::fill`].
+    pub(super) fn fill(&mut self, input: &'d impl ReadAt, at: u64, len: usize, data_end: u64) {
+        self.in_hand.fill(input, at, len, data_end);
     }
 
-    /// Bytes that are read of a piece at most.
-    fn len_max(&self) -> usize {
-        self.bytes.len() - WINDOW_BYTES
-    }
-
-    /// Reads until there are so many bytes, or no more.
-    fn read_on(&mut self, input: &impl ReadAt, wanted: usize, data_end: u64) {
-        let left = usize::try_from(data_end.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        let wanted = wanted.min(self.len_max()).min(left);
-        while self.filled < wanted {
-            let at = self.at + self.filled as u64;
-            match input.read_at(at, &mut self.bytes[self.filled..wanted]) {
-                Ok(read) if read > 0 => self.filled += read,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                _ => return,
-            }
-        }
-    }
-
-    /// The place in the piece in hand of a byte of the file, if records begin there.
+    /// [`InHand::place`].
     pub(super) fn place(&self, at: u64) -> Option<usize> {
-        let place = usize::try_from(at.checked_sub(self.at)?).ok()?;
-        (place < self.len).then_some(place)
+        self.in_hand.place(at)
     }
 
     /// Finds where the first record may begin: where several that look like records follow each other.
@@ -160,8 +133,8 @@ impl<'d> Hands<'d> {
         let looks_right = |at: usize| {
             let mut next = at;
             for _ in 0..CHAIN {
-                let Some((kind, size)) = head(&self.bytes[..self.filled], next) else {
-                    return next > self.len;
+                let Some((kind, size)) = head(self.in_hand.there(), next) else {
+                    return next > self.in_hand.piece_bytes;
                 };
                 if !(KERNEL.contains(&kind) || PERF.contains(&kind)) || size % HEAD_BYTES != 0 {
                     return false;
@@ -170,7 +143,8 @@ impl<'d> Hands<'d> {
             }
             true
         };
-        (0..self.len).step_by(HEAD_BYTES).find(|at| looks_right(*at)).unwrap_or(self.len)
+        let len = self.in_hand.piece_bytes;
+        (0..len).step_by(HEAD_BYTES).find(|at| looks_right(*at)).unwrap_or(len)
     }
 
     /// Takes apart the records of the piece in hand, from `start` on. `records` is room for its events.
@@ -181,13 +155,13 @@ impl<'d> Hands<'d> {
         data_end: u64,
         mut records: Vec<Record>,
     ) -> Piece {
-        let at = self.at + start as u64;
+        let at = self.in_hand.at + start as u64;
         records.reserve(self.expected);
         let mut piece = Piece { start: at, end: at, records, ..Piece::default() };
         self.found.clear();
         self.walk(&mut piece);
-        if piece.is_last && self.filled < self.len_max() {
-            self.read_on(input, self.len_max(), data_end);
+        if piece.is_last && self.in_hand.is_partial() {
+            self.in_hand.complete(input, data_end);
             piece.is_last = false;
             self.walk(&mut piece);
         }
@@ -203,16 +177,16 @@ impl<'d> Hands<'d> {
 
     /// The records that begin in the piece from its end so far on.
     fn walk(&mut self, piece: &mut Piece) {
-        let mut at = (piece.end - self.at) as usize;
+        let mut at = (piece.end - self.in_hand.at) as usize;
         loop {
             if !piece.is_odd {
                 at = self.samples(at, piece);
             }
-            if at >= self.len {
+            if at >= self.in_hand.piece_bytes {
                 break;
             }
             let Some((kind, size)) =
-                head(&self.bytes[..self.filled], at).filter(|(kind, _)| *kind != AUXTRACE)
+                head(self.in_hand.there(), at).filter(|(kind, _)| *kind != AUXTRACE)
             else {
                 piece.is_last = true;
                 break;
@@ -220,7 +194,7 @@ impl<'d> Hands<'d> {
             self.other(at..at + size, RecordType(kind), piece);
             at += size;
         }
-        piece.end = self.at + at as u64;
+        piece.end = self.in_hand.at + at as u64;
     }
 
     /// A record that is no sample, or not one in which everything has its place.
@@ -236,8 +210,8 @@ impl<'d> Hands<'d> {
         piece.read += u64::from(!OTHERS.contains(&kind));
         match kind {
             other if OTHERS.contains(&other) => {
-                let place = self.at + record.start as u64;
-                piece.others.push((place, self.bytes[record].into()));
+                let place = self.in_hand.at + record.start as u64;
+                piece.others.push((place, self.in_hand[record].into()));
             }
             RecordType::LOST | super::RECORD_LOST_SAMPLES => piece.is_odd = true,
             _ => {}
@@ -247,10 +221,11 @@ impl<'d> Hands<'d> {
     /// Looks at the samples that stand in a row from a place on, as long as everything in them has its place; gives where that ends. What
     /// their events say is taken in a second go, of those alone that somebody uses: each go has few things in hand then.
     fn samples(&mut self, at: usize, piece: &mut Piece) -> usize {
-        let Self { forms, flat, usuals, bytes, len, filled, found, .. } = self;
+        let Self { forms, flat, usuals, in_hand, found, .. } = self;
+        let bytes: &[u8] = in_hand;
         let mut rest = &bytes[at..];
         // The room for bytes reaches beyond all that are read: so much is left where the last record may begin, and behind all of them.
-        let (left, behind) = (bytes.len() - *len, bytes.len() - *filled);
+        let (left, behind) = (bytes.len() - in_hand.piece_bytes, bytes.len() - in_hand.filled);
         let (known, mut skipped) = (found.len(), 0);
         let mut stamps = Stamps::new(&mut piece.spans);
         while rest.len() > left
@@ -258,6 +233,8 @@ impl<'d> Hands<'d> {
             && let Some(usual) = usuals.of(record, forms, flat)
         {
             let size = usual.size();
+            prefetch(rest, PREFETCH_BYTES);
+            prefetch(rest, PREFETCH_BYTES + LINE_BYTES);
             if behind + size > rest.len() || usual.common_pid(record) < 0 {
                 break;
             }
@@ -283,10 +260,11 @@ impl<'d> Hands<'d> {
     /// A sample in which not everything has its place. `None` for one that is to be read with care.
     fn other_sample(&mut self, record: Range<usize>, piece: &mut Piece) -> Option<()> {
         let begin = record.start + HEAD_BYTES;
-        let sample = self.forms.sample(Endian::Little, &self.bytes[begin..record.end])?;
+        let sample = self.forms.sample(Endian::Little, &self.in_hand[begin..record.end])?;
         let Sample { time_ns, cpu, tid, raw_at, raw_bytes } = sample;
         let at = begin + raw_at;
-        let event = RawEvent { record: window(&self.bytes, at)?, at: At::BEGIN, bytes: raw_bytes };
+        let event =
+            RawEvent { record: window(&self.in_hand, at)?, at: At::BEGIN, bytes: raw_bytes };
         let mut stamps = Stamps::new(&mut piece.spans);
         let is_sound = stamps.note(cpu, time_ns)?;
         stamps.put_back();
@@ -306,8 +284,9 @@ impl<'d> Hands<'d> {
 
     /// Makes records of the events that were found.
     fn make_records(&mut self, piece: &mut Piece) {
-        let Self { flat, faces, bytes, found, .. } = self;
+        let Self { flat, faces, in_hand, found, .. } = self;
         let Piece { records, runs, cpus, has_wakeups, .. } = piece;
+        let bytes: &[u8] = in_hand;
         let (mut run, mut last_ns) = (0, 0);
         for Found { time_ns, at, tid, cpu, bytes: event_bytes, planned } in &*found {
             let (time_ns, cpu, known) = (*time_ns, u32::from(*cpu), records.len());
@@ -337,11 +316,11 @@ impl<'d> Hands<'d> {
     pub(super) fn records_of(
         &mut self,
         piece: &Piece,
-        input: &impl ReadAt,
+        input: &'d impl ReadAt,
     ) -> impl Iterator<Item = RawRecord<'_>> {
         let bytes = usize::try_from(piece.end - piece.start).unwrap_or(usize::MAX);
         self.fill(input, piece.start, bytes, piece.end);
-        let (bytes, mut next, first) = (&self.bytes[..self.filled], 0, self.at);
+        let (bytes, mut next, first) = (self.in_hand.there(), 0, self.in_hand.at);
         std::iter::from_fn(move || {
             let (_, size) = head(bytes, next)?;
             let record = raw_record(first + next as u64, &bytes[next..next + size])?;

@@ -24,9 +24,32 @@ fn whole(bytes: &Vec<u8>) -> Result<Trace, String> {
     trace.map_err(|e| e.to_string())
 }
 
-/// The same, handed out as early as can be.
+/// An input that has to be read.
+struct Unseen<'b>(&'b Vec<u8>);
+
+impl ReadAt for Unseen<'_> {
+    fn bytes(&self) -> io::Result<u64> {
+        self.0.bytes()
+    }
+
+    fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<usize> {
+        // No more at once than a slow disk may give.
+        let bytes = to.len().min(3000);
+        self.0.read_at(at, &mut to[..bytes])
+    }
+}
+
+/// The same, handed out as early as can be: read, looked at up to what stands near its end, and looked at all along.
 fn early(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
-    read_cut("it", bytes, None, cut, None).map_err(|e| e.to_string())
+    fn read(input: &impl ReadAt, cut: Cut) -> Result<Trace, String> {
+        read_cut("it", input, None, cut, None).map_err(|e| e.to_string())
+    }
+    let mut longer = bytes.clone();
+    longer.resize(bytes.len() + cut.piece_bytes + (1 << 17), 0xff);
+    let found = read(bytes, cut);
+    assert_eq!(read(&Unseen(bytes), cut), found);
+    assert_eq!(read(&longer, cut), found);
+    found
 }
 
 /// Puts parts together again.
