@@ -176,6 +176,11 @@ impl MachineFluid {
         group * self.classes_per_node + at.min(classes.len() - 1)
     }
 
+    /// Until when it has run.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
     /// Lets the fluid schedule run until `now_ns`.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) {
@@ -361,8 +366,8 @@ pub(crate) struct CpuFluid {
 }
 
 impl CpuFluid {
-    /// Lets the fluid schedule run until `now_ns`; gives the reading of [`CpuFluid::served_per_weight`] there. Who needs that takes it from
-    /// here: a processor waits for it where it was just written.
+    /// Lets the fluid schedule run until `now_ns`; gives what a unit of weight would have got by then, had it always been there: meaningful as a difference.
+    /// Who needs that takes it from here: a processor waits for it where it was just written.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) -> u128 {
         let mut served_per_weight = self.served_per_weight;
@@ -387,10 +392,6 @@ impl CpuFluid {
     #[inline(always)]
     pub(crate) fn remove(&mut self, weight: u32) {
         self.weight -= u64::from(weight);
-    }
-
-    pub(crate) fn served_per_weight(&self) -> u128 {
-        self.served_per_weight
     }
 }
 

@@ -188,7 +188,9 @@ fn pass(scan: &mut Scan, trace: &mut Trace, part: &mut Part) -> Option<()> {
         trace.add_task(info);
     }
     scan.set_up_tasks(trace, &vec![0; trace.tasks().len()], trace.start_ns);
-    part.events.iter().for_each(|event| scan.take(trace, event));
+    for event in &part.events {
+        scan.take(trace, event);
+    }
     part.clear();
     Some(())
 }

@@ -178,6 +178,7 @@ impl Scan {
     }
 
     /// What happened next.
+    #[inline(always)]
     pub(crate) fn take(&mut self, trace: &Trace, event: &Event) {
         if event.time_ns < self.ledger.now_ns {
             self.irregularities.clock_jumps += 1;
