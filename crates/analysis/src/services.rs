@@ -147,7 +147,7 @@ impl Services {
     pub(crate) fn served(&self, task: usize) -> Served {
         let mut task = self.tasks[task].clone();
         if let Some(queue) = task.queue {
-            let per_weight = self.served_per_weight(queue);
+            let per_weight = self.cpus[queue as usize].clone().advance(self.machine.now_ns());
             task.end(self.machine.served(task.class), per_weight);
         }
         Served {
@@ -157,11 +157,6 @@ impl Services {
             lead_max_ns: task.lead_max_ns,
             any: task.machine > 0,
         }
-    }
-
-    /// The reading of a CPU's fluid schedule at the last change.
-    fn served_per_weight(&self, cpu: u32) -> u128 {
-        self.cpus[cpu as usize].clone().advance(self.machine.now_ns())
     }
 
     /// A task that is in no queue is in another cgroup from now on.
@@ -175,11 +170,11 @@ impl Services {
 
     /// Counts a task's services anew.
     pub(crate) fn begin(&mut self, task: usize) {
-        let per_weight = self.tasks[task].queue.map(|queue| self.served_per_weight(queue));
         let task = &mut self.tasks[task];
         (task.machine, task.cpu, task.moved_ns) = (0, 0, 0);
         (task.lag_max_ns, task.lead_max_ns) = (0, 0);
-        if let Some(per_weight) = per_weight {
+        if let Some(queue) = task.queue {
+            let per_weight = self.cpus[queue as usize].advance(self.machine.now_ns());
             task.begin(self.machine.served(task.class), per_weight);
         }
     }
