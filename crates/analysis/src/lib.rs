@@ -49,6 +49,7 @@ pub mod metric;
 mod options;
 mod parts;
 pub mod perf_sched;
+mod quantiles;
 pub mod ring;
 mod samples;
 mod scan;

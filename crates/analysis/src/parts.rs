@@ -70,7 +70,7 @@ impl Analysis {
         let analysis = Analysis::from_scan(trace, &names, scanned);
         // All threads are idle now, and of a long recording this is most of what is left to do.
         let groups = analysis.groups.iter().map(|group| &group.figures.wakeup_latency);
-        Samples::find_usual(groups.chain([&analysis.machine.wakeup_latency]));
+        Samples::find_usual(&groups.collect::<Vec<_>>(), &analysis.machine.wakeup_latency);
         analysis
     }
 }
@@ -189,7 +189,7 @@ fn pass(scan: &mut Scan, trace: &mut Trace, part: &mut Part) -> Option<()> {
     }
     scan.set_up_tasks(trace, &vec![0; trace.tasks().len()], trace.start_ns);
     for event in &part.events {
-        scan.take(trace, event);
+        scan.take_sound(trace, event);
     }
     part.clear();
     Some(())

@@ -1,9 +1,9 @@
 //! Measured durations, kept one by one.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::{available_parallelism, scope};
+
+use crate::quantiles::{Buckets, USUAL, Usual, rank_of, usual_of};
 
 /// A set of durations in ns with exact quantiles, and the number of those whose length is not known.
 ///
@@ -30,12 +30,12 @@ struct Asked {
     /// How many there are in each bucket, where there are many.
     buckets: OnceLock<Buckets>,
     /// The [`USUAL`] quantiles, where they were found ahead.
-    usual_ns: OnceLock<[Option<u64>; USUAL.len()]>,
+    usual_ns: OnceLock<Usual>,
 }
 
 /// Some samples, ns.
 #[derive(Clone, Default)]
-struct Batch {
+pub(crate) struct Batch {
     short: Vec<u32>,
     /// Those that do not fit there.
     long: Vec<u64>,
@@ -46,8 +46,15 @@ impl Batch {
         self.short.len() + self.long.len()
     }
 
-    fn each_ns(&self) -> impl Iterator<Item = u64> {
+    fn values_ns(&self) -> impl Iterator<Item = u64> {
         self.short.iter().copied().map(u64::from).chain(self.long.iter().copied())
+    }
+
+    /// Shows each sample, in no order.
+    #[inline(always)]
+    pub(crate) fn each_ns(&self, mut show: impl FnMut(u64)) {
+        self.short.iter().for_each(|value_ns| show((*value_ns).into()));
+        self.long.iter().for_each(|value_ns| show(*value_ns));
     }
 }
 
@@ -127,20 +134,11 @@ impl Samples {
         [&self.own].into_iter().chain(shared)
     }
 
-    /// Shows each sample, in no order.
-    #[inline(always)]
-    fn each_ns(&self, mut show: impl FnMut(u64)) {
-        for Batch { short, long } in self.batches() {
-            short.iter().for_each(|value_ns| show((*value_ns).into()));
-            long.iter().for_each(|value_ns| show(*value_ns));
-        }
-    }
-
     /// All samples in rising order, ns.
     pub fn values_ns(&self) -> &[u64] {
         self.asked().sorted_ns.get_or_init(|| {
             let mut values = Vec::with_capacity(self.len());
-            self.batches().for_each(|batch| values.extend(batch.each_ns()));
+            self.batches().for_each(|batch| values.extend(batch.values_ns()));
             values.sort_unstable();
             values
         })
@@ -157,7 +155,7 @@ impl Samples {
 
     /// The sum of all samples, ns; it stops at `u64::MAX`.
     pub fn sum_ns(&self) -> u64 {
-        let sum = |batch: &Batch| batch.each_ns().fold(0, u64::saturating_add);
+        let sum = |batch: &Batch| batch.values_ns().fold(0, u64::saturating_add);
         self.batches().map(sum).fold(0, u64::saturating_add)
     }
 
@@ -167,7 +165,7 @@ impl Samples {
         if count == 0 {
             return None;
         }
-        let sum = |batch: &Batch| batch.each_ns().map(u128::from).sum::<u128>();
+        let sum = |batch: &Batch| batch.values_ns().map(u128::from).sum::<u128>();
         let sum: u128 = self.batches().map(sum).sum();
         Some(sum as f64 / count as f64)
     }
@@ -180,39 +178,32 @@ impl Samples {
         {
             return usual_ns[at];
         }
-        let count = self.count();
-        let rank = (u128::from(count) * u128::from(per_mille.min(1000))).div_ceil(1000).max(1) - 1;
-        let rank = usize::try_from(rank).ok()?;
+        let (count, rank) = (self.count(), rank_of(per_mille, self.count()));
         if count < MANY || self.asked().sorted_ns.get().is_some() {
             return self.values_ns().get(rank).copied();
         }
-        let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self));
-        let (bucket, before) = buckets.find(rank)?;
-        let mut values = Vec::with_capacity(buckets.counts[bucket] as usize);
-        let (first, more) = range_of(bucket);
-        self.each_ns(|value| {
-            if value.wrapping_sub(first) <= more {
-                values.push(value);
-            }
-        });
-        Some(*values.select_nth_unstable(rank - before).1)
+        let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self.batches()));
+        let (sought, mut values) = (buckets.seek(rank)?, Vec::new());
+        self.batches().for_each(|batch| sought.within.pick(batch, &mut values));
+        sought.of(values)
     }
 
-    /// Finds the usual quantiles of the great ones among `sets`, on as many threads as there are processors.
-    pub(crate) fn find_usual<'a>(sets: impl Iterator<Item = &'a Samples>) {
-        let great: Vec<&Samples> = sets.filter(|samples| samples.count() >= GREAT).collect();
-        let threads = available_parallelism().map_or(1, usize::from).min(great.len());
-        let next = AtomicUsize::new(0);
-        let find = || {
-            while let Some(samples) = great.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let usual_ns = || USUAL.map(|per_mille| samples.quantile_ns(per_mille));
-                samples.asked().usual_ns.get_or_init(usual_ns);
-            }
-        };
-        scope(|scope| {
-            (1..threads).for_each(|_| drop(scope.spawn(find)));
-            find();
-        });
+    /// Finds the usual quantiles of `whole` ahead where that is great, and those of its great parts. It has the samples of all parts and
+    /// no others.
+    pub(crate) fn find_usual(parts: &[&Samples], whole: &Samples) {
+        if whole.count() < GREAT {
+            return;
+        }
+        let (great, others): (Vec<&Samples>, Vec<&Samples>) =
+            parts.iter().partition(|part| part.count() >= GREAT);
+        let mut sets: Vec<Vec<&Batch>> =
+            great.iter().map(|part| part.batches().collect()).collect();
+        // Of these together nobody asks.
+        sets.push(others.iter().flat_map(|part| part.batches()).collect());
+        let (of_parts, of_all) = usual_of(&sets);
+        for (samples, usual_ns) in great.into_iter().zip(of_parts).chain([(whole, of_all)]) {
+            samples.asked().usual_ns.get_or_init(|| usual_ns);
+        }
     }
 
     /// The median, ns.
@@ -237,12 +228,12 @@ impl Samples {
 
     /// The smallest sample, ns.
     pub fn min_ns(&self) -> Option<u64> {
-        self.batches().filter_map(|batch| batch.each_ns().min()).min()
+        self.batches().filter_map(|batch| batch.values_ns().min()).min()
     }
 
     /// The largest sample, ns.
     pub fn max_ns(&self) -> Option<u64> {
-        self.batches().filter_map(|batch| batch.each_ns().max()).max()
+        self.batches().filter_map(|batch| batch.values_ns().max()).max()
     }
 }
 
@@ -252,55 +243,7 @@ const BATCH: usize = 1 << 9;
 /// So many values are not sorted for the sake of a quantile.
 const MANY: u64 = 1 << 11;
 /// Finding a quantile of so many takes so long that other threads can help.
-const GREAT: u64 = 1 << 20;
-/// The quantiles that tables have, ‰.
-const USUAL: [u32; 2] = [500, 990];
-/// Bits behind the highest one that tell buckets apart: the values of a bucket lie within 2 % of each other.
-const BUCKET_BITS: u32 = 6;
-/// From here on a value has so many bits behind its highest one.
-const SMALL: u64 = 1 << BUCKET_BITS;
-const BUCKETS: usize = (u64::BITS as usize + 1) << BUCKET_BITS;
-
-/// How many values there are, by size.
-#[derive(Clone)]
-struct Buckets {
-    counts: Vec<u64>,
-}
-
-impl Buckets {
-    fn of(samples: &Samples) -> Self {
-        let mut counts = vec![0; BUCKETS];
-        samples.each_ns(|value| counts[bucket_of(value)] += 1);
-        Self { counts }
-    }
-
-    /// The bucket of the value of that rank, from 0, and the number of values in those before it.
-    fn find(&self, rank: usize) -> Option<(usize, usize)> {
-        let mut before = 0;
-        let bucket = self.counts.iter().position(|count| {
-            let count = *count as usize;
-            let found = rank - before < count;
-            before += if found { 0 } else { count };
-            found
-        });
-        bucket.map(|bucket| (bucket, before))
-    }
-}
-
-/// By the place of the highest bit and the bits right behind it: greater values lie in the same bucket or a later one.
-#[inline(always)]
-fn bucket_of(value: u64) -> usize {
-    // Small values have buckets of their own.
-    let shift = (value | SMALL).ilog2() - BUCKET_BITS;
-    ((shift as usize) << BUCKET_BITS) + (value >> shift) as usize
-}
-
-/// The first value of a bucket, and how many more there are in a row.
-fn range_of(bucket: usize) -> (u64, u64) {
-    let shift = (bucket >> BUCKET_BITS).saturating_sub(1);
-    let first = ((bucket - (shift << BUCKET_BITS)) as u64) << shift;
-    (first, (1 << shift) - 1)
-}
+const GREAT: u64 = 1 << 18;
 
 #[cfg(test)]
 mod tests {
@@ -346,28 +289,20 @@ mod tests {
     #[test]
     fn what_was_found_ahead_is_what_is_found_later() {
         let great = |from: u64| samples(&(from..from + GREAT + 7).rev().collect::<Vec<_>>());
-        let sets = [great(0), samples(&[9]), great(5_000), great(u64::from(u32::MAX) - 500_000)];
+        let mut sets =
+            vec![great(0), samples(&[9]), great(5_000), great(u64::from(u32::MAX) - 500_000)];
+        let mut whole = Samples::default();
+        sets.iter().for_each(|part| whole.merge(part));
+        sets.push(whole);
         let ahead = sets.clone();
-        Samples::find_usual(ahead.iter());
+        let (whole, parts) = ahead.split_last().unwrap();
+        Samples::find_usual(&parts.iter().collect::<Vec<_>>(), whole);
         for (ahead, later) in ahead.iter().zip(&sets) {
             assert_eq!(ahead.asked().usual_ns.get().is_some(), ahead.count() >= GREAT);
             for per_mille in [0, 500, 900, 990, 1000] {
                 assert_eq!(ahead.quantile_ns(per_mille), later.quantile_ns(per_mille));
             }
         }
-    }
-
-    #[test]
-    fn buckets_rise() {
-        let all = (0..64).flat_map(|shift| [1_u64 << shift, (1 << shift) + 1, u64::MAX >> shift]);
-        let mut all: Vec<u64> = all.chain(0..2000).collect();
-        all.sort_unstable();
-        assert!(all.is_sorted_by_key(|value| bucket_of(*value)));
-        for bucket in 0..=bucket_of(u64::MAX) {
-            let (first, more) = range_of(bucket);
-            assert_eq!((bucket_of(first), bucket_of(first + more)), (bucket, bucket));
-        }
-        assert!(bucket_of(u64::MAX) < BUCKETS);
     }
 
     #[test]

@@ -180,15 +180,33 @@ impl Scan {
     /// What happened next.
     #[inline(always)]
     pub(crate) fn take(&mut self, trace: &Trace, event: &Event) {
-        if event.time_ns < self.ledger.now_ns {
+        self.advance(event.time_ns);
+        if is_in_range(trace, event) {
+            self.note(trace, event);
+        } else {
+            self.irregularities.out_of_range += 1;
+        }
+    }
+
+    /// What happened next, of a recording whose reader has seen to it that events name nothing that is not there.
+    #[inline(always)]
+    pub(crate) fn take_sound(&mut self, trace: &Trace, event: &Event) {
+        debug_assert!(is_in_range(trace, event), "{event:?} of {} CPUs", trace.cpus);
+        self.advance(event.time_ns);
+        self.note(trace, event);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, time_ns: u64) {
+        if time_ns < self.ledger.now_ns {
             self.irregularities.clock_jumps += 1;
         } else {
-            self.ledger.advance(event.time_ns);
+            self.ledger.advance(time_ns);
         }
-        if !is_in_range(trace, event) {
-            self.irregularities.out_of_range += 1;
-            return;
-        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, trace: &Trace, event: &Event) {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {
                 self.on_switch(event, prev, prev_state, next);

@@ -5,7 +5,8 @@ use crate::{Event, TaskId, TaskInfo, Trace};
 /// Events of a part.
 pub(super) const PART_EVENTS: usize = 1 << 13;
 
-/// Some of a recording's events, in order of time.
+/// Some of a recording's events, in order of time. The tasks that they name are of this part or of one before it, or the idle one, and
+/// the CPUs are the recording's.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     /// The tasks that are met for the first time, in the order of their numbers. Their names may still change.
