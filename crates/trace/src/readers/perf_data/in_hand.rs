@@ -40,12 +40,13 @@ impl<'d> InHand<'d> {
     pub(super) fn fill(&mut self, input: &'d impl ReadAt, at: u64, len: usize, data_end: u64) {
         self.at = at;
         self.piece_bytes = self.left(data_end).min(len);
-        let room = len + RECORD_BYTES_MAX + WINDOW_BYTES;
-        self.seen = input.view(at, room);
+        let bytes_max = len + RECORD_BYTES_MAX;
+        let bytes = bytes_max.min(self.left(data_end));
+        self.seen = input.view(at, bytes + WINDOW_BYTES);
         if self.seen.is_some() {
-            self.filled = self.len_max().min(self.left(data_end));
+            self.filled = bytes;
         } else {
-            self.own.resize(room, 0);
+            self.own.resize(bytes_max + WINDOW_BYTES, 0);
             self.filled = 0;
             self.read_on(input, len + MARGIN_BYTES, data_end);
         }
