@@ -4,8 +4,10 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use fairground_trace::{EventKind, ReadError, read};
+use fairground_trace::{EventKind, ReadError, read, read_file};
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
@@ -101,6 +103,57 @@ fn cut_off_in_its_head() {
     for end in 8..200 {
         assert!(matches!(read("cut", &bytes[..end]), Err(ReadError::Damaged { .. })), "{end}");
     }
+}
+
+/// Somebody cuts the file and writes it anew, again and again, while it is read: each reading ends, and nobody dies of it.
+#[test]
+fn a_file_that_is_cut_while_it_is_read() {
+    const COPIES: usize = 16;
+    const READINGS_MAX: u32 = 2000;
+    let bytes = unpacked("perf.data.gz");
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let (data_at, data_size) = (number(40), number(48));
+    let (head, data) = bytes[..data_at + data_size].split_at(data_at);
+    // The same records many times, and behind them nothing: the descriptions go before them.
+    let mut file = head.to_vec();
+    file.extend(data.repeat(COPIES));
+    let grown = ((COPIES - 1) * data_size) as u64;
+    file[48..56].copy_from_slice(&(data_size as u64 + grown).to_le_bytes());
+    let tail_at = file.len();
+    file.extend(&bytes[data_at + data_size..]);
+    // Each feature behind the data says where it stands.
+    let features = bytes[72..104].iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
+    for feature in 0..features {
+        let at = tail_at + 16 * feature;
+        let place = u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) + grown;
+        file[at..at + 8].copy_from_slice(&place.to_le_bytes());
+    }
+    let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+    fs::write(&path, &file).unwrap();
+    let read = || read_file("cut", fs::File::open(&path).unwrap());
+    let whole = read().unwrap();
+    assert!(whole.len() > 300 * COPIES, "{}", whole.len());
+    let is_over = AtomicBool::new(false);
+    let (mut wholes, mut cuts) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let cut = fs::OpenOptions::new().write(true).open(&path).unwrap();
+                cut.set_len(file.len() as u64 / 3).unwrap();
+                drop(cut);
+                fs::write(&path, &file).unwrap();
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        while (wholes < 20 || cuts < 20) && wholes + cuts < READINGS_MAX {
+            match read() {
+                Ok(trace) if trace == whole => wholes += 1,
+                _ => cuts += 1,
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert!(wholes > 0 && cuts > 0, "{wholes} read whole, {cuts} cut");
 }
 
 proptest! {
