@@ -366,8 +366,8 @@ pub(crate) struct CpuFluid {
 }
 
 impl CpuFluid {
-    /// Lets the fluid schedule run until `now_ns`; gives what a unit of weight would have got by then, had it always been there: meaningful as a difference.
-    /// Who needs that takes it from here: a processor waits for it where it was just written.
+    /// Lets the fluid schedule run until `now_ns`; gives what a unit of weight would have got by then, had it always been there: meaningful
+    /// as a difference. Who needs that takes it from here: a processor waits for it where it was just written.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) -> u128 {
         let mut served_per_weight = self.served_per_weight;

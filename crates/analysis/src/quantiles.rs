@@ -1,5 +1,6 @@
 //! Quantiles of many samples, which are not put in order for that: they are counted by size, and then those of the right size are looked at.
 
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread::{available_parallelism, scope};
 
@@ -151,7 +152,7 @@ pub(crate) fn usual_of(sets: &[Vec<&Batch>]) -> (Vec<Usual>, Usual) {
         }
         picked
     });
-    let find = |sought: Sought, sets: std::ops::Range<usize>| {
+    let find = |sought: Sought, sets: Range<usize>| {
         let mut values = Vec::new();
         for set in sets {
             let at = wanted[set].iter().position(|span| *span == sought.within)?;

@@ -11,8 +11,8 @@ const RECORD_BYTES_MAX: usize = 1 << 16;
 /// Bytes behind the piece that are read with it: records of the scheduler that reach over its end fit.
 const MARGIN_BYTES: usize = 1 << 10;
 
-/// A piece, with bytes behind it that a record may reach into, and then a window that holds nothing: it is there so that no place of a
-/// record has to be looked at for whether it is there.
+/// A piece, with bytes behind it that a record may reach into, and behind all of those a window of bytes that mean nothing: with it no place
+/// of a record has to be looked at for whether it is there.
 #[derive(Debug, Default)]
 pub(super) struct InHand<'d> {
     /// Where the piece begins in the file.

@@ -12,6 +12,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -23,6 +24,8 @@ use crate::memory::PREFETCHES;
 
 /// So much is let go at once: each time all processors are told.
 const STRIDE_BYTES: usize = 8 << 20;
+/// Threads are fewer strides than this behind each other: none has more than seven pieces of its own that wait.
+const STRIDES_BEHIND: usize = 4;
 
 /// `fcntl`: which signal tells that somebody waits for a lease (`asm-generic/fcntl.h`).
 const F_SETSIG: c_int = 10;
@@ -78,9 +81,10 @@ impl ReadAt for Mapped<'_> {
         let leased = self.leased.as_ref()?;
         let view = leased.view(self.file, usize::try_from(at).ok()?, len)?;
         let stride = at as usize / STRIDE_BYTES;
-        if self.stride.swap(stride, Ordering::Relaxed) != stride && stride >= 2 {
-            // Other threads look at the one before; one that is later still fetches its pages again.
-            leased.let_go((stride - 2) * STRIDE_BYTES);
+        if self.stride.swap(stride, Ordering::Relaxed) != stride {
+            // Other threads look at the one before. One that is later still fetches its pages again, and they are let go of again.
+            let behind = stride.saturating_sub(1);
+            leased.let_go(behind.saturating_sub(STRIDES_BEHIND)..behind);
         }
         Some(view)
     }
@@ -121,9 +125,9 @@ impl Leased {
         Some(view)
     }
 
-    /// Lets go of the memory of a stride.
-    fn let_go(&self, at: usize) {
-        let len = STRIDE_BYTES.min(self.map.len().saturating_sub(at));
+    /// Lets go of the memory of some strides that were looked at.
+    fn let_go(&self, strides: Range<usize>) {
+        let (at, len) = (strides.start * STRIDE_BYTES, strides.len() * STRIDE_BYTES);
         // SAFETY: the map is one of a file that nobody writes to: the same bytes come back where they are looked at again.
         let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, at, len) };
     }
