@@ -12,6 +12,9 @@ const BUCKET_BITS: u32 = 6;
 const SMALL: u64 = 1 << BUCKET_BITS;
 const BUCKETS: usize = (u64::BITS as usize + 1) << BUCKET_BITS;
 
+/// Each thread has its own buckets for each set.
+const THREADS_MAX: usize = 8;
+
 /// The quantiles that tables have, ‰.
 pub(crate) const USUAL: [u32; 2] = [500, 990];
 
@@ -121,12 +124,14 @@ fn span_of(bucket: usize) -> Span {
 /// Some samples, and the number of the set that they are of.
 type Lot<'s> = (usize, &'s Batch);
 
-/// The usual quantiles of each of `sets` and of all samples together, on as many threads as there are processors.
+/// The usual quantiles of each of `sets` and of all samples together, on as many threads as there are processors, up to [`THREADS_MAX`].
 pub(crate) fn usual_of(sets: &[Vec<&Batch>]) -> (Vec<Usual>, Usual) {
     let numbered = sets.iter().enumerate();
     let lots: Vec<Lot<'_>> =
         numbered.flat_map(|(set, batches)| batches.iter().map(move |lot| (set, *lot))).collect();
-    let counted = on_threads(&lots, |lots| {
+    let threads = available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let shares: Vec<&[Lot<'_>]> = lots.chunks(lots.len().div_ceil(threads).max(1)).collect();
+    let counted = on_threads(&shares, |lots| {
         let mut counted = vec![Buckets::none(); sets.len()];
         lots.iter().for_each(|(set, batch)| counted[*set].note(batch));
         counted
@@ -144,7 +149,7 @@ pub(crate) fn usual_of(sets: &[Vec<&Batch>]) -> (Vec<Usual>, Usual) {
         spans
     };
     let wanted: Vec<Vec<Span>> = each.iter().map(wanted).collect();
-    let picked = on_threads(&lots, |lots| {
+    let picked = on_threads(&shares, |lots| {
         let mut picked: Vec<_> = wanted.iter().map(|spans| vec![Vec::new(); spans.len()]).collect();
         for (set, batch) in lots {
             let spans = wanted[*set].iter().zip(&mut picked[*set]);
@@ -164,14 +169,12 @@ pub(crate) fn usual_of(sets: &[Vec<&Batch>]) -> (Vec<Usual>, Usual) {
     (found.collect(), all.map(|it| find(it?, 0..sets.len())))
 }
 
-/// Shares the work among as many threads as there are processors.
-fn on_threads<'s, T: Send>(lots: &[Lot<'s>], work: impl Fn(&[Lot<'s>]) -> T + Sync) -> Vec<T> {
-    let threads = available_parallelism().map_or(1, usize::from);
-    let (own, others) = lots.split_at(lots.len().div_ceil(threads));
+/// Does the work on each share, on a thread for each; the first one's is this.
+fn on_threads<'s, T: Send>(shares: &[&[Lot<'s>]], work: impl Fn(&[Lot<'s>]) -> T + Sync) -> Vec<T> {
+    let Some((own, others)) = shares.split_first() else { return Vec::new() };
     scope(|scope| {
         let work = &work;
-        let others = others.chunks(own.len().max(1));
-        let others: Vec<_> = others.map(|lots| scope.spawn(move || work(lots))).collect();
+        let others: Vec<_> = others.iter().map(|lots| scope.spawn(move || work(lots))).collect();
         let mut made = vec![work(own)];
         made.extend(others.into_iter().map(|it| it.join().unwrap_or_else(|e| resume_unwind(e))));
         made

@@ -178,7 +178,8 @@ impl Samples {
         {
             return usual_ns[at];
         }
-        let (count, rank) = (self.count(), rank_of(per_mille, self.count()));
+        let count = self.count();
+        let rank = rank_of(per_mille, count);
         if count < MANY || self.asked().sorted_ns.get().is_some() {
             return self.values_ns().get(rank).copied();
         }

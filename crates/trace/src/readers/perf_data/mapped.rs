@@ -79,8 +79,9 @@ impl ReadAt for Mapped<'_> {
 
     fn view(&self, at: u64, len: usize) -> Option<&[u8]> {
         let leased = self.leased.as_ref()?;
-        let view = leased.view(self.file, usize::try_from(at).ok()?, len)?;
-        let stride = at as usize / STRIDE_BYTES;
+        let at = usize::try_from(at).ok()?;
+        let view = leased.view(self.file, at, len)?;
+        let stride = at / STRIDE_BYTES;
         if self.stride.swap(stride, Ordering::Relaxed) != stride {
             // Other threads look at the one before. One that is later still fetches its pages again, and they are let go of again.
             let behind = stride.saturating_sub(1);

@@ -24,22 +24,30 @@ fn whole(bytes: &Vec<u8>) -> Result<Trace, String> {
     trace.map_err(|e| e.to_string())
 }
 
-/// An input that has to be read.
-struct Unseen<'b>(&'b Vec<u8>);
+/// An input that can be looked at up to a place, and has to be read from there on.
+struct Partly<'b> {
+    bytes: &'b Vec<u8>,
+    seen: usize,
+}
 
-impl ReadAt for Unseen<'_> {
+impl ReadAt for Partly<'_> {
     fn bytes(&self) -> io::Result<u64> {
-        self.0.bytes()
+        self.bytes.bytes()
     }
 
     fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<usize> {
         // No more at once than a slow disk may give.
         let bytes = to.len().min(3000);
-        self.0.read_at(at, &mut to[..bytes])
+        self.bytes.read_at(at, &mut to[..bytes])
+    }
+
+    fn view(&self, at: u64, len: usize) -> Option<&[u8]> {
+        self.bytes[..self.seen].get(usize::try_from(at).ok()?..)?.get(..len)
     }
 }
 
-/// The same, handed out as early as can be: read, looked at up to what stands near its end, and looked at all along.
+/// The same, handed out as early as can be: looked at, read, looked at in part (a view reaches 64 KiB beyond its piece), and with other
+/// bytes behind the file, which must not count.
 fn early(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
     fn read(input: &impl ReadAt, cut: Cut) -> Result<Trace, String> {
         read_cut("it", input, None, cut, None).map_err(|e| e.to_string())
@@ -47,7 +55,9 @@ fn early(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
     let mut longer = bytes.clone();
     longer.resize(bytes.len() + cut.piece_bytes + (1 << 17), 0xff);
     let found = read(bytes, cut);
-    assert_eq!(read(&Unseen(bytes), cut), found);
+    for seen in [0, bytes.len() / 4 * 3] {
+        assert_eq!(read(&Partly { bytes, seen }, cut), found, "{seen} bytes can be looked at");
+    }
     assert_eq!(read(&longer, cut), found);
     found
 }
