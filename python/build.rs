@@ -12,7 +12,7 @@ const SOURCES: [&str; 8] = [
     "../crates/analysis/src",
     "../crates/bpf/src",
     "../crates/machine/src",
-    "../crates/run/src",
+    "../crates/session/src",
     "../crates/trace/src",
     "../crates/workload/src",
     "src",

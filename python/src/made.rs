@@ -2,7 +2,7 @@
 
 use fairground_analysis::Analysis;
 use fairground_machine::{MachineConfig, SleepTimers};
-use fairground_run::{Outcome, Recording, Told};
+use fairground_session::{Outcome, Recording, Told};
 use serde_json::{Map, Value, json};
 
 /// The version of fairground.

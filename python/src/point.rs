@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 use fairground_analysis::metric::{self, Value};
-use fairground_run::Outcome;
+use fairground_session::Outcome;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_run::{Failure, Outcome, Plan, read_recording};
+use fairground_session::{Failure, Outcome, Plan, read_recording};
 use fairground_trace::Trace;
 use pyo3::prelude::*;
 
@@ -72,7 +72,7 @@ impl Run {
 pub(crate) fn carry_out(
     py: Python<'_>,
     checked: &Checked,
-    scheduler: &fairground_run::Scheduler,
+    scheduler: &fairground_session::Scheduler,
 ) -> PyResult<Outcome> {
     let (done, raised) = py.detach(|| {
         let signals = Signals::new();

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use fairground_run::Watch;
+use fairground_session::Watch;
 use pyo3::prelude::*;
 
 /// Wall time between two looks.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fairground_machine::{Engine, MachineConfig, NullLoads, Setting, SleepTimers, TraceOptions};
-use fairground_run::{
+use fairground_session::{
     Failure, MachineSpec, SchedulerObject, at_settings, duration_ns, find_object,
     find_workload_noted, lock_model, machine_config, parameter_sets, read_profiles,
 };
@@ -102,24 +102,24 @@ impl Words {
         one_of("engine", &self.engine, &engines)
     }
 
-    fn load(&self) -> Result<fairground_run::Scheduler, Failure> {
+    fn load(&self) -> Result<fairground_session::Scheduler, Failure> {
         let engine = self.engine()?;
         let paths: Vec<PathBuf> = self.profile.iter().cloned().collect();
         let profiles = read_profiles(&paths, &[&self.sched])?;
         let Some(profile) = profiles.first() else {
-            return fairground_run::Scheduler::load(&self.sched, None, engine);
+            return fairground_session::Scheduler::load(&self.sched, None, engine);
         };
         let checked = self.check(false)?;
         profile.check(&self.sched, &checked.settings)?;
         let cpus = checked.machine.cpus();
-        fairground_run::Scheduler::load(&self.sched, Some((profile, cpus)), engine)
+        fairground_session::Scheduler::load(&self.sched, Some((profile, cpus)), engine)
     }
 }
 
 /// A scheduler, compiled: any number of runs share it.
 #[pyclass(frozen)]
 pub(crate) struct Scheduler {
-    pub(crate) loaded: fairground_run::Scheduler,
+    pub(crate) loaded: fairground_session::Scheduler,
     /// The SHA-256 of its object: of the very bytes that were compiled.
     #[pyo3(get)]
     digest: String,

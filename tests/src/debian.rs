@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fairground_kernel::vm::GuestFile;
+use fairground_realkernel::vm::GuestFile;
 
 /// A program and the Debian package that it comes with.
 #[derive(Clone, Copy, Debug)]

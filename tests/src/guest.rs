@@ -3,21 +3,21 @@
 use std::error::Error;
 use std::path::Path;
 
-use fairground_kernel::run::RUNNER_COMMAND;
+use fairground_realkernel::run::RUNNER_COMMAND;
 
 /// What such a program makes of its arguments: `command` starts `task`.
 ///
 /// # Errors
 /// Those of the task; and when somebody starts it who is not a test.
 pub fn main(command: &str, task: fn() -> Result<(), Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
-    if fairground_kernel::guest::is_init() {
-        fairground_kernel::guest::main();
+    if fairground_realkernel::guest::is_init() {
+        fairground_realkernel::guest::main();
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [word] if word == command => task(),
         [RUNNER_COMMAND, folder] => {
-            fairground_kernel::carry_out(Path::new(folder))?;
+            fairground_realkernel::carry_out(Path::new(folder))?;
             Ok(())
         }
         _ => Err("the tests boot this program in a virtual machine".into()),

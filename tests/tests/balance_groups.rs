@@ -1,11 +1,9 @@
 //! The balancer's arithmetic as a pure function: `find_busiest_group` and what follows, on loads that the test lays out.
 //! The rules and their numbers stand in `docs/balancing.md`.
 
-mod rig;
-
+use crate::rig::fixture;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Setting, Topology};
 use fairground_workload::Workload;
-use rig::fixture;
 
 /// `enum balance_verdict`.
 const NOT_BUSIER: u64 = 2;
@@ -42,7 +40,7 @@ fn look(policy: &Policy, topology: &str, given: &[(&str, u64)]) -> Look {
     config.cost = CostModel::preset("zero").expect("a preset of that name");
     let settings: Vec<Setting> =
         given.iter().map(|(name, value)| Setting::initial(name, &value.to_string())).collect();
-    let nothing = Workload { tasks: Vec::new(), ..rig::workload("hogs:1") };
+    let nothing = Workload { tasks: Vec::new(), ..crate::rig::workload("hogs:1") };
     Look(Machine::new(&config, policy, &settings, &nothing).unwrap_or_else(|e| panic!("{e}")))
 }
 

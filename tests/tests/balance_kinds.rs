@@ -1,12 +1,10 @@
 //! The laws of balancing by kinds of groups, since Linux 5.5 (`policies/include/balance_kinds.bpf.h`), on the compiled schedulers in the
 //! simulated machine.
 
-mod rig;
-
 use std::fmt::Write as _;
 
+use crate::rig::{MS, Run, US, bench};
 use fairground_trace::EventKind;
-use rig::{MS, Run, US, bench};
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 

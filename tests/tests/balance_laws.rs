@@ -1,10 +1,8 @@
 //! The laws of the load balancer, on the compiled `cfs` in the simulated machine. Their numbers are those of the worked
 //! example in `docs/balancing.md`.
 
-mod rig;
-
+use crate::rig::{Bench, MS, Run, US, bench};
 use fairground_trace::EventKind;
-use rig::{Bench, MS, Run, US, bench};
 
 /// The rules of 2.6.23-rc1 (FUZZ 32), or with the patch of July 2007 (FUZZ 512), on the scheduler of 2.6.24.
 fn rc1(fuzz: u64) -> Bench {

@@ -1,10 +1,8 @@
 //! The laws of the benchmark library, on the simulated machine.
 
-mod rig;
-
+use crate::rig::{MS, bench};
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{EventKind, Trace};
-use rig::{MS, bench};
 
 /// One CPU of a machine with costs, for a time.
 fn trace(scheduler: &'static str, workload: &str, duration_ms: u64) -> Trace {

@@ -2,12 +2,10 @@
 //!
 //! Each test bears the number of its law. Laws 1 and 2 are about the arithmetic alone: `policies/tests/arithmetic.rs`.
 
-mod rig;
-
+use crate::rig::callbacks::{Callbacks, load};
+use crate::rig::cfs2623::{Queue, booked, owed, queue};
+use crate::rig::{MS, Run, US, bench, diff, weight};
 use fairground_trace::{TaskId, TaskState};
-use rig::callbacks::{Callbacks, load};
-use rig::cfs2623::{Queue, booked, owed, queue};
-use rig::{MS, Run, US, bench, diff, weight};
 
 /// The sets whose arithmetic and weight table are those of the release.
 const SETS: [&str; 3] = ["cfs_2_6_23@2.6.23-rc3", "cfs_2_6_23@2.6.23-rc6", "cfs_2_6_23@2.6.23"];
@@ -170,7 +168,7 @@ fn books(c: &Callbacks) -> Queue {
 }
 
 /// Wakes `nice` tasks and lets them take turns for a while.
-fn hogs(c: &mut Callbacks, nices: &[i8]) -> Vec<rig::callbacks::Task> {
+fn hogs(c: &mut Callbacks, nices: &[i8]) -> Vec<crate::rig::callbacks::Task> {
     let tasks: Vec<_> = nices.iter().map(|nice| c.task(*nice)).collect();
     for task in &tasks {
         c.wake(*task);

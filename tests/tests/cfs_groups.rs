@@ -1,11 +1,9 @@
 //! Groups of tasks in `cfs`: what a control group gets, on one CPU and on several, by release.
 
-mod rig;
-
 use std::collections::BTreeMap;
 
+use crate::rig::{Bench, MS, Run, US, bench};
 use fairground_trace::{TaskId, TaskState};
-use rig::{Bench, MS, Run, US, bench};
 
 /// One set of each family of rules for groups.
 const FAMILIES: [&str; 4] = ["cfs@2.6.24", "cfs@2.6.26", "cfs@2.6.36", "cfs@6.5"];

@@ -2,10 +2,8 @@
 //!
 //! Each test is one law and bears its number. Law 1 is checked for all 40 nice values in `policies/tests/arithmetic.rs`, too.
 
-mod rig;
-
+use crate::rig::{MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{TaskId, TaskState};
-use rig::{MS, Run, US, bench, diff, weight, workload};
 
 /// Where the fields of `struct cfs_queue` lie that the laws speak of.
 const MIN_VRUNTIME: usize = 0;
@@ -398,7 +396,7 @@ fn law_15_a_switch_counts_from_the_next_decision_on() {
     );
 
     // A length, too: from the next tick on.
-    let bench = rig::bench("cfs@2.6.24").hz(1000).at(at, "sched_latency_ns", "40ms").at(
+    let bench = crate::rig::bench("cfs@2.6.24").hz(1000).at(at, "sched_latency_ns", "40ms").at(
         at,
         "sched_min_granularity_ns",
         "8ms",

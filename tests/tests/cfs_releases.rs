@@ -1,11 +1,9 @@
 //! `cfs` by release: every row of the tables of parameters, placement and granularity in which two releases differ, seen in
 //! what tasks get, and not only in the value of a variable.
 
-mod rig;
-
+use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_bpf::Object;
 use fairground_trace::{EventKind, TaskId, TaskState};
-use rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 
 /// The parameter sets, oldest first.
 const SETS: [&str; 11] = [

@@ -1,10 +1,8 @@
 //! The rules of `cfs` that its numbered laws leave open: weights in slices, in the placement of children and in the wake-up
 //! granularity; who is picked beside the leftmost task; what a switch of a rule changes.
 
-mod rig;
-
+use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{EventKind, TaskId, TaskState};
-use rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 
 /// Turns of a task that ended because another had to run, after a start-up.
 fn turns(run: &Run, task: TaskId, from_ns: u64) -> Vec<u64> {

@@ -1,13 +1,11 @@
 //! Each rule of `diagnose` on a simulated trace that must trigger it and on one that must not.
 
-mod rig;
-
+use crate::rig::{Bench, MS, bench, workload};
 use fairground_analysis::diagnose::{Diagnosis, Fact, Finding, Rule};
 use fairground_analysis::{Analysis, Options};
 use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Topology};
 use fairground_trace::{Event, EventKind, LockFlags, TaskId, TaskInfo, TaskState, Trace};
-use rig::{Bench, MS, bench, workload};
 
 fn diagnose(bench: Bench, workload: &str, duration_ms: u64) -> Diagnosis {
     let mut run = bench.run(workload);
@@ -148,13 +146,13 @@ fn pinned_tasks_are_no_imbalance() {
 
 #[test]
 fn a_task_that_runs_only_when_nobody_else_wants_to_starves() {
-    let starves = rig::fixture::object("faulty", &["-DFAULT=2"]);
+    let starves = crate::rig::fixture::object("faulty", &["-DFAULT=2"]);
     let diagnosis = diagnose_object(&starves, 1, "hogs:4 + hogs:6", 3000);
     let finding = found(&diagnosis, Rule::Starved);
     // Two of ten tasks never run, and a tenth of three seconds is due to each.
     assert_eq!((finding.tasks.len(), ns(finding, "CPU time due to it")), (2, 300 * MS));
     assert!(ns(finding, "its worst wait") > 2900 * MS);
-    let faultless = rig::fixture::object("faulty", &["-DFAULT=0"]);
+    let faultless = crate::rig::fixture::object("faulty", &["-DFAULT=0"]);
     assert_eq!(rules(&diagnose_object(&faultless, 1, "hogs:4 + hogs:6", 3000)), vec![]);
 }
 
@@ -192,11 +190,11 @@ fn one_queue_for_all_cpus_plays_ping_pong() {
 #[test]
 fn cpus_that_hear_of_nothing_idle() {
     let load = "sleepers:6,run=4ms,sleep=4ms";
-    let deaf = rig::fixture::object("faulty", &["-DFAULT=4"]);
+    let deaf = crate::rig::fixture::object("faulty", &["-DFAULT=4"]);
     let diagnosis = diagnose_object(&deaf, 4, load, 2000);
     let finding = found(&diagnosis, Rule::IdleWhileWaiting);
     assert!(ns(finding, "idle CPU time while a task waited") > 100 * MS, "{finding:#?}");
-    let faultless = rig::fixture::object("faulty", &["-DFAULT=0"]);
+    let faultless = crate::rig::fixture::object("faulty", &["-DFAULT=0"]);
     absent(&diagnose_object(&faultless, 4, load, 2000), Rule::IdleWhileWaiting);
 }
 

@@ -1,12 +1,10 @@
 //! The laws of `eevdf` on the compiled object, callback by callback: sums, placement, lag, reweight, yield, and the worked
 //! example. See `eevdf_rules.rs` for those about whole runs, and `naive_models.rs` for every decision.
 
-mod rig;
-
-use rig::callbacks::{Callbacks, HZ, Loaded, Task, load};
-use rig::eevdf::{Queue, entity, is_delayed, queue};
-use rig::naive::{Dice, virtual_ns};
-use rig::{MS, US, diff, weight};
+use crate::rig::callbacks::{Callbacks, HZ, Loaded, Task, load};
+use crate::rig::eevdf::{Queue, entity, is_delayed, queue};
+use crate::rig::naive::{Dice, virtual_ns};
+use crate::rig::{MS, US, diff, weight};
 
 const SETS: [&str; 4] = ["6.6", "6.12", "6.18", "7.2"];
 /// `struct eevdf_task`, words.
@@ -15,7 +13,7 @@ const DEADLINE: usize = 1;
 const VLAG: usize = 2;
 
 fn kernel(loaded: &Loaded, set: &str, changes: &[(&str, u64)]) -> Callbacks {
-    let mut settings = rig::set_of("eevdf", set);
+    let mut settings = crate::rig::set_of("eevdf", set);
     for (name, value) in changes {
         settings.retain(|(known, _)| known != name);
         settings.push(((*name).to_owned(), *value));

@@ -1,10 +1,8 @@
 //! The laws of `eevdf` that are about whole runs in the simulated machine: shares, lag, slices, custom slices, migration.
 
-mod rig;
-
+use crate::rig::eevdf::{Entity, Queue};
+use crate::rig::{MS, Run, US, bench, weight};
 use fairground_trace::{EventKind, TaskId, TaskState};
-use rig::eevdf::{Entity, Queue};
-use rig::{MS, Run, US, bench, weight};
 
 const SETS: [&str; 4] = ["eevdf@6.6", "eevdf@6.12", "eevdf@6.18", "eevdf@7.2"];
 
@@ -212,7 +210,7 @@ fn ghosts_come_and_go() {
 
 #[test]
 fn all_sets_are_complete() {
-    let tunables = |set: &str| rig::set_of("eevdf", set).len();
+    let tunables = |set: &str| crate::rig::set_of("eevdf", set).len();
     assert_eq!([tunables("6.6"), tunables("6.12"), tunables("7.2")], [tunables("6.18"); 3]);
     assert!(tunables("6.18") >= 20);
 }

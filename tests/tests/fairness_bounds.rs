@@ -5,11 +5,9 @@
 //! start, n(a) - n(b) of two tasks may move within a width that does not grow with time, whatever else runs on the CPU.
 //! A scheduler without a bound here fails the test.
 
-mod rig;
-
-use rig::rfs::inv;
-use rig::sd::slots;
-use rig::{MS, Run, bench, weight};
+use crate::rig::rfs::inv;
+use crate::rig::sd::slots;
+use crate::rig::{MS, Run, bench, weight};
 
 const TICK_NS: f64 = MS as f64;
 const CPUS: u32 = 8;
@@ -118,7 +116,7 @@ fn lost_ns(run: &Run, policy: &str, cpu: usize) -> f64 {
     if policy != "cfs_2_6_23" {
         return 0.0;
     }
-    let queue = rig::cfs2623::queue(run, cpu);
+    let queue = crate::rig::cfs2623::queue(run, cpu);
     queue.clamped_ns.unsigned_abs() as f64 + queue.bonus_paid_ns as f64
 }
 

@@ -1,10 +1,8 @@
 //! The laws of the place of a new task, by the kinds of groups and by loads over time (`policies/include/balance_fork.bpf.h`), and of how far
 //! a wake-up looks for an idle CPU (`SIS_UTIL`), on the compiled schedulers in the simulated machine.
 
-mod rig;
-
+use crate::rig::{MS, bench};
 use fairground_trace::EventKind;
-use rig::{MS, bench};
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 

@@ -15,17 +15,25 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &[]),
     ("analysis", &["trace"]),
     ("machine", &["bpf", "trace", "workload"]),
-    ("kernel", &["trace", "workload"]),
-    ("run", &["analysis", "bpf", "kernel", "machine", "policies", "trace", "workload"]),
+    ("realkernel", &["trace", "workload"]),
+    ("session", &["analysis", "bpf", "realkernel", "machine", "policies", "trace", "workload"]),
     ("top", &["analysis", "trace", "workload"]),
     (
         "cli",
         &[
-            "analysis", "bpf", "kernel", "machine", "policies", "report", "run", "top", "trace",
+            "analysis",
+            "bpf",
+            "realkernel",
+            "machine",
+            "policies",
+            "report",
+            "session",
+            "top",
+            "trace",
             "workload",
         ],
     ),
-    ("python", &["analysis", "machine", "policies", "run", "trace", "workload"]),
+    ("python", &["analysis", "machine", "policies", "session", "trace", "workload"]),
 ];
 
 /// A file longer than this holds two ideas.
@@ -141,6 +149,35 @@ fn every_crate_has_its_arrows_stated() {
     for name in &dirs {
         assert!(page.contains(&format!("`{name}`")), "ARCHITECTURE.md does not speak of `{name}`");
     }
+}
+
+/// Integration tests are one program a crate, so that each crate is linked once: a file that its `all.rs` does not name
+/// would never run.
+#[test]
+fn every_test_file_is_part_of_its_program() {
+    let mut broken = Vec::new();
+    let mut folders: Vec<_> = ARROWS.iter().map(|(name, _)| folder(name).join("tests")).collect();
+    folders.push(root().join("tests/tests"));
+    for dir in folders {
+        let files: Vec<_> = fs::read_dir(&dir)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| {
+                entry.expect("readable").path().file_stem()?.to_str().map(str::to_owned)
+            })
+            .filter(|name| dir.join(format!("{name}.rs")).is_file())
+            .collect();
+        if files.len() < 2 {
+            continue;
+        }
+        let program = fs::read_to_string(dir.join("all.rs")).unwrap_or_default();
+        for name in files.iter().filter(|name| *name != "all") {
+            if !program.contains(&format!("mod {name};")) {
+                broken.push(format!("{}/{name}.rs", dir.display()));
+            }
+        }
+    }
+    verdict("Name each test file in `all.rs` beside it (`mod NAME;`), or it never runs.", &broken);
 }
 
 /// The text with comments and test modules taken out: rules about code do not bind prose or tests.

@@ -1,14 +1,12 @@
 //! The laws of locks, on the simulated machine under several schedulers.
 
-mod rig;
-
 use std::collections::BTreeMap;
 
+use crate::rig::{MS, US, bench};
 use fairground_analysis::{Analysis, Options};
 use fairground_machine::{MachineError, RunResult};
 use fairground_trace::{EventKind, TaskId, TaskState};
 use fairground_workload::{LockKind, LockModel, Op, Workload, parse};
-use rig::{MS, US, bench};
 
 const KINDS: [&str; 4] = ["mutex", "spin", "rt_mutex", "rt_spin"];
 const SCHEDULERS: [&str; 4] = ["fifo", "o1", "cfs@2.6.24", "eevdf"];
@@ -31,7 +29,7 @@ fn sections(kind: &str, tasks: u32, times: &str, (work, hold): (&str, &str)) -> 
     parse("sections", &text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn finish(run: rig::Run) -> RunResult {
+fn finish(run: crate::rig::Run) -> RunResult {
     run.machine.finish().unwrap_or_else(|e| panic!("{e}"))
 }
 

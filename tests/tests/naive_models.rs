@@ -4,14 +4,12 @@
 //!
 //! Where two tasks in the tree have the same deadline or vruntime, either may be picked: the model follows the object then.
 
-mod rig;
-
-use rig::callbacks::{Loaded, load};
-use rig::naive::{Dice, MIXES};
-use rig::naive_cfs;
-use rig::naive_eevdf::Rules;
-use rig::pair_cfs::CfsPair;
-use rig::pair_eevdf::EevdfPair;
+use crate::rig::callbacks::{Loaded, load};
+use crate::rig::naive::{Dice, MIXES};
+use crate::rig::naive_cfs;
+use crate::rig::naive_eevdf::Rules;
+use crate::rig::pair_cfs::CfsPair;
+use crate::rig::pair_eevdf::EevdfPair;
 
 fn eevdf_life(loaded: &Loaded, set: &str, switches: &[(&str, bool)], seed: u64, decisions: u64) {
     let mix = &MIXES[seed as usize % MIXES.len()];
@@ -63,7 +61,8 @@ fn eevdf_agrees_with_its_model_whatever_is_switched() {
     let mut dice = Dice::new(7);
     for set in ["6.6", "6.12", "6.18", "7.2"] {
         for (number, switch) in SWITCHES.into_iter().enumerate() {
-            let first = (switch, !rig::set_of("eevdf", set).contains(&(switch.to_owned(), 1)));
+            let first =
+                (switch, !crate::rig::set_of("eevdf", set).contains(&(switch.to_owned(), 1)));
             let second = (dice.of(&SWITCHES), dice.one_in(2));
             eevdf_life(&loaded, set, &[first], number as u64, 1_200);
             eevdf_life(&loaded, set, &[first, second], 2 + number as u64, 1_200);

@@ -1,13 +1,11 @@
 //! The laws of the interactivity estimator of `o1`, by the numbers of its reference: what sleep earns, what running costs, who
 //! is rated interactive.
 
-mod rig;
-
+use crate::rig::o1::{self, Member, set};
+use crate::rig::{MS, Run, bench};
 use fairground_trace::TaskId;
 use proptest::prelude::{ProptestConfig, proptest};
 use proptest::{prop_assert, prop_assert_eq};
-use rig::o1::{self, Member, set};
-use rig::{MS, Run, bench};
 
 const SECOND: u64 = 1_000 * MS;
 

@@ -1,13 +1,11 @@
 //! The laws of `o1`, by the numbers of its reference: slices, arrays, preemption, fork and exit. Those of the interactivity
 //! estimator are in `o1_estimator.rs`.
 
-mod rig;
-
 use std::collections::BTreeMap;
 
+use crate::rig::o1::{self, Member, set};
+use crate::rig::{MS, Run, bench, workload};
 use fairground_trace::{Event, EventKind, TaskId, TaskState};
-use rig::o1::{self, Member, set};
-use rig::{MS, Run, bench, workload};
 
 /// Slices in ms by nice value, as 2.6.22 has them at HZ 1000, 250 and 100.
 const SLICES_MS: [(i32, [u64; 3]); 12] = [
@@ -60,7 +58,7 @@ fn law_02_from_nice_minus_20_to_19_is_a_factor_of_160_or_80() {
 
 /// Turns of a task that another one ended.
 fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
-    let own = |s: &&rig::Slice| s.task == task && s.state == TaskState::Runnable;
+    let own = |s: &&crate::rig::Slice| s.task == task && s.state == TaskState::Runnable;
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
 }
 

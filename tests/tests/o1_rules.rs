@@ -1,14 +1,12 @@
 //! The rules of `o1` that its numbered laws leave open: batch tasks, yield, renice.
 
-mod rig;
-
+use crate::rig::o1;
+use crate::rig::{MS, Run, bench};
 use fairground_trace::{TaskId, TaskState};
-use rig::o1;
-use rig::{MS, Run, bench};
 
 /// Turns of a task that another one ended: start and end.
 fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
-    let own = |s: &&rig::Slice| s.task == task && s.state == TaskState::Runnable;
+    let own = |s: &&crate::rig::Slice| s.task == task && s.state == TaskState::Runnable;
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
 }
 

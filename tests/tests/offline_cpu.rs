@@ -2,11 +2,9 @@
 //! them from the CPU's own queue, in the order of their arrival: it asks the scheduler neither `enqueue` nor `dispatch`. A
 //! scheduler that insists on a choice there gets none.
 
-mod rig;
-
+use crate::rig::US;
+use crate::rig::callbacks::{Callbacks, Task, load};
 use fairground_policies::Policy;
-use rig::US;
-use rig::callbacks::{Callbacks, Task, load};
 
 /// `MAX_CPUS`: the number of a queue is that of its CPU below this, and its index above.
 const MAX_CPUS: u64 = 1024;

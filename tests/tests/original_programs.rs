@@ -4,9 +4,7 @@
 //!
 //! The tolerances were written down before the first run. What differs, and why, stands in docs/benchmarks.md.
 
-mod beside;
-
-use beside::{LENGTH_S, SWITCH_OPS, Seen, Verdict, pair, run_ns, switches, wakeups};
+use crate::beside::{LENGTH_S, SWITCH_OPS, Seen, Verdict, pair, run_ns, switches, wakeups};
 
 /// Counts (wake-ups, switches) may differ by this factor: which of two tasks comes first decides over many that follow.
 const COUNT_FACTOR: f64 = 1.25;

@@ -1,13 +1,11 @@
 //! The laws of sleeping locks as the -rt kernels of 2006 had them, after the page on PREEMPT_RT: tasks that work and need one lock, spinning or
 //! sleeping, with the costs that the law speaks of and no others.
 
-mod rig;
-
+use crate::rig::{MS, bench};
 use fairground_analysis::contention::{Contention, DEPTH};
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{EventKind, TaskId};
 use fairground_workload::{LockModel, from_spec, parse, to_toml};
-use rig::{MS, bench};
 
 const WINDOW_MS: u64 = 60;
 

@@ -4,18 +4,16 @@
 //! `FAIRGROUND_SEED` begins elsewhere, `FAIRGROUND_CASES` runs more. A failure is printed with its seed, as the smallest
 //! workload that still fails, and with the command line that repeats it.
 
-mod rig;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::rig::MS;
+use crate::rig::random::{Case, KINDS, Kind, Random};
 use fairground_bpf::Object;
 use fairground_machine::{
     CostModel, Engine, Exit, ExitKind, Invariant, Machine, MachineConfig, MachineError, Policy,
     Setting, Violation,
 };
-use rig::MS;
-use rig::random::{Case, KINDS, Kind, Random};
 
 /// The seed of the first case.
 const SEED: u64 = 1;

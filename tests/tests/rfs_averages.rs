@@ -1,10 +1,8 @@
 //! The averages of `rfs` that a task can be placed at: (12), (13) and (14) beside the exact mean (11), and how far each is off.
 
-mod rig;
-
-use rig::callbacks::{Callbacks, Loaded, Task, load};
-use rig::rfs::{inv, shift};
-use rig::{MS, diff, weight};
+use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
+use crate::rig::rfs::{inv, shift};
+use crate::rig::{MS, diff, weight};
 
 /// `rule_average`: its number, its equation.
 const RULES: [(u64, &str); 3] = [(0, "(12)"), (1, "(13)"), (2, "(14)")];

@@ -1,16 +1,14 @@
 //! The laws of `rfs` that hold after every operation, on the compiled object: a random history of one CPU, callback by callback,
 //! beside a model with 128-bit numbers. And that the laws can fail.
 
-mod rig;
-
 use std::collections::BTreeSet;
 
-use rig::callbacks::{Callbacks, Loaded, Task, load};
-use rig::rfs::{
+use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
+use crate::rig::rfs::{
     ACCURATE, LITERAL, Member, Queue, TIME_NORM_BASE, TIME_NORM_INC, TIME_SUM_MAX, TIME_SUM_OFF,
     WEIGHT_SUM_APP, inv, shift,
 };
-use rig::{MS, diff};
+use crate::rig::{MS, diff};
 
 fn queue(rfs: &Callbacks) -> Queue {
     Queue::read(|word| rfs.word("cpu_queues", word))

@@ -4,11 +4,9 @@
 //! `rfs_history.rs` what holds after every single operation; `policies/tests/arithmetic.rs` tests the arithmetic alone. Law 11
 //! is about a 32-bit variant in milliseconds, which does not exist here.
 
-mod rig;
-
+use crate::rig::rfs::{Member, Queue, SETS, inv, shift};
+use crate::rig::{MS, Run, US, bench, diff};
 use fairground_trace::{EventKind, TaskId};
-use rig::rfs::{Member, Queue, SETS, inv, shift};
-use rig::{MS, Run, US, bench, diff};
 
 fn queue(run: &Run, cpu: usize) -> Queue {
     Queue::read(|word| run.queue_u64(cpu, word))

@@ -1,11 +1,9 @@
 //! The 32-bit form of `rfs` (set `ms32`): that it decides as the 64-bit form does, that its numbers are 32 bits wide, and where
 //! its limits are.
 
-mod rig;
-
-use rig::callbacks::{Callbacks, Loaded, Task, load};
-use rig::rfs::{LITERAL, Member, Queue, inv, shift};
-use rig::{MS, bench, diff};
+use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
+use crate::rig::rfs::{LITERAL, Member, Queue, inv, shift};
+use crate::rig::{MS, bench, diff};
 
 /// The settings of the set; `CLOCK_MS32` is 1.
 const MS32: [(&str, u64); 3] = [("fraction_bits", 16), ("max_timesum_log2", 62), ("rule_clock", 1)];
@@ -296,7 +294,7 @@ fn law_12_the_base_turns_about_every_16_seconds() {
     for mix in ["hogs:3", "hogs:1:-5:0:5", "hogs:2:5:10"] {
         let mut run = bench("rfs@ms32").hz(100).run(mix);
         run.until(10 * MS);
-        let read = |run: &rig::Run| Queue::read(|word| run.queue_u64(0, word));
+        let read = |run: &crate::rig::Run| Queue::read(|word| run.queue_u64(0, word));
         let before = read(&run);
         let seconds = 400;
         run.until(10 * MS + seconds * 1_000 * MS);

@@ -1,14 +1,12 @@
 //! The laws of `rfs` that are about its arithmetic and its code, on the compiled object: the test is the kernel, and looks at
 //! the scheduler's state after each callback. See `rfs_laws.rs` for those about whole runs.
 
-mod rig;
-
 use std::collections::BTreeSet;
 
+use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
+use crate::rig::rfs::{ACCURATE, LITERAL, Member, Queue, inv, shift};
+use crate::rig::{MS, diff};
 use fairground_bpf::{Callee, Fixup, Insn, Linked};
-use rig::callbacks::{Callbacks, Loaded, Task, load};
-use rig::rfs::{ACCURATE, LITERAL, Member, Queue, inv, shift};
-use rig::{MS, diff};
 
 fn queue(rfs: &Callbacks) -> Queue {
     Queue::read(|word| rfs.word("cpu_queues", word))

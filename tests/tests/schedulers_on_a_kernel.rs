@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fairground_kernel::catalogue::Cache;
-use fairground_kernel::vm::{GuestCommand, GuestFile, VmConfig, VmMode, run_command};
+use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, VmMode, run_command};
 use fairground_tests::soak::{
     COMMAND, LOAD_PROGRAMS, PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport, WORKLOAD,
 };

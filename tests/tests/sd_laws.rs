@@ -2,13 +2,11 @@
 //!
 //! Each test bears the number of its law and runs a workload in the machine.
 
-mod rig;
-
 use std::collections::BTreeMap;
 
+use crate::rig::sd::{allowed, current, epochs, level, prio_quota, queue, service, slots};
+use crate::rig::{MS, Run, US, bench};
 use fairground_trace::{EventKind, TaskId, TaskState};
-use rig::sd::{allowed, current, epochs, level, prio_quota, queue, service, slots};
-use rig::{MS, Run, US, bench};
 
 /// `rr_interval_ns` of the two sets on one CPU.
 const QUOTA_NS: u64 = 8 * MS;

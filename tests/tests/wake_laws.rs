@@ -1,10 +1,8 @@
 //! The laws of the choice of a CPU at a wake-up by loads over time (`policies/include/balance_wake.bpf.h`, `pelt.bpf.h`), on
 //! the compiled schedulers in the simulated machine.
 
-mod rig;
-
+use crate::rig::{Bench, MS, Run, US, bench};
 use fairground_trace::{EventKind, TaskId, TaskState};
-use rig::{Bench, MS, Run, US, bench};
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 

@@ -1,10 +1,8 @@
 //! Cases with a closed-form answer.
 
-mod tape;
-
+use crate::tape::{IDLE, MS, Tape, round_robin};
 use fairground_analysis::{Analysis, Options, compare, metric};
 use fairground_trace::{EventKind, TaskId, TaskState, Trace};
-use tape::{IDLE, MS, Tape, round_robin};
 
 fn analyze(trace: &Trace) -> Analysis {
     Analysis::of(trace, &Options { interval_ns: Some(10 * MS), ..Options::simulated() })

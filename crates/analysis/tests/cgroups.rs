@@ -1,10 +1,8 @@
 //! Control groups in the analysis: the fluid share goes down the tree, and figures follow a task that moves.
 
-mod tape;
-
+use crate::tape::{MS, Tape, round_robin};
 use fairground_analysis::{Analysis, Options};
 use fairground_trace::{CgroupId, CgroupInfo, EventKind, TaskId};
-use tape::{MS, Tape, round_robin};
 
 /// `/`, `web` (300), `web/front` (100), `batch` (100).
 const TREE: [(&str, Option<u32>, u32); 4] =

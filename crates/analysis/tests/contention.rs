@@ -1,10 +1,8 @@
 //! Who waits where for whom, on traces written by hand.
 
-mod tape;
-
+use crate::tape::{IDLE, MS, Tape};
 use fairground_analysis::contention::{Contention, DEPTH, WaitKind};
 use fairground_trace::{EventKind, LockFlags, TaskId, TaskState};
-use tape::{IDLE, MS, Tape};
 
 const READ: &str = "do_syscall_64;ksys_read;pipe_read;schedule;__schedule;__traceiter_sched_switch";
 const MUTEX: &str =

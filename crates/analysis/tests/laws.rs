@@ -1,11 +1,9 @@
 //! Laws that hold for every trace: conservation of time, windows that add up, the fluid schedule against its definition.
 
-mod tape;
-
+use crate::tape::Tape;
 use fairground_analysis::{Analysis, Figures, Live, Options, Samples, weight_of_nice};
 use fairground_trace::{CallbackKind, Event, EventKind, Label, TaskId, TaskInfo, TaskState, Trace};
 use proptest::prelude::*;
-use tape::Tape;
 
 /// One step of a machine that schedules at random: how long it takes, which CPU and which task, and what.
 type Step = (u64, u32, u32, u8);

@@ -1,10 +1,8 @@
 //! The historical `slice` program's own figures, out of hand-made traces.
 
-mod tape;
-
+use crate::tape::{IDLE, MS, Tape};
 use fairground_analysis::slice_report::{ANSWER, REPORT, SliceReports, UserTime, summarize};
 use fairground_trace::{EventKind, TaskId, Trace};
-use tape::{IDLE, MS, Tape};
 
 /// One worker of a report: CPU time in µs, and in how many slices it had it.
 type Worker = (u64, u64);

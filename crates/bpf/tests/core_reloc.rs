@@ -1,11 +1,9 @@
 //! CO-RE: a program compiled against one layout of the kernel's types reads the same values from another.
 
-mod compile;
-mod support;
-
 use std::sync::{Arc, OnceLock};
 
-use compile::compile;
+use crate::compile::compile;
+use crate::support::Recorder;
 use fairground_bpf::{
     Engine, Env, Field, FuncRef, Image, Instance, InstanceConfig, LoadCause, Object, Symbols,
     TargetTypes, Trap, TrapKind, TypeRef, link,
@@ -13,7 +11,6 @@ use fairground_bpf::{
 use object::{Object as _, ObjectSection as _};
 use proptest::prelude::{Just, Strategy};
 use proptest::{prop_assert_eq, proptest};
-use support::Recorder;
 
 fn bytes() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();

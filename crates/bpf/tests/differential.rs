@@ -1,12 +1,10 @@
 //! Random programs: the JIT must do what the interpreter does — result or trap, memory, calls of the host, instruction count.
 
-mod support;
-
+use crate::support::{Code, Recorder, add, code, data, exit, image, insn, map, mov, mov_reg};
 use fairground_bpf::{Callee, Engine, Fixup, Function, InstanceConfig, MapDef, MapKind, TrapKind};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof};
 use proptest::proptest;
 use proptest::test_runner::FileFailurePersistence;
-use support::{Code, Recorder, add, code, data, exit, image, insn, map, mov, mov_reg};
 
 /// Bytes of the data section that r6 points to.
 const DATA: i16 = 256;
@@ -360,7 +358,7 @@ proptest! {
     fn engines_agree(main in steps(), callee in steps()) {
         let functions =
             [function("main", &main, Some(1)), function("callee", &callee, None)];
-        let [oracle, jit] = support::BOTH.map(|engine| observe(&functions, engine));
+        let [oracle, jit] = crate::support::BOTH.map(|engine| observe(&functions, engine));
         assert_eq!(oracle, jit);
     }
 }

@@ -1,10 +1,9 @@
 //! Instructions at random, helpers with whatever is in the registers: a refusal, a result or a trap, the same from both
 //! engines, and never a panic.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Recorder, data, env, exit, insn, map, mov_reg};
 use fairground_bpf::{
     Callee, Engine, Fixup, Function, Image, Insn, InstanceConfig, Linked, MapDef, MapKind,
     NullLoads,
@@ -12,7 +11,6 @@ use fairground_bpf::{
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof};
 use proptest::proptest;
 use proptest::test_runner::FileFailurePersistence;
-use support::{Recorder, data, env, exit, insn, map, mov_reg};
 
 const HELPERS: [u32; 41] = [
     1, 2, 3, 4, 5, 6, 7, 8, 25, 35, 45, 87, 88, 89, 93, 94, 112, 113, 114, 115, 118, 130, 131, 132,

@@ -1,13 +1,11 @@
 //! Objects that a program allocates, its trees, lists and failing locks, on both engines.
 
-mod compile;
-mod support;
-
+use crate::support::{BOTH, Recorder};
 use fairground_bpf::{Engine, Env, FuncRef, Image, Instance, InstanceConfig, Object, Trap};
-use support::{BOTH, Recorder};
 
 fn instance(engine: Engine) -> Instance<Recorder> {
-    let object = Object::parse("graph.bpf.o", &compile::compile("graph", &[])).expect("an object");
+    let object =
+        Object::parse("graph.bpf.o", &crate::compile::compile("graph", &[])).expect("an object");
     let env = Env::new(fairground_bpf::TargetTypes::new());
     let image = Image::new(&object, &env, engine).expect("it links");
     image.instantiate(&InstanceConfig::default()).expect("memory")
@@ -35,8 +33,8 @@ fn a_tree_gives_its_nodes_by_key_and_equals_in_the_order_of_arrival() {
     for engine in BOTH {
         let mut instance = instance(engine);
         assert_eq!(call(&mut instance, "sorted"), Ok(5));
-        let seen =
-            Object::parse("graph.bpf.o", &compile::compile("graph", &[])).expect("an object");
+        let seen = Object::parse("graph.bpf.o", &crate::compile::compile("graph", &[]))
+            .expect("an object");
         let seen = seen.global("seen").expect("a variable").clone();
         let bytes = instance.global(&seen).expect("its bytes");
         let words: Vec<u64> = bytes

@@ -1,9 +1,7 @@
 //! Each instruction on both engines, against values worked out by hand from RFC 9669.
 
-mod support;
-
+use crate::support::{add, code, exit, insn, mov, mov_reg, run};
 use fairground_bpf::Insn;
-use support::{add, code, exit, insn, mov, mov_reg, run};
 
 /// r0 = left `op` right, with `op` as an instruction on r0 and r1.
 fn binary(op: Insn, left: u64, right: u64) -> u64 {

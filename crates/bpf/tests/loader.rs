@@ -1,16 +1,13 @@
 //! A compiled object is what its source says: callbacks, variables, maps, and what it wants of the kernel.
 
-mod compile;
-mod support;
-
 use std::sync::OnceLock;
 
-use compile::compile;
+use crate::compile::compile;
+use crate::support::Recorder;
 use fairground_bpf::{
     Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause, LoadError,
     MapKind, Object, OpsValue, Place, Symbols, TargetTypes, Trap, TrapKind, link,
 };
-use support::Recorder;
 
 fn bytes() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();

@@ -1,11 +1,9 @@
 //! A damaged object is refused with an error that says where and why; nothing panics, nothing hangs.
 
-mod compile;
-mod support;
-
 use std::sync::OnceLock;
 
-use compile::compile;
+use crate::compile::compile;
+use crate::support::Recorder;
 use fairground_bpf::{
     Engine, Env, Field, Image, LoadCause, LoadError, Object, Symbols, TargetTypes, link,
 };
@@ -17,7 +15,6 @@ use object::{
 use proptest::prelude::{ProptestConfig, any};
 use proptest::proptest;
 use proptest::test_runner::FileFailurePersistence;
-use support::Recorder;
 
 fn good() -> &'static [Vec<u8>] {
     static BYTES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();

@@ -1,12 +1,10 @@
 //! Maps and helpers, on both engines.
 
-mod support;
-
+use crate::support::{
+    BOTH, Code, Recorder, add, code, data, exit, image, insn, instance, map, mov, mov_reg, run_with,
+};
 use fairground_bpf::{
     Callee, Fixup, FuncRef, Function, Insn, InstanceConfig, MapDef, MapKind, TrapKind,
-};
-use support::{
-    BOTH, Code, Recorder, add, code, data, exit, image, insn, instance, map, mov, mov_reg, run_with,
 };
 
 /// r2 = address of a 4-byte key on the stack.
@@ -88,7 +86,7 @@ fn a_hash_survives_many_additions_and_removals() {
         let mut program = program;
         for insn in &mut program.insns {
             if insn.code == 0x62 {
-                *insn = support::insn(0x63, 10, 6, -4, 0);
+                *insn = crate::support::insn(0x63, 10, 6, -4, 0);
             }
         }
         let start = code().op(insn(0x79, 6, 1, 0, 0));

@@ -1,13 +1,10 @@
 //! Arrays of maps, on both engines.
 
-mod compile;
-mod support;
-
+use crate::support::{BOTH, Recorder};
 use fairground_bpf::{Env, FuncRef, Image, InstanceConfig, Object, TargetTypes, Trap};
-use support::{BOTH, Recorder};
 
 fn object() -> Object {
-    Object::parse("nested.bpf.o", &compile::compile("nested", &[])).expect("an object")
+    Object::parse("nested.bpf.o", &crate::compile::compile("nested", &[])).expect("an object")
 }
 
 fn both(function: &str) -> Result<u64, Trap> {

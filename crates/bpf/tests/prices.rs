@@ -1,9 +1,7 @@
 //! What calls cost beyond their instruction: the sum is the same on both engines.
 
-mod support;
-
+use crate::support::{BOTH, Recorder, code, env, exit};
 use fairground_bpf::{Callable, Callee, Engine, Image, InstanceConfig, Linked, MAX_PRICES};
-use support::{BOTH, Recorder, code, env, exit};
 
 /// `bpf_ktime_get_ns`.
 const CLOCK: u32 = 5;

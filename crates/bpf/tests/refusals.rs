@@ -1,9 +1,7 @@
 //! Programs that must not be run are refused before they are, with the place and the reason.
 
-mod support;
-
+use crate::support::{Code, Recorder, code, env, exit, insn, map, mov};
 use fairground_bpf::{Callee, Engine, Fixup, Function, Image, Linked, MapDef, MapKind};
-use support::{Code, Recorder, code, env, exit, insn, map, mov};
 
 fn refusal(function: Function, maps: Vec<MapDef>) -> String {
     let linked = Linked {

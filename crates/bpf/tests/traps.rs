@@ -1,9 +1,7 @@
 //! Every way in which a program can go wrong ends in its own error, the same from both engines, and the instance lives on.
 
-mod support;
-
+use crate::support::{BOTH, Recorder, add, code, data, exit, image, insn, mov, run, run_with};
 use fairground_bpf::{Callee, Fixup, Function, InstanceConfig, MapDef, NullLoads, TrapKind};
-use support::{BOTH, Recorder, add, code, data, exit, image, insn, mov, run, run_with};
 
 fn kind(main: Function, maps: Vec<MapDef>) -> (TrapKind, usize) {
     let trap = run_with(main, maps, &[]).expect_err("a trap");
@@ -113,7 +111,8 @@ fn endless_bpf_loop_runs_out_of_fuel() {
         .op(exit())
         .function("main");
     for engine in BOTH {
-        let mut instance = support::instance(vec![main.clone(), body.clone()], vec![], engine);
+        let mut instance =
+            crate::support::instance(vec![main.clone(), body.clone()], vec![], engine);
         let trap = instance.call(0, &[], &mut Recorder::default()).expect_err("a trap");
         assert!(matches!(trap.kind(), TrapKind::OutOfFuel { .. }), "{trap}");
     }
@@ -154,7 +153,8 @@ fn a_trap_inside_a_callback_ends_the_whole_call() {
         .op(exit())
         .function("main");
     for engine in BOTH {
-        let mut instance = support::instance(vec![main.clone(), body.clone()], vec![], engine);
+        let mut instance =
+            crate::support::instance(vec![main.clone(), body.clone()], vec![], engine);
         let trap = instance.call(0, &[], &mut Recorder::default()).expect_err("a trap");
         assert_eq!(trap.place().map(|place| place.function.as_str()), Some("body"));
         assert_eq!(*trap.kind(), TrapKind::NullLoad { addr: 0 });
@@ -181,7 +181,8 @@ fn an_instance_survives_its_traps() {
     let good = code().op(mov(0, 5)).op(exit()).function("good");
     let bad = code().op(mov(1, 0)).op(insn(0x79, 0, 1, 0, 0)).op(exit()).function("bad");
     for engine in BOTH {
-        let mut instance = support::instance(vec![good.clone(), bad.clone()], vec![], engine);
+        let mut instance =
+            crate::support::instance(vec![good.clone(), bad.clone()], vec![], engine);
         let host = &mut Recorder::default();
         for _ in 0..1000 {
             assert!(instance.call(1, &[], host).is_err());

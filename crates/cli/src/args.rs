@@ -23,7 +23,7 @@ pub(crate) use top::TopArgs;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fairground_run::{COSTS_DEFAULT, SEED_DEFAULT};
+use fairground_session::{COSTS_DEFAULT, SEED_DEFAULT};
 use fairground_workload::LockModel;
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
@@ -100,13 +100,13 @@ pub(crate) enum Command {
     /// Print the JSON Schema of a format that is written, or list the formats and their versions
     Schema(SchemaArgs),
     /// Carry out the job in a folder: the program calls itself with it
-    #[command(name = fairground_kernel::run::RUNNER_COMMAND, hide = true)]
+    #[command(name = fairground_realkernel::run::RUNNER_COMMAND, hide = true)]
     RunJob {
         /// The job's folder
         folder: std::path::PathBuf,
     },
     /// Describe the running kernel: the program calls itself with it in a guest
-    #[command(name = fairground_kernel::run::INFO_COMMAND, hide = true)]
+    #[command(name = fairground_realkernel::run::INFO_COMMAND, hide = true)]
     KernelInfo,
 }
 

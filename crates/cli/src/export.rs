@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairground_run::Failure;
+use fairground_session::Failure;
 use fairground_trace::{Counter, Trace};
 
 /// What a file's name says that should be in it.

@@ -1,7 +1,7 @@
 //! The formats that are fairground's own, with their versions: what is read refuses another version, what is written states it.
 
 use fairground_report::{SCHEMA_VERSION, json_schema};
-use fairground_run::TOPOLOGY_FORMAT;
+use fairground_session::TOPOLOGY_FORMAT;
 use serde_json::Value;
 
 use crate::experiment::EXPERIMENT_FORMAT;

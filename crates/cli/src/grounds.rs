@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fairground_kernel::catalogue::{Cache, Kernel};
-use fairground_kernel::job::{Job, Outcome};
-use fairground_kernel::vm::{self, VmConfig, VmError, VmMode, run_in_vm};
-use fairground_kernel::{GroundError, Limits, on_host};
-use fairground_run::{CHUNK_NS, Failure, Ground, Watch};
+use fairground_realkernel::catalogue::{Cache, Kernel};
+use fairground_realkernel::job::{Job, Outcome};
+use fairground_realkernel::vm::{self, VmConfig, VmError, VmMode, run_in_vm};
+use fairground_realkernel::{GroundError, Limits, on_host};
+use fairground_session::{CHUNK_NS, Failure, Ground, Watch};
 
 use crate::args::VmModeArg;
 use crate::interrupt;

@@ -1,8 +1,8 @@
-//! From flags to the words that `fairground-run` takes, and from its notes to stderr.
+//! From flags to the words that `fairground-session` takes, and from its notes to stderr.
 
 use fairground_analysis::{Analysed, Options};
 use fairground_machine::{Engine, NullLoads, SleepTimers, TraceOptions};
-use fairground_run::{
+use fairground_session::{
     Failure, MachineSpec, Recording, analyse_recording_watched, find_workload_noted,
     read_recording_watched,
 };

@@ -24,8 +24,8 @@ use crate::args::Cli;
 const ERROR_CODE: u8 = 2;
 
 fn main() -> ExitCode {
-    if fairground_kernel::guest::is_init() {
-        fairground_kernel::guest::main();
+    if fairground_realkernel::guest::is_init() {
+        fairground_realkernel::guest::main();
     }
     let cli = Cli::parse();
     match commands::execute(&cli) {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Seek};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairground_run::Watch;
+use fairground_session::Watch;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::interrupt;

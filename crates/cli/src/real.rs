@@ -5,11 +5,11 @@ use std::io::BufReader;
 use std::path::Path;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_kernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
-use fairground_kernel::stream::Stream;
-use fairground_kernel::vm::INSTRUCTION_NS;
 use fairground_machine::Setting;
-use fairground_run::{
+use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FILE};
+use fairground_realkernel::stream::Stream;
+use fairground_realkernel::vm::INSTRUCTION_NS;
+use fairground_session::{
     Failure, Ground, Outcome, SchedulerObject, Told, Watch, global_writes, resize_writes,
 };
 use fairground_trace::Trace;
@@ -82,7 +82,7 @@ impl RealPlan<'_> {
             label: self.label,
             scheduler: match self.object {
                 Some(object) => object.label.clone(),
-                None => fairground_run::OWN_SCHEDULER.to_owned(),
+                None => fairground_session::OWN_SCHEDULER.to_owned(),
             },
             sizes: self.object.map(|object| object.sizes),
             settings,

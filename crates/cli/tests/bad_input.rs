@@ -1,8 +1,6 @@
 //! Bad input is answered with file, place, cause and remedy on stderr, and exit code 2. Nothing else is printed.
 
-mod support;
-
-use support::{Files, refusal, success};
+use crate::support::{Files, refusal, success};
 
 fn says(said: &str, parts: &[&str]) {
     for part in parts {

@@ -1,13 +1,9 @@
 //! The book as a whole: every page has its place, every link leads somewhere, every picture is there.
 
-#[path = "support/pages.rs"]
-#[allow(dead_code)] // The other tests of pages use the rest.
-mod pages;
-
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use pages::{Page, book, pages, read, root};
+use crate::support::pages::{Page, book, pages, read, root};
 
 /// A path without `.` and `..`; `None` where it leads out of the repository.
 fn tidy(path: &Path) -> Option<PathBuf> {

@@ -1,11 +1,9 @@
 //! Completion scripts are tried in their shells, man pages in a reader. What is not installed is skipped, and said so.
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 
-use support::{Files, success};
+use crate::support::{Files, success};
 
 /// Each shell, and how it checks a script without running it.
 const SHELLS: [(&str, &[&str]); 4] = [

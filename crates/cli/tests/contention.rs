@@ -1,8 +1,6 @@
 //! `contention` on a text, on this machine's kernel.
 
-mod support;
-
-use support::{Files, bootable, fairground, refusal, success};
+use crate::support::{Files, bootable, fairground, refusal, success};
 
 const TEXT: &str = "\
 # tracer: nop

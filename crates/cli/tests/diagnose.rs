@@ -1,8 +1,6 @@
 //! `diagnose`, as a user calls it: a run is recorded, and the recording is diagnosed.
 
-mod support;
-
-use support::{Files, refusal, success};
+use crate::support::{Files, refusal, success};
 
 /// Runs a workload, and diagnoses its trace.
 fn diagnosis(run: &[&str], format: &[&str]) -> String {

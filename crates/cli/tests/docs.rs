@@ -4,24 +4,13 @@
 //! codes are looked at, since what a guest measures belongs to one build of the program. `FAIRGROUND_DOCS_ALSO=slow` runs those
 //! that take many minutes. A picture that a command draws is the one that the page shows.
 
-#[path = "support/console.rs"]
-#[allow(dead_code)] // The test of the options uses the rest.
-mod console;
-#[path = "support/desk.rs"]
-mod desk;
-#[path = "support/pages.rs"]
-#[allow(dead_code)]
-mod pages;
-#[path = "support/terminal.rs"]
-mod terminal;
-
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::{env, fs, thread};
 
-use console::{LONG, Step, agrees, renewed, steps, written};
-use desk::{Build, Desk, ready_abilities};
-use pages::{Page, pages, root};
+use crate::support::console::{LONG, Step, agrees, renewed, steps, written};
+use crate::support::desk::{Build, Desk, ready_abilities};
+use crate::support::pages::{Page, pages, root};
 
 /// Runs the blocks of a page; the page as it should be, and what was wrong.
 fn walk(page: &Page, build: &Build) -> (String, Vec<String>, usize) {

@@ -1,11 +1,9 @@
 //! `doctor` on the machine of the tests: what it says is held against what is so.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
-use support::{bootable, fairground, success};
+use crate::support::{bootable, fairground, success};
 
 /// The program with another `PATH` and an empty cache: code and stdout.
 fn with_path(path: &str, arguments: &[&str]) -> (Option<i32>, String) {

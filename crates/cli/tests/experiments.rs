@@ -1,8 +1,6 @@
 //! Experiments: those that come with fairground, and the format of sweeps.
 
-mod support;
-
-use support::{Files, refusal, success};
+use crate::support::{Files, refusal, success};
 
 #[test]
 fn every_experiment_is_listed_under_the_name_of_its_file() {

@@ -1,17 +1,13 @@
 //! Ctrl-C: what there is is kept, and says that it is partial.
 
-mod support;
-#[path = "support/terminal.rs"]
-mod terminal;
-
 use std::fs::File;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::terminal::Terminal;
+use crate::support::{Files, success};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{Files, success};
-use terminal::Terminal;
 
 /// Longer than anybody waits, ns.
 const LENGTH_NS: u64 = 200_000_000_000_000;

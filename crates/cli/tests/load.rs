@@ -1,16 +1,14 @@
 //! `load`, as the program of a virtual machine whose kernel takes schedulers.
 
-mod support;
-
 use std::path::Path;
 
-use support::run;
+use crate::support::run;
 
 /// Slow as a guest's verifier may be, what `--for` and `--stats` count begins when the scheduler is in charge: the guest's clock
 /// counts instructions, so its seconds are the same on any machine.
 #[test]
 fn times_count_from_when_it_is_in_charge() {
-    if support::bootable().is_none() {
+    if crate::support::bootable().is_none() {
         return;
     }
     let binary = std::env::var("FAIRGROUND_RELEASE_BINARY")

@@ -1,8 +1,6 @@
 //! A user's own scheduler, as docs/own-scheduler.md shows it: one source file in a folder of his.
 
-mod support;
-
-use support::{Files, refusal, success};
+use crate::support::{Files, refusal, success};
 
 /// The source in the page.
 fn source() -> &'static str {

@@ -2,13 +2,11 @@
 //!
 //! They need Chromium; where there is none they are skipped and say so.
 
-mod support;
-
 use std::path::PathBuf;
 
+use crate::support::browser::Browser;
+use crate::support::{Files, fairground, success};
 use serde_json::Value;
-use support::browser::Browser;
-use support::{Files, fairground, success};
 
 /// Lets the page draw.
 const DRAWN: &str = "new Promise((done) => setTimeout(done, 400))";

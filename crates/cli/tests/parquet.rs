@@ -1,8 +1,6 @@
 //! Parquet from the command line: with the feature it is written, without it the program says how to build one that can.
 
-mod support;
-
-use support::Files;
+use crate::support::Files;
 
 /// A run that is over in a moment.
 const RUN: [&str; 5] = ["run", "hogs:3", "--duration", "50ms", "--quiet"];
@@ -20,11 +18,11 @@ mod without {
         let files = Files::new();
         for name in ["events.parquet", "events.arrow"] {
             let path = files.path(name).display().to_string();
-            let said = support::refusal(&with(&["--trace", &path]));
+            let said = crate::support::refusal(&with(&["--trace", &path]));
             assert!(said.contains("--features parquet"), "{said}");
             assert!(!files.path(name).exists());
         }
-        let said = support::refusal(&with(&["--format", "parquet"]));
+        let said = crate::support::refusal(&with(&["--format", "parquet"]));
         assert!(said.contains("--features parquet"), "{said}");
     }
 }
@@ -51,22 +49,22 @@ mod having {
         let path = |name: &str| files.path(name).display().to_string();
         let (events, arrow, figures) =
             (path("events.parquet"), path("events.arrow"), path("figures.parquet"));
-        let text = support::success(&with(&["--trace", "-"]));
+        let text = crate::support::success(&with(&["--trace", "-"]));
         let switches = events_in(&text).into_iter().filter(|line| line.contains("sched_switch"));
         let switches = switches.count();
         assert!(switches > 5, "{text}");
         for file in [&events, &arrow] {
-            support::success(&with(&["--trace", file]));
+            crate::support::success(&with(&["--trace", file]));
         }
         let bytes = |path: &str| std::fs::read(path).expect("a file");
         assert_eq!(&bytes(&events)[..4], b"PAR1");
         assert_eq!(&bytes(&arrow)[..6], b"ARROW1");
 
-        let output = support::fairground(&with(&["--format", "parquet"]));
+        let output = crate::support::fairground(&with(&["--format", "parquet"]));
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(&output.stdout[..4], b"PAR1");
         std::fs::write(&figures, &output.stdout).expect("written");
-        let csv = support::success(&with(&["--format", "csv"]));
+        let csv = crate::support::success(&with(&["--format", "csv"]));
 
         let python = Command::new("python3").args(["-c", COUNTS, &events, &figures]).output();
         match python {
@@ -92,8 +90,8 @@ mod having {
         let files = Files::new();
         let text = files.path("run.txt").display().to_string();
         let table = files.path("run.parquet").display().to_string();
-        support::success(&with(&["--trace", &text]));
-        support::success(&["convert", &text, &table]);
+        crate::support::success(&with(&["--trace", &text]));
+        crate::support::success(&["convert", &text, &table]);
         assert_eq!(&std::fs::read(&table).expect("a file")[..4], b"PAR1");
     }
 }

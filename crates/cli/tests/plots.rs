@@ -1,11 +1,9 @@
 //! Charts as files for papers (`--plots`).
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use support::{Files, fairground, refusal, run, success};
+use crate::support::{Files, fairground, refusal, run, success};
 
 const COMPARE: [&str; 9] =
     ["compare", "hogs:3", "--cpus", "2", "--sched", "o1,cfs", "--duration", "500ms", "--quiet"];

@@ -1,8 +1,6 @@
 //! `--profile`, with an object of the tests' own.
 
-mod support;
-
-use support::{Files, bootable, refusal, success};
+use crate::support::{Files, bootable, refusal, success};
 
 /// A scheduler whose constants its loader sets.
 const SOURCE: &str = r#"

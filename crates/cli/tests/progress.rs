@@ -1,14 +1,10 @@
 //! What shows on a terminal how far a command is, and nowhere else.
 
-mod support;
-#[path = "support/terminal.rs"]
-mod terminal;
-
 use std::fs;
 use std::process::Command;
 
-use support::{Files, fairground, success};
-use terminal::Terminal;
+use crate::support::terminal::Terminal;
+use crate::support::{Files, fairground, success};
 
 /// A recording that is not read in an instant.
 fn large_recording(files: &Files) -> String {

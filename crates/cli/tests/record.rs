@@ -1,11 +1,9 @@
 //! `record` and `convert`, as a user calls them. Recording needs root and tracefs; where they are missing, the message is
 //! checked instead.
 
-mod support;
-
 use std::process::Command;
 
-use support::{Files, refusal, success};
+use crate::support::{Files, refusal, success};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_fairground");
 

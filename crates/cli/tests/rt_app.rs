@@ -1,8 +1,6 @@
 //! A file of rt-app, wherever a workload is named.
 
-mod support;
-
-use support::{Files, fairground, refusal, success};
+use crate::support::{Files, fairground, refusal, success};
 
 /// Two threads; the second one has events beside its phases, which [`text`] takes out.
 const TEXT: &str = r#"{

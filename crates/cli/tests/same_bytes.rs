@@ -1,10 +1,8 @@
 //! Same inputs, same bytes: in two processes, and in a debug and a release build.
 
-mod support;
-
 use std::path::Path;
 
-use support::{run, success};
+use crate::support::{run, success};
 
 /// Between them: a scheduler with and one without nice values, marks, signals, random draws, tunables in mid-run.
 const RUNS: [&[&str]; 3] = [

@@ -1,9 +1,7 @@
 //! What is printed as JSON follows the schema that is printed; a file of another version is refused in words.
 
-mod support;
-
+use crate::support::{Files, fairground, refusal, success};
 use serde_json::{Value, json};
-use support::{Files, fairground, refusal, success};
 
 const RECORDING: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),

@@ -1,11 +1,9 @@
 //! Objects that nobody here wrote: the kernel's own examples, in the simulated machine and in a virtual one, from the same bytes.
 //! `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these tests say so and pass.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use support::{Files, bootable, fairground, refusal, success};
+use crate::support::{Files, bootable, fairground, refusal, success};
 
 const EXAMPLES: [&str; 4] = ["scx_simple", "scx_central", "scx_flatcg", "scx_qmap"];
 

@@ -1,17 +1,13 @@
 //! `top`, on a real terminal.
 
-mod support;
-#[path = "support/terminal.rs"]
-mod terminal;
-
 use std::process::{Command, Stdio};
 
+use crate::support::terminal::Terminal;
+use crate::support::{refusal, success};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::sys::termios::{FlowArg, tcflow, tcgetattr};
-use support::{refusal, success};
-use terminal::Terminal;
 
 fn top(arguments: &[&str]) -> Terminal {
     sized(arguments, 24, 132)

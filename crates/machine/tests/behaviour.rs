@@ -1,14 +1,12 @@
 //! What the machine does as a whole: queues, kicks, costs, settings, determinism.
 
-mod support;
-
-use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
-use fairground_trace::{CallbackKind, EventKind, TaskId};
-use fairground_workload::{Carrier, Op, Pipe, Role, Workload};
-use support::{
+use crate::support::{
     MS, cpu_time, cpus, free_machine, mixed, object, policy, run, simulate, sleep, stays, task,
     workload,
 };
+use fairground_machine::{CostModel, Engine, ExitKind, Machine, MachineConfig, Policy, Setting};
+use fairground_trace::{CallbackKind, EventKind, TaskId};
+use fairground_workload::{Carrier, Op, Pipe, Role, Workload};
 
 #[test]
 fn no_time_is_lost_and_nobody_runs_off_its_mask() {
@@ -19,7 +17,7 @@ fn no_time_is_lost_and_nobody_runs_off_its_mask() {
         assert_eq!(result.exit.kind, ExitKind::Unregistered, "{cost}: {}", result.exit);
         let total: u64 = cpu_time(&result.trace, 0, 200 * MS).iter().sum();
         assert_eq!(total, 4 * 200 * MS, "{cost}");
-        let named = |task: TaskId| support::name(&result.trace, task).starts_with("pinned");
+        let named = |task: TaskId| crate::support::name(&result.trace, task).starts_with("pinned");
         for event in result.trace.events() {
             if let EventKind::Switch { next, .. } = event.kind {
                 assert!(!named(next) || (1..=2).contains(&event.cpu), "{cost}: CPU {}", event.cpu);
@@ -104,7 +102,9 @@ fn the_global_queue_respects_affinity() {
     assert_eq!(result.exit.kind, ExitKind::Unregistered, "{}", result.exit);
     for event in result.trace.events() {
         if let EventKind::Switch { next, .. } = event.kind {
-            assert!(!support::name(&result.trace, next).starts_with("pinned") || event.cpu == 1);
+            assert!(
+                !crate::support::name(&result.trace, next).starts_with("pinned") || event.cpu == 1
+            );
         }
     }
 }
@@ -206,7 +206,7 @@ fn a_kick_with_preempt_ends_the_slice_and_one_without_does_not() {
         let result = simulate(&config, &policy("probe"), set, &w, 10 * MS);
         let left = result.trace.events().find(|e| match e.kind {
             EventKind::Switch { prev, .. } => {
-                support::name(&result.trace, prev) == "hog" && e.time_ns >= MS / 2
+                crate::support::name(&result.trace, prev) == "hog" && e.time_ns >= MS / 2
             }
             _ => false,
         });

@@ -1,12 +1,10 @@
 //! Cgroups: what the scheduler is told, in which order (`scx_cgroup_init`, `scx_cgroup_can_attach`, `sched_move_task`,
 //! `scx_group_set_weight`, `scx_cgroup_exit` of Linux 6.12), and what it may ask.
 
-mod support;
-
+use crate::support::{MS, free_machine, lines, policy};
 use fairground_machine::{ExitKind, Machine, RunResult, Setting};
 use fairground_trace::EventKind;
 use fairground_workload::{Op, Workload, parse};
-use support::{MS, free_machine, lines, policy};
 
 /// A tree of five, and groups of tasks by their lines.
 fn tree(tasks: &str) -> Workload {

@@ -1,10 +1,8 @@
 //! Schedulers of the cid form: CPUs by their topological numbers, tasks by theirs, queues that are enqueued again.
 
-mod support;
-
+use crate::support::{MS, cpus, free_machine, policy, sleep, task, workload};
 use fairground_machine::{CpuPlace, Machine, MachineConfig, Setting, Topology};
 use fairground_workload::{Op, Workload};
-use support::{MS, cpus, free_machine, policy, sleep, task, workload};
 
 /// Two cores of two threads, the second threads numbered after all the first ones: CPUs 0 and 2, 1 and 3.
 fn scattered() -> Topology {

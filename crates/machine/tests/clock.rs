@@ -1,11 +1,9 @@
 //! When the run queue's clock is read: what a task is charged for a wake-up is not the time between its switches.
 
-mod support;
-
+use crate::support::{MS, free_machine, policy, run, simulate, sleep, stays, task, workload};
 use fairground_machine::{Machine, MachineConfig, Setting};
 use fairground_trace::TaskId;
 use fairground_workload::Op;
-use support::{MS, free_machine, policy, run, simulate, sleep, stays, task, workload};
 
 const US: u64 = 1_000;
 const WAKEUP_NS: u64 = 20 * US;

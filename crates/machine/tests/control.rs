@@ -1,11 +1,9 @@
 //! A machine that somebody looks at, and turns knobs of, runs as one that nobody touches.
 
-mod support;
-
+use crate::support::{MS, run, sleep, task, workload};
 use fairground_machine::{Engine, Machine, MachineConfig, MachineError, Policy, Setting};
 use fairground_trace::{EventKind, Trace};
 use fairground_workload::{Op, Workload};
-use support::{MS, run, sleep, task, workload};
 
 fn rfs() -> Policy {
     let built = fairground_policies::get("rfs").expect("rfs is built in");

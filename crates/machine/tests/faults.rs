@@ -1,10 +1,8 @@
 //! What a scheduler must not do, and how that ends: kind, code and message are the kernel's.
 
-mod support;
-
+use crate::support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, workload};
 use fairground_machine::{Exit, ExitKind, Policy};
 use fairground_workload::{Op, TaskSpec};
-use support::{MS, cpus, free_machine, policy, run, simulate, sleep, task, workload};
 
 fn two_hogs() -> Vec<TaskSpec> {
     vec![task("a", 1, vec![Op::RunForever]), task("b", 1, vec![Op::RunForever])]

@@ -1,13 +1,11 @@
 //! How a run with a lead-in begins: the runner on CPU 0 that forks the tasks and lets them go.
 
-mod support;
-
+use crate::support::{
+    MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, sleep, stays, task, workload,
+};
 use fairground_machine::{CostModel, Machine, MachineConfig};
 use fairground_trace::{Event, EventKind, TaskId};
 use fairground_workload::{Op, Timer};
-use support::{
-    MS, cpu_time, cpus, free_machine, mixed, policy, run, simulate, sleep, stays, task, workload,
-};
 
 /// As on a real kernel: the tasks exist before the run, forked one after the other, and begin with a wake-up: by the runner, in the order of
 /// their birth, or by their own timer where their group starts later.

@@ -1,9 +1,7 @@
 //! The order of callbacks: golden texts, to be read beside `kernel/sched/ext.c` of Linux 6.12.
 
-mod support;
-
+use crate::support::{MS, cpus, free_machine, lines, policy, run, simulate, sleep, task, workload};
 use fairground_workload::{Op, Role};
-use support::{MS, cpus, free_machine, lines, policy, run, simulate, sleep, task, workload};
 
 #[test]
 fn a_task_runs_sleeps_and_exits() {

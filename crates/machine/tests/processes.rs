@@ -1,11 +1,9 @@
 //! What it costs to make a process, to be one, to end and to be waited for, piece by piece, and what else that sets to work.
 
-mod support;
-
+use crate::support::{MS, free_machine, name, policy, run, simulate, sleep, task, workload};
 use fairground_machine::MachineConfig;
 use fairground_trace::{CallbackKind, EventKind, TaskId, TaskState, Trace};
 use fairground_workload::{Op, Workload};
-use support::{MS, free_machine, name, policy, run, simulate, sleep, task, workload};
 
 const US: u64 = 1_000;
 

@@ -1,10 +1,9 @@
 //! Random workloads on random machines under every scheduler: the simulator's own rules hold (they are checked after every
 //! step), time is conserved, pinned tasks stay where they may run, and nobody is ejected.
 
-mod support;
-
 use std::sync::OnceLock;
 
+use crate::support::{MS, simulate};
 use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, ExitKind, MachineConfig, Policy, Topology};
 use fairground_trace::EventKind;
@@ -12,7 +11,6 @@ use fairground_workload::{
     Carrier, CpuList, Duration, Op, Pipe, Program, Queue, Role, TaskSpec, Timer, Workload,
 };
 use proptest::prelude::*;
-use support::{MS, simulate};
 
 /// Every scheduler of the project, and the fixture with every callback.
 fn policies() -> &'static [Policy] {
@@ -24,8 +22,8 @@ fn policies() -> &'static [Policy] {
         let mut all: Vec<Policy> = shipped
             .map(|p| load(&Object::parse(p.name, p.object).unwrap_or_else(|e| panic!("{e}"))))
             .collect();
-        all.push(support::policy("probe"));
-        all.push(support::policy("minimal"));
+        all.push(crate::support::policy("probe"));
+        all.push(crate::support::policy("minimal"));
         all
     })
 }

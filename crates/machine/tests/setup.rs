@@ -1,10 +1,8 @@
 //! What a loader does beside setting variables: contents of maps, programs that it runs.
 
-mod support;
-
+use crate::support::{MS, free_machine, object, policy, task, workload};
 use fairground_machine::{Machine, MapContent, Setup};
 use fairground_workload::{Op, Workload};
-use support::{MS, free_machine, object, policy, task, workload};
 
 fn content(map: &str, key: u64, offset: u64, bytes: &[u8]) -> MapContent {
     MapContent { map: map.to_owned(), key, offset, bytes: bytes.to_vec() }

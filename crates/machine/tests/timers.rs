@@ -1,11 +1,11 @@
 //! Sleeps that end at ticks: machines without high-resolution timers.
 
-mod support;
-
+use crate::support::{
+    MS, cpus, free_machine, name, policy, run, simulate, sleep, stays, task, workload,
+};
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_trace::{EventKind, Trace};
 use fairground_workload::{Op, Workload};
-use support::{MS, cpus, free_machine, name, policy, run, simulate, sleep, stays, task, workload};
 
 const US: u64 = 1_000;
 

@@ -1,10 +1,8 @@
 //! Kfuncs at work in a program: iteration, moves, timers, masks, the last task of a CPU.
 
-mod support;
-
+use crate::support::{MS, free_machine, lines, policy, simulate, task, workload};
 use fairground_machine::ExitKind;
 use fairground_workload::Op;
-use support::{MS, free_machine, lines, policy, simulate, task, workload};
 
 fn hogs(n: u32) -> fairground_workload::Workload {
     workload(vec![task("hog", n, vec![Op::RunForever])])

@@ -1,10 +1,8 @@
 //! What a scheduler's program learns of the machine's topology.
 
-mod support;
-
+use crate::support::{free_machine, object, object_with, workload};
 use fairground_bpf::Object;
 use fairground_machine::{Engine, Machine, MachineConfig, MachineError, Policy, Topology};
-use support::{free_machine, object, object_with, workload};
 
 fn machine(object: &Object, topology: &str) -> Result<Machine, MachineError> {
     let policy = Policy::load(object, Engine::Jit).expect("it loads");

@@ -1,11 +1,9 @@
 //! Virtual CPUs that execute in turns on one thread (`turn_ns`): what then goes on one after the other, and what does not.
 
-mod support;
-
+use crate::support::{MS, cpus, free_machine, policy, run, simulate, sleep, stays, task, workload};
 use fairground_machine::{CostModel, MachineConfig};
 use fairground_trace::EventKind;
 use fairground_workload::{Carrier, Op, Pipe, TaskSpec, Workload};
-use support::{MS, cpus, free_machine, policy, run, simulate, sleep, stays, task, workload};
 
 const US: u64 = 1_000;
 
@@ -84,7 +82,9 @@ fn setting_the_next_timer_of_all_costs_the_turn() {
         let result = simulate(&config, &policy("probe"), &[("preempt", "on")], &w, 3 * MS);
         let trace = &result.trace;
         let woken = trace.events().filter_map(|event| match event.kind {
-            EventKind::Waking { task, .. } => Some((support::name(trace, task), event.time_ns)),
+            EventKind::Waking { task, .. } => {
+                Some((crate::support::name(trace, task), event.time_ns))
+            }
             _ => None,
         });
         let woken: Vec<(&str, u64)> = woken.collect();

@@ -13,9 +13,7 @@ use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 use serde_json::Value;
 
-#[path = "support/any_trace.rs"]
-mod any_trace;
-use any_trace::traces;
+use crate::support::any_trace::traces;
 
 fn written(trace: &Trace, counters: &[Counter]) -> Vec<Value> {
     let mut text = Vec::new();

@@ -1,12 +1,10 @@
 //! One story in every format: what a recorder may do to a reader is met in the same way by all of them, and counted.
 
-mod support;
-
 use std::io::{Cursor, Write};
 
+use crate::support::perf_file::{CALLCHAIN, PerfFile, READ};
+use crate::support::{Dat, MISSED, STORED, small};
 use fairground_trace::{EventKind, ReadError, Trace, read, read_file, write_ftrace};
-use support::perf_file::{CALLCHAIN, PerfFile, READ};
-use support::{Dat, MISSED, STORED, small};
 
 const IDLE: (u32, &[u8; 4]) = (0, b"swap");
 const ONE: (u32, &[u8; 4]) = (1, b"one\0");

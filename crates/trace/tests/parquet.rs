@@ -18,9 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::ParquetMetaData;
 use proptest::prelude::*;
 
-#[path = "support/any_trace.rs"]
-mod any_trace;
-use any_trace::traces;
+use crate::support::any_trace::traces;
 
 /// Rows that the readers give at once: as many as are written at once.
 const BATCH_ROWS: usize = 16 << 10;

@@ -1,9 +1,7 @@
 //! What a `perf.data` says of lost events: where they are missing, and once more what each event lost in all, without a time.
 
-mod support;
-
+use crate::support::perf_file::{DROPPED, PerfFile};
 use fairground_trace::{EventKind, Trace, read};
-use support::perf_file::{DROPPED, PerfFile};
 
 const IDLE: (u32, &[u8; 4]) = (0, b"swap");
 const ONE: (u32, &[u8; 4]) = (1, b"one\0");

@@ -1,10 +1,8 @@
 //! Rounds of the recorder: events are handed out when a round says that nothing before them is missing, and what comes later nevertheless
 //! stands where it belongs. Each round is longer than a piece in which the reader takes the file.
 
-mod support;
-
+use crate::support::perf_file::PerfFile;
 use fairground_trace::read;
-use support::perf_file::PerfFile;
 
 const IDLE: (u32, &[u8; 4]) = (0, b"swap");
 const ONE: (u32, &[u8; 4]) = (1, b"one\0");

@@ -13,12 +13,8 @@ use fairground_trace::{
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
-#[path = "support/any_trace.rs"]
-mod any_trace;
-#[path = "support/wire.rs"]
-mod wire;
-use any_trace::traces;
-use wire::Message;
+use crate::support::any_trace::traces;
+use crate::support::wire::Message;
 
 /// Numbers of fields of `FtraceEvent`.
 const SWITCH: u32 = 4;

@@ -6,9 +6,7 @@ use fairground_trace::{
 };
 use proptest::prelude::*;
 
-#[path = "support/any_trace.rs"]
-mod any_trace;
-use any_trace::traces;
+use crate::support::any_trace::traces;
 
 fn text_of(trace: &Trace) -> Vec<u8> {
     let mut text = Vec::new();

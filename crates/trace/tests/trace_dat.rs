@@ -1,15 +1,13 @@
 //! `trace.dat`: files that trace-cmd 3.1 wrote of one recording of a real kernel (6.18), and small ones made here.
 
-mod support;
-
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use crate::support::{Dat, MISSED, PAGE, STORED, small};
 use fairground_trace::{EventKind, ReadError, TaskId, TaskState, Trace, read};
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
-use support::{Dat, MISSED, PAGE, STORED, small};
 
 fn file(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings").join(name);

@@ -8,9 +8,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use fairground_kernel::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, RecordingJob, TRACE_FILE};
-use fairground_kernel::run::RUNNER_COMMAND;
-use fairground_kernel::tracefs::{End, Session};
+use fairground_realkernel::job::{
+    ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, RecordingJob, TRACE_FILE,
+};
+use fairground_realkernel::run::RUNNER_COMMAND;
+use fairground_realkernel::tracefs::{End, Session};
 
 use super::{KIB_PER_CPU, PLAN_FILE, PROGRAM_LIMIT_S, Plan, What};
 

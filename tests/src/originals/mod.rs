@@ -1,6 +1,6 @@
 //! Programs of others and our workloads in one guest, one after the other, each recorded with the same instrument.
 //!
-//! The program `originals` is the first process of a virtual machine ([`fairground_kernel::vm`]) and does all of it there. Of each
+//! The program `originals` is the first process of a virtual machine ([`fairground_realkernel::vm`]) and does all of it there. Of each
 //! run `NAME` it leaves the recording (`NAME.dat`), of a program what it printed (`NAME.txt`), of a workload its outcome
 //! (`NAME.json`). Whether they are alike, the tests say.
 
@@ -8,7 +8,7 @@ mod guest;
 
 use serde::{Deserialize, Serialize};
 
-use fairground_kernel::job::Job;
+use fairground_realkernel::job::Job;
 
 pub use guest::guest;
 

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairground_kernel::job::{SchedulerExit, SchedulerJob};
-use fairground_kernel::kernel_log::KernelLog;
-use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 use fairground_policies::Policy;
+use fairground_realkernel::job::{SchedulerExit, SchedulerJob};
+use fairground_realkernel::kernel_log::KernelLog;
+use fairground_realkernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
 
 use super::kernel_log::complaints;
 use super::load::Load;

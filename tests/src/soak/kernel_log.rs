@@ -1,6 +1,6 @@
 //! What the kernel complains about.
 
-use fairground_kernel::kernel_log::KernelLog;
+use fairground_realkernel::kernel_log::KernelLog;
 
 /// How a line begins with which the kernel says that something in it is wrong: `WARN_ON`, `BUG_ON`, a lockup, tasks that hang.
 /// A stall of RCU is not among them: it ends the scheduler that is in charge, which is seen. Where none is, this program itself,

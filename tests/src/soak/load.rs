@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairground_kernel::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome};
-use fairground_kernel::run::RUNNER_COMMAND;
+use fairground_realkernel::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome};
+use fairground_realkernel::run::RUNNER_COMMAND;
 
 use super::SchedulerReport;
 use super::beside::Beside;

@@ -1,6 +1,6 @@
 //! Every scheduler on a real kernel: verified, attached, under load, attached again and again, with CPUs that go and come.
 //!
-//! The program `soak` is the first process of a virtual machine ([`fairground_kernel::vm`]) and does all of it there, on what
+//! The program `soak` is the first process of a virtual machine ([`fairground_realkernel::vm`]) and does all of it there, on what
 //! would otherwise be somebody's computer. It says what it saw in a [`Report`]; whether that is right, the tests say.
 
 mod beside;
@@ -12,7 +12,7 @@ mod stuck;
 
 use serde::{Deserialize, Serialize};
 
-use fairground_kernel::job::SchedulerExit;
+use fairground_realkernel::job::SchedulerExit;
 
 pub use guest::guest;
 pub use load::WORKLOAD;

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use fairground_analysis::TaskMetrics;
-use fairground_kernel::catalogue::Cache;
-use fairground_kernel::job::RecordingJob;
-use fairground_kernel::stream::Stream;
-use fairground_kernel::vm::{GuestCommand, GuestFile, VmConfig, run_command};
-use fairground_kernel::{Job, Outcome};
+use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::job::RecordingJob;
+use fairground_realkernel::stream::Stream;
+use fairground_realkernel::vm::{GuestCommand, GuestFile, VmConfig, run_command};
+use fairground_realkernel::{Job, Outcome};
 use fairground_tests::debian::{DebianProgram, HACKBENCH, RT_APP, STRESS_NG};
 use fairground_tests::originals::{COMMAND, KIB_PER_CPU, PLAN_FILE, Plan, Run, What};
 use fairground_trace::Trace;
@@ -23,7 +23,7 @@ pub(crate) use seen::{Seen, Verdict, run_ns, switches, wakeups};
 /// The kernel that runs them.
 const KERNEL: &str = "7.2";
 /// Several CPUs of the deterministic machine run in turns, and its clock counts the instructions of all: our tasks keep their
-/// turns short and compute by the clock (`fairground_kernel::guest::turns`), and other programs know nothing of it.
+/// turns short and compute by the clock (`fairground_realkernel::guest::turns`), and other programs know nothing of it.
 const CPUS: u32 = 1;
 /// Room for the recordings, bytes.
 const ROOM: u64 = 256 << 20;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysed, Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, Recording, parse_time};
+use fairground_session::{Failure, Recording, parse_time};
 
 use crate::args::{AnalyzeArgs, Cli};
 use crate::input::{analyse_recording, find_recording};

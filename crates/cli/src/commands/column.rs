@@ -1,7 +1,7 @@
 //! Which scheduler runs on which ground with which settings.
 
 use fairground_machine::Setting;
-use fairground_run::{
+use fairground_session::{
     Failure, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, is_knob,
 };
 

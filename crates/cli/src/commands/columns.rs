@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use fairground_machine::{MachineConfig, Policy, Setting, TraceOptions};
-use fairground_run::{
+use fairground_session::{
     CHUNK_NS, CPUS_DEFAULT, Failure, Ground, OWN_SCHEDULER, Outcome, Plan, Scheduler,
     SchedulerObject, TaskNumbers, Variant, Watch, at_settings, duration_ns, host_cpus, is_knob,
     machine_config, read_profiles, split_knobs, variants,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Document};
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use super::columns::{Columns, Ran};
 use crate::args::{Cli, CompareArgs};

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fairground_analysis::contention::Contention;
-use fairground_kernel::job::RecordingJob;
-use fairground_kernel::tracefs::Session;
+use fairground_realkernel::job::RecordingJob;
+use fairground_realkernel::tracefs::Session;
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, Recording, one_variant, parse_time};
+use fairground_session::{Failure, Recording, one_variant, parse_time};
 
 use super::columns::Columns;
 use super::record::record_shown;

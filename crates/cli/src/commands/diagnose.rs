@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use fairground_analysis::diagnose::Diagnosis;
 use fairground_analysis::{Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use crate::args::{Cli, DiagnoseArgs};
 use crate::input::find_recording;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use super::kernels::saying;
 use crate::args::{Cli, DoctorArgs};

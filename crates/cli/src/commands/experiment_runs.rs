@@ -6,7 +6,7 @@ use std::thread;
 
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
-use fairground_run::{
+use fairground_session::{
     CHUNK_NS, CPUS_DEFAULT, Failure, Ground, MachineSpec, OWN_SCHEDULER, Outcome, Plan, Scheduler,
     SchedulerObject, Told, Watch, at_settings, duration_ns, find_workload, machine_config,
     one_variant, split_knobs, topology_value,

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fairground_kernel::catalogue::{Cache, ENTRIES, Kernel};
-use fairground_kernel::channel::STDOUT_FILE;
-use fairground_kernel::job::KernelInfo;
-use fairground_kernel::run::INFO_COMMAND;
-use fairground_kernel::vm::{GuestAnswer, GuestCommand, VmConfig, VmMode, run_command};
+use fairground_realkernel::catalogue::{Cache, ENTRIES, Kernel};
+use fairground_realkernel::channel::STDOUT_FILE;
+use fairground_realkernel::job::KernelInfo;
+use fairground_realkernel::run::INFO_COMMAND;
+use fairground_realkernel::vm::{GuestAnswer, GuestCommand, VmConfig, VmMode, run_command};
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_run::{Failure, parse_time};
+use fairground_session::{Failure, parse_time};
 
 use crate::args::{BootArgs, Cli, KernelsCommand, VmModeArg};
 use crate::present;

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use fairground_bpf::{Global, GlobalType};
-use fairground_kernel::job::{GlobalWrite, SchedulerExit, SchedulerJob};
-use fairground_kernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
-use fairground_kernel::signals::EndSignals;
+use fairground_realkernel::job::{GlobalWrite, SchedulerExit, SchedulerJob};
+use fairground_realkernel::sched_ext::{Attached, ExitKind, KernelState, asks_for_restart};
+use fairground_realkernel::signals::EndSignals;
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_run::{
+use fairground_session::{
     Failure, SchedulerObject, at_settings, global_writes, host_cpus, one_variant, parse_time,
     read_profiles, resize_writes,
 };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use crate::args::{Cli, CompletionsArgs, EXIT_CODES, ManArgs};
 use crate::present;

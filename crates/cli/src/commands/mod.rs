@@ -24,7 +24,7 @@ mod workload;
 
 use std::process::ExitCode;
 
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use crate::args::{Cli, Command};
 use crate::present;
@@ -52,12 +52,12 @@ pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Schema(args) => schema::schema(cli, args),
         Command::Kernels(command) => kernels::kernels(cli, command),
         Command::KernelInfo => {
-            let info = fairground_kernel::run::kernel_info();
+            let info = fairground_realkernel::run::kernel_info();
             let text = serde_json::to_string_pretty(&info).expect("plain data");
             present::write_stdout(&text)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::RunJob { folder } => match fairground_kernel::carry_out(folder) {
+        Command::RunJob { folder } => match fairground_realkernel::carry_out(folder) {
             Ok(_) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(Failure::new(error)),
         },

@@ -2,7 +2,7 @@
 
 use fairground_machine::{Machine, MachineConfig, Path, Topology};
 use fairground_report::{Cell, Column, Table};
-use fairground_run::{Failure, Scheduler, find_workload};
+use fairground_session::{Failure, Scheduler, find_workload};
 
 use crate::present::path_name;
 

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use fairground_analysis::Options;
-use fairground_kernel::job::RecordingJob;
-use fairground_kernel::tracefs::{End, Recorded, Recorder, Session};
-use fairground_run::{Failure, parse_time};
+use fairground_realkernel::job::RecordingJob;
+use fairground_realkernel::tracefs::{End, Recorded, Recorder, Session};
+use fairground_session::{Failure, parse_time};
 use fairground_trace::Trace;
 
 use crate::args::{Cli, ConvertArgs, RecordArgs};

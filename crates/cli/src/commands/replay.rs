@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_run::Failure;
+use fairground_session::Failure;
 use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 

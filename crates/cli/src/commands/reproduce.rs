@@ -10,7 +10,7 @@ use fairground_analysis::ring::{RING_PROGRAM, RingReport};
 use fairground_analysis::slice_report::{SLICE_PROGRAM, SliceReports, UserTime};
 use fairground_machine::Path;
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_run::{Failure, Outcome, did_you_mean};
+use fairground_session::{Failure, Outcome, did_you_mean};
 
 use super::experiment_runs;
 use crate::args::{Cli, ReproduceArgs};

@@ -7,7 +7,7 @@ use fairground_analysis::Options;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::{Cell, Document};
-use fairground_run::{Failure, Outcome, one_variant, parse_time};
+use fairground_session::{Failure, Outcome, one_variant, parse_time};
 
 use super::columns::Columns;
 use crate::args::{Cli, RunArgs, ShowArgs};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use fairground_bpf::{Global, GlobalType, Object};
 use fairground_machine::{Engine, is_kernel_constant};
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_run::{
+use fairground_session::{
     Failure, Scheduler, SchedulerObject, compile_scheduler, find_object, parameter_sets, split_set,
 };
 

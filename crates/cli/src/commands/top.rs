@@ -7,7 +7,7 @@ mod stream;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use fairground_run::{Failure, Ground, parse_time};
+use fairground_session::{Failure, Ground, parse_time};
 use fairground_top::{App, Source, Speed, show};
 use fairground_workload::Workload;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Column, Document, Table};
-use fairground_run::{Failure, find_workload_noted};
+use fairground_session::{Failure, find_workload_noted};
 use fairground_workload::{describe, library, to_rt_app, to_toml};
 
 use crate::args::{Cli, WorkloadCommand, WorkloadForm};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fairground_kernel::rights::Rights;
+use fairground_realkernel::rights::Rights;
 
 use super::World;
 

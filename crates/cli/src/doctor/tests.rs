@@ -6,8 +6,8 @@ use std::io::Write;
 
 use std::process::{Command, Stdio};
 
-use fairground_kernel::catalogue::{Cache, Cached};
-use fairground_kernel::job::KernelInfo;
+use fairground_realkernel::catalogue::{Cache, Cached};
+use fairground_realkernel::job::KernelInfo;
 use tempfile::TempDir;
 
 use super::world::Booted;

@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use fairground_kernel::catalogue::{Cache, CatalogueError, Kernel, Qemu};
-use fairground_kernel::job::KernelInfo;
-use fairground_kernel::tracefs;
-use fairground_kernel::vm::VmConfig;
 use fairground_policies::CLANG_VARIABLE;
+use fairground_realkernel::catalogue::{Cache, CatalogueError, Kernel, Qemu};
+use fairground_realkernel::job::KernelInfo;
+use fairground_realkernel::tracefs;
+use fairground_realkernel::vm::VmConfig;
 
 use crate::commands::kernels::describe;
 

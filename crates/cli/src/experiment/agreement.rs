@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use fairground_kernel::stream::OTHERS;
+use fairground_realkernel::stream::OTHERS;
 use serde::Deserialize;
 
 use super::cell::{AgreementCell, CellVerdict};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fairground_kernel::job::HOLD_NS_MAX;
-use fairground_run::{Failure, check_version};
+use fairground_realkernel::job::HOLD_NS_MAX;
+use fairground_session::{Failure, check_version};
 use fairground_workload::LockModel;
 use serde::Deserialize;
 
@@ -238,7 +238,7 @@ pub(crate) struct Claim {
 
 /// The known name that is most like a wrong one, or all of them.
 fn near_or_all<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> String {
-    match fairground_run::did_you_mean(name, known.clone()) {
+    match fairground_session::did_you_mean(name, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             format!("there are {}", known.map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", "))

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairground_run::lock_model;
+use fairground_session::lock_model;
 use fairground_workload::LockModel;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 

@@ -3,7 +3,7 @@
 use fairground_analysis::contention::{Contention, DEPTH, HolderTime, Site, WaitKind};
 use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Page, Shape};
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
-use fairground_run::Failure;
+use fairground_session::Failure;
 use fairground_trace::EventKind;
 
 use super::{Pictured, command_line, grouped, write_page};

@@ -6,7 +6,7 @@ use fairground_report::page::{
     Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Overview, Page, Shape,
 };
 use fairground_report::{Cell, Document, Table};
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use super::{command_line, write_page};
 use crate::args::PageArgs;

@@ -19,7 +19,7 @@ use std::path::Path;
 use fairground_analysis::Analysis;
 use fairground_report::page::{Chart, Page};
 use fairground_report::{Cell, Document, Table};
-use fairground_run::{Failure, Outcome};
+use fairground_session::{Failure, Outcome};
 use fairground_trace::{Counter, Trace};
 
 use crate::args::PageArgs;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fairground_report::page::Page;
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use crate::args::PageArgs;
 use crate::export;

@@ -1,8 +1,8 @@
 //! What a real kernel tells beside the events.
 
-use fairground_kernel::job::KernelInfo;
+use fairground_realkernel::job::KernelInfo;
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
-use fairground_run::{Outcome, Told};
+use fairground_session::{Outcome, Told};
 
 /// The kernel of a run: version, CPUs, clock, switches.
 pub(super) fn describe_kernel(document: &mut Document, ground: &str, kernel: &KernelInfo) {

@@ -26,7 +26,7 @@ pub(crate) use values::cell;
 use std::io::{self, IsTerminal, Write};
 
 use fairground_report::{Cell, Document, TextOptions};
-use fairground_run::Failure;
+use fairground_session::Failure;
 
 use crate::args::{Format, LockArgs};
 use crate::export::Form;

@@ -2,7 +2,7 @@
 
 use fairground_machine::{Path, PathCost};
 use fairground_report::{Cell, Column, Table};
-use fairground_run::Outcome;
+use fairground_session::Outcome;
 
 /// The name of a path in tables.
 pub(crate) fn path_name(path: Path) -> &'static str {

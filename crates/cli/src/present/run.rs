@@ -3,7 +3,7 @@
 use fairground_analysis::Irregularities;
 use fairground_machine::{MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
-use fairground_run::{Outcome, Told};
+use fairground_session::{Outcome, Told};
 
 use super::kernel::describe_kernel;
 

@@ -10,9 +10,9 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-use crate::console::{ABILITIES, EXEMPT, LONG, SLOW, TERMINAL};
-use crate::pages::{Block, read, root};
-use crate::terminal::Terminal;
+use crate::support::console::{ABILITIES, EXEMPT, LONG, SLOW, TERMINAL};
+use crate::support::pages::{Block, read, root};
+use crate::support::terminal::Terminal;
 
 /// Longer than this no command of a page may take; one that is slow, an hour.
 const SECONDS_MAX: &str = "120";

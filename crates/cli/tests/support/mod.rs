@@ -3,11 +3,15 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 pub(crate) mod browser;
+pub(crate) mod console;
+pub(crate) mod desk;
+pub(crate) mod pages;
+pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fairground_kernel::catalogue::Cache;
+use fairground_realkernel::catalogue::Cache;
 use tempfile::TempDir;
 
 /// The output of the binary under test.

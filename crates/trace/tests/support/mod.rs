@@ -2,7 +2,9 @@
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
+pub(crate) mod any_trace;
 pub(crate) mod perf_file;
+pub(crate) mod wire;
 
 /// Bytes of a page of these files.
 pub(crate) const PAGE: usize = 256;

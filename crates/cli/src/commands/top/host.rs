@@ -1,9 +1,9 @@
 //! This machine as a view takes it: a recording that is read while it is being made.
 
-use fairground_kernel::job::RecordingJob;
-use fairground_kernel::run::kernel_info;
-use fairground_kernel::tracefs::Following;
-use fairground_run::Failure;
+use fairground_realkernel::job::RecordingJob;
+use fairground_realkernel::run::kernel_info;
+use fairground_realkernel::tracefs::Following;
+use fairground_session::Failure;
 use fairground_top::{About, Problem, Source, View};
 use fairground_trace::{Loss, ReadError, Trace};
 

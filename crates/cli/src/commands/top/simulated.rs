@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairground_analysis::Options;
 use fairground_machine::{Machine, MachineConfig, MachineError, Setting};
-use fairground_run::Failure;
+use fairground_session::Failure;
 use fairground_top::{About, Follower, Problem, Source, Tunable, View};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;

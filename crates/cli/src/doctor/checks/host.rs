@@ -1,8 +1,8 @@
 //! This machine's kernel: who may look at it, and who may take charge of it.
 
-use fairground_kernel::rights::Rights;
-use fairground_kernel::sched_ext::{LoadError, attachable};
-use fairground_kernel::tracefs::{RecordError, Tracefs, find_tracefs};
+use fairground_realkernel::rights::Rights;
+use fairground_realkernel::sched_ext::{LoadError, attachable};
+use fairground_realkernel::tracefs::{RecordError, Tracefs, find_tracefs};
 
 use super::super::packages::{as_root, is_container};
 use super::super::{Check, Finding, World};

@@ -1,7 +1,7 @@
 //! QEMU, kernels, the archive that they come from, KVM.
 
-use fairground_kernel::catalogue::{CatalogueError, Reach, reach};
-use fairground_kernel::vm::{NoKvm, kvm_opens, kvm_works};
+use fairground_realkernel::catalogue::{CatalogueError, Reach, reach};
+use fairground_realkernel::vm::{NoKvm, kvm_opens, kvm_works};
 
 use super::super::packages::{Package, as_root, install};
 use super::super::{Check, Finding, World};

@@ -1,8 +1,8 @@
 //! Settings by name, as the bytes that a real kernel's loader puts into an object's data sections.
 
 use fairground_bpf::Object;
-use fairground_kernel::job::GlobalWrite;
 use fairground_machine::{Setting, variable_bytes};
+use fairground_realkernel::job::GlobalWrite;
 
 use super::SchedulerObject;
 use crate::failure::Failure;

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use fairground_kernel::run::{Limits, RUNNER_COMMAND, on_host_by, write_job};
-use fairground_kernel::{GroundError, Job, Outcome};
+use fairground_realkernel::run::{Limits, RUNNER_COMMAND, on_host_by, write_job};
+use fairground_realkernel::{GroundError, Job, Outcome};
 use fairground_workload::{Workload, from_spec, parse, to_toml};
 
 /// The runner's program.

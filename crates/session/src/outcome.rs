@@ -1,8 +1,8 @@
 //! What a run left, on whatever ground: the stream of events, its analysis, and what only that ground can tell.
 
 use fairground_analysis::Analysis;
-use fairground_kernel::job;
 use fairground_machine::{Counters, Exit, ExitKind, MachineConfig, Path, PathCost, Setting};
+use fairground_realkernel::job;
 use fairground_trace::{Counter, Trace};
 
 use crate::input::Sizes;

@@ -1,10 +1,8 @@
 //! What the operations of a workload do as real processes: laws that hold on any kernel and any loaded machine.
 
-mod rig;
-
 use std::collections::BTreeSet;
 
-use rig::{library, marks, ops, toml};
+use crate::rig::{library, marks, ops, toml};
 
 #[test]
 fn every_task_makes_progress_and_none_gets_more_cpu_than_there_is() {

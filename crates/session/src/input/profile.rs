@@ -28,8 +28,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairground_bpf::Object;
-use fairground_kernel::job::{MapWrite, SchedulerSetup};
 use fairground_machine::{MapContent, Setting, Setup};
+use fairground_realkernel::job::{MapWrite, SchedulerSetup};
 use serde::Deserialize;
 
 use super::split_set;

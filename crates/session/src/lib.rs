@@ -5,14 +5,14 @@
 //! crate, so that the same words mean the same run and a mistake gets the same answer ([`Failure`]).
 //!
 //! ```
-//! use fairground_run::{MachineSpec, Plan, Scheduler, Unwatched, find_workload, machine_config};
+//! use fairground_session::{MachineSpec, Plan, Scheduler, Unwatched, find_workload, machine_config};
 //!
 //! let workload = find_workload("hogs:3")?;
 //! let scheduler = Scheduler::load("cfs@6.1", None, Default::default())?;
 //! let machine = machine_config(&MachineSpec { cpus: Some(2), ..MachineSpec::default() })?;
 //! let outcome = Plan::new(&scheduler, &workload, machine, 100_000_000).run(&Unwatched)?;
 //! assert_eq!(outcome.analysis.tasks.len(), 3);
-//! # Ok::<(), fairground_run::Failure>(())
+//! # Ok::<(), fairground_session::Failure>(())
 //! ```
 //!
 //! It knows no flags, prints nothing and draws nothing. Real kernels need more than this crate has ([`Outcome`] is what they leave, too).

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fairground_bpf::{Global, GlobalType, Object};
-use fairground_kernel::job::SchedulerSetup;
 use fairground_machine::{Engine, Policy, Setting, is_kernel_constant};
+use fairground_realkernel::job::SchedulerSetup;
 
 use super::Profile;
 use super::build::{SOURCE_END, object_of_source};

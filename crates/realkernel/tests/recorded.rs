@@ -1,13 +1,11 @@
 //! A run with a recording: what the tasks say and what changes stands in it, beside the kernel's events.
 
-mod rig;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use fairground_kernel::job::{Knob, RecordingJob, TRACE_FILE};
+use crate::rig::{is_root, library};
+use fairground_realkernel::job::{Knob, RecordingJob, TRACE_FILE};
 use fairground_trace::EventKind;
-use rig::{is_root, library};
 
 #[test]
 fn marks_and_changes_stand_in_the_recording() {

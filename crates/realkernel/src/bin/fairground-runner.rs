@@ -11,8 +11,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fairground_kernel::run::{INFO_COMMAND, RUNNER_COMMAND};
-use fairground_kernel::{carry_out, guest};
+use fairground_realkernel::run::{INFO_COMMAND, RUNNER_COMMAND};
+use fairground_realkernel::{carry_out, guest};
 
 fn main() -> ExitCode {
     if guest::is_init() {
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
             carry_out(Path::new(folder)).map(drop).map_err(|e| e.to_string())
         }
         [INFO_COMMAND] => {
-            println!("{}", serde_json::json!(fairground_kernel::run::kernel_info()));
+            println!("{}", serde_json::json!(fairground_realkernel::run::kernel_info()));
             Ok(())
         }
         ["__misbehave", how] => misbehave(how).map_err(|e| format!("{how}: {e}")),

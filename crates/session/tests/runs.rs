@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use fairground_run::{
+use fairground_session::{
     CHUNK_NS, MachineSpec, Plan, Scheduler, Unwatched, Watch, find_workload, lock_model,
     machine_config,
 };

@@ -1,16 +1,14 @@
 //! Nothing is left behind: no process, no control group, no turned knob, no half outcome; at the end, after an error, after
 //! SIGKILL of the runner, and after SIGKILL of the program that started it.
 
-mod rig;
-
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fairground_kernel::job::{HOLD_NS_MAX, JOB_FILE, Knob, OUTCOME_FILE};
-use rig::{
+use crate::rig::{
     Bench, RUNNER, cgroup_tree, cgroups, is_root, kill, library, parent, processes, toml, until,
 };
+use fairground_realkernel::job::{HOLD_NS_MAX, JOB_FILE, Knob, OUTCOME_FILE};
 
 /// A sysctl that every kernel has, and that disturbs nobody: the slice of SCHED_RR tasks.
 const SYSCTL: &str = "sched_rr_timeslice_ms";

@@ -1,13 +1,11 @@
 //! What the operations of a workload do on real kernels in deterministic machines, where nothing else runs: control groups,
 //! slices, features that change during the run. Where no kernel has been fetched, these tests say so and end.
 
-mod rig;
-
-use fairground_kernel::Outcome;
-use fairground_kernel::catalogue::Cache;
-use fairground_kernel::job::Knob;
-use fairground_kernel::vm::{VmConfig, run_in_vm};
-use rig::{Bench, RUNNER, library, ops, toml};
+use crate::rig::{Bench, RUNNER, library, ops, toml};
+use fairground_realkernel::Outcome;
+use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::job::Knob;
+use fairground_realkernel::vm::{VmConfig, run_in_vm};
 
 /// Runs on a kernel of the catalogue, with 2 CPUs; `None` where there is none.
 fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {

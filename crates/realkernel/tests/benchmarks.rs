@@ -1,15 +1,13 @@
 //! Every benchmark of the library as real processes: all of them at once in one run, each has to make headway. On this machine's kernel, and on one in
 //! a deterministic machine; where none has been fetched, that test says so and ends.
 
-mod rig;
-
 use std::collections::BTreeMap;
 
-use fairground_kernel::Outcome;
-use fairground_kernel::catalogue::Cache;
-use fairground_kernel::vm::{VmConfig, run_in_vm};
+use crate::rig::{RUNNER, library};
+use fairground_realkernel::Outcome;
+use fairground_realkernel::catalogue::Cache;
+use fairground_realkernel::vm::{VmConfig, run_in_vm};
 use fairground_workload::from_spec;
-use rig::{RUNNER, library};
 
 /// Each, small, and whether it marks what it counts.
 const BENCHMARKS: [(&str, bool); 13] = [

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use fairground_kernel::job::RecordingJob;
-use fairground_kernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
+use fairground_realkernel::job::RecordingJob;
+use fairground_realkernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
 use fairground_trace::{EventKind, TaskId, Trace};
 
 /// Starts a recording, or says why this machine cannot.

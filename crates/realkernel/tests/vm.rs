@@ -6,11 +6,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fairground_kernel::catalogue::{Cache, CatalogueError};
-use fairground_kernel::channel::STDOUT_FILE;
-use fairground_kernel::job::{Job, KernelInfo, OUTCOME_FILE, Outcome, RecordingJob, TRACE_FILE};
-use fairground_kernel::run::INFO_COMMAND;
-use fairground_kernel::vm::{
+use fairground_realkernel::catalogue::{Cache, CatalogueError};
+use fairground_realkernel::channel::STDOUT_FILE;
+use fairground_realkernel::job::{
+    Job, KernelInfo, OUTCOME_FILE, Outcome, RecordingJob, TRACE_FILE,
+};
+use fairground_realkernel::run::INFO_COMMAND;
+use fairground_realkernel::vm::{
     GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,
 };
 

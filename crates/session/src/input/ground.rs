@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use fairground_kernel::catalogue;
-use fairground_kernel::job::Knob;
 use fairground_machine::Setting;
+use fairground_realkernel::catalogue;
+use fairground_realkernel::job::Knob;
 
 use crate::failure::Failure;
 

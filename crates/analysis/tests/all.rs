@@ -1,0 +1,12 @@
+//! The tests of the metrics on traces, in one program.
+
+mod analytic;
+mod cgroups;
+mod contention;
+mod counters;
+mod definition_pages;
+mod files;
+mod laws;
+mod perf_agreement;
+mod slice_program;
+mod tape;

@@ -1,0 +1,5 @@
+//! The tests of tables and pages, in one program.
+
+mod formats;
+mod parquet;
+mod pictures;

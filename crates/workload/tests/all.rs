@@ -1,0 +1,8 @@
+//! The tests of workloads and their formats, in one program.
+
+mod diagnostics;
+mod docs;
+mod library;
+mod parser;
+mod replay;
+mod rt_app;
