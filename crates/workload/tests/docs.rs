@@ -1,8 +1,8 @@
-//! The examples of docs/workloads.md are true.
+//! The examples of docs/reference/workloads.md are true.
 
 use fairground_workload::{from_spec, library, parse, to_toml};
 
-const PAGE: &str = include_str!("../../../docs/workloads.md");
+const PAGE: &str = include_str!("../../../docs/reference/workloads.md");
 
 /// The fenced blocks of a language.
 fn blocks(language: &str) -> Vec<&'static str> {
