@@ -2,7 +2,7 @@
 //! deterministic guest with one CPU, on one kernel, with the same parameters, and are recorded with the same instrument. Where
 //! QEMU, the kernel or a program cannot be had, the tests say so and check nothing.
 //!
-//! The tolerances were written down before the first run. What differs, and why, stands in docs/benchmarks.md.
+//! The tolerances were written down before the first run. What differs, and why, stands in docs/reports/benchmarks-2026-11-25.md.
 
 use crate::beside::{LENGTH_S, SWITCH_OPS, Seen, Verdict, pair, run_ns, switches, wakeups};
 

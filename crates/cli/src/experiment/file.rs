@@ -252,7 +252,7 @@ impl Experiment {
         check_version(file, text, EXPERIMENT_FORMAT)?;
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{file}: {}", e.to_string().trim_end()))
-                .help("docs/experiments.md lists the keys of an experiment")
+                .help("docs/reference/experiments.md lists the keys of an experiment")
         })?;
         if experiment.defaults.locks.as_ref().is_some_and(|locks| locks.one().is_none()) {
             return Err(Failure::new(format_args!(
