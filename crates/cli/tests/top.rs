@@ -204,7 +204,7 @@ fn what_cannot_be_shown_is_said() {
         (&["top"][..], "no workload"),
         (&["top", "hogs:2", "--on", "vm:6.12"], "cannot be watched"),
         (&["top", "hogs:2", "--on", "host"], "starts nothing"),
-        (&["top", "hogs:2", "--on", "sim,host"], "one ground"),
+        (&["top", "hogs:2", "--on", "sim,host"], "one target"),
         (&["top", "hogs:2", "--interval", "0s"], "--interval 0"),
         (&["top", "hogs:2", "--interval", "10.1s"], "--interval 10.1s is too long"),
         (&["top", "nothing-like-it"], "nothing-like-it"),

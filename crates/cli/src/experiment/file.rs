@@ -14,7 +14,7 @@ use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::TopTable;
 use crate::args::TimersArg;
 
-/// The ground of a run that does not name another.
+/// The target of a run that does not name another.
 const SIMULATED: &str = "sim";
 
 /// The only version of the format so far.
@@ -149,7 +149,7 @@ pub(crate) struct Run {
     pub(crate) reports: bool,
     /// How user time is counted.
     pub(crate) user_time: UserTimeEntry,
-    /// The ground, as the command line takes it.
+    /// The target, as the command line takes it.
     pub(crate) on: String,
     /// Boot parameters of a virtual machine's kernel.
     pub(crate) append: Vec<String>,

@@ -8,9 +8,9 @@ use fairground_realkernel::job::Knob;
 
 use crate::failure::Failure;
 
-/// A ground.
+/// A target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ground {
+pub enum Target {
     /// The simulated machine.
     Sim,
     /// The kernel of this machine.
@@ -24,15 +24,15 @@ pub const OWN_SCHEDULER: &str = "kernel";
 /// What a setting of a real kernel itself starts with.
 const KNOB_PREFIX: &str = "kernel.";
 
-impl Ground {
+impl Target {
     /// Reads `sim`, `host`, `vm:KERNEL`, or `vm`.
-    pub fn parse(text: &str) -> Result<Ground, Failure> {
+    pub fn parse(text: &str) -> Result<Target, Failure> {
         match text.split_once(':') {
-            None if text == "sim" => Ok(Ground::Sim),
-            None if text == "host" => Ok(Ground::Host),
-            None if text == "vm" => Ok(Ground::Vm(String::new())),
-            Some(("vm", kernel)) if !kernel.is_empty() => Ok(Ground::Vm(kernel.to_owned())),
-            _ => Err(Failure::new(format_args!("--on: there is no ground `{text}`")).help(
+            None if text == "sim" => Ok(Target::Sim),
+            None if text == "host" => Ok(Target::Host),
+            None if text == "vm" => Ok(Target::Vm(String::new())),
+            Some(("vm", kernel)) if !kernel.is_empty() => Ok(Target::Vm(kernel.to_owned())),
+            _ => Err(Failure::new(format_args!("--on: there is no target `{text}`")).help(
                 "give `sim`, `host`, or `vm:KERNEL`; `fairground kernels list` names the kernels",
             )),
         }
@@ -40,14 +40,14 @@ impl Ground {
 
     /// Whether a real kernel schedules there.
     pub fn is_real(&self) -> bool {
-        *self != Ground::Sim
+        *self != Target::Sim
     }
 
     /// Whether it takes a scheduler of sched_ext, as far as can be told before.
     pub fn takes_schedulers(&self) -> bool {
         match self {
-            Ground::Vm(kernel) => catalogue::takes_schedulers(kernel).unwrap_or(true),
-            Ground::Sim | Ground::Host => true,
+            Target::Vm(kernel) => catalogue::takes_schedulers(kernel).unwrap_or(true),
+            Target::Sim | Target::Host => true,
         }
     }
 
@@ -57,13 +57,13 @@ impl Ground {
     }
 }
 
-impl fmt::Display for Ground {
+impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ground::Sim => f.write_str("sim"),
-            Ground::Host => f.write_str("host"),
-            Ground::Vm(kernel) if kernel.is_empty() => f.write_str("vm"),
-            Ground::Vm(kernel) => write!(f, "vm:{kernel}"),
+            Target::Sim => f.write_str("sim"),
+            Target::Host => f.write_str("host"),
+            Target::Vm(kernel) if kernel.is_empty() => f.write_str("vm"),
+            Target::Vm(kernel) => write!(f, "vm:{kernel}"),
         }
     }
 }
@@ -90,12 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ground_is_read_as_it_is_written() {
+    fn a_target_is_read_as_it_is_written() {
         for text in ["sim", "host", "vm", "vm:6.1", "vm:7.2-rt"] {
-            assert_eq!(Ground::parse(text).expect(text).to_string(), text);
+            assert_eq!(Target::parse(text).expect(text).to_string(), text);
         }
         for text in ["", "vm:", "simulation", "host:1", "6.1"] {
-            assert!(Ground::parse(text).is_err(), "{text}");
+            assert!(Target::parse(text).is_err(), "{text}");
         }
     }
 

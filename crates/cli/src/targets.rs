@@ -1,4 +1,4 @@
-//! From a plan for a real kernel to the ground that carries it out.
+//! From a plan for a real kernel to the target that carries it out.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use fairground_realkernel::catalogue::{Cache, Kernel};
 use fairground_realkernel::job::{Job, Outcome};
 use fairground_realkernel::vm::{self, VmConfig, VmError, VmMode, run_in_vm};
-use fairground_realkernel::{GroundError, Limits, on_host};
-use fairground_session::{CHUNK_NS, Failure, Ground, Watch};
+use fairground_realkernel::{Limits, TargetError, on_host};
+use fairground_session::{CHUNK_NS, Failure, Target, Watch};
 
 use crate::args::VmModeArg;
 use crate::interrupt;
@@ -28,17 +28,17 @@ pub(crate) fn carry_out(
     folder: &Path,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
-    match plan.ground {
-        Ground::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
-        Ground::Host => {
+    match plan.target {
+        Target::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
+        Target::Host => {
             let deadline = Duration::from_nanos(plan.duration_ns) + HOST_MARGIN;
             let limits = Limits { deadline, stop: interrupt::descriptor() };
             on_host(job, object, folder, limits).map_err(|error| match error {
-                GroundError::Job { .. } => of_job(plan, &error),
+                TargetError::Job { .. } => of_job(plan, &error),
                 error => Failure::new(error),
             })
         }
-        Ground::Vm(kernel) => {
+        Target::Vm(kernel) => {
             let config = vm_config(plan, kernel, progress)?;
             let mut tell = |at: vm::Progress| match at {
                 vm::Progress::Booting => progress.name(&format!("{}: boots", plan.label)),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// The ground.
+/// The target.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct GroundArgs {
+pub(crate) struct TargetArgs {
     /// Where to run: `sim` (the simulated machine), `vm:KERNEL` (a real kernel in a virtual machine; `kernels list` names them), `host` (this machine's kernel). `compare` takes several with commas
-    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "GROUND")]
+    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "TARGET")]
     pub(crate) on: Vec<String>,
 
     /// How the virtual machine's time goes: by counted instructions, the same in every run, or by the clock on the wall
@@ -44,10 +44,10 @@ pub(crate) struct GroundArgs {
     pub(crate) fetch: bool,
 }
 
-impl GroundArgs {
-    /// What an experiment says of a ground; the rest as the flags have it by default. Nothing is fetched for it.
-    pub(crate) fn deterministic(on: &str, append: &[String], record: bool) -> GroundArgs {
-        GroundArgs {
+impl TargetArgs {
+    /// What an experiment says of a target; the rest as the flags have it by default. Nothing is fetched for it.
+    pub(crate) fn deterministic(on: &str, append: &[String], record: bool) -> TargetArgs {
+        TargetArgs {
             on: vec![on.to_owned()],
             vm_mode: VmModeArg::Deterministic,
             kernel: None,
