@@ -210,8 +210,8 @@ pub(crate) struct MachineArgs {
     #[arg(long)]
     pub(crate) duration: Option<String>,
 
-    /// How long before a simulated run its tasks are forked, one after the other: as on a real kernel, they sleep, and begin with
-    /// a wake-up by the program that forked them. Without it they begin as forks [default: 400ms beside a real kernel, else none]
+    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin as forks
+    /// [default: 400ms beside a real kernel, else none]
     #[arg(long, value_name = "TIME")]
     pub(crate) lead_in: Option<String>,
 

@@ -39,7 +39,7 @@ mod topology;
 
 pub use check::{Invariant, Violation};
 pub use config::{MAX_EVENTS_DEFAULT, MachineConfig, SleepTimers, TraceOptions};
-pub use cost::{CallCosts, CostError, CostModel, CostParameter};
+pub use cost::{CostDescription, CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use error::MachineError;
 pub use exit::{Exit, ExitKind};

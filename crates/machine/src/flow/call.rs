@@ -24,11 +24,10 @@ impl Machine {
         let outer = std::mem::replace(&mut self.kernel.kf_mask, op.context());
         let about = subject.filter(|_| op.is_about_its_task());
         let outer_task = std::mem::replace(&mut self.kernel.kf_task, about);
-        self.read_clock_anew(op);
         self.set_context();
         let before = self.program.insns();
         let result = self.program.call(function, args, &mut self.kernel);
-        self.kernel.calls_ns += self.kernel.cost.calls.callback_ns;
+        self.kernel.calls_ns += self.kernel.cost.call_ns;
         self.kernel.kf_mask = outer;
         self.kernel.kf_task = outer_task;
         self.kernel.idle_shown = false;
@@ -46,16 +45,6 @@ impl Machine {
                 self.trapped(&format!("ops.{name}()"), &trap);
                 0
             }
-        }
-    }
-
-    /// `dispatch` lets go of the run queue's lock, so that from there to the end of the pass `scx_bpf_now` reads the clock anew. Where
-    /// callbacks cost nothing the scheduler stands for the kernel's own, which goes by the clock of the pass.
-    #[inline]
-    fn read_clock_anew(&mut self, op: Op) {
-        let is_outside = self.kernel.cost.calls.callback_ns > 0;
-        if self.kernel.reading_ns.is_some() || op == Op::Dispatch && is_outside {
-            self.kernel.reading_ns = Some(self.kernel.now_ns.saturating_add(self.uncharged_ns()));
         }
     }
 

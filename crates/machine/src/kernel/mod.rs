@@ -16,7 +16,6 @@ mod queues;
 mod rq;
 mod task;
 mod timers;
-mod turns;
 
 use std::collections::BTreeMap;
 
@@ -40,10 +39,9 @@ pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use ops::{Op, kf};
-pub(crate) use rq::{Meter, Rq, Woken};
+pub(crate) use rq::{Meter, Rq};
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use turns::{Turns, is_timer};
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -57,12 +55,8 @@ pub(crate) mod agenda {
     pub(crate) const START: u32 = 3;
     /// The loader runs programs of the object: at each full second.
     pub(crate) const PROGRAMS: u32 = 4;
-    /// The timer of RCU's thread.
-    pub(crate) const RCU: u32 = 5;
-    /// A CPU's turn on the one thread is over.
-    pub(crate) const TURN: u32 = 6;
-    /// The runner forks the next task of the workload, or wakes them all.
-    pub(crate) const LAUNCH: u32 = 7;
+    /// The lead-in begins: the tasks of the workload are made.
+    pub(crate) const LEAD_IN: u32 = 5;
 }
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
@@ -90,12 +84,6 @@ pub(crate) struct OpsInfo {
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) now_ns: u64,
-    /// What the executing CPU's run queue takes for the time, where that is not now: in a wake-up, and in a scheduling pass.
-    pub(crate) clock_ns: Option<u64>,
-    /// What `scx_bpf_now` reads where that is not the run queue's clock: in a scheduling pass, once dispatch has let go of the lock.
-    pub(crate) reading_ns: Option<u64>,
-    /// Instructions that the scheduler had executed when the scheduling pass began that is going on.
-    pub(crate) pass_insns: u64,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
@@ -114,8 +102,6 @@ pub(crate) struct Kernel {
     pub(crate) all_cpus: CpuMask,
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
-    /// Idle CPUs that have their tick still: the next one comes, and then none (`idle_call_stop_or_retain_tick`).
-    pub(crate) ticks_idle: CpuMask,
     pub(crate) queues: DispatchQueues,
     /// The global queues, by node.
     pub(crate) global: Vec<Dsq>,
@@ -131,8 +117,6 @@ pub(crate) struct Kernel {
     pub(crate) kicks: Kicks,
     /// Switches on their way into the trace.
     pub(crate) late: Late,
-    /// Who executes, where the CPUs do so in turns.
-    pub(crate) turns: Turns,
     /// CPUs that a reschedule interrupt of the executing CPU is to reach.
     pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,

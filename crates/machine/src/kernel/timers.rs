@@ -49,11 +49,6 @@ impl Timers {
         Some(number)
     }
 
-    /// The CPU that armed the timer of a number.
-    pub(crate) fn cpu_of(&self, number: u32) -> Option<u32> {
-        self.armed.get(number as usize)?.as_ref().map(|timer| timer.cpu)
-    }
-
     /// Takes the timer of a number that is due.
     pub(crate) fn take(&mut self, number: u32) -> Option<Timer> {
         let timer = self.armed.get_mut(number as usize)?.take()?;
