@@ -34,6 +34,7 @@
 //! assert_eq!(analysis.cpus[0].unknown_ns, 1_000); // What ran before the first switch is not known.
 //! ```
 
+mod accounting;
 mod analysis;
 mod cgroups;
 mod compare;
@@ -48,18 +49,19 @@ mod machine_metrics;
 pub mod metric;
 mod options;
 mod parts;
+mod pass;
 pub mod perf_sched;
 mod quantiles;
 pub mod ring;
 mod samples;
-mod scan;
 mod series;
 mod services;
 pub mod slice_report;
-mod task_scan;
+mod states;
+mod tracks;
 mod weight;
 
-pub use analysis::{Analysis, GroupMetrics, TaskMetrics};
+pub use analysis::{Analysis, GroupMetrics, NeverRan, TaskMetrics};
 pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use counters::counters;

@@ -9,16 +9,16 @@
 //! twice, whatever the length of the trace; where the trace has waits for locks, also that of [`crate::contention`], which grows with
 //! the number of switches, until the rule of locks has judged.
 
+mod collector;
 mod convoy;
 mod cut_slices;
 mod facts;
 mod idle;
 mod imbalance;
 mod ping_pong;
+mod queue;
 mod tail;
 mod waiting;
-mod walk;
-mod walk_cpu;
 
 use crate::{Analysis, Options};
 use facts::Facts;
@@ -201,7 +201,7 @@ impl Diagnosis {
 
     /// The same with an analysis of the whole trace that is there already.
     pub fn with(trace: &Trace, analysis: &Analysis) -> Self {
-        let facts = walk::walk(trace, analysis);
+        let facts = collector::collect(trace, analysis);
         let case = Case { trace, analysis, facts: &facts };
         let mut diagnosis = Self { not_counted: facts.dropped_pairs, ..Self::default() };
         for rule in Rule::ALL {

@@ -1,14 +1,14 @@
-//! The walk over the events.
+//! Collects waits: an observer of task states that keeps, of each task, what it waits for and what it did when.
 
 use std::collections::BTreeMap;
 
-use fairground_trace::{Event, EventKind, Label, LockFlags, TaskId, TaskState, Trace};
+use fairground_trace::{Event, EventKind, Label, LockFlags, TaskId, Trace};
 
 use super::history::{Doing, History};
 use super::site::Gathered;
 use super::{Contention, Folded, Point, Site, WaitKind, stacks};
 use crate::analysis::group_tasks;
-use crate::scan::is_in_range;
+use crate::states::{Cause, Change, Observer, State, States, Task, has_wakeups};
 
 /// What the next stack of a task belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,20 +29,20 @@ struct Asleep {
     woken: Option<(u64, TaskId)>,
 }
 
-/// A task that waits for a lock.
+/// A wait for a lock.
 #[derive(Clone, Debug)]
 struct AtLock {
     since_ns: u64,
     lock: Label,
     flags: LockFlags,
     stack: Option<Label>,
-    /// Who has the lock since when; several, one after the other.
+    /// Holders of the lock, one after the other, and since when.
     holders: Vec<(u64, TaskId)>,
     woken_by: TaskId,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Task {
+struct Waiter {
     history: History,
     asleep: Option<Asleep>,
     at_lock: Option<AtLock>,
@@ -50,123 +50,122 @@ struct Task {
 }
 
 /// Which site a wait belongs to: how, the stack, the lock.
-type Place = (WaitKind, Option<Label>, Option<Label>);
+type SiteKey = (WaitKind, Option<Label>, Option<Label>);
 
-pub(super) struct Walk<'t> {
+pub(super) struct Collector<'t> {
     trace: &'t Trace,
     depth: usize,
     groups: Vec<&'t str>,
     group_of: Vec<usize>,
-    tasks: Vec<Task>,
-    has_waking: bool,
-    /// Who waits for a lock.
+    now_ns: u64,
+    tasks: Vec<Waiter>,
+    /// The tasks that wait for each lock.
     queues: BTreeMap<Label, Vec<TaskId>>,
     points: BTreeMap<Label, u64>,
-    sites: BTreeMap<Place, Gathered>,
+    sites: BTreeMap<SiteKey, Gathered>,
     /// By group and stack: count and time.
     folded: BTreeMap<(usize, Label), (u64, u64)>,
     found: Contention,
 }
 
-impl<'t> Walk<'t> {
-    pub(super) fn new(trace: &'t Trace, depth: usize) -> Self {
-        let (groups, group_of) = group_tasks(trace);
-        Self {
-            trace,
-            depth,
-            groups,
-            group_of,
-            tasks: vec![Task::default(); trace.tasks().len()],
-            has_waking: trace.events().any(|e| matches!(e.kind, EventKind::Waking { .. })),
-            queues: BTreeMap::new(),
-            points: BTreeMap::new(),
-            sites: BTreeMap::new(),
-            folded: BTreeMap::new(),
-            found: Contention::default(),
-        }
+/// The waits of a whole trace.
+pub(super) fn collect(trace: &Trace, depth: usize) -> Contention {
+    let (groups, group_of) = group_tasks(trace);
+    let mut collector = Collector {
+        trace,
+        depth,
+        groups,
+        group_of,
+        now_ns: 0,
+        tasks: vec![Waiter::default(); trace.tasks().len()],
+        queues: BTreeMap::new(),
+        points: BTreeMap::new(),
+        sites: BTreeMap::new(),
+        folded: BTreeMap::new(),
+        found: Contention::default(),
+    };
+    let states = States::new(trace, false, !has_wakeups(trace));
+    collector.now_ns = states.now_ns;
+    states.observe(trace, &mut collector);
+    collector.cut_off();
+    collector.finish()
+}
+
+impl Observer for Collector<'_> {
+    fn on_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
     }
 
-    pub(super) fn all(mut self) -> Contention {
-        for event in self.trace.events().filter(|event| is_in_range(self.trace, event)) {
-            self.event(&event);
-        }
-        self.cut_off();
-        self.finish()
-    }
-
-    fn event(&mut self, event: &Event) {
-        let now_ns = event.time_ns;
+    fn on_event(&mut self, _: &Trace, states: &States, event: &Event) {
         match event.kind {
-            EventKind::Switch { prev, prev_state, next } => {
-                self.leaves(now_ns, prev, prev_state);
-                self.comes(now_ns, next);
-            }
             EventKind::Waking { task, waker, .. } => {
-                let known = waker.index() < self.tasks.len();
-                self.woken(now_ns, task, if known { waker } else { TaskId::IDLE });
-            }
-            EventKind::Wakeup { task, .. } if !self.has_waking => {
-                self.woken(now_ns, task, TaskId::IDLE);
-            }
-            EventKind::WakeupNew { task, .. } => {
-                self.tasks[task.index()].history.change(now_ns, Doing::Runnable);
+                if let Some(at_lock) = &mut self.tasks[task.index()].at_lock {
+                    let known = waker.index() < states.tasks.len();
+                    at_lock.woken_by = if known { waker } else { TaskId::IDLE };
+                }
             }
             EventKind::ContentionBegin { task, lock, flags, holder } => {
-                self.at_lock(now_ns, task, lock, flags, holder);
+                self.at_lock(task, lock, flags, holder);
             }
-            EventKind::ContentionEnd { task, .. } => self.has_lock(now_ns, task),
+            EventKind::ContentionEnd { task, .. } => self.has_lock(task),
             EventKind::Stack { task, label } => self.stack(task, label),
             _ => {}
         }
     }
 
-    fn leaves(&mut self, now_ns: u64, prev: TaskId, state: TaskState) {
-        if prev.is_idle() {
-            return;
+    fn on_change(&mut self, task: &Task, change: &Change) {
+        let id = task.id;
+        if matches!(change.cause, Cause::SwitchOut { .. }) {
+            self.found.switches += 1;
+            self.sleep_is_over(id);
         }
-        self.found.switches += 1;
-        self.sleep_is_over(prev);
-        let kind = WaitKind::of(state);
-        let task = &mut self.tasks[prev.index()];
-        let runnable = state == TaskState::Runnable;
-        task.history.change(now_ns, if runnable { Doing::Runnable } else { Doing::Sleeping });
-        task.stack_of = StackOf::Switch;
-        // Asleep at a lock: that wait has begun already.
-        if let (Some(kind), None) = (kind, &task.at_lock) {
-            task.asleep = Some(Asleep { since_ns: now_ns, kind, stack: None, woken: None });
-        }
-    }
-
-    fn comes(&mut self, now_ns: u64, next: TaskId) {
-        if next.is_idle() {
-            return;
-        }
-        if let Some(asleep) = &mut self.tasks[next.index()].asleep {
-            // Its wake-up is missing in the trace.
-            asleep.woken.get_or_insert((now_ns, TaskId::IDLE));
-        }
-        self.sleep_is_over(next);
-        let task = &mut self.tasks[next.index()];
-        task.stack_of = StackOf::Nothing;
-        task.history.change(now_ns, Doing::Running);
-    }
-
-    fn woken(&mut self, now_ns: u64, woken: TaskId, waker: TaskId) {
-        let task = &mut self.tasks[woken.index()];
-        if task.history.now() != Doing::Running {
-            task.history.change(now_ns, Doing::Runnable);
-        }
-        if let Some(at_lock) = &mut task.at_lock {
-            at_lock.woken_by = waker;
-        }
-        let Some(asleep) = &mut task.asleep else { return };
-        asleep.woken.get_or_insert((now_ns, waker));
-        // The stack of a switch may come after a wake-up by another CPU.
-        if task.stack_of != StackOf::Switch {
-            self.sleep_is_over(woken);
+        let now_ns = self.now_ns;
+        let waiter = &mut self.tasks[id.index()];
+        waiter.history.change(now_ns, doing(task.state));
+        match change.cause {
+            Cause::SwitchOut { left, .. } => {
+                waiter.stack_of = StackOf::Switch;
+                // Asleep at a lock: that wait has begun already. Asked to wake before it left: it does not sleep.
+                if task.state == State::Asleep
+                    && waiter.at_lock.is_none()
+                    && let Some(kind) = WaitKind::of(left)
+                {
+                    waiter.asleep =
+                        Some(Asleep { since_ns: now_ns, kind, stack: None, woken: None });
+                }
+            }
+            Cause::SwitchIn { .. } => {
+                if let Some(asleep) = &mut waiter.asleep {
+                    // Where its wake-up is missing in the trace.
+                    asleep.woken.get_or_insert((now_ns, TaskId::IDLE));
+                }
+                self.sleep_is_over(id);
+                self.tasks[id.index()].stack_of = StackOf::Nothing;
+            }
+            Cause::Wakeup => {
+                let Some(asleep) = &mut waiter.asleep else { return };
+                asleep.woken.get_or_insert((now_ns, task.waker.unwrap_or(TaskId::IDLE)));
+                // The stack of a switch may come after a wake-up by another CPU.
+                if waiter.stack_of != StackOf::Switch {
+                    self.sleep_is_over(id);
+                }
+            }
+            _ => {}
         }
     }
+}
 
+/// What a holder in this state does.
+fn doing(state: State) -> Doing {
+    match state {
+        State::Initial | State::Unknown => Doing::Unknown,
+        State::Absent | State::Asleep => Doing::Sleeping,
+        State::Waking | State::Waiting => Doing::Runnable,
+        State::Running => Doing::Running,
+    }
+}
+
+impl Collector<'_> {
     /// Books the sleep of a task that was woken.
     fn sleep_is_over(&mut self, id: TaskId) {
         let task = &mut self.tasks[id.index()];
@@ -175,11 +174,11 @@ impl<'t> Walk<'t> {
             return;
         };
         task.asleep = None;
-        let place = (kind, stack, None);
-        self.book(place, id, (since_ns, until_ns), &[(since_ns, waker)]);
+        self.book((kind, stack, None), id, (since_ns, until_ns), &[(since_ns, waker)]);
     }
 
-    fn at_lock(&mut self, now_ns: u64, id: TaskId, lock: Label, flags: LockFlags, holder: TaskId) {
+    fn at_lock(&mut self, id: TaskId, lock: Label, flags: LockFlags, holder: TaskId) {
+        let now_ns = self.now_ns;
         let task = &mut self.tasks[id.index()];
         if let Some(at_lock) = task.at_lock.as_mut().filter(|at_lock| at_lock.lock == lock) {
             at_lock.holders.push((now_ns, holder));
@@ -197,9 +196,10 @@ impl<'t> Walk<'t> {
         task.at_lock = Some(AtLock { since_ns: now_ns, lock, flags, stack, holders, woken_by });
     }
 
-    fn has_lock(&mut self, now_ns: u64, id: TaskId) {
+    fn has_lock(&mut self, id: TaskId) {
+        let now_ns = self.now_ns;
         let Some(mut at_lock) = self.tasks[id.index()].at_lock.take() else { return };
-        // Who still waits for it waits for this task now.
+        // Those that still wait for it wait for this task now.
         let queue = self.queues.entry(at_lock.lock).or_default();
         queue.retain(|waiter| *waiter != id);
         for waiter in queue {
@@ -211,8 +211,8 @@ impl<'t> Walk<'t> {
             at_lock.holders = vec![(at_lock.since_ns, at_lock.woken_by)];
         }
         self.found.lock_waits += 1;
-        let place = (WaitKind::Lock(at_lock.flags.0), at_lock.stack, Some(at_lock.lock));
-        self.book(place, id, (at_lock.since_ns, now_ns), &at_lock.holders);
+        let site = (WaitKind::Lock(at_lock.flags.0), at_lock.stack, Some(at_lock.lock));
+        self.book(site, id, (at_lock.since_ns, now_ns), &at_lock.holders);
     }
 
     fn stack(&mut self, id: TaskId, label: Label) {
@@ -238,22 +238,22 @@ impl<'t> Walk<'t> {
     /// Enters a wait that was seen from begin to end.
     fn book(
         &mut self,
-        place: Place,
+        site: SiteKey,
         id: TaskId,
         (from_ns, to_ns): (u64, u64),
-        whom: &[(u64, TaskId)],
+        holders: &[(u64, TaskId)],
     ) {
         let waiter = self.group_of[id.index()];
         let wait_ns = to_ns.saturating_sub(from_ns);
-        if let Some(stack) = place.1 {
+        if let Some(stack) = site.1 {
             let folded = self.folded.entry((waiter, stack)).or_default();
             folded.0 += 1;
             folded.1 += wait_ns;
         }
-        let site = self.sites.entry(place).or_default();
+        let site = self.sites.entry(site).or_default();
         site.waits.push(wait_ns);
-        for (at, (begin_ns, holder)) in whom.iter().enumerate() {
-            let end_ns = whom.get(at + 1).map_or(to_ns, |(next_ns, _)| *next_ns);
+        for (at, (begin_ns, holder)) in holders.iter().enumerate() {
+            let end_ns = holders.get(at + 1).map_or(to_ns, |(next_ns, _)| *next_ns);
             let part_ns = end_ns.saturating_sub(*begin_ns);
             if holder.is_idle() {
                 site.holder.unknown_ns += part_ns;
@@ -265,7 +265,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The trace ends: who is woken has waited; of the others only that they wait is known.
+    /// The trace ends: a task that was woken has waited; the waits of others are censored.
     fn cut_off(&mut self) {
         for index in 1..self.tasks.len() {
             self.sleep_is_over(TaskId(index as u32));
@@ -273,8 +273,8 @@ impl<'t> Walk<'t> {
             let asleep = task.asleep.map(|asleep| (asleep.kind, asleep.stack, None));
             let at_lock = task.at_lock.as_ref();
             let at_lock = at_lock.map(|l| (WaitKind::Lock(l.flags.0), l.stack, Some(l.lock)));
-            for place in asleep.into_iter().chain(at_lock) {
-                self.sites.entry(place).or_default().waits.censored += 1;
+            for site in asleep.into_iter().chain(at_lock) {
+                self.sites.entry(site).or_default().waits.censored += 1;
             }
         }
     }
@@ -320,7 +320,7 @@ impl<'t> Walk<'t> {
         sites
     }
 
-    /// A lock that has a name is called by it, with the place; one of which there is only an address, by the place.
+    /// The name of a site: the name of the lock and the call chain; the chain alone where the lock has only an address.
     fn name(&self, stack: Option<Label>, lock: Option<Label>) -> String {
         let chain = stack.map(|label| stacks::site(self.trace.label(label), self.depth).text());
         let lock = lock.map(|label| self.trace.label(label));
@@ -333,7 +333,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// A real kernel tells where a lock lies, and not what it is called.
+/// A real kernel records the address of a lock instead of a name.
 fn is_address(name: &str) -> bool {
     const DIGITS_MIN: usize = 8;
     let digits = name.strip_prefix("0x").unwrap_or(name);

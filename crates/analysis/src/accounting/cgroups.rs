@@ -1,14 +1,14 @@
 //! Control groups: their place in the fluid schedule, and tasks that move between them.
 
-use super::Scan;
+use super::Accounting;
 use crate::Figures;
-use crate::task_scan::State;
-use fairground_trace::{CgroupId, TaskId, Trace};
+use crate::states::{State, Task};
+use fairground_trace::{CgroupId, Trace};
 
 /// `cpu.weight` of a group whose weight the trace does not know (`CGROUP_WEIGHT_DFL`).
 const WEIGHT_DEFAULT: u32 = 100;
 
-impl Scan {
+impl Accounting {
     /// Enters the tree into the fluid schedule. A parent that does not stand before its child is damage; the root stands in
     /// for it.
     pub(super) fn set_up_cgroups(&mut self, trace: &Trace) {
@@ -19,7 +19,7 @@ impl Scan {
                 let parent = info.parent.map_or(0, CgroupId::index);
                 let parent = if parent < index { parent } else { 0 };
                 let weight = self.group_weight(weight);
-                self.ledger.services.add_group(parent, weight);
+                self.services.add_group(parent, weight);
             }
         }
     }
@@ -37,28 +37,26 @@ impl Scan {
         }
         self.cgroup_weights[cgroup.index()] = Some(weight);
         let weight = self.group_weight(weight);
-        self.ledger.services.set_group_weight(self.ledger.at_ns, cgroup.index(), weight);
+        self.services.set_group_weight(self.at_ns, cgroup.index(), weight);
     }
 
     /// The task's figures up to here are those of its old group; from here on they are the new one's.
-    pub(super) fn on_cgroup_move(&mut self, id: TaskId, to: CgroupId) {
-        let id = id.index();
+    pub(super) fn on_cgroup_move(&mut self, task: &Task, to: CgroupId) {
+        let id = task.id.index();
         if id == 0 || self.tasks[id].cgroup == to.index() {
             return;
         }
-        let state = self.tasks[id].state;
-        if state != State::Initial {
-            let task = &mut self.tasks[id];
-            self.ledger.close_task(task, state, state.category());
+        if task.state != State::Initial {
+            self.close_task(id, task.time_kind());
         }
-        if state.is_queued() {
-            self.leave_fluid(id);
+        if task.state.is_queued() {
+            self.settle(id, false);
         }
         self.end_piece(id);
         self.tasks[id].cgroup = to.index();
-        self.ledger.services.change_cgroup(id, to.index());
-        if state.is_queued() {
-            self.join_fluid(id);
+        self.services.change_cgroup(id, to.index());
+        if task.state.is_queued() {
+            self.services.join(self.at_ns, id, task.cpu);
         }
     }
 
@@ -69,7 +67,7 @@ impl Scan {
         let (window_ns, cpus) = (task.figures.window_ns, task.figures.cpus);
         let fresh = Figures { window_ns, cpus, tasks: 1, ..Figures::default() };
         let mut figures = std::mem::replace(&mut task.figures, fresh);
-        let served = self.ledger.services.served(id);
+        let served = self.services.served(id);
         figures.fluid_ns = served.machine_ns;
         (figures.lag_max_ns, figures.lead_max_ns) = (served.lag_max_ns, served.lead_max_ns);
         task.moved_run_ns += figures.run_ns;
