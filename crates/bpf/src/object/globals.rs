@@ -1,14 +1,15 @@
-//! The global variables of an object: a scheduler's tunables, switches and statistics, discovered through BTF.
+//! The global variables of an object (a scheduler's tunables, switches and statistics), from BTF.
 
 use std::collections::BTreeMap;
 
-use crate::MapKind;
+use super::data::AddressMap;
+use super::elf::Elf;
+use super::maps::ObjectMap;
+use super::variables::variables;
 use crate::btf::{Btf, Kind, MAX_TYPE_DEPTH};
 use crate::error::Fault;
-use crate::object::ObjectMap;
-use crate::object::data::{self, Places};
-use crate::object::elf::Elf;
-use crate::object::limits;
+use crate::limits;
+use crate::linked::MapKind;
 
 /// One global variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,19 +22,19 @@ pub struct Global {
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// Its type, as far as a tool can show and change it.
+    /// Its type.
     pub ty: GlobalType,
-    /// It lies in `.rodata`: a program cannot write it; user space can, before the program runs.
+    /// It is in `.rodata`: only user space can write it, before the program is loaded.
     pub read_only: bool,
-    /// It is declared `volatile`. A read-only variable that is not (`const` alone) is folded into the code by the
-    /// compiler: changing it changes nothing.
+    /// It is declared `volatile`. The compiler folds a plain `const` variable into the code, so that changing it has no
+    /// effect.
     pub volatile: bool,
-    /// The texts of its `__attribute__((btf_decl_tag("…")))`, in the order of the declaration.
+    /// The strings of its `btf_decl_tag` attributes, in the order of the declaration.
     pub tags: Vec<String>,
 }
 
 impl Global {
-    /// Whether changing this variable changes what the program does.
+    /// Whether changing this variable has an effect.
     pub fn is_settable(&self) -> bool {
         !self.read_only || self.volatile
     }
@@ -79,15 +80,15 @@ pub enum GlobalType {
 pub(crate) fn read(
     elf: &Elf<'_>,
     btf: &Btf,
-    places: &Places<'_>,
+    addresses: &AddressMap<'_>,
     maps: &[ObjectMap],
 ) -> Result<Vec<Global>, Fault> {
     let mut tags = tags_by_variable(btf);
     let mut found = Vec::new();
     let mut constants = 0;
-    for (section, map) in &places.data {
+    for (section, map) in &addresses.data {
         let read_only = maps[*map].def.kind == MapKind::Data { read_only: true };
-        for variable in data::variables(elf, btf, *section)? {
+        for variable in variables(elf, btf, *section)? {
             limits::check("global variables", found.len() as u64 + 1, limits::MAX_GLOBALS)?;
             constants += constants_of(btf, variable.of);
             limits::check(
@@ -111,7 +112,7 @@ pub(crate) fn read(
     Ok(found)
 }
 
-/// Texts of declaration tags of whole variables, in the order of the type information.
+/// The declaration tags of whole variables, in the order of the type information.
 fn tags_by_variable(btf: &Btf) -> BTreeMap<u32, Vec<String>> {
     let mut tags: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for (_, ty) in btf.iter() {

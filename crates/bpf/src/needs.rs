@@ -1,13 +1,15 @@
-//! What an object wants of its kernel, for people and for tools: also of objects that cannot be linked.
+//! What an object requires of its kernel, and what a kernel lacks. Works also for objects that cannot be linked.
 
 use std::collections::BTreeSet;
 
-use super::{ExternKind, Target};
 use crate::btf::Btf;
+use crate::core_reloc::essential_name;
 use crate::env::{Env, Host};
 use crate::helpers;
-use crate::linked::Fixup;
-use crate::{MapKind, Object, Symbols};
+use crate::link::{Symbols, link};
+use crate::linked::{Fixup, MapKind};
+use crate::object::{ExternKind, Object, ObjectMap, Target, number_of_kind};
+use crate::types::TargetTypes;
 
 /// A map as the object declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct MapInfo {
     pub max_entries: u32,
 }
 
-/// A kernel function that an object names.
+/// A kernel function that an object declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedKfunc {
     /// Its name, with its `___flavour`.
@@ -33,7 +35,7 @@ pub struct WantedKfunc {
     pub weak: bool,
 }
 
-/// What kind of thing an object wants and does not get.
+/// The kind of a [`Lack`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LackKind {
     /// A kernel function.
@@ -48,15 +50,15 @@ pub enum LackKind {
     Type,
 }
 
-/// Something that an object wants and a kernel lacks.
+/// Something that an object requires and a kernel lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lack {
     /// What it is.
     pub kind: LackKind,
     /// Its name.
     pub name: String,
-    /// The object cannot be loaded without it. Else it can do without: it asks whether it is there, or an instruction that
-    /// needs it ends the run when it is reached.
+    /// Whether the object cannot be loaded without it. If false, the object tests whether it exists, or the run ends when an
+    /// instruction that requires it is executed.
     pub fatal: bool,
 }
 
@@ -70,12 +72,12 @@ const MAP_TYPES: &str = "\
 impl Object {
     /// The maps, data sections included, in the order of [`Linked::maps`](crate::Linked::maps).
     pub fn maps(&self) -> Vec<MapInfo> {
-        let info = |map: &super::ObjectMap| {
+        let info = |map: &ObjectMap| {
             let def = &map.def;
             let kind = match (map.unsupported, def.kind) {
                 (Some(number), _) => type_name(number),
                 (None, MapKind::Data { .. }) => "data".to_owned(),
-                (None, kind) => type_name(super::maps::number_of_kind(kind)),
+                (None, kind) => type_name(number_of_kind(kind)),
             };
             MapInfo {
                 name: def.name.clone(),
@@ -88,8 +90,8 @@ impl Object {
         self.maps.iter().map(info).collect()
     }
 
-    /// Byte offset and size of a member of a map's value, by its path (`limits.burst`); an empty path is the whole value. `None`:
-    /// there is no such map or member, or the map does not name its values' type.
+    /// Byte offset and size of a member of a map's value, by its path (`limits.burst`; empty: the whole value). `None`: there
+    /// is no such map or member, or the map has no value type.
     pub fn map_member(&self, map: &str, path: &str) -> Option<(u64, u64)> {
         let map = self.maps.iter().find(|found| found.def.name == map)?;
         if path.is_empty() {
@@ -104,7 +106,7 @@ impl Object {
         Some((u64::from(bits / 8), self.btf.size_of(id)?))
     }
 
-    /// The kernel functions that it names, sorted.
+    /// The kernel functions that it declares, sorted.
     pub fn kfuncs(&self) -> Vec<WantedKfunc> {
         let named = self.externs.iter().filter(|symbol| symbol.kind == ExternKind::Kfunc);
         let mut wanted: Vec<_> = named
@@ -114,7 +116,7 @@ impl Object {
         wanted
     }
 
-    /// The BPF helpers that it calls: numbers and names (`bpf_map_lookup_elem`), in the order of the numbers.
+    /// The BPF helpers that it calls, by number: numbers and names (`bpf_map_lookup_elem`).
     pub fn helpers(&self) -> Vec<(u32, String)> {
         let targets = self.code.iter().flat_map(|function| function.targets.values());
         let numbers: BTreeSet<u32> = targets
@@ -127,14 +129,13 @@ impl Object {
         numbers.into_iter().map(|number| (number, name(number))).collect()
     }
 
-    /// What an environment lacks for it, sorted.
+    /// What an environment lacks for this object, sorted.
     pub fn lacks<H: Host>(&self, env: &Env<H>) -> Vec<Lack> {
         let mut found = BTreeSet::new();
         let known: Vec<&str> =
             env.kfuncs.iter().map(|(name, _)| *name).chain(helpers::builtin_kfuncs()).collect();
-        let essential = crate::core_reloc::essential_name;
         for wanted in self.kfuncs() {
-            let names = [wanted.name.as_str(), essential(&wanted.name)];
+            let names = [wanted.name.as_str(), essential_name(&wanted.name)];
             if !names.iter().any(|name| known.contains(name)) {
                 found.insert(Lack {
                     kind: LackKind::Kfunc,
@@ -164,17 +165,17 @@ impl Object {
         found.into_iter().collect()
     }
 
-    /// Relocations against the kernel's types that find nothing. Missing kernel functions are none of them.
+    /// CO-RE relocations without a match in the kernel's types.
     fn unresolved(&self, types: &Btf) -> Vec<Lack> {
         let all: Vec<&str> = self.externs.iter().map(|symbol| symbol.name.as_str()).collect();
         let values: Vec<(&str, u64)> = all.iter().map(|name| (*name, 0)).collect();
         let symbols = Symbols { kfuncs: &all, kconfig: &values, ksyms: &values };
-        let mut pretended = self.clone();
-        for map in &mut pretended.maps {
+        let mut linkable = self.clone();
+        for map in &mut linkable.maps {
             map.unsupported = None;
         }
-        let types = crate::TargetTypes { btf: types.clone() };
-        let Ok(linked) = crate::link(&pretended, &types, &symbols) else { return Vec::new() };
+        let types = TargetTypes { btf: types.clone() };
+        let Ok(linked) = link(&linkable, &types, &symbols) else { return Vec::new() };
         let mut found = Vec::new();
         for function in &linked.functions {
             for fixup in function.fixups.values() {
@@ -188,7 +189,7 @@ impl Object {
     }
 }
 
-/// A map type by the kernel's name.
+/// The kernel's name of a map type.
 fn type_name(number: u32) -> String {
     let known = (number as usize).checked_sub(1);
     let name = known.and_then(|at| MAP_TYPES.split_ascii_whitespace().nth(at));

@@ -1,13 +1,14 @@
-//! The `struct_ops` variables of an object: which scheduler callbacks it implements.
+//! The `struct_ops` variables of an object: the callbacks that a scheduler implements.
 
 use std::collections::BTreeMap;
 
+use super::data::{Address, AddressMap};
+use super::elf::{Elf, R_BPF_64_ABS64, Section};
+use super::variables::{PlacedVariable, variables};
 use crate::btf::{Btf, Kind, Member};
 use crate::core_reloc::essential_name;
 use crate::error::{Fault, LoadCause};
-use crate::object::data::{self, Address, PlacedVariable, Places};
-use crate::object::elf::{Elf, R_BPF_64_ABS64, Section};
-use crate::object::limits;
+use crate::limits;
 
 /// One variable of `.struct_ops` or `.struct_ops.link`: for a scheduler, its `struct sched_ext_ops`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,17 +65,21 @@ pub enum OpsValue {
     Bytes(Vec<u8>),
 }
 
-/// Sections of struct_ops variables. The leading `?` means: not loaded unless asked for.
+/// Sections of struct_ops variables. libbpf loads those with a leading `?` only on request.
 const SECTIONS: [&str; 4] =
     [".struct_ops", ".struct_ops.link", "?.struct_ops", "?.struct_ops.link"];
 
 /// Reads the struct_ops variables of a file.
-pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, places: &Places<'_>) -> Result<Vec<StructOps>, Fault> {
+pub(crate) fn read(
+    elf: &Elf<'_>,
+    btf: &Btf,
+    addresses: &AddressMap<'_>,
+) -> Result<Vec<StructOps>, Fault> {
     let mut found = Vec::new();
     for name in SECTIONS {
         let Some(section) = elf.section_index(name) else { continue };
-        let pointers = read_pointers(elf, places, section)?;
-        for variable in data::variables(elf, btf, section)? {
+        let pointers = read_pointers(elf, addresses, section)?;
+        for variable in variables(elf, btf, section)? {
             limits::check("struct_ops variables", found.len() as u64 + 1, limits::MAX_STRUCT_OPS)?;
             let reader = Reader { data: elf.sections[section].data, btf, pointers: &pointers };
             let ops =
@@ -85,10 +90,10 @@ pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, places: &Places<'_>) -> Result<Vec<
     Ok(found)
 }
 
-/// What the pointers in a section point to, by their offset.
+/// The targets of the pointers in a section, by offset.
 fn read_pointers(
     elf: &Elf<'_>,
-    places: &Places<'_>,
+    addresses: &AddressMap<'_>,
     section: usize,
 ) -> Result<BTreeMap<u64, OpsValue>, Fault> {
     let Section { name, data, relocations, .. } = &elf.sections[section];
@@ -101,14 +106,14 @@ fn read_pointers(
             return Err(wrong("a struct_ops member holds whole pointers only"));
         }
         let end = at.checked_add(8).filter(|end| *end <= data.len() as u64);
-        let Some(end) = end else { return Err(wrong("it lies outside of the section")) };
+        let Some(end) = end else { return Err(wrong("it is outside of the section")) };
         let symbol = &elf.symbols[relocation.symbol];
         let Some(target) = symbol.section else {
             let text = format!("it points to `{}`, which the object does not define", symbol.name);
             return Err(wrong(&text));
         };
         let addend = little_endian(&data[at as usize..end as usize]);
-        let value = match places.resolve(elf, symbol, target, addend).map_err(fault)? {
+        let value = match addresses.resolve(elf, symbol, target, addend).map_err(fault)? {
             Address::Function(function) => OpsValue::Function(function),
             Address::Data { map, offset } => OpsValue::Data { map, offset },
             Address::Map(_) => return Err(wrong("it points to a map")),
@@ -118,7 +123,7 @@ fn read_pointers(
     Ok(found)
 }
 
-/// An unsigned number of at most eight bytes.
+/// An unsigned integer of at most eight bytes.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
@@ -133,7 +138,7 @@ impl Reader<'_> {
     fn read(&self, variable: &PlacedVariable<'_>) -> Result<StructOps, LoadCause> {
         let ty = self.btf.get(self.btf.strip_all(variable.of));
         let Kind::Composite { union: false, members, .. } = &ty.kind else {
-            return Err(LoadCause::BadBtf("a struct_ops variable is no structure".into()));
+            return Err(LoadCause::BadBtf("a struct_ops variable is not a structure".into()));
         };
         let count = members.len() as u64;
         limits::check("members of a struct_ops variable", count, limits::MAX_STRUCT_OPS_MEMBERS)?;
@@ -165,7 +170,7 @@ impl Reader<'_> {
         let end = end.filter(|end| *end <= variable.offset + variable.size);
         let bytes = end.and_then(|end| self.data.get(start as usize..end as usize));
         let (Some(bytes), Some(end)) = (bytes, end) else {
-            let text = format!("the member `{}` lies outside of its structure", member.name);
+            let text = format!("the member `{}` exceeds its structure", member.name);
             return Err(LoadCause::BadBtf(text));
         };
         let kind = &self.btf.get(of).kind;
@@ -196,7 +201,7 @@ impl Reader<'_> {
     }
 }
 
-/// Sign-extends a number of `bytes` bytes, 1…8.
+/// Sign-extends an integer of `bytes` bytes (1…8) if `signed`.
 fn extend(value: u64, bytes: usize, signed: bool) -> u64 {
     let unused = 64 - 8 * bytes as u32;
     if signed { ((value << unused) as i64 >> unused) as u64 } else { value }
