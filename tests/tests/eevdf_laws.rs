@@ -1,5 +1,5 @@
-//! The laws of `eevdf` on the compiled object, callback by callback: sums, placement, lag, reweight, yield, and the worked
-//! example. See `eevdf_rules.rs` for those about whole runs, and `naive_models.rs` for every decision.
+//! The laws of `eevdf` (docs/laws/eevdf.md) on the compiled object, callback by callback: sums, placement, lag, reweight,
+//! yield, and the worked example. `eevdf_rules.rs` has those of whole runs, `naive_models.rs` checks every decision.
 
 use crate::rig::callbacks::{Callbacks, HZ, Loaded, Task, load};
 use crate::rig::eevdf::{Queue, entity, is_delayed, queue};
