@@ -143,7 +143,7 @@ static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, s
         end_turn(cpu);
     else if (HRTICK)
         hrtick_update(cpu);
-    current->clock_stands = current->must_go && rule_clock_stands;
+    current->skip_clock_update = current->need_resched && rule_clock_stands;
 }
 
 /* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
@@ -236,7 +236,7 @@ static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev
         took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
         return PICK_TAKEN;
     }
-    if (!find_leftmost_surely(&q->left, q->cpu))
+    if (!find_leftmost_verified(&q->left, q->cpu))
         return PICK_NOBODY;
     if (time_diff(q->curr_vruntime, q->left.vtime) < 0)
         return PICK_CURRENT;
@@ -261,7 +261,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
 
     root->carry_ns = 0;
     root->chosen_ns = scx_bpf_now();
-    if (prev_runs && !q->clock_stands)
+    if (prev_runs && !q->skip_clock_update)
         update_curr(q, prev);
     balance_run(cpu);
     if (prev_runs && goes_on(root, q)) {
@@ -353,7 +353,7 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
         ends = true;
     if (ends) {
         queue_of(cpu)->balance_only = false;
-        q->must_go = true;
+        q->need_resched = true;
         scx_bpf_task_set_slice(p, 0);
     }
 }

@@ -183,7 +183,7 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
         return;
     }
     /* When the current one sleeps there is nothing to compare with. */
-    if ((!prev_runs || (find_leftmost_surely(&q->left, cpu) && time_diff(q->curr_key, q->left.vtime) >= 0)) &&
+    if ((!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_key, q->left.vtime) >= 0)) &&
         pick_waiting(q, cpu, prev_runs))
         return;
     if (prev_runs) {
@@ -244,7 +244,7 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
     refresh_curr_key(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     balances = balance_tick(cpu);
-    turn_over = nr_running[cpu] > 1 && find_leftmost_surely(&q->left, cpu) &&
+    turn_over = nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
                 preempts(q, cpu, q->left.vtime, granularity(nr_running[cpu]));
     q->balances = balances && !turn_over;
     if (balances || turn_over)

@@ -184,7 +184,7 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
         account_exec(q, prev);
     balance_run(cpu);
     /* When the current one sleeps there is nothing to compare with. */
-    if (!prev_runs || (find_leftmost_surely(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
+    if (!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
             took_leftmost(&q->left, cpu, prev_runs ? 2 : 1);
             q->picked = true;
@@ -250,7 +250,7 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
         return;
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    if (nr_running[cpu] > 1 && find_leftmost_surely(&q->left, cpu) &&
+    if (nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(granularity_ns, q->curr_inv))
         scx_bpf_task_set_slice(p, 0);
 }

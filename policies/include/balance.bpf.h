@@ -197,7 +197,7 @@ static __always_inline void balance_run(u32 cpu)
 
 #ifdef NEWIDLE_BY_CHANCE
 /* Sides of the dice. */
-#define NEWIDLE_DICE 1024
+#define NEWIDLE_RATIO_MAX 1024
 
 /*
  * update_newidle_stats: after so many times, with a look or without one, the ratio is the share of those that brought a task, or more if they
@@ -208,13 +208,13 @@ static __always_inline void note_newidle(struct balance_domain *d, u32 success)
     u64 now, ratio = 0;
 
     d->newidle_success += success;
-    if (++d->newidle_call < NEWIDLE_DICE)
+    if (++d->newidle_call < NEWIDLE_RATIO_MAX)
         return;
     now = scx_bpf_now();
     if (NI_RATE)
         ratio = (now - d->newidle_stamp_ns) >> 22;
     d->newidle_stamp_ns = now;
-    d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_DICE);
+    d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_RATIO_MAX);
     d->newidle_call /= 2;
     d->newidle_success /= 2;
 }
@@ -224,10 +224,10 @@ static __always_inline u32 newidle_throw(struct balance_domain *d)
 {
     u32 sides = 1 + d->newidle_ratio;
 
-    if (!NEWIDLE_BY_CHANCE || sides > NEWIDLE_DICE)
+    if (!NEWIDLE_BY_CHANCE || sides > NEWIDLE_RATIO_MAX)
         return 1;
-    if (bpf_get_prandom_u32() % NEWIDLE_DICE <= sides)
-        return (NEWIDLE_DICE + sides / 2) / sides;
+    if (bpf_get_prandom_u32() % NEWIDLE_RATIO_MAX <= sides)
+        return (NEWIDLE_RATIO_MAX + sides / 2) / sides;
     note_newidle(d, 0);
     return 0;
 }
@@ -370,9 +370,9 @@ static __always_inline s32 balance_init(void)
             d->interval_ms = params_of(level)->flags & INTERVAL_BY_SPAN ? interval_limit_ms(cpu, level, true) : 1;
             d->last_balance_ns = scx_bpf_now() - phase_ns;
 #ifdef NEWIDLE_BY_CHANCE
-            d->newidle_call = NEWIDLE_DICE / 2;
-            d->newidle_success = NEWIDLE_DICE / 4;
-            d->newidle_ratio = NEWIDLE_DICE / 2;
+            d->newidle_call = NEWIDLE_RATIO_MAX / 2;
+            d->newidle_success = NEWIDLE_RATIO_MAX / 4;
+            d->newidle_ratio = NEWIDLE_RATIO_MAX / 2;
             d->newidle_stamp_ns = scx_bpf_now();
 #endif
         }

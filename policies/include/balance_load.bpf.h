@@ -47,7 +47,7 @@ struct balance_domain {
 #ifdef NEWIDLE_BY_CHANCE
     /* How often a CPU had nothing left to run, and how often a look brought a task then; both are halved from time to time. */
     u32 newidle_call, newidle_success;
-    u32 newidle_ratio; /* so many times of NEWIDLE_DICE it looks */
+    u32 newidle_ratio; /* so many times of NEWIDLE_RATIO_MAX it looks */
     u64 newidle_stamp_ns;
 #endif
 };

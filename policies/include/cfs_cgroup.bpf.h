@@ -91,20 +91,20 @@ SEPARATE u32 add_group(u32 parent, u64 cgroup_id, u32 weight)
     struct group *g, *above = group_of(parent);
     u32 group = free_group(), place;
 
-    if (!group || above->level >= GROUP_DEPTH_MAX || !~above->places)
+    if (!group || above->level >= GROUP_DEPTH_MAX || !~above->children_used)
         return 0;
     if (make_group_queues(group))
         return 0;
-    place = (u32)__builtin_ctzll(~above->places) & (GROUP_CHILDREN_MAX - 1);
-    above->places |= 1ULL << place;
+    place = (u32)__builtin_ctzll(~above->children_used) & (GROUP_CHILDREN_MAX - 1);
+    above->children_used |= 1ULL << place;
     above->children[place] = group;
     g = group_of(group);
     g->cgroup_id = cgroup_id;
-    g->load = g->load_avg = g->places = 0;
+    g->load = g->load_avg = g->children_used = 0;
     g->parent = parent;
     g->level = above->level + 1;
     g->shares = shares_of_weight(weight);
-    g->place = place;
+    g->child_index = place;
     g->in_use = g->has_queues = true;
     return group;
 }
@@ -136,7 +136,7 @@ void BPF_STRUCT_OPS_SLEEPABLE(cfs_cgroup_exit, struct cgroup *cgrp)
     u32 entry = cgroup_entry(cgrp), group = entry & (GROUPS_MAX - 1);
 
     if (group && !(entry & GROUP_MERGED)) {
-        group_of(parent_group(group))->places &= ~child_bit(group);
+        group_of(parent_group(group))->children_used &= ~child_bit(group);
         group_of(group)->in_use = false;
     }
     bpf_map_delete_elem(&cgroup_groups, &id);

@@ -35,10 +35,10 @@ struct group {
     u32 parent;
     u32 level; /* 1: child of the root */
     u32 shares;
-    u32 place; /* among its siblings */
+    u32 child_index; /* among its siblings */
     u32 in_use;
     u32 has_queues;                   /* dispatch queues stay for the next group of this number */
-    u64 places;                       /* bit c: children[c] is taken */
+    u64 children_used;                /* bit c: children[c] is taken */
     u32 children[GROUP_CHILDREN_MAX]; /* numbers of the groups below */
 };
 
@@ -54,7 +54,7 @@ struct group_entity {
     u32 weight;
     u32 inverse;
     u32 queued_weight; /* what of it counts in the parent queue's load; 0: it is not queued */
-    u32 barren_try;    /* a search for a task (pick_tries) that found none here */
+    u32 empty_in_pass; /* a search for a task (pick_pass) that found none here */
 };
 
 struct group groups[GROUPS_MAX];
@@ -118,7 +118,7 @@ static __always_inline u32 child_at(u32 group, u32 place)
 
 static __always_inline u64 child_bit(u32 group)
 {
-    return 1ULL << (group_of(group)->place & (GROUP_CHILDREN_MAX - 1));
+    return 1ULL << (group_of(group)->child_index & (GROUP_CHILDREN_MAX - 1));
 }
 
 /* In cfs_hierarchy.bpf.h: 2.6.27's vruntime through the groups above; the leftmost of the child groups that wait. */

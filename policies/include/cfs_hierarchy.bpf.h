@@ -256,18 +256,18 @@ enum pick_result { PICK_NOBODY, PICK_CURRENT, PICK_TAKEN };
 SEPARATE enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
 {
     struct cfs_queue *root = queue_of(cpu);
-    u32 barren_try = 0, i, level;
+    u32 empty_in_pass = 0, i, level;
 
     for_range (i, PICK_TRIES) {
         struct cfs_queue *q = root;
         bool with_current = prev_runs;
         u32 group = 0, id = 0;
 
-        if (!barren_try)
-            barren_try = root->pick_tries = (root->pick_tries + 2) | 1;
+        if (!empty_in_pass)
+            empty_in_pass = root->pick_pass = (root->pick_pass + 2) | 1;
         for_range (level, GROUP_DEPTH_MAX + 1) {
             q = queue_in(group, cpu);
-            id = pick_entity(q, with_current && q->curr_pid, barren_try);
+            id = pick_entity(q, with_current && q->curr_pid, empty_in_pass);
             if (!(id & GROUP_ENTITY))
                 break;
             with_current = with_current && id == q->curr_pid;
@@ -281,7 +281,7 @@ SEPARATE enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
         }
         if (!group)
             break;
-        entity_of(group, cpu)->barren_try = barren_try;
+        entity_of(group, cpu)->empty_in_pass = empty_in_pass;
     }
     return PICK_NOBODY;
 }

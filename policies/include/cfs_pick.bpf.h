@@ -103,7 +103,7 @@ static __always_inline void consider_tasks(struct buddies *b, const struct cfs_q
     bpf_iter_scx_dsq_destroy(&it);
 }
 
-static __always_inline void consider_groups(struct buddies *b, const struct cfs_queue *q, u32 barren_try)
+static __always_inline void consider_groups(struct buddies *b, const struct cfs_queue *q, u32 empty_in_pass)
 {
     u64 bits = q->children;
     u32 i;
@@ -117,7 +117,7 @@ static __always_inline void consider_groups(struct buddies *b, const struct cfs_
         group = child_at(q->group, (u32)__builtin_ctzll(bits));
         bits &= bits - 1;
         e = entity_of(group, q->cpu);
-        if (q->curr_pid == (GROUP_ENTITY | group) || (barren_try && e->barren_try == barren_try))
+        if (q->curr_pid == (GROUP_ENTITY | group) || (empty_in_pass && e->empty_in_pass == empty_in_pass))
             continue;
         b->one.pid = GROUP_ENTITY | group;
         b->one.weight = e->weight;
@@ -130,9 +130,9 @@ static __always_inline void consider_groups(struct buddies *b, const struct cfs_
 /*
  * The entity of `q` to run next: the current one (if it wants to go on) or one that waits; 0 if there is none. An equal
  * vruntime is decided for the one that waits, as re-insertion puts the current one behind it. Groups that have turned out to
- * hold nobody in the search `barren_try` are passed over.
+ * hold nobody in the search `empty_in_pass` are passed over.
  */
-SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
+SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 empty_in_pass)
 {
     bool buddies, next = false, last = false;
     struct buddies *b;
@@ -146,7 +146,7 @@ SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
     b->left_is_first = false;
     consider_tasks(b, q, buddies ? BUDDY_SCAN_MAX : 1);
     if (unlikely(q->children))
-        consider_groups(b, q, barren_try);
+        consider_groups(b, q, empty_in_pass);
     if (curr_runs) {
         b->one.pid = q->curr_pid;
         b->one.weight = q->curr_weight;

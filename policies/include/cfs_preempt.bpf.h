@@ -98,7 +98,7 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
         return true;
     }
     /* Whoever has ended the turn before stays the next: of two that one interrupt wakes, the first. */
-    if (sync || current->must_go)
+    if (sync || current->need_resched)
         return false;
     if (current->curr_policy == SCHED_IDLE && policy != SCHED_IDLE)
         return true;

@@ -41,8 +41,8 @@ struct cfs_queue {
     u32 picked;       /* dispatch chose: the next task to run need not be questioned */
     u32 picked_group; /* whose task that is */
     u32 balance_only; /* the tick ended the turn for the balancer alone */
-    u32 must_go;      /* the current task's turn is over, and the CPU has not chosen yet (test_tsk_need_resched) */
-    u32 clock_stands; /* and a task woke up since: what follows that is the next task's time */
+    u32 need_resched; /* the current task's turn is over, and the CPU has not chosen yet (test_tsk_need_resched) */
+    u32 skip_clock_update; /* and a task woke up since: what follows that is the next task's time */
     u32 cpu;
     u32 group;      /* whose queue; 0: the root's */
     u32 leaf_group; /* root only: the group of the current task */
@@ -50,7 +50,7 @@ struct cfs_queue {
     u32 nr_grouped; /* root: tasks of groups among those that can run; a group's: 1. 0: no group is here; atomic */
     u32 nr;         /* groups only: entities that can run; atomic */
     u32 last_curr;  /* who was current last, where groups are */
-    u32 pick_tries; /* root only: number of the last search through groups */
+    u32 pick_pass;  /* root only: number of the last search through groups */
     u64 pair_start_ns;
     u64 chosen_ns; /* root only: the clock when dispatch began; it goes on while the next task is chosen */
     u64 carry_ns;  /* root only: what ran since the wake-up that ended the last turn */
@@ -83,15 +83,15 @@ static __always_inline struct cfs_queue *current_queue(u32 cpu)
 /* resched_curr: the CPU is to choose anew. */
 static __always_inline void end_turn(u32 cpu)
 {
-    current_queue(cpu)->must_go = true;
+    current_queue(cpu)->need_resched = true;
     scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* The CPU has chosen, and its current task is this queue's. */
 static __always_inline void note_chosen(struct cfs_queue *q)
 {
-    q->must_go = false;
-    q->clock_stands = false;
+    q->need_resched = false;
+    q->skip_clock_update = false;
 }
 
 static __always_inline u64 dsq_of(const struct cfs_queue *q)
@@ -247,7 +247,7 @@ static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct 
     q->curr_sum_exec = sum_exec;
     q->curr_ahead_ns = 0;
     q->curr_clock_ns = scx_bpf_now();
-    q->clock_stands = false;
+    q->skip_clock_update = false;
 }
 
 /*
@@ -256,11 +256,11 @@ static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct 
  */
 static __always_inline void charge_stopped(struct cfs_queue *q, struct task_struct *p)
 {
-    if (!q->clock_stands) {
+    if (!q->skip_clock_update) {
         charge_curr(q, p);
         return;
     }
-    q->clock_stands = false;
+    q->skip_clock_update = false;
     queue_of(q->cpu)->carry_ns = p->se.sum_exec_runtime - q->curr_sum_exec - q->curr_ahead_ns;
 }
 

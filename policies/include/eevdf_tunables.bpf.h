@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be set on `eevdf`: the kernel's knobs and feature switches by their own names, and, named rule_*, what changed
+ * The tunables of `eevdf`: the kernel's knobs and feature switches by their own names, and, named rule_*, changes
  * between releases without a switch. Four sets: 6.6, 6.12, 6.18, 7.2. The defaults are 6.18.
  *
- * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default up to 6.18, and on in 7.2.
+ * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default up to 6.18,
+ * and on in 7.2.
  */
 #ifndef FAIRGROUND_EEVDF_TUNABLES_BPF_H
 #define FAIRGROUND_EEVDF_TUNABLES_BPF_H
 
 #include "scaling.bpf.h"
 
-/* 7.2 is 6.18 but for rules of its own. */
+/* 7.2 is 6.18 and rules of its own. */
 #define SETS(v66, v612, v618) SET("6.6", v66) SET("6.12", v612) SET("6.18", v618) SET("7.2", v618)
 #define SETS_SINCE_7_2        SET("6.6", "0") SET("6.12", "0") SET("6.18", "0") SET("7.2", "1")
 

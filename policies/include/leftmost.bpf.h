@@ -5,7 +5,7 @@
  * An insertion can only lower it. A removal makes it unknown, unless the CPU's count of tasks says that nobody is left; the
  * next look asks the queue. A CPU that pulls a task makes the other CPU's record unknown without its lock: at worst that CPU
  * works with the old key until its own next removal. A record of nobody may have crossed an insertion by another CPU: where
- * a turn is about to end or not, find_leftmost_surely asks again.
+ * a turn is about to end or not, find_leftmost_verified asks again.
  */
 #ifndef FAIRGROUND_LEFTMOST_BPF_H
 #define FAIRGROUND_LEFTMOST_BPF_H
@@ -69,7 +69,7 @@ static __always_inline bool find_leftmost(struct leftmost *left, u32 cpu)
 }
 
 /* The same, and nobody is only believed to the queue itself. */
-static __always_inline bool find_leftmost_surely(struct leftmost *left, u32 cpu)
+static __always_inline bool find_leftmost_verified(struct leftmost *left, u32 cpu)
 {
     if (left->state != LEFT_KNOWN)
         ask_for_leftmost(left, cpu);

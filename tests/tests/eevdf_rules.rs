@@ -195,17 +195,17 @@ fn a_migration_keeps_the_lag() {
 
 /// A sleeper in debt is in the competition until V has passed it, and no longer.
 #[test]
-fn ghosts_come_and_go() {
+fn delayed_entities_come_and_go() {
     for set in SETS {
         let mut run = bench(set).hz(1000).run("hogs:2 + sleepers:6,run=700us,sleep=2ms");
         let (mut seen, mut looks) = (0, 0);
         run.step_ns = 37 * US;
         run.watch(1_000 * MS, |run| {
-            seen += u64::from(queue(run, 0).ghosts != 0);
+            seen += u64::from(queue(run, 0).delayed != 0);
             looks += 1;
         });
         let expected = if set == "eevdf@6.6" { 0..=0 } else { looks / 50..=looks };
-        assert!(expected.contains(&seen), "{set}: a ghost at {seen} looks of {looks}");
+        assert!(expected.contains(&seen), "{set}: a delayed entity at {seen} looks of {looks}");
     }
 }
 
