@@ -177,7 +177,7 @@ static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice ch
     return is_ineligible && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
 }
 
-/* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
+/* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
 void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);

@@ -169,7 +169,7 @@ static __always_inline bool buddy_first(const struct eevdf_queue *q)
     return q->next_pid && eligible(q, q->next_vruntime);
 }
 
-/* pick_next_entity. `prev_runs`: the current task can go on. */
+/* pick_next_entity. `prev_runs`: the current task can continue. */
 static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool prev_runs)
 {
     if (!q->nr)

@@ -125,7 +125,8 @@ fn wide_multiplication_matches_128_bit() {
     }
 }
 
-/// Law 1 of docs/laws/cfs_2_6_23.md: wmult * weight is within a weight of 2^32, in the first tables as in the later ones.
+/// Law 1 of docs/laws/cfs_2_6_23.md: wmult * weight is within a weight of 2^32, in the first tables as in the later
+/// ones.
 #[test]
 fn cfs_2_6_23_law_01_inverses_belong_to_weights() {
     for operation in ['t', 'w'] {
@@ -140,8 +141,9 @@ fn cfs_2_6_23_law_01_inverses_belong_to_weights() {
     }
 }
 
-/// Law 2 of docs/laws/cfs_2_6_23.md: scaling by a weight over itself gives the time back, within 1 ns, what the 16-bit shift of large products
-/// loses (2^15 / w ns), and the error of a 32-bit inverse (w / 2^33 of the time; for nice 0 none).
+/// Law 2 of docs/laws/cfs_2_6_23.md: scaling by a weight over itself gives the time back, within 1 ns, what the 16-bit
+/// shift of large products loses (2^15 / w ns), and the error of a 32-bit inverse (w / 2^33 of the time; for nice 0
+/// none).
 #[test]
 fn cfs_2_6_23_law_02_scaling_is_exact_within_its_rounding() {
     let lengths: [u64; 8] =
@@ -184,7 +186,8 @@ fn cfs2623_keys_and_granularities_by_weight() {
     }
 }
 
-/// Law 1 of docs/laws/rfs.md: inv = floor((2^S + w/2) / w) and shift = round(log2 w) for all 40 nice values, and how far their product is from 1.
+/// Law 1 of docs/laws/rfs.md: inv = floor((2^S + w/2) / w) and shift = round(log2 w) for all 40 nice values, and how
+/// far their product is from 1.
 #[test]
 fn rfs_law_01_inverse_and_shift() {
     for (bits, from) in [(16u64, 20usize), (20, 0), (24, 0)] {
@@ -264,7 +267,8 @@ fn check_invariants(row: &[i128], tasks: &[Task], max_log2: u64, start: i128) {
     );
 }
 
-/// Laws 2, 3, 5, 6 and 7 of docs/laws/rfs.md over random histories, from 0 and from just below the wrap of 64 bits: the same numbers.
+/// Laws 2, 3, 5, 6 and 7 of docs/laws/rfs.md over random histories, from 0 and from just below the wrap of 64 bits:
+/// the same numbers.
 #[test]
 fn rfs_laws_02_03_05_06_07_sums_are_exact_and_wrap() {
     for (bits, max_log2) in [(16u32, 46u64), (16, 40), (24, 54), (24, 60)] {
