@@ -8,8 +8,8 @@ use std::process::Command;
 /// Names the compiler to use, in place of a search.
 pub const CLANG_VARIABLE: &str = "FAIRGROUND_CLANG";
 
-/// What turns a `.bpf.c` into an object that a kernel loads: little-endian BPF, instruction set 3 (the newest that every
-/// kernel with sched_ext runs), BTF, no path of this machine in the object.
+/// What turns a `.bpf.c` into an object that a kernel loads: little-endian BPF, instruction set 3 (the newest that
+/// every kernel with sched_ext runs), BTF, no path of this machine in the object.
 pub const CLANG_FLAGS: &[&str] = &[
     "-target",
     "bpfel",

@@ -1,8 +1,8 @@
 //! The schedulers of fairground: sched_ext programs in BPF C, compiled when this package is built.
 //!
-//! Each `NAME.bpf.c` beside this package's manifest becomes one object: the very bytes that a kernel from 6.12 on loads.
-//! An object describes itself: its tunables are global variables whose BTF tags hold unit (`unit:ns`), purpose (`doc:…`)
-//! and values in named parameter sets (`set:2.6.24=20000000`).
+//! Each `NAME.bpf.c` beside this package's manifest becomes one object: the very bytes that a kernel from 6.12 on
+//! loads. An object describes itself: its tunables are global variables whose BTF tags hold unit (`unit:ns`), purpose
+//! (`doc:…`) and values in named parameter sets (`set:2.6.24=20000000`).
 
 mod compiler;
 

@@ -1,5 +1,4 @@
-//! The laws of the load balancer, on the compiled `cfs` in the simulated machine. Their numbers are those of the worked
-//! example in `docs/balancing.md`.
+//! The laws of the load balancer (docs/laws/balancing.md), on the compiled `cfs` in the simulated machine.
 
 use crate::rig::{Bench, MS, Run, US, bench};
 use fairground_trace::EventKind;

@@ -1,6 +1,5 @@
-//! The laws of `cfs_2_6_23`: the fair clock, what tasks are owed, the sleepers' bonus, turns, fork and yield.
-//!
-//! Each test bears the number of its law. Laws 1 and 2 are about the arithmetic alone: `policies/tests/arithmetic.rs`.
+//! The laws of `cfs_2_6_23` (docs/laws/cfs_2_6_23.md): the fair clock, what tasks are owed, the sleepers' bonus, slices,
+//! fork and yield. `policies/tests/arithmetic.rs` has laws 1 and 2, which concern the arithmetic alone.
 
 use crate::rig::callbacks::{Callbacks, load};
 use crate::rig::cfs2623::{Queue, booked, owed, queue};

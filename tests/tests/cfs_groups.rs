@@ -1,4 +1,4 @@
-//! Groups of tasks in `cfs`: what a control group gets, on one CPU and on several, by release.
+//! Groups of tasks in `cfs` (docs/laws/cfs.md, law 13): what a control group gets, on one CPU and on several, by release.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! The laws of `cfs`: what must hold of vruntime, slices, placement and preemption.
+//! The laws of `cfs` (docs/laws/cfs.md): vruntime, slices, placement and preemption.
 //!
-//! Each test is one law and bears its number. Law 1 is checked for all 40 nice values in `policies/tests/arithmetic.rs`, too.
+//! `policies/tests/arithmetic.rs` checks law 1 for all 40 nice values, `cfs_groups.rs` law 13.
 
 use crate::rig::{MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{TaskId, TaskState};

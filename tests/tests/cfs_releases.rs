@@ -31,7 +31,7 @@ fn at_least(set: &str, release: &str) -> bool {
     place(set) >= place(release)
 }
 
-/// Latency, least granularity, wake-up granularity, µs: §3 of the reference.
+/// Latency, minimum granularity, wake-up granularity, µs: the table of docs/laws/cfs.md.
 fn times_us(set: &str) -> (u64, u64, u64) {
     match set {
         "2.6.24" | "2.6.26" => (20_000, 4_000, 10_000),

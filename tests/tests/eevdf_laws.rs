@@ -1,5 +1,5 @@
-//! The laws of `eevdf` on the compiled object, callback by callback: sums, placement, lag, reweight, yield, and the worked
-//! example. See `eevdf_rules.rs` for those about whole runs, and `naive_models.rs` for every decision.
+//! The laws of `eevdf` (docs/laws/eevdf.md) on the compiled object, callback by callback: sums, placement, lag, reweight,
+//! yield, and the worked example. `eevdf_rules.rs` has those of whole runs, `naive_models.rs` checks every decision.
 
 use crate::rig::callbacks::{Callbacks, HZ, Loaded, Task, load};
 use crate::rig::eevdf::{Queue, entity, is_delayed, queue};
@@ -132,7 +132,7 @@ fn law_02_somebody_is_eligible() {
     }
 }
 
-/// Without protection and ghosts the pick is the plain rule; with them `naive_models.rs` has it.
+/// Without protection and delayed entities; `naive_models.rs` checks the pick with them.
 #[test]
 fn law_03_the_pick_is_the_earliest_deadline_of_the_eligible() {
     let loaded = load("eevdf");
@@ -263,13 +263,13 @@ fn law_11_a_sleep_does_not_lose_the_debt() {
             let q = queue(&life.kernel);
             life.kernel.tick();
             let before = queue(&life.kernel);
-            if before.is_eligible(before.curr_vruntime) || q.ghosts != 0 {
+            if before.is_eligible(before.curr_vruntime) || q.delayed != 0 {
                 continue;
             }
             life.kernel.sleep();
             let slept = queue(&life.kernel).vlag(before.curr_vruntime);
             life.kernel.schedule();
-            assert_ne!(entity(&life.kernel, task).ghost, 0, "{set}: it competes on");
+            assert_ne!(entity(&life.kernel, task).delayed, 0, "{set}: it competes on");
             let pass_ns = life.dice.below(300 * US);
             life.kernel.pass(pass_ns);
             life.now_ns += pass_ns;

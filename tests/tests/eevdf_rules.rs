@@ -1,4 +1,5 @@
-//! The laws of `eevdf` that are about whole runs in the simulated machine: shares, lag, slices, custom slices, migration.
+//! The laws of `eevdf` (docs/laws/eevdf.md) that concern whole runs in the simulated machine: shares, lag, slices, custom
+//! slices, migration.
 
 use crate::rig::eevdf::{Entity, Queue};
 use crate::rig::{MS, Run, US, bench, weight};
@@ -33,10 +34,10 @@ fn turns(run: &Run, prefix: &str, from_ns: u64) -> Vec<u64> {
     of_tasks.filter(|s| s.state == TaskState::Runnable).map(|s| s.ran_ns()).collect()
 }
 
-/// How far lag goes while nobody comes or leaves, wall ns. V only advances then. A task loses lag only while it runs, starts to
-/// run with lag >= 0, and runs until the first tick after its request, r + tick at most: lag >= -(r + tick). All lags add up to
-/// 0, so with n tasks none is above (n - 1) * (r + tick). Section 10 of the description has r + tick there: that holds when a
-/// request is no shorter than a tick, and not below (a request then lasts a tick, and its deadline says less).
+/// The bounds of lag while no task comes or leaves, wall ns (law 8). V only advances then. A task loses lag only while it
+/// runs, starts to run with lag >= 0, and runs until the first tick after its request, r + tick at most: lag >= -(r + tick).
+/// All lags add up to 0, so with n tasks none is above (n - 1) * (r + tick). The tighter bound r + tick holds when a request
+/// is no shorter than a tick; a shorter one lasts a tick, which its deadline does not tell.
 fn lag_bound_ns(r_ns: u64, tick_ns: u64, tasks: usize) -> std::ops::RangeInclusive<i64> {
     let one = (r_ns + tick_ns) as i64;
     -one..=if r_ns >= tick_ns { one } else { one * (tasks as i64 - 1) }
@@ -194,17 +195,17 @@ fn a_migration_keeps_the_lag() {
 
 /// A sleeper in debt is in the competition until V has passed it, and no longer.
 #[test]
-fn ghosts_come_and_go() {
+fn delayed_entities_come_and_go() {
     for set in SETS {
         let mut run = bench(set).hz(1000).run("hogs:2 + sleepers:6,run=700us,sleep=2ms");
         let (mut seen, mut looks) = (0, 0);
         run.step_ns = 37 * US;
         run.watch(1_000 * MS, |run| {
-            seen += u64::from(queue(run, 0).ghosts != 0);
+            seen += u64::from(queue(run, 0).delayed != 0);
             looks += 1;
         });
         let expected = if set == "eevdf@6.6" { 0..=0 } else { looks / 50..=looks };
-        assert!(expected.contains(&seen), "{set}: a ghost at {seen} looks of {looks}");
+        assert!(expected.contains(&seen), "{set}: a delayed entity at {seen} looks of {looks}");
     }
 }
 

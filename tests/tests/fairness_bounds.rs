@@ -23,14 +23,15 @@ struct Promise {
     width: fn(&[i8], i8, i8, f64) -> f64,
 }
 
-/// Ticks come up to one tick late behind the end of a turn; where that is not made up for, it adds up. So many units, of a service
-/// in turns of that length.
+/// What late ticks add up to, in units: a slice of `turn_ns` ends up to one tick late, and nothing makes up for it over
+/// `served` of them.
 fn late(turn_ns: f64, served: f64) -> f64 {
     served * TICK_NS / turn_ns
 }
 
-/// `o1`, page o1.md, law 17: between two swaps of the arrays each hog runs for exactly its slice. An interval is whole epochs and a
-/// part of one at each end, in which a task is served between none and one slice: two epochs at most between any two.
+/// `o1` (docs/laws/o1.md, law 17): between two swaps of the arrays each hog runs for exactly its slice. An interval is whole
+/// epochs and a part of one at each end, in which a task is served between none and one slice: two epochs at most between any
+/// two.
 const O1: Promise = Promise {
     unit_ns: |nice| {
         let base = if nice < 0 { 20.0 } else { 5.0 };
@@ -39,15 +40,15 @@ const O1: Promise = Promise {
     width: |_, _, _, _| 2.0,
 };
 
-/// `sd`, page sd.md, law 1: an epoch serves each hog slots * quota, plus or minus a tick for each slot. As above, and what is run
-/// beyond a quota until the tick adds up.
+/// `sd` (docs/laws/sd.md, law 1): an epoch serves each hog slots * quota, plus or minus a tick for each slot. As above, and the
+/// time beyond a quota until the tick adds up.
 const SD: Promise = Promise {
     unit_ns: |nice| slots(nice) as f64 * 8.0 * FACTOR * MS as f64,
     width: |_, _, _, served| 2.0 + late(8.0 * FACTOR * MS as f64, served),
 };
 
-/// `cfs`, page cfs-vruntime.md, law 14: vruntimes of hogs are at most max((ideal + tick) * 1024 / w) apart. So their difference,
-/// which is n(a) - n(b), moves within twice that. 6.1: ideal is weight's part of 6 ms * factor, at least 0.75 ms * factor.
+/// `cfs` (docs/laws/cfs.md, law 14): vruntimes of hogs are at most max((ideal + tick) * 1024 / w) apart. Their difference,
+/// n(a) - n(b), therefore moves within twice that. 6.1: ideal is the weight's part of 6 ms * f, at least 0.75 ms * f.
 const CFS: Promise = Promise {
     unit_ns: |nice| weight(nice) as f64 / 1024.0,
     width: |nices, _, _, _| {
@@ -60,7 +61,7 @@ const CFS: Promise = Promise {
     },
 };
 
-/// `rfs`, page rfs.md, law 8: |inv_a * run_a - inv_b * run_b| <= 2 D over any interval, D = max((G + tick) * inv).
+/// `rfs` (docs/laws/rfs.md, law 8): |inv_a * run_a - inv_b * run_b| <= 2 D over any interval, D = max((G + tick) * inv).
 const RFS: Promise = Promise {
     unit_ns: |nice| 1.0 / inv(nice, 24) as f64,
     width: |nices, _, _, _| {
@@ -69,9 +70,9 @@ const RFS: Promise = Promise {
     },
 };
 
-/// `cfs_2_6_23`, page cfs-2.6.23.md, section 5: what a task is owed, wait_runtime, sums up its due less its run time, and is
-/// clamped to +-runtime_limit (latency * factor); a wait of up to twice the limit is booked when it ends. So what is owed moves
-/// within 4 limits, for either task. What the clamp cuts off is lost: see [`lost_ns`].
+/// `cfs_2_6_23` (docs/laws/cfs_2_6_23.md, law 8): wait_runtime is due time less run time, clamped to +-runtime_limit
+/// (latency * factor); a wait of up to twice the limit is booked when it ends. So it moves within 4 limits, for either task.
+/// What the clamp cuts off is lost: see [`lost_ns`].
 const CFS_2_6_23: Promise = Promise {
     unit_ns: |nice| weight(nice) as f64 / 1024.0,
     width: |_, a, b, _| {
@@ -80,7 +81,7 @@ const CFS_2_6_23: Promise = Promise {
     },
 };
 
-/// `eevdf`, page eevdf.md, section 10: -(r + tick) < lag < r + tick, r the slice. Run time is due less lag.
+/// `eevdf` (docs/laws/eevdf.md, law 8): -(r + tick) < lag < r + tick, r the slice. Run time is due time less lag.
 const EEVDF: Promise = Promise {
     unit_ns: |nice| weight(nice) as f64 / 1024.0,
     width: |_, a, b, _| {
@@ -190,7 +191,7 @@ fn hogs_of_a_cpu_are_served_within_the_bound_of_each_scheduler() {
     }
 }
 
-/// Ten hogs on eight CPUs. Queues per CPU: where no queue has two tasks more than another (balance.md, section 8: the
+/// Ten hogs on eight CPUs. Queues per CPU: where no queue has two tasks more than another (docs/laws/balancing.md, law 5: the
 /// balancer's aim), each has one or two, and a task runs at least half the time. What is more even than that is the balancer's
 /// doing: its tests are in `balance_laws.rs`.
 #[test]

@@ -29,7 +29,7 @@ const COSTS: [(&str, u64); 6] = [
     ("line_miss_ps", 10_000),
 ];
 
-/// Law 2 of the benchmark's page: as many switches a round as there are processes, and a positive result.
+/// Law 2 of docs/laws/benchmarks.md: as many switches a round as there are processes, and a positive result.
 #[test]
 fn a_round_has_as_many_switches_as_members() {
     for members in [2, 3, 8, 16] {
@@ -42,7 +42,7 @@ fn a_round_has_as_many_switches_as_members() {
     }
 }
 
-/// Law 2, second half: the figure grows once the processes' memory together is more than the cache holds.
+/// The figure grows once the processes' memory together is more than the cache holds.
 #[test]
 fn what_the_cache_cannot_hold_is_in_the_figure() {
     let switch_us = |members: u64, size_kb: u64| {

@@ -1,4 +1,4 @@
-//! The laws of locks, on the simulated machine under several schedulers.
+//! The laws of locks (docs/laws/locks.md), on the simulated machine under several schedulers.
 
 use std::collections::BTreeMap;
 
@@ -217,9 +217,9 @@ fn inheritance_among_equals_gives_no_cpu_time() {
     assert!(with.abs_diff(without) < 20 * MS, "{with} {without}");
 }
 
-/// Laws 3, 4, 6 and 7 of the page on PREEMPT_RT: with spin locks no CPU rests once there are as many tasks; throughput keeps below
-/// what lock and CPUs allow; with sleeping locks a hand-over costs a switch and a wake-up, and CPUs rest; without costs both models
-/// agree; a task alone sees no difference.
+/// Laws 3, 4, 6 and 7: with spin locks no CPU is idle once there are as many tasks; throughput stays below what lock and CPUs
+/// allow; with sleeping locks a hand-over costs a switch and a wake-up, and CPUs are idle; without costs both models agree;
+/// a task alone sees no difference.
 #[test]
 fn sleeping_locks_let_cpus_rest_and_spinning_ones_do_not() {
     let (work_us, hold_us, end) = (8, 2, 50 * MS);

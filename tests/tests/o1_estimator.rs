@@ -1,5 +1,5 @@
-//! The laws of the interactivity estimator of `o1`, by the numbers of its reference: what sleep earns, what running costs, who
-//! is rated interactive.
+//! The laws of the interactivity estimator of `o1` (docs/laws/o1.md): what sleep earns, what running costs, which tasks
+//! are rated interactive.
 
 use crate::rig::o1::{self, Member, set};
 use crate::rig::{MS, Run, bench};

@@ -1,5 +1,5 @@
-//! The laws of `o1`, by the numbers of its reference: slices, arrays, preemption, fork and exit. Those of the interactivity
-//! estimator are in `o1_estimator.rs`.
+//! The laws of `o1` (docs/laws/o1.md): slices, arrays, preemption, fork and exit. `o1_estimator.rs` has those of the
+//! interactivity estimator.
 
 use std::collections::BTreeMap;
 

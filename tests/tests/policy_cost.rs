@@ -46,7 +46,7 @@ fn paths_agree_with_the_trace() {
 }
 
 /// The divisions that are known from the sources: `fifo` has none; the slice of `cfs` is one at each tick beside others; `rfs`
-/// boasts of a tick without any (law 13 of its page). On one CPU: the load balancer divides.
+/// promises a tick without any (docs/laws/rfs.md, law 13). On one CPU: the load balancer divides.
 #[test]
 fn divisions_are_where_the_sources_have_them() {
     let divisions = |scheduler: &str, path: Path| {

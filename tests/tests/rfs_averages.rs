@@ -1,4 +1,5 @@
-//! The averages of `rfs` that a task can be placed at: (12), (13) and (14) beside the exact mean (11), and how far each is off.
+//! The averages at which `rfs` can place a task (docs/laws/rfs.md): (12), (13) and (14) beside the exact mean (11), and
+//! the error of each.
 
 use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
 use crate::rig::rfs::{inv, shift};
@@ -114,7 +115,7 @@ fn each_average_is_its_equation_and_within_its_bound() {
                 let count = 2 + random(&mut seed, 6);
                 let tasks: Vec<(i8, u64)> = (0..count)
                     .map(|_| {
-                        // With 16 bits the weights of negative nice levels are another story: the page's section 3.
+                        // With 16 bits the inverses of negative nice values are too coarse (docs/laws/rfs.md, fixed point).
                         let lowest = if fraction_bits == 16 { 0 } else { -20 };
                         let nice = lowest + random(&mut seed, (20 - lowest) as u64) as i64;
                         let range = (40 * MS) << (fraction_bits - 10);

@@ -1,5 +1,5 @@
-//! The laws of `rfs` that hold after every operation, on the compiled object: a random history of one CPU, callback by callback,
-//! beside a model with 128-bit numbers. And that the laws can fail.
+//! The laws of `rfs` (docs/laws/rfs.md) that hold after every operation, on the compiled object: a random history of one
+//! CPU, callback by callback, beside a model with 128-bit numbers. Damaged sums and changed parameters break the laws.
 
 use std::collections::BTreeSet;
 
@@ -124,7 +124,7 @@ impl History {
         q.check_average(&members)
     }
 
-    /// A new task, or a wake-up: law 10, and section 6 on preemption.
+    /// A new task, or a wake-up: placement and preemption (law 10).
     fn wake(&mut self, i: usize, is_new: bool) -> Result<(), String> {
         let (average, task) = (self.average(), self.tasks[i].task);
         let limit = average - BONUS_NS * self.inv(0);

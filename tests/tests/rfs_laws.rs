@@ -1,8 +1,7 @@
-//! The laws of `rfs`: exact sums, exact service, bounded spread, placement.
+//! The laws of `rfs` (docs/laws/rfs.md) on workloads in the machine: exact sums, exact service, bounded spread, placement.
 //!
-//! Each test bears the number of its law and runs a workload in the machine. `rfs_sums.rs` has laws 1, 6, 13 and 14, and
-//! `rfs_history.rs` what holds after every single operation; `policies/tests/arithmetic.rs` tests the arithmetic alone. Law 11
-//! is about a 32-bit variant in milliseconds, which does not exist here.
+//! `rfs_sums.rs` has laws 1, 6, 13 and 14, `rfs_history.rs` what holds after every operation, `rfs_ms32.rs` law 11 (the
+//! 32-bit form), `policies/tests/arithmetic.rs` the arithmetic alone.
 
 use crate::rig::rfs::{Member, Queue, SETS, inv, shift};
 use crate::rig::{MS, Run, US, bench, diff};

@@ -1,5 +1,5 @@
-//! The 32-bit form of `rfs` (set `ms32`): that it decides as the 64-bit form does, that its numbers are 32 bits wide, and where
-//! its limits are.
+//! The laws of the 32-bit form of `rfs` (set `ms32`; docs/laws/rfs.md): it decides as the 64-bit form does, its numbers
+//! are 32 bits wide, and its ranges are those of (9), (18) and (24).
 
 use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
 use crate::rig::rfs::{LITERAL, Member, Queue, inv, shift};

@@ -1,5 +1,5 @@
-//! The laws of `rfs` that are about its arithmetic and its code, on the compiled object: the test is the kernel, and looks at
-//! the scheduler's state after each callback. See `rfs_laws.rs` for those about whole runs.
+//! The laws of `rfs` (docs/laws/rfs.md) that concern its arithmetic and its code, on the compiled object: the test takes
+//! the kernel's part and checks the scheduler's state after each callback. `rfs_laws.rs` has those of whole runs.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,5 @@
-//! The laws of `sd`: what an epoch gives, who waits how long, who preempts; quotas per level of the rotating staircase.
-//!
-//! Each test bears the number of its law and runs a workload in the machine.
+//! The laws of `sd` (docs/laws/sd.md) on workloads in the machine: service per epoch, waits, preemption, and the quotas
+//! per level of the rotating staircase.
 
 use std::collections::BTreeMap;
 

@@ -118,14 +118,14 @@ impl EevdfPair {
                 continue;
             }
             match entity.state {
-                State::Out if seen.ghost == 0 && !entity.is_new => {
+                State::Out if seen.delayed == 0 && !entity.is_new => {
                     assert_eq!(i128::from(seen.vlag), entity.vlag, "{told}: lag of {task}");
                 }
                 State::Out => {}
                 State::Queued | State::Delayed => {
                     assert_eq!(seen.vruntime, entity.v as u64, "{told}: v of {task}");
                     assert_eq!(seen.deadline, entity.d as u64, "{told}: deadline of {task}");
-                    let delayed = seen.ghost != 0 && queue.ghosts >> (seen.ghost - 1) & 1 != 0;
+                    let delayed = seen.delayed != 0 && queue.delayed >> (seen.delayed - 1) & 1 != 0;
                     assert_eq!(delayed, entity.state == State::Delayed, "{told}: {task} delayed");
                 }
             }

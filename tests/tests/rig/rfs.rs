@@ -1,4 +1,4 @@
-//! What the laws of `rfs` speak of: inverses, the sums of a queue, and what must hold of them.
+//! What the laws of `rfs` (docs/laws/rfs.md) speak of: inverses, the sums of a queue, and what must hold of them.
 
 use super::{diff, weight};
 
