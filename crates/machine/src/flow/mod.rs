@@ -19,6 +19,7 @@ mod housekeeping;
 mod hrtimer;
 pub(crate) mod launch;
 mod locks;
+pub(crate) mod origin;
 pub(crate) mod rcu;
 mod schedule;
 #[cfg(test)]
