@@ -106,6 +106,7 @@ impl Machine {
             spun_on: 0,
             woken: false,
             phase: crate::kernel::Phase::Off,
+            last_call: None,
         };
         match self.kernel.tasks.get_mut(index) {
             Some(free) => *free = task,

@@ -7,6 +7,7 @@ mod caches;
 mod cgroup;
 mod cids;
 mod dispatch;
+mod history;
 mod hrtimers;
 mod idle;
 mod kick;
@@ -34,6 +35,7 @@ pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
 pub(crate) use dispatch::DispatchEntry;
+pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
@@ -149,6 +151,8 @@ pub(crate) struct Kernel {
     pub(crate) cids: Cids,
     /// Queues whose tasks go to the scheduler again (`scx_bpf_dsq_reenq`), each once.
     pub(crate) reenqueues: Vec<DsqRef>,
+    /// The last callbacks, for the report of a failure.
+    pub(crate) history: CallHistory,
     /// The task that the running callback is about (`kf_tasks`).
     pub(crate) kf_task: Option<Slot>,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
@@ -253,6 +257,12 @@ impl Kernel {
         format!("{}[{}]", self.trace.tasks()[task.id.index()].comm, task.pid)
     }
 
+    /// The same of a task's number in the trace; nothing for the idle task.
+    pub(crate) fn describe_id(&self, id: TaskId) -> Option<String> {
+        let task = self.trace.tasks().get(id.index())?;
+        (id != TaskId::IDLE).then(|| format!("{}[{}]", task.comm, task.pid))
+    }
+
     /// The task that a CPU runs, for the trace.
     pub(crate) fn current(&self, cpu: u32) -> TaskId {
         self.cpus[cpu as usize].curr.map_or(TaskId::IDLE, |slot| self.task(slot).id)
@@ -277,6 +287,7 @@ impl Kernel {
             reason: kind.reason().to_owned(),
             message,
             time_ns: self.now_ns,
+            origin: None,
         });
     }
 
