@@ -132,7 +132,7 @@ book: setup ## The documentation as HTML, target/book/index.html
 	@[ -x $(MDBOOK)/bin/mdbook ] || $(CARGO) install --quiet --locked --no-default-features --features search --root $(MDBOOK) mdbook@$(MDBOOK_VERSION)
 	$(MDBOOK)/bin/mdbook build
 
-# The first screen of the page of docs/reading-a-report.md. A browser draws text as its fonts are, so nobody compares the bytes.
+# The first screen of the page of docs/tutorial/read-a-report.md. A browser draws text as its fonts are, so nobody compares the bytes.
 pictures: build downloads ## The picture of a report in the book and the README
 	cd $$(mktemp -d) && PATH=$(CURDIR)/$(dir $(RELEASE)):$$PATH && \
 	  fairground compare 'hogs:3 + sleepers:2,run=2ms,sleep=8ms' --cpus 2 --sched o1,cfs,rfs,eevdf --duration 10s --html report.html --quiet >/dev/null && \

@@ -2,7 +2,7 @@
 //!
 //! [`Diagnosis::of`] takes the figures of [`Analysis`] and walks over the events once more for what no metric keeps: who cut whose
 //! slice, who ran while a wake-up waited, where a task stood and for how long. Then each [`Rule`] looks at both and says nothing,
-//! or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside it, and `docs/diagnose.md` gives their
+//! or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside it, and `docs/reference/diagnose.md` gives their
 //! reasons. All arithmetic is in integers, and the order is fixed: the costliest finding first.
 //!
 //! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`] pairs of groups
@@ -61,7 +61,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Every rule, in the order of `docs/diagnose.md`.
+    /// Every rule, in the order of `docs/reference/diagnose.md`.
     pub const ALL: [Rule; 8] = [
         Rule::CutSlices,
         Rule::Imbalance,
@@ -132,7 +132,7 @@ pub struct Finding {
     pub rule: Rule,
     /// One sentence: who, what.
     pub title: String,
-    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window; `docs/diagnose.md` says for
+    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window; `docs/reference/diagnose.md` says for
     /// each rule which time. Findings are ranked by it.
     pub severity_ppm: u64,
     /// The tasks that suffer or do it, by number; all of them.

@@ -12,7 +12,7 @@ pub(super) struct PendingEvent {
     pub(super) kind: PendingKind,
 }
 
-/// Stated in `docs/formats.md`.
+/// Stated in `docs/reference/recordings.md`.
 const EVENT_BYTES_MAX: usize = 32;
 const _: () = assert!(size_of::<PendingEvent>() <= EVENT_BYTES_MAX);
 

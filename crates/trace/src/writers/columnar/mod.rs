@@ -1,4 +1,4 @@
-//! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames. `docs/parquet.md`
+//! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames. `docs/reference/parquet.md`
 //! has the columns.
 //!
 //! Rows are gathered in batches of [`BATCH_ROWS`]; a Parquet row group has at most [`GROUP_ROWS`]. So much is in memory
