@@ -152,5 +152,5 @@ fn a_run_too_long_for_its_trace() {
     );
     says(&refusal(&["run", "hogs:2", "--max-events", "0"]), &["a trace of 0 events", "from 1 to"]);
     let real = [&run[..], &["--on", "vm:6.1"]].concat();
-    says(&refusal(&real), &["--max-events is of the simulated machine"]);
+    says(&refusal(&real), &["--max-events applies to the simulator only"]);
 }

@@ -6,6 +6,7 @@
 //!   "schema_version": 1,
 //!   "title": "…",
 //!   "sections": [{ "name": "cost model", "entries": [{ "name": "switch", "value": 1000, "unit": "ns" }] }],
+//!   "specs": [{ "name": "hogs:3 under cfs", "words": { "workload": "hogs:3", "cpus": 4 } }],
 //!   "tables": [{
 //!     "id": "tasks",
 //!     "title": "…",
@@ -25,8 +26,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::{Cell, Column, Document, Table};
+use crate::{Cell, Column, Document, Spec, Table};
 
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
@@ -47,10 +49,22 @@ struct JsonDocument<'a> {
     title: &'a str,
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
+    /// What was asked for, in words from which the same runs can be made again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    specs: Vec<JsonSpec<'a>>,
     /// The tables.
     tables: Vec<JsonTable<'a>>,
     /// Sentences about the whole result: losses, doubts, what to do next.
     notes: &'a [String],
+}
+
+/// What was asked for: one run, or several that differ in target, scheduler or settings.
+#[derive(Serialize, JsonSchema)]
+struct JsonSpec<'a> {
+    /// What the result calls it.
+    name: &'a str,
+    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults are left out.
+    words: &'a Map<String, Value>,
 }
 
 /// Named values that belong together.
@@ -151,12 +165,17 @@ impl Document {
             schema_version: SCHEMA_VERSION,
             title: &self.title,
             sections: sections.collect(),
+            specs: self.specs.iter().map(spec).collect(),
             tables: self.tables.iter().map(table).collect(),
             notes: &self.notes,
         };
         let text = serde_json::to_string_pretty(&document).expect("plain data");
         text + "\n"
     }
+}
+
+fn spec(spec: &Spec) -> JsonSpec<'_> {
+    JsonSpec { name: &spec.name, words: &spec.words }
 }
 
 fn table(table: &Table) -> JsonTable<'_> {

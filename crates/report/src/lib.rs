@@ -38,7 +38,7 @@ mod table;
 mod text;
 
 pub use cell::{Cell, TimeUnit};
-pub use document::{Document, Entry, Section};
+pub use document::{Document, Entry, Section, Spec};
 pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
 pub use parquet_file::METRICS_SCHEMA_VERSION;

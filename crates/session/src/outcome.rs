@@ -1,4 +1,4 @@
-//! What a run left, on whatever target: the stream of events, its analysis, and what only that target can tell.
+//! The result of a run: the stream of events, its analysis, and what only its target reports.
 
 use fairground_analysis::Analysis;
 use fairground_machine::{Counters, Exit, ExitKind, MachineConfig, Path, PathCost, Setting};
@@ -22,19 +22,19 @@ pub struct Outcome {
     pub sizes: Option<Sizes>,
     /// Everything that happened.
     pub trace: Trace,
-    /// The run was given up on the way: how far it was, ns since its start. What is measured is measured up to there.
+    /// How far an interrupted run was, ns since its start. The figures cover the time up to there.
     pub partial_ns: Option<u64>,
-    /// The scheduler's own numbers over time, where they were asked for and can be had.
+    /// The scheduler's own numbers over time, where the plan samples them and they can be read.
     pub numbers: Vec<Counter>,
-    /// Why those are not of the whole run.
+    /// Why they do not cover the whole run.
     pub numbers_note: Option<String>,
     /// The figures.
     pub analysis: Analysis,
-    /// What only this target can tell.
+    /// What only its target reports.
     pub told: Told,
 }
 
-/// What only one kind of target can tell.
+/// What only one kind of target reports.
 #[derive(Debug)]
 pub enum Told {
     /// The simulated machine.
@@ -75,7 +75,7 @@ impl Outcome {
         }
     }
 
-    /// What the scheduler's program cost on a path; `None` where nobody counts.
+    /// What the scheduler's program cost on a path; `None` on a real kernel, which does not count it.
     pub fn path_cost(&self, path: Path) -> Option<PathCost> {
         match &self.told {
             Told::Simulated { counters, .. } => Some(counters.path(path)),

@@ -19,7 +19,7 @@ use super::Cli;
 use console::{invocations, steps};
 use pages::{Page, pages, read, root};
 
-/// Options of other programs, which the pages speak of.
+/// Options of other programs that the pages mention.
 const FOREIGN: [&str; 3] = ["--ns", "--release", "--features"];
 
 /// The commands that a user types, from the outermost word on.
@@ -213,5 +213,5 @@ fn every_option_in_the_prose_exists() {
             }
         }
     }
-    assert!(wrong.is_empty(), "options that nobody has:\n  {}", wrong.join("\n  "));
+    assert!(wrong.is_empty(), "options that no command has:\n  {}", wrong.join("\n  "));
 }

@@ -1,11 +1,11 @@
-//! Which scheduler runs on which target with which settings.
+//! One run of a plan: which scheduler runs on which target with which settings.
 
 use fairground_machine::Setting;
 use fairground_session::{
     Failure, OWN_SCHEDULER, Scheduler, SchedulerObject, Target, Variant, is_knob,
 };
 
-/// One column, to be run.
+/// One run, a column of the result.
 pub(super) struct Column<'a> {
     pub(super) target: &'a Target,
     pub(super) scheduler: &'a Loaded,
@@ -17,7 +17,7 @@ pub(super) struct Loaded {
     pub(super) spec: String,
     /// For the simulated machine.
     pub(super) compiled: Option<Scheduler>,
-    /// For a real kernel, where only real kernels run it.
+    /// For a real kernel, where no simulated machine runs it.
     pub(super) object: Option<SchedulerObject>,
 }
 
@@ -31,7 +31,7 @@ impl Loaded {
     }
 }
 
-/// Every combination that makes sense: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
+/// Every combination that can run: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
 /// machine has no tunables of a kernel. Where targets are compared, a kernel that takes no schedulers runs its own only. What
 /// has no effect on a run makes no second column.
 ///
@@ -65,7 +65,7 @@ pub(super) fn columns<'a>(
 fn runs(target: &Target, scheduler: &Loaded, targets: &[Target]) -> bool {
     match scheduler.is_own() {
         true => target.is_real(),
-        // Alone, such a kernel says itself what it lacks.
+        // A kernel that is the only target reports itself what it lacks.
         false => targets.len() == 1 || target.takes_schedulers(),
     }
 }
@@ -85,7 +85,7 @@ fn nothing_runs(target: &Target) -> Failure {
     .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`")
 }
 
-/// What somebody who reads the columns may miss.
+/// Combinations that are left out, in words.
 pub(super) fn left_out(targets: &[Target], schedulers: &[Loaded]) -> Vec<String> {
     let all = targets.iter().flat_map(|target| schedulers.iter().map(move |one| (target, one)));
     all.filter(|(target, one)| !one.is_own() && !runs(target, one, targets))
@@ -95,7 +95,7 @@ pub(super) fn left_out(targets: &[Target], schedulers: &[Loaded]) -> Vec<String>
         .collect()
 }
 
-/// Whether a setting of that name means something to a scheduler on a target.
+/// Whether a setting of that name has an effect on a scheduler on a target.
 fn takes(target: &Target, scheduler: &Loaded, name: &str) -> bool {
     if is_knob(name) { target.is_real() } else { !scheduler.is_own() }
 }
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(labels(&["sim", "vm:6.1"], &pair).unwrap(), ["rfs sim", "kernel vm:6.1"]);
         let all = ["rfs sim", "rfs vm:7.2", "kernel vm:7.2"];
         assert_eq!(labels(&["sim", "vm:7.2"], &pair).unwrap(), all);
-        // Alone, the kernel is asked, and says what it lacks.
+        // A kernel that is the only target reports itself what it lacks.
         assert_eq!(labels(&["vm:6.1"], &["rfs"]).unwrap(), ["rfs vm:6.1"]);
     }
 

@@ -8,7 +8,7 @@ use fairground_realkernel::job::Knob;
 
 use crate::failure::Failure;
 
-/// A target.
+/// Where a workload runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The simulated machine.
@@ -43,7 +43,7 @@ impl Target {
         *self != Target::Sim
     }
 
-    /// Whether it takes a scheduler of sched_ext, as far as can be told before.
+    /// Whether its kernel has sched_ext; true where that is not known before the boot.
     pub fn takes_schedulers(&self) -> bool {
         match self {
             Target::Vm(kernel) => catalogue::takes_schedulers(kernel).unwrap_or(true),
