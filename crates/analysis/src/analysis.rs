@@ -52,8 +52,26 @@ pub struct TaskMetrics {
     pub weight: u32,
     /// Its cgroup at the end of the window; `None` where the trace has none.
     pub cgroup: Option<CgroupId>,
+    /// Whether the trace shows it on a CPU, from the trace's begin to the end of the window.
+    pub has_run: bool,
+    /// How long it has been waiting for a CPU when the window ends, ns: since the wait began, or since the last loss of events;
+    /// `None` when it does not wait.
+    pub waiting_ns: Option<u64>,
     /// What it got and did.
     pub figures: Figures,
+}
+
+/// A task that waits for its first time on a CPU when the window ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeverRan {
+    /// Which task.
+    pub task: TaskId,
+    /// The kernel's pid.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// How long it has been waiting, ns: [`TaskMetrics::waiting_ns`].
+    pub waiting_ns: u64,
 }
 
 /// The figures of all tasks whose names are alike up to a `/`: `hog/0` and `hog/1` are the group `hog`.
@@ -121,6 +139,18 @@ impl Analysis {
     /// The figures of a task; `None` for the idle task and for one that the trace does not have.
     pub fn task(&self, task: TaskId) -> Option<&TaskMetrics> {
         self.tasks.get(task.index().checked_sub(1)?)
+    }
+
+    /// The tasks that are runnable when the window ends and that the trace shows on no CPU up to there, the one that has waited
+    /// longest first. In a recording of a running machine a task may have run before the recording began.
+    pub fn never_ran(&self) -> Vec<NeverRan> {
+        let never_ran = |task: &TaskMetrics| {
+            let waiting_ns = task.waiting_ns.filter(|_| !task.has_run)?;
+            Some(NeverRan { task: task.task, pid: task.pid, name: task.name.clone(), waiting_ns })
+        };
+        let mut found: Vec<NeverRan> = self.tasks.iter().filter_map(never_ran).collect();
+        found.sort_by_key(|task| (u64::MAX - task.waiting_ns, task.task));
+        found
     }
 
     /// The control group of that path.
@@ -200,6 +230,8 @@ fn name_tasks(trace: &Trace, tasks: Vec<TaskScan>) -> Vec<TaskMetrics> {
             group: scan.group,
             weight: scan.weight,
             cgroup: (!trace.cgroups().is_empty()).then_some(CgroupId(scan.cgroup as u32)),
+            has_run: scan.ran_on.is_some(),
+            waiting_ns: scan.waiting_ns,
             figures: scan.figures,
         })
         .collect()

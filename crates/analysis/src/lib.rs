@@ -59,7 +59,7 @@ pub mod slice_report;
 mod task_scan;
 mod weight;
 
-pub use analysis::{Analysis, GroupMetrics, TaskMetrics};
+pub use analysis::{Analysis, GroupMetrics, NeverRan, TaskMetrics};
 pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use counters::counters;

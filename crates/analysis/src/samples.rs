@@ -10,7 +10,8 @@ use crate::quantiles::{Buckets, USUAL, Usual, rank_of, usual_of};
 /// Every sample is kept, 4 bytes each and 8 from 2^32 ns on (4.3 s), and once for all sets that have it; a small set that is asked for
 /// quantiles keeps them in order, too, for another 8. Quantiles have no rounding error, and two sets can be merged without loss. A
 /// *censored* duration is one whose begin or end lies outside of what was recorded; it is counted and takes no part in
-/// the figures, so a mean over few samples and many censored ones is biased towards short durations.
+/// the distribution, so a mean over few samples and many censored ones is biased towards short durations. Where a lower bound of
+/// its length is known, as of a wait that has not ended yet, [`Samples::max_ns`] takes it into account.
 #[derive(Clone, Default)]
 pub struct Samples {
     own: Batch,
@@ -20,6 +21,8 @@ pub struct Samples {
     asked: OnceLock<Box<Asked>>,
     /// Durations whose length is not known.
     pub censored: u64,
+    /// The longest time that one of these is known to exceed or equal, ns.
+    censored_max_ns: Option<u64>,
 }
 
 /// What tells quantiles.
@@ -60,7 +63,7 @@ impl Batch {
 
 impl PartialEq for Samples {
     fn eq(&self, other: &Self) -> bool {
-        let of = |samples: &Self| (samples.censored, samples.count());
+        let of = |samples: &Self| (samples.censored, samples.censored_max_ns, samples.count());
         of(self) == of(other) && self.values_ns() == other.values_ns()
     }
 }
@@ -71,7 +74,8 @@ impl fmt::Debug for Samples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values_ns = self.values_ns();
         let mut shown = f.debug_struct("Samples");
-        shown.field("values_ns", &values_ns).field("censored", &self.censored).finish()
+        shown.field("values_ns", &values_ns).field("censored", &self.censored);
+        shown.field("censored_max_ns", &self.censored_max_ns).finish()
     }
 }
 
@@ -88,6 +92,12 @@ impl Samples {
             }
             Err(_) => self.own.long.push(value_ns),
         }
+    }
+
+    /// Counts a duration that has not ended after `lower_bound_ns`.
+    pub(crate) fn censor_at(&mut self, lower_bound_ns: u64) {
+        self.censored += 1;
+        self.censored_max_ns = self.censored_max_ns.max(Some(lower_bound_ns));
     }
 
     fn make_room(&mut self) {
@@ -114,6 +124,7 @@ impl Samples {
         self.own.long.extend_from_slice(&other.own.long);
         self.shared.extend(other.shared.iter().cloned());
         self.censored += other.censored;
+        self.censored_max_ns = self.censored_max_ns.max(other.censored_max_ns);
     }
 
     /// What was made of all of them is not of all any more.
@@ -232,9 +243,16 @@ impl Samples {
         self.batches().filter_map(|batch| batch.values_ns().min()).min()
     }
 
-    /// The largest sample, ns.
+    /// The longest duration, ns: the largest sample or the largest lower bound of a censored duration
+    /// ([`Samples::censored_max_ns`]), whichever is greater. `None` without either.
     pub fn max_ns(&self) -> Option<u64> {
-        self.batches().filter_map(|batch| batch.values_ns().max()).max()
+        let longest = self.batches().filter_map(|batch| batch.values_ns().max()).max();
+        longest.max(self.censored_max_ns)
+    }
+
+    /// The largest lower bound of a censored duration, ns; `None` where no bound is known.
+    pub fn censored_max_ns(&self) -> Option<u64> {
+        self.censored_max_ns
     }
 }
 
@@ -310,6 +328,18 @@ mod tests {
     fn an_empty_set_has_no_figures() {
         let empty = Samples::default();
         assert_eq!((empty.count(), empty.mean_ns(), empty.p50_ns()), (0, None, None));
+    }
+
+    #[test]
+    fn a_lower_bound_counts_in_the_maximum_alone() {
+        let mut waits = samples(&[5, 1]);
+        waits.censor_at(9);
+        let mut others = samples(&[7]);
+        others.censor_at(3);
+        waits.merge(&others);
+        assert_eq!((waits.max_ns(), waits.censored_max_ns()), (Some(9), Some(9)));
+        assert_eq!((waits.values_ns(), waits.censored), ([1, 5, 7].as_slice(), 2));
+        assert_eq!((waits.quantile_ns(1000), others.max_ns()), (Some(7), Some(7)));
     }
 
     #[test]

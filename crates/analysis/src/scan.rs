@@ -154,6 +154,7 @@ impl Scan {
                 migrations: 0,
                 group: *group,
                 woken_waits: Samples::default(),
+                waiting_ns: None,
                 figures,
             });
         }
@@ -268,6 +269,7 @@ impl Scan {
 
     /// After lost events neither the CPU's state nor that of its task is known.
     fn on_lost(&mut self, cpu: u32) {
+        self.ledger.lost_ns = self.ledger.now_ns;
         self.ledger.close_cpu(&mut self.cpus[cpu as usize], false);
         if let Some(task) = self.cpus[cpu as usize].running.filter(|task| !task.is_idle()) {
             self.tasks[task.index()].figures.slices.censored += u64::from(self.ledger.counting);

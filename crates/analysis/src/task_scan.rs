@@ -92,6 +92,8 @@ pub(crate) struct TaskScan {
     pub(crate) group: usize,
     /// Waits that are wake-up latencies, too, as most are: they miss in both sets of the figures until these are complete.
     pub(crate) woken_waits: Samples,
+    /// At the end of the window: how long it has been waiting for a CPU, ns.
+    pub(crate) waiting_ns: Option<u64>,
     pub(crate) figures: Figures,
 }
 

@@ -49,6 +49,21 @@ impl Ledger {
         }
     }
 
+    /// The window ends while the task waits: it has waited for at least so long.
+    fn leave_wait_open(&mut self, task: &mut TaskScan) {
+        if !task.state.waits() {
+            return;
+        }
+        // Before a loss the task may have run unseen.
+        let since = |begin_ns: u64| self.window_ns.1.saturating_sub(begin_ns.max(self.lost_ns));
+        let waiting_ns = since(task.wait_from_ns);
+        task.waiting_ns = Some(waiting_ns);
+        task.figures.waits.censor_at(waiting_ns);
+        if let Some(woken_ns) = task.woken_ns.take() {
+            task.figures.wakeup_latency.censor_at(since(woken_ns));
+        }
+    }
+
     #[inline(always)]
     pub(super) fn close_task(&mut self, task: &mut TaskScan, state: State, closing: Category) {
         let (from_ns, to_ns) = (task.since_ns, self.at_ns);
@@ -156,8 +171,7 @@ impl Scan {
     pub(super) fn finish_task(&mut self, id: usize) {
         let Self { tasks, ledger, .. } = self;
         let task = &mut tasks[id];
-        ledger.counting = true;
-        ledger.drop_wait(task);
+        ledger.leave_wait_open(task);
         let never_seen = task.state == State::Initial && self.starts_idle;
         let closing = if never_seen { Category::Absent } else { task.state.category() };
         ledger.close_task(task, task.state, closing);

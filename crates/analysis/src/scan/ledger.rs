@@ -12,6 +12,8 @@ pub(crate) struct Ledger {
     pub(crate) now_ns: u64,
     /// The same, cut to the window.
     pub(super) at_ns: u64,
+    /// When events were lost last, ns: what was known before may have changed unseen.
+    pub(super) lost_ns: u64,
     /// Whether what happens now lies in the window.
     pub(super) counting: bool,
     pub(super) services: Services,
@@ -36,6 +38,7 @@ impl Ledger {
             window_ns,
             now_ns,
             at_ns: 0,
+            lost_ns: 0,
             counting: false,
             services,
             changes: Vec::new(),
