@@ -5,6 +5,7 @@
 //!   "schema": "fairground-report",
 //!   "schema_version": 1,
 //!   "title": "…",
+//!   "verdicts": [{ "run": "cfs", "level": "failure", "text": "…", "details": [] }],
 //!   "sections": [{ "name": "cost model", "entries": [{ "name": "switch", "value": 1000, "unit": "ns" }] }],
 //!   "tables": [{
 //!     "id": "tasks",
@@ -26,7 +27,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Cell, Column, Document, Table};
+use crate::{Cell, Column, Document, Level, Table, Verdict};
 
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
@@ -45,12 +46,27 @@ struct JsonDocument<'a> {
     schema_version: u32,
     /// The heading, for people.
     title: &'a str,
+    /// What a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went well.
+    verdicts: Vec<JsonVerdict<'a>>,
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
     /// The tables.
     tables: Vec<JsonTable<'a>>,
     /// Sentences about the whole result: losses, doubts, what to do next.
     notes: &'a [String],
+}
+
+/// A statement that heads a result.
+#[derive(Serialize, JsonSchema)]
+struct JsonVerdict<'a> {
+    /// The run; empty where the result is of none.
+    run: &'a str,
+    /// `failure`: a run did not do what was asked for. `warning`: the result holds, with a restriction.
+    level: &'static str,
+    /// The statement.
+    text: &'a str,
+    /// What explains it: the line of the source, the last callbacks.
+    details: &'a [String],
 }
 
 /// Named values that belong together.
@@ -150,6 +166,7 @@ impl Document {
             schema: SCHEMA,
             schema_version: SCHEMA_VERSION,
             title: &self.title,
+            verdicts: self.verdicts.iter().map(verdict).collect(),
             sections: sections.collect(),
             tables: self.tables.iter().map(table).collect(),
             notes: &self.notes,
@@ -157,6 +174,14 @@ impl Document {
         let text = serde_json::to_string_pretty(&document).expect("plain data");
         text + "\n"
     }
+}
+
+fn verdict(verdict: &Verdict) -> JsonVerdict<'_> {
+    let level = match verdict.level {
+        Level::Failure => "failure",
+        Level::Warning => "warning",
+    };
+    JsonVerdict { run: &verdict.run, level, text: &verdict.text, details: &verdict.details }
 }
 
 fn table(table: &Table) -> JsonTable<'_> {

@@ -22,6 +22,7 @@ mod input;
 mod outcome;
 mod samples;
 mod simulate;
+mod verdict;
 
 pub use failure::{Failure, did_you_mean};
 pub use input::{
@@ -35,3 +36,4 @@ pub use input::{
 pub use outcome::{Outcome, Told};
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
+pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, never_ran};
