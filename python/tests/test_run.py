@@ -48,7 +48,7 @@ def short(**words: object) -> fairground.Run:
 def printed_machine(text: str) -> dict[str, float | None]:
     """The machine's metrics in CSV, the missing ones as ``None``."""
     rows = csv.DictReader(io.StringIO(text))
-    values = ((row["label"], row["value"]) for row in rows if row["table"] == "machine" and row["column"] == "value")
+    values = ((row["metric"], row["value"]) for row in rows if row["of"] == "machine")
     return {key: float(value) if value else None for key, value in values}
 
 

@@ -35,6 +35,14 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
+    /// Print tables as wide as they are: without it they fit the terminal, or 80 columns where there is none
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
+
+    /// Print every parameter of a run, not only those that differ from their defaults
+    #[arg(long, global = true)]
+    pub(crate) verbose: bool,
+
     /// Print no progress and no notes on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,

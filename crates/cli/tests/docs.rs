@@ -160,7 +160,7 @@ fn a_page_that_says_something_else_is_found() {
 
 #[test]
 fn an_ability_is_ready_when_all_that_it_rests_on_is() {
-    let said = "table,row,label,column,unit,value\nabilities,1,vm,verdict,,ready\nabilities,2,load,verdict,,missing\n\
-                checks,1,load,looked_at,,root\nchecks,1,load,verdict,,ready\nchecks,2,load,verdict,,missing\n";
+    let said = "run,of,task,metric,value,unit\n,abilities,vm,verdict,ready,\n,abilities,load,verdict,missing,\n\
+                ,checks,load / root,verdict,ready,\n,checks,load,verdict,missing,\n";
     assert_eq!(Vec::from_iter(ready_abilities(said)), ["vm"]);
 }

@@ -43,12 +43,12 @@ fn run(cache: &Path, example: &str, workload: &str, more: &[&str]) -> String {
     success(&all.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// CPU shares by the rows of a table (`table,row,label,column,unit,value`), % of one CPU.
-fn shares(csv: &str, table: &str) -> Vec<(String, f64)> {
+/// CPU shares by task or group (`run,of,task,metric,value,unit`), % of one CPU.
+fn shares(csv: &str, of: &str) -> Vec<(String, f64)> {
     let share = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
-        let wanted = cells.len() == 6 && cells[0] == table && cells[3] == "cpu_share";
-        wanted.then(|| (cells[2].to_owned(), cells[5].parse().expect("a number")))
+        let wanted = cells.len() == 6 && cells[1] == of && cells[3] == "cpu_share";
+        wanted.then(|| (cells[2].to_owned(), cells[4].parse().expect("a number")))
     };
     csv.lines().filter_map(share).collect()
 }
@@ -59,7 +59,7 @@ fn equal_hogs_get_equal_shares() {
     let Some(cache) = cache() else { return };
     for example in EXAMPLES {
         let more = ["--duration", "5s", "--per", "task", "--format", "csv"];
-        let shares = shares(&run(&cache, example, "hogs:8", &more), "tasks");
+        let shares = shares(&run(&cache, example, "hogs:8", &more), "task");
         println!("{example}: {shares:?}");
         assert_eq!(shares.len(), 8, "{example}");
         for (name, share) in shares {
@@ -103,7 +103,7 @@ fn flatcg_shares_by_weights_down_the_tree() {
     let Some(cache) = cache() else { return };
     let workload = "containers:a=100 a/b=100:4 a/c=100:4 d=200:4";
     let more = ["--duration", "20s", "--per", "cgroup", "--format", "csv"];
-    let shares = shares(&run(&cache, "scx_flatcg", workload, &more), "cgroups");
+    let shares = shares(&run(&cache, "scx_flatcg", workload, &more), "cgroup");
     println!("{shares:?}");
     for (path, expected) in [("a/b", 400.0 / 6.0), ("a/c", 400.0 / 6.0), ("d", 800.0 / 3.0)] {
         let share = shares.iter().find(|(name, _)| name == path).expect("the cgroup is there").1;
@@ -172,7 +172,7 @@ fn on(target: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
         "--trace",
         &trace,
     ]);
-    let mut shares = shares(&csv, "groups");
+    let mut shares = shares(&csv, "group");
     shares.retain(|(group, _)| groups.contains(&group.as_str()));
     assert_eq!(shares.len(), groups.len(), "{example} on {target}: {csv}");
     let all: f64 = shares.iter().map(|(_, share)| share).sum();

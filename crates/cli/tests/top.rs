@@ -316,5 +316,8 @@ fn the_page_shows_what_is_seen() {
     top.ends();
     let trimmed: Vec<&str> = screen.lines().map(str::trim_end).collect();
     let screen = trimmed.join("\n").trim_end().to_owned();
-    assert!(page.contains(&screen), "docs/howto/watch-a-run.md has another screen; it is:\n{screen}");
+    assert!(
+        page.contains(&screen),
+        "docs/howto/watch-a-run.md has another screen; it is:\n{screen}"
+    );
 }

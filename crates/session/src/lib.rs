@@ -26,6 +26,7 @@ mod outcome;
 mod samples;
 mod simulate;
 mod spec;
+mod verdict;
 
 pub use failure::{Failure, did_you_mean};
 pub use input::{
@@ -43,3 +44,4 @@ pub use spec::{
     NullLoadsChoice, Resolved, RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice,
     TopologySpec, VmModeChoice,
 };
+pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, never_ran};

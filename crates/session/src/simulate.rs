@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::input::Scheduler;
 use crate::outcome::{Outcome, Told};
 use crate::samples::Sampler;
+use crate::verdict;
 
 /// What to run.
 #[derive(Debug)]
@@ -54,7 +55,20 @@ impl Watch for Unwatched {
     fn advance(&self, _: u64) {}
 }
 
-/// Simulated time between two reports of progress, ns.
+/// Events between two looks at the watch where a step of simulated time has many.
+const EVENTS_AT_ONCE: u64 = 1 << 20;
+
+/// Simulates up to a time. False: the run is not wanted any more, and this time is far away.
+fn reach(machine: &mut Machine, until_ns: u64, watch: &dyn Watch) -> Result<bool, MachineError> {
+    while !machine.run_some(until_ns, EVENTS_AT_ONCE)? {
+        if !watch.goes_on() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Simulated time between two looks at the watch, ns.
 pub const CHUNK_NS: u64 = 50_000_000;
 
 impl<'a> Plan<'a> {
@@ -110,7 +124,10 @@ impl<'a> Plan<'a> {
         while now_ns < end_ns && machine.exit().is_none() && watch.goes_on() {
             let chunks = now_ns / CHUNK_NS;
             now_ns = (now_ns + step_ns).min(end_ns);
-            machine.run_until(now_ns).map_err(failed)?;
+            if !reach(&mut machine, now_ns, watch).map_err(failed)? {
+                now_ns = machine.now_ns();
+                break;
+            }
             if let Some(sampler) = &mut sampler {
                 sampler.read(&machine);
             }
@@ -120,7 +137,9 @@ impl<'a> Plan<'a> {
         }
         let is_partial = now_ns < end_ns && machine.exit().is_none();
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
-        let RunResult { mut trace, exit, log, counters } = machine.finish().map_err(failed)?;
+        let RunResult { mut trace, exit, log, counters, waiting } =
+            machine.finish().map_err(failed)?;
+        let sources = verdict::sources(&self.scheduler.object.object, &exit);
         for number in 0..trace.tasks().len() {
             let task = trace.task_mut(TaskId(number as u32));
             task.comm = (self.rename)(&task.comm).to_owned();
@@ -142,6 +161,8 @@ impl<'a> Plan<'a> {
                 machine: Box::new(self.machine),
                 duration_ns: self.duration_ns,
                 exit,
+                sources,
+                waiting,
                 counters: Box::new(counters),
                 log,
             },

@@ -131,7 +131,8 @@ fn every_command_has_a_page_with_all_its_options() {
             }
         }
     }
-    let folder = fs::read_dir(root().join("docs/reference/commands")).expect("docs/reference/commands");
+    let folder =
+        fs::read_dir(root().join("docs/reference/commands")).expect("docs/reference/commands");
     let there = folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let there: BTreeSet<_> = there.collect();
     assert_eq!(there, names, "a page for each command in docs/reference/commands");

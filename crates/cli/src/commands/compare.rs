@@ -21,7 +21,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     let Compared { mut document, ran, code } = compared;
     present::describe_locks(&mut document, &args.run.locks);
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(code)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn compare_all(
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
     document.describe_spec(title, plan.spec.stated());
-    document.set("machine", "workload", Cell::text(title));
+    document.set_usual("machine", "workload", Cell::text(title));
     let mut code = 0;
     document.notes.extend(ran.notes.iter().cloned());
     for outcome in outcomes {
@@ -76,6 +76,7 @@ pub(super) fn compare_all(
         let mut table = present::intervals_table(&outcome.analysis);
         if let Some(table) = &mut table {
             table.title = format!("Over time: {}", outcome.label);
+            table.run = Some(outcome.label.clone());
         }
         document.tables.extend(table);
     }

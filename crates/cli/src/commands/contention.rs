@@ -75,7 +75,7 @@ fn print(
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
     document.notes.extend(present::loss_notes(name, &loss));
     let drawn = pictures::write_contention(&args.page, &document, &contention);
-    present::print_drawn(&document, cli.format, drawn)
+    present::print_drawn(&document, cli, drawn)
 }
 
 fn is_workload_file(what: &str) -> bool {
@@ -110,11 +110,12 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     let code = ran.exit_code(outcome.exit_code());
     let name = format!("{what} under {}", outcome.label);
     let mut document = Document::new(ran.title(&title(&name)));
+    document.run.clone_from(&outcome.label);
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
     document.describe_spec(&name, spec.stated());
-    document.set("machine", "workload", Cell::text(what));
+    document.set_usual("machine", "workload", Cell::text(what));
     present::describe_locks(&mut document, &args.locks);
     present::describe_run(&mut document, &outcome);
     document.notes.extend(ran.notes);

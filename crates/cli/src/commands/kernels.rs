@@ -75,7 +75,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     document.set("catalogue", "qemu", Cell::text(qemu));
     document.tables.push(table);
     document.tables.push(known);
-    present::print(&document, cli.format)
+    present::print(&document, cli)
 }
 
 fn fetch(cli: &Cli, names: &[String]) -> Result<(), Failure> {
@@ -102,7 +102,7 @@ fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
     let length_ns = parse_time("--for", &args.duration)?;
     if args.command.is_empty() {
         let (info, answer) = describe(&config, length_ns)?;
-        present::print(&boot_document(&info, &answer), cli.format)?;
+        present::print(&boot_document(&info, &answer), cli)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (answer, output) = in_a_guest(args.command.clone(), length_ns, &config)?;

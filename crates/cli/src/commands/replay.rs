@@ -51,7 +51,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     let runs: Vec<_> = std::iter::once(recorded).chain(ran.pictured()).collect();
     let drawn = pictures::write(&args.page, &document, &runs);
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(code)
 }
 

@@ -76,6 +76,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let claims =
         document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
     document.tables.splice(claims..claims, reports);
+    made.verdicts.into_iter().for_each(|verdict| document.add_verdict(verdict));
     document.sections.extend(made.sections);
     document.specs.extend(made.specs);
     document.notes.extend(made.notes);
@@ -84,7 +85,7 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
         code = interrupt::EXIT_CODE;
     }
     let drawn = pictures::write_experiment(&args.page, &document, &experiment, &figures);
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }
 
@@ -148,6 +149,7 @@ fn merge(made: &mut Document, of_run: Document) {
         }
     }
     made.specs.extend(of_run.specs);
+    made.verdicts.extend(of_run.verdicts);
     made.notes.extend(of_run.notes);
 }
 
@@ -262,6 +264,6 @@ fn list(cli: &Cli) -> Result<ExitCode, Failure> {
     }
     let mut document = Document::default();
     document.tables.push(table);
-    present::print(&document, cli.format)?;
+    present::print(&document, cli)?;
     Ok(ExitCode::SUCCESS)
 }

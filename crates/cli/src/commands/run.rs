@@ -52,11 +52,12 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
         _ => format!("{} under {}", args.run.workload, outcome.label),
     };
     let mut document = Document::new(ran.title(&title));
+    document.run.clone_from(&outcome.label);
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
     document.describe_spec(&title, args.run.stated());
-    document.set("machine", "workload", Cell::text(&args.run.workload));
+    document.set_usual("machine", "workload", Cell::text(&args.run.workload));
     present::describe_locks(&mut document, &args.run.locks);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
@@ -64,7 +65,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(ran.exit_code(outcome.exit_code()))
 }
 
