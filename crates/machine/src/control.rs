@@ -22,7 +22,7 @@ impl Machine {
     /// If there is no such tunable, it cannot take that value or is a constant of the loaded program, or the scheduler is no longer
     /// in charge; the machine is then as it was. And those of [`Machine::run_until`].
     pub fn change(&mut self, name: &str, value: &str) -> Result<u64, MachineError> {
-        let now_ns = self.kernel.now_ns;
+        let now_ns = self.kernel.clock.now_ns();
         let at_ns = now_ns + 1;
         let names = Changes {
             policy: &self.policy,
@@ -40,7 +40,7 @@ impl Machine {
             return Ok(now_ns);
         }
         self.changes.append(&mut change);
-        self.kernel.now_ns = at_ns;
+        self.kernel.clock.move_to(at_ns);
         self.kernel.counters.steps += 1;
         self.handle(Slot::Machine(agenda::SETTING)).map_err(MachineError::Memory)?;
         self.kernel.flush_ipis();

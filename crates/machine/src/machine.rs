@@ -62,9 +62,6 @@ pub struct Machine {
     /// Names of the workload's groups of tasks, for settings that come during the run.
     pub(crate) group_names: Vec<String>,
     pub(crate) carry_ps: u64,
-    pub(crate) tick_armed: bool,
-    /// When the tick comes next, ns, while it is armed.
-    pub(crate) tick_due_ns: u64,
     /// What ends the sleeps of the workload's tasks.
     pub(crate) timers: SleepTimers,
     /// The promise of work conservation, if there is one.
@@ -107,7 +104,7 @@ impl Machine {
 
     /// Simulated time so far, ns.
     pub fn now_ns(&self) -> u64 {
-        self.kernel.now_ns
+        self.kernel.clock.now_ns()
     }
 
     /// Why the scheduler is no longer in charge; `None` while it is.
@@ -153,7 +150,8 @@ impl Machine {
             return Ok(false);
         }
         let Some((time_ns, slot)) = self.kernel.events.pop_until(until_ns) else {
-            self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
+            let end_ns = self.kernel.clock.now_ns().max(until_ns);
+            self.kernel.clock.move_to(end_ns);
             return Ok(false);
         };
         let events = self.kernel.trace.len();
@@ -161,7 +159,7 @@ impl Machine {
             self.finished = true;
             return Err(MachineError::TraceFull { events, time_ns });
         }
-        self.kernel.now_ns = time_ns;
+        self.kernel.clock.move_to(time_ns);
         self.kernel.counters.steps += 1;
         self.prepare_next();
         self.handle(slot).map_err(MachineError::Memory)?;
@@ -220,7 +218,7 @@ impl Machine {
 
     /// A setting takes effect, between two steps of the machine and at no cost to it.
     fn setting_event(&mut self) -> Step {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         while self.changes.last().is_some_and(|change| change.at_ns <= now) {
             let Some(change) = self.changes.pop() else { break };
             match change.target {
@@ -247,7 +245,7 @@ impl Machine {
     /// Groups of the workload start: from outside the machine, on CPU 0. Without a lead-in their tasks are made now, at no cost;
     /// with one they exist and sleep, and are woken.
     fn start_event(&mut self) -> Step {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         while self.starts.last().is_some_and(|start| start.at_ns <= now) {
             let Some(start) = self.starts.pop() else { break };
             if self.lead_in_ns == 0 {
@@ -345,7 +343,7 @@ impl Machine {
         }
         self.kernel.write_all();
         self.outcome()?;
-        let end = self.kernel.now_ns;
+        let end = self.kernel.clock.now_ns();
         self.kernel.trace.end_ns = end;
         let counters = self.counters();
         let Kernel { trace, log, exit, .. } = self.kernel;

@@ -16,7 +16,7 @@ impl Machine {
         let actor = task.actor;
         let mut effects = std::mem::take(&mut self.effects);
         effects.clear();
-        let need = match self.actors.advance(actor, self.kernel.now_ns, &mut effects) {
+        let need = match self.actors.advance(actor, self.kernel.clock.now_ns(), &mut effects) {
             Ok(need) => need,
             Err(error) => {
                 self.failure = Some(MachineError::Workload(error.to_string()));
@@ -115,7 +115,7 @@ impl Machine {
             let at = self.kernel.ipi_arrival_ns();
             self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
         }
-        if self.kernel.task(slot).begins && start_ns > self.kernel.now_ns {
+        if self.kernel.task(slot).begins && start_ns > self.kernel.clock.now_ns() {
             // On its way out of the kernel it sees the signal by itself.
             self.take_signal(slot);
             self.kernel.arm_cpu(cpu, armed_ns.min(start_ns));

@@ -135,9 +135,10 @@ impl Machine {
         self.put_prev(cpu, slot, false)?;
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, Some(slot), TaskState::Runnable)?;
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let rq = self.kernel.rq(cpu);
-        (rq.curr, rq.idle_since_ns) = (None, now);
+        rq.curr = None;
+        rq.time.enter_idle(now);
         let allowed = self.kernel.allowed(slot);
         let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;

@@ -78,7 +78,7 @@ impl Machine {
         let cpu = self.kernel.this_cpu;
         let rq = &self.kernel.cpus[cpu as usize];
         let task = rq.curr.map_or(rq.idle_addr, |slot| self.kernel.task(slot).addr);
-        let now_ns = self.kernel.now_ns;
+        let now_ns = self.kernel.clock.now_ns();
         let context = self.program.context();
         context.cpu = cpu;
         context.now_ns = now_ns;

@@ -155,15 +155,11 @@ impl Machine {
 
     /// Run + idle = time so far.
     fn check_cpu_time(&mut self, cpu: u32) {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        let (exec, idle) = match rq.curr {
-            Some(slot) => {
-                let since_ns = self.kernel.task(slot).exec_start_ns;
-                (rq.exec_ns + (now - since_ns), rq.idle_ns)
-            }
-            None => (rq.exec_ns, rq.idle_ns + (now - rq.idle_since_ns)),
-        };
+        let running_ns = rq.curr.map_or(0, |slot| now - self.kernel.task(slot).exec_start_ns);
+        let exec = rq.time.tasks_ns() + running_ns;
+        let idle = rq.time.idle_ns(now, rq.is_idle());
         if exec + idle != now {
             let what = format!("{exec} ns of tasks and {idle} ns idle are not {now} ns");
             self.kernel.violate_cpu(Invariant::CpuTime, cpu, what);
@@ -173,7 +169,7 @@ impl Machine {
     /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, but for what the decisions took that led to the
     /// task's switches: the trace gives that to the task that leaves, the kernel's books to the one that comes.
     fn check_life(&mut self, slot: Slot) {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let task = self.kernel.task(slot);
         if task.scx_state != ScxState::Enabled {
             return;
@@ -195,7 +191,7 @@ impl Machine {
     pub(crate) fn check_time(&mut self) {
         self.audit_trace();
         self.check_everything();
-        let on_cpus: u64 = self.kernel.cpus.iter().map(|rq| rq.exec_ns).sum();
+        let on_cpus: u64 = self.kernel.cpus.iter().map(|rq| rq.time.tasks_ns()).sum();
         let of_tasks: u64 = self.kernel.tasks.iter().map(|t| t.sum_exec_ns).sum::<u64>()
             + self.kernel.reaped_exec_ns;
         if on_cpus != of_tasks {
@@ -208,7 +204,7 @@ impl Machine {
     /// four times in each bound, so that a breach is seen a quarter of the bound late at most. A switch that is decided counts,
     /// though the trace does not have it yet.
     fn check_idle(&mut self, bound_ns: u64) {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         if now < self.kernel.checker.next_idle_look_ns {
             return;
         }

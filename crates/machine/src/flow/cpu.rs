@@ -15,7 +15,7 @@ impl Machine {
     pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         self.kernel.this_cpu = cpu;
         self.kernel.settle(cpu);
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         self.kernel.rq(cpu).timers.lapse(now);
         step(self)?;
         self.go_on(cpu)
@@ -49,7 +49,7 @@ impl Machine {
     /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
     pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
         let rq = &self.kernel.cpus[cpu as usize];
-        if rq.is_idle() && rq.run_start_ns <= self.kernel.now_ns {
+        if rq.is_idle() && rq.run_start_ns <= self.kernel.clock.now_ns() {
             let ns = self.kernel.cost.idle_exit_ns;
             self.kernel.charge_irqs_off(cpu, ns);
         }
@@ -72,9 +72,9 @@ impl Machine {
             }
             let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
             if let Some(at) = rq.timers.goes_on_ns()
-                && !(leaves && start <= self.kernel.now_ns)
+                && !(leaves && start <= self.kernel.clock.now_ns())
             {
-                if at > self.kernel.now_ns {
+                if at > self.kernel.clock.now_ns() {
                     let at = self.computes_until_ns(cpu).unwrap_or(at);
                     self.kernel.arm_cpu(cpu, at);
                     return Ok(());
@@ -91,13 +91,13 @@ impl Machine {
                 Some(slot) => match self.kernel.task(slot).stage {
                     Stage::Compute(u64::MAX) if !resched => u64::MAX,
                     Stage::Compute(left) if !resched => start.saturating_add(left),
-                    Stage::Advance if start > self.kernel.now_ns => {
+                    Stage::Advance if start > self.kernel.clock.now_ns() => {
                         start.saturating_add(self.begin_run(slot, resched))
                     }
                     _ => start,
                 },
             };
-            if at > self.kernel.now_ns {
+            if at > self.kernel.clock.now_ns() {
                 self.kernel.arm_cpu(cpu, at);
                 return Ok(());
             }
@@ -130,11 +130,7 @@ impl Machine {
     fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
         let reach_ns = self.kernel.cost.timer_reach_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        if self.stepwise
-            || rq.makes_room()
-            || rq.timers.owed_ns > 0
-            || !rq.timers.is_through(reach_ns)
-        {
+        if self.stepwise || rq.makes_room() || !rq.timers.is_through(reach_ns) {
             return None;
         }
         let at = match self.kernel.task(rq.curr?).stage {
@@ -142,7 +138,7 @@ impl Machine {
             Stage::Compute(left) => rq.run_start_ns.saturating_add(left),
             _ => return None,
         };
-        self.kernel.rq(cpu).timers.lapses = true;
+        self.kernel.rq(cpu).timers.let_lapse();
         self.kernel.program_timer(cpu);
         Some(at)
     }
@@ -176,7 +172,7 @@ impl Machine {
             return Ok(());
         }
         if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
-            if at > self.kernel.now_ns {
+            if at > self.kernel.clock.now_ns() {
                 self.kernel.events.arm(EventSlot::Task(slot.0), at);
                 return self.schedule(Some(state));
             }
@@ -187,7 +183,7 @@ impl Machine {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
                 SleepTimers::Jiffies => 0,
             };
-            if at.saturating_add(slack_ns) <= self.kernel.now_ns {
+            if at.saturating_add(slack_ns) <= self.kernel.clock.now_ns() {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());
             }

@@ -63,7 +63,7 @@ impl Machine {
 
     /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`).
     pub(crate) fn watchdog(&mut self) {
-        let (now, timeout) = (self.kernel.now_ns, self.watchdog_ns);
+        let (now, timeout) = (self.kernel.clock.now_ns(), self.watchdog_ns);
         let stalled = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32)).find(|slot| {
             let task = self.kernel.task(*slot);
             task.scx_state == ScxState::Enabled
@@ -82,7 +82,7 @@ impl Machine {
 
     /// The next look, half a timeout from now.
     pub(crate) fn arm_watchdog(&mut self) {
-        let at = self.kernel.now_ns + (self.watchdog_ns / 2).max(1);
+        let at = self.kernel.clock.now_ns() + (self.watchdog_ns / 2).max(1);
         self.kernel.events.arm(crate::events::Slot::Machine(crate::kernel::agenda::WATCHDOG), at);
     }
 }

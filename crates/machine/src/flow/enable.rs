@@ -13,8 +13,8 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late, Op, OpsInfo,
-    Rq, Timers, agenda, write_mask,
+    Caches, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer, GuestMasks, Kernel,
+    Kicks, Late, Op, Rq, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -82,8 +82,6 @@ impl Machine {
             changes,
             group_names,
             carry_ps: 0,
-            tick_armed: false,
-            tick_due_ns: 0,
             timers: config.timers,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
@@ -328,8 +326,7 @@ fn new_kernel(
     trace.counts_insns = true;
     cgroups.enter(&mut trace);
     Kernel {
-        now_ns: 0,
-        tick_ns: config.tick_ns(),
+        clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
         topology: config.topology.clone(),
@@ -344,12 +341,11 @@ fn new_kernel(
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
         global: Vec::new(),
-        ops: OpsInfo { batch: ops.batch, builtin_idle },
+        builtin_idle,
         this_cpu: 0,
         kf_mask: 0,
         direct: DirectDispatch::Closed,
-        buffer: Vec::with_capacity(ops.batch as usize),
-        dispatched: 0,
+        buffer: DispatchBuffer::new(ops.batch),
         kicks: Kicks::new(cpus),
         ipis: Vec::new(),
         late: Late::default(),

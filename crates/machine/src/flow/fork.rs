@@ -78,7 +78,7 @@ impl Machine {
             begins: false,
             queued: false,
             waiting: false,
-            runnable_at_ns: self.kernel.now_ns,
+            runnable_at_ns: self.kernel.clock.now_ns(),
             reset_runnable_at: false,
             deqd_for_sleep: false,
             ops_state: OpsState::None,
@@ -92,12 +92,12 @@ impl Machine {
             moving_from: None,
             allowed: None,
             allowed_count: 0,
-            exec_start_ns: self.kernel.now_ns,
+            exec_start_ns: self.kernel.clock.now_ns(),
             sum_exec_ns: 0,
             nr_migrations: 0,
             nvcsw: 0,
             nivcsw: 0,
-            left_at_ns: self.kernel.now_ns,
+            left_at_ns: self.kernel.clock.now_ns(),
             ran_on: None,
             moved_to: None,
             blocks: false,
@@ -139,7 +139,7 @@ impl Machine {
             mem.store_u64(addr + at, parent)?;
         }
         mem.store_u64(addr + field::GROUP_LEADER, addr)?;
-        mem.store_u64(addr + field::START_TIME, self.kernel.now_ns)?;
+        mem.store_u64(addr + field::START_TIME, self.kernel.clock.now_ns())?;
         mem.store_u64(addr + field::SCX_TID, u64::from(task.pid - FIRST_PID) + 1)?;
         self.publish_cgroup(slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;

@@ -67,7 +67,7 @@ impl Machine {
     /// The CPU of a task that spun does something else now, once the kernel's work there is done.
     fn look_again(&mut self, slot: Slot) {
         let cpu = self.kernel.task(slot).cpu;
-        let at = self.kernel.cpus[cpu as usize].run_start_ns.max(self.kernel.now_ns);
+        let at = self.kernel.cpus[cpu as usize].run_start_ns.max(self.kernel.clock.now_ns());
         self.kernel.arm_cpu(cpu, at);
     }
 

@@ -142,7 +142,7 @@ impl Machine {
         let prev_addr = prev.map_or(0, |slot| self.kernel.task(slot).addr);
         let told = self.kernel.cids.told(cpu);
         for _ in 0..abi::DISPATCH_MAX_LOOPS {
-            self.kernel.dispatched = 0;
+            self.kernel.buffer.begin();
             self.call(Op::Dispatch, prev, &[told, prev_addr]);
             let mem = self.program.memory();
             self.kernel.flush_dispatch_buffer(mem, cpu)?;
@@ -153,7 +153,7 @@ impl Machine {
             {
                 return Ok(true);
             }
-            if self.kernel.dispatched == 0 {
+            if !self.kernel.buffer.has_dispatched() {
                 return Ok(false);
             }
         }
@@ -181,7 +181,6 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
-        let now = self.kernel.now_ns;
         let insns = self.book(Path::Switch, meter);
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, prev, prev_state)?;
@@ -201,7 +200,7 @@ impl Machine {
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
             self.kernel.charge(cpu, ns);
-            self.arm_tick(now);
+            self.arm_tick();
         }
         Ok(again)
     }
@@ -241,7 +240,7 @@ impl Machine {
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
             self.kernel.charge(cpu, ns);
-            self.arm_tick(self.kernel.now_ns);
+            self.arm_tick();
         }
         Ok(())
     }
@@ -272,7 +271,7 @@ impl Machine {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);
         }
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
         task.exec_start_ns = now;
@@ -293,14 +292,14 @@ impl Machine {
             let told = self.kernel.cids.told(cpu);
             self.call(Op::UpdateIdle, None, &[told, u64::from(idle)]);
         }
-        if self.kernel.ops.builtin_idle {
+        if self.kernel.builtin_idle {
             self.kernel.idle.update(cpu, idle);
         }
     }
 
     /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though somebody had claimed it.
     fn refresh_idle(&mut self, cpu: u32) {
-        if self.kernel.ops.builtin_idle {
+        if self.kernel.builtin_idle {
             self.kernel.idle.update(cpu, true);
         }
     }
@@ -310,7 +309,7 @@ impl Machine {
     fn limit_passes(&mut self, cpu: u32, rests: bool) {
         const FREE_PASSES: u32 = 1_000;
         const STEP_NS: u64 = 1_000_000;
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let rq = self.kernel.rq(cpu);
         let since_ns = now.saturating_sub(rq.pass_time_ns);
         rq.pass_time_ns = now;

@@ -83,7 +83,7 @@ impl Machine {
     pub(crate) fn arm_programs(&mut self) {
         const SECOND_NS: u64 = 1_000_000_000;
         if !self.policy.setup.each_second.is_empty() {
-            let at = (self.kernel.now_ns / SECOND_NS + 1) * SECOND_NS;
+            let at = (self.kernel.clock.now_ns() / SECOND_NS + 1) * SECOND_NS;
             self.kernel.events.arm(EventSlot::Machine(agenda::PROGRAMS), at);
         }
     }

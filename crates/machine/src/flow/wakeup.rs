@@ -124,7 +124,7 @@ impl Machine {
     /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the present
     /// tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the expiry.
     pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
-        let (now, tick) = (self.kernel.now_ns, self.kernel.tick_ns);
+        let (now, tick) = (self.kernel.clock.now_ns(), self.kernel.clock.period_ns());
         if self.timers == SleepTimers::Hrtimer || at_ns <= now {
             return at_ns;
         }
@@ -142,8 +142,8 @@ impl Machine {
     /// timer: the tick ends it, which an idle CPU has then too, and which first does what ticks do (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
         let by_device = self.kernel.task(slot).state == TaskState::Uninterruptible;
-        let now = self.kernel.now_ns;
-        if !by_device && self.tick_armed && self.tick_due_ns == now {
+        if !by_device && self.kernel.clock.tick_is_due() {
+            let now = self.kernel.clock.now_ns();
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
             return Ok(());
         }

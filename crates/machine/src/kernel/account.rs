@@ -13,7 +13,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
         let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let task = &mut self.tasks[slot.index()];
         debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
         let delta = now.saturating_sub(task.exec_start_ns);
@@ -22,7 +22,7 @@ impl Kernel {
         }
         task.exec_start_ns = now;
         task.sum_exec_ns += delta;
-        self.cpus[cpu as usize].exec_ns += delta;
+        self.cpus[cpu as usize].time.add_task(delta);
         mem.store_u64(task.addr + field::SUM_EXEC, task.sum_exec_ns)?;
         mem.store_u64(task.addr + field::EXEC_START, now)?;
         let slice = task.slice(mem)?;
@@ -35,7 +35,7 @@ impl Kernel {
     /// Something happens on a CPU: takes off the running task's burst what it computed up to now.
     #[inline]
     pub(crate) fn settle(&mut self, cpu: u32) {
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
         if now <= rq.run_start_ns {
             return;
@@ -55,7 +55,7 @@ impl Kernel {
     /// Kernel work occupies a CPU for so long.
     #[inline]
     pub(crate) fn charge(&mut self, cpu: u32, ns: u64) {
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
         rq.run_start_ns = rq.run_start_ns.max(now).saturating_add(ns);
     }
@@ -114,7 +114,7 @@ impl Kernel {
     /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches it.
     #[inline]
     pub(crate) fn set_task_runnable(&mut self, slot: Slot) {
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let task = self.task_mut(slot);
         if task.reset_runnable_at {
             task.runnable_at_ns = now;
@@ -131,7 +131,7 @@ impl Kernel {
         state: TaskState,
     ) -> Result<(), Trap> {
         let Some(slot) = prev else { return Ok(()) };
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let task = self.task_mut(slot);
         task.left_at_ns = now;
         let addr = task.addr;
@@ -153,11 +153,11 @@ impl Kernel {
         next: Option<Slot>,
     ) -> Result<(), Trap> {
         self.book_idle(cpu);
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
         rq.curr = next;
         rq.unpreempted = false;
-        rq.idle_since_ns = now;
+        rq.time.enter_idle(now);
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
@@ -175,11 +175,10 @@ impl Kernel {
 
     /// Books the time of the idle task, if it runs, up to now.
     pub(crate) fn book_idle(&mut self, cpu: u32) {
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
         if rq.curr.is_none() {
-            rq.idle_ns += now - rq.idle_since_ns;
-            rq.idle_since_ns = now;
+            rq.time.book_idle(now);
         }
     }
 

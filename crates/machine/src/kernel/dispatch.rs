@@ -7,12 +7,53 @@ use crate::abi::{dsq, enq};
 
 /// One entry of the dispatch buffer (`struct scx_dsp_buf_ent`).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DispatchEntry {
+struct DispatchEntry {
     slot: Slot,
     /// Which time of being the scheduler's was meant; 0: the task was not the scheduler's.
     qseq: u64,
     dsq_id: u64,
     enq_flags: u64,
+}
+
+/// The dispatch buffer (`scx_dsp_ctx`) of the CPU in `ops.dispatch()`.
+#[derive(Debug)]
+pub(crate) struct DispatchBuffer {
+    entries: Vec<DispatchEntry>,
+    capacity: u32,
+    /// Tasks that the present call of `ops.dispatch()` has dispatched or moved.
+    dispatched: u32,
+}
+
+impl DispatchBuffer {
+    /// A buffer of so many entries (`dispatch_max_batch`).
+    pub(crate) fn new(capacity: u32) -> DispatchBuffer {
+        DispatchBuffer { entries: Vec::with_capacity(capacity as usize), capacity, dispatched: 0 }
+    }
+
+    /// `ops.dispatch()` is called.
+    pub(crate) fn begin(&mut self) {
+        self.dispatched = 0;
+    }
+
+    /// Whether that call has dispatched or moved anything so far.
+    pub(crate) fn has_dispatched(&self) -> bool {
+        self.dispatched > 0
+    }
+
+    /// A task was moved to the CPU's local queue at once.
+    pub(crate) fn count_move(&mut self) {
+        self.dispatched += 1;
+    }
+
+    /// Entries that are free (`scx_bpf_dispatch_nr_slots`).
+    pub(crate) fn free(&self) -> u64 {
+        u64::from(self.capacity) - self.entries.len() as u64
+    }
+
+    /// Takes the last entry back (`scx_bpf_dispatch_cancel`). False: there is none.
+    pub(crate) fn cancel(&mut self) -> bool {
+        self.entries.pop().is_some()
+    }
 }
 
 impl Kernel {
@@ -35,13 +76,13 @@ impl Kernel {
                 self.error(format!("{task} already direct-dispatched"));
             }
             DirectDispatch::Closed => {
-                if self.buffer.len() >= self.ops.batch as usize {
+                if self.buffer.free() == 0 {
                     self.error("dispatch buffer overflow");
                     return;
                 }
                 let task = self.task(slot);
                 let qseq = if task.ops_state == OpsState::Queued { task.qseq } else { 0 };
-                self.buffer.push(DispatchEntry { slot, qseq, dsq_id, enq_flags });
+                self.buffer.entries.push(DispatchEntry { slot, qseq, dsq_id, enq_flags });
             }
         }
     }
@@ -189,12 +230,12 @@ impl Kernel {
 
     /// `flush_dispatch_buf`.
     pub(crate) fn flush_dispatch_buffer(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        for at in 0..self.buffer.len() {
-            let entry = self.buffer[at];
+        for at in 0..self.buffer.entries.len() {
+            let entry = self.buffer.entries[at];
             self.finish_dispatch(mem, cpu, entry)?;
         }
-        self.dispatched += self.buffer.len() as u32;
-        self.buffer.clear();
+        self.buffer.dispatched += self.buffer.entries.len() as u32;
+        self.buffer.entries.clear();
         Ok(())
     }
 

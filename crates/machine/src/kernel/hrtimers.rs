@@ -50,19 +50,19 @@ pub(crate) struct Hrtimers {
     queue: MostlySorted<Hrtimer>,
     stale: usize,
     /// Until when interrupts are off, ns.
-    pub(crate) irqs_off_ns: u64,
+    irqs_off_ns: u64,
     /// A timer is due and waits for interrupts to be on again.
-    pub(crate) pending: bool,
+    pending: bool,
     /// The time that the interrupt under way goes by, ns: what is due then ends in it.
-    pub(crate) interrupt_ns: Option<u64>,
+    interrupt_ns: Option<u64>,
     /// The interrupt under way has nothing more to do: it is over when interrupts are on again, which is no event of its own.
-    pub(crate) lapses: bool,
+    lapses: bool,
     /// Since when a tick is due, ns. It comes before others that end at that time: most often it was armed before them.
-    pub(crate) tick: Option<u64>,
+    tick: Option<u64>,
     /// A kick has come up in the interrupt under way: the others share its interrupt.
-    pub(crate) kicked: bool,
+    kicked: bool,
     /// What the end of the interrupt under way costs, ns: its own part, and that of the kicks, which go out there.
-    pub(crate) owed_ns: u64,
+    owed_ns: u64,
 }
 
 /// What a timer interrupt does next.
@@ -85,6 +85,7 @@ impl Hrtimers {
         let Some(base_ns) = self.interrupt_ns else { return false };
         let may_end_ns = self.next_ns().saturating_sub(reach_ns);
         !self.pending
+            && self.owed_ns == 0
             && self.tick.is_none()
             && may_end_ns > base_ns
             && self.next_ns() > self.irqs_off_ns
@@ -94,14 +95,67 @@ impl Hrtimers {
     #[inline]
     pub(crate) fn lapse(&mut self, now_ns: u64) {
         if self.lapses && self.irqs_off_ns < now_ns {
-            self.close();
+            (self.interrupt_ns, self.kicked, self.lapses) = (None, false, false);
         }
     }
 
-    /// The interrupt under way is over.
+    /// The interrupt under way is over: what its end costs, ns.
     #[inline]
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&mut self) -> u64 {
         (self.interrupt_ns, self.kicked, self.lapses) = (None, false, false);
+        std::mem::take(&mut self.owed_ns)
+    }
+
+    /// A timer is due: the interrupt comes as soon as interrupts are on.
+    #[inline]
+    pub(crate) fn raise(&mut self) {
+        self.pending = true;
+    }
+
+    /// A tick is due since a time, ns.
+    #[inline]
+    pub(crate) fn raise_tick(&mut self, since_ns: u64) {
+        self.tick = Some(since_ns);
+    }
+
+    /// The interrupt comes, or goes on: whether it was under way.
+    #[inline]
+    pub(crate) fn enter(&mut self) -> bool {
+        (self.pending, self.lapses) = (false, false);
+        self.interrupt_ns.is_some()
+    }
+
+    /// The end of the interrupt under way costs so much more, ns.
+    #[inline]
+    pub(crate) fn owe(&mut self, ns: u64) {
+        self.owed_ns += ns;
+    }
+
+    /// Kicks go out that cost so much, ns. In an interrupt they go out at its end, and all share the cost of the first. False: no
+    /// interrupt is under way, and they are paid for at once.
+    pub(crate) fn owe_kicks(&mut self, ns: u64) -> bool {
+        if self.interrupt_ns.is_some() && !std::mem::replace(&mut self.kicked, true) {
+            self.owed_ns += ns;
+        }
+        self.interrupt_ns.is_some()
+    }
+
+    /// The end of the interrupt under way, which has nothing more to do, is no event: whatever happens next finds it over.
+    #[inline]
+    pub(crate) fn let_lapse(&mut self) {
+        self.lapses = true;
+    }
+
+    /// When the interrupt under way is over by itself, ns; `None`: there is none, or its end is an event.
+    #[inline]
+    pub(crate) fn lapses_ns(&self) -> Option<u64> {
+        self.lapses.then_some(self.irqs_off_ns)
+    }
+
+    /// Keeps interrupts off for so long, from now or from the end of what keeps them off already.
+    #[inline]
+    pub(crate) fn keep_off(&mut self, now_ns: u64, ns: u64) {
+        self.irqs_off_ns = self.irqs_off_ns.max(now_ns).saturating_add(ns);
     }
 
     /// The task whose sleep ends first.
@@ -209,7 +263,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {
         let timers = &mut self.cpus[cpu as usize].timers;
-        let due = timers.next_due(self.now_ns, self.cost.timer_reach_ns());
+        let due = timers.next_due(self.clock.now_ns(), self.cost.timer_reach_ns());
         if let Some(Due::Sleep(slot)) = due {
             self.tasks[slot.index()].timer = None;
             timers.drop_stale(&self.tasks);
@@ -228,16 +282,15 @@ impl Kernel {
         if at_ns == u64::MAX {
             self.events.cancel(slot);
         } else if self.events.armed(slot) != Some(at_ns) {
-            self.events.arm(slot, at_ns.max(self.now_ns));
+            self.events.arm(slot, at_ns.max(self.clock.now_ns()));
         }
     }
 
     /// Kernel work with interrupts off occupies a CPU for so long.
     #[inline]
     pub(crate) fn charge_irqs_off(&mut self, cpu: u32, ns: u64) {
-        let now = self.now_ns;
-        let timers = &mut self.cpus[cpu as usize].timers;
-        timers.irqs_off_ns = timers.irqs_off_ns.max(now).saturating_add(ns);
+        let now = self.clock.now_ns();
+        self.cpus[cpu as usize].timers.keep_off(now, ns);
         self.charge(cpu, ns);
     }
 }

@@ -20,7 +20,7 @@ impl Kernel {
         prev_cpu: u32,
         wake_flags: u64,
     ) -> (u32, bool) {
-        if !self.ops.builtin_idle {
+        if !self.builtin_idle {
             return (prev_cpu, false);
         }
         let waker_cpu = self.this_cpu;

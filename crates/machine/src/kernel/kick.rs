@@ -54,9 +54,10 @@ impl Kernel {
     fn look_on_way_out(&mut self, cpu: u32) {
         let rq = &self.cpus[cpu as usize];
         let Some(slot) = rq.curr else { return };
-        let at_ns = if rq.timers.lapses && rq.timers.irqs_off_ns > self.now_ns {
-            rq.timers.irqs_off_ns
-        } else if self.task(slot).begins && rq.run_start_ns > self.now_ns {
+        let lapses_ns = rq.timers.lapses_ns().filter(|at_ns| *at_ns > self.clock.now_ns());
+        let at_ns = if let Some(at_ns) = lapses_ns {
+            at_ns
+        } else if self.task(slot).begins && rq.run_start_ns > self.clock.now_ns() {
             rq.run_start_ns
         } else {
             return;
@@ -80,7 +81,7 @@ impl Kernel {
 
     /// When an interrupt arrives that the executing CPU sends now.
     pub(crate) fn ipi_arrival_ns(&self) -> u64 {
-        let sent_ns = self.cpus[self.this_cpu as usize].run_start_ns.max(self.now_ns);
+        let sent_ns = self.cpus[self.this_cpu as usize].run_start_ns.max(self.clock.now_ns());
         sent_ns + self.cost.ipi_ns
     }
 
@@ -113,11 +114,9 @@ impl Kernel {
     }
 
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
-        let timers = &mut self.cpus[self.this_cpu as usize].timers;
-        match timers.interrupt_ns {
-            None => self.charge_irqs_off(self.this_cpu, self.cost.kick_ns),
-            Some(_) if std::mem::replace(&mut timers.kicked, true) => {}
-            Some(_) => timers.owed_ns += self.cost.kick_ns,
+        let (this_cpu, ns) = (self.this_cpu, self.cost.kick_ns);
+        if !self.rq(this_cpu).timers.owe_kicks(ns) {
+            self.charge_irqs_off(this_cpu, ns);
         }
         let mut cpus = std::mem::take(&mut self.kicks.cpus);
         cpus.sort_unstable();

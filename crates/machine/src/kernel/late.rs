@@ -120,18 +120,18 @@ impl Kernel {
             self.write_late(cpu, tasks_of(&kind));
         }
         let insns = u32::try_from(insns).unwrap_or(u32::MAX);
-        self.trace.push(Event { time_ns: self.now_ns, cpu, insns, kind });
+        self.trace.push(Event { time_ns: self.clock.now_ns(), cpu, insns, kind });
     }
 
     /// Appends a switch that is decided now, by so many instructions, which take so many ns.
     #[inline]
     pub(crate) fn emit_switch(&mut self, cpu: u32, insns: u64, kind: EventKind, choice_ns: u64) {
-        let decided_ns = self.now_ns;
+        let decided_ns = self.clock.now_ns();
         if choice_ns == 0 {
             return self.emit(cpu, insns, kind);
         }
         self.write_late(cpu, tasks_of(&kind));
-        let time_ns = self.now_ns.saturating_add(choice_ns);
+        let time_ns = self.clock.now_ns().saturating_add(choice_ns);
         let insns = u32::try_from(insns).unwrap_or(u32::MAX);
         let event = Event { time_ns, cpu, insns, kind };
         self.late.insert(LateSwitch { event, decided_ns });
@@ -139,7 +139,7 @@ impl Kernel {
 
     /// Writes the switches that are due, and those that an event on a CPU about some tasks may not overtake.
     fn write_late(&mut self, cpu: u32, tasks: [TaskId; 2]) {
-        while let Some(switch) = self.late.next_before(self.now_ns, cpu, tasks) {
+        while let Some(switch) = self.late.next_before(self.clock.now_ns(), cpu, tasks) {
             self.write_switch(switch);
         }
     }
@@ -161,7 +161,7 @@ impl Kernel {
         if self.check {
             self.checker.decided.push_back((self.trace.len(), decided_ns));
         }
-        self.trace.push(Event { time_ns: event.time_ns.min(self.now_ns), ..event });
+        self.trace.push(Event { time_ns: event.time_ns.min(self.clock.now_ns()), ..event });
     }
 }
 

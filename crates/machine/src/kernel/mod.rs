@@ -6,6 +6,8 @@ mod account;
 mod caches;
 mod cgroup;
 mod cids;
+mod clock;
+mod cpu_time;
 mod dispatch;
 mod hrtimers;
 mod idle;
@@ -33,7 +35,9 @@ use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
 pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
-pub(crate) use dispatch::DispatchEntry;
+pub(crate) use clock::Clock;
+pub(crate) use cpu_time::CpuTime;
+pub(crate) use dispatch::DispatchBuffer;
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
@@ -73,18 +77,10 @@ pub(crate) enum DirectDispatch {
     Done,
 }
 
-/// What of the scheduler's table the core looks at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpsInfo {
-    pub(crate) batch: u32,
-    pub(crate) builtin_idle: bool,
-}
-
 /// Everything that the simulated kernel knows.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    pub(crate) now_ns: u64,
-    pub(crate) tick_ns: u64,
+    pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
@@ -105,15 +101,14 @@ pub(crate) struct Kernel {
     pub(crate) queues: DispatchQueues,
     /// The global queues, by node.
     pub(crate) global: Vec<Dsq>,
-    pub(crate) ops: OpsInfo,
+    /// Idle CPUs are tracked here, not by the scheduler.
+    pub(crate) builtin_idle: bool,
     /// The CPU that executes.
     pub(crate) this_cpu: u32,
     /// What the running callback may call; `None`: no callback runs.
     pub(crate) kf_mask: u32,
     pub(crate) direct: DirectDispatch,
-    /// The dispatch buffer (`scx_dsp_ctx`) of the CPU in `ops.dispatch()`.
-    pub(crate) buffer: Vec<DispatchEntry>,
-    pub(crate) dispatched: u32,
+    pub(crate) buffer: DispatchBuffer,
     pub(crate) kicks: Kicks,
     /// Switches on their way into the trace.
     pub(crate) late: Late,
@@ -276,7 +271,7 @@ impl Kernel {
             code,
             reason: kind.reason().to_owned(),
             message,
-            time_ns: self.now_ns,
+            time_ns: self.clock.now_ns(),
         });
     }
 

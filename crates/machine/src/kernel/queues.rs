@@ -186,14 +186,14 @@ impl Kernel {
     pub(crate) fn violate(&mut self, invariant: Invariant, slot: Option<Slot>, what: String) {
         let cpu = slot.map(|slot| self.task(slot).cpu);
         let task = slot.map(|slot| self.describe(slot));
-        let time_ns = self.now_ns;
+        let time_ns = self.clock.now_ns();
         self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
     }
 
     /// Notes that a rule was broken on a CPU.
     #[cold]
     pub(crate) fn violate_cpu(&mut self, invariant: Invariant, cpu: u32, what: String) {
-        let time_ns = self.now_ns;
+        let time_ns = self.clock.now_ns();
         let violation = Violation { time_ns, invariant, cpu: Some(cpu), task: None, what };
         self.violation.get_or_insert(violation);
     }
@@ -206,7 +206,7 @@ impl Kernel {
             let info = &self.trace.tasks()[task.index()];
             format!("{}[{}]", info.comm, info.pid)
         });
-        let time_ns = self.now_ns;
+        let time_ns = self.clock.now_ns();
         self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
     }
 }

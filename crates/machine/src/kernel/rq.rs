@@ -1,7 +1,7 @@
 //! A CPU's run queue and what the CPU is busy with.
 
-use super::Hrtimers;
 use super::task::Slot;
+use super::{CpuTime, Hrtimers};
 use crate::dsq::Dsq;
 
 /// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it executed on one.
@@ -52,10 +52,8 @@ pub(crate) struct Rq {
     pub(crate) addr: u64,
     /// Guest address of its idle task.
     pub(crate) idle_addr: u64,
-    /// CPU time of tasks here, and of the idle task up to `idle_since_ns`, ns.
-    pub(crate) exec_ns: u64,
-    pub(crate) idle_ns: u64,
-    pub(crate) idle_since_ns: u64,
+    /// How long it has run tasks, and how long its idle task.
+    pub(crate) time: CpuTime,
 }
 
 impl Rq {
@@ -77,9 +75,7 @@ impl Rq {
             passes_now: 0,
             addr,
             idle_addr,
-            exec_ns: 0,
-            idle_ns: 0,
-            idle_since_ns: 0,
+            time: CpuTime::default(),
         }
     }
 

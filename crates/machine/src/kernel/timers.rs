@@ -66,9 +66,9 @@ impl Kernel {
         }
         let Some(number) = self.timers.number(timer.addr) else { return errno::ENOMEM };
         let at = if flags & ABS != 0 {
-            time_ns.max(self.now_ns)
+            time_ns.max(self.clock.now_ns())
         } else {
-            self.now_ns.saturating_add(time_ns)
+            self.clock.now_ns().saturating_add(time_ns)
         };
         self.timers.armed[number as usize] = Some(timer);
         self.events.arm(EventSlot::Timer(number), at);

@@ -78,12 +78,12 @@ fn nr_slots(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     if !k.kf_allowed(kf::DISPATCH) {
         return Ok(0);
     }
-    Ok(u64::from(k.ops.batch) - k.buffer.len() as u64)
+    Ok(k.buffer.free())
 }
 
 /// `scx_bpf_dispatch_cancel()`.
 fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    if k.kf_allowed(kf::DISPATCH) && k.buffer.pop().is_none() {
+    if k.kf_allowed(kf::DISPATCH) && !k.buffer.cancel() {
         k.error("dispatch buffer underflow");
     }
     Ok(0)
@@ -111,7 +111,7 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
     };
     let moved = k.consume(mem, cpu, dsq, enq_flags)?;
     if moved {
-        k.dispatched += 1;
+        k.buffer.count_move();
     }
     Ok(u64::from(moved))
 }

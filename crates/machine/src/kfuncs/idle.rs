@@ -24,10 +24,10 @@ pub(super) const KFUNCS: &[Kfunc] = &[
 type Ret = Result<u64, Trap>;
 
 fn builtin(k: &mut Kernel) -> bool {
-    if !k.ops.builtin_idle {
+    if !k.builtin_idle {
         k.error("built-in idle tracking is disabled");
     }
-    k.ops.builtin_idle
+    k.builtin_idle
 }
 
 /// `s32 scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`.
@@ -90,7 +90,7 @@ fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> R
 /// `s32 scx_bpf_pick_any_cpu(cpus_allowed, flags)`.
 fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
     let allowed: CpuMask = k.read_mask(mem, mask)?;
-    if k.ops.builtin_idle {
+    if k.builtin_idle {
         let cpu = k.pick_idle(&allowed, flags);
         if cpu >= 0 {
             k.idle_masks_changed(mem)?;

@@ -139,7 +139,8 @@ fn a_switch_that_did_not_happen() {
     let violation = seen(|machine| {
         let prev = machine.kernel.current(1);
         let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next: TaskId::IDLE };
-        machine.kernel.now_ns += 1;
+        let now_ns = machine.kernel.clock.now_ns();
+        machine.kernel.clock.move_to(now_ns + 1);
         machine.kernel.emit(0, 0, kind);
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("other"), Some(0));
@@ -147,7 +148,7 @@ fn a_switch_that_did_not_happen() {
 
 #[test]
 fn time_that_is_lost() {
-    let violation = seen(|machine| machine.kernel.cpus[0].exec_ns -= 1);
+    let violation = seen(|machine| machine.kernel.cpus[0].time.lose_ns());
     assert_is(&violation, Invariant::CpuTime, None, Some(0));
     let violation = seen(|machine| {
         let slot = find(machine, "sleeper", false);
@@ -167,7 +168,7 @@ fn a_cpu_that_rests_while_a_task_waits() {
     }
     machine.idle_bound_ns = Some(5 * MS);
     machine.kernel.checker.next_idle_look_ns = 0;
-    let idle_since = machine.kernel.now_ns;
+    let idle_since = machine.kernel.clock.now_ns();
     machine.kernel.checker.audit.cpus[1] =
         crate::check::OnCpu { task: TaskId::IDLE, since_ns: idle_since };
     let error = machine.run_until(60 * MS).expect_err("somebody waits for 20 ms");
