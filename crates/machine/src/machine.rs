@@ -182,7 +182,7 @@ impl Machine {
             Some(EventSlot::Cpu(cpu, event)) => {
                 let rq = &self.kernel.cpus[cpu as usize];
                 rq.timers.prefetch();
-                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr }
+                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr() }
             }
             _ => None,
         };

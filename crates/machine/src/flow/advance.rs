@@ -75,7 +75,7 @@ impl Machine {
                 self.set_weight_from_task(CgroupRef(cgroup), weight)
             }
             Effect::Preempt { off } => {
-                self.kernel.rq(cpu).unpreempted = off;
+                self.kernel.rq(cpu).set_unpreempted(off);
                 Ok(())
             }
             Effect::SpinOver { actor } => {
@@ -106,11 +106,11 @@ impl Machine {
         let cpu = self.kernel.task(slot).cpu;
         self.kernel.task_mut(slot).signalled = true;
         let rq = &self.kernel.cpus[cpu as usize];
-        let (start_ns, armed_ns) = (rq.run_start_ns, rq.armed_ns);
-        if rq.curr != Some(slot) {
+        let (start_ns, armed_ns) = (rq.busy_until_ns(), rq.armed_ns());
+        let runs = rq.curr() == Some(slot);
+        if !runs {
             self.take_signal(slot);
-        } else if cpu != self.kernel.this_cpu && !rq.signalled {
-            self.kernel.rq(cpu).signalled = true;
+        } else if cpu != self.kernel.this_cpu && self.kernel.rq(cpu).send_signal() {
             self.kernel.counters.ipis += 1;
             let at = self.kernel.ipi_arrival_ns();
             self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
@@ -125,8 +125,8 @@ impl Machine {
     /// A signal's interrupt arrives: the task that runs goes to its handler.
     pub(crate) fn signal_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
-            machine.kernel.rq(cpu).signalled = false;
-            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr {
+            machine.kernel.rq(cpu).receive_signal();
+            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr() {
                 machine.take_signal(slot);
             }
             Ok(())

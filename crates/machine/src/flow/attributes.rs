@@ -70,7 +70,7 @@ impl Machine {
     pub(crate) fn restore(&mut self, slot: Slot) -> Step {
         let cpu = self.kernel.task(slot).cpu;
         let flags = enq::RESTORE | enq::NOCLOCK;
-        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
             self.enqueue_task(slot, flags, Sticky::Here)?;
             return self.set_next(slot);
         }
@@ -106,7 +106,7 @@ impl Machine {
         if mask.test(cpu) {
             return Ok(());
         }
-        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
             return self.leave_forbidden_cpu(cpu, slot);
         }
         let target = self.kernel.any_distribute(&mask).unwrap_or(cpu);
@@ -136,9 +136,7 @@ impl Machine {
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, Some(slot), TaskState::Runnable)?;
         let now = self.kernel.clock.now_ns();
-        let rq = self.kernel.rq(cpu);
-        rq.curr = None;
-        rq.time.enter_idle(now);
+        self.kernel.rq(cpu).run(None, now);
         let allowed = self.kernel.allowed(slot);
         let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;

@@ -77,7 +77,7 @@ impl Machine {
     pub(crate) fn set_context(&mut self) {
         let cpu = self.kernel.this_cpu;
         let rq = &self.kernel.cpus[cpu as usize];
-        let task = rq.curr.map_or(rq.idle_addr, |slot| self.kernel.task(slot).addr);
+        let task = rq.curr().map_or(rq.idle_addr(), |slot| self.kernel.task(slot).addr);
         let now_ns = self.kernel.clock.now_ns();
         let context = self.program.context();
         context.cpu = cpu;

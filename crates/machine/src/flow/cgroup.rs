@@ -128,7 +128,7 @@ impl Machine {
     fn move_task(&mut self, slot: Slot, to: CgroupRef) -> Step {
         let task = self.kernel.task(slot);
         let (cpu, queued, addr, id) = (task.cpu, task.queued, task.addr, task.id);
-        let runs = self.kernel.cpus[cpu as usize].curr == Some(slot);
+        let runs = self.kernel.cpus[cpu as usize].curr() == Some(slot);
         if queued {
             self.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
         }

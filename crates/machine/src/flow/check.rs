@@ -102,7 +102,7 @@ impl Machine {
             return None;
         }
         let queue = self.kernel.queues.queue_of(slot.0);
-        let runs = self.kernel.cpus[task.cpu as usize].curr == Some(slot);
+        let runs = self.kernel.cpus[task.cpu as usize].curr() == Some(slot);
         let owned = task.ops_state == OpsState::Queued;
         if runs && !task.allows(task.cpu) {
             return Some((Invariant::Affinity, "it runs on a CPU that it may not run on"));
@@ -137,8 +137,8 @@ impl Machine {
 
     fn check_cpu(&mut self, cpu: u32) {
         let rq = &self.kernel.cpus[cpu as usize];
-        let (idle, counted) = (rq.is_idle(), rq.nr_running);
-        if idle && !rq.need_resched && !self.kernel.queues.is_empty(rq.local) {
+        let (idle, counted) = (rq.is_idle(), rq.nr_running());
+        if idle && !rq.needs_resched() && !self.kernel.queues.is_empty(rq.local()) {
             let what = "it rests while its local queue holds a task".to_owned();
             self.kernel.violate_cpu(Invariant::LostWakeup, cpu, what);
         }
@@ -157,7 +157,7 @@ impl Machine {
     fn check_cpu_time(&mut self, cpu: u32) {
         let now = self.kernel.clock.now_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        let running_ns = rq.curr.map_or(0, |slot| now - self.kernel.task(slot).exec_start_ns);
+        let running_ns = rq.curr().map_or(0, |slot| now - self.kernel.task(slot).exec_start_ns);
         let exec = rq.time.tasks_ns() + running_ns;
         let idle = rq.time.idle_ns(now, rq.is_idle());
         if exec + idle != now {
@@ -174,7 +174,7 @@ impl Machine {
         if task.scx_state != ScxState::Enabled {
             return;
         }
-        let runs = self.kernel.cpus[task.cpu as usize].curr == Some(slot);
+        let runs = self.kernel.cpus[task.cpu as usize].curr() == Some(slot);
         let booked_ns = task.sum_exec_ns + if runs { now - task.exec_start_ns } else { 0 };
         let life = self.kernel.checker.audit.life(task.id);
         let (told_ns, missing_ns) = (life.run_ns(now), life.missing_ns(now));

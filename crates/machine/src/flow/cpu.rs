@@ -34,7 +34,7 @@ impl Machine {
     /// The CPU's own event: a burst is over, or kernel work is.
     #[inline]
     pub(crate) fn cpu_event(&mut self, cpu: u32) -> Step {
-        self.kernel.cpus[cpu as usize].armed_ns = u64::MAX;
+        self.kernel.rq(cpu).note_armed(u64::MAX);
         self.on_cpu(cpu, |_| Ok(()))
     }
 
@@ -49,7 +49,7 @@ impl Machine {
     /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
     pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
         let rq = &self.kernel.cpus[cpu as usize];
-        if rq.is_idle() && rq.run_start_ns <= self.kernel.clock.now_ns() {
+        if rq.is_idle() && rq.busy_until_ns() <= self.kernel.clock.now_ns() {
             let ns = self.kernel.cost.idle_exit_ns;
             self.kernel.charge_irqs_off(cpu, ns);
         }
@@ -66,7 +66,7 @@ impl Machine {
             self.kernel.flush_kicks(self.program.memory())?;
             self.kernel.flush_ipis();
             let rq = &self.kernel.cpus[cpu as usize];
-            let (start, resched, curr) = (rq.run_start_ns, rq.makes_room(), rq.curr);
+            let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
             if self.kernel.exit.is_some() {
                 return Ok(());
             }
@@ -133,9 +133,9 @@ impl Machine {
         if self.stepwise || rq.makes_room() || !rq.timers.is_through(reach_ns) {
             return None;
         }
-        let at = match self.kernel.task(rq.curr?).stage {
+        let at = match self.kernel.task(rq.curr()?).stage {
             Stage::Compute(u64::MAX) => u64::MAX,
-            Stage::Compute(left) => rq.run_start_ns.saturating_add(left),
+            Stage::Compute(left) => rq.busy_until_ns().saturating_add(left),
             _ => return None,
         };
         self.kernel.rq(cpu).timers.let_lapse();

@@ -137,10 +137,10 @@ impl Machine {
         write_mask(mem, kernel.masks.possible, &kernel.all_cpus)?;
         for (cpu, rq) in kernel.cpus.iter().enumerate() {
             let cpu = cpu as u32;
-            mem.store_u32(rq.addr + rq_field::CPU, cpu)?;
-            mem.store_u64(rq.addr + rq_field::CURR, rq.idle_addr)?;
-            mem.store_u64(rq.addr + rq_field::IDLE, rq.idle_addr)?;
-            let idle = rq.idle_addr;
+            mem.store_u32(rq.addr() + rq_field::CPU, cpu)?;
+            mem.store_u64(rq.addr() + rq_field::CURR, rq.idle_addr())?;
+            mem.store_u64(rq.addr() + rq_field::IDLE, rq.idle_addr())?;
+            let idle = rq.idle_addr();
             super::fork::write_comm(mem, idle, &format!("swapper/{cpu}"))?;
             mem.store_u32(idle + field::PRIO, 120)?;
             mem.store_u32(idle + field::STATIC_PRIO, 120)?;

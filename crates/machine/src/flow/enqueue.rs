@@ -26,7 +26,7 @@ impl Machine {
         task.queued = true;
         let (cpu, migrating) = (task.cpu, task.migrating);
         self.kernel.task(slot).publish_flags(mem)?;
-        self.kernel.add_running(mem, cpu)?;
+        self.kernel.rq(cpu).add_running(mem)?;
         if !migrating {
             self.call_task_with(Op::Runnable, slot, enq_flags);
         }
@@ -124,7 +124,7 @@ impl Machine {
         }
         self.ops_dequeue(slot, deq_flags);
         let cpu = self.kernel.task(slot).cpu;
-        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
             self.kernel.update_curr(self.program.memory(), cpu)?;
             self.call_task_with(Op::Stopping, slot, 0);
         }
@@ -136,7 +136,7 @@ impl Machine {
         task.queued = false;
         task.deqd_for_sleep = deq_flags & deq::SLEEP != 0;
         self.kernel.task(slot).publish_flags(mem)?;
-        self.kernel.sub_running(mem, cpu)?;
+        self.kernel.rq(cpu).sub_running(mem)?;
         self.kernel.dispatch_dequeue(slot);
         self.kernel.task_mut(slot).ddsp = None;
         Ok(())

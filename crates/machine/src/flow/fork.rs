@@ -129,7 +129,7 @@ impl Machine {
         let task = self.kernel.task(slot);
         let addr = task.addr;
         let parent =
-            parent.map_or(self.kernel.cpus[0].idle_addr, |slot| self.kernel.task(slot).addr);
+            parent.map_or(self.kernel.cpus[0].idle_addr(), |slot| self.kernel.task(slot).addr);
         mem.fill(addr, field::SIZE, 0)?;
         task.set_slice(mem, abi::SLICE_DFL_NS)?;
         for at in [field::PID, field::TGID] {

@@ -12,7 +12,7 @@ impl Machine {
     pub(crate) fn spins_on(&mut self, slot: Slot, owner: ActorId) -> Stage {
         let owner = self.slot_of(owner).filter(|owner| {
             let cpu = self.kernel.task(*owner).cpu;
-            self.kernel.cpus[cpu as usize].curr == Some(*owner)
+            self.kernel.cpus[cpu as usize].curr() == Some(*owner)
         });
         match owner {
             Some(owner) => {
@@ -67,7 +67,7 @@ impl Machine {
     /// The CPU of a task that spun does something else now, once the kernel's work there is done.
     fn look_again(&mut self, slot: Slot) {
         let cpu = self.kernel.task(slot).cpu;
-        let at = self.kernel.cpus[cpu as usize].run_start_ns.max(self.kernel.clock.now_ns());
+        let at = self.kernel.cpus[cpu as usize].busy_until_ns().max(self.kernel.clock.now_ns());
         self.kernel.arm_cpu(cpu, at);
     }
 

@@ -28,7 +28,7 @@ impl Machine {
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
-        let prev = self.kernel.cpus[cpu as usize].curr;
+        let prev = self.kernel.cpus[cpu as usize].curr();
         let mut prev_state = TaskState::Runnable;
         if let (Some(slot), Some(state)) = (prev, blocks) {
             self.block(slot, state)?;
@@ -43,9 +43,9 @@ impl Machine {
         // Requests that came up during the pass are met by it (`clear_tsk_need_resched`).
         if next != prev {
             let again = self.switch(cpu, prev, prev_state, next, meter)?;
-            self.kernel.rq(cpu).need_resched = again;
+            self.kernel.rq(cpu).set_need_resched(again);
         } else {
-            self.kernel.rq(cpu).need_resched = false;
+            self.kernel.rq(cpu).set_need_resched(false);
             if next.is_none() {
                 self.refresh_idle(cpu);
             }
@@ -76,9 +76,9 @@ impl Machine {
 
     /// `balance_one` and `pick_task_scx`.
     fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
-        self.kernel.rq(cpu).in_balance = true;
+        self.kernel.rq(cpu).set_in_balance(true);
         let keep = self.balance(cpu, prev);
-        self.kernel.rq(cpu).in_balance = false;
+        self.kernel.rq(cpu).set_in_balance(false);
         let mem = self.program.memory();
         if keep? && let Some(slot) = prev {
             let task = self.kernel.task(slot);
@@ -88,7 +88,7 @@ impl Machine {
             }
             return Ok(Pick::Keep);
         }
-        let local = self.kernel.cpus[cpu as usize].local;
+        let local = self.kernel.cpus[cpu as usize].local();
         let Some(number) = self.kernel.queues.first(local) else { return Ok(Pick::Idle) };
         let task = self.kernel.task(Slot(number));
         if task.slice(mem)? == 0 {
@@ -113,7 +113,7 @@ impl Machine {
         {
             return Ok(true);
         }
-        let local = self.kernel.cpus[cpu as usize].local;
+        let local = self.kernel.cpus[cpu as usize].local();
         if !self.kernel.queues.is_empty(local) || self.kernel.consume_global(mem, cpu)? {
             return Ok(false);
         }
@@ -146,7 +146,7 @@ impl Machine {
             self.call(Op::Dispatch, prev, &[told, prev_addr]);
             let mem = self.program.memory();
             self.kernel.flush_dispatch_buffer(mem, cpu)?;
-            let local = self.kernel.cpus[cpu as usize].local;
+            let local = self.kernel.cpus[cpu as usize].local();
             if self.has_slice(prev_queued)?
                 || !self.kernel.queues.is_empty(local)
                 || self.kernel.consume_global(mem, cpu)?
@@ -221,7 +221,7 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
-        self.kernel.rq(cpu).need_resched = false;
+        self.kernel.rq(cpu).set_need_resched(false);
         let mem = self.program.memory();
         self.kernel.enter_cpu(mem, cpu, next)?;
         let insns = self.book(Path::Switch, meter);
@@ -261,7 +261,7 @@ impl Machine {
             return Ok(false);
         }
         self.do_enqueue_task(slot, if next_is_idle { enq::LAST } else { 0 }, Sticky::No)?;
-        let local = self.kernel.cpus[cpu as usize].local;
+        let local = self.kernel.cpus[cpu as usize].local();
         Ok(next_is_idle && self.kernel.queues.queue_of(slot.0) == Some(local))
     }
 
@@ -307,19 +307,9 @@ impl Machine {
     /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the idle
     /// task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
     fn limit_passes(&mut self, cpu: u32, rests: bool) {
-        const FREE_PASSES: u32 = 1_000;
-        const STEP_NS: u64 = 1_000_000;
         let now = self.kernel.clock.now_ns();
-        let rq = self.kernel.rq(cpu);
-        let since_ns = now.saturating_sub(rq.pass_time_ns);
-        rq.pass_time_ns = now;
-        if since_ns > 0 && !(rests && since_ns <= STEP_NS) {
-            rq.passes_now = 0;
-            return;
-        }
-        rq.passes_now += 1;
-        if rq.passes_now > FREE_PASSES {
-            self.kernel.charge(cpu, STEP_NS);
+        if self.kernel.rq(cpu).count_pass(now, rests) {
+            self.kernel.charge(cpu, crate::kernel::Rq::VAIN_PASS_NS);
         }
     }
 }

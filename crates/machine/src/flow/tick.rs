@@ -45,7 +45,7 @@ impl Machine {
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         // A tick of its own contains its interrupt.
         let shared_ns = if entered { self.kernel.cost.timer_irq_ns } else { 0 };
-        let Some(slot) = self.kernel.cpus[cpu as usize].curr else { return Ok(()) };
+        let Some(slot) = self.kernel.cpus[cpu as usize].curr() else { return Ok(()) };
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();

@@ -12,7 +12,7 @@ impl Kernel {
     /// `update_curr_scx`: books the time since the last booking to the running task, and takes it off its slice.
     #[inline]
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
+        let Some(slot) = self.cpus[cpu as usize].curr() else { return Ok(()) };
         let now = self.clock.now_ns();
         let task = &mut self.tasks[slot.index()];
         debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
@@ -37,12 +37,11 @@ impl Kernel {
     pub(crate) fn settle(&mut self, cpu: u32) {
         let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
-        if now <= rq.run_start_ns {
+        let ran = rq.take_computed(now);
+        if ran == 0 {
             return;
         }
-        let ran = now - rq.run_start_ns;
-        rq.run_start_ns = now;
-        let Some(slot) = rq.curr else { return };
+        let Some(slot) = rq.curr() else { return };
         let task = &mut self.tasks[slot.index()];
         if let Stage::Compute(left) = &mut task.stage
             && *left != u64::MAX
@@ -56,18 +55,15 @@ impl Kernel {
     #[inline]
     pub(crate) fn charge(&mut self, cpu: u32, ns: u64) {
         let now = self.clock.now_ns();
-        let rq = &mut self.cpus[cpu as usize];
-        rq.run_start_ns = rq.run_start_ns.max(now).saturating_add(ns);
+        self.cpus[cpu as usize].occupy(now, ns);
     }
 
     /// Sets the CPU's own event; `u64::MAX`: none.
     #[inline]
     pub(crate) fn arm_cpu(&mut self, cpu: u32, at_ns: u64) {
-        let rq = &mut self.cpus[cpu as usize];
-        if rq.armed_ns == at_ns {
+        if !self.cpus[cpu as usize].note_armed(at_ns) {
             return;
         }
-        rq.armed_ns = at_ns;
         let slot = EventSlot::Cpu(cpu, CpuEvent::Burst);
         if at_ns == u64::MAX {
             self.events.cancel(slot);
@@ -93,22 +89,6 @@ impl Kernel {
         self.counters.migrations += 1;
         self.emit(this_cpu, 0, EventKind::Migrate { task: id, from_cpu: from, to_cpu: cpu });
         Ok(())
-    }
-
-    /// A task joins a run queue (`add_nr_running`).
-    #[inline]
-    pub(crate) fn add_running(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let rq = &mut self.cpus[cpu as usize];
-        rq.nr_running += 1;
-        mem.store_u32(rq.addr + offsets::rq::NR_RUNNING, rq.nr_running)
-    }
-
-    /// A task leaves a run queue (`sub_nr_running`).
-    #[inline]
-    pub(crate) fn sub_running(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let rq = &mut self.cpus[cpu as usize];
-        rq.nr_running -= 1;
-        mem.store_u32(rq.addr + offsets::rq::NR_RUNNING, rq.nr_running)
     }
 
     /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches it.
@@ -154,10 +134,7 @@ impl Kernel {
     ) -> Result<(), Trap> {
         self.book_idle(cpu);
         let now = self.clock.now_ns();
-        let rq = &mut self.cpus[cpu as usize];
-        rq.curr = next;
-        rq.unpreempted = false;
-        rq.time.enter_idle(now);
+        self.cpus[cpu as usize].run(next, now);
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
@@ -167,17 +144,17 @@ impl Kernel {
             }
             None => {
                 self.busy.clear(cpu);
-                rq.idle_addr
+                self.cpus[cpu as usize].idle_addr()
             }
         };
-        mem.store_u64(self.cpus[cpu as usize].addr + offsets::rq::CURR, addr)
+        mem.store_u64(self.cpus[cpu as usize].addr() + offsets::rq::CURR, addr)
     }
 
     /// Books the time of the idle task, if it runs, up to now.
     pub(crate) fn book_idle(&mut self, cpu: u32) {
         let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
-        if rq.curr.is_none() {
+        if rq.is_idle() {
             rq.time.book_idle(now);
         }
     }

@@ -128,7 +128,7 @@ impl Kernel {
         self.task_mut(slot).ops_state = OpsState::None;
         if matches!(target, DsqRef::Local(other) if other != cpu) {
             self.task_mut(slot).ddsp = Some((dsq_id, flags));
-            self.rq(cpu).deferred.push(slot);
+            self.rq(cpu).defer(slot);
             return Ok(());
         }
         self.task_mut(slot).ddsp = None;
@@ -137,8 +137,7 @@ impl Kernel {
 
     /// `process_ddsp_deferred_locals`: direct dispatches to local queues of other CPUs.
     pub(crate) fn run_deferred(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        while !self.cpus[cpu as usize].deferred.is_empty() {
-            let slot = self.rq(cpu).deferred.remove(0);
+        while let Some(slot) = self.rq(cpu).next_deferred() {
             let Some((dsq_id, flags)) = self.task_mut(slot).ddsp.take() else { continue };
             if let DsqRef::Local(target) = self.dsq_for_dispatch(cpu, dsq_id, slot) {
                 self.dispatch_to_local(mem, cpu, target, slot, flags)?;
@@ -174,7 +173,7 @@ impl Kernel {
         } else {
             self.move_remote_to_local(mem, slot, enq_flags, target)?;
         }
-        if self.cpus[target as usize].is_idle() && !self.cpus[target as usize].in_balance {
+        if self.cpus[target as usize].is_idle() && !self.cpus[target as usize].in_balance() {
             self.resched_curr(target);
         }
         Ok(())
@@ -200,9 +199,9 @@ impl Kernel {
         cpu: u32,
     ) -> Result<(), Trap> {
         let from = self.task(slot).cpu;
-        self.sub_running(mem, from)?;
+        self.rq(from).sub_running(mem)?;
         self.set_task_cpu(mem, slot, cpu)?;
-        self.add_running(mem, cpu)?;
+        self.rq(cpu).add_running(mem)?;
         self.task_mut(slot).ddsp = None;
         self.dispatch_enqueue(mem, DsqRef::Local(cpu), slot, enq_flags)
     }
@@ -248,10 +247,10 @@ impl Kernel {
         enq_flags: u64,
     ) -> Result<(), Trap> {
         let rq = &self.cpus[cpu as usize];
-        if rq.in_balance {
+        if rq.in_balance() {
             return Ok(());
         }
-        match rq.curr {
+        match rq.curr() {
             None => self.resched_curr(cpu),
             Some(curr) if enq_flags & enq::PREEMPT != 0 && curr != slot => {
                 self.task(curr).set_slice(mem, 0)?;

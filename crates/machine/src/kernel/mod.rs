@@ -250,7 +250,7 @@ impl Kernel {
 
     /// The task that a CPU runs, for the trace.
     pub(crate) fn current(&self, cpu: u32) -> TaskId {
-        self.cpus[cpu as usize].curr.map_or(TaskId::IDLE, |slot| self.task(slot).id)
+        self.cpus[cpu as usize].curr().map_or(TaskId::IDLE, |slot| self.task(slot).id)
     }
 
     /// Claims the exit (`scx_ops_exit_kind`): the first claim counts.

@@ -10,7 +10,7 @@ use crate::dsq::{Dsq, DsqError};
 impl Kernel {
     pub(crate) fn dsq_of(&self, target: DsqRef) -> Dsq {
         match target {
-            DsqRef::Local(cpu) => self.cpus[cpu as usize].local,
+            DsqRef::Local(cpu) => self.cpus[cpu as usize].local(),
             DsqRef::Global(node) => self.global[node as usize],
             DsqRef::User(dsq, _) => dsq,
         }
@@ -63,7 +63,7 @@ impl Kernel {
         self.touch(slot);
         if self.queues.remove(slot.0).is_none() && self.task(slot).ddsp.is_some() {
             let cpu = self.task(slot).cpu;
-            self.rq(cpu).deferred.retain(|other| *other != slot);
+            self.rq(cpu).forget_deferred(slot);
         }
     }
 
@@ -108,7 +108,7 @@ impl Kernel {
         cpu: u32,
     ) -> Result<(), Trap> {
         self.touch(slot);
-        let local = self.cpus[cpu as usize].local;
+        let local = self.cpus[cpu as usize].local();
         let placed = if enq_flags & (enq::HEAD | enq::PREEMPT) != 0 {
             self.queues.push_front(local, slot.0)
         } else {

@@ -69,7 +69,7 @@ fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
 fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     let Some(cpu) = k.cpu_of_cid(int(cid)) else { return Ok(0) };
     let rq = &k.cpus[cpu as usize];
-    Ok(rq.curr.map_or(rq.idle_addr, |slot| k.task(slot).addr))
+    Ok(rq.curr().map_or(rq.idle_addr(), |slot| k.task(slot).addr))
 }
 
 /// `u32 scx_bpf_cidperf_cap(cid)` and `scx_bpf_cidperf_cur(cid)`: all CPUs run at the same, full speed.

@@ -63,7 +63,8 @@ fn select_cpu_and(
         return Ok(s32(errno::EBUSY));
     }
     let waker_cpu = k.this_cpu;
-    let sync = wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local);
+    let sync =
+        wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local());
     let whole_core = flags & crate::abi::PICK_IDLE_CORE != 0;
     let found = if allowed.test(prev_cpu) && !whole_core {
         let (cpu, idle) =

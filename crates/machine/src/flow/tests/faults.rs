@@ -87,8 +87,8 @@ fn a_lost_task() {
 #[test]
 fn a_task_in_two_places() {
     let violation = seen(|machine| {
-        let slot = machine.kernel.cpus[0].curr.expect("a hog runs");
-        let local = machine.kernel.cpus[1].local;
+        let slot = machine.kernel.cpus[0].curr().expect("a hog runs");
+        let local = machine.kernel.cpus[1].local();
         machine.kernel.queues.push_back(local, slot.0).expect("it takes it");
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("hog"), None);
@@ -100,7 +100,7 @@ fn a_sleeper_in_a_queue() {
         let slot = find(machine, "receiver", false);
         // The queue's own functions say so, too.
         machine.kernel.checker.touch(slot.0);
-        let local = machine.kernel.cpus[0].local;
+        let local = machine.kernel.cpus[0].local();
         machine.kernel.queues.push_back(local, slot.0).expect("it takes it");
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("receiver"), None);
@@ -118,7 +118,7 @@ fn a_timer_that_is_forgotten() {
 
 #[test]
 fn a_count_that_is_off() {
-    let violation = seen(|machine| machine.kernel.cpus[1].nr_running += 1);
+    let violation = seen(|machine| machine.kernel.cpus[1].miscount());
     assert_is(&violation, Invariant::Count, None, Some(1));
     let violation = seen(|machine| machine.kernel.busy.clear(0));
     assert_is(&violation, Invariant::Count, None, Some(0));
@@ -127,7 +127,7 @@ fn a_count_that_is_off() {
 #[test]
 fn a_task_where_it_may_not_run() {
     let violation = seen(|machine| {
-        let slot = machine.kernel.cpus[0].curr.expect("a hog runs");
+        let slot = machine.kernel.cpus[0].curr().expect("a hog runs");
         let only = Box::new(crate::cpuset::CpuMask::one(1));
         machine.kernel.tasks[slot.index()].allowed = Some(only);
     });
