@@ -182,7 +182,7 @@ impl Machine {
             let lives = task.scx_state == ScxState::Enabled && !task.exiting;
             lives && self.actors.spec(task.actor) == spec
         };
-        let all = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32));
+        let all = self.kernel.tasks.slots();
         let mut slots: Vec<Slot> = all.filter(of_group).collect();
         slots.sort_unstable_by_key(|slot| self.kernel.task(*slot).pid);
         self.move_to_cgroup(&slots, to).map(|_| ())

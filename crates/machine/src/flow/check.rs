@@ -70,9 +70,9 @@ impl Machine {
 
     fn check_everything(&mut self) {
         let mut cpus = Vec::new();
-        for index in 0..self.kernel.tasks.len() {
-            self.kernel.checker.touch(index as u32);
-            self.check_life(Slot(index as u32));
+        for slot in self.kernel.tasks.slots() {
+            self.kernel.checker.touch(slot.0);
+            self.check_life(slot);
         }
         while let Some(number) = self.kernel.checker.take_touched() {
             self.check_task(Slot(number), &mut cpus);
@@ -192,7 +192,7 @@ impl Machine {
         self.audit_trace();
         self.check_everything();
         let on_cpus: u64 = self.kernel.cpus.iter().map(|rq| rq.time.tasks_ns()).sum();
-        let of_tasks: u64 = self.kernel.tasks.iter().map(|t| t.sum_exec_ns).sum::<u64>()
+        let of_tasks: u64 = self.kernel.tasks.iter().map(|(_, t)| t.sum_exec_ns).sum::<u64>()
             + self.kernel.reaped_exec_ns;
         if on_cpus != of_tasks {
             let what = format!("tasks ran {of_tasks} ns, CPUs were busy for {on_cpus} ns");
@@ -220,8 +220,7 @@ impl Machine {
         if resting.is_empty() {
             return;
         }
-        let breach = (0..self.kernel.tasks.len()).find_map(|index| {
-            let slot = Slot(index as u32);
+        let breach = self.kernel.tasks.slots().find_map(|slot| {
             let task = self.kernel.task(slot);
             let life = audit.life(task.id);
             let waits = task.scx_state == ScxState::Enabled

@@ -4,7 +4,7 @@ use fairground_bpf::InstanceError;
 
 use super::{Machine, Step};
 use crate::abi::deq;
-use crate::kernel::{Op, ScxState, Slot};
+use crate::kernel::{Op, ScxState};
 use crate::layout::offsets::exit_info;
 use crate::{Exit, ExitKind};
 
@@ -15,8 +15,7 @@ impl Machine {
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
         self.exit_cgroups();
-        for index in 0..self.kernel.tasks.len() {
-            let slot = Slot(index as u32);
+        for slot in self.kernel.tasks.slots() {
             if self.kernel.task(slot).scx_state == ScxState::None {
                 continue;
             }
@@ -64,7 +63,7 @@ impl Machine {
     /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`).
     pub(crate) fn watchdog(&mut self) {
         let (now, timeout) = (self.kernel.clock.now_ns(), self.watchdog_ns);
-        let stalled = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32)).find(|slot| {
+        let stalled = self.kernel.tasks.slots().find(|slot| {
             let task = self.kernel.task(*slot);
             task.scx_state == ScxState::Enabled
                 && task.waiting

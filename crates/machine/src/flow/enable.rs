@@ -14,7 +14,7 @@ use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
     Caches, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer, GuestMasks, Kernel,
-    Kicks, Late, Op, Rq, Timers, agenda, write_mask,
+    Kicks, Late, Op, Rq, Tasks, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -233,7 +233,7 @@ fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
     for cpu in 0..cpus {
         let local = kernel.queues.create();
         let addr = rqs + rq_field::SIZE * u64::from(cpu);
-        let idle = kernel.slab + u64::from(cpu) * offsets::TASK_STRIDE;
+        let idle = kernel.tasks.idle_addr(cpu);
         kernel.cpus.push(Rq::new(local, addr, idle));
     }
     for _ in 0..kernel.topology.nodes().max(1) {
@@ -332,10 +332,7 @@ fn new_kernel(
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),
-        tasks: Vec::new(),
-        free_slots: Vec::new(),
-        slots_by_birth: Vec::new(),
-        slab,
+        tasks: Tasks::new(slab, cpus),
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,

@@ -7,7 +7,7 @@ use crate::Path;
 use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
+use crate::kernel::{CgroupRef, Op, OpsState, ScxState, Slot, Stage, Task, Tasks};
 use crate::layout::offsets::{init_task_args, task as field};
 
 /// `PF_EXITING` in `p->flags`.
@@ -52,12 +52,8 @@ impl Machine {
 
     /// Takes a place in the slab and fills in what a new `task_struct` holds (`__sched_fork`, `init_scx_entity`).
     fn new_task(&mut self, parent: Option<Slot>, actor: ActorId) -> Step<Slot> {
-        let index =
-            self.kernel.free_slots.pop().map_or(self.kernel.tasks.len(), |slot| slot.index());
-        let slot = Slot(index as u32);
-        let addr = self.kernel.task_addr(slot);
-        let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
-        self.kernel.slots_by_birth.push(slot);
+        let (slot, pid) = self.kernel.tasks.take_place();
+        let addr = self.kernel.tasks.addr(slot);
         let nice = self.nices[self.actors.spec(actor)];
         let cgroup = self.first_cgroup(parent, actor);
         let allowed = self.affinity_of(actor);
@@ -107,10 +103,7 @@ impl Machine {
             woken: false,
             phase: crate::kernel::Phase::Off,
         };
-        match self.kernel.tasks.get_mut(index) {
-            Some(free) => *free = task,
-            None => self.kernel.tasks.push(task),
-        }
+        self.kernel.tasks.put(slot, task);
         self.bind_actor(actor, slot);
         self.write_new_task(slot, parent, &comm)?;
         self.publish_affinity(slot, &allowed)?;
@@ -140,7 +133,7 @@ impl Machine {
         }
         mem.store_u64(addr + field::GROUP_LEADER, addr)?;
         mem.store_u64(addr + field::START_TIME, self.kernel.clock.now_ns())?;
-        mem.store_u64(addr + field::SCX_TID, u64::from(task.pid - FIRST_PID) + 1)?;
+        mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;
         self.publish_cgroup(slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
         write_comm(mem, addr, comm)
@@ -216,7 +209,7 @@ impl Machine {
         let ran = std::mem::take(&mut self.kernel.task_mut(slot).sum_exec_ns);
         self.kernel.reaped_exec_ns += ran;
         self.kernel.caches.forget(id);
-        self.kernel.free_slots.push(slot);
+        self.kernel.tasks.free(slot);
         self.unbind_actor(actor);
         Ok(())
     }

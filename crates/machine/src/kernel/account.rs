@@ -14,7 +14,7 @@ impl Kernel {
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
         let Some(slot) = self.cpus[cpu as usize].curr() else { return Ok(()) };
         let now = self.clock.now_ns();
-        let task = &mut self.tasks[slot.index()];
+        let task = &mut self.tasks[slot];
         debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
         let delta = now.saturating_sub(task.exec_start_ns);
         if delta == 0 {
@@ -42,7 +42,7 @@ impl Kernel {
             return;
         }
         let Some(slot) = rq.curr() else { return };
-        let task = &mut self.tasks[slot.index()];
+        let task = &mut self.tasks[slot];
         if let Stage::Compute(left) = &mut task.stage
             && *left != u64::MAX
         {
@@ -138,7 +138,7 @@ impl Kernel {
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
-                let addr = self.tasks[slot.index()].addr;
+                let addr = self.tasks[slot].addr;
                 mem.store_u32(addr + field::ON_CPU, 1)?;
                 addr
             }

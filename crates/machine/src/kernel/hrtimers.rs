@@ -1,6 +1,6 @@
 //! The timers of sleeping tasks, as each CPU keeps them (`struct hrtimer_cpu_base`, `kernel/time/hrtimer.c`).
 
-use super::{Kernel, Slot, Task};
+use super::{Kernel, Slot, Tasks};
 use crate::CostModel;
 use crate::events::{CpuEvent, SLOT_BITS, Slot as EventSlot};
 use crate::heap::Keyed;
@@ -30,8 +30,8 @@ impl Hrtimer {
     }
 
     /// Its task has been woken by somebody else since.
-    fn is_stale(self, tasks: &[Task]) -> bool {
-        tasks[self.slot().index()].timer.is_none_or(|armed| armed.arming != self.arming)
+    fn is_stale(self, tasks: &Tasks) -> bool {
+        tasks[self.slot()].timer.is_none_or(|armed| armed.arming != self.arming)
     }
 }
 
@@ -177,7 +177,7 @@ impl Hrtimers {
     }
 
     /// Forgets timers that nobody waits for any more.
-    fn drop_stale(&mut self, tasks: &[Task]) {
+    fn drop_stale(&mut self, tasks: &Tasks) {
         while self.stale > 0
             && let Some(timer) = self.queue.first()
             && timer.is_stale(tasks)
@@ -252,7 +252,7 @@ impl Kernel {
     /// Takes the timer of a task away, if one is armed.
     #[inline]
     pub(crate) fn cancel_sleep(&mut self, slot: Slot) {
-        let Some(armed) = self.tasks[slot.index()].timer.take() else { return };
+        let Some(armed) = self.tasks[slot].timer.take() else { return };
         let timers = &mut self.cpus[armed.cpu as usize].timers;
         timers.stale += 1;
         timers.drop_stale(&self.tasks);
@@ -265,7 +265,7 @@ impl Kernel {
         let timers = &mut self.cpus[cpu as usize].timers;
         let due = timers.next_due(self.clock.now_ns(), self.cost.timer_reach_ns());
         if let Some(Due::Sleep(slot)) = due {
-            self.tasks[slot.index()].timer = None;
+            self.tasks[slot].timer = None;
             timers.drop_stale(&self.tasks);
         }
         due

@@ -28,7 +28,7 @@ impl Kernel {
         let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);
         let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local());
         let ask = |allowed| SelectCpu { prev_cpu, waker_cpu, allowed, sync };
-        match self.tasks[slot.index()].allowed.as_deref() {
+        match self.tasks[slot].allowed.as_deref() {
             Some(allowed) => self.idle.select_default(ask(allowed)),
             None => self.idle.select_default(ask(&self.all_cpus)),
         }

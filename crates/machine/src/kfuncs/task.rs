@@ -32,7 +32,7 @@ fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
 
 /// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
 fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    if let Some(cpu) = k.idle_task_at(task) {
+    if let Some(cpu) = k.tasks.idle_at(task) {
         return Ok(u64::from(cpu));
     }
     let slot = k.need_task(task, "scx_bpf_task_cpu")?;
@@ -88,7 +88,7 @@ fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
 /// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task that a
 /// program may see lives for as long as the callback.
 fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
-    let slot = k.slot_of_pid(pid as u32);
+    let slot = k.tasks.of_pid(pid as u32);
     Ok(slot.map_or(0, |slot| k.task(slot).addr))
 }
 

@@ -47,7 +47,7 @@ fn seen(fault: impl FnOnce(&mut Machine)) -> Violation {
 
 /// The task of a name that waits in a queue, or sleeps.
 fn find(machine: &Machine, name: &str, queued: bool) -> Slot {
-    let found = (0..machine.kernel.tasks.len() as u32).map(Slot).find(|slot| {
+    let found = machine.kernel.tasks.slots().find(|slot| {
         machine.kernel.describe(*slot).starts_with(name)
             && machine.kernel.queues.queue_of(slot.0).is_some() == queued
     });
@@ -129,7 +129,7 @@ fn a_task_where_it_may_not_run() {
     let violation = seen(|machine| {
         let slot = machine.kernel.cpus[0].curr().expect("a hog runs");
         let only = Box::new(crate::cpuset::CpuMask::one(1));
-        machine.kernel.tasks[slot.index()].allowed = Some(only);
+        machine.kernel.tasks[slot].allowed = Some(only);
     });
     assert_is(&violation, Invariant::Affinity, Some("hog"), Some(0));
 }
@@ -152,7 +152,7 @@ fn time_that_is_lost() {
     assert_is(&violation, Invariant::CpuTime, None, Some(0));
     let violation = seen(|machine| {
         let slot = find(machine, "sleeper", false);
-        machine.kernel.tasks[slot.index()].sum_exec_ns += 1;
+        machine.kernel.tasks[slot].sum_exec_ns += 1;
     });
     assert_is(&violation, Invariant::TaskTime, Some("sleeper"), None);
 }
@@ -163,8 +163,8 @@ fn a_cpu_that_rests_while_a_task_waits() {
     let mut machine = machine(3, &load());
     machine.run_until(50 * MS).expect("all is well so far");
     // The two hogs share CPU 0; the other CPU's tasks go to sleep. The hogs may run there now, and are not told.
-    for index in 0..machine.kernel.tasks.len() {
-        machine.kernel.tasks[index].allowed = None;
+    for slot in machine.kernel.tasks.slots() {
+        machine.kernel.tasks[slot].allowed = None;
     }
     machine.idle_bound_ns = Some(5 * MS);
     machine.kernel.checker.next_idle_look_ns = 0;
