@@ -28,7 +28,8 @@ impl Machine {
         self.program.global(global).ok()
     }
 
-    /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such place.
+    /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such
+    /// place.
     pub fn variable_field(&self, name: &str, offset: u64, bytes: u64) -> Option<u64> {
         let global = self.policy.globals.iter().find(|g| g.name == name)?;
         let end = offset.checked_add(bytes)?;
@@ -40,17 +41,16 @@ impl Machine {
         Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A 64-bit word of what the scheduler keeps for a task in a task-storage map, `word` words from its start; `None` if the
-    /// task, the map or the place does not exist.
+    /// A 64-bit word of what the scheduler keeps for a task in a task-storage map, `word` words from its start; `None`
+    /// if the task, the map or the place does not exist.
     pub fn task_storage(&self, map: &str, id: TaskId, word: usize) -> Option<u64> {
         let (_, task) = self.kernel.tasks.iter().find(|(_, t)| t.id == id)?;
         let at = self.program.task_storage(map, task.addr)?;
         self.program.memory().load_u64(at.checked_add(word as u64 * 8)?).ok()
     }
 
-    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler into a
-    /// state that a workload does not reach.
-    /// False: there is no such place.
+    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler
+    /// into a state that a workload does not reach. False: there is no such place.
     pub fn set_task_storage(&mut self, map: &str, id: TaskId, offset: u64, bytes: &[u8]) -> bool {
         let image = self.program.image();
         let Some(number) = image.map(map) else { return false };
@@ -86,8 +86,9 @@ impl Machine {
         self.view(slot)
     }
 
-    /// The state of every task that exists, in the order of their places in the kernel, each with the 64-bit words `words` of what
-    /// the scheduler keeps for it: a task-storage map, and bytes from the start of its value. `None`: that task has none.
+    /// The state of every task that exists, in the order of their places in the kernel, each with the 64-bit words
+    /// `words` of what the scheduler keeps for it: a task-storage map, and bytes from the start of its value. `None`:
+    /// that task has none.
     pub fn tasks(&self, words: &[(String, u64)]) -> Vec<(TaskId, TaskView, Vec<Option<u64>>)> {
         let mut exists = vec![true; self.kernel.tasks.len()];
         for slot in self.kernel.tasks.free_places() {

@@ -48,7 +48,7 @@ pub struct Machine {
     pub(crate) labels: Vec<Label>,
     /// The locks' names in the trace, once they were waited for.
     pub(crate) lock_labels: Vec<Option<Label>>,
-    /// Tasks that spin because the owner of a lock runs: that owner, and who spins. At most one on each CPU.
+    /// Tasks that spin because the owner of a lock runs: that owner, and the task that spins. At most one on each CPU.
     pub(crate) spinners: Vec<(Slot, Slot)>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
@@ -79,11 +79,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to start.
+    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to
+    /// start.
     ///
     /// # Errors
-    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error here: the
-    /// run then ends at time 0, and its [`Exit`] says why.
+    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error
+    /// here: the run then ends at time 0, and its [`Exit`] says why.
     pub fn new(
         config: &MachineConfig,
         policy: &Policy,
@@ -96,8 +97,9 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower, and the same
-    /// but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both ways against each other.
+    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower,
+    /// and the same but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both
+    /// ways against each other.
     pub fn set_stepwise(&mut self) {
         self.stepwise = true;
     }
@@ -129,7 +131,8 @@ impl Machine {
         &self.kernel.log
     }
 
-    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`] says why.
+    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`]
+    /// says why.
     ///
     /// # Errors
     /// A workload that makes no progress in time, or a fault of the simulator.
@@ -170,8 +173,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that comes up
-    /// after a sleep is in no cache.
+    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that
+    /// comes up after a sleep is in no cache.
     #[inline]
     fn prepare_next(&self) {
         if self.kernel.tasks.len() < PREPARED_TASKS_MIN {
@@ -242,8 +245,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Groups of the workload start: from outside the machine, on CPU 0. Without a lead-in their tasks are made now, at no cost;
-    /// with one they exist and sleep, and are woken.
+    /// Groups of the workload start: from outside the machine, on CPU 0. Without a lead-in their tasks are made now, at
+    /// no cost; with one they exist and sleep, and are woken.
     fn start_event(&mut self) -> Step {
         let now = self.kernel.clock.now_ns();
         while self.starts.last().is_some_and(|start| start.at_ns <= now) {

@@ -99,8 +99,8 @@ impl Machine {
         }
     }
 
-    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`), one that
-    /// waits for a CPU handles the signal when it gets one.
+    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`),
+    /// one that waits for a CPU handles the signal when it gets one.
     fn signal(&mut self, actor: ActorId) {
         let Some(slot) = self.slot_of(actor) else { return };
         let cpu = self.kernel.task(slot).cpu;

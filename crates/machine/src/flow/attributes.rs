@@ -10,8 +10,8 @@ use crate::kernel::{Op, Slot, write_mask};
 use crate::layout::offsets::task as field;
 
 impl Machine {
-    /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits for a
-    /// CPU: `dequeue` if the scheduler owned it, `quiescent`, `set_weight`, `runnable`, `enqueue`.
+    /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits
+    /// for a CPU: `dequeue` if the scheduler owned it, `quiescent`, `set_weight`, `runnable`, `enqueue`.
     pub(crate) fn set_nice(&mut self, slot: Slot, nice: i8) -> Step {
         if self.kernel.task(slot).nice == nice {
             return Ok(());
@@ -78,8 +78,8 @@ impl Machine {
         self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
-    /// `sched_setaffinity`. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then, when the task may
-    /// not stay where it is, those of [`Machine::leave_forbidden_cpu`].
+    /// `sched_setaffinity`. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then, when the
+    /// task may not stay where it is, those of [`Machine::leave_forbidden_cpu`].
     pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
         let mask = mask.and(&self.kernel.all_cpus);
         if mask.is_empty() {
@@ -127,8 +127,8 @@ impl Machine {
     }
 
     /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:
-    /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running` of the
-    /// next. The stopper itself takes no time and is not in the trace.
+    /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running`
+    /// of the next. The stopper itself takes no time and is not in the trace.
     fn leave_forbidden_cpu(&mut self, cpu: u32, slot: Slot) -> Step {
         let meter = self.meter();
         self.kernel.counters.affinity_moves += 1;

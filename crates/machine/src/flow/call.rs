@@ -13,8 +13,8 @@ impl Machine {
         self.policy.ops.has(op) && !self.broken
     }
 
-    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A trap
-    /// ends the scheduler's time in charge: it is not called again, and 0 is returned.
+    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A
+    /// trap ends the scheduler's time in charge: it is not called again, and 0 is returned.
     #[inline]
     pub(crate) fn call(&mut self, op: Op, subject: Option<Slot>, args: &[u64]) -> u64 {
         let Some(function) = self.policy.ops.function(op) else { return 0 };

@@ -14,8 +14,8 @@ use crate::layout::offsets::{
 const ERRNO_MAX: i32 = 4095;
 
 impl Machine {
-    /// `scx_cgroup_init`: the scheduler is told of every cgroup, parents first, before it is told of any task. Callback:
-    /// `cgroup_init`.
+    /// `scx_cgroup_init`: the scheduler is told of every cgroup, parents first, before it is told of any task.
+    /// Callback: `cgroup_init`.
     pub(crate) fn init_cgroups(&mut self) -> Step {
         for cgroup in self.kernel.cgroups.pre_order() {
             if self.kernel.exit.is_some() {
@@ -73,9 +73,10 @@ impl Machine {
     ///
     /// Those that are there already are left alone (`cgroup_migrate_prepare_dst`).
     ///
-    /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of all; when one is refused, `cgroup_cancel_move` of those before it, and nobody moves. Then for each: if it is
-    /// runnable `dequeue` (if the scheduler owned it), `stopping` (if it runs) and `quiescent`; `cgroup_move`; and `runnable`,
-    /// `enqueue` or, if it runs, `running` again. True: they moved.
+    /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of
+    /// all; when one is refused, `cgroup_cancel_move` of those before it, and no task moves. Then for each: if it is
+    /// runnable `dequeue` (if the scheduler owned it), `stopping` (if it runs) and `quiescent`; `cgroup_move`; and
+    /// `runnable`, `enqueue` or, if it runs, `running` again. True: they moved.
     pub(crate) fn move_to_cgroup(&mut self, slots: &[Slot], to: CgroupRef) -> Step<bool> {
         let elsewhere = |slot: &&Slot| self.kernel.task(**slot).cgroup != to;
         let slots: Vec<Slot> = slots.iter().filter(elsewhere).copied().collect();

@@ -1,13 +1,13 @@
-//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set: after each step what it touched, and now and
-//! then everything.
+//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set: after each step what it touched, and
+//! now and then everything.
 
 use super::Machine;
 use crate::check::{Invariant, Whereabouts};
 use crate::kernel::{Op, OpsState, Phase, ScxState, Slot};
 use fairground_trace::{TaskId, TaskState};
 
-/// At least so many steps lie between two looks at everything; more on a machine with more tasks and CPUs, so that the cost of
-/// a step does not grow with them.
+/// At least so many steps lie between two looks at everything; more on a machine with more tasks and CPUs, so that the
+/// cost of a step does not grow with them.
 const STEPS_BETWEEN_FULL_LOOKS: u32 = 64;
 
 impl Machine {
@@ -57,7 +57,7 @@ impl Machine {
     /// Tells the audit what happened since it looked last.
     pub(crate) fn audit_trace(&mut self) {
         let kernel = &mut self.kernel;
-        // Whoever empties the trace between two steps loses the story: the audit cannot go on.
+        // The trace was emptied between two steps: the audit cannot go on.
         if kernel.trace.len() < kernel.checker.audited {
             return;
         }
@@ -166,8 +166,9 @@ impl Machine {
         }
     }
 
-    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, but for what the decisions took that led to the
-    /// task's switches: the trace gives that to the task that leaves, the kernel's books to the one that comes.
+    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, but for what the decisions took that
+    /// led to the task's switches: the trace gives that to the task that leaves, the kernel's books to the one that
+    /// comes.
     fn check_life(&mut self, slot: Slot) {
         let now = self.kernel.clock.now_ns();
         let task = self.kernel.task(slot);
@@ -200,9 +201,9 @@ impl Machine {
         }
     }
 
-    /// Work conservation: whether a CPU rests and a task that may run there waits, both for longer than the bound. Looked at
-    /// four times in each bound, so that a breach is seen a quarter of the bound late at most. A switch that is decided counts,
-    /// though the trace does not have it yet.
+    /// Work conservation: whether a CPU rests and a task that may run there waits, both for longer than the bound.
+    /// Looked at four times in each bound, so that a breach is seen a quarter of the bound late at most. A switch that
+    /// is decided counts, though the trace does not have it yet.
     fn check_idle(&mut self, bound_ns: u64) {
         let now = self.kernel.clock.now_ns();
         if now < self.kernel.checker.next_idle_look_ns {

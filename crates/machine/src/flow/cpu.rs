@@ -9,8 +9,8 @@ use crate::kernel::{Op, Slot, Stage};
 use crate::{SleepTimers, abi};
 
 impl Machine {
-    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
-    /// CPU goes on with what is to be done there.
+    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs,
+    /// and the CPU goes on with what is to be done there.
     #[inline]
     pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         self.kernel.this_cpu = cpu;
@@ -55,8 +55,8 @@ impl Machine {
         }
     }
 
-    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does what
-    /// is next: schedule, let the task go on, or rest.
+    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
+    /// what is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
         loop {
             self.kernel.this_cpu = cpu;
@@ -111,8 +111,8 @@ impl Machine {
         }
     }
 
-    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns; 0: something
-    /// else comes first.
+    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns;
+    /// 0: something else comes first.
     #[inline]
     fn begin_run(&mut self, slot: Slot, resched: bool) -> u64 {
         let task = self.kernel.task(slot);
@@ -125,8 +125,8 @@ impl Machine {
         ns
     }
 
-    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do: whatever
-    /// happens on the CPU next finds it over. `None`: there is something to do at its end.
+    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do:
+    /// whatever happens on the CPU next finds it over. `None`: there is something to do at its end.
     fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
         let reach_ns = self.kernel.cost.timer_reach_ns();
         let rq = &self.kernel.cpus[cpu as usize];
@@ -161,7 +161,7 @@ impl Machine {
         }
     }
 
-    /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
+    /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
             return Ok(());
@@ -223,8 +223,8 @@ impl Machine {
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
     }
 
-    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions are
-    /// carried over.
+    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
+    /// are carried over.
     #[inline]
     pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
         let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);

@@ -9,9 +9,9 @@ use crate::layout::offsets::exit_info;
 use crate::{Exit, ExitKind};
 
 impl Machine {
-    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task `dequeue`, `stopping`, `quiescent` as its
-    /// state demands, `disable`, `exit_task`; then `exit`. The kernel's own scheduler would take over from here; the
-    /// simulation ends.
+    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task
+    /// `dequeue`, `stopping`, `quiescent` as its state demands, `disable`, `exit_task`; then `exit`. The kernel's own
+    /// scheduler would take over from here; the simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
         self.exit_cgroups();

@@ -163,7 +163,7 @@ impl Machine {
         }
     }
 
-    /// Who shares a core, a cache, a node and a socket, for the program that asks for it.
+    /// Writes which CPUs share a core, a cache, a node and a socket, for a program that asks for it.
     fn preset_topology(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
         for array in &self.policy.topology {
             let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
@@ -207,8 +207,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`. (`scx_bypass` ends
-    /// with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
+    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`.
+    /// (`scx_bypass` ends with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
     fn rest_all(&mut self) {
         for cpu in 0..self.kernel.nr_cpus() {
             if self.kernel.exit.is_none() {
@@ -290,7 +290,8 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     Ok(actors)
 }
 
-/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's order.
+/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's
+/// order.
 fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
     let start = |at_ns: u64| at_ns.saturating_add(lead_in_ns);
     let mut starts: Vec<Start> = workload

@@ -188,8 +188,8 @@ impl Machine {
         self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
     }
 
-    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,
-    /// those of the next task, then `disable`, `exit_task`.
+    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`,
+    /// `quiescent`, those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
         if self.pays_way_off(slot) {
             return Ok(());

@@ -11,8 +11,8 @@ impl Machine {
         self.on_cpu(cpu, |_| Ok(()))
     }
 
-    /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each call does the
-    /// next; the last finds nothing.
+    /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each
+    /// call does the next; the last finds nothing.
     pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
         let entered = self.kernel.rq(cpu).timers.enter();
         match self.kernel.next_due(cpu) {
@@ -27,7 +27,8 @@ impl Machine {
         }
     }
 
-    /// A sleep is over, in an interrupt of its own or in one that is under way. What the interrupt costs comes behind all that end in it.
+    /// A sleep is over, in an interrupt of its own or in one that is under way. What the interrupt costs comes behind
+    /// all that end in it.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
             self.wake_from_idle(cpu);

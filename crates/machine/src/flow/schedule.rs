@@ -21,10 +21,11 @@ enum Pick {
 }
 
 impl Machine {
-    /// `__schedule` on the executing CPU. `blocks`: what runs leaves the CPU in this state, unless it was woken meanwhile.
+    /// `__schedule` on the executing CPU. `blocks`: what runs leaves the CPU in this state, unless it was woken
+    /// meanwhile.
     ///
-    /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another task
-    /// is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
+    /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another
+    /// task is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
@@ -103,7 +104,8 @@ impl Machine {
         Ok(Pick::Task(slot))
     }
 
-    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes on.
+    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes
+    /// on.
     fn balance(&mut self, cpu: u32, prev: Option<Slot>) -> Step<bool> {
         let mem = self.program.memory();
         self.kernel.update_curr(mem, cpu)?;
@@ -131,8 +133,8 @@ impl Machine {
         }
     }
 
-    /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run here.
-    /// True: there is something to run.
+    /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run
+    /// here. True: there is something to run.
     fn dispatch_loop(
         &mut self,
         cpu: u32,
@@ -205,8 +207,8 @@ impl Machine {
         Ok(again)
     }
 
-    /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread; `meter`: since when
-    /// this pass is going on.
+    /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread;
+    /// `meter`: since when this pass is going on.
     pub(crate) fn schedule_after_stop(
         &mut self,
         cpu: u32,
@@ -245,8 +247,9 @@ impl Machine {
         Ok(())
     }
 
-    /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up. True:
-    /// the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room for it.
+    /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up.
+    /// True: the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room
+    /// for it.
     pub(crate) fn put_prev(&mut self, cpu: u32, slot: Slot, next_is_idle: bool) -> Step<bool> {
         self.kernel.update_curr(self.program.memory(), cpu)?;
         if !self.kernel.task(slot).queued {
@@ -297,15 +300,15 @@ impl Machine {
         }
     }
 
-    /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though somebody had claimed it.
+    /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though it was claimed.
     fn refresh_idle(&mut self, cpu: u32) {
         if self.kernel.builtin_idle {
             self.kernel.idle.update(cpu, true);
         }
     }
 
-    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the idle
-    /// task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
+    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the
+    /// idle task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
     fn limit_passes(&mut self, cpu: u32, rests: bool) {
         let now = self.kernel.clock.now_ns();
         if self.kernel.rq(cpu).count_pass(now, rests) {

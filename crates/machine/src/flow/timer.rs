@@ -40,8 +40,8 @@ impl Machine {
         })
     }
 
-    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without a
-    /// context, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
+    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without
+    /// a context, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
     pub(crate) fn run_program(&mut self, function: usize) {
         if self.broken || self.kernel.exit.is_some() {
             return;

@@ -91,7 +91,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches it.
+    /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches
+    /// it.
     #[inline]
     pub(crate) fn set_task_runnable(&mut self, slot: Slot) {
         let now = self.clock.now_ns();
@@ -159,8 +160,8 @@ impl Kernel {
         }
     }
 
-    /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless whoever woke it has done so, and filling the
-    /// caches again.
+    /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless the CPU that woke it has paid
+    /// for that, and filling the caches again.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);
         let (last, moved_to) = (task.ran_on.replace(cpu), task.moved_to.take());

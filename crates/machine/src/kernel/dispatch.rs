@@ -57,7 +57,8 @@ impl DispatchBuffer {
 }
 
 impl Kernel {
-    /// `scx_dispatch_commit`: within an enqueue the decision for that task, within `ops.dispatch()` an entry of the buffer.
+    /// `scx_dispatch_commit`: within an enqueue the decision for that task, within `ops.dispatch()` an entry of the
+    /// buffer.
     pub(crate) fn dispatch_commit(&mut self, slot: Slot, dsq_id: u64, enq_flags: u64) {
         match self.direct {
             DirectDispatch::Open(subject) if subject == slot => {
@@ -87,7 +88,8 @@ impl Kernel {
         }
     }
 
-    /// `find_dsq_for_dispatch`: the queue of an identifier; a wrong one ejects the scheduler and means the global queue.
+    /// `find_dsq_for_dispatch`: the queue of an identifier; a wrong one ejects the scheduler and means the global
+    /// queue.
     pub(crate) fn dsq_for_dispatch(&mut self, cpu: u32, dsq_id: u64, slot: Slot) -> DsqRef {
         if dsq_id == dsq::LOCAL {
             return DsqRef::Local(cpu);
@@ -113,8 +115,8 @@ impl Kernel {
         }
     }
 
-    /// `direct_dispatch`: carries out what `ops.select_cpu()` or `ops.enqueue()` decided. The local queue of another CPU has to
-    /// wait until the run queue is unlocked: [`Kernel::run_deferred`].
+    /// `direct_dispatch`: carries out what `ops.select_cpu()` or `ops.enqueue()` decided. The local queue of another
+    /// CPU has to wait until the run queue is unlocked: [`Kernel::run_deferred`].
     pub(crate) fn direct_dispatch(
         &mut self,
         mem: &Memory,
@@ -149,8 +151,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `dispatch_to_local_dsq`: into the local queue of `target`, on behalf of `cpu`. Off the task's affinity it ejects the
-    /// scheduler and leaves the task in the global queue.
+    /// `dispatch_to_local_dsq`: into the local queue of `target`, on behalf of `cpu`. Off the task's affinity it ejects
+    /// the scheduler and leaves the task in the global queue.
     pub(crate) fn dispatch_to_local(
         &mut self,
         mem: &Memory,
@@ -179,7 +181,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `task_can_run_on_remote_rq`: whether the scheduler may move a task to a CPU; with `report`, a wrong CPU ejects it.
+    /// `task_can_run_on_remote_rq`: whether the scheduler may move a task to a CPU; with `report`, a wrong CPU ejects
+    /// it.
     pub(crate) fn can_run_remote(&mut self, slot: Slot, cpu: u32, report: bool) -> bool {
         let allowed = self.task(slot).allows(cpu);
         if !allowed && report {
@@ -189,8 +192,8 @@ impl Kernel {
         allowed
     }
 
-    /// `move_remote_task_to_local_dsq`: deactivate there, activate here. The task is between run queues meanwhile, so no
-    /// callback hears of it.
+    /// `move_remote_task_to_local_dsq`: deactivate there, activate here. The task is between run queues meanwhile, so
+    /// no callback hears of it.
     pub(crate) fn move_remote_to_local(
         &mut self,
         mem: &Memory,

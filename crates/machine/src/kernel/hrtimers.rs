@@ -29,7 +29,7 @@ impl Hrtimer {
         Slot((self.arming & ((1 << SLOT_BITS) - 1)) as u32)
     }
 
-    /// Its task has been woken by somebody else since.
+    /// Its task has been woken otherwise since.
     fn is_stale(self, tasks: &Tasks) -> bool {
         tasks[self.slot()].timer.is_none_or(|armed| armed.arming != self.arming)
     }
@@ -55,7 +55,8 @@ pub(crate) struct Hrtimers {
     pending: bool,
     /// The time that the interrupt under way goes by, ns: what is due then ends in it.
     interrupt_ns: Option<u64>,
-    /// The interrupt under way has nothing more to do: it is over when interrupts are on again, which is no event of its own.
+    /// The interrupt under way has nothing more to do: it is over when interrupts are on again, which is no event of
+    /// its own.
     lapses: bool,
     /// Since when a tick is due, ns. It comes before others that end at that time: most often it was armed before them.
     tick: Option<u64>,
@@ -131,8 +132,8 @@ impl Hrtimers {
         self.owed_ns += ns;
     }
 
-    /// Kicks go out that cost so much, ns. In an interrupt they go out at its end, and all share the cost of the first. False: no
-    /// interrupt is under way, and they are paid for at once.
+    /// Kicks go out that cost so much, ns. In an interrupt they go out at its end, and all share the cost of the first.
+    /// False: no interrupt is under way, and they are paid for at once.
     pub(crate) fn owe_kicks(&mut self, ns: u64) -> bool {
         if self.interrupt_ns.is_some() && !std::mem::replace(&mut self.kicked, true) {
             self.owed_ns += ns;
@@ -140,7 +141,8 @@ impl Hrtimers {
         self.interrupt_ns.is_some()
     }
 
-    /// The end of the interrupt under way, which has nothing more to do, is no event: whatever happens next finds it over.
+    /// The end of the interrupt under way, which has nothing more to do, is no event: whatever happens next finds it
+    /// over.
     #[inline]
     pub(crate) fn let_lapse(&mut self) {
         self.lapses = true;
@@ -176,7 +178,7 @@ impl Hrtimers {
         self.queue.prefetch();
     }
 
-    /// Forgets timers that nobody waits for any more.
+    /// Forgets timers whose tasks are awake.
     fn drop_stale(&mut self, tasks: &Tasks) {
         while self.stale > 0
             && let Some(timer) = self.queue.first()
@@ -191,8 +193,8 @@ impl Hrtimers {
         }
     }
 
-    /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at the
-    /// latest, each up to `reach_ns` before; the first one that may not end yet holds up all behind it.
+    /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at
+    /// the latest, each up to `reach_ns` before; the first one that may not end yet holds up all behind it.
     fn take_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         if self.tick.is_some_and(|tick| tick <= self.next_ns()) {
             self.tick = None;
@@ -206,8 +208,9 @@ impl Hrtimers {
         Some(Due::Sleep(first.slot()))
     }
 
-    /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due looks at
-    /// the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its `retry`).
+    /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due
+    /// looks at the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its
+    /// `retry`).
     fn next_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         let base_ns = *self.interrupt_ns.get_or_insert(now_ns);
         if let Some(due) = self.take_due(base_ns, reach_ns) {
@@ -222,8 +225,8 @@ impl Hrtimers {
 }
 
 impl CostModel {
-    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the clock when it has been
-    /// entered, a third of its cost after its time.
+    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the
+    /// clock when it has been entered, a third of its cost after its time.
     #[inline]
     pub(crate) fn timer_reach_ns(&self) -> u64 {
         let entry_ns = if self.timer_slack_ns == 0 { 0 } else { self.timer_irq_ns / 3 };
@@ -232,8 +235,8 @@ impl CostModel {
 }
 
 impl Kernel {
-    /// Arms the timer of a task that goes to sleep on the executing CPU: it may end from `soft_ns` on, and ends at the end of the
-    /// machine's timer slack at the latest (`hrtimer_start_range_ns`).
+    /// Arms the timer of a task that goes to sleep on the executing CPU: it may end from `soft_ns` on, and ends at the
+    /// end of the machine's timer slack at the latest (`hrtimer_start_range_ns`).
     #[inline]
     pub(crate) fn arm_sleep(&mut self, slot: Slot, soft_ns: u64) {
         let cpu = self.this_cpu;

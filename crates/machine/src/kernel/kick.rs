@@ -49,8 +49,8 @@ impl Kernel {
         }
     }
 
-    /// What runs on another CPU is to make room. If it is in the kernel, it sees that on its way out, before the interrupt arrives:
-    /// the end of the work there is an event after all.
+    /// What runs on another CPU is to make room. If it is in the kernel, it sees that on its way out, before the
+    /// interrupt arrives: the end of the work there is an event after all.
     fn look_on_way_out(&mut self, cpu: u32) {
         let rq = &self.cpus[cpu as usize];
         let Some(slot) = rq.curr() else { return };
@@ -66,8 +66,8 @@ impl Kernel {
         self.arm_cpu(cpu, at_ns);
     }
 
-    /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the executing CPU
-    /// has been charged so far.
+    /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the
+    /// executing CPU has been charged so far.
     #[inline]
     pub(crate) fn flush_ipis(&mut self) {
         if self.ipis.is_empty() {
@@ -106,8 +106,8 @@ impl Kernel {
         }
     }
 
-    /// `kick_cpus_irq_workfn`: carries out the kicks, in the order of CPU numbers; first those of busy CPUs, then those that
-    /// only an idle CPU gets.
+    /// `kick_cpus_irq_workfn`: carries out the kicks, in the order of CPU numbers; first those of busy CPUs, then those
+    /// that only an idle CPU gets.
     #[inline]
     pub(crate) fn flush_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
         if self.kicks.is_empty() { Ok(()) } else { self.send_kicks(mem) }
@@ -146,8 +146,8 @@ impl Kernel {
         }
         self.resched_curr(cpu);
         if flags & kick::WAIT != 0 && cpu != self.this_cpu {
-            // The kicker spins until the target has rescheduled: until the interrupt arrives there and what the target does
-            // in the kernel is done.
+            // The kicker spins until the target has rescheduled: until the interrupt arrives there and what the target
+            // does in the kernel is done.
             let arrival = self.ipi_arrival_ns().max(self.cpus[cpu as usize].busy_until_ns());
             let this = self.this_cpu;
             self.rq(this).occupy(arrival, 0);

@@ -64,7 +64,7 @@ pub(crate) mod agenda {
     pub(crate) const LEAD_IN: u32 = 5;
 }
 
-/// Whom a direct dispatch may name (`direct_dispatch_task`).
+/// The task that a direct dispatch may name (`direct_dispatch_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectDispatch {
     /// No enqueue is under way: a dispatch goes to the buffer.

@@ -16,9 +16,9 @@ impl Kernel {
         }
     }
 
-    /// `dispatch_enqueue`: puts a task into a queue, by vtime with [`enq::DSQ_PRIQ`], else at the tail, or at the head with
-    /// `SCX_ENQ_HEAD` or `SCX_ENQ_PREEMPT`. A built-in queue has no order by vtime, and a queue keeps to one order: whoever
-    /// breaks that is ejected.
+    /// `dispatch_enqueue`: puts a task into a queue, by vtime with [`enq::DSQ_PRIQ`], else at the tail, or at the head
+    /// with `SCX_ENQ_HEAD` or `SCX_ENQ_PREEMPT`. A built-in queue has no order by vtime, and a queue keeps to one
+    /// order: a scheduler that breaks that is ejected.
     pub(crate) fn dispatch_enqueue(
         &mut self,
         mem: &Memory,
@@ -58,7 +58,8 @@ impl Kernel {
         }
     }
 
-    /// `dispatch_dequeue`: takes a task off its queue, or off the list of those on their way to another CPU's local queue.
+    /// `dispatch_dequeue`: takes a task off its queue, or off the list of those on their way to another CPU's local
+    /// queue.
     pub(crate) fn dispatch_dequeue(&mut self, slot: Slot) {
         self.touch(slot);
         if self.queues.remove(slot.0).is_none() && self.task(slot).ddsp.is_some() {
@@ -157,9 +158,9 @@ impl Kernel {
             at = self.queues.next(number);
         }
         if at != Some(slot.0) {
-            let first = at.map_or("nobody".to_owned(), |number| self.describe(Slot(number)));
+            let first = at.map_or("no task".to_owned(), |number| self.describe(Slot(number)));
             let what =
-                format!("it is picked for CPU {cpu} before {first}, who stands further left");
+                format!("it is picked for CPU {cpu} before {first}, which stands further left");
             self.violate(Invariant::PickOrder, Some(slot), what);
         }
     }

@@ -8,7 +8,8 @@ use crate::cpuset::CpuMask;
 use crate::dsq::Dsq;
 use crate::layout::offsets;
 
-/// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it executed on one.
+/// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it
+/// executed on one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     pub(crate) insns: u64,
@@ -253,8 +254,8 @@ impl Rq {
         Some(next)
     }
 
-    /// Counts a scheduling pass. True: too many of them have led nowhere, at one instant or, where the CPU `rests`, from the
-    /// idle task to the idle task over and over.
+    /// Counts a scheduling pass. True: too many of them have led nowhere, at one instant or, where the CPU `rests`,
+    /// from the idle task to the idle task over and over.
     pub(crate) fn count_pass(&mut self, now_ns: u64, rests: bool) -> bool {
         let since_ns = now_ns.saturating_sub(self.pass_time_ns);
         self.pass_time_ns = now_ns;

@@ -23,7 +23,7 @@ pub(super) const KFUNCS: &[Kfunc] = &[
 
 type Ret = Result<u64, Trap>;
 
-/// `scx_dispatch_preamble`: who may dispatch, and what.
+/// `scx_dispatch_preamble`: which callbacks may dispatch, and what.
 fn preamble(k: &mut Kernel, task: u64, enq_flags: u64, kfunc: &str) -> Result<Option<Slot>, Trap> {
     if !k.kf_allowed(kf::ENQUEUE | kf::DISPATCH) {
         return Ok(None);

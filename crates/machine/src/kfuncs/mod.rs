@@ -1,5 +1,5 @@
-//! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later spellings
-//! stand side by side, so that an object built for either finds its own.
+//! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later
+//! spellings stand side by side, so that an object built for either finds its own.
 
 mod cgroup;
 mod cid;

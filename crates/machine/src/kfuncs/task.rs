@@ -85,8 +85,8 @@ fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| u64::from(k.topology.node_of(cpu))))
 }
 
-/// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task that a
-/// program may see lives for as long as the callback.
+/// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task
+/// that a program may see lives for as long as the callback.
 fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
     let slot = k.tasks.of_pid(pid as u32);
     Ok(slot.map_or(0, |slot| k.task(slot).addr))

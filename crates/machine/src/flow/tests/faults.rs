@@ -13,7 +13,7 @@ fn machine(cpus: u32, workload: &Workload) -> Machine {
     Machine::new(&config, &core_only(), &[], workload).expect("a machine")
 }
 
-/// Two hogs on CPU 0, another on CPU 1, a sleeper on CPU 2, somebody who waits for a message.
+/// Two hogs on CPU 0, another on CPU 1, a sleeper on CPU 2, a task that waits for a message.
 fn load() -> Workload {
     let on = |cpu: u32, spec: TaskSpec| TaskSpec { cpus: Some(CpuList(vec![(cpu, cpu)])), ..spec };
     let mut workload = workload(vec![
@@ -42,7 +42,7 @@ fn seen(fault: impl FnOnce(&mut Machine)) -> Violation {
             Err(other) => panic!("{other}"),
         }
     }
-    panic!("nobody noticed")
+    panic!("the checker missed it")
 }
 
 /// The task of a name that waits in a queue, or sleeps.
@@ -171,7 +171,7 @@ fn a_cpu_that_rests_while_a_task_waits() {
     let idle_since = machine.kernel.clock.now_ns();
     machine.kernel.checker.audit.cpus[1] =
         crate::check::OnCpu { task: TaskId::IDLE, since_ns: idle_since };
-    let error = machine.run_until(60 * MS).expect_err("somebody waits for 20 ms");
+    let error = machine.run_until(60 * MS).expect_err("a task waits for 20 ms");
     let MachineError::Invariant(violation) = &error else { panic!("{error}") };
     assert_is(violation, Invariant::WorkConservation, Some(""), None);
     assert!(error.to_string().contains("the scheduler does not keep its promise"), "{error}");
