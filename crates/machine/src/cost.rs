@@ -1,8 +1,8 @@
 //! What the simulated kernel's own work costs: parameters of the machine, never of a scheduler.
 //!
-//! A scheduler pays for the instructions that it executed ([`CostModel::policy_insn_ps`]) and for its calls into the kernel
-//! ([`CostModel::call_ns`]); everything around it costs what the [table] says, whichever scheduler runs. Each value has a
-//! source: measured, derived or assumed. None was chosen to meet a published result.
+//! A scheduler pays for the instructions that it executed ([`CostModel::policy_insn_ps`]) and for its calls into the
+//! kernel ([`CostModel::call_ns`]); everything around it costs what the [table] says, whichever scheduler runs. Each
+//! value has a source: measured, derived or assumed. None was chosen to meet a published result.
 
 pub(crate) mod calls;
 mod presets;
@@ -167,8 +167,8 @@ impl CostModel {
         .collect()
     }
 
-    /// The time of `insns` instructions of the scheduler's program, ns, together with `carry_ps`, the part of a nanosecond
-    /// that earlier ones left over and that is updated.
+    /// The time of `insns` instructions of the scheduler's program, ns, together with `carry_ps`, the part of a
+    /// nanosecond that earlier ones left over and that is updated.
     #[inline]
     pub(crate) fn policy_ns(&self, insns: u64, carry_ps: &mut u64) -> u64 {
         let total_ps = u128::from(insns) * u128::from(self.policy_insn_ps) + u128::from(*carry_ps);

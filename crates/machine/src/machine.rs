@@ -53,7 +53,7 @@ pub struct Machine {
     pub(crate) labels: Vec<Label>,
     /// The locks' names in the trace, once they were waited for.
     pub(crate) lock_labels: Vec<Option<Label>>,
-    /// Tasks that spin because the owner of a lock runs: that owner, and who spins. At most one on each CPU.
+    /// Tasks that spin because the owner of a lock runs: that owner, and the task that spins. At most one on each CPU.
     pub(crate) spinners: Vec<(Slot, Slot)>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
@@ -67,9 +67,6 @@ pub struct Machine {
     /// Names of the workload's groups of tasks, for settings that come during the run.
     pub(crate) group_names: Vec<String>,
     pub(crate) carry_ps: u64,
-    pub(crate) tick_armed: bool,
-    /// When the tick comes next, ns, while it is armed.
-    pub(crate) tick_due_ns: u64,
     /// What ends the sleeps of the workload's tasks.
     pub(crate) timers: SleepTimers,
     /// The promise of work conservation, if there is one.
@@ -91,11 +88,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to start.
+    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to
+    /// start.
     ///
     /// # Errors
-    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error here: the
-    /// run then ends at time 0, and its [`Exit`] says why.
+    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error
+    /// here: the run then ends at time 0, and its [`Exit`] says why.
     pub fn new(
         config: &MachineConfig,
         policy: &Policy,
@@ -108,15 +106,16 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower, and the same
-    /// but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both ways against each other.
+    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower,
+    /// and the same but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both
+    /// ways against each other.
     pub fn set_stepwise(&mut self) {
         self.stepwise = true;
     }
 
     /// Simulated time so far, ns.
     pub fn now_ns(&self) -> u64 {
-        self.kernel.now_ns
+        self.kernel.clock.now_ns()
     }
 
     /// Why the scheduler is no longer in charge; `None` while it is.
@@ -141,7 +140,8 @@ impl Machine {
         &self.kernel.log
     }
 
-    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`] says why.
+    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`]
+    /// says why.
     ///
     /// # Errors
     /// A workload that makes no progress in time, or a fault of the simulator.
@@ -189,7 +189,8 @@ impl Machine {
             return Ok(false);
         }
         let Some((time_ns, slot)) = self.kernel.events.pop_until(until_ns) else {
-            self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
+            let end_ns = self.kernel.clock.now_ns().max(until_ns);
+            self.kernel.clock.move_to(end_ns);
             return Ok(false);
         };
         let events = self.kernel.trace.len();
@@ -198,7 +199,7 @@ impl Machine {
             return Err(MachineError::TraceFull { events, time_ns });
         }
         self.count_at_once(time_ns);
-        self.kernel.now_ns = time_ns;
+        self.kernel.clock.move_to(time_ns);
         self.kernel.counters.steps += 1;
         self.prepare_next();
         self.handle(slot).map_err(MachineError::Memory)?;
@@ -209,8 +210,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that comes up
-    /// after a sleep is in no cache.
+    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that
+    /// comes up after a sleep is in no cache.
     #[inline]
     fn prepare_next(&self) {
         if self.kernel.tasks.len() < PREPARED_TASKS_MIN {
@@ -221,7 +222,7 @@ impl Machine {
             Some(EventSlot::Cpu(cpu, event)) => {
                 let rq = &self.kernel.cpus[cpu as usize];
                 rq.timers.prefetch();
-                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr }
+                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr() }
             }
             _ => None,
         };
@@ -257,7 +258,7 @@ impl Machine {
 
     /// A setting takes effect, between two steps of the machine and at no cost to it.
     fn setting_event(&mut self) -> Step {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         while self.changes.last().is_some_and(|change| change.at_ns <= now) {
             let Some(change) = self.changes.pop() else { break };
             match change.target {
@@ -281,10 +282,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Groups of the workload start: from outside the machine, on CPU 0. Without a lead-in their tasks are made now, at no cost;
-    /// with one they exist and sleep, and are woken.
+    /// Groups of the workload start: from outside the machine, on CPU 0. Without a lead-in their tasks are made now, at
+    /// no cost; with one they exist and sleep, and are woken.
     fn start_event(&mut self) -> Step {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         while self.starts.last().is_some_and(|start| start.at_ns <= now) {
             let Some(start) = self.starts.pop() else { break };
             if self.lead_in_ns == 0 {
@@ -383,7 +384,7 @@ impl Machine {
         }
         self.kernel.write_all();
         self.outcome()?;
-        let end = self.kernel.now_ns;
+        let end = self.kernel.clock.now_ns();
         self.kernel.trace.end_ns = end;
         let counters = self.counters();
         let Kernel { trace, log, exit, .. } = self.kernel;

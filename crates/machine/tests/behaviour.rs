@@ -27,8 +27,8 @@ fn no_time_is_lost_and_nobody_runs_off_its_mask() {
     }
 }
 
-/// `trace_sched_switch` stands behind the decision: who leaves has the CPU until then. The callbacks of one pass are all called at
-/// its beginning.
+/// `trace_sched_switch` stands behind the decision: the task that leaves has the CPU until then. The callbacks of one
+/// pass are all called at its beginning.
 #[test]
 fn a_switch_is_written_when_its_decision_is_paid_for() {
     let mut config = free_machine(1);
@@ -50,7 +50,8 @@ fn a_switch_is_written_when_its_decision_is_paid_for() {
     assert!(late > 5, "{late}");
 }
 
-/// Each callback is paid for, and each kfunc that has a price, where the program's instructions are: here before the switch.
+/// Each callback is paid for, and each kfunc that has a price, where the program's instructions are: here before the
+/// switch.
 #[test]
 fn callbacks_and_kfuncs_cost_time() {
     let hogs = workload(vec![task("hog", 3, vec![Op::RunForever])]);
@@ -170,8 +171,8 @@ fn costs_are_charged_to_the_cpu_where_they_happen() {
             _ => None,
         })
         .collect();
-    // In at 0, out after the switch's cost and the burst; the next timer comes 900 us after that, and the switch after the
-    // idle state is left, the interrupt handled and the task woken.
+    // In at 0, out after the switch's cost and the burst; the next timer comes 900 us after that, and the switch after
+    // the idle state is left, the interrupt handled and the task woken.
     assert_eq!(switches[..4], [(0, false), (101_000, true), (1_001_550, false), (1_102_550, true)]);
 }
 
@@ -230,8 +231,8 @@ fn an_idle_kick_wakes_an_idle_cpu_after_the_interrupt() {
     config.cost.idle_exit_ns = 40;
     let set = [("direct", "off"), ("kick_flags", "1"), ("kick_cpu", "1")];
     let result = simulate(&config, &policy("probe"), &set, &w, 2 * MS);
-    // The nap is queued for CPU 0, where the hog runs; the kick has CPU 1 look into the shared queue, where it may not run.
-    // At time 0 each CPU goes idle.
+    // The nap is queued for CPU 0, where the hog runs; the kick has CPU 1 look into the shared queue, where it may not
+    // run. At time 0 each CPU goes idle.
     let looked = result.trace.events().find(|e| e.cpu == 1 && e.time_ns > 0);
     let looked = looked.expect("CPU 1 does something");
     assert_eq!(looked.time_ns, MS / 2 + 740, "{looked:?}");

@@ -38,7 +38,8 @@ fn woken(kind: &EventKind) -> Option<TaskId> {
     }
 }
 
-/// The child may run when its parent has paid for making it, and the parent hears of its end when the child has paid for that.
+/// The child may run when its parent has paid for making it, and the parent hears of its end when the child has paid
+/// for that.
 #[test]
 fn each_piece_is_paid_where_a_kernel_spends_it() {
     let config = machine(&[("fork_ns", 100 * US), ("exit_ns", 200 * US)]);
@@ -75,7 +76,8 @@ fn a_waiting_parent_is_woken_by_each_child_that_ends() {
     let parent = task("parent", 1, vec![Op::Fork(1), Op::Fork(2), Op::WaitChildren]);
     let w = workload(vec![parent, child, late]);
     let result = simulate(&config, &policy("probe"), &[], &w, 20 * MS);
-    // At 1 ms the first child, at 7 ms and 8 ms the others; but the last ends before the parent, in the queue behind it, has run.
+    // At 1 ms the first child, at 7 ms and 8 ms the others; but the last ends before the parent, in the queue behind
+    // it, has run.
     assert_eq!(times(&result.trace, "parent", woken), [1_000, 7_000]);
     let ended = times(&result.trace, "parent", |kind| match kind {
         EventKind::Exit { task } => Some(*task),

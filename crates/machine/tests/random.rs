@@ -1,5 +1,5 @@
-//! Random workloads on random machines under every scheduler: the simulator's own rules hold (they are checked after every
-//! step), time is conserved, pinned tasks stay where they may run, and nobody is ejected.
+//! Random workloads on random machines under every scheduler: the simulator's own rules hold (they are checked after
+//! every step), time is conserved, pinned tasks stay where they may run, and no scheduler is ejected.
 
 use std::sync::OnceLock;
 

@@ -46,8 +46,9 @@ fn a_sleep_takes_its_length_in_ticks_and_one_more() {
     }
 }
 
-/// Two sleeps that end in one interrupt: the second is woken when the first one's wake-up is paid for; what the interrupt itself costs comes
-/// behind both. So it does when the second may end only after the first has had its time, in the slack, but before the look at the clock.
+/// Two sleeps that end in one interrupt: the second is woken when the first one's wake-up is paid for; what the
+/// interrupt itself costs comes behind both. So it does when the second may end only after the first has had its time,
+/// in the slack, but before the look at the clock.
 #[test]
 fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
     for apart_ns in [0, 50 * US, 52 * US, 53 * US] {
@@ -130,7 +131,8 @@ fn sleeps(name: &str, length_ns: u64) -> fairground_workload::TaskSpec {
     task(name, 1, vec![sleep(length_ns)])
 }
 
-/// `hrtimer_interrupt`: the interrupt at the end of one sleep's slack also ends those whose slack has begun, one after the other.
+/// `hrtimer_interrupt`: the interrupt at the end of one sleep's slack also ends those whose slack has begun, one after
+/// the other.
 #[test]
 fn sleeps_whose_slack_overlaps_end_in_one_interrupt() {
     let tasks = vec![sleeps("late", MS + 30 * US), sleeps("early", MS), sleeps("other", 2 * MS)];
@@ -173,7 +175,8 @@ fn a_tick_that_comes_during_a_wake_up_waits_for_its_end() {
     assert_eq!(ticks, [4_010]);
 }
 
-/// From the call of the scheduler to the switch interrupts are off: a tick that falls there finds the next task on the CPU.
+/// From the call of the scheduler to the switch interrupts are off: a tick that falls there finds the next task on the
+/// CPU.
 #[test]
 fn a_tick_that_comes_on_the_way_off_the_cpu_waits_for_the_switch() {
     let naps = task("naps", 1, vec![run(4 * MS - 10 * US), sleep(MS)]);

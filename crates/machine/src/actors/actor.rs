@@ -24,7 +24,7 @@ pub(super) enum Phase {
     ComputeCut,
     /// In a sleep, which a signal ends.
     Asleep,
-    /// Waits for somebody, or for its timer; a signal interrupts it, and it is begun again.
+    /// Waits for another actor, or for its timer; a signal interrupts it, and it is begun again.
     Waiting,
     /// Spins for a lock.
     Spinning,
@@ -37,7 +37,7 @@ pub(super) enum Phase {
 pub(super) struct Frame {
     pub(super) pc: u32,
     pub(super) phase: Phase,
-    /// It has waited for somebody in this operation.
+    /// It has waited for another actor in this operation.
     pub(super) has_waited: bool,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
     pub(super) progress: u64,
@@ -59,7 +59,8 @@ impl Frame {
     }
 }
 
-/// A task's user space, in whole cache lines. What every operation touches stands before what few do; see [`Actor::HOT_BYTES`].
+/// A task's user space, in whole cache lines. What every operation touches stands before what few do; see
+/// [`Actor::HOT_BYTES`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Actor {
@@ -72,8 +73,8 @@ pub(super) struct Actor {
     /// The first of its registers.
     pub(super) regs: u32,
     pub(super) spec: u32,
-    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel, where no signal
-    /// is handled.
+    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel,
+    /// where no signal is handled.
     pub(super) in_kernel: u32,
     /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
     pub(super) pending: bool,

@@ -44,7 +44,7 @@ impl Actors {
         Some(Need::Block)
     }
 
-    /// Wakes the first actor of a list, to look again; false: nobody waits there.
+    /// Wakes the first actor of a list, to look again; false: it is empty.
     pub(super) fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
         let Some(first) = self.shared.take_first(&mut self.actors, list) else { return false };
         self.actors[first as usize].frame().phase = Phase::Ready;

@@ -1,12 +1,13 @@
-//! What the kernel's work for an actor costs it: system calls, the bytes that they copy, making a process and ending as one.
+//! What the kernel's work for an actor costs it: system calls, the bytes that they copy, making a process and ending as
+//! one.
 
 use super::Need;
 use super::compile::Step;
 use super::engine::{Actors, Phase};
 
 impl Actors {
-    /// The CPU time of a system call before its effect, ns, without what it makes others do. What a write copies is in it;
-    /// how much a read copies is known with its effect only ([`Actors::owe_copy`]).
+    /// The CPU time of a system call before its effect, ns, without what it makes others do. What a write copies is in
+    /// it; how much a read copies is known with its effect only ([`Actors::owe_copy`]).
     pub(super) fn call_ns(&self, id: u32, step: Step) -> u64 {
         let atomic = |lock: u32| self.locks[lock as usize].kind.is_atomic();
         let more = match step {

@@ -73,8 +73,8 @@ impl Actors {
         self.max_living = max_living;
     }
 
-    /// Makes the next actor of a group ([`Workload::tasks`] by index), `nth` counting from 0 over all that the group ever had.
-    /// Its random numbers depend on the seed, the group and `nth` alone.
+    /// Makes the next actor of a group ([`Workload::tasks`] by index), `nth` counting from 0 over all that the group
+    /// ever had. Its random numbers depend on the seed, the group and `nth` alone.
     pub fn spawn(&mut self, spec: usize, parent: Option<ActorId>) -> ActorId {
         let shape = &self.code.specs[spec];
         let (entry, handler, count) = (shape.entry, shape.handler, shape.regs);
@@ -200,8 +200,8 @@ impl Actors {
         self.actors[actor.0 as usize].frame().phase = phase;
     }
 
-    /// Executes the actor's operations from what it needed last until it needs something again, adding to `effects` what it
-    /// did on the way. `now_ns` does not go back from call to call.
+    /// Executes the actor's operations from what it needed last until it needs something again, adding to `effects`
+    /// what it did on the way. `now_ns` does not go back from call to call.
     pub fn advance(
         &mut self,
         actor: ActorId,
@@ -229,8 +229,8 @@ impl Actors {
         Err(ActorError::EndlessOps { task: self.task_name(actor) })
     }
 
-    /// Begins the computation with which an actor goes on, if that is what it goes on with: for how long, ns. Nothing of it depends on
-    /// the time, so that it may begin before the actor has its CPU for itself.
+    /// Begins the computation with which an actor goes on, if that is what it goes on with: for how long, ns. Nothing
+    /// of it depends on the time, so that it may begin before the actor has its CPU for itself.
     #[inline]
     pub(crate) fn begin_run(&mut self, actor: ActorId) -> Option<u64> {
         let actor = &mut self.actors[actor.0 as usize];
@@ -329,7 +329,7 @@ impl Actors {
                 self.call(id, step, now_ns, effects)
             }
             Phase::Ended => Ok(Some(Need::Exit)),
-            // `resume` left none of these, and whoever sets them returns a need.
+            // `resume` left none of these, and each step that sets one returns a need.
             Phase::Owing
             | Phase::Charging
             | Phase::Computing

@@ -2,8 +2,9 @@
 //!
 //! * What a page holds, and when a pipe is full: [`fairground_workload::PipeRing`].
 //! * A write to an empty pipe wakes a reader; a writer that has waited and leaves room wakes the next writer.
-//! * A read that empties a page of a full pipe wakes a writer; a reader that has waited and leaves something wakes the next
-//!   reader. (In Linux 5.5 to 6.14 each read of a full pipe wakes a writer, which goes back to sleep: not modelled.)
+//! * A read that empties a page of a full pipe wakes a writer; a reader that has waited and leaves something wakes the
+//!   next reader. (In Linux 5.5 to 6.14 each read of a full pipe wakes a writer, which goes back to sleep: not
+//!   modelled.)
 //!
 //! All of these wake-ups are synchronous ones, and for one task each. Before Linux 5.5 they were for all: not modelled.
 

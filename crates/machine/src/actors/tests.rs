@@ -420,7 +420,8 @@ fn draws_of_one_task_do_not_depend_on_others() {
     assert!(one.iter().all(|need| matches!(need, Need::Cpu { ns: 10..=99 })));
 }
 
-/// 278 messages of 100 bytes fill a socket's buffer of Linux' size; the writer is woken when a quarter of it is left: 69 of them.
+/// 278 messages of 100 bytes fill a socket's buffer of Linux' size; the writer is woken when a quarter of it is left:
+/// 69 of them.
 #[test]
 fn a_socket_wakes_its_writer_when_three_quarters_are_free() {
     let writer = vec![Op::Loop(Some(300), vec![Op::PipeWrite(0, 100), mark("written")])];

@@ -36,8 +36,8 @@ impl Actors {
         self.finish(id)
     }
 
-    /// The first wait for a timer counts from when its task reads the clock: before it calls the kernel, and when it has paid
-    /// for the calls before.
+    /// The first wait for a timer counts from when its task reads the clock: before it calls the kernel, and when it
+    /// has paid for the calls before.
     #[inline]
     pub(super) fn timer_reference(&mut self, id: u32, step: Step) {
         let Step::TimerWait { timer, .. } = step else { return };

@@ -1,7 +1,8 @@
 //! Which calls of a scheduler's program cost [`CostModel::call_ns`] beyond their instruction.
 //!
-//! Those that take a lock, walk a queue or look through a mask. Every other one costs its instruction: it reads or writes a
-//! word, or the kernel translates it in line (`bpf_get_smp_processor_id`, `bpf_jiffies64`, look-ups in arrays).
+//! Those that take a lock, walk a queue or look through a mask. Every other one costs its instruction: it reads or
+//! writes a word, or the kernel translates it in line (`bpf_get_smp_processor_id`, `bpf_jiffies64`, look-ups in
+//! arrays).
 
 use fairground_bpf::{Callable, MAX_PRICES};
 

@@ -3,7 +3,8 @@
 //! The fields of [`CostModel`](super::CostModel), the names that `--cost` takes, the lines of a result and the table of
 //! `docs/reference/costs.md` follow from it.
 
-/// Makes the fields of the cost model, and their descriptions, of one line for each cost. The unit is the last part of its name.
+/// Makes the fields of the cost model, and their descriptions, of one line for each cost. The unit is the last part of
+/// its name.
 macro_rules! cost_table {
     ($($(#[doc = $doc:literal])+ $name:ident = $default:literal, $source:literal;)+) => {
         /// What the steps of the simulated kernel take, of the CPU that does the step unless a field says otherwise.
@@ -64,12 +65,13 @@ cost_table! {
     context_switch_ns = 800, "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)";
     /// Waking a task, on the CPU that wakes it, without the scheduler's own decision.
     wakeup_ns = 500, "assumed";
-    /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task that ends
-    /// pays it, too.
+    /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task
+    /// that ends pays it, too.
     block_ns = 0, "contained in wakeup_ns";
     /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work.
     ipi_ns = 1_500, "assumed";
-    /// The interrupt that a CPU sends itself to carry out kicks (`scx_bpf_kick_cpu`); the kicks of one operation share it.
+    /// The interrupt that a CPU sends itself to carry out kicks (`scx_bpf_kick_cpu`); the kicks of one operation share
+    /// it.
     kick_ns = 0, "not modelled unless it is set";
     /// From an interrupt at an idle CPU until it can schedule: leaving the idle state. A delay, not work.
     idle_exit_ns = 2_000, "assumed: the shallowest idle state of x86";
@@ -85,7 +87,8 @@ cost_table! {
     copy_byte_ps = 100, "assumed: 10 GB/s";
     /// Making a process (`fork`), beyond the system call: what its parent pays before the child may run.
     fork_ns = 0, "not modelled unless it is set";
-    /// The end of a process that another one has made, beyond the system call: what it pays before its parent hears of it.
+    /// The end of a process that another one has made, beyond the system call: what it pays before its parent hears of
+    /// it.
     exit_ns = 0, "not modelled unless it is set";
     /// Moving a task to another CPU's run queue: paid by the CPU that wakes it there or pulls it.
     migration_ns = 300, "assumed";
@@ -99,7 +102,7 @@ cost_table! {
     line_miss_ps = 20_000, "assumed: from the cache of the socket";
     /// An instruction of the scheduler's program.
     policy_insn_ps = 333, "assumed: one instruction per cycle at 3 GHz";
-    /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc that works
-    /// on a dispatch queue, looks for a task or for idle CPUs, or kicks a CPU.
+    /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
+    /// that works on a dispatch queue, looks for a task or for idle CPUs, or kicks a CPU.
     call_ns = 0, "not told apart: a call is charged as the one instruction that it is";
 }

@@ -16,7 +16,7 @@ impl Machine {
         let actor = task.actor;
         let mut effects = std::mem::take(&mut self.effects);
         effects.clear();
-        let need = match self.actors.advance(actor, self.kernel.now_ns, &mut effects) {
+        let need = match self.actors.advance(actor, self.kernel.clock.now_ns(), &mut effects) {
             Ok(need) => need,
             Err(error) => {
                 self.failure = Some(MachineError::Workload(error.to_string()));
@@ -75,7 +75,7 @@ impl Machine {
                 self.set_weight_from_task(CgroupRef(cgroup), weight)
             }
             Effect::Preempt { off } => {
-                self.kernel.rq(cpu).unpreempted = off;
+                self.kernel.rq(cpu).set_unpreempted(off);
                 Ok(())
             }
             Effect::SpinOver { actor } => {
@@ -99,23 +99,23 @@ impl Machine {
         }
     }
 
-    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`), one that
-    /// waits for a CPU handles the signal when it gets one.
+    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`),
+    /// one that waits for a CPU handles the signal when it gets one.
     fn signal(&mut self, actor: ActorId) {
         let Some(slot) = self.slot_of(actor) else { return };
         let cpu = self.kernel.task(slot).cpu;
         self.kernel.task_mut(slot).signalled = true;
         let rq = &self.kernel.cpus[cpu as usize];
-        let (start_ns, armed_ns) = (rq.run_start_ns, rq.armed_ns);
-        if rq.curr != Some(slot) {
+        let (start_ns, armed_ns) = (rq.busy_until_ns(), rq.armed_ns());
+        let runs = rq.curr() == Some(slot);
+        if !runs {
             self.take_signal(slot);
-        } else if cpu != self.kernel.this_cpu && !rq.signalled {
-            self.kernel.rq(cpu).signalled = true;
+        } else if cpu != self.kernel.this_cpu && self.kernel.rq(cpu).send_signal() {
             self.kernel.counters.ipis += 1;
             let at = self.kernel.ipi_arrival_ns();
             self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
         }
-        if self.kernel.task(slot).begins && start_ns > self.kernel.now_ns {
+        if self.kernel.task(slot).begins && start_ns > self.kernel.clock.now_ns() {
             // On its way out of the kernel it sees the signal by itself.
             self.take_signal(slot);
             self.kernel.arm_cpu(cpu, armed_ns.min(start_ns));
@@ -125,8 +125,8 @@ impl Machine {
     /// A signal's interrupt arrives: the task that runs goes to its handler.
     pub(crate) fn signal_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
-            machine.kernel.rq(cpu).signalled = false;
-            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr {
+            machine.kernel.rq(cpu).receive_signal();
+            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr() {
                 machine.take_signal(slot);
             }
             Ok(())

@@ -13,8 +13,8 @@ impl Machine {
         self.policy.ops.has(op) && !self.broken
     }
 
-    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A trap
-    /// ends the scheduler's time in charge: it is not called again, and 0 is returned.
+    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A
+    /// trap ends the scheduler's time in charge: it is not called again, and 0 is returned.
     #[inline]
     pub(crate) fn call(&mut self, op: Op, subject: Option<Slot>, args: &[u64]) -> u64 {
         let Some(function) = self.policy.ops.function(op) else { return 0 };
@@ -98,8 +98,8 @@ impl Machine {
     pub(crate) fn set_context(&mut self) {
         let cpu = self.kernel.this_cpu;
         let rq = &self.kernel.cpus[cpu as usize];
-        let task = rq.curr.map_or(rq.idle_addr, |slot| self.kernel.task(slot).addr);
-        let now_ns = self.kernel.now_ns;
+        let task = rq.curr().map_or(rq.idle_addr(), |slot| self.kernel.task(slot).addr);
+        let now_ns = self.kernel.clock.now_ns();
         let context = self.program.context();
         context.cpu = cpu;
         context.now_ns = now_ns;

@@ -9,13 +9,13 @@ use crate::kernel::{Op, Slot, Stage};
 use crate::{SleepTimers, abi};
 
 impl Machine {
-    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
-    /// CPU goes on with what is to be done there.
+    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs,
+    /// and the CPU goes on with what is to be done there.
     #[inline]
     pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         self.kernel.this_cpu = cpu;
         self.kernel.settle(cpu);
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         self.kernel.rq(cpu).timers.lapse(now);
         step(self)?;
         self.go_on(cpu)
@@ -34,7 +34,7 @@ impl Machine {
     /// The CPU's own event: a burst is over, or kernel work is.
     #[inline]
     pub(crate) fn cpu_event(&mut self, cpu: u32) -> Step {
-        self.kernel.cpus[cpu as usize].armed_ns = u64::MAX;
+        self.kernel.rq(cpu).note_armed(u64::MAX);
         self.on_cpu(cpu, |_| Ok(()))
     }
 
@@ -49,14 +49,14 @@ impl Machine {
     /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
     pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
         let rq = &self.kernel.cpus[cpu as usize];
-        if rq.is_idle() && rq.run_start_ns <= self.kernel.now_ns {
+        if rq.is_idle() && rq.busy_until_ns() <= self.kernel.clock.now_ns() {
             let ns = self.kernel.cost.idle_exit_ns;
             self.kernel.charge_irqs_off(cpu, ns);
         }
     }
 
-    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does what
-    /// is next: schedule, let the task go on, or rest.
+    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
+    /// what is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
         loop {
             self.kernel.this_cpu = cpu;
@@ -66,15 +66,15 @@ impl Machine {
             self.kernel.flush_kicks(self.program.memory())?;
             self.kernel.flush_ipis();
             let rq = &self.kernel.cpus[cpu as usize];
-            let (start, resched, curr) = (rq.run_start_ns, rq.makes_room(), rq.curr);
+            let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
             if self.kernel.exit.is_some() {
                 return Ok(());
             }
             let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
             if let Some(at) = rq.timers.goes_on_ns()
-                && !(leaves && start <= self.kernel.now_ns)
+                && !(leaves && start <= self.kernel.clock.now_ns())
             {
-                if at > self.kernel.now_ns {
+                if at > self.kernel.clock.now_ns() {
                     let at = self.computes_until_ns(cpu).unwrap_or(at);
                     self.kernel.arm_cpu(cpu, at);
                     return Ok(());
@@ -91,13 +91,13 @@ impl Machine {
                 Some(slot) => match self.kernel.task(slot).stage {
                     Stage::Compute(u64::MAX) if !resched => u64::MAX,
                     Stage::Compute(left) if !resched => start.saturating_add(left),
-                    Stage::Advance if start > self.kernel.now_ns => {
+                    Stage::Advance if start > self.kernel.clock.now_ns() => {
                         start.saturating_add(self.begin_run(slot, resched))
                     }
                     _ => start,
                 },
             };
-            if at > self.kernel.now_ns {
+            if at > self.kernel.clock.now_ns() {
                 self.kernel.arm_cpu(cpu, at);
                 return Ok(());
             }
@@ -111,8 +111,8 @@ impl Machine {
         }
     }
 
-    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns; 0: something
-    /// else comes first.
+    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns;
+    /// 0: something else comes first.
     #[inline]
     fn begin_run(&mut self, slot: Slot, resched: bool) -> u64 {
         let task = self.kernel.task(slot);
@@ -125,24 +125,20 @@ impl Machine {
         ns
     }
 
-    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do: whatever
-    /// happens on the CPU next finds it over. `None`: there is something to do at its end.
+    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do:
+    /// whatever happens on the CPU next finds it over. `None`: there is something to do at its end.
     fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
         let reach_ns = self.kernel.cost.timer_reach_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        if self.stepwise
-            || rq.makes_room()
-            || rq.timers.owed_ns > 0
-            || !rq.timers.is_through(reach_ns)
-        {
+        if self.stepwise || rq.makes_room() || !rq.timers.is_through(reach_ns) {
             return None;
         }
-        let at = match self.kernel.task(rq.curr?).stage {
+        let at = match self.kernel.task(rq.curr()?).stage {
             Stage::Compute(u64::MAX) => u64::MAX,
-            Stage::Compute(left) => rq.run_start_ns.saturating_add(left),
+            Stage::Compute(left) => rq.busy_until_ns().saturating_add(left),
             _ => return None,
         };
-        self.kernel.rq(cpu).timers.lapses = true;
+        self.kernel.rq(cpu).timers.let_lapse();
         self.kernel.program_timer(cpu);
         Some(at)
     }
@@ -165,7 +161,7 @@ impl Machine {
         }
     }
 
-    /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
+    /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
             return Ok(());
@@ -176,7 +172,7 @@ impl Machine {
             return Ok(());
         }
         if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
-            if at > self.kernel.now_ns {
+            if at > self.kernel.clock.now_ns() {
                 self.kernel.events.arm(EventSlot::Task(slot.0), at);
                 return self.schedule(Some(state));
             }
@@ -187,7 +183,7 @@ impl Machine {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
                 SleepTimers::Jiffies => 0,
             };
-            if at.saturating_add(slack_ns) <= self.kernel.now_ns {
+            if at.saturating_add(slack_ns) <= self.kernel.clock.now_ns() {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());
             }
@@ -227,8 +223,8 @@ impl Machine {
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
     }
 
-    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions are
-    /// carried over.
+    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
+    /// are carried over.
     #[inline]
     pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
         let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);

@@ -13,8 +13,8 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, CallHistory, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late,
-    Op, OpsInfo, Rq, Timers, agenda, write_mask,
+    Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
+    GuestMasks, Kernel, Kicks, Late, Op, Rq, Tasks, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -82,8 +82,6 @@ impl Machine {
             changes,
             group_names,
             carry_ps: 0,
-            tick_armed: false,
-            tick_due_ns: 0,
             timers: config.timers,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
@@ -141,10 +139,10 @@ impl Machine {
         write_mask(mem, kernel.masks.possible, &kernel.all_cpus)?;
         for (cpu, rq) in kernel.cpus.iter().enumerate() {
             let cpu = cpu as u32;
-            mem.store_u32(rq.addr + rq_field::CPU, cpu)?;
-            mem.store_u64(rq.addr + rq_field::CURR, rq.idle_addr)?;
-            mem.store_u64(rq.addr + rq_field::IDLE, rq.idle_addr)?;
-            let idle = rq.idle_addr;
+            mem.store_u32(rq.addr() + rq_field::CPU, cpu)?;
+            mem.store_u64(rq.addr() + rq_field::CURR, rq.idle_addr())?;
+            mem.store_u64(rq.addr() + rq_field::IDLE, rq.idle_addr())?;
+            let idle = rq.idle_addr();
             super::fork::write_comm(mem, idle, &format!("swapper/{cpu}"))?;
             mem.store_u32(idle + field::PRIO, 120)?;
             mem.store_u32(idle + field::STATIC_PRIO, 120)?;
@@ -167,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Who shares a core, a cache, a node and a socket, for the program that asks for it.
+    /// Writes which CPUs share a core, a cache, a node and a socket, for a program that asks for it.
     fn preset_topology(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
         for array in &self.policy.topology {
             let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
@@ -211,8 +209,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`. (`scx_bypass` ends
-    /// with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
+    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`.
+    /// (`scx_bypass` ends with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
     fn rest_all(&mut self) {
         for cpu in 0..self.kernel.nr_cpus() {
             if self.kernel.exit.is_none() {
@@ -237,7 +235,7 @@ fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
     for cpu in 0..cpus {
         let local = kernel.queues.create();
         let addr = rqs + rq_field::SIZE * u64::from(cpu);
-        let idle = kernel.slab + u64::from(cpu) * offsets::TASK_STRIDE;
+        let idle = kernel.tasks.idle_addr(cpu);
         kernel.cpus.push(Rq::new(local, addr, idle));
     }
     for _ in 0..kernel.topology.nodes().max(1) {
@@ -294,7 +292,8 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     Ok(actors)
 }
 
-/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's order.
+/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's
+/// order.
 fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
     let start = |at_ns: u64| at_ns.saturating_add(lead_in_ns);
     let mut starts: Vec<Start> = workload
@@ -330,28 +329,23 @@ fn new_kernel(
     trace.counts_insns = true;
     cgroups.enter(&mut trace);
     Kernel {
-        now_ns: 0,
-        tick_ns: config.tick_ns(),
+        clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),
-        tasks: Vec::new(),
-        free_slots: Vec::new(),
-        slots_by_birth: Vec::new(),
-        slab,
+        tasks: Tasks::new(slab, cpus),
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
         global: Vec::new(),
-        ops: OpsInfo { batch: ops.batch, builtin_idle },
+        builtin_idle,
         this_cpu: 0,
         kf_mask: 0,
         direct: DirectDispatch::Closed,
-        buffer: Vec::with_capacity(ops.batch as usize),
-        dispatched: 0,
+        buffer: DispatchBuffer::new(ops.batch),
         kicks: Kicks::new(cpus),
         ipis: Vec::new(),
         late: Late::default(),

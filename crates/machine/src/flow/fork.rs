@@ -7,7 +7,7 @@ use crate::Path;
 use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
+use crate::kernel::{CgroupRef, Op, OpsState, ScxState, Slot, Stage, Task, Tasks};
 use crate::layout::offsets::{init_task_args, task as field};
 
 /// `PF_EXITING` in `p->flags`.
@@ -52,12 +52,8 @@ impl Machine {
 
     /// Takes a place in the slab and fills in what a new `task_struct` holds (`__sched_fork`, `init_scx_entity`).
     fn new_task(&mut self, parent: Option<Slot>, actor: ActorId) -> Step<Slot> {
-        let index =
-            self.kernel.free_slots.pop().map_or(self.kernel.tasks.len(), |slot| slot.index());
-        let slot = Slot(index as u32);
-        let addr = self.kernel.task_addr(slot);
-        let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
-        self.kernel.slots_by_birth.push(slot);
+        let (slot, pid) = self.kernel.tasks.take_place();
+        let addr = self.kernel.tasks.addr(slot);
         let nice = self.nices[self.actors.spec(actor)];
         let cgroup = self.first_cgroup(parent, actor);
         let allowed = self.affinity_of(actor);
@@ -78,7 +74,7 @@ impl Machine {
             begins: false,
             queued: false,
             waiting: false,
-            runnable_at_ns: self.kernel.now_ns,
+            runnable_at_ns: self.kernel.clock.now_ns(),
             reset_runnable_at: false,
             deqd_for_sleep: false,
             ops_state: OpsState::None,
@@ -92,12 +88,12 @@ impl Machine {
             moving_from: None,
             allowed: None,
             allowed_count: 0,
-            exec_start_ns: self.kernel.now_ns,
+            exec_start_ns: self.kernel.clock.now_ns(),
             sum_exec_ns: 0,
             nr_migrations: 0,
             nvcsw: 0,
             nivcsw: 0,
-            left_at_ns: self.kernel.now_ns,
+            left_at_ns: self.kernel.clock.now_ns(),
             ran_on: None,
             moved_to: None,
             blocks: false,
@@ -108,10 +104,7 @@ impl Machine {
             phase: crate::kernel::Phase::Off,
             last_call: None,
         };
-        match self.kernel.tasks.get_mut(index) {
-            Some(free) => *free = task,
-            None => self.kernel.tasks.push(task),
-        }
+        self.kernel.tasks.put(slot, task);
         self.bind_actor(actor, slot);
         self.write_new_task(slot, parent, &comm)?;
         self.publish_affinity(slot, &allowed)?;
@@ -130,7 +123,7 @@ impl Machine {
         let task = self.kernel.task(slot);
         let addr = task.addr;
         let parent =
-            parent.map_or(self.kernel.cpus[0].idle_addr, |slot| self.kernel.task(slot).addr);
+            parent.map_or(self.kernel.cpus[0].idle_addr(), |slot| self.kernel.task(slot).addr);
         mem.fill(addr, field::SIZE, 0)?;
         task.set_slice(mem, abi::SLICE_DFL_NS)?;
         for at in [field::PID, field::TGID] {
@@ -140,8 +133,8 @@ impl Machine {
             mem.store_u64(addr + at, parent)?;
         }
         mem.store_u64(addr + field::GROUP_LEADER, addr)?;
-        mem.store_u64(addr + field::START_TIME, self.kernel.now_ns)?;
-        mem.store_u64(addr + field::SCX_TID, u64::from(task.pid - FIRST_PID) + 1)?;
+        mem.store_u64(addr + field::START_TIME, self.kernel.clock.now_ns())?;
+        mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;
         self.publish_cgroup(slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
         write_comm(mem, addr, comm)
@@ -196,8 +189,8 @@ impl Machine {
         self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
     }
 
-    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,
-    /// those of the next task, then `disable`, `exit_task`.
+    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`,
+    /// `quiescent`, those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
         if self.pays_way_off(slot) {
             return Ok(());
@@ -217,7 +210,7 @@ impl Machine {
         let ran = std::mem::take(&mut self.kernel.task_mut(slot).sum_exec_ns);
         self.kernel.reaped_exec_ns += ran;
         self.kernel.caches.forget(id);
-        self.kernel.free_slots.push(slot);
+        self.kernel.tasks.free(slot);
         self.unbind_actor(actor);
         Ok(())
     }

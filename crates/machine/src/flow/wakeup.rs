@@ -9,8 +9,8 @@ use crate::layout::offsets;
 use crate::{Path, SleepTimers};
 
 impl Machine {
-    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and is
-    /// awake now.
+    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and
+    /// is awake now.
     pub(crate) fn wake_up(&mut self, slot: Slot, sync: bool) -> Step<bool> {
         let this = self.kernel.this_cpu;
         let task = self.kernel.task(slot);
@@ -80,9 +80,9 @@ impl Machine {
         Ok(())
     }
 
-    /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler (or, for
-    /// it, the core's default choice) was asked: a task that may run on one CPU only is never asked about. Callback:
-    /// `select_cpu`.
+    /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler
+    /// (or, for it, the core's default choice) was asked: a task that may run on one CPU only is never asked about.
+    /// Callback: `select_cpu`.
     pub(crate) fn select_task_rq(
         &mut self,
         slot: Slot,
@@ -121,10 +121,11 @@ impl Machine {
 
     /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
     ///
-    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the present
-    /// tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the expiry.
+    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the
+    /// present tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the
+    /// expiry.
     pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
-        let (now, tick) = (self.kernel.now_ns, self.kernel.tick_ns);
+        let (now, tick) = (self.kernel.clock.now_ns(), self.kernel.clock.period_ns());
         if self.timers == SleepTimers::Hrtimer || at_ns <= now {
             return at_ns;
         }
@@ -138,12 +139,13 @@ impl Machine {
 
     /// An interrupt of the CPU where the task went to sleep ends the sleep.
     ///
-    /// Of one that waits for a device it is the device's, and costs as much as a timer's. Any other sleeps without a high-resolution
-    /// timer: the tick ends it, which an idle CPU has then too, and which first does what ticks do (`run_timer_softirq`).
+    /// Of one that waits for a device it is the device's, and costs as much as a timer's. Any other sleeps without a
+    /// high-resolution timer: the tick ends it, which an idle CPU has then too, and which first does what ticks do
+    /// (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
         let by_device = self.kernel.task(slot).state == TaskState::Uninterruptible;
-        let now = self.kernel.now_ns;
-        if !by_device && self.tick_armed && self.tick_due_ns == now {
+        if !by_device && self.kernel.clock.tick_is_due() {
+            let now = self.kernel.clock.now_ns();
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
             return Ok(());
         }

@@ -6,6 +6,8 @@ mod account;
 mod caches;
 mod cgroup;
 mod cids;
+mod clock;
+mod cpu_time;
 mod dispatch;
 mod history;
 mod hrtimers;
@@ -16,6 +18,7 @@ mod ops;
 mod queues;
 mod rq;
 mod task;
+mod tasks;
 mod timers;
 
 use std::collections::BTreeMap;
@@ -27,14 +30,15 @@ use crate::check::{Checker, Violation};
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::{DispatchQueues, Dsq};
 use crate::events::EventQueue;
-use crate::layout::offsets;
 use crate::prng::Prng;
 use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
-pub(crate) use dispatch::DispatchEntry;
+pub(crate) use clock::Clock;
+pub(crate) use cpu_time::CpuTime;
+pub(crate) use dispatch::DispatchBuffer;
 pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
@@ -43,6 +47,7 @@ pub(crate) use late::Late;
 pub(crate) use ops::{Op, kf};
 pub(crate) use rq::{Meter, Rq};
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
+pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
 
 /// Places in the event queue that belong to the whole machine.
@@ -61,10 +66,7 @@ pub(crate) mod agenda {
     pub(crate) const LEAD_IN: u32 = 5;
 }
 
-/// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
-pub(crate) const FIRST_PID: u32 = 1000;
-
-/// Whom a direct dispatch may name (`direct_dispatch_task`).
+/// The task that a direct dispatch may name (`direct_dispatch_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectDispatch {
     /// No enqueue is under way: a dispatch goes to the buffer.
@@ -75,30 +77,17 @@ pub(crate) enum DirectDispatch {
     Done,
 }
 
-/// What of the scheduler's table the core looks at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpsInfo {
-    pub(crate) batch: u32,
-    pub(crate) builtin_idle: bool,
-}
-
 /// Everything that the simulated kernel knows.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    pub(crate) now_ns: u64,
-    pub(crate) tick_ns: u64,
+    pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,
     pub(crate) caches: Caches,
     pub(crate) cpus: Vec<Rq>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) free_slots: Vec<Slot>,
-    /// The place that each task has or had, by its pid less [`FIRST_PID`].
-    pub(crate) slots_by_birth: Vec<Slot>,
-    /// Guest address of the slab; the first `cpus` places are the idle tasks.
-    pub(crate) slab: u64,
+    pub(crate) tasks: Tasks,
     pub(crate) idle: IdleCpus,
     /// All CPUs of the machine.
     pub(crate) all_cpus: CpuMask,
@@ -107,15 +96,14 @@ pub(crate) struct Kernel {
     pub(crate) queues: DispatchQueues,
     /// The global queues, by node.
     pub(crate) global: Vec<Dsq>,
-    pub(crate) ops: OpsInfo,
+    /// Idle CPUs are tracked here, not by the scheduler.
+    pub(crate) builtin_idle: bool,
     /// The CPU that executes.
     pub(crate) this_cpu: u32,
     /// What the running callback may call; `None`: no callback runs.
     pub(crate) kf_mask: u32,
     pub(crate) direct: DirectDispatch,
-    /// The dispatch buffer (`scx_dsp_ctx`) of the CPU in `ops.dispatch()`.
-    pub(crate) buffer: Vec<DispatchEntry>,
-    pub(crate) dispatched: u32,
+    pub(crate) buffer: DispatchBuffer,
     pub(crate) kicks: Kicks,
     /// Switches on their way into the trace.
     pub(crate) late: Late,
@@ -176,7 +164,7 @@ impl Kernel {
 
     #[inline]
     pub(crate) fn task(&self, slot: Slot) -> &Task {
-        &self.tasks[slot.index()]
+        &self.tasks[slot]
     }
 
     #[inline]
@@ -184,13 +172,13 @@ impl Kernel {
         if self.check {
             self.checker.touch(slot.0);
         }
-        &mut self.tasks[slot.index()]
+        &mut self.tasks[slot]
     }
 
     /// Asks for the cache lines of a task.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
-        if let Some(task) = self.tasks.get(slot.index()) {
+        if let Some(task) = self.tasks.get(slot) {
             fairground_bpf::prefetch_start(task, Task::HOT_BYTES);
         }
         self.queues.prefetch(slot.0);
@@ -200,54 +188,10 @@ impl Kernel {
         self.cpus.len() as u32
     }
 
-    /// The guest address of a task's `task_struct`, without a look at the task.
-    #[inline]
-    pub(crate) fn task_addr(&self, slot: Slot) -> u64 {
-        self.slab + (self.cpus.len() + slot.index()) as u64 * offsets::TASK_STRIDE
-    }
-
-    /// The task whose `task_struct` lies at a guest address; `None` for anything else, idle tasks included.
-    #[inline]
-    pub(crate) fn task_at(&self, addr: u64) -> Option<Slot> {
-        let first = self.task_addr(Slot(0));
-        let distance = addr.wrapping_sub(first);
-        let index = distance / offsets::TASK_STRIDE;
-        let alive = index < self.tasks.len() as u64
-            && index * offsets::TASK_STRIDE == distance
-            && self.tasks[index as usize].scx_state != ScxState::None;
-        alive.then_some(Slot(index as u32))
-    }
-
-    /// The CPU whose idle task lies at a guest address.
-    #[inline]
-    pub(crate) fn idle_task_at(&self, addr: u64) -> Option<u32> {
-        let distance = addr.wrapping_sub(self.slab);
-        let index = distance / offsets::TASK_STRIDE;
-        let there = index < self.cpus.len() as u64 && index * offsets::TASK_STRIDE == distance;
-        there.then_some(index as u32)
-    }
-
-    /// The living task of a pid.
-    pub(crate) fn slot_of_pid(&self, pid: u32) -> Option<Slot> {
-        let number = pid.checked_sub(FIRST_PID)?;
-        let slot = *self.slots_by_birth.get(number as usize)?;
-        let task = self.task(slot);
-        let lives = task.pid == pid && task.scx_state != ScxState::None && !task.exiting;
-        lives.then_some(slot)
-    }
-
-    /// The living task of a `p->scx.tid`: tasks count from 1 in the order of their birth.
-    pub(crate) fn slot_of_tid(&self, tid: u64) -> Option<Slot> {
-        let born = usize::try_from(tid.checked_sub(1)?).ok()?;
-        let slot = *self.slots_by_birth.get(born)?;
-        let task = self.task(slot);
-        let lives = u64::from(task.pid - FIRST_PID) + 1 == tid && task.scx_state != ScxState::None;
-        lives.then_some(slot)
-    }
-
     /// A task that a program names: an error of the scheduler, and a trap, when there is none at that address.
     pub(crate) fn need_task(&mut self, addr: u64, kfunc: &str) -> Result<Slot, Trap> {
-        self.task_at(addr)
+        self.tasks
+            .at(addr)
             .ok_or_else(|| Trap::host(format!("{kfunc}(): no task lies at address {addr:#x}")))
     }
 
@@ -265,7 +209,7 @@ impl Kernel {
 
     /// The task that a CPU runs, for the trace.
     pub(crate) fn current(&self, cpu: u32) -> TaskId {
-        self.cpus[cpu as usize].curr.map_or(TaskId::IDLE, |slot| self.task(slot).id)
+        self.cpus[cpu as usize].curr().map_or(TaskId::IDLE, |slot| self.task(slot).id)
     }
 
     /// Claims the exit (`scx_ops_exit_kind`): the first claim counts.
@@ -286,7 +230,7 @@ impl Kernel {
             code,
             reason: kind.reason().to_owned(),
             message,
-            time_ns: self.now_ns,
+            time_ns: self.clock.now_ns(),
             origin: None,
         });
     }

@@ -32,7 +32,7 @@ pub(crate) enum DsqRef {
     User(Dsq, u64),
 }
 
-/// Who owns a task between enqueue and dispatch (`enum scx_ops_state`).
+/// What owns a task between enqueue and dispatch (`enum scx_ops_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpsState {
     /// The core.
@@ -85,7 +85,8 @@ pub(crate) enum Phase {
     Running,
 }
 
-/// One task, in whole cache lines. What every turn of it touches stands before what few turns do; see [`Task::HOT_BYTES`].
+/// One task, in whole cache lines. What every turn of it touches stands before what few turns do; see
+/// [`Task::HOT_BYTES`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Task {

@@ -90,9 +90,9 @@ impl Kernel {
         }
         let Some(number) = self.timers.number(timer.addr) else { return errno::ENOMEM };
         let at = if flags & ABS != 0 {
-            time_ns.max(self.now_ns)
+            time_ns.max(self.clock.now_ns())
         } else {
-            self.now_ns.saturating_add(time_ns)
+            self.clock.now_ns().saturating_add(time_ns)
         };
         if at <= self.now_ns && self.timers.is_endless(self.now_ns) {
             self.error(format!(

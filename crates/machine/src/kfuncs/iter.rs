@@ -56,7 +56,7 @@ fn new(k: &mut Kernel, mem: &Memory, [it, id, flags, ..]: [u64; 5]) -> Ret {
 fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let Some(cursor) = cursor(mem, it)? else { return Ok(0) };
     let Some(number) = k.queues.advance(cursor) else { return Ok(0) };
-    Ok(k.task_addr(Slot(number)))
+    Ok(k.tasks.addr(Slot(number)))
 }
 
 /// `bpf_iter_scx_dsq_destroy(it)`.
