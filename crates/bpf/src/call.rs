@@ -36,8 +36,8 @@ pub(crate) struct Call<H> {
 
 impl<H: Host> Call<H> {
     /// # Safety
-    /// For the life of the value: `vm` is the control block of a live instance of `H` whose host is set, and no reference
-    /// to its state, host or block is in use.
+    /// For the life of the value: `vm` is the control block of a live instance of `H` whose host is set, and no
+    /// reference to its state, host or block is in use.
     pub(crate) unsafe fn new(vm: *mut Vm) -> Call<H> {
         Call { vm, host: PhantomData }
     }

@@ -11,15 +11,15 @@ pub struct LoadError {
     pub file: String,
     /// The location in the file, if it is known.
     pub location: Option<Box<Location>>,
-    /// What is wrong.
+    /// The cause.
     pub cause: LoadCause,
 }
 
-/// What is wrong with an object.
+/// The cause of a load error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadCause {
-    /// Not an ELF file at all.
+    /// Not an ELF file.
     #[error("this is not an ELF object file ({0})")]
     NotElf(String),
     /// An ELF file for another machine.
@@ -30,38 +30,38 @@ pub enum LoadCause {
         /// 32 or 64.
         class: u8,
     },
-    /// A BPF object in the other byte order.
+    /// A big-endian BPF object.
     #[error("this BPF object is big-endian")]
     BigEndian,
-    /// The file ends before its tables do, or its tables contradict each other.
+    /// The file is truncated or inconsistent.
     #[error("the file is damaged: {0}")]
     Damaged(String),
     /// No `.BTF` section.
     #[error("the object has no BTF (type information)")]
     NoBtf,
-    /// The type information contradicts itself.
+    /// The type information is inconsistent.
     #[error("the type information (BTF) is damaged: {0}")]
     BadBtf(String),
-    /// An instruction that no BPF machine would run.
+    /// An instruction that is not valid BPF.
     #[error("invalid instruction: {0}")]
     BadInstruction(String),
-    /// A relocation that leads nowhere.
+    /// A relocation without a valid target.
     #[error("invalid relocation: {0}")]
     BadRelocation(String),
-    /// A map definition that cannot be read.
+    /// A malformed map definition.
     #[error("invalid map definition: {0}")]
     BadMap(String),
-    /// A legitimate thing that this loader does not do.
+    /// A valid feature that this loader does not support.
     #[error("not supported: {0}")]
     Unsupported(String),
     /// A named limit is exceeded.
     #[error("{what}: {value} exceeds the limit of {limit}")]
     Limit {
-        /// What is counted.
+        /// The name of the quantity.
         what: &'static str,
-        /// How many there are.
+        /// Its value.
         value: u64,
-        /// How many there may be.
+        /// The limit.
         limit: u64,
     },
     /// A kernel function that the environment does not have.
@@ -69,7 +69,7 @@ pub enum LoadCause {
     UnknownKfunc {
         /// Its name.
         name: String,
-        /// The nearest name that the environment has, if one is near.
+        /// A similar name that the environment has, if any.
         nearest: Option<String>,
     },
     /// A kernel variable or configuration value that the environment does not have.
@@ -86,7 +86,7 @@ pub enum LoadCause {
 }
 
 impl LoadCause {
-    /// What the user can do about it.
+    /// The remedy, for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::NotElf(_) | Self::WrongMachine { .. } => {

@@ -9,8 +9,8 @@ use crate::{interp, jit};
 /// Runs `function` with r1…r5 on the frame at `Vm::sp`. The outermost call runs inside [`jit::catching`].
 ///
 /// # Safety
-/// `vm` is the control block of a live instance of `H` whose host is set; no reference to its state, host or block is in
-/// use; `function` is the index of one of its functions.
+/// `vm` is the control block of a live instance of `H` whose host is set; no reference to its state, host or block is
+/// in use; `function` is the index of one of its functions.
 #[inline]
 pub(crate) unsafe fn invoke<H: Host>(
     vm: *mut Vm,

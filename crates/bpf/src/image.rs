@@ -49,8 +49,8 @@ impl<H: Host> Image<H> {
     /// Links `object` against `env`, checks every instruction, and compiles it.
     ///
     /// # Errors
-    /// The errors of [`crate::link()`]; malformed instructions; a helper that neither this crate nor `env` has; maps that do
-    /// not fit into the region.
+    /// The errors of [`crate::link()`]; malformed instructions; a helper that neither this crate nor `env` has; maps
+    /// that do not fit into the region.
     pub fn new(object: &Object, env: &Env<H>, engine: Engine) -> Result<Arc<Image<H>>, LoadError> {
         let mut kfuncs: Vec<&str> = env.kfuncs.iter().map(|(name, _)| *name).collect();
         kfuncs.extend(helpers::builtin_kfuncs());

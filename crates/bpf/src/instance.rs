@@ -27,8 +27,8 @@ pub struct Instance<H> {
     insns: u64,
 }
 
-// SAFETY: the raw pointers point to what this value owns (the region, the state, the image) and are used only through it;
-// `Vm::host` is valid during a call only.
+// SAFETY: the raw pointers point to what this value owns (the region, the state, the image) and are used only through
+// it; `Vm::host` is valid during a call only.
 unsafe impl<H> Send for Instance<H> {}
 
 impl<H> fmt::Debug for Instance<H> {
@@ -150,14 +150,15 @@ impl<H: Host> Instance<H> {
         result
     }
 
-    /// BPF instructions executed since creation, calls and jumps included. Both engines count the same. A call that ended in
-    /// a trap counts at least up to its last call or backward jump.
+    /// BPF instructions executed since creation, calls and jumps included. Both engines count the same. A call that
+    /// ended in a trap counts at least up to its last call or backward jump.
     #[inline]
     pub fn insns(&self) -> u64 {
         self.insns
     }
 
-    /// Divisions and remainders among [`Instance::insns`]: they take a processor tens of cycles. Both engines count the same.
+    /// Divisions and remainders among [`Instance::insns`]: they take a processor tens of cycles. Both engines count
+    /// the same.
     #[inline]
     pub fn divisions(&self) -> u64 {
         // SAFETY: the control block lives as long as the instance.
@@ -208,8 +209,8 @@ impl<H: Host> Instance<H> {
         self.state.memory.alloc(bytes, align)
     }
 
-    /// Allocates the slab of `task_struct`s: `capacity` of them, `stride` bytes apart. Task storage finds a task's values by
-    /// its index in the slab. Returns the guest address of index 0.
+    /// Allocates the slab of `task_struct`s: `capacity` of them, `stride` bytes apart. Task storage finds a task's
+    /// values by its index in the slab. Returns the guest address of index 0.
     ///
     /// # Errors
     /// A second slab, more tasks than configured, or no memory.
@@ -230,8 +231,8 @@ impl<H: Host> Instance<H> {
         Ok(base)
     }
 
-    /// Prefetches the first `bytes` bytes of the task at index `task` of the slab, and its values in task storage. Does not
-    /// change any result.
+    /// Prefetches the first `bytes` bytes of the task at index `task` of the slab, and its values in task storage.
+    /// Does not change any result.
     #[inline]
     pub fn prefetch_task(&self, task: usize, bytes: u64) {
         let state = &*self.state;
@@ -241,8 +242,8 @@ impl<H: Host> Instance<H> {
         state.maps.prefetch_task(&state.memory, task);
     }
 
-    /// The guest address of the value of the task at `addr` in the task-storage map named `map`; `None` if there is no value
-    /// or no such map.
+    /// The guest address of the value of the task at `addr` in the task-storage map named `map`; `None` if there is
+    /// no value or no such map.
     pub fn task_storage(&self, map: &str, addr: u64) -> Option<u64> {
         let map = self.image.map(map)?;
         // SAFETY: the control block lives as long as the instance; no program runs now.
@@ -326,8 +327,8 @@ impl MapsRef<'_> {
         self.maps.lookup_bytes(self.memory, map, key, cpu)
     }
 
-    /// As [`MapsRef::lookup`], but adds an element of zeros to a hash table that lacks the key. `None`: the array has no such
-    /// element, or the hash table is full.
+    /// As [`MapsRef::lookup`], but adds an element of zeros to a hash table that lacks the key. `None`: the array has
+    /// no such element, or the hash table is full.
     ///
     /// # Errors
     /// As [`MapsRef::lookup`].
@@ -335,7 +336,8 @@ impl MapsRef<'_> {
         self.maps.entry_bytes(self.memory, map, key, cpu)
     }
 
-    /// Takes the records of ring buffers and perf events since the last call, oldest first: the map's index and the bytes.
+    /// Takes the records of ring buffers and perf events since the last call, oldest first: the map's index and the
+    /// bytes.
     pub fn take_records(&mut self) -> Vec<(usize, Vec<u8>)> {
         self.maps.take_records()
     }

@@ -6,10 +6,10 @@
 //!                                 kfuncs by name, JIT               guest memory
 //! ```
 //!
-//! An [`Object`] is a parsed file. An [`Env`] is the kernel that it is linked against: types for CO-RE, host functions for
-//! kfuncs. An [`Image`] is the linked, compiled program, shared (`Arc`) by any number of [`Instance`]s. Each instance has its
-//! own memory, maps and globals, in one region of guest memory. A program cannot access anything outside of its region: an
-//! invalid access ends the call with a [`Trap`].
+//! An [`Object`] is a parsed file. An [`Env`] is the kernel that it is linked against: types for CO-RE, host
+//! functions for kfuncs. An [`Image`] is the linked, compiled program, shared (`Arc`) by any number of [`Instance`]s.
+//! Each instance has its own memory, maps and globals, in one region of guest memory. A program cannot access
+//! anything outside of its region: an invalid access ends the call with a [`Trap`].
 //!
 //! This crate depends on no scheduler and no machine. `H` is the state that host functions work on.
 //!

@@ -1,7 +1,7 @@
-//! How large an object may be. A real scheduler stays below a tenth of each limit.
+//! Limits of an object. A real scheduler stays below a tenth of each.
 //!
-//! Sizes alone do not bound the work: a small file can name one long text a million times. So what is made of the file has
-//! limits too.
+//! The size of the file alone does not bound the work: a small file can refer to one long name a million times. Derived
+//! data is limited, too.
 
 use std::cell::Cell;
 
@@ -41,7 +41,7 @@ pub(crate) const MAX_STRUCT_OPS_MEMBERS: u64 = 1 << 10;
 /// Bytes of a struct_ops variable.
 pub(crate) const MAX_STRUCT_OPS_BYTES: u64 = 1 << 14;
 
-/// What may still be read of texts.
+/// The remaining budget for names and source lines.
 #[derive(Debug)]
 pub(crate) struct TextBudget(Cell<u64>);
 
@@ -50,10 +50,10 @@ impl TextBudget {
         Self(Cell::new(MAX_TEXT_TOTAL_BYTES))
     }
 
-    /// Takes a text of some bytes from the budget.
+    /// Charges the budget for a text of `bytes` bytes.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), LoadCause> {
         check("bytes of a name", bytes as u64, MAX_TEXT_BYTES as u64)?;
-        // An empty text costs something too.
+        // Empty texts are charged, too.
         let left = self.0.get().checked_sub(1 + bytes as u64);
         let limit = MAX_TEXT_TOTAL_BYTES;
         let what = "bytes of all names";
@@ -62,7 +62,7 @@ impl TextBudget {
     }
 }
 
-/// Refuses a value above a limit.
+/// Rejects a value above a limit.
 pub(crate) fn check(what: &'static str, value: u64, limit: u64) -> Result<(), LoadCause> {
     if value > limit { Err(LoadCause::Limit { what, value, limit }) } else { Ok(()) }
 }

@@ -20,8 +20,8 @@ pub struct Symbols<'a> {
     pub ksyms: &'a [(&'a str, u64)],
 }
 
-/// The address of kernel function 0 in programs. A program can only compare it with NULL (`bpf_ksym_exists`): there is no
-/// memory at this address.
+/// The address of kernel function 0 in programs. A program can only compare it with NULL (`bpf_ksym_exists`): there
+/// is no memory at this address.
 const KFUNC_ADDRESS: u64 = 0xffff_ffff_8100_0000;
 /// Bytes between the addresses of two kernel functions.
 const KFUNC_STRIDE_BYTES: u64 = 16;
@@ -36,8 +36,8 @@ const MAX_OBJECT_BYTES: u64 = 4096;
 /// Looks up a kernel function by its whole name first and then, as libbpf does, without its `___flavour`.
 ///
 /// # Errors
-/// The object requires a kernel function, variable or configuration value that is missing and not declared `__weak`, or an
-/// unsupported type of map. A CO-RE relocation without a match is not an error: the instruction becomes a
+/// The object requires a kernel function, variable or configuration value that is missing and not declared `__weak`,
+/// or an unsupported type of map. A CO-RE relocation without a match is not an error: the instruction becomes a
 /// [`Fixup::Poison`](crate::Fixup::Poison).
 pub fn link(
     object: &Object,

@@ -1,4 +1,5 @@
-//! A linked object: the interface between the loader (ELF, BTF, CO-RE) and the engines. Every symbol is resolved to an index.
+//! A linked object: the interface between the loader (ELF, BTF, CO-RE) and the engines. Every symbol is resolved to
+//! an index.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +50,8 @@ pub enum Fixup {
     Function(usize),
     /// A call.
     Call(Callee),
-    /// Executing this instruction is an error: its CO-RE relocation has no match, or it calls a missing weak kfunc. The text
-    /// is the message.
+    /// Executing this instruction is an error: its CO-RE relocation has no match, or it calls a missing weak kfunc.
+    /// The text is the message.
     Poison(String),
 }
 
@@ -105,8 +106,8 @@ pub struct MapDef {
     pub max_entries: u32,
     /// The UAPI's `map_flags`.
     pub flags: u32,
-    /// The initial content of a data section or of an arena's first pages. For an array of maps: by element, the index of the
-    /// map plus 1, or 0 for none, as 4 little-endian bytes. Empty for other maps.
+    /// The initial content of a data section or of an arena's first pages. For an array of maps: by element, the
+    /// index of the map plus 1, or 0 for none, as 4 little-endian bytes. Empty for other maps.
     pub initial: Vec<u8>,
 }
 
@@ -119,7 +120,7 @@ pub struct Linked {
     pub maps: Vec<MapDef>,
     /// Names of the host functions that the object calls, in the order of [`Callee::Kfunc`].
     pub kfuncs: Vec<String>,
-    /// Sizes of the structures that the object may allocate (`bpf_obj_new`), by BTF type identifier; empty if it allocates
-    /// none.
+    /// Sizes of the structures that the object may allocate (`bpf_obj_new`), by BTF type identifier; empty if it
+    /// allocates none.
     pub objects: BTreeMap<u32, u32>,
 }

@@ -57,8 +57,8 @@ pub struct Lack {
     pub kind: LackKind,
     /// Its name.
     pub name: String,
-    /// Whether the object cannot be loaded without it. If false, the object tests whether it exists, or the run ends when an
-    /// instruction that requires it is executed.
+    /// Whether the object cannot be loaded without it. If false, the object tests whether it exists, or the run ends
+    /// when an instruction that requires it is executed.
     pub fatal: bool,
 }
 
@@ -90,8 +90,8 @@ impl Object {
         self.maps.iter().map(info).collect()
     }
 
-    /// Byte offset and size of a member of a map's value, by its path (`limits.burst`; empty: the whole value). `None`: there
-    /// is no such map or member, or the map has no value type.
+    /// Byte offset and size of a member of a map's value, by its path (`limits.burst`; empty: the whole value).
+    /// `None`: there is no such map or member, or the map has no value type.
     pub fn map_member(&self, map: &str, path: &str) -> Option<(u64, u64)> {
         let map = self.maps.iter().find(|found| found.def.name == map)?;
         if path.is_empty() {

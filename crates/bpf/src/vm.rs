@@ -11,7 +11,8 @@ use crate::trap::Trap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Context {
-    /// The CPU that the program runs on (`bpf_get_smp_processor_id`, per-CPU maps): below [`crate::InstanceConfig::cpus`].
+    /// The CPU that the program runs on (`bpf_get_smp_processor_id`, per-CPU maps): below
+    /// [`crate::InstanceConfig::cpus`].
     pub cpu: u32,
     /// The clock in ns (`bpf_ktime_get_ns`, `scx_bpf_now`, …).
     pub now_ns: u64,

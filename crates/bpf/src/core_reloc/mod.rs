@@ -1,8 +1,8 @@
-//! CO-RE ("compile once, run everywhere"): resolves accesses to kernel types against the types of the target kernel, by the
-//! rules of libbpf (`relo_core.c`).
+//! CO-RE ("compile once, run everywhere"): resolves accesses to kernel types against the types of the target kernel,
+//! by the rules of libbpf (`relo_core.c`).
 //!
-//! Without a match, an "exists" relocation yields 0, and any other instruction becomes poison: a program that tests first
-//! never executes it.
+//! Without a match, an "exists" relocation yields 0, and any other instruction becomes poison: a program that tests
+//! first never executes it.
 
 mod compatible;
 mod flavour;
@@ -41,7 +41,8 @@ impl<'a> Resolver<'a> {
     /// Resolves one relocation.
     ///
     /// # Errors
-    /// The relocation does not match the object's own types, or several types of the kernel match with different results.
+    /// The relocation does not match the object's own types, or several types of the kernel match with different
+    /// results.
     pub(crate) fn resolve(&mut self, relocation: &CoreRelocation) -> Result<Outcome, LoadCause> {
         let (local, target) = (self.local, self.target);
         let question = Question::new(relocation.kind)?;

@@ -1,8 +1,9 @@
-//! Kfuncs on objects that a program owns: allocation, red-black trees, lists (`kernel/bpf/helpers.c`), and resilient spin
-//! locks (`kernel/bpf/rqspinlock.c`).
+//! Kfuncs on objects that a program owns: allocation, red-black trees, lists (`kernel/bpf/helpers.c`), and resilient
+//! spin locks (`kernel/bpf/rqspinlock.c`).
 //!
-//! A tree is a sorted sequence of nodes. An insertion calls `less` along a binary search: a new node comes after equal ones,
-//! as in the kernel, and the number of comparisons is logarithmic. The compared nodes may differ from the kernel's.
+//! A tree is a sorted sequence of nodes. An insertion calls `less` along a binary search: a new node comes after
+//! equal ones, as in the kernel, and the number of comparisons is logarithmic. The compared nodes may differ from the
+//! kernel's.
 
 use super::handles::function;
 use crate::call::{Call, HelperFn};
@@ -120,7 +121,8 @@ fn acquire<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Ret {
     }
 }
 
-/// Whether a node can be linked. If it is linked already, drops the reference that the program passed, as the kernel does.
+/// Whether a node can be linked. If it is linked already, drops the reference that the program passed, as the kernel
+/// does.
 fn is_unlinked<H: Host>(call: &mut Call<H>, node: u64) -> Result<bool, Trap> {
     let owned = &call.state().owned;
     let Some(object) = owned.object_at(node) else {
@@ -168,7 +170,8 @@ fn end<H: Host>(call: &mut Call<H>, root: u64, last: bool) -> Option<u64> {
     owned.at(root, if last { owned.len(root).checked_sub(1)? } else { 0 })
 }
 
-/// `bpf_list_push_front_impl(head, node, meta, off)` and `bpf_list_push_back_impl`: 0, or -EINVAL for a node that is linked already.
+/// `bpf_list_push_front_impl(head, node, meta, off)` and `bpf_list_push_back_impl`: 0, or -EINVAL for a node that is
+/// linked already.
 fn list_push<H: Host>(call: &mut Call<H>, args: [u64; 5], last: bool) -> Ret {
     let (head, node) = (address(args[0]), address(args[1]));
     if !is_unlinked(call, node)? {
@@ -187,8 +190,8 @@ fn list_pop<H: Host>(call: &mut Call<H>, head: u64, last: bool) -> Ret {
     Ok(node)
 }
 
-/// `bpf_res_spin_lock(lock)`: 0, or -EDEADLK if the lock is held: one CPU runs a program at a time, so the holder is the
-/// caller.
+/// `bpf_res_spin_lock(lock)`: 0, or -EDEADLK if the lock is held: one CPU runs a program at a time, so the holder is
+/// the caller.
 fn lock<H: Host>(call: &mut Call<H>, lock: u64) -> Ret {
     let (owned, lock) = (&mut call.state().owned, address(lock));
     if owned.held.contains(&lock) {

@@ -12,8 +12,8 @@ const MAX_ARGS: u64 = 12;
 /// Maximum width of a field.
 const MAX_WIDTH: usize = 512;
 
-/// Formats as `bpf_trace_vprintk` and `scx_bpf_error_bstr` do: `data` is the guest address of an array of `data_bytes / 8`
-/// arguments of 64 bits. A `%s` of an unreadable address prints `(fault)`.
+/// Formats as `bpf_trace_vprintk` and `scx_bpf_error_bstr` do: `data` is the guest address of an array of `data_bytes
+/// / 8` arguments of 64 bits. A `%s` of an unreadable address prints `(fault)`.
 ///
 /// # Errors
 /// The format or the arguments cannot be read, the format is malformed, or it needs more arguments than there are.
@@ -90,7 +90,8 @@ fn render(memory: &Memory, format: &str, args: &[u64]) -> Result<String, Trap> {
         }
         let Some(arg) = args.next() else { return Err(bad(format, "has too few arguments")) };
         if kind == 'p' {
-            // The letters of %pK, %px and %ps choose how the kernel prints an address; guest addresses are printed as they are.
+            // The letters of %pK, %px and %ps choose how the kernel prints an address; guest addresses are printed as
+            // they are.
             while chars.next_if(|next| matches!(next, 'K' | 'x' | 's' | 'S' | 'B')).is_some() {}
         }
         let body = match body(memory, kind, &spec, arg) {

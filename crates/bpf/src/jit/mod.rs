@@ -1,5 +1,5 @@
-//! Machine code by Cranelift, on x86-64 Linux. On other targets the interpreter runs, because leaving generated code with a
-//! trap is written in assembly.
+//! Machine code by Cranelift, on x86-64 Linux. On other targets the interpreter runs, because leaving generated code
+//! with a trap is written in assembly.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod access;

@@ -1,7 +1,7 @@
 //! Translates one function to Cranelift's intermediate representation.
 //!
-//! r0…r9 and the fuel are variables; r10 and the control block are values. The fuel is stored to the control block before
-//! anything that reads it there: calls of other functions, the function's end, traps.
+//! r0…r9 and the fuel are variables; r10 and the control block are values. The fuel is stored to the control block
+//! before anything that reads it there: calls of other functions, the function's end, traps.
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -303,8 +303,8 @@ impl Translator<'_, '_> {
     }
 
     fn call(&mut self, callee: Callee) {
-        if let Some(place) = (self.source.price)(callee) {
-            self.pay(place);
+        if let Some(index) = (self.source.price)(callee) {
+            self.pay(index);
         }
         match callee {
             Callee::Function(index) => self.call_function(index),

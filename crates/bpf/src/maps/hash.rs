@@ -129,8 +129,8 @@ impl Hash {
     fn guest_key<'m>(&self, memory: &'m Memory, key: u64) -> Result<&'m [u8], Trap> {
         let bytes = self.shape.key_bytes;
         let from = memory.range(key, u64::from(bytes), Access::Read)?;
-        // SAFETY: the range is readable. While the key is in use, only `add` writes to guest memory: it copies the key to its
-        // slot through `Memory`.
+        // SAFETY: the range is readable. While the key is in use, only `add` writes to guest memory: it copies the
+        // key to its slot through `Memory`.
         Ok(unsafe { slice::from_raw_parts(from, bytes as usize) })
     }
 

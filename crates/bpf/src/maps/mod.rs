@@ -275,8 +275,8 @@ impl Maps {
         self.records.take()
     }
 
-    /// Key and value address of the element that contains the byte at `addr`, in an array or a hash table without per-CPU
-    /// values.
+    /// Key and value address of the element that contains the byte at `addr`, in an array or a hash table without
+    /// per-CPU values.
     pub(crate) fn element_at(&mut self, index: usize, addr: u64) -> Option<(ElementKey, u64)> {
         let map = self.maps.get_mut(index)?;
         match &map.kind {

@@ -22,8 +22,8 @@ fn function_at(
     (offset < extent.bytes).then_some((function, (offset / SLOT_BYTES) as usize))
 }
 
-/// Adds each CO-RE relocation to its function. Drops those outside of all functions: a linker leaves them where it replaced a
-/// weak function.
+/// Adds each CO-RE relocation to its function. Drops those outside of all functions: a linker leaves them where it
+/// replaced a weak function.
 pub(crate) fn attach_core_relocations(
     functions: &mut [CodeFunction],
     elf: &Elf<'_>,

@@ -43,7 +43,8 @@ impl Externs {
     }
 }
 
-/// Reads `.ksyms` and `.kconfig` of the type information; appends the map `.kconfig` if the object has configuration values.
+/// Reads `.ksyms` and `.kconfig` of the type information; appends the map `.kconfig` if the object has configuration
+/// values.
 pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Result<Externs, Fault> {
     let weak: BTreeMap<&str, bool> = elf
         .symbols

@@ -29,8 +29,8 @@ impl FunctionIndex {
     pub(crate) const EMPTY: &'static Self =
         &Self { functions: Vec::new(), by_start: BTreeMap::new() };
 
-    /// Finds the functions of a file, in the order of section and offset. A function with several symbols is named by the
-    /// first one in the symbol table.
+    /// Finds the functions of a file, in the order of section and offset. A function with several symbols is named by
+    /// the first one in the symbol table.
     pub(crate) fn new(elf: &Elf<'_>) -> Result<Self, Fault> {
         let mut starts: BTreeMap<(usize, u64), &Symbol> = BTreeMap::new();
         for symbol in elf.symbols.iter().filter(|symbol| symbol.function) {

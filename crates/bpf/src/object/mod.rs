@@ -112,8 +112,8 @@ impl Object {
         bytes
     }
 
-    /// The source line of an instruction slot, such as that of a [`Trap`](crate::Trap). `None` if there is no such function,
-    /// or the object has no line information.
+    /// The source line of an instruction slot, such as that of a [`Trap`](crate::Trap). `None` if there is no such
+    /// function, or the object has no line information.
     pub fn source_line(&self, function: &str, slot: usize) -> Option<&SourceLine> {
         self.code.iter().find(|code| code.name == function)?.line(slot)
     }
@@ -152,7 +152,8 @@ impl Object {
         self.license.as_deref()
     }
 
-    /// Enlarges a data section with zeros, as a scheduler's loader does with `.data.uei_dump` before it loads the object.
+    /// Enlarges a data section with zeros, as a scheduler's loader does with `.data.uei_dump` before it loads the
+    /// object.
     ///
     /// # Errors
     /// There is no such data section, it would shrink, or it would exceed 64 MiB.
@@ -211,8 +212,8 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
     })
 }
 
-/// The bytes of `.BTF` with its relocations applied: the offsets of variables in their sections. The offsets of a linked
-/// object (`bpftool gen object`) are final, and it has no such relocations.
+/// The bytes of `.BTF` with its relocations applied: the offsets of variables in their sections. The offsets of a
+/// linked object (`bpftool gen object`) are final, and it has no such relocations.
 fn relocated(section: &Section<'_>, elf: &Elf<'_>) -> Vec<u8> {
     let mut bytes = section.data.to_vec();
     for relocation in &section.relocations {

@@ -17,8 +17,8 @@ pub(crate) struct PlacedVariable<'a> {
     pub(crate) size: u64,
 }
 
-/// The variables of a section, in the order of the type information. A variable's offset is that of its symbol, else that in
-/// the type information.
+/// The variables of a section, in the order of the type information. A variable's offset is that of its symbol, else
+/// that in the type information.
 ///
 /// # Errors
 /// A variable exceeds the section.

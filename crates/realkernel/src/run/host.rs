@@ -8,29 +8,31 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{RUNNER_COMMAND, TargetError};
+use super::error::TargetError;
 use crate::child::pid_fd;
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 
-/// What the runner says, in the job's folder.
+/// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.
+pub const RUNNER_COMMAND: &str = "__run-job";
+/// The runner's output, in the job's folder.
 const WORDS_FILE: &str = "runner.txt";
-/// Of what the runner said, so many bytes at most are kept.
+/// Maximum bytes of the runner's output in an error.
 const WORDS_BYTES_MAX: usize = 4_096;
 
-/// Until when a run may go on.
+/// When a run must end.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// How long, from the start of the runner.
+    /// Maximum duration, from the start of the runner.
     pub deadline: Duration,
-    /// What becomes readable when somebody asks for the end.
+    /// A descriptor that becomes readable to stop the run.
     pub stop: Option<BorrowedFd<'a>>,
 }
 
-/// Runs a job on this machine: writes it into `folder`, starts a runner, waits for it, and ends it at its limits. The runner dies
-/// with the calling thread. What a terminal sends to its programs does not reach it.
+/// Runs a job on this machine: writes it to `folder`, starts a runner, waits for it, and kills it at its limits. The
+/// runner dies with the calling thread. It does not receive the terminal's signals.
 ///
 /// # Errors
-/// The runner could not be started, did not end in time, was stopped, or says what is wrong.
+/// The runner cannot be started, exceeds its deadline, is stopped, or reports an error.
 pub fn on_host(
     job: &Job,
     object: Option<&[u8]>,
@@ -42,7 +44,7 @@ pub fn on_host(
     on_host_by(&program, job, object, folder, limits)
 }
 
-/// [`on_host`], with the program that carries the job out when it is called with [`RUNNER_COMMAND`].
+/// As [`on_host`], with the program that executes [`RUNNER_COMMAND`].
 ///
 /// # Errors
 /// Those of [`on_host`].
