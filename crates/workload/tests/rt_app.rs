@@ -60,7 +60,8 @@ fn what_is_read_can_be_written_and_read_again() {
     }
 }
 
-/// Whether no object has a key twice: rt-app's own reader would keep one of them. Each object is an indentation of its own.
+/// Whether no object has a key twice: rt-app's own reader would keep one of them. Each object is an indentation of its
+/// own.
 fn no_key_twice(text: &str) -> bool {
     let mut seen: Vec<Vec<&str>> = vec![Vec::new()];
     text.lines().all(|line| {

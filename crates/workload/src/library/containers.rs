@@ -1,4 +1,4 @@
-//! Users or containers beside each other, each with a weight and tasks of its own.
+//! Users or containers side by side, each with a weight and tasks of its own.
 
 use std::collections::BTreeMap;
 
@@ -58,11 +58,11 @@ fn containers(call: &mut Call<'_, '_>) -> Workload {
         }
     }
     let cgroups = tree(weights);
-    let place = |(mut task, path): (TaskSpec, String)| {
+    let pair = |(mut task, path): (TaskSpec, String)| {
         task.cgroup = find(&cgroups, &path);
         task
     };
-    let tasks = tasks.into_iter().map(place).collect();
+    let tasks = tasks.into_iter().map(pair).collect();
     let mut workload = independent("control groups with tasks in them".to_owned(), tasks);
     workload.cgroups = cgroups;
     workload

@@ -84,7 +84,7 @@ fn endless(call: &mut Call<'_, '_>) -> Workload {
     )
 }
 
-/// Endless loop of a run and a sleep, or what is left of it when one is 0.
+/// An endless loop of a run and a sleep; a part of 0 is left out.
 pub(super) fn run_and_sleep(run: Duration, sleep: Duration) -> Program {
     const NONE: Duration = Duration::Fixed(0);
     match (run, sleep) {
