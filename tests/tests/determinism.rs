@@ -14,7 +14,7 @@ const WORKLOADS: [&str; 3] =
     ["slice:16", "hogs:5,nice=5 + sleepers:9,run=50us..300us,sleep=100us..2ms", "hogs:3"];
 
 fn run(name: &str, engine: Engine, workload: &str) -> RunResult {
-    let builtin = fairground_policies::get(name).expect("a scheduler of this house");
+    let builtin = fairground_policies::get(name).expect("a built-in scheduler");
     let object = Object::parse(name, builtin.object).expect("it parses");
     let policy = Policy::load(&object, engine).expect("it loads");
     let mut config = MachineConfig::new(4);

@@ -44,7 +44,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 /// What the simulated machine must not use, and the replacement.
 const MACHINE_BANS: &[(&str, &str)] = &[
     ("std::fs", "the caller reads files and hands in bytes"),
-    ("std::net", "the machine talks to nobody"),
+    ("std::net", "the machine has no connections"),
     ("std::env", "settings come in through MachineConfig"),
     ("std::time", "time is the machine's own clock"),
     ("std::thread", "one machine is one thread: its caller's"),

@@ -380,5 +380,5 @@ fn law_19_three_hogs_on_two_cpus_stay_at_50_50_100() {
         assert!(share.abs_diff(expected) <= 1, "{shares:?} %");
     }
     let moves = |e: &Event| matches!(e.kind, EventKind::Migrate { .. }) && e.time_ns > 1_000 * MS;
-    assert_eq!(run.events().iter().filter(|e| moves(e)).count(), 0, "nobody moves");
+    assert_eq!(run.events().iter().filter(|e| moves(e)).count(), 0, "no task moves");
 }

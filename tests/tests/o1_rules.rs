@@ -36,7 +36,7 @@ fn a_batch_task_earns_nothing_and_waits_in_the_expired_array() {
     for hog in hogs {
         let turns = turns(&run, hog);
         let off_tick = turns.iter().filter(|(_, end)| *end > 700 * MS && end % MS != 0);
-        assert_eq!(off_tick.count(), 0, "it preempts nobody");
+        assert_eq!(off_tick.count(), 0, "it preempts no task");
     }
 }
 

@@ -68,7 +68,7 @@ fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
     kernel.schedule();
     let before = kernel.kicks();
     kernel.switch_offline(a);
-    assert_eq!(kernel.kicks(), before, "nobody waits for a choice");
+    assert_eq!(kernel.kicks(), before, "no task waits for a pick");
     let better = kernel.task(-15);
     kernel.restore(better);
     let before = kernel.kicks();

@@ -6,7 +6,7 @@ use fairground_trace::{EventKind, Trace};
 use fairground_workload::from_spec;
 
 fn run(scheduler: &str, cpus: u32, workload: &str) -> (Counters, Trace) {
-    let source = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let source = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, source.object).expect("it parses");
     let policy = Policy::load(&object, Engine::Jit).expect("it loads");
     let mut config = MachineConfig::new(cpus);

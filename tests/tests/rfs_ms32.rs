@@ -94,7 +94,7 @@ impl Pair {
         self.current = None;
         // Both have just been charged; the running task has the time that it waited with.
         let time =
-            |i: Option<usize>| self.wide.dsq_vtime(self.tasks[i.expect("somebody can run")].0);
+            |i: Option<usize>| self.wide.dsq_vtime(self.tasks[i.expect("a task is runnable")].0);
         Err(Differ(diff(time(first), time(second)).abs() / MS as i64))
     }
 
@@ -108,7 +108,7 @@ impl Pair {
         self.decisions += 1;
         let (wide, narrow) = (self.wide.tick(), self.narrow.tick());
         if wide != narrow {
-            let least = self.least_waiting().expect("a turn ends for somebody");
+            let least = self.least_waiting().expect("a slice ends for another task");
             return Err(Differ(self.lead(least, GRANULARITY_MS).abs()));
         }
         if wide { self.schedule() } else { Ok(()) }

@@ -266,7 +266,7 @@ fn a_run_begun_again_is_held_at_the_end_again() {
     pass(&mut app, &mut turns, 5_000);
     assert_eq!(turns.now_ns, 1_000 * MS, "the run of another scheduler");
     assert!(shot(&app, 100, 10).contains("HELD"));
-    // Behind the end, where somebody let it go on already, it goes on.
+    // Beyond the end, to which it was advanced already, it continues.
     press(&mut app, &mut turns, " ");
     pass(&mut app, &mut turns, 10);
     press(&mut app, &mut turns, "\t");

@@ -130,7 +130,7 @@ mod tests {
             |pipe: &mut PipeRing, bytes, wake_bytes| pipe.take(bytes, wake_bytes).wakes_writer;
         assert_eq!((wakes(&mut new, 4_000, 0), wakes(&mut new, 96, 0)), (false, true));
         assert_eq!((wakes(&mut old, 1, 1), wakes(&mut old, 4_095, 1)), (true, true));
-        // One page is free: the pipe is not full, and nobody can wait.
+        // One page is free: the pipe is not full, and no task can wait.
         assert_eq!((wakes(&mut new, 4_096, 1), wakes(&mut old, 1, 1)), (false, false));
     }
 

@@ -1,4 +1,4 @@
-//! The examples of docs/workloads.md are true.
+//! The examples of docs/workloads.md are valid.
 
 use fairground_workload::{from_spec, library, parse, to_toml};
 

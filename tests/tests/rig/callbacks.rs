@@ -90,7 +90,7 @@ impl OneCpu {
 
 impl Host for OneCpu {
     fn random_u32(&mut self) -> u32 {
-        panic!("the schedulers of this house do not throw dice")
+        panic!("built-in schedulers draw no random numbers")
     }
 
     fn print(&mut self, line: &str) {
@@ -98,11 +98,11 @@ impl Host for OneCpu {
     }
 
     fn timer_start(&mut self, _: u64, _: FuncRef, _: [u64; 5], _: u64, _: u64) -> i64 {
-        panic!("the schedulers of this house have no timers")
+        panic!("the schedulers under test have no timers")
     }
 
     fn timer_cancel(&mut self, _: u64) -> i64 {
-        panic!("the schedulers of this house have no timers")
+        panic!("the schedulers under test have no timers")
     }
 }
 
@@ -134,9 +134,9 @@ const KFUNCS: [Kfunc; 23] = [
     ("scx_bpf_dsq_nr_queued", |k, _, [queue, ..]| {
         Ok(k.waiting.iter().filter(|(of, _)| *of == queue).count() as u64)
     }),
-    ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
+    ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("the test selects the CPU"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
-    ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
+    ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("the test selects the CPU"))),
     ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
     ("bpf_iter_scx_dsq_new", |k, mem, [it, queue, flags, ..]| {
         let mut left = k.in_order(mem, queue)?;
@@ -237,7 +237,7 @@ pub struct Loaded {
 }
 
 pub fn load(scheduler: &str) -> Loaded {
-    let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let mut env = Env::new(types());
     env.kfuncs = KFUNCS.to_vec();

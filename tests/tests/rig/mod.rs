@@ -132,7 +132,7 @@ impl Bench {
     }
 
     pub fn run_workload(self, workload: &Workload) -> Run {
-        let builtin = fairground_policies::get(self.scheduler).expect("a scheduler of this house");
+        let builtin = fairground_policies::get(self.scheduler).expect("a built-in scheduler");
         let object = Object::parse(self.scheduler, builtin.object).expect("it parses");
         let mut settings = Vec::new();
         if let Some(set) = self.set {
@@ -168,7 +168,7 @@ fn plain_number(text: &str) -> Option<u64> {
 
 /// A parameter set, all values as numbers.
 pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
-    let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let prefix = format!("set:{set}=");
     let of_set = |global: &fairground_bpf::Global| {

@@ -122,7 +122,7 @@ impl Search<'_> {
             path.path.push(index);
             let found = match op {
                 Op::Send(queue) if self.wait == Wait::Message(*queue) => Some(path.clone()),
-                Op::Receive(queue, _) if self.wait == Wait::Slot(*queue) => Some(path.clone()),
+                Op::Receive(queue, _) if self.wait == Wait::Capacity(*queue) => Some(path.clone()),
                 Op::PipeWrite(pipe, _) if self.wait == Wait::Bytes(*pipe) => Some(path.clone()),
                 Op::PipeRead(pipe, _) if self.wait == Wait::Room(*pipe) => Some(path.clone()),
                 Op::Unlock(lock) | Op::ConditionWait(_, lock) if self.wait == Wait::Lock(*lock) => {
@@ -259,7 +259,7 @@ fn what(workload: &Workload, wait: Wait) -> String {
         Wait::Bytes(pipe) => format!("bytes in pipe `{}`", workload.pipes[pipe].name),
         Wait::Room(pipe) => format!("room in pipe `{}`, which is full", workload.pipes[pipe].name),
         Wait::Message(queue) => format!("a message in queue `{}`", workload.queues[queue].name),
-        Wait::Slot(queue) => {
+        Wait::Capacity(queue) => {
             format!("room in queue `{}`, which is full", workload.queues[queue].name)
         }
         Wait::Condition(condition) => {

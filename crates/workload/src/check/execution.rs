@@ -23,7 +23,7 @@ pub(super) enum Wait {
     Bytes(usize),
     Room(usize),
     Message(usize),
-    Slot(usize),
+    Capacity(usize),
     Lock(usize),
     Condition(usize),
     Barrier(usize),
@@ -301,7 +301,7 @@ impl<'w> Execution<'w> {
             Op::TimerWait(_, period_ns) => self.sleep(task, *period_ns),
             Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
             Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),
-            Op::Send(queue) => self.give(task, Wait::Slot(*queue), 1),
+            Op::Send(queue) => self.give(task, Wait::Capacity(*queue), 1),
             Op::Receive(queue, count) => {
                 self.take(task, Wait::Message(*queue), u64::from(*count));
             }
@@ -364,7 +364,7 @@ impl<'w> Execution<'w> {
     fn store(&mut self, wait: Wait) -> &mut Store {
         match wait {
             Wait::Bytes(pipe) | Wait::Room(pipe) => &mut self.pipes[pipe],
-            Wait::Message(queue) | Wait::Slot(queue) => &mut self.queues[queue],
+            Wait::Message(queue) | Wait::Capacity(queue) => &mut self.queues[queue],
             _ => unreachable!("only pipes and queues hold something"),
         }
     }

@@ -20,7 +20,7 @@ use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
 use crate::limits::{NAME_CHARS_MAX, PARTS_MAX, TASKS_MAX};
 use crate::model::{Duration, Lock, LockKind, Op, Program, Role, TaskSpec, Workload, independent};
-use spec::{Call, Piece};
+use spec::{Call, Token};
 
 /// The name of a specification in messages.
 const SPECIFICATION: &str = "workload specification";
@@ -104,8 +104,8 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
     let source = Source::new(SPECIFICATION, text);
     let mut problems = Vec::new();
     let mut parts = Vec::new();
-    let mut durations: Vec<(u64, Piece<'_>)> = Vec::new();
-    let pieces = Piece::whole(text).split(|c| c == '+');
+    let mut durations: Vec<(u64, Token<'_>)> = Vec::new();
+    let pieces = Token::whole(text).split(|c| c == '+');
     if let Some(piece) = pieces.get(PARTS_MAX) {
         let message = format!("more than PARTS_MAX, {PARTS_MAX}, workloads in one specification");
         let help = "use counts, or write a file".to_owned();

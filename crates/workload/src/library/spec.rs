@@ -11,12 +11,12 @@ use crate::units::{TextError, parse_cpus, parse_duration, parse_time};
 
 /// A part of the specification with its location.
 #[derive(Clone, Debug)]
-pub(super) struct Piece<'t> {
+pub(super) struct Token<'t> {
     pub(super) text: &'t str,
     pub(super) span: Range<usize>,
 }
 
-impl<'t> Piece<'t> {
+impl<'t> Token<'t> {
     pub(super) fn whole(text: &'t str) -> Self {
         Self { text, span: 0..text.len() }
     }
@@ -59,11 +59,11 @@ impl<'t> Piece<'t> {
 /// One `name:arguments,key=value…`, with the problems found while it is read.
 pub(super) struct Call<'t, 's> {
     pub(super) entry: &'static Entry,
-    pub(super) name: Piece<'t>,
-    pub(super) arguments: Option<Piece<'t>>,
+    pub(super) name: Token<'t>,
+    pub(super) arguments: Option<Token<'t>>,
     /// The duration of the run, if the arguments contain it.
-    pub(super) duration: Option<(u64, Piece<'t>)>,
-    options: Vec<(Piece<'t>, Piece<'t>)>,
+    pub(super) duration: Option<(u64, Token<'t>)>,
+    options: Vec<(Token<'t>, Token<'t>)>,
     source: &'s Source<'s>,
     pub(super) problems: &'s mut Vec<Diagnostic>,
 }
@@ -71,7 +71,7 @@ pub(super) struct Call<'t, 's> {
 impl<'t, 's> Call<'t, 's> {
     /// Splits one call and looks its name and keys up.
     pub(super) fn read(
-        piece: &Piece<'t>,
+        piece: &Token<'t>,
         entries: &'static [Entry],
         source: &'s Source<'s>,
         problems: &'s mut Vec<Diagnostic>,
@@ -99,7 +99,7 @@ impl<'t, 's> Call<'t, 's> {
         Some(call)
     }
 
-    fn option(&mut self, part: &Piece<'t>) {
+    fn option(&mut self, part: &Token<'t>) {
         let (key, value) = part.split_once(|c| c == '=');
         let Some(value) = value else {
             let help = format!("write `key=value`; {}", self.usage());
@@ -135,12 +135,12 @@ impl<'t, 's> Call<'t, 's> {
         self.problems.push(self.source.diagnostic(span, message, help));
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<Piece<'t>> {
+    pub(super) fn value(&self, key: &str) -> Option<Token<'t>> {
         self.options.iter().find(|(name, _)| name.text == key).map(|(_, value)| value.clone())
     }
 
     /// A number in a range.
-    pub(super) fn number(&mut self, what: &str, piece: &Piece<'_>, low: i64, high: i64) -> i64 {
+    pub(super) fn number(&mut self, what: &str, piece: &Token<'_>, low: i64, high: i64) -> i64 {
         let digits = piece.text.strip_prefix('-').unwrap_or(piece.text);
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         match piece.text.parse::<i64>() {
