@@ -10,7 +10,7 @@
  * Example, 10 tasks of nice 0 on 8 CPUs of one domain: loads 2048 twice and 1024 six times, average 1280. A CPU with
  * one task finds min(768, 1024, 256) = 256: a quarter of a task. Whether that moves a task is decided by the
  * small-imbalance rule, the subject of the patch of July 2007: see rule_small_imbalance, sched_load_scale_fuzz and
- * docs/balancing.md.
+ * docs/explanation/balancing.md.
  *
  * The cost of a search: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle
  * while any CPU has two tasks. The kernel computes everything on the way. Where each group is a single CPU this code

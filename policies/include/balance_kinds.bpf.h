@@ -15,7 +15,7 @@
  * A task is moved if its load, halved for each time that balancing has failed, is not more than what is left to move.
  *
  * Example, loads 3121 + 1024 on CPU 0 and 3121 + 1024 + 335 + 335 on CPU 1: 4815 is less than 1.17 * 4145: balanced,
- * although one task of nice 5 would make it even. This remains unfair: see docs/balancing.md.
+ * although one task of nice 5 would make it even. This remains unfair: see docs/explanation/balancing.md.
  *
  * Not modelled: the utilization of tasks as what another cache gives; reduced, asymmetric and preferred capacities;
  * NUMA's allowed imbalance.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Run:
     """What a run, or a recording, left: its events and its figures.
 
-    The figures are those of the command line, from the same code; docs/metrics defines each. Null is "not measured".
+    The figures are those of the command line, from the same code; docs/reference/metrics defines each. Null is "not measured".
     """
 
     def __init__(self, native: _native.Run) -> None:
@@ -60,7 +60,7 @@ class Run:
 
     @property
     def events(self) -> Table:
-        """One row for each event, in the order of time; docs/parquet.md has the columns."""
+        """One row for each event, in the order of time; docs/reference/parquet.md has the columns."""
         return Table(self._native.events())
 
     @property

@@ -26,7 +26,7 @@ class Sweep:
     """The results of a sweep: a Parquet data set.
 
     The columns are the parameters (``workload``, ``sched``, ``cpus``, ``seed``, ``set.NAME`` …), and one value in each row:
-    ``of`` whom (``machine``, or a group of tasks), ``metric``, ``unit``, ``value``. docs/python.md has them all.
+    ``of`` whom (``machine``, or a group of tasks), ``metric``, ``unit``, ``value``. docs/howto/python.md has them all.
     """
 
     #: The folder.

@@ -1,5 +1,5 @@
 //! The balancer's arithmetic as a pure function: `find_busiest_group` and its callees, on loads that the test sets.
-//! The laws are those of docs/laws/balancing.md, the worked example that of docs/balancing.md.
+//! The laws are those of docs/laws/balancing.md, the worked example that of docs/explanation/balancing.md.
 
 use crate::rig::fixture;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Setting, Topology};
@@ -77,7 +77,7 @@ fn law_01_ten_hogs_on_eight_cpus() {
     }
 }
 
-/// Law 1: the releases that move a task at all, for every case of the table of docs/balancing.md.
+/// Law 1: the releases that move a task at all, for every case of the table of docs/explanation/balancing.md.
 #[test]
 fn law_01_the_table_of_moves_and_stuck() {
     let table: [(u64, u64, [u64; 5]); 8] = [

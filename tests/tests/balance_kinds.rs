@@ -122,7 +122,7 @@ fn the_surplus_goes_round() {
     for scheduler in SCHEDULERS {
         for (cpus, tasks, percent) in [(8, 10, 80.0), (2, 3, 66.7)] {
             let bench = bench(scheduler).cpus(cpus).hz(250);
-            let bench = bench.like_a_kernel("icount8-6.1-recorded", 400 * MS);
+            let bench = bench.like_a_kernel("linux-6.1", 400 * MS);
             let mut run = bench.run(&format!("hogs:{tasks}"));
             run.until(121_000 * MS);
             let time = run.cpu_time(1_000 * MS, 121_000 * MS);
@@ -214,7 +214,7 @@ fn a_cpu_without_work_looks_by_chance_since_7_2() {
         if set == "eevdf@7.2" {
             bench = bench.set("NI_RANDOM", random);
         }
-        let bench = bench.like_a_kernel("icount8-7.2-recorded", 400 * MS);
+        let bench = bench.like_a_kernel("linux-7.2", 400 * MS);
         let mut run = bench.run("periodic:3,load=50");
         run.until(2_400 * MS);
         let lines = run.lines();

@@ -306,7 +306,7 @@ fn a_yield_skips_once_the_other_is_near_enough() {
 /// The percentage of the switches between two tasks that wake each other through pipes that were forced by a wake-up.
 fn forced(clock_stands: &str) -> usize {
     let run = bench("cfs@6.1").hz(250).set("rule_clock_stands", clock_stands);
-    let mut run = run.like_a_kernel("icount8-6.1-recorded", 20 * MS).run("pipe");
+    let mut run = run.like_a_kernel("linux-6.1", 20 * MS).run("pipe");
     run.until(2_000 * MS);
     let (mut all, mut forced) = (0, 0);
     for event in run.machine.trace().events().filter(|event| event.time_ns >= 500 * MS) {
@@ -328,56 +328,4 @@ fn forced(clock_stands: &str) -> usize {
 fn tasks_that_wake_each_other_settle_into_turns() {
     assert_eq!(forced("on"), 0);
     assert!(forced("off") > 40, "{} %", forced("off"));
-}
-
-/// A pair of tasks that pass an int there and back; the second one preempts the first with each message.
-const PREEMPTED: &str = r#"
-format = 1
-name = "preempted"
-duration = "1s"
-pipe = [{ name = "there" }, { name = "back" }]
-
-[[task]]
-name = "ping"
-program = [{ loop = [{ write = { pipe = "there", bytes = 4 } }, { read = { pipe = "back", bytes = 4 } }] }]
-
-[[task]]
-name = "pong"
-nice = -19
-program = [{ loop = [{ read = { pipe = "there", bytes = 4 } }, { write = { pipe = "back", bytes = 4 } }] }]
-"#;
-
-/// For the switches forced by a wake-up: the median time from the wake-up, and the median CPU time of the preempted
-/// task, ns.
-fn preempted(return_ns: u64) -> (u64, u64) {
-    let bench = bench("cfs@6.1").hz(250).like_a_kernel("icount8-6.1-recorded", 20 * MS);
-    let mut run = bench.cost("syscall_return_ns", return_ns).run_toml(PREEMPTED);
-    run.until(500 * MS);
-    let (mut woken_ns, mut came_ns, mut both) = (0, 0, Vec::new());
-    for event in run.machine.trace().events() {
-        match event.kind {
-            EventKind::Waking { .. } => woken_ns = event.time_ns,
-            EventKind::Switch { prev, prev_state, .. } => {
-                if prev != TaskId::IDLE && prev_state == TaskState::Runnable {
-                    both.push((event.time_ns - woken_ns, event.time_ns - came_ns));
-                }
-                came_ns = event.time_ns;
-            }
-            _ => {}
-        }
-    }
-    assert!(both.len() > 1_000, "{} switches", both.len());
-    both.sort_unstable();
-    let latency_ns = both[both.len() / 2].0;
-    both.sort_unstable_by_key(|(_, ran_ns)| *ran_ns);
-    (latency_ns, both[both.len() / 2].1)
-}
-
-/// The exit from the system call that wakes a task precedes the switch to it. On Linux 6.1 such a switch comes 36.5 us
-/// after the waking, and the task that wakes has run for 65.6 us (docs/costs.md).
-#[test]
-fn a_woken_task_waits_for_the_end_of_its_wakers_call() {
-    let (latency_ns, ran_ns) = preempted(5 * US);
-    assert_eq!((latency_ns, ran_ns), (36_500, 65_600));
-    assert_eq!(preempted(0), (latency_ns - 5 * US, ran_ns));
 }

@@ -298,8 +298,8 @@ fn what_is_not_recorded_is_not_judged() {
 
 #[test]
 fn each_rule_is_explained() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/diagnose.md");
-    let page = std::fs::read_to_string(page).expect("docs/diagnose.md is UTF-8");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/diagnose.md");
+    let page = std::fs::read_to_string(page).expect("docs/reference/diagnose.md is UTF-8");
     for rule in Rule::ALL {
         assert!(page.contains(&format!("\n## {}\n", rule.name())), "no section on {}", rule.name());
     }

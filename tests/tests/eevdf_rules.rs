@@ -243,7 +243,7 @@ fn an_idle_task_has_next_to_nothing() {
 #[test]
 fn tasks_that_wake_each_other_take_turns_since_7_2() {
     let forced = |set: &'static str| {
-        let run = bench(set).hz(250).like_a_kernel("icount8-7.2-recorded", 20 * MS);
+        let run = bench(set).hz(250).like_a_kernel("linux-7.2", 20 * MS);
         let mut run = run.run("pipe");
         run.until(1_000 * MS);
         let (mut all, mut forced) = (0, 0);
@@ -271,11 +271,7 @@ fn tasks_that_wake_each_other_take_turns_since_7_2() {
 #[test]
 fn of_equals_the_first_on_an_idle_cpu_goes_on() {
     for set in ["eevdf@6.18", "eevdf@7.2"] {
-        let mut run = bench(set)
-            .cpus(2)
-            .hz(250)
-            .like_a_kernel("icount8-7.2-recorded", 400 * MS)
-            .run("hogs:4");
+        let mut run = bench(set).cpus(2).hz(250).like_a_kernel("linux-7.2", 400 * MS).run("hogs:4");
         run.until(500 * MS);
         let first = |task: &TaskId| {
             let slices = run.slices();

@@ -2,7 +2,8 @@
 //! deterministic guest with one CPU, on one kernel, with the same parameters, and are recorded with the same
 //! instrument. Where QEMU, the kernel or a program is missing, the tests say so and check nothing.
 //!
-//! The tolerances were written down before the first run. docs/benchmarks.md explains the differences.
+//! The tolerances were written down before the first run. docs/reports/benchmarks-2026-11-25.md
+//! explains the differences.
 
 use crate::beside::{LENGTH_S, SWITCH_OPS, Seen, Verdict, pair, run_ns, switches, wakeups};
 

@@ -51,24 +51,13 @@ impl Subject {
             topology: case.topology.parse().expect("a topology"),
             hz: case.hz,
             seed: case.seed,
-            cost: self.costs(case),
+            cost: CostModel::preset("modern").expect("a preset"),
             check: true,
             picks_in_order: self.picks_in_order,
             idle_bound_ns: self.idle_bound_ns,
             watchdog_ns: self.watchdog_ns,
             ..MachineConfig::new(case.cpus)
         }
-    }
-}
-
-impl Subject {
-    /// Some cases run on virtual CPUs that execute in turns, unless the scheduler promises how long a CPU may rest.
-    fn costs(&self, case: &Case) -> CostModel {
-        let mut cost = CostModel::preset("modern").expect("a preset");
-        if case.seed.is_multiple_of(4) && self.idle_bound_ns.is_none() {
-            cost.turn_ns = 200_000;
-        }
-        cost
     }
 }
 

@@ -11,7 +11,7 @@ fn run(scheduler: &str, workload: &str) -> (u64, u64) {
     let object = Object::parse(scheduler, source.object).expect("it parses");
     let policy = Policy::load(&object, Engine::Jit).expect("it loads");
     let mut config = MachineConfig::new(1);
-    config.cost = CostModel::preset("icount8").expect("a preset of that name");
+    config.cost = CostModel::preset("linux-2.6").expect("a preset of that name");
     config.trace = TraceOptions { callbacks: false, ticks: false };
     let workload = from_spec(workload).expect("a workload");
     let mut machine = Machine::new(&config, &policy, &[], &workload).expect("a machine");

@@ -2,7 +2,7 @@
 
 use crate::error::{Fault, LoadCause};
 use crate::layout::{self, Layout};
-use crate::linked::{Callee, Fixup, Function, Insn, Linked};
+use crate::linked::{Callee, Fixup, Function, Insn, LDDW, Linked};
 
 /// The second operand: a register, or an immediate already sign-extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ pub(crate) fn fault(function: &Function, slot: usize, cause: LoadCause) -> Fault
 }
 
 fn is_lddw(insn: &Insn) -> bool {
-    insn.code == 0x18
+    insn.code == LDDW
 }
 
 struct Decoder<'a> {

@@ -1,6 +1,8 @@
 //! What a program is linked against and runs upon: the environment (types, kfuncs, configuration) and the host.
 
-use crate::{Memory, TargetTypes, Trap};
+use crate::memory::Memory;
+use crate::trap::Trap;
+use crate::types::TargetTypes;
 
 /// A host function: a kfunc, or a helper that the environment supplies. It gets the host, the guest's memory, and r1…r5.
 /// Pointers among the arguments are guest addresses; [`Memory`] checks each access.

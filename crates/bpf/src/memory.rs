@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr;
 
-use crate::instance::InstanceError;
+use crate::config::InstanceError;
 use crate::region::{Access, GUEST_SIZE, PAGE, Region};
 use crate::trap::{Trap, TrapKind};
 

@@ -1,7 +1,7 @@
 //! The types of the kernel that an object is linked against: what CO-RE relocations are resolved to.
 
-use crate::LoadError;
 use crate::btf::{Btf, Kind, Member, Type, parse};
+use crate::error::LoadError;
 
 /// A type in a [`TargetTypes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -4,20 +4,20 @@ mod contention;
 #[cfg(test)]
 mod documented;
 mod exit_codes;
-mod ground;
 mod install;
 mod kernels;
 mod load;
 mod record;
+mod target;
 mod top;
 
 pub(crate) use contention::ContentionArgs;
 pub(crate) use exit_codes::EXIT_CODES;
-pub(crate) use ground::{GroundArgs, VmModeArg};
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
 pub(crate) use record::{ConvertArgs, RecordArgs};
+pub(crate) use target::{TargetArgs, VmModeArg};
 pub(crate) use top::TopArgs;
 
 use std::path::PathBuf;
@@ -210,8 +210,8 @@ pub(crate) struct MachineArgs {
     #[arg(long)]
     pub(crate) duration: Option<String>,
 
-    /// How long before a simulated run its tasks are forked, one after the other: as on a real kernel, they sleep, and begin with
-    /// a wake-up by the program that forked them. Without it they begin as forks [default: 400ms beside a real kernel, else none]
+    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin as forks
+    /// [default: 400ms beside a real kernel, else none]
     #[arg(long, value_name = "TIME")]
     pub(crate) lead_in: Option<String>,
 
@@ -303,7 +303,7 @@ pub(crate) struct RunArgs {
     /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list` names them
     pub(crate) workload: String,
     #[command(flatten)]
-    pub(crate) ground: GroundArgs,
+    pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) sched: SchedArgs,
     #[command(flatten)]
@@ -329,7 +329,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) locks: LockArgs,
     #[command(flatten)]
-    pub(crate) ground: GroundArgs,
+    pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) sched: SchedArgs,
     #[command(flatten)]

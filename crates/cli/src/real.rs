@@ -10,12 +10,12 @@ use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FI
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::INSTRUCTION_NS;
 use fairground_session::{
-    Failure, Ground, Outcome, SchedulerObject, Told, Watch, global_writes, resize_writes,
+    Failure, Outcome, SchedulerObject, Target, Told, Watch, global_writes, resize_writes,
 };
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
 
-use crate::args::{GroundArgs, VmModeArg};
+use crate::args::{TargetArgs, VmModeArg};
 use crate::progress::Progress;
 
 /// Why there is no recording where nobody wanted one.
@@ -27,9 +27,9 @@ pub(crate) struct RealPlan<'a> {
     /// The column's name.
     pub(crate) label: String,
     /// Where.
-    pub(crate) ground: &'a Ground,
-    /// How the ground is made.
-    pub(crate) args: &'a GroundArgs,
+    pub(crate) target: &'a Target,
+    /// How the target is made.
+    pub(crate) args: &'a TargetArgs,
     /// CPUs of a virtual machine.
     pub(crate) cpus: u32,
     /// The scheduler; `None`: the kernel's own.
@@ -65,7 +65,7 @@ impl RealPlan<'_> {
         let job = self.job(&settings)?;
         let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
         let object = self.object.map(|object| object.bytes.as_slice());
-        let mut told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)?;
+        let mut told = super::targets::carry_out(&self, &job, object, folder.path(), progress)?;
         if self.args.no_recording {
             told.not_recorded = Some(NOT_ASKED_FOR.to_owned());
         }
@@ -93,7 +93,7 @@ impl RealPlan<'_> {
             numbers_note: None,
             analysis,
             told: Told::Real {
-                ground: self.ground.to_string(),
+                target: self.target.to_string(),
                 instruction_ns,
                 job: Box::new(told),
             },
@@ -103,7 +103,7 @@ impl RealPlan<'_> {
     /// What an instruction takes of the time that the run measures, where that is known.
     fn instruction_ns(&self) -> Option<u64> {
         let counted =
-            matches!(self.ground, Ground::Vm(_)) && self.args.vm_mode == VmModeArg::Deterministic;
+            matches!(self.target, Target::Vm(_)) && self.args.vm_mode == VmModeArg::Deterministic;
         counted.then_some(INSTRUCTION_NS)
     }
 

@@ -122,7 +122,7 @@ fn an_unknown_key_in_a_topology_file() {
     let text = "format = 1\n[[socket]]\ncount = 2\ncoers = 4\n";
     let file = files.write("box.toml", text);
     let said = refusal(&["run", "hogs:2", "--topology", &file]);
-    says(&said, &["box.toml", "line 4", "coers", "`cores`", "docs/formats.md"]);
+    says(&said, &["box.toml", "line 4", "coers", "`cores`", "docs/reference/topology.md"]);
     let said = refusal(&["run", "hogs:2", "--topology", "2x4"]);
     says(&said, &["`2x4` names no topology", "NAME.toml"]);
 }

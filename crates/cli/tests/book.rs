@@ -71,10 +71,10 @@ fn every_link_leads_somewhere() {
 fn links_that_lead_nowhere_are_found() {
     let name = "docs/README.md".to_owned();
     let text =
-        "# One two\n[a](#one-two) [b](#two) [c](gone.md) [d](../README.md) [e](metrics/lag.md#lag)"
+        "# One two\n[a](#one-two) [b](#two) [c](gone.md) [d](../README.md) [e](reference/metrics/lag.md#lag)"
             .into();
     let page = Page { name: name.clone(), text };
-    let lag = read("docs/metrics/lag.md".to_owned());
+    let lag = read("docs/reference/metrics/lag.md".to_owned());
     let known = BTreeMap::from([(name, read_again(&page)), (lag.name.clone(), lag)]);
     let faults: Vec<_> = page.links().iter().map(|(_, link)| fault(&page, link, &known)).collect();
     let wrong: Vec<_> = faults.iter().map(Option::is_some).collect();

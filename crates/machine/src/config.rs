@@ -40,10 +40,9 @@ pub struct MachineConfig {
     pub hz: u32,
     /// What ends a task's sleep.
     pub timers: SleepTimers,
-    /// How the tasks of the workload start. 0: as a fork, each group at its time. Else, ns, as in the runs on real kernels: they are
-    /// forked on CPU 0 one after the other, at most 3.6 ms apart, before the end of this time, sleep, and are all woken from there at
-    /// its end; a group that starts later by timers, at its time. The workload's time, and that of settings, then counts from here. At
-    /// most 10 s.
+    /// How long the tasks of the workload exist and sleep before their groups start, ns: they are made at time 0 and woken at
+    /// the start of their group. 0: they are made there. The workload's time, and that of settings, counts from the end of the
+    /// lead-in. At most 10 s.
     pub lead_in_ns: u64,
     /// Seed of every random number: those that tasks draw and those that the scheduler asks for.
     pub seed: u64,

@@ -75,22 +75,6 @@ fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
     }
 }
 
-/// A part of an interrupt's cost may come with each timer that it ends, behind that one's wake-up.
-#[test]
-fn each_timer_has_its_part_of_the_interrupt() {
-    let sleeper = |name| task(name, 1, vec![run(US), sleep(900 * US), run(US)]);
-    let mut config = free_machine(1);
-    let costs =
-        [("timer_irq_ns", 6), ("timer_each_ns", 4), ("wakeup_ns", 20), ("timer_slack_ns", 50)];
-    for (name, us) in costs {
-        config.cost.set(name, us * US).expect("a cost");
-    }
-    let trace = simulated(&config, &workload(vec![sleeper("first"), sleeper("second")]), 5 * MS);
-    let woken = |who: &str| wakings(&trace, who)[0].0;
-    assert_eq!(woken("second") - woken("first"), 20 + 4);
-    assert_eq!(stays(&trace, "first")[1].0 / US - woken("first"), 2 * (20 + 4) + 2);
-}
-
 /// A sleeper that goes to sleep again at once wakes every second tick; with high-resolution timers, at its time.
 #[test]
 fn a_sleep_of_900_us_takes_two_ticks() {
@@ -208,32 +192,4 @@ fn a_tick_that_comes_on_the_way_off_the_cpu_waits_for_the_switch() {
         .take(1)
         .collect();
     assert_eq!(around, [(4_020, "switch")]);
-}
-
-/// With `tick_kept_ns` a CPU that goes idle has its tick once more, and then none: who is woken during that tick waits for its end.
-#[test]
-fn a_cpu_that_goes_idle_has_one_tick_more() {
-    // Runs for 1 ms, and goes on at `woken_ns`, beside a task on another CPU that keeps ticks going.
-    let begins_us = |kept_ns: u64, woken_ns: u64| {
-        let mut config = free_machine(2);
-        config.hz = 250;
-        config.cost.set("tick_kept_ns", kept_ns).expect("a cost");
-        let mut sleeper = task("sleeper", 1, vec![run(MS), sleep(woken_ns - MS), run(MS)]);
-        sleeper.cpus = Some(cpus(0, 0));
-        let mut hog = task("hog", 1, vec![Op::RunForever]);
-        hog.cpus = Some(cpus(1, 1));
-        let trace = simulated(&config, &workload(vec![sleeper, hog]), 20 * MS);
-        let begins = trace.events().find_map(|event| match event.kind {
-            EventKind::Switch { next, .. }
-                if event.time_ns > 2 * MS && name(&trace, next) == "sleeper" =>
-            {
-                Some(event.time_ns / US)
-            }
-            _ => None,
-        });
-        begins.expect("it goes on")
-    };
-    assert_eq!(begins_us(20 * US, 4 * MS + 5 * US), 4_020, "in the first tick of an idle CPU");
-    assert_eq!(begins_us(20 * US, 8 * MS + 5 * US), 8_005, "there is no second one");
-    assert_eq!(begins_us(0, 4 * MS + 5 * US), 4_005, "the tick is stopped at once");
 }

@@ -25,8 +25,8 @@ mod simulate;
 
 pub use failure::{Failure, did_you_mean};
 pub use input::{
-    COSTS_DEFAULT, CPUS_DEFAULT, Ground, MachineSpec, OWN_SCHEDULER, Profile, Recording,
-    SEED_DEFAULT, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT, Variant,
+    COSTS_DEFAULT, CPUS_DEFAULT, MachineSpec, OWN_SCHEDULER, Profile, Recording, SEED_DEFAULT,
+    Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT, Target, Variant,
     analyse_recording_watched, at_settings, check_version, compile_scheduler, duration_ns,
     find_object, find_workload, find_workload_noted, global_writes, host_cpus, is_knob, lock_model,
     machine_config, one_variant, parameter_sets, parse_time, read_profiles, read_recording,

@@ -1,4 +1,4 @@
-//! What a run left, on whatever ground: the stream of events, its analysis, and what only that ground can tell.
+//! What a run left, on whatever target: the stream of events, its analysis, and what only that target can tell.
 
 use fairground_analysis::Analysis;
 use fairground_machine::{Counters, Exit, ExitKind, MachineConfig, Path, PathCost, Setting};
@@ -30,11 +30,11 @@ pub struct Outcome {
     pub numbers_note: Option<String>,
     /// The figures.
     pub analysis: Analysis,
-    /// What only this ground can tell.
+    /// What only this target can tell.
     pub told: Told,
 }
 
-/// What only one kind of ground can tell.
+/// What only one kind of target can tell.
 #[derive(Debug)]
 pub enum Told {
     /// The simulated machine.
@@ -52,8 +52,8 @@ pub enum Told {
     },
     /// A real kernel.
     Real {
-        /// The ground as it was typed.
-        ground: String,
+        /// The target as it was typed.
+        target: String,
         /// What an instruction takes of its time, ns; `None` where that is not known.
         instruction_ns: Option<u64>,
         /// The job's outcome.

@@ -78,9 +78,8 @@ impl PipeRing {
         bytes - left
     }
 
-    /// Reads at most the requested bytes. `wake_bytes`: bytes of the oldest page of a full pipe that must have been
-    /// read until each further read wakes a writer; 0: only the read that empties the page does.
-    pub fn take(&mut self, bytes: u64, wake_bytes: u64) -> Taken {
+    /// Reads at most the requested bytes. A read that empties a page of a full pipe wakes a writer.
+    pub fn take(&mut self, bytes: u64) -> Taken {
         let mut taken = Taken { bytes: 0, wakes_writer: false };
         while taken.bytes < bytes {
             let full = self.is_full();
@@ -88,7 +87,6 @@ impl PipeRing {
             let part = first.bytes.min(bytes - taken.bytes);
             (first.offset, first.bytes) = (first.offset + part, first.bytes - part);
             taken.bytes += part;
-            taken.wakes_writer |= full && wake_bytes > 0 && first.offset >= wake_bytes;
             if first.bytes == 0 {
                 self.pages.pop_front();
                 taken.wakes_writer |= full;
@@ -119,25 +117,19 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_is_woken_when_a_page_of_a_full_pipe_is_empty_or_before() {
-        let full = || {
-            let mut pipe = PipeRing::new(2 * PAGE_BYTES);
-            pipe.put(2 * PAGE_BYTES, true);
-            pipe
-        };
-        let (mut new, mut old) = (full(), full());
-        let wakes =
-            |pipe: &mut PipeRing, bytes, wake_bytes| pipe.take(bytes, wake_bytes).wakes_writer;
-        assert_eq!((wakes(&mut new, 4_000, 0), wakes(&mut new, 96, 0)), (false, true));
-        assert_eq!((wakes(&mut old, 1, 1), wakes(&mut old, 4_095, 1)), (true, true));
+    fn a_writer_is_woken_when_a_page_of_a_full_pipe_is_empty() {
+        let mut pipe = PipeRing::new(2 * PAGE_BYTES);
+        pipe.put(2 * PAGE_BYTES, true);
+        let mut wakes = |bytes| pipe.take(bytes).wakes_writer;
+        assert_eq!((wakes(4_000), wakes(96)), (false, true));
         // One page is free: the pipe is not full, and no task can wait.
-        assert_eq!((wakes(&mut new, 4_096, 1), wakes(&mut old, 1, 1)), (false, false));
+        assert!(!wakes(4_096));
     }
 
     #[test]
     fn a_small_pipe_has_one_small_page() {
         let mut pipe = PipeRing::new(10);
         assert_eq!((pipe.put(25, true), pipe.is_full()), (10, true));
-        assert_eq!(pipe.take(25, 0), Taken { bytes: 10, wakes_writer: true });
+        assert_eq!(pipe.take(25), Taken { bytes: 10, wakes_writer: true });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Btf, Kind, MAX_TYPE_DEPTH, Member, SectionVariable, Type};
 use crate::error::{Fault, LoadCause};
-use crate::object::limits::{self, MAX_TEXT_BYTES, TextBudget};
+use crate::limits::{self, MAX_TEXT_BYTES, TextBudget};
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 24;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{essential_name, same_kind};
+use super::flavour::essential_name;
 use crate::btf::{Btf, Kind, Member};
 
 /// How deep two types are compared: libbpf's limit.
@@ -161,4 +161,12 @@ fn prototypes(ours: &Kind, theirs: &Kind, alike: impl Fn(u32, u32) -> bool) -> b
     our_parameters.len() == their_parameters.len()
         && alike(*ours, *theirs)
         && our_parameters.iter().zip(their_parameters).all(|(ours, theirs)| alike(*ours, *theirs))
+}
+
+/// Whether two types are of the same kind. Enumerations of 32 and 64 bits are.
+pub(super) fn same_kind(a: &Kind, b: &Kind) -> bool {
+    match (a, b) {
+        (Kind::Composite { union: a, .. }, Kind::Composite { union: b, .. }) => a == b,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
 }

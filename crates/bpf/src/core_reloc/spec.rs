@@ -1,6 +1,8 @@
 //! Where an access leads: from a root type through members and array elements to a field.
 
-use super::{Question, compatible};
+use super::compatible;
+use super::flavour::essential_name;
+use super::question::Question;
 use crate::btf::ext::CoreRelocation;
 use crate::btf::{Btf, Kind, MAX_TYPE_DEPTH, Member};
 use crate::error::LoadCause;
@@ -151,8 +153,8 @@ impl Spec {
 
     fn constant_in(&self, target: &Btf, mut spec: Self) -> Option<Self> {
         let Kind::Enum { values, .. } = &target.get(spec.root).kind else { return None };
-        let wanted = super::essential_name(&self.steps.first()?.name);
-        let at = values.iter().position(|(name, _)| super::essential_name(name) == wanted)?;
+        let wanted = essential_name(&self.steps.first()?.name);
+        let at = values.iter().position(|(name, _)| essential_name(name) == wanted)?;
         spec.constant = Some(values[at].1);
         spec.steps.push(Step { of: spec.root, index: at as u32, name: values[at].0.clone() });
         Some(spec)

@@ -1,6 +1,6 @@
 //! The number that a relocation asks for.
 
-use super::Question;
+use super::question::Question;
 use super::spec::{Spec, Step, local_member};
 use crate::btf::{Btf, Kind};
 use crate::error::LoadCause;

@@ -7,15 +7,18 @@ use object::elf;
 use object::read::SectionIndex;
 use object::read::elf::{FileHeader, Rel, SectionHeader, SectionTable, Sym, SymbolTable};
 
-use super::limits::{self, TextBudget};
 use crate::error::{Fault, LoadCause};
+use crate::limits::{self, TextBudget};
+
+/// By ELF section index.
+pub(crate) type BySection<T> = BTreeMap<usize, T>;
 
 type Header = elf::FileHeader64<LE>;
 
-/// An ELF file, taken apart.
+/// A parsed ELF file.
 #[derive(Debug)]
 pub(crate) struct Elf<'d> {
-    /// By ELF index; index 0 is the empty section that every file begins with.
+    /// By ELF index; index 0 is the empty section.
     pub(crate) sections: Vec<Section<'d>>,
     /// By ELF index; index 0 is the empty symbol.
     pub(crate) symbols: Vec<Symbol>,

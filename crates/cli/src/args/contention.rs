@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{GroundArgs, LockArgs, MachineArgs, PageArgs, SchedArgs};
+use super::{LockArgs, MachineArgs, PageArgs, SchedArgs, TargetArgs};
 
 /// Functions of a call chain when nobody says otherwise: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
 
 #[derive(Debug, Args)]
 pub(crate) struct ContentionArgs {
-    /// A recording (`trace.dat` or text, made with `record --stacks`; `-` is stdin), or a workload, which runs on the ground of `--on`; without it this machine is recorded
+    /// A recording (`trace.dat` or text, made with `record --stacks`; `-` is stdin), or a workload, which runs on the target of `--on`; without it this machine is recorded
     pub(crate) what: Option<String>,
 
     /// Functions of a call chain that are shown
@@ -28,7 +28,7 @@ pub(crate) struct ContentionArgs {
     pub(crate) folded: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) ground: GroundArgs,
+    pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) sched: SchedArgs,
     #[command(flatten)]

@@ -118,7 +118,7 @@ fn every_command_has_a_page_with_all_its_options() {
     let mut stale = Vec::new();
     let mut names = BTreeSet::from(["README.md".to_owned()]);
     for (name, command) in commands() {
-        let page = read(format!("docs/commands/{name}.md"));
+        let page = read(format!("docs/reference/commands/{name}.md"));
         names.insert(format!("{name}.md"));
         let all = tree(&name, &command);
         let tables: Vec<_> = all.iter().map(|(words, c)| table(words, c)).collect();
@@ -131,10 +131,10 @@ fn every_command_has_a_page_with_all_its_options() {
             }
         }
     }
-    let folder = fs::read_dir(root().join("docs/commands")).expect("docs/commands");
+    let folder = fs::read_dir(root().join("docs/reference/commands")).expect("docs/reference/commands");
     let there = folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let there: BTreeSet<_> = there.collect();
-    assert_eq!(there, names, "a page for each command in docs/commands");
+    assert_eq!(there, names, "a page for each command in docs/reference/commands");
     let remedy = "FAIRGROUND_DOCS=write cargo test -p fairground documented";
     assert!(stale.is_empty() || write, "options that changed: {stale:?}\n{remedy}");
 }

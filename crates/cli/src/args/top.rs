@@ -16,7 +16,7 @@ pub(crate) struct TopArgs {
     /// A workload for a simulated run: a name (`slice:16`), several joined by `+`, or a file. With `--on host`, none: this machine is shown as it is
     pub(crate) workload: Option<String>,
     /// What is shown: `sim` (the simulated machine, which the flags below describe), `host` (this machine: of the flags below it takes `--buffer` and `--interval`)
-    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "GROUND")]
+    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "TARGET")]
     pub(crate) on: Vec<String>,
     /// With `--on host`: memory for recorded events, KiB for each CPU
     #[arg(long, value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT, value_parser = clap::value_parser!(u32).range(16..=4_194_304))]

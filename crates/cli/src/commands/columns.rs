@@ -1,19 +1,19 @@
-//! Every run that the flags ask for: grounds × schedulers × settings.
+//! Every run that the flags ask for: targets × schedulers × settings.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use fairground_machine::{MachineConfig, Policy, Setting, TraceOptions};
 use fairground_session::{
-    CHUNK_NS, CPUS_DEFAULT, Failure, Ground, OWN_SCHEDULER, Outcome, Plan, Scheduler,
-    SchedulerObject, TaskNumbers, Variant, Watch, at_settings, duration_ns, host_cpus, is_knob,
+    CHUNK_NS, CPUS_DEFAULT, Failure, OWN_SCHEDULER, Outcome, Plan, Scheduler, SchedulerObject,
+    Target, TaskNumbers, Variant, Watch, at_settings, duration_ns, host_cpus, is_knob,
     machine_config, read_profiles, split_knobs, variants,
 };
 use fairground_workload::Workload;
 
 use super::column::{Column, Loaded, columns, left_out};
 use super::run::simulated_options;
-use crate::args::{GroundArgs, MachineArgs, SchedArgs, ShowArgs};
+use crate::args::{MachineArgs, SchedArgs, ShowArgs, TargetArgs};
 use crate::input::machine_spec;
 use crate::interrupt;
 use crate::pictures::Pictured;
@@ -29,7 +29,7 @@ const LEAD_IN_NS: u64 = 400_000_000;
 pub(super) struct Columns<'a> {
     pub(super) workload: &'a Workload,
     pub(super) sched: &'a SchedArgs,
-    pub(super) ground: Option<&'a GroundArgs>,
+    pub(super) target: Option<&'a TargetArgs>,
     pub(super) machine: &'a MachineArgs,
     pub(super) show: &'a ShowArgs,
     /// Whether each callback of a simulated scheduler is recorded.
@@ -98,7 +98,7 @@ pub(super) struct Simulation {
 
 /// What was asked for, checked.
 struct Prepared {
-    grounds: Vec<Ground>,
+    targets: Vec<Target>,
     /// The simulated machine.
     config: MachineConfig,
     variants: Vec<Variant>,
@@ -112,37 +112,37 @@ struct Prepared {
 impl Prepared {
     /// The columns, one at least.
     fn columns(&self) -> Result<Vec<Column<'_>>, Failure> {
-        columns(&self.grounds, &self.schedulers, &self.variants)
+        columns(&self.targets, &self.schedulers, &self.variants)
     }
 }
 
 impl Columns<'_> {
     /// Checks what was asked for, and compiles its schedulers.
-    fn prepare(&self, grounds: Vec<Ground>) -> Result<Prepared, Failure> {
+    fn prepare(&self, targets: Vec<Target>) -> Result<Prepared, Failure> {
         let trace = TraceOptions { callbacks: self.callbacks, ticks: true };
         let mut config = machine_config(&machine_spec(self.machine, self.sched.null_loads, trace))?;
-        if self.machine.lead_in.is_none() && grounds.iter().any(Ground::is_real) {
+        if self.machine.lead_in.is_none() && targets.iter().any(Target::is_real) {
             config.lead_in_ns = LEAD_IN_NS;
         }
         let variants = variants(&self.sched.set)?;
-        let schedulers = self.schedulers(&grounds, config.cpus(), &variants)?;
+        let schedulers = self.schedulers(&targets, config.cpus(), &variants)?;
         let later = at_settings(&self.sched.at)?;
-        self.refuse_what_no_ground_takes(&grounds, &variants, &later)?;
+        self.refuse_what_no_target_takes(&targets, &variants, &later)?;
         let duration_ns = duration_ns(self.machine.duration.as_deref(), self.workload.duration_ns)?;
-        Ok(Prepared { grounds, config, variants, schedulers, later, duration_ns })
+        Ok(Prepared { targets, config, variants, schedulers, later, duration_ns })
     }
 
     /// Runs all of them.
     pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
-        let prepared = self.prepare(self.grounds()?)?;
+        let prepared = self.prepare(self.targets()?)?;
         let columns = prepared.columns()?;
-        let Prepared { grounds, config, later, duration_ns, .. } = &prepared;
+        let Prepared { targets, config, later, duration_ns, .. } = &prepared;
         let duration_ns = *duration_ns;
         let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
         let progress = Progress::new(quiet, steps);
-        let several = grounds.len() > 1;
+        let several = targets.len() > 1;
         let mut outcomes = Vec::with_capacity(columns.len());
-        let mut notes = left_out(grounds, &prepared.schedulers);
+        let mut notes = left_out(targets, &prepared.schedulers);
         for column in &columns {
             let label = column.label(several);
             if !progress.goes_on() {
@@ -151,8 +151,8 @@ impl Columns<'_> {
             }
             let settings = column.settings(later);
             let given = settings.clone();
-            let ran = match (column.ground, &column.scheduler.compiled) {
-                (Ground::Sim, Some(scheduler)) => self
+            let ran = match (column.target, &column.scheduler.compiled) {
+                (Target::Sim, Some(scheduler)) => self
                     .simulated(scheduler, label.clone(), settings, config, duration_ns)?
                     .run(&progress),
                 _ => self
@@ -161,7 +161,7 @@ impl Columns<'_> {
                     .map_err(|e| Failure::new(format_args!("{label}: {e}"))),
             };
             let outcome = match ran {
-                Err(error) if column.ground.is_real() && !progress.goes_on() => {
+                Err(error) if column.target.is_real() && !progress.goes_on() => {
                     notes.push(format!(
                         "{label}: interrupted: a run on a real kernel is whole or absent ({error})"
                     ));
@@ -183,7 +183,7 @@ impl Columns<'_> {
         if is_interrupted {
             progress.say("interrupted: what there is follows, and says that it is partial");
         }
-        let simulated = grounds.contains(&Ground::Sim).then(|| config.clone());
+        let simulated = targets.contains(&Target::Sim).then(|| config.clone());
         Ok(Ran { outcomes, simulated, duration_ns, notes, is_interrupted })
     }
 
@@ -210,7 +210,7 @@ impl Columns<'_> {
 
     /// What would be run in the simulated machine.
     pub(super) fn simulations(&self) -> Result<Simulations, Failure> {
-        let prepared = self.prepare(vec![Ground::Sim])?;
+        let prepared = self.prepare(vec![Target::Sim])?;
         let simulation = |column: &Column<'_>| {
             let scheduler = column.scheduler.compiled.as_ref()?;
             let mut settings = scheduler.object.settings.clone();
@@ -236,10 +236,10 @@ impl Columns<'_> {
         duration_ns: u64,
     ) -> Result<RealPlan<'c>, Failure> {
         let (settings, knobs) = split_knobs(settings);
-        let args = self.ground.ok_or_else(|| Failure::new("this command only simulates"))?;
+        let args = self.target.ok_or_else(|| Failure::new("this command only simulates"))?;
         Ok(RealPlan {
             label,
-            ground: column.ground,
+            target: column.target,
             args,
             cpus: self.machine.cpus.unwrap_or(CPUS_DEFAULT),
             object: column.scheduler.object(),
@@ -253,31 +253,31 @@ impl Columns<'_> {
         })
     }
 
-    fn grounds(&self) -> Result<Vec<Ground>, Failure> {
-        match self.ground {
-            Some(args) => args.on.iter().map(|text| Ground::parse(text)).collect(),
-            None => Ok(vec![Ground::Sim]),
+    fn targets(&self) -> Result<Vec<Target>, Failure> {
+        match self.target {
+            Some(args) => args.on.iter().map(|text| Target::parse(text)).collect(),
+            None => Ok(vec![Target::Sim]),
         }
     }
 
-    /// The schedulers that were named, or else those that the grounds have by default.
+    /// The schedulers that were named, or else those that the targets have by default.
     fn schedulers(
         &self,
-        grounds: &[Ground],
+        targets: &[Target],
         cpus: u32,
         variants: &[Variant],
     ) -> Result<Vec<Loaded>, Failure> {
         let mut specs: Vec<&str> = self.sched.sched.iter().map(String::as_str).collect();
         if specs.is_empty() {
-            let defaults: BTreeSet<_> = grounds.iter().map(Ground::default_scheduler).collect();
+            let defaults: BTreeSet<_> = targets.iter().map(Target::default_scheduler).collect();
             specs.extend(defaults);
         }
-        let simulated = grounds.contains(&Ground::Sim);
+        let simulated = targets.contains(&Target::Sim);
         let profiles = read_profiles(&self.sched.profile, &specs)?;
-        let cpus = match grounds {
+        let cpus = match targets {
             _ if profiles.is_empty() => cpus,
-            [Ground::Host] => host_cpus(),
-            _ if grounds.contains(&Ground::Host) && host_cpus() != cpus => {
+            [Target::Host] => host_cpus(),
+            _ if targets.contains(&Target::Host) && host_cpus() != cpus => {
                 return Err(Failure::new(format_args!(
                     "a profile counts CPUs, and this machine has {} where the others have {cpus}",
                     host_cpus()
@@ -304,14 +304,14 @@ impl Columns<'_> {
         specs.into_iter().map(load).collect()
     }
 
-    /// A flag that has no effect on any of the grounds is a mistake of the one who typed it.
-    fn refuse_what_no_ground_takes(
+    /// A flag that has no effect on any of the targets is a mistake of the one who typed it.
+    fn refuse_what_no_target_takes(
         &self,
-        grounds: &[Ground],
+        targets: &[Target],
         variants: &[Variant],
         later: &[Setting],
     ) -> Result<(), Failure> {
-        let real = grounds.iter().any(Ground::is_real);
+        let real = targets.iter().any(Target::is_real);
         let mut settings = variants.iter().flat_map(|variant| &variant.settings).chain(later);
         if let Some(knob) = settings.find(|s| is_knob(&s.name)).filter(|_| !real) {
             return Err(Failure::new(format_args!(
@@ -320,7 +320,7 @@ impl Columns<'_> {
             ))
             .help("name the scheduler's own tunable (`sched show` lists them), or add `--on vm:KERNEL`"));
         }
-        let only_real = grounds.iter().all(Ground::is_real);
+        let only_real = targets.iter().all(Target::is_real);
         let simulated_only = [
             ("--hz", self.machine.hz.is_some()),
             ("--cost", !self.machine.cost.is_empty()),

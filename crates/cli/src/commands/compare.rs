@@ -1,4 +1,4 @@
-//! `compare`: one workload under several schedulers and settings, on one ground or on several.
+//! `compare`: one workload under several schedulers and settings, on one target or on several.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
-        ground: Some(&args.ground),
+        target: Some(&args.target),
         machine: &args.machine,
         show: &args.show,
         callbacks: false,

@@ -13,7 +13,7 @@ use fairground_session::{Failure, Recording, one_variant, parse_time};
 
 use super::columns::Columns;
 use super::record::record_shown;
-use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
+use crate::args::{Cli, ContentionArgs, Per, ShowArgs, TargetArgs};
 use crate::input::{find_recording, find_workload_with};
 use crate::pictures;
 use crate::present;
@@ -79,21 +79,21 @@ fn is_workload_file(what: &str) -> bool {
     Path::new(what).extension().is_some_and(|extension| extension == "toml" || extension == "json")
 }
 
-/// A workload, on whatever ground.
+/// A workload, on whatever target.
 fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure> {
-    if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
-        return Err(Failure::new("`contention` takes one scheduler on one ground"));
+    if args.sched.sched.len() > 1 || args.target.on.len() > 1 {
+        return Err(Failure::new("`contention` takes one scheduler on one target"));
     }
     one_variant(&args.sched.set)?;
     let workload = find_workload_with(what, &args.locks, cli.quiet).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")
     })?;
-    let ground = GroundArgs { stacks: true, ..args.ground.clone() };
+    let target = TargetArgs { stacks: true, ..args.target.clone() };
     let show = ShowArgs { interval: None, per: Per::Group, all: false };
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
-        ground: Some(&ground),
+        target: Some(&target),
         machine: &args.machine,
         show: &show,
         callbacks: false,
@@ -125,8 +125,8 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
 
 /// This machine, as it is.
 fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
-    let on = args.ground.on.as_slice();
-    if !matches!(on, [ground] if ground == "host" || ground == "sim") {
+    let on = args.target.on.as_slice();
+    if !matches!(on, [target] if target == "host" || target == "sim") {
         return Err(Failure::new(
             "without a recording or a workload, this machine is recorded, and nothing else can be",
         )
@@ -140,7 +140,7 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
     };
     let session = Session { command: args.command.clone(), duration };
     let job =
-        RecordingJob { kib_per_cpu: args.ground.buffer, stacks: true, ..RecordingJob::default() };
+        RecordingJob { kib_per_cpu: args.target.buffer, stacks: true, ..RecordingJob::default() };
     let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let file = space.path().join("trace.dat");
     let (recorder, _) = record_shown(&session, &job, space.path(), cli.quiet)?;

@@ -1,4 +1,4 @@
-//! The runs of an experiment, each on its ground, as many side by side as there are CPUs.
+//! The runs of an experiment, each on its target, as many side by side as there are CPUs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,13 @@ use std::thread;
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_session::{
-    CHUNK_NS, CPUS_DEFAULT, Failure, Ground, MachineSpec, OWN_SCHEDULER, Outcome, Plan, Scheduler,
-    SchedulerObject, Told, Watch, at_settings, duration_ns, find_workload, machine_config,
+    CHUNK_NS, CPUS_DEFAULT, Failure, MachineSpec, OWN_SCHEDULER, Outcome, Plan, Scheduler,
+    SchedulerObject, Target, Told, Watch, at_settings, duration_ns, find_workload, machine_config,
     one_variant, split_knobs, topology_value,
 };
 use fairground_workload::Workload;
 
-use crate::args::{EngineArg, GroundArgs, TimersArg};
+use crate::args::{EngineArg, TargetArgs, TimersArg};
 use crate::experiment::Run;
 use crate::present;
 use crate::progress::Progress;
@@ -92,9 +92,9 @@ fn run_one(run: &Run, engine: EngineArg, progress: &Progress) -> Result<Outcome,
     if let Some(locks) = run.locks {
         workload.set_lock_model(locks);
     }
-    match Ground::parse(&run.on)? {
-        Ground::Sim => simulated(run, &workload, engine, progress),
-        ground => real(run, &workload, &ground, progress),
+    match Target::parse(&run.on)? {
+        Target::Sim => simulated(run, &workload, engine, progress),
+        target => real(run, &workload, &target, progress),
     }
 }
 
@@ -133,7 +133,7 @@ fn simulated(
 fn real(
     run: &Run,
     workload: &Workload,
-    ground: &Ground,
+    target: &Target,
     progress: &Progress,
 ) -> Result<Outcome, Failure> {
     let object = match run.sched.as_str() {
@@ -143,10 +143,10 @@ fn real(
     let mut settings = one_variant(&run.set)?.settings;
     settings.extend(at_settings(&run.at)?);
     let (settings, knobs) = split_knobs(settings);
-    let args = GroundArgs::deterministic(&run.on, &run.append, run.record);
+    let args = TargetArgs::deterministic(&run.on, &run.append, run.record);
     let plan = RealPlan {
         label: run.name.clone(),
-        ground,
+        target,
         args: &args,
         cpus: run.cpus.unwrap_or(CPUS_DEFAULT),
         object: object.as_ref(),
@@ -177,7 +177,7 @@ pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
         made.set(&section, "locks", Cell::text(locks.word()));
     }
     if run.on != "sim" {
-        made.set(&section, "ground", Cell::text(&run.on));
+        made.set(&section, "target", Cell::text(&run.on));
         return;
     }
     made.set(&section, "hz", Cell::count(run.hz.into()));

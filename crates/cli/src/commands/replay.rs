@@ -34,7 +34,7 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
-        ground: None,
+        target: None,
         machine: &machine,
         show: &args.show,
         callbacks: false,

@@ -148,7 +148,7 @@ fn merge(made: &mut Document, of_run: Document) {
     made.notes.extend(of_run.notes);
 }
 
-/// Every figure of a run by its key (docs/experiments.md).
+/// Every figure of a run by its key (docs/reference/experiments.md).
 fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     let mut figures = Figures::default();
     ring_figures(&mut figures, outcome);

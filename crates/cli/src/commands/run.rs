@@ -23,8 +23,8 @@ pub(crate) fn simulated_options(show: &ShowArgs) -> Result<Options, Failure> {
 }
 
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
-    if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
-        return Err(Failure::new("`run` takes one scheduler on one ground")
+    if args.sched.sched.len() > 1 || args.target.on.len() > 1 {
+        return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
     }
     one_variant(&args.sched.set)?;
@@ -36,7 +36,7 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
     let columns = Columns {
         workload: &workload,
         sched: &args.sched,
-        ground: Some(&args.ground),
+        target: Some(&args.target),
         machine: &args.machine,
         show: &args.show,
         callbacks: args.callbacks,
@@ -55,9 +55,9 @@ pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
             return Ok(ran.exit_code(outcome.exit_code()));
         }
     }
-    let title = match args.ground.on.as_slice() {
-        [ground] if ground != "sim" => {
-            format!("{} under {} on {ground}", args.workload, outcome.label)
+    let title = match args.target.on.as_slice() {
+        [target] if target != "sim" => {
+            format!("{} under {} on {target}", args.workload, outcome.label)
         }
         _ => format!("{} under {}", args.workload, outcome.label),
     };

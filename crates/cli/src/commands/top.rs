@@ -7,7 +7,7 @@ mod stream;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use fairground_session::{Failure, Ground, parse_time};
+use fairground_session::{Failure, Target, parse_time};
 use fairground_top::{App, Source, Speed, show};
 use fairground_workload::Workload;
 
@@ -24,29 +24,29 @@ const INTERVAL_MAX_NS: u64 = 10_000_000_000;
 const HOST_TAKES: [&str; 3] = ["--on", "--buffer", "--interval"];
 
 pub(super) fn top(cli: &Cli, args: &TopArgs) -> Result<ExitCode, Failure> {
-    let [ground] = args.on.as_slice() else {
-        return Err(Failure::new("`top` shows one ground")
+    let [target] = args.on.as_slice() else {
+        return Err(Failure::new("`top` shows one target")
             .help("give `--sched cfs,eevdf` to change between schedulers"));
     };
     let interval_ns = interval_ns(&args.interval)?;
-    match (Ground::parse(ground)?, &args.workload) {
-        (Ground::Sim, Some(name)) => {
+    match (Target::parse(target)?, &args.workload) {
+        (Target::Sim, Some(name)) => {
             refuse(args, "a simulated run", |flag| !["--buffer", "--format"].contains(&flag))?;
             let workload = find_workload_with(name, &args.locks, cli.quiet)?;
             simulated(cli, args, name, &workload, interval_ns)
         }
-        (Ground::Sim, None) => Err(Failure::new("there is no workload to run")
+        (Target::Sim, None) => Err(Failure::new("there is no workload to run")
             .help("name one, as in `fairground top hogs:3 --sched cfs`; `--on host` shows this machine")),
-        (Ground::Host, None) => {
+        (Target::Host, None) => {
             refuse(args, "this machine, which is shown as it is", |flag| HOST_TAKES.contains(&flag))?;
             on_a_terminal()?;
             let mut host = Host::start(args.buffer, interval_ns)?;
             view(App::new(&host), &mut host)?;
             Ok(ExitCode::SUCCESS)
         }
-        (Ground::Host, Some(_)) => Err(Failure::new("`top --on host` shows this machine as it is, and starts nothing")
+        (Target::Host, Some(_)) => Err(Failure::new("`top --on host` shows this machine as it is, and starts nothing")
             .help("leave the workload out, and start it beside the view: `fairground run WORKLOAD --on host`")),
-        (Ground::Vm(_), _) => Err(Failure::new(
+        (Target::Vm(_), _) => Err(Failure::new(
             "a virtual machine cannot be watched: its recording comes out of it when the run is over",
         )
         .help("`fairground run WORKLOAD --on vm:KERNEL` measures it; `top` shows `sim` and `host`")),
@@ -91,7 +91,7 @@ fn simulated(
     let columns = Columns {
         workload,
         sched: &args.sched,
-        ground: None,
+        target: None,
         machine: &args.machine,
         show: &show,
         callbacks: false,

@@ -14,7 +14,7 @@ use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::TopTable;
 use crate::args::TimersArg;
 
-/// The ground of a run that does not name another.
+/// The target of a run that does not name another.
 const SIMULATED: &str = "sim";
 
 /// The only version of the format so far.
@@ -149,7 +149,7 @@ pub(crate) struct Run {
     pub(crate) reports: bool,
     /// How user time is counted.
     pub(crate) user_time: UserTimeEntry,
-    /// The ground, as the command line takes it.
+    /// The target, as the command line takes it.
     pub(crate) on: String,
     /// Boot parameters of a virtual machine's kernel.
     pub(crate) append: Vec<String>,
@@ -252,7 +252,7 @@ impl Experiment {
         check_version(file, text, EXPERIMENT_FORMAT)?;
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{file}: {}", e.to_string().trim_end()))
-                .help("docs/experiments.md lists the keys of an experiment")
+                .help("docs/reference/experiments.md lists the keys of an experiment")
         })?;
         if experiment.defaults.locks.as_ref().is_some_and(|locks| locks.one().is_none()) {
             return Err(Failure::new(format_args!(

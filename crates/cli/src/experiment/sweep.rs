@@ -93,7 +93,7 @@ impl Sweep {
         std::iter::once(plain.clone()).chain(others).collect()
     }
 
-    /// Its own ground.
+    /// Its own target.
     pub(super) fn on(&self) -> Option<&str> {
         self.settings.get("on").and_then(toml::Value::as_str)
     }

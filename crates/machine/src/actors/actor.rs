@@ -10,8 +10,6 @@ pub(super) enum Phase {
     Start,
     /// Not begun: what the actor owes the kernel comes first.
     Owing,
-    /// Not begun: the way out of the system call before it comes first.
-    Returning,
     /// The CPU time of its system call runs.
     Charging,
     /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
@@ -43,7 +41,7 @@ pub(super) struct Frame {
     pub(super) has_waited: bool,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
     pub(super) progress: u64,
-    /// CPU time left of a cut computation, or of a system call that goes on in stretches, ns.
+    /// CPU time left of a computation or a system call that was interrupted, ns.
     pub(super) left_ns: u64,
 }
 
@@ -79,8 +77,6 @@ pub(super) struct Actor {
     pub(super) in_kernel: u32,
     /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
     pub(super) pending: bool,
-    /// It has entered a system call, and has not paid for the way out of it.
-    pub(super) is_in_call: bool,
     pub(super) wait: WaitLink,
     pub(super) handler: u32,
     pub(super) nth: u64,

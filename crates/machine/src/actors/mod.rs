@@ -7,7 +7,6 @@
 //!   operations until it needs CPU time or has to wait, and says which: the [`Need`]. What it did to others on the way stands
 //!   in the list of [`Effect`]s, in order.
 //! * [`Need::Cpu`]: the machine lets it compute for so long, in as many pieces as scheduling makes of it, then advances it.
-//! * [`Need::Kernel`]: the same in one piece, without making room for another task.
 //! * [`Need::Touch`]: the same as [`Need::Cpu`], for as long as the caches make it.
 //! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine wakes it,
 //!   and advances it when it runs again. Whichever comes first counts; a later one finds the task awake and is ignored.
@@ -35,7 +34,6 @@ mod timers;
 
 use crate::cpuset::CpuMask;
 
-pub(crate) use charge::Work;
 pub use engine::Actors;
 
 impl Actors {
@@ -61,11 +59,6 @@ pub struct ActorId(pub u32);
 pub enum Need {
     /// Compute.
     Cpu {
-        /// For so long, ns of CPU time; not 0.
-        ns: u64,
-    },
-    /// Let the kernel work for it, with nobody else on the CPU meanwhile.
-    Kernel {
         /// For so long, ns of CPU time; not 0.
         ns: u64,
     },
@@ -102,20 +95,8 @@ pub enum Need {
     },
     /// Give the CPU away once, staying runnable.
     Yield,
-    /// It ends, and leaves its autogroup: a scheduling pass, in which it may keep the CPU.
-    MoveOut,
     /// It has ended. The machine calls [`Actors::release`] when it has forgotten the actor.
     Exit,
-}
-
-impl Need {
-    /// Whether it is CPU time.
-    pub(crate) fn takes_cpu(self) -> bool {
-        matches!(
-            self,
-            Need::Cpu { .. } | Need::Kernel { .. } | Need::Touch { .. } | Need::CpuForever
-        )
-    }
 }
 
 /// What an actor did to others or to itself.

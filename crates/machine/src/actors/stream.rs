@@ -102,7 +102,9 @@ impl Actors {
                 freed = true;
             }
         }
-        if freed && 4 * stream.charged <= buffer {
+        let wakes_writers = freed && 4 * stream.charged <= buffer;
+        self.owe_copy(id, bytes - wanted);
+        if wakes_writers {
             self.wake_all(self.shared.writers(pipe), effects);
         }
         self.finish(id)

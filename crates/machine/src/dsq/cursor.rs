@@ -88,14 +88,12 @@ impl DispatchQueues {
         Some((Dsq(state.dsq), seen))
     }
 
-    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`); whether it had met a task, which may have left meanwhile, and not the end.
-    pub(crate) fn end(&mut self, cursor: Cursor) -> bool {
-        let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) else {
-            return false;
-        };
-        state.live = false;
-        self.queues[state.dsq as usize].cursors -= 1;
-        state.in_list
+    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`).
+    pub(crate) fn end(&mut self, cursor: Cursor) {
+        if let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) {
+            state.live = false;
+            self.queues[state.dsq as usize].cursors -= 1;
+        }
     }
 
     /// Ends all iterations: for a program that was stopped in the midst of one.

@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, Label, TaskState};
 
 use super::{Machine, Step};
 use crate::MachineError;
-use crate::actors::{ActorId, Effect, Need, Work};
+use crate::actors::{ActorId, Effect, Need};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::kernel::{CgroupRef, Slot, Stage};
 
@@ -23,18 +23,8 @@ impl Machine {
                 return Ok(());
             }
         };
-        if self.kernel.turns.on() && need.takes_cpu() {
-            // Giving way is what the runner's tasks do in a guest, not the kernel's threads.
-            let is_kernels = self.is_kernel_thread(slot);
-            let work = if is_kernels { Work::Owed } else { self.actors.work(actor) };
-            self.kernel.task_mut(slot).in_kernel = work != Work::Own;
-            if work != Work::Owed {
-                self.kernel.count_operation(slot);
-            }
-        }
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
-            Need::Kernel { ns } => Stage::Kernel(ns),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))
@@ -43,16 +33,12 @@ impl Machine {
             Need::Block => Stage::Block(TaskState::Sleeping, None),
             Need::BlockHard => Stage::Block(TaskState::Uninterruptible, None),
             Need::Io { at_ns } => Stage::Block(TaskState::Uninterruptible, Some(at_ns)),
-            Need::Spin => self.spins(slot),
+            Need::Spin => Stage::Compute(u64::MAX),
             Need::SpinOn { owner } => self.spins_on(slot, owner),
             Need::SleepUntil { at_ns, absolute } => {
-                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(slot, at_ns, absolute)))
+                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
             }
             Need::Yield => Stage::Yield,
-            Need::MoveOut => {
-                self.move_out(slot)?;
-                Stage::Advance
-            }
             Need::Exit => Stage::Exit,
         };
         if need == Need::Exit {
@@ -105,7 +91,6 @@ impl Machine {
                 Ok(())
             }
             Effect::Mark { label, value } => {
-                self.kernel.count_operation(slot);
                 let task = self.kernel.task(slot).id;
                 let label = self.labels[label as usize];
                 self.kernel.emit(cpu, 0, EventKind::Mark { task, label, value });

@@ -2,7 +2,6 @@
 //! then everything.
 
 use super::Machine;
-use super::launch::Launch;
 use crate::check::{Invariant, Whereabouts};
 use crate::kernel::{Op, OpsState, Phase, ScxState, Slot};
 use fairground_trace::{TaskId, TaskState};
@@ -131,9 +130,8 @@ impl Machine {
             return None;
         }
         let armed = task.timer.is_some()
-            || task.timer_pending
             || self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some();
-        let armed = armed || self.launch.as_ref().is_some_and(Launch::has_to_wake);
+        let armed = armed || self.sleeps_until_start(task.actor);
         self.actors.why_it_waits_in_vain(task.actor, armed)
     }
 

@@ -6,7 +6,7 @@ use super::{Machine, Step};
 use crate::Path;
 use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, Slot, Stage};
-use crate::{CostModel, SleepTimers, abi};
+use crate::{SleepTimers, abi};
 
 impl Machine {
     /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
@@ -42,10 +42,7 @@ impl Machine {
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
             machine.wake_from_idle(cpu);
-            let woken = u64::from(std::mem::take(&mut machine.kernel.rq(cpu).woken_remotely));
-            let ns = woken * machine.kernel.cost.enqueue_remote_ns;
-            machine.kernel.charge(cpu, ns);
-            machine.take_wake_list()
+            Ok(())
         })
     }
 
@@ -58,24 +55,6 @@ impl Machine {
         }
     }
 
-    /// `tick_nohz_idle_exit` on an idle CPU that shall schedule: a tick that was left out is set up again, before anything else.
-    /// True: that is being paid now.
-    fn pays_tick_left_out(&mut self, cpu: u32) -> bool {
-        let (tick_ns, now) = (self.kernel.tick_ns, self.kernel.now_ns);
-        let ns = self.kernel.cost.idle_tick_ns;
-        let rq = self.kernel.rq(cpu);
-        let left_out = rq.idle_entered_ns / tick_ns != now / tick_ns;
-        rq.idle_entered_ns = now;
-        if left_out && self.kernel.turns.on() {
-            self.set_timer(cpu);
-        }
-        if !left_out || ns == 0 {
-            return false;
-        }
-        self.kernel.charge_irqs_off(cpu, ns);
-        true
-    }
-
     /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does what
     /// is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
@@ -86,9 +65,6 @@ impl Machine {
             }
             self.kernel.flush_kicks(self.program.memory())?;
             self.kernel.flush_ipis();
-            if self.kernel.turns.keeps_off(cpu) && !self.gets_turn(cpu) {
-                return Ok(());
-            }
             let rq = &self.kernel.cpus[cpu as usize];
             let (start, resched, curr) = (rq.run_start_ns, rq.makes_room(), rq.curr);
             if self.kernel.exit.is_some() {
@@ -104,13 +80,7 @@ impl Machine {
                     return Ok(());
                 }
                 self.timer_interrupt(cpu)?;
-                if self.failure.is_some() || self.kernel.loses_turn(cpu) {
-                    return Ok(());
-                }
-                continue;
-            }
-            if rq.timers.set_late && start <= self.kernel.now_ns && !resched {
-                if self.sets_timer_late(cpu) {
+                if self.failure.is_some() {
                     return Ok(());
                 }
                 continue;
@@ -128,18 +98,10 @@ impl Machine {
                 },
             };
             if at > self.kernel.now_ns {
-                if self.kernel.turns.on() {
-                    self.keep_turn(cpu, start, at);
-                } else {
-                    self.kernel.arm_cpu(cpu, at);
-                }
+                self.kernel.arm_cpu(cpu, at);
                 return Ok(());
             }
             match curr {
-                None if self.pays_tick_left_out(cpu) => continue,
-                None if self.runner_leaves(cpu) => {
-                    self.schedule_after_stop(cpu, None, self.meter())?
-                }
                 None => self.schedule(None)?,
                 Some(slot) => self.next_stage(cpu, slot, resched)?,
             }
@@ -149,19 +111,12 @@ impl Machine {
         }
     }
 
-    /// Whether the end of kernel work behind which a task just computes is left out as an event. Where CPUs execute in turns it is
-    /// not: there each end may be that of a turn.
-    #[inline]
-    fn skips_ends(&self) -> bool {
-        !self.stepwise && !self.kernel.turns.on()
-    }
-
     /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns; 0: something
     /// else comes first.
     #[inline]
     fn begin_run(&mut self, slot: Slot, resched: bool) -> u64 {
         let task = self.kernel.task(slot);
-        if resched || task.signalled || !self.skips_ends() {
+        if resched || task.signalled || self.stepwise {
             return 0;
         }
         let Some(ns) = self.actors.begin_run(task.actor) else { return 0 };
@@ -175,7 +130,7 @@ impl Machine {
     fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
         let reach_ns = self.kernel.cost.timer_reach_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        if !self.skips_ends()
+        if self.stepwise
             || rq.makes_room()
             || rq.timers.owed_ns > 0
             || !rq.timers.is_through(reach_ns)
@@ -200,16 +155,6 @@ impl Machine {
         match self.kernel.task(slot).stage {
             Stage::Block(state, until_ns) => self.block_current(slot, state, until_ns),
             Stage::Exit => self.exit_current(cpu, slot),
-            Stage::Ready(until_ns) => {
-                self.gets_ready(slot, until_ns);
-                Ok(())
-            }
-            Stage::Renice(until_ns) => self.is_ready(slot, until_ns),
-            Stage::Kernel(ns) => {
-                self.kernel.task_mut(slot).stage = Stage::Advance;
-                self.kernel.charge(cpu, ns);
-                Ok(())
-            }
             Stage::Yield => {
                 self.kernel.task_mut(slot).stage = Stage::Advance;
                 self.yield_task(slot)?;
@@ -223,11 +168,6 @@ impl Machine {
     /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
-            // The timer is set before the way into sleep.
-            if let (true, Some(at)) = (self.kernel.turns.on(), until_ns) {
-                let (cpu, slack_ns) = (self.kernel.this_cpu, self.kernel.cost.timer_slack_ns);
-                self.kernel.sets_earlier(cpu, at.saturating_add(slack_ns));
-            }
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);
@@ -243,8 +183,7 @@ impl Machine {
             return Ok(());
         }
         if let Some(at) = until_ns {
-            let timers = self.timers_of(slot);
-            let slack_ns = match timers {
+            let slack_ns = match self.timers {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
                 SleepTimers::Jiffies => 0,
             };
@@ -252,7 +191,7 @@ impl Machine {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());
             }
-            match timers {
+            match self.timers {
                 SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
                 SleepTimers::Jiffies => self.kernel.events.arm(EventSlot::Task(slot.0), at),
             }
@@ -263,18 +202,7 @@ impl Machine {
     /// The way off the CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being paid now.
     pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
         let cpu = self.kernel.this_cpu;
-        let alone = self.kernel.cpus[cpu as usize].nr_running <= 1;
-        let cost = &self.kernel.cost;
-        let cost_ns = match alone {
-            true => CostModel::idle_or(cost.block_idle_ns, cost.block_ns),
-            false
-                if cost.pipe_block_ns > 0
-                    && self.actors.waits_at_pipe(self.kernel.task(slot).actor) =>
-            {
-                cost.pipe_block_ns
-            }
-            false => cost.block_ns,
-        };
+        let cost_ns = self.kernel.cost.block_ns;
         let task = self.kernel.task_mut(slot);
         task.blocks = !task.blocks && cost_ns > 0;
         if task.blocks {
@@ -297,14 +225,6 @@ impl Machine {
             return Ok(());
         }
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
-    }
-
-    /// What the scheduler has cost since the scheduling pass began, ns: none of it is charged yet.
-    pub(crate) fn uncharged_ns(&self) -> u64 {
-        let insns = self.program.insns() - self.kernel.pass_insns;
-        let calls_ns = self.program.spent().saturating_add(self.kernel.calls_ns);
-        let mut carry_ps = self.carry_ps;
-        self.kernel.cost.policy_ns(insns, &mut carry_ps).saturating_add(calls_ns)
     }
 
     /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions are

@@ -1,14 +1,9 @@
 //! Building the machine and loading the scheduler.
 
-use std::ops::Range;
-
 use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
-use super::housekeeping::with_threads;
-use super::launch::{self, Launch};
-use super::rcu::{self, Rcu};
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
@@ -18,8 +13,8 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late, Op, OpsInfo,
-    Rq, Timers, Turns, agenda, write_mask,
+    Caches, CallHistory, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late,
+    Op, OpsInfo, Rq, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -42,9 +37,7 @@ impl Machine {
         workload: &Workload,
     ) -> Result<Machine, MachineError> {
         config.validate()?;
-        let (cpus, own) = (config.cpus(), workload.tasks.len());
-        let (workload, kernel_groups, rcu) = with_others(workload, config);
-        let workload = &workload;
+        let cpus = config.cpus();
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
@@ -60,7 +53,7 @@ impl Machine {
             null_loads: config.null_loads,
         })?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
-        program.set_prices(config.cost.calls.prices());
+        program.set_prices(config.cost.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let actors = new_actors(config, workload)?;
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
@@ -84,16 +77,14 @@ impl Machine {
             lock_labels: Vec::new(),
             spinners: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
-            starts: starts(workload, config.lead_in_ns, own),
-            launch: Launch::new(workload, own, config.lead_in_ns),
+            starts: starts(workload, config.lead_in_ns),
+            lead_in_ns: config.lead_in_ns,
             changes,
             group_names,
             carry_ps: 0,
             tick_armed: false,
             tick_due_ns: 0,
             timers: config.timers,
-            kernel_groups,
-            rcu,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
             max_events: config.max_events,
@@ -103,6 +94,8 @@ impl Machine {
             cgroup_init_args,
             broken: false,
             finished: false,
+            waiting: Vec::new(),
+            steps_at_once: 0,
             stepwise: false,
             failure: None,
         };
@@ -132,8 +125,7 @@ impl Machine {
                 )));
             }
         }
-        let at_once: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
-        let total = at_once + self.launch.as_ref().map_or(0, Launch::tasks);
+        let total: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
         if total > u64::from(max_tasks) {
             return Err(MachineError::Workload(format!(
                 "it starts {total} tasks; the machine has room for {max_tasks}"
@@ -208,13 +200,10 @@ impl Machine {
         // Loading took its time before the run.
         self.policy_ns(0);
         self.arm_watchdog();
-        if let Some(start) = self.starts.last() {
-            let at = start.at_ns;
-            self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
+        if self.lead_in_ns > 0 {
+            self.kernel.events.arm(EventSlot::Machine(agenda::LEAD_IN), 0);
         }
-        if let Some(first_ns) = self.launch.as_ref().map(Launch::first_ns) {
-            self.arm_launch(first_ns);
-        }
+        self.arm_starts();
         if let Some(change) = self.changes.last() {
             let at = change.at_ns;
             self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
@@ -305,28 +294,16 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     Ok(actors)
 }
 
-/// The workload with what else is there to the scheduler: the kernel's own threads, which groups these are, and the runner.
-fn with_others(
-    workload: &Workload,
-    config: &MachineConfig,
-) -> (Workload, Range<usize>, Option<Rcu>) {
-    let own = workload.tasks.len();
-    let (workload, rcu) = rcu::with_thread(workload, &config.cost);
-    let mut workload = with_threads(workload, config);
-    let kernel_groups = own..workload.tasks.len();
-    launch::add_runner(&mut workload, own, config);
-    (workload, kernel_groups, rcu)
-}
-
-/// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in these are only the
-/// kernel's threads, behind the workload's `own`: those are started by the runner ([`Launch`]).
-fn starts(workload: &Workload, lead_in_ns: u64, own: usize) -> Vec<Start> {
+/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's order.
+fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
+    let start = |at_ns: u64| at_ns.saturating_add(lead_in_ns);
     let mut starts: Vec<Start> = workload
         .tasks
         .iter()
         .enumerate()
-        .filter(|(spec, _)| lead_in_ns == 0 || *spec >= own)
-        .filter_map(|(spec, task)| Some(Start { at_ns: task.start_ns?, spec, count: task.count }))
+        .filter_map(|(spec, task)| {
+            Some(Start { at_ns: start(task.start_ns?), spec, count: task.count })
+        })
         .collect();
     starts.sort_by_key(|start| (start.at_ns, start.spec));
     starts.reverse();
@@ -354,9 +331,6 @@ fn new_kernel(
     cgroups.enter(&mut trace);
     Kernel {
         now_ns: 0,
-        clock_ns: None,
-        reading_ns: None,
-        pass_insns: 0,
         tick_ns: config.tick_ns(),
         cost: config.cost.clone(),
         calls_ns: 0,
@@ -370,7 +344,6 @@ fn new_kernel(
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
-        ticks_idle: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
         global: Vec::new(),
         ops: OpsInfo { batch: ops.batch, builtin_idle },
@@ -380,7 +353,6 @@ fn new_kernel(
         buffer: Vec::with_capacity(ops.batch as usize),
         dispatched: 0,
         kicks: Kicks::new(cpus),
-        turns: Turns::new(cpus, config.cost.turn_ns),
         ipis: Vec::new(),
         late: Late::default(),
         exit: None,
@@ -405,6 +377,7 @@ fn new_kernel(
         cgroups,
         cids: Cids::new(&config.topology, ops.cid_form, ops.flags),
         reenqueues: Vec::new(),
+        history: CallHistory::default(),
         kf_task: None,
         preempt_counts: 0,
     }

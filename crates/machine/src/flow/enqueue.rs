@@ -146,8 +146,7 @@ impl Machine {
     /// and direct dispatches to other CPUs are carried out.
     pub(crate) fn activate_woken(&mut self, slot: Slot, enq_flags: u64) -> Step {
         self.enqueue_task(slot, enq_flags, Sticky::No)?;
-        let (cpu, clock_ns) = (self.kernel.task(slot).cpu, self.kernel.clock_ns());
-        self.kernel.rq(cpu).woken_clock_ns = Some(clock_ns);
+        let cpu = self.kernel.task(slot).cpu;
         if self.kernel.cpus[cpu as usize].is_idle() {
             self.kernel.resched_curr(cpu);
         }

@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, TaskInfo, TaskState};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::abi::{self, deq, enq, wake};
+use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
 use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
@@ -44,7 +44,6 @@ impl Machine {
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         if parent.is_some() {
-            self.needs_grace_period();
             let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);
             self.kernel.charge(this, ns);
         }
@@ -59,7 +58,7 @@ impl Machine {
         let addr = self.kernel.task_addr(slot);
         let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
         self.kernel.slots_by_birth.push(slot);
-        let (nice, bound) = self.birth_of(actor);
+        let nice = self.nices[self.actors.spec(actor)];
         let cgroup = self.first_cgroup(parent, actor);
         let allowed = self.affinity_of(actor);
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
@@ -104,13 +103,10 @@ impl Machine {
             blocks: false,
             timer: None,
             signalled: false,
-            timer_pending: false,
-            in_kernel: false,
-            operations: 0,
-            gives_way: false,
             spun_on: 0,
             woken: false,
             phase: crate::kernel::Phase::Off,
+            last_call: None,
         };
         match self.kernel.tasks.get_mut(index) {
             Some(free) => *free = task,
@@ -118,7 +114,7 @@ impl Machine {
         }
         self.bind_actor(actor, slot);
         self.write_new_task(slot, parent, &comm)?;
-        self.publish_affinity(slot, &bound)?;
+        self.publish_affinity(slot, &allowed)?;
         self.publish_nice(slot)?;
         Ok(slot)
     }
@@ -200,20 +196,6 @@ impl Machine {
         self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
     }
 
-    /// `exit_signals`, then `sched_autogroup_exit_task`: the task that runs and ends leaves its autogroup, and the kernel chooses anew.
-    /// Callbacks: `stopping`, `quiescent`, `runnable`, `running`.
-    pub(crate) fn move_out(&mut self, slot: Slot) -> Step {
-        self.mark_exiting(slot)?;
-        let insns = self.counted(|machine| {
-            machine.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
-            machine.restore(slot)
-        })?;
-        let (cpu, ns) = (self.kernel.this_cpu, self.policy_ns(insns));
-        self.kernel.charge(cpu, ns);
-        self.kernel.resched_curr(cpu);
-        Ok(())
-    }
-
     /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,
     /// those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
@@ -237,7 +219,6 @@ impl Machine {
         self.kernel.caches.forget(id);
         self.kernel.free_slots.push(slot);
         self.unbind_actor(actor);
-        self.needs_grace_period();
         Ok(())
     }
 

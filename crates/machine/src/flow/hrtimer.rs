@@ -8,7 +8,6 @@ impl Machine {
     #[inline]
     pub(crate) fn timer_due(&mut self, cpu: u32) -> Step {
         self.kernel.rq(cpu).timers.pending = true;
-        self.kernel.turns.expired(cpu);
         self.on_cpu(cpu, |_| Ok(()))
     }
 
@@ -27,7 +26,6 @@ impl Machine {
                 let ns = std::mem::take(&mut timers.owed_ns);
                 self.kernel.charge_irqs_off(cpu, ns);
                 self.kernel.program_timer(cpu);
-                self.interrupt_sets_timer(cpu);
                 Ok(())
             }
         }
@@ -37,11 +35,9 @@ impl Machine {
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
             self.wake_from_idle(cpu);
-            self.kernel.rq(cpu).timers.owed_ns = self.kernel.cost.timer_once_ns();
+            self.kernel.rq(cpu).timers.owed_ns = self.kernel.cost.timer_irq_ns;
         }
         self.in_interrupt(|machine| machine.wake_up(slot, false))?;
-        let ns = self.kernel.cost.timer_irq_ns - self.kernel.cost.timer_once_ns();
-        self.kernel.charge_irqs_off(cpu, ns);
         Ok(())
     }
 }

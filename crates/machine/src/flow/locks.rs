@@ -8,12 +8,6 @@ use crate::actors::{ActorId, Need};
 use crate::kernel::{Slot, Stage};
 
 impl Machine {
-    /// The running task spins until the lock is its own. Like any endless computation it needs no turn of its CPU.
-    pub(crate) fn spins(&mut self, slot: Slot) -> Stage {
-        self.kernel.task_mut(slot).in_kernel = false;
-        Stage::Compute(u64::MAX)
-    }
-
     /// `rtmutex_spin_on_owner`: the running task spins as long as the owner of the lock runs (`owner_on_cpu`); else it sleeps.
     pub(crate) fn spins_on(&mut self, slot: Slot, owner: ActorId) -> Stage {
         let owner = self.slot_of(owner).filter(|owner| {
@@ -24,7 +18,7 @@ impl Machine {
             Some(owner) => {
                 self.spinners.push((owner, slot));
                 self.kernel.task_mut(owner).spun_on += 1;
-                self.spins(slot)
+                Stage::Compute(u64::MAX)
             }
             None => self.sleeps_for_lock(slot),
         }

@@ -15,17 +15,14 @@ mod eject;
 mod enable;
 mod enqueue;
 mod fork;
-mod housekeeping;
 mod hrtimer;
-pub(crate) mod launch;
 mod locks;
-pub(crate) mod rcu;
+pub(crate) mod origin;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod tick;
 mod timer;
-mod turns;
 mod wakeup;
 
 pub(crate) use crate::machine::Machine;

@@ -4,11 +4,11 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
+use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
 use crate::kernel::{Meter, Op, Slot};
 use crate::layout::offsets;
-use crate::{CostModel, Path};
 
 /// What the pass found.
 enum Pick {
@@ -26,18 +26,8 @@ impl Machine {
     /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another task
     /// is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
-        self.kernel.clock_ns = self.kernel.pass_clock_ns(self.kernel.this_cpu, blocks.is_some());
-        let passed = self.pass(blocks);
-        self.kernel.clock_ns = None;
-        self.kernel.reading_ns = None;
-        passed
-    }
-
-    /// The pass, with the clock as it was read for it.
-    fn pass(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
-        self.kernel.pass_insns = meter.insns;
         let prev = self.kernel.cpus[cpu as usize].curr;
         let mut prev_state = TaskState::Runnable;
         if let (Some(slot), Some(state)) = (prev, blocks) {
@@ -206,12 +196,7 @@ impl Machine {
         let choice_ns = self.policy_ns(insns);
         self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
-        let cost = &self.kernel.cost;
-        let ns = match next {
-            Some(_) => cost.context_switch_ns,
-            None => CostModel::idle_or(cost.idle_enter_ns, cost.context_switch_ns),
-        };
-        let ns = ns.saturating_sub(self.kernel.left_of_switch_ns(cpu));
+        let ns = self.kernel.cost.context_switch_ns;
         self.kernel.charge_irqs_off(cpu, ns + choice_ns);
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
@@ -229,7 +214,6 @@ impl Machine {
         prev: Option<Slot>,
         meter: Meter,
     ) -> Step {
-        self.kernel.pass_insns = meter.insns;
         let next = match self.pick_next(cpu, None)? {
             Pick::Task(slot) => Some(slot),
             _ => None,
@@ -238,7 +222,6 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
-        self.kernel.reading_ns = None;
         self.kernel.rq(cpu).need_resched = false;
         let mem = self.program.memory();
         self.kernel.enter_cpu(mem, cpu, next)?;
@@ -289,7 +272,7 @@ impl Machine {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);
         }
-        let now = self.kernel.clock_ns();
+        let now = self.kernel.now_ns;
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
         task.exec_start_ns = now;

@@ -4,7 +4,6 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::cpuset::CpuMask;
 use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, agenda};
 
@@ -24,7 +23,8 @@ impl Machine {
     /// The tick: all busy CPUs in the order of their numbers. Idle CPUs have stopped theirs (NO_HZ idle).
     pub(crate) fn tick_event(&mut self) -> Step {
         self.tick_armed = false;
-        for cpu in self.ticking().iter() {
+        let busy = self.kernel.busy;
+        for cpu in busy.iter() {
             self.cpu_tick(cpu)?;
         }
         if !self.kernel.busy.is_empty() {
@@ -33,18 +33,12 @@ impl Machine {
         Ok(())
     }
 
-    /// The CPUs that have a tick.
-    pub(crate) fn ticking(&self) -> CpuMask {
-        self.kernel.busy.or(&self.kernel.ticks_idle)
-    }
-
     /// The tick of one CPU, if it still has one.
     #[inline]
     pub(crate) fn cpu_tick(&mut self, cpu: u32) -> Step {
-        if !self.kernel.busy.test(cpu) && !self.kernel.ticks_idle.test(cpu) {
+        if !self.kernel.busy.test(cpu) {
             return Ok(());
         }
-        self.kernel.ticks_idle.clear(cpu);
         self.kernel.rq(cpu).timers.tick =
             Some(self.kernel.now_ns / self.kernel.tick_ns * self.kernel.tick_ns);
         self.timer_due(cpu)
@@ -54,12 +48,8 @@ impl Machine {
     /// end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         // A tick of its own contains its interrupt.
-        let shared_ns = if entered { self.kernel.cost.timer_once_ns() } else { 0 };
-        let Some(slot) = self.kernel.cpus[cpu as usize].curr else {
-            let ns = self.kernel.cost.tick_kept_ns.saturating_sub(shared_ns);
-            self.kernel.charge_irqs_off(cpu, ns);
-            return Ok(());
-        };
+        let shared_ns = if entered { self.kernel.cost.timer_irq_ns } else { 0 };
+        let Some(slot) = self.kernel.cpus[cpu as usize].curr else { return Ok(()) };
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();

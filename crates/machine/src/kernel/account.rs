@@ -13,7 +13,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
         let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
-        let now = self.clock_ns();
+        let now = self.now_ns;
         let task = &mut self.tasks[slot.index()];
         debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
         let delta = now.saturating_sub(task.exec_start_ns);
@@ -37,11 +37,6 @@ impl Kernel {
     pub(crate) fn settle(&mut self, cpu: u32) {
         let now = self.now_ns;
         let rq = &mut self.cpus[cpu as usize];
-        if let Some(since_ns) = rq.paused_ns {
-            rq.shift(since_ns, now);
-            rq.paused_ns = Some(now);
-            return;
-        }
         if now <= rq.run_start_ns {
             return;
         }
@@ -158,25 +153,20 @@ impl Kernel {
         next: Option<Slot>,
     ) -> Result<(), Trap> {
         self.book_idle(cpu);
-        let (now, clock_ns) = (self.now_ns, self.clock_ns());
+        let now = self.now_ns;
         let rq = &mut self.cpus[cpu as usize];
         rq.curr = next;
         rq.unpreempted = false;
-        rq.idle_since_ns = clock_ns;
+        rq.idle_since_ns = now;
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
-                self.ticks_idle.clear(cpu);
                 let addr = self.tasks[slot.index()].addr;
                 mem.store_u32(addr + field::ON_CPU, 1)?;
                 addr
             }
             None => {
-                rq.idle_entered_ns = now;
                 self.busy.clear(cpu);
-                if self.cost.tick_kept_ns > 0 {
-                    self.ticks_idle.set(cpu);
-                }
                 rq.idle_addr
             }
         };
@@ -185,36 +175,12 @@ impl Kernel {
 
     /// Books the time of the idle task, if it runs, up to now.
     pub(crate) fn book_idle(&mut self, cpu: u32) {
-        let clock_ns = self.clock_ns();
+        let now = self.now_ns;
         let rq = &mut self.cpus[cpu as usize];
         if rq.curr.is_none() {
-            rq.idle_ns += clock_ns - rq.idle_since_ns;
-            rq.idle_since_ns = clock_ns;
+            rq.idle_ns += now - rq.idle_since_ns;
+            rq.idle_since_ns = now;
         }
-    }
-
-    /// What the executing CPU's run queue takes for the time (`rq_clock`).
-    #[inline]
-    pub(crate) fn clock_ns(&self) -> u64 {
-        self.clock_ns.unwrap_or(self.now_ns)
-    }
-
-    /// What the clock says in the scheduling pass that begins on a CPU. Before a task that goes to sleep is taken off its queue it is read. For
-    /// an idle CPU the wake-up that asked for the pass has read it (`rq_clock_skip_update`); that what preempts a task does so as well in some
-    /// kernels is a rule of their schedulers (`rule_clock_stands` of `cfs`). `None`: it is read now.
-    pub(crate) fn pass_clock_ns(&mut self, cpu: u32, blocks: bool) -> Option<u64> {
-        let (now, cost) = (self.now_ns, &self.cost);
-        let rq = &mut self.cpus[cpu as usize];
-        let woken_ns = rq.woken_clock_ns.take();
-        let (read_ns, booked_ns) = match rq.curr {
-            Some(slot) if blocks => {
-                let read_ns = now.saturating_sub(cost.block_clock_ns.min(cost.block_ns));
-                (Some(read_ns), self.tasks[slot.index()].exec_start_ns)
-            }
-            Some(_) => return None,
-            None => (woken_ns.filter(|_| cost.wakeup_clock_ns > 0), rq.idle_since_ns),
-        };
-        read_ns.map(|ns| ns.max(booked_ns)).filter(|ns| *ns < now)
     }
 
     /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless whoever woke it has done so, and filling the

@@ -59,8 +59,6 @@ pub(crate) struct Hrtimers {
     pub(crate) lapses: bool,
     /// Since when a tick is due, ns. It comes before others that end at that time: most often it was armed before them.
     pub(crate) tick: Option<u64>,
-    /// The switch that the interrupt has asked for sets the timer again.
-    pub(crate) set_late: bool,
     /// A kick has come up in the interrupt under way: the others share its interrupt.
     pub(crate) kicked: bool,
     /// What the end of the interrupt under way costs, ns: its own part, and that of the kicks, which go out there.
@@ -170,12 +168,6 @@ impl Hrtimers {
 }
 
 impl CostModel {
-    /// What a timer's interrupt costs once, whatever has expired, ns.
-    #[inline]
-    pub(crate) fn timer_once_ns(&self) -> u64 {
-        self.timer_irq_ns.saturating_sub(self.timer_each_ns)
-    }
-
     /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the clock when it has been
     /// entered, a third of its cost after its time.
     #[inline]
@@ -236,7 +228,6 @@ impl Kernel {
         if at_ns == u64::MAX {
             self.events.cancel(slot);
         } else if self.events.armed(slot) != Some(at_ns) {
-            // One that is overdue waits for its CPU's turn.
             self.events.arm(slot, at_ns.max(self.now_ns));
         }
     }

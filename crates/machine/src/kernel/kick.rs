@@ -2,7 +2,7 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kernel, Woken};
+use super::Kernel;
 use crate::abi::kick;
 use crate::events::{CpuEvent, Slot as EventSlot};
 
@@ -46,17 +46,6 @@ impl Kernel {
             self.counters.ipis += 1;
             self.ipis.push(cpu);
             self.look_on_way_out(cpu);
-        }
-    }
-
-    /// `__ttwu_queue_wakelist`: a woken task waits until its CPU puts it into its queue. The first one on the list is announced by an interrupt.
-    pub(crate) fn put_on_wake_list(&mut self, cpu: u32, woken: Woken) {
-        let rq = &mut self.cpus[cpu as usize];
-        let is_first = rq.wake_list.is_empty();
-        rq.wake_list.push(woken);
-        if is_first && !rq.need_resched {
-            self.counters.ipis += 1;
-            self.ipis.push(cpu);
         }
     }
 

@@ -126,8 +126,8 @@ impl Kernel {
     /// Appends a switch that is decided now, by so many instructions, which take so many ns.
     #[inline]
     pub(crate) fn emit_switch(&mut self, cpu: u32, insns: u64, kind: EventKind, choice_ns: u64) {
-        let decided_ns = self.clock_ns();
-        if choice_ns == 0 && decided_ns == self.now_ns {
+        let decided_ns = self.now_ns;
+        if choice_ns == 0 {
             return self.emit(cpu, insns, kind);
         }
         self.write_late(cpu, tasks_of(&kind));

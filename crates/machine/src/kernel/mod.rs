@@ -7,6 +7,7 @@ mod caches;
 mod cgroup;
 mod cids;
 mod dispatch;
+mod history;
 mod hrtimers;
 mod idle;
 mod kick;
@@ -16,7 +17,6 @@ mod queues;
 mod rq;
 mod task;
 mod timers;
-mod turns;
 
 use std::collections::BTreeMap;
 
@@ -35,15 +35,15 @@ pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
 pub(crate) use dispatch::DispatchEntry;
+pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use ops::{Op, kf};
-pub(crate) use rq::{Meter, Rq, Woken};
+pub(crate) use rq::{Meter, Rq};
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use turns::{Turns, is_timer};
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -57,12 +57,8 @@ pub(crate) mod agenda {
     pub(crate) const START: u32 = 3;
     /// The loader runs programs of the object: at each full second.
     pub(crate) const PROGRAMS: u32 = 4;
-    /// The timer of RCU's thread.
-    pub(crate) const RCU: u32 = 5;
-    /// A CPU's turn on the one thread is over.
-    pub(crate) const TURN: u32 = 6;
-    /// The runner forks the next task of the workload, or wakes them all.
-    pub(crate) const LAUNCH: u32 = 7;
+    /// The lead-in begins: the tasks of the workload are made.
+    pub(crate) const LEAD_IN: u32 = 5;
 }
 
 /// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
@@ -90,12 +86,6 @@ pub(crate) struct OpsInfo {
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub(crate) now_ns: u64,
-    /// What the executing CPU's run queue takes for the time, where that is not now: in a wake-up, and in a scheduling pass.
-    pub(crate) clock_ns: Option<u64>,
-    /// What `scx_bpf_now` reads where that is not the run queue's clock: in a scheduling pass, once dispatch has let go of the lock.
-    pub(crate) reading_ns: Option<u64>,
-    /// Instructions that the scheduler had executed when the scheduling pass began that is going on.
-    pub(crate) pass_insns: u64,
     pub(crate) tick_ns: u64,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
@@ -114,8 +104,6 @@ pub(crate) struct Kernel {
     pub(crate) all_cpus: CpuMask,
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
-    /// Idle CPUs that have their tick still: the next one comes, and then none (`idle_call_stop_or_retain_tick`).
-    pub(crate) ticks_idle: CpuMask,
     pub(crate) queues: DispatchQueues,
     /// The global queues, by node.
     pub(crate) global: Vec<Dsq>,
@@ -131,8 +119,6 @@ pub(crate) struct Kernel {
     pub(crate) kicks: Kicks,
     /// Switches on their way into the trace.
     pub(crate) late: Late,
-    /// Who executes, where the CPUs do so in turns.
-    pub(crate) turns: Turns,
     /// CPUs that a reschedule interrupt of the executing CPU is to reach.
     pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,
@@ -165,6 +151,8 @@ pub(crate) struct Kernel {
     pub(crate) cids: Cids,
     /// Queues whose tasks go to the scheduler again (`scx_bpf_dsq_reenq`), each once.
     pub(crate) reenqueues: Vec<DsqRef>,
+    /// The last callbacks, for the report of a failure.
+    pub(crate) history: CallHistory,
     /// The task that the running callback is about (`kf_tasks`).
     pub(crate) kf_task: Option<Slot>,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
@@ -269,6 +257,12 @@ impl Kernel {
         format!("{}[{}]", self.trace.tasks()[task.id.index()].comm, task.pid)
     }
 
+    /// The same of a task's number in the trace; nothing for the idle task.
+    pub(crate) fn describe_id(&self, id: TaskId) -> Option<String> {
+        let task = self.trace.tasks().get(id.index())?;
+        (id != TaskId::IDLE).then(|| format!("{}[{}]", task.comm, task.pid))
+    }
+
     /// The task that a CPU runs, for the trace.
     pub(crate) fn current(&self, cpu: u32) -> TaskId {
         self.cpus[cpu as usize].curr.map_or(TaskId::IDLE, |slot| self.task(slot).id)
@@ -293,6 +287,7 @@ impl Kernel {
             reason: kind.reason().to_owned(),
             message,
             time_ns: self.now_ns,
+            origin: None,
         });
     }
 

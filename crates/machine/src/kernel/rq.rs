@@ -18,15 +18,6 @@ impl Meter {
     }
 }
 
-/// A task that another CPU has woken.
-#[derive(Debug)]
-pub(crate) struct Woken {
-    pub(crate) slot: Slot,
-    pub(crate) enq_flags: u64,
-    /// What was executed for it so far.
-    pub(crate) executed: Meter,
-}
-
 /// One CPU (`struct rq` with its `struct scx_rq`).
 #[derive(Debug)]
 pub(crate) struct Rq {
@@ -36,8 +27,6 @@ pub(crate) struct Rq {
     pub(crate) local: Dsq,
     /// `TIF_NEED_RESCHED` of what runs.
     pub(crate) need_resched: bool,
-    /// What the clock said when somebody was woken for this CPU, and no scheduling pass has come since, ns.
-    pub(crate) woken_clock_ns: Option<u64>,
     /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
     pub(crate) unpreempted: bool,
     /// `SCX_RQ_IN_BALANCE`: looking for the next task.
@@ -50,14 +39,6 @@ pub(crate) struct Rq {
     pub(crate) timers: Hrtimers,
     /// When the CPU's own event is due; `u64::MAX`: none.
     pub(crate) armed_ns: u64,
-    /// Since when the CPU's own work stands still, where CPUs execute in turns and another one does; `None`: it does not.
-    pub(crate) paused_ns: Option<u64>,
-    /// When it went idle, or last set up its tick anew, ns.
-    pub(crate) idle_entered_ns: u64,
-    /// Tasks that another CPU woke for this one while it was idle, and that it has still to put into its queue.
-    pub(crate) wake_list: Vec<Woken>,
-    /// Tasks that another CPU woke for this one while it was idle, and put into its queue.
-    pub(crate) woken_remotely: u32,
     /// A signal's interrupt is on its way.
     pub(crate) signalled: bool,
     /// `ddsp_deferred_locals`: tasks that go to the local queue of another CPU.
@@ -83,17 +64,12 @@ impl Rq {
             curr: None,
             local,
             need_resched: false,
-            woken_clock_ns: None,
             unpreempted: false,
             in_balance: false,
             nr_running: 0,
             run_start_ns: 0,
             timers: Hrtimers::default(),
             armed_ns: u64::MAX,
-            paused_ns: None,
-            idle_entered_ns: 0,
-            wake_list: Vec::new(),
-            woken_remotely: 0,
             signalled: false,
             deferred: Vec::new(),
             distribute_prev: 0,
@@ -104,15 +80,6 @@ impl Rq {
             exec_ns: 0,
             idle_ns: 0,
             idle_since_ns: 0,
-        }
-    }
-
-    /// The CPU's own work stood still for a while.
-    pub(crate) fn shift(&mut self, since_ns: u64, now_ns: u64) {
-        let stood_ns = now_ns - since_ns;
-        self.run_start_ns += stood_ns;
-        if self.timers.irqs_off_ns > since_ns {
-            self.timers.irqs_off_ns += stood_ns;
         }
     }
 

@@ -112,7 +112,6 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
     let moved = k.consume(mem, cpu, dsq, enq_flags)?;
     if moved {
         k.dispatched += 1;
-        k.calls_ns += k.cost.calls.moved_ns;
     }
     Ok(u64::from(moved))
 }

@@ -67,7 +67,7 @@ fn set_vtime(k: &mut Kernel, mem: &Memory, [task, vtime, ..]: [u64; 5]) -> Ret {
 
 /// `u64 scx_bpf_now()` (6.14): the clock of the run queue while it is valid (`SCX_RQ_CLK_VALID`), else a new reading.
 fn now(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    Ok(k.reading_ns.unwrap_or_else(|| k.clock_ns()))
+    Ok(k.now_ns)
 }
 
 /// `u32 scx_bpf_nr_cpu_ids()`.

@@ -14,7 +14,7 @@ mod janitor;
 mod timeline;
 
 pub use carry_out::carry_out;
-pub use error::{GroundError, RunError};
+pub use error::{RunError, TargetError};
 pub use host::{Limits, on_host, on_host_by, write_job};
 pub use info::kernel_info;
 

@@ -1,19 +1,18 @@
 //! From what was typed to checked values. After this nobody asks "was it set?".
 
 mod build;
-mod ground;
 mod machine;
 mod profile;
 mod recording;
 mod scheduler;
 mod settings;
+mod target;
 mod topology;
 mod version;
 mod workload;
 mod writes;
 
 pub use build::compile_scheduler;
-pub use ground::{Ground, OWN_SCHEDULER, is_knob, split_knobs};
 pub use machine::{COSTS_DEFAULT, CPUS_DEFAULT, MachineSpec, SEED_DEFAULT, machine_config};
 pub use profile::{Profile, host_cpus, read_profiles};
 pub use recording::{Recording, analyse_recording_watched, read_recording, read_recording_watched};
@@ -21,6 +20,7 @@ pub use scheduler::{
     Scheduler, SchedulerObject, Sets, Sizes, find_object, parameter_sets, split_set,
 };
 pub use settings::{Variant, at_settings, one_variant, variants};
+pub use target::{OWN_SCHEDULER, Target, is_knob, split_knobs};
 pub use topology::{TOPOLOGY_FORMAT, topology_value};
 pub use version::check_version;
 pub use workload::{find_workload, find_workload_noted, lock_model};

@@ -102,7 +102,7 @@ impl Profile {
         let text = fs::read_to_string(path).map_err(|e| Failure::io(path.display(), &e))?;
         let file = toml::from_str(&text).map_err(|e| {
             Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
-                .help("docs/own-scheduler.md describes the keys of a profile")
+                .help("docs/howto/third-party-schedulers.md describes the keys of a profile")
         })?;
         Ok(Profile { path: path.to_owned(), file })
     }

@@ -12,7 +12,7 @@ use super::Profile;
 use super::build::{SOURCE_END, object_of_source};
 use crate::failure::{Failure, did_you_mean};
 
-/// A scheduler's object, for any ground.
+/// A scheduler's object, for any target.
 #[derive(Debug)]
 pub struct SchedulerObject {
     /// As it was typed: `cfs@6.1`, `mine.bpf.o`.

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 pub const TOPOLOGY_FORMAT: u32 = 1;
 /// More places than this of one kind are a mistake, and are not built.
 const PLACES_MAX: u32 = 1024;
-const HELP: &str = "docs/formats.md lists the keys of a topology file";
+const HELP: &str = "docs/reference/topology.md lists the keys of a topology file";
 
 /// A topology file: sockets of caches of cores. Unknown keys are errors.
 #[derive(Debug, Deserialize)]

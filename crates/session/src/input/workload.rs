@@ -32,7 +32,7 @@ pub fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Fa
             Failure::new(format_args!(
                 "{argument}: byte {at} is not UTF-8, so this is no workload file"
             ))
-            .help("a workload is a TOML file, or a JSON file of rt-app: docs/workloads.md")
+            .help("a workload is a TOML file, or a JSON file of rt-app: docs/reference/workloads.md")
         })?;
         if is_rt_app(argument) {
             let read = fairground_workload::parse_rt_app(argument, &text).map_err(Failure::new)?;

@@ -44,7 +44,7 @@ impl Store {
         let taken = amount.min(self.amount);
         self.amount -= taken;
         let makes_room = match &mut self.ring {
-            Some(ring) => ring.take(taken, 0).wakes_writer,
+            Some(ring) => ring.take(taken).wakes_writer,
             None => taken > 0,
         };
         (taken, makes_room)
