@@ -25,7 +25,7 @@ enum shares_rule { SHARES_FULL, SHARES_BY_WEIGHT, SHARES_BY_LOAD };
 
 /* clang-format off */
 
-/* .24    .25    .26    .27  sle11    .28    .30    .32    .36    6.1    6.5 */
+/*                                             .24    .25    .26    .27  sle11    .28    .30    .32    .36    6.1    6.5 */
 RELEASES(u64, sched_latency_ns,               20ms,  20ms,  20ms,  20ms,  20ms,  20ms,  20ms,   5ms,   6ms,   6ms,   6ms);
 RELEASES(u64, sched_min_granularity_ns,        4ms,   4ms,   4ms,   4ms,   4ms,   4ms,   4ms,   1ms, 750us, 750us, 750us);
 RELEASES(u64, sched_wakeup_granularity_ns,    10ms,   5ms,  10ms,   5ms,   5ms,   5ms,   5ms,   1ms,   1ms,   1ms,   1ms);
@@ -61,7 +61,7 @@ RELEASES(enum shares_rule, rule_shares, SHARES_FULL, SHARES_FULL, SHARES_BY_WEIG
          SHARES_BY_WEIGHT, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT, SHARES_BY_WEIGHT,
          SHARES_BY_LOAD, SHARES_BY_LOAD);
 
-/* .24    .25    .26    .27  sle11    .28    .30    .32    .36    6.1    6.5 */
+/*                                             .24    .25    .26    .27  sle11    .28    .30    .32    .36    6.1    6.5 */
 RELEASES(bool, rule_queue_scaled_vruntime,     off,   off,   off,    on,    on,   off,   off,   off,   off,   off,   off);
 RELEASES(bool, rule_period_scales_latency,      on,   off,   off,   off,   off,   off,   off,   off,   off,   off,   off);
 RELEASES(bool, rule_slice_of_hierarchy,        off,   off,    on,    on,    on,    on,    on,    on,    on,    on,    on);

@@ -1,7 +1,7 @@
 //! The schedulers' arithmetic against an independent model: weights, virtual time, and the running average of `rfs`.
 //!
-//! The C headers are compiled for this machine and driven through a pipe, so the same lines of code are tested that the
-//! BPF objects hold, without a simulator in between.
+//! The C headers are compiled for the host and driven through a pipe: the code under test is that of the BPF objects,
+//! without a simulator.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -166,7 +166,8 @@ fn cfs_2_6_23_law_02_scaling_is_exact_within_its_rounding() {
     }
 }
 
-/// The tree key: wait_runtime * 1024 / weight, for debts and credits alike, but for -rc1; and granularities by weight.
+/// The tree key: wait_runtime * 1024 / weight, for negative and positive values alike, except in -rc1; and
+/// granularities by weight.
 #[test]
 fn cfs2623_keys_and_granularities_by_weight() {
     let owed: [i128; 4] = [-20_000_000, -1, 1, 20_000_000];

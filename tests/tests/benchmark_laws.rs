@@ -19,8 +19,8 @@ fn marks(trace: &Trace, text: &str) -> u64 {
     trace.events().filter(|event| of_text(event.kind)).count() as u64
 }
 
-/// Law 4: single bytes make more than 100,000 switches a second where a wake-up preempts at once, and blocks of 64 KB, the
-/// size of the pipe, make few.
+/// Law 4: single bytes make more than 100,000 switches a second where a wake-up preempts at once, and blocks of 64 KB,
+/// the size of the pipe, make few.
 #[test]
 fn single_bytes_are_switches_where_wake_ups_preempt() {
     let rate = |spec: &str| {
@@ -51,8 +51,8 @@ fn beside_a_hog_the_terminal_draws_less_often() {
     }
 }
 
-/// Under O(1) the terminal is rated interactive beside the hog, and runs for nearly every byte. The published run on Debian's
-/// 2.6.21 was slower beside the hog, too.
+/// Under O(1) the terminal is rated interactive beside the hog, and runs for nearly every byte. The published run on
+/// Debian's 2.6.21 was slower beside the hog, too.
 #[test]
 fn under_o1_the_terminal_draws_more_often_beside_a_hog() {
     let [alone, beside] = reads("o1");
@@ -100,8 +100,8 @@ fn every_benchmark_runs_under_every_scheduler() {
     }
 }
 
-/// Law 9: a generator read from an rt-app file, alone and beside a hog on its CPU. The period of its wake-ups is off by less
-/// than 1 %, its run time per period by less than 5 %.
+/// Law 9: a generator read from an rt-app file, alone and beside a hog on its CPU. The period of its wake-ups is off
+/// by less than 1 %, its run time per period by less than 5 %.
 #[test]
 fn a_periodic_generator_keeps_its_period_and_its_load() {
     const PERIODS: u64 = 100;
@@ -142,8 +142,8 @@ fn a_periodic_generator_keeps_its_period_and_its_load() {
 /// The competitor of the generator.
 const HOG: &str = r#""hog": { "cpus": [0], "run": 100000 },"#;
 
-/// Law 10: a message to the room reaches each other user once. At most what was sent is received, by all but the sender; the
-/// difference is in transit.
+/// Law 10: a message to the room reaches each other user once. At most what was sent is received, by all but the
+/// sender; the difference is in transit.
 #[test]
 fn nobody_hears_what_was_not_said() {
     let spec = "volano:1,users=4";

@@ -1,4 +1,4 @@
-//! The rules of the house (ARCHITECTURE.md), checked. Each failure names the file, the rule and the remedy.
+//! The rules of ARCHITECTURE.md, checked. Each failure names the file, the rule and the remedy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,10 +41,10 @@ const FILE_LINES_MAX: usize = 500;
 /// A function longer than this does two things.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// What the simulated machine must not touch, and what to use in its place.
+/// What the simulated machine must not use, and the replacement.
 const MACHINE_BANS: &[(&str, &str)] = &[
     ("std::fs", "the caller reads files and hands in bytes"),
-    ("std::net", "the machine talks to nobody"),
+    ("std::net", "the machine has no connections"),
     ("std::env", "settings come in through MachineConfig"),
     ("std::time", "time is the machine's own clock"),
     ("std::thread", "one machine is one thread: its caller's"),
@@ -277,7 +277,7 @@ fn versions_replace_each_other() {
         for (line_number, line) in code_only(&text) {
             let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
             for word in words {
-                // `___v2` with three underscores is the kernel's: another version of one of its functions.
+                // `___v2` with three underscores is the kernel's notation for another version of one of its functions.
                 let flavour = word.contains("___");
                 if !flavour
                     && ["_v2", "_enhanced", "_final", "_old"].iter().any(|s| word.ends_with(s))
@@ -302,8 +302,9 @@ fn law_page(text: &str) -> Option<&str> {
     text.rsplit("docs/laws/").next().filter(|rest| rest.len() < text.len())?.split(".md").next()
 }
 
-/// The laws that a line of a test file cites: the number that a test function bears (`law_02_…`, `laws_02_03_…`; the page's
-/// name may precede it), or the start of a doc comment (`/// Law 2: …`, `/// Laws 2 and 3 of docs/laws/NAME.md: …`).
+/// The laws that a line of a test file cites: the number that a test function bears (`law_02_…`, `laws_02_03_…`; the
+/// page's name may precede it), or the start of a doc comment (`/// Law 2: …`, `/// Laws 2 and 3 of docs/laws/NAME.md:
+/// …`).
 fn cited_laws(line: &str) -> Option<(Option<&str>, Vec<u32>)> {
     let line = line.trim_start();
     if let Some(comment) = line.strip_prefix("/// Law") {

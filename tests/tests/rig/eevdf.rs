@@ -1,8 +1,8 @@
-//! The books of `eevdf`, as tests read them.
+//! The accounting of `eevdf`, as tests read it.
 
 use super::callbacks::{Callbacks, Task};
 
-/// A CPU's `cpu_queues` entry (`struct eevdf_queue`), the part that tests speak of.
+/// A CPU's `cpu_queues` entry (`struct eevdf_queue`), the part that tests use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     pub zero: u64,
@@ -18,7 +18,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Reads it through a function that gives the entry's 64-bit words.
+    /// Reads it through a function that returns the entry's 64-bit words.
     pub fn read(word: impl Fn(usize) -> u64) -> Queue {
         Queue {
             zero: word(0),
@@ -38,7 +38,7 @@ impl Queue {
         i128::from(self.weight) + if self.curr_pid != 0 { i128::from(self.curr_weight) } else { 0 }
     }
 
-    /// sum((v - zero) * w) over all that compete.
+    /// sum((v - zero) * w) over all queued entities.
     pub fn total_sum(&self) -> i128 {
         let curr = i128::from(self.curr_vruntime.wrapping_sub(self.zero) as i64);
         i128::from(self.sum)
@@ -65,7 +65,7 @@ impl Queue {
     }
 }
 
-/// What the map `task_ctx` holds for a task (`struct eevdf_task`).
+/// A task's value in the map `task_ctx` (`struct eevdf_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
     pub vruntime: u64,
@@ -80,7 +80,7 @@ pub struct Entity {
 }
 
 impl Entity {
-    /// Reads it through a function that gives the value's 64-bit words.
+    /// Reads it through a function that returns the value's 64-bit words.
     pub fn read(word: impl Fn(usize) -> u64) -> Entity {
         Entity {
             vruntime: word(0),

@@ -1,4 +1,4 @@
-//! `eevdf` and its naive model, living through the same life of one CPU.
+//! `eevdf` and its naive model, with the same history of one CPU.
 
 use super::callbacks::{Callbacks, Loaded, Task};
 use super::eevdf;
@@ -58,7 +58,7 @@ impl EevdfPair {
         self.naive.pass(ns);
     }
 
-    /// Whether both ask the current task to make room.
+    /// Whether both preempt the current task.
     pub fn asked(&mut self, before: u32, model: bool) -> bool {
         let asked = self.kernel.kicks() != before;
         assert_eq!(asked, model, "{}: preempts", self.told);
@@ -132,7 +132,7 @@ impl EevdfPair {
         }
     }
 
-    /// What happens next, at random. Returns the number of decisions.
+    /// The next random operation. Returns the number of decisions.
     pub fn step(&mut self, dice: &mut Dice, mix: &Mix) -> u64 {
         let out: Vec<usize> =
             (0..self.tasks.len()).filter(|t| self.naive.tasks[*t].state != State::Queued).collect();
