@@ -154,7 +154,7 @@ fn attributes(sections: &Sections, at: u64, size: u64, each: u64) -> Result<Attr
     if count == 0 {
         return Err(format!("byte {at}: no attributes, so no record can be read"));
     }
-    let (mut all, mut by_number) = (Vec::new(), HashMap::new());
+    let (mut all, mut by_number) = (Vec::new(), Vec::new());
     let mut numbers_left = sections.file_bytes / 8;
     let mut cursor = sections.at(at);
     for index in 0..count as usize {
@@ -168,7 +168,7 @@ fn attributes(sections: &Sections, at: u64, size: u64, each: u64) -> Result<Attr
             .checked_sub(size / 8)
             .ok_or_else(|| format!("byte {place}: event numbers that overlap"))?;
         for _ in 0..size / 8 {
-            by_number.insert(numbers.u64("an event number")?, index);
+            by_number.push((numbers.u64("an event number")?, index));
         }
     }
     Ok(Attributes::new(sections.endian, all, by_number))
