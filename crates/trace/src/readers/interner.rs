@@ -7,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NameId(u32);
 
-/// What an event says of a task's scheduling class.
+/// A task's scheduling class, as far as an event shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Class {
     /// The event has no priority.

@@ -41,7 +41,7 @@ impl Division {
     }
 }
 
-/// Collects what the chunks of a file say, in order.
+/// Collects the decoded chunks of a file, in order.
 pub(super) struct ChunkCollector<'p> {
     pub(super) collector: Collector<'p>,
     /// Records of the kernel so far.
@@ -96,10 +96,10 @@ impl<'p> ChunkCollector<'p> {
         }
     }
 
-    /// To be called when there are no more chunks: adds the lost events of which no record tells where they are.
+    /// To be called when there are no more chunks: adds the lost events that no record locates.
     pub(super) fn add_losses(&mut self) {
         self.collector.lost_somewhere(self.losses.somewhere);
-        for (cpu, count) in self.losses.without_place() {
+        for (cpu, count) in self.losses.unlocated() {
             match cpu {
                 Some(cpu) => self.collector.lost_at_the_end(cpu, count),
                 None => self.collector.lost_somewhere(count),
