@@ -104,7 +104,15 @@ impl Attributes {
     /// word of a sample and the last one of other records (`PERF_SAMPLE_IDENTIFIER`).
     #[inline]
     fn layout(&self, number: impl FnOnce() -> Option<u64>) -> &Layout {
-        let find = |number| self.numbers.binary_search_by_key(&number, |(number, _)| *number).ok();
+        let find = |number: u64| {
+            // Most files have consecutive numbers.
+            let (first, _) = self.numbers.first()?;
+            let guess = usize::try_from(number.wrapping_sub(*first)).ok()?;
+            if self.numbers.get(guess).is_some_and(|(found, _)| *found == number) {
+                return Some(guess);
+            }
+            self.numbers.binary_search_by_key(&number, |(found, _)| *found).ok()
+        };
         let found = if self.is_uniform { None } else { number().and_then(find) };
         &self.layouts[found.map_or(0, |found| self.numbers[found].1)]
     }
