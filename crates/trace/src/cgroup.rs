@@ -1,4 +1,4 @@
-//! The control groups that a trace speaks of.
+//! The control groups of a trace.
 
 /// A cgroup's index in [`crate::Trace::cgroups`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ pub struct CgroupInfo {
     pub path: String,
     /// The group above, which comes before it in the table; `None` for the root.
     pub parent: Option<CgroupId>,
-    /// `cpu.weight` (1…10,000) at the start; `None` when the recording does not say, and for the root, which has none.
+    /// `cpu.weight` (1…10,000) at the start; `None` when it is unknown, and for the root, which has none.
     /// Later changes are [`crate::EventKind::CgroupWeight`] events.
     pub weight: Option<u32>,
 }

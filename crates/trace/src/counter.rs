@@ -2,12 +2,12 @@
 
 use crate::TaskId;
 
-/// Whose number it is.
+/// What a counter belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterOf {
-    /// A CPU's.
+    /// A CPU.
     Cpu(u32),
-    /// A task's.
+    /// A task.
     Task(TaskId),
 }
 
@@ -16,7 +16,7 @@ pub enum CounterOf {
 pub enum CounterUnit {
     /// Nanoseconds.
     Ns,
-    /// Things.
+    /// A count.
     Count,
     /// A scheduler's own unit, such as weighted virtual time.
     Own,
@@ -26,7 +26,7 @@ pub enum CounterUnit {
 /// time. A number that cannot be had has no counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Whose.
+    /// What it belongs to.
     pub of: CounterOf,
     /// Its name.
     pub name: String,

@@ -62,7 +62,7 @@ pub enum CallbackKind {
 }
 
 impl CallbackKind {
-    /// Every kind, in the order of their numbers.
+    /// Every kind, in numerical order.
     pub const ALL: [CallbackKind; 29] = [
         CallbackKind::SelectCpu,
         CallbackKind::Enqueue,
@@ -131,7 +131,7 @@ impl CallbackKind {
     }
 }
 
-/// What kind of lock a task waits for, as the flags of the kernel's `lock:contention_begin` say it (`LCB_F_*` of
+/// The kind of lock that a task waits for: the flags of the kernel's `lock:contention_begin` (`LCB_F_*` of
 /// `include/trace/events/lock.h`, Linux 5.19 and later).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LockFlags(pub u8);
@@ -178,7 +178,7 @@ impl LockFlags {
         if text.is_empty() { "0".to_owned() } else { text }
     }
 
-    /// The flags of such a text; `None` when a name is not known.
+    /// Parses the text that [`LockFlags::text`] gives; `None` when a name is unknown.
     pub fn parse(text: &str) -> Option<LockFlags> {
         if text == "0" {
             return Some(LockFlags::default());
@@ -196,7 +196,7 @@ impl LockFlags {
 pub enum EventKind {
     /// The CPU stopped running `prev` and started to run `next` ([`TaskId::IDLE`] is the idle task of every CPU).
     Switch { prev: TaskId, prev_state: TaskState, next: TaskId },
-    /// `waker`, running on the event's CPU, asked for `task` to wake (`sched_waking`). `target_cpu` is the CPU on which
+    /// `waker`, running on the event's CPU, wakes `task` (`sched_waking`). `target_cpu` is the CPU on which
     /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when an interrupt on an idle CPU did
     /// it.
     Waking { task: TaskId, waker: TaskId, target_cpu: u32 },
@@ -206,13 +206,13 @@ pub enum EventKind {
     WakeupNew { task: TaskId, target_cpu: u32 },
     /// `task` was moved between the queues of two CPUs (`sched_migrate_task`).
     Migrate { task: TaskId, from_cpu: u32, to_cpu: u32 },
-    /// `parent` made `child`.
+    /// `parent` created `child` (`sched_process_fork`).
     Fork { parent: TaskId, child: TaskId },
-    /// `task` ended.
+    /// `task` exited (`sched_process_exit`).
     Exit { task: TaskId },
     /// The nice value of `task` became `nice` (−20…19).
     Nice { task: TaskId, nice: i8 },
-    /// `task` went from one cgroup to another (`cgroup_attach_task`).
+    /// `task` moved from one cgroup to another (`cgroup_attach_task`).
     CgroupMove { task: TaskId, from: CgroupId, to: CgroupId },
     /// `cpu.weight` of `cgroup` became `weight` (1…10,000).
     CgroupWeight { cgroup: CgroupId, weight: u32 },
@@ -221,13 +221,13 @@ pub enum EventKind {
     /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for
     /// it.
     Callback { kind: CallbackKind, task: TaskId },
-    /// The workload said something: a worker's answer, the end of a report.
+    /// A value that the workload reports: a worker's result, the end of a measurement.
     Mark { task: TaskId, label: Label, value: u64 },
-    /// `task` could not have a lock at once and waits for it from here on (`lock:contention_begin`). `holder` has it;
-    /// [`TaskId::IDLE`] when that is not known, or several have it. A second one without an end between them: it is
-    /// still waiting, and `holder` is another one now.
+    /// `task` begins to wait for a contended lock (`lock:contention_begin`). `holder` owns it;
+    /// [`TaskId::IDLE`] when the owner is unknown, or there are several. A second one without an end between them means
+    /// that the task still waits and the owner has changed.
     ContentionBegin { task: TaskId, lock: Label, flags: LockFlags, holder: TaskId },
-    /// `task` has the lock that it waited for (`lock:contention_end`).
+    /// `task` acquired the lock that it waited for (`lock:contention_end`).
     ContentionEnd { task: TaskId, lock: Label },
     /// A tunable of the scheduler changed; the label reads `name=value`.
     Param { label: Label },
@@ -240,7 +240,7 @@ pub enum EventKind {
     Lost { count: u64 },
 }
 
-/// An event with its time and place.
+/// An event with its time and CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Nanoseconds since the trace's clock started.

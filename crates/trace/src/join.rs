@@ -1,4 +1,4 @@
-//! Recordings of one machine that follow each other, as one stream.
+//! Joins successive recordings of one machine into one stream.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,16 +6,16 @@ use crate::{Event, EventKind, Label, TaskId, TaskState, Trace};
 
 /// Joins parts of a recording that is still being made. A task keeps its number from part to part.
 ///
-/// Cgroups are not taken over: the parts number them each for itself.
+/// Cgroups are left out: their numbers differ from part to part.
 #[derive(Clone, Debug)]
 pub struct Joiner {
     trace: Trace,
     origin_ns: u64,
     /// The last task of each pid.
     by_pid: BTreeMap<u32, TaskId>,
-    /// By task: it has ended, so that its pid is another one's when it comes again.
+    /// By task: it has exited, so that its pid means another task from now on.
     ended: Vec<bool>,
-    /// Events of which earlier ones may still come.
+    /// Events that earlier ones may still precede.
     held: VecDeque<Event>,
     last_ns: u64,
 }
@@ -38,7 +38,7 @@ impl Joiner {
         &self.trace
     }
 
-    /// Forgets the events that [`Joiner::trace`] holds.
+    /// Removes the events that [`Joiner::trace`] holds.
     pub fn forget_events(&mut self) {
         self.trace.clear_events();
     }
@@ -110,7 +110,7 @@ impl Joiner {
         numbers
     }
 
-    /// An event with the stream's numbers; `None`: it is not taken over.
+    /// An event with the stream's numbers; `None` if it is left out.
     fn translate(&mut self, part: &Trace, tasks: &[TaskId], kind: EventKind) -> Option<EventKind> {
         let id = |task: TaskId| tasks.get(task.index()).copied().unwrap_or(TaskId::IDLE);
         Some(match kind {

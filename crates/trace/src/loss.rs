@@ -1,4 +1,4 @@
-//! What a reader could not take over. Shown with every result that comes from the trace; never swallowed.
+//! What a reader could not read. Every result that comes from the trace shows it.
 
 /// Counts of what is missing from a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -7,10 +7,11 @@ pub struct Loss {
     pub lost_events: u64,
     /// Lines or records that could not be read.
     pub unreadable: u64,
-    /// Lines or records of a kind that the reader does not use, such as `sched_stat_runtime`. Nothing is missing for
-    /// them.
+    /// Lines or records of a kind that the reader does not use, such as `sched_stat_runtime`. The trace lacks nothing
+    /// for them.
     pub skipped: u64,
-    /// Events whose time lay before the previous event of the same CPU.
+    /// Events older than the previous event of the same CPU. Of a `perf.data` that is analysed while it is read, also
+    /// events older than the recorder's rounds allow: they were moved to the end of the events before.
     pub clock_jumps: u64,
     /// Lines that the scheduler's program printed and that were left out: more different ones than
     /// [`Trace::PRINT_LABELS_MAX`](crate::Trace::PRINT_LABELS_MAX).
@@ -18,9 +19,9 @@ pub struct Loss {
     /// Kernel stacks and waits for locks that were left out: more different ones than
     /// [`Trace::STACKS_MAX`](crate::Trace::STACKS_MAX).
     pub stacks: u64,
-    /// Times that a pid was seen again after its task had died: another task then.
+    /// Times that a pid was reused: it appeared again after its task had died.
     pub pid_reuses: u64,
-    /// Switches whose `prev` was not the task that the CPU was known to run.
+    /// Switches whose `prev` is not the task that the CPU ran according to the switch before.
     pub broken_switches: u64,
     /// The first problem in words, with its line or byte.
     pub first: Option<String>,

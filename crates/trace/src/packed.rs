@@ -2,7 +2,7 @@
 
 use crate::{CallbackKind, CgroupId, Event, EventKind, Label, LockFlags, TaskId, TaskState};
 
-/// An event as the trace keeps it: half a cache line, so that appending one touches one place in memory.
+/// An event as the trace keeps it: half a cache line, so that appending one touches one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Packed {

@@ -1,4 +1,4 @@
-//! The tasks that a trace speaks of.
+//! The tasks of a trace.
 
 use crate::CgroupId;
 
@@ -28,12 +28,12 @@ pub struct TaskInfo {
     pub pid: u32,
     /// The last name seen.
     pub comm: String,
-    /// The nice value (−20…19) at its first appearance; `None` when the recording does not say or the task is not of
+    /// The nice value (−20…19) at its first appearance; `None` when it is unknown or the task is not of
     /// the normal class. Later changes are [`crate::EventKind::Nice`] events.
     pub nice: Option<i8>,
-    /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or not known.
+    /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or unknown.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,
-    /// The cgroup at its first appearance; `None` when the recording does not say, or has no cgroups. Later changes are
+    /// The cgroup at its first appearance; `None` when it is unknown, or there are no cgroups. Later changes are
     /// [`crate::EventKind::CgroupMove`] events.
     pub cgroup: Option<CgroupId>,
 }

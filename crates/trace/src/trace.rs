@@ -6,10 +6,10 @@ use std::ops::Range;
 use crate::packed::Packed;
 use crate::{CgroupId, CgroupInfo, Event, Label, Loss, TaskId, TaskInfo};
 
-/// A recording: who there was, and what happened in order of time.
+/// A recording: the tasks, and the events in order of time.
 ///
 /// Events are appended with [`Trace::push`] and read back with [`Trace::events`]. Times never decrease (readers sort).
-/// Two traces are equal when everything in them is; [`Trace::digest`] says so in one number.
+/// Two traces are equal when everything in them is; [`Trace::digest`] condenses that into one number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The number of CPUs; CPU numbers in events are below it.
@@ -20,7 +20,7 @@ pub struct Trace {
     pub end_ns: u64,
     /// Whether [`Event::insns`] is measured.
     pub counts_insns: bool,
-    /// What was lost or not understood on the way in.
+    /// What the reader lost or could not interpret.
     pub loss: Loss,
     tasks: Vec<TaskInfo>,
     cgroups: Vec<CgroupInfo>,
@@ -45,9 +45,9 @@ impl Trace {
         Self { cpus, tasks: vec![TaskInfo::new(0, "swapper")], ..Self::default() }
     }
 
-    /// Makes room for `additional` more events, so that [`Trace::push`] need not.
+    /// Reserves memory for `additional` more events. Does nothing where there is not enough.
     pub fn reserve(&mut self, additional: usize) {
-        // Where there is not so much memory, push makes room for what comes.
+        // Without it, push allocates as events come.
         let _ = self.events.try_reserve_exact(additional);
     }
 
@@ -62,7 +62,7 @@ impl Trace {
         &self.tasks
     }
 
-    /// A task's entry, to correct.
+    /// A task's entry, to be changed.
     ///
     /// # Panics
     /// When the task is not one of this trace.
@@ -70,7 +70,7 @@ impl Trace {
         &mut self.tasks[task.index()]
     }
 
-    /// Adds a cgroup and returns its number. The first is the root; the others come behind the one above them.
+    /// Adds a cgroup and returns its number. The first is the root; every other one follows its parent.
     pub fn add_cgroup(&mut self, info: CgroupInfo) -> CgroupId {
         self.cgroups.push(info);
         CgroupId((self.cgroups.len() - 1) as u32)
@@ -137,14 +137,14 @@ impl Trace {
         self.events.is_empty()
     }
 
-    /// Appends an event. Its time must not lie before the last one's.
+    /// Appends an event. Its time must not be less than the last one's.
     #[inline]
     pub fn push(&mut self, event: Event) {
         debug_assert!(self.events.last().is_none_or(|last| last.time_ns <= event.time_ns));
         self.events.push(Packed::new(event));
     }
 
-    /// Forgets the events and keeps their memory, the tasks and the labels: for running again.
+    /// Removes all events; keeps their memory, the tasks and the labels.
     pub fn clear_events(&mut self) {
         self.events.clear();
     }
@@ -172,7 +172,7 @@ impl Trace {
         Events { packed: self.events[range.start.min(end)..end].iter() }
     }
 
-    /// A number that stands for the whole content — tasks, labels, window, events; not for what was lost on the way in.
+    /// A hash of the whole content — tasks, labels, window, events — without [`Trace::loss`].
     /// The same on every machine and in every build; a difference in one bit of one event changes it.
     pub fn digest(&self) -> u64 {
         let mut digest = Digest::new();

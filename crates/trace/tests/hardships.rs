@@ -1,4 +1,4 @@
-//! One story in every format: what a recorder may do to a reader is met in the same way by all of them, and counted.
+//! The same events in every format: losses, duplicates and jumps of the clock are counted alike by all readers.
 
 use std::io::{Cursor, Write};
 
@@ -154,7 +154,7 @@ const STORY: [Step; 4] = [
     Step::Switch(3_000, IDLE, 0, ONE),
 ];
 
-/// Whatever a sample holds before the event's bytes, and however it is taken apart, the trace is the same.
+/// The trace does not depend on what a sample holds before the event's bytes.
 #[test]
 fn samples_with_more_in_them() {
     let plain = read("plain", &perf(&STORY, 0)[..]).unwrap();

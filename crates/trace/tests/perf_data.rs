@@ -32,7 +32,7 @@ fn the_file_and_perfs_text_give_the_same_trace() {
     for (text, file) in from_text.events().zip(from_file.events()) {
         assert_eq!(text, file);
     }
-    // The text has no line that tells the number of CPUs, and both were in use.
+    // The text has no line with the number of CPUs, and both were in use.
     assert_eq!(from_file, from_text);
     assert_eq!(read("perf.data", &unpacked("perf.data.gz")[..]).unwrap(), from_file);
 }
@@ -105,8 +105,7 @@ fn cut_off_in_its_head() {
     }
 }
 
-/// Somebody cuts the file and writes it anew, again and again, while it is read: each reading ends, and nobody dies of
-/// it.
+/// The file is truncated and rewritten while it is read: reading survives.
 #[test]
 fn a_file_that_is_cut_while_it_is_read() {
     const COPIES: usize = 16;
@@ -122,7 +121,7 @@ fn a_file_that_is_cut_while_it_is_read() {
     file[48..56].copy_from_slice(&(data_size as u64 + grown).to_le_bytes());
     let tail_at = file.len();
     file.extend(&bytes[data_at + data_size..]);
-    // Each feature behind the data says where it stands.
+    // Each feature behind the data has its offset.
     let features = bytes[72..104].iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
     for feature in 0..features {
         let at = tail_at + 16 * feature;

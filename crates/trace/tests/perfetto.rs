@@ -56,7 +56,7 @@ fn kernel_events(bytes: &[u8]) -> Vec<Kernel<'_>> {
     events
 }
 
-/// What a trace says and Perfetto has an event for, in words, per CPU and in order.
+/// The events of a trace that Perfetto has, in words, per CPU and in order.
 fn expected(trace: &Trace) -> BTreeMap<u64, Vec<String>> {
     let mut all: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     let task = |id: TaskId| &trace.tasks()[id.index()];

@@ -1,4 +1,4 @@
-//! The recording of a real machine that the repository holds is read without loss, and says what perf says of it.
+//! The repository's recording of a real machine is read without loss, with the figures that perf prints of it.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -144,7 +144,7 @@ fn the_text() {
     insta::assert_snapshot!(String::from_utf8(text_of(&trace)).unwrap());
 }
 
-/// What a kernel records: nobody has told the tree before.
+/// As a kernel records it: without the tree of cgroups in the header.
 #[test]
 fn a_kernels_moves_make_the_tree() {
     let text = "  sh-9 [000] ..... 1.000001: cgroup_attach_task: dst_root=1 dst_id=77 dst_level=2 dst_path=/web/front pid=9 comm=sh\n\

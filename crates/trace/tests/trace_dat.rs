@@ -172,7 +172,7 @@ proptest! {
         let _ = read("damaged", &bytes[..]);
     }
 
-    /// Any switches on any CPUs, at any distance that a page can tell, come back in order of time.
+    /// Any switches on any CPUs, at any distance that a page can hold, come back in order of time.
     #[test]
     fn what_was_written_is_read(cpus in prop::collection::vec(prop::collection::vec((0..1_u64 << 27, 1..50_u32), 1..4), 1..4), big in any::<bool>()) {
         let mut dat = Dat { big, clock: "[mono]".to_owned(), ..Dat::default() };

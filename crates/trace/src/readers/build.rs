@@ -32,7 +32,7 @@ struct Known {
     dead: bool,
     /// The header names it; its entry is not to be changed.
     listed: bool,
-    /// An event told its class.
+    /// Its class is known from an event.
     class_known: bool,
     nice: Option<i8>,
     cgroup: Option<CgroupId>,
@@ -79,7 +79,7 @@ impl Pids {
 
 /// Makes the events of a trace from events in order of time.
 pub(super) struct Builder<'p> {
-    /// What the header told and, unless parts are wanted, the events so far.
+    /// The header's content and, unless parts are wanted, the events so far.
     pub(super) trace: Trace,
     /// Holds the identities and names of the events.
     pub(super) interner: Interner,
@@ -91,7 +91,7 @@ pub(super) struct Builder<'p> {
     /// Tasks of the header that have not appeared yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
-    /// What each CPU runs; [`Builder::UNKNOWN`] where no switch has told it.
+    /// What each CPU runs; [`Builder::UNKNOWN`] before its first switch and after lost events.
     running: Vec<TaskId>,
     /// Cgroups by path, without the `/` in front.
     paths: HashMap<String, CgroupId>,
@@ -406,7 +406,7 @@ impl<'p> Builder<'p> {
             Reference::Living => dead,
             Reference::Any => false,
         };
-        // A header that lists the tasks tells how many had this pid.
+        // A header that lists the tasks has an entry for each that had this pid.
         is_another
             && (!self.has_list || self.awaited.get(&pid).is_some_and(|rest| !rest.is_empty()))
     }

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::mem::take;
 
-use super::ReadError;
 use super::batch::{EventBatch, NewName, clock_went_back};
 use super::build::{Builder, CGROUPS_MAX};
 use super::clocks::CpuClocks;
+use super::error::ReadError;
 use super::interner::IdentityId;
 use super::merge::RunMerger;
 use super::parsed::ParsedEvent;
@@ -44,7 +44,7 @@ impl fmt::Display for InputPosition {
     }
 }
 
-/// What the head of an input tells of all its events.
+/// Properties of all events that the head of an input announces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Announced {
     /// CPU numbers are below it.
@@ -63,7 +63,7 @@ impl Announced {
 pub(super) struct Collector<'p> {
     /// Where the reader is.
     pub(super) position: InputPosition,
-    /// The window, where the input tells it, ns.
+    /// The window, ns, if the input has one.
     pub(super) window: Option<(u64, u64)>,
     /// Tasks that the input lists, in the order of their numbers.
     pub(super) listed: Vec<TaskInfo>,
@@ -214,7 +214,7 @@ impl<'p> Collector<'p> {
         self.trace().add_cgroup(info);
     }
 
-    /// Returns the trace. `units` says what `read` counts, for the message that there is no event. The trace has no
+    /// Returns the trace. `read` and `units` are for the message that there is no event. The trace has no
     /// events if they were handed over in parts.
     pub(super) fn finish(
         mut self,

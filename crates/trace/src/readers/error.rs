@@ -1,4 +1,4 @@
-//! Why an input gives no trace at all, for people.
+//! Why an input gives no trace at all.
 
 use std::io;
 
@@ -26,10 +26,10 @@ pub enum ReadError {
         name: String,
         /// What it is.
         format: &'static str,
-        /// How to make a text of it.
+        /// How to get a recording from it.
         remedy: &'static str,
     },
-    /// A binary recording that cannot be understood.
+    /// A binary recording that is damaged.
     #[error("{name}: {format} that cannot be read: {why}\n  help: {remedy}")]
     Damaged {
         /// The input's name.
@@ -51,7 +51,7 @@ pub enum ReadError {
         /// The most that is read.
         bytes_max: u64,
     },
-    /// Nothing in it is a scheduling event.
+    /// It has no scheduling event.
     #[error(
         "{name}: no scheduling event in {read} {units} ({unreadable} not readable, {skipped} of kinds that say nothing of scheduling){}\n{HOW_TO_RECORD}",
         .first.as_ref().map_or_else(String::new, |first| format!("; the first: {first}"))
@@ -61,13 +61,13 @@ pub enum ReadError {
         name: String,
         /// Lines or records in all.
         read: u64,
-        /// Which of the two.
+        /// `lines` or `records`.
         units: &'static str,
-        /// Those that have not the form of an event.
+        /// Those that are unreadable.
         unreadable: u64,
         /// Events of other kinds.
         skipped: u64,
-        /// The first that was not understood, and why.
+        /// The first problem.
         first: Option<String>,
     },
 }
@@ -79,7 +79,7 @@ to record two seconds of this machine, as root:
 or: perf sched record -o perf.data -- sleep 2
 or: trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup_new -e sched_process_fork -e sched_process_exit sleep 2";
 
-/// Bytes of the beginning that [`known_binary`] wants to see.
+/// Bytes of the beginning that [`known_binary`] looks at.
 pub(super) const MAGIC_BYTES: usize = 12;
 
 /// The first bytes of gzip.

@@ -8,10 +8,10 @@ use super::marks;
 use super::parsed::{Named, ParsedEvent, value};
 use crate::{LockFlags, TaskState};
 
-/// A name can hold the arrow of a switch; after this many the line is given up.
+/// A name can hold the arrow of a switch; after this many the line is unreadable.
 const ARROWS_MAX: usize = 16;
 
-/// Understands an event's fields; `None` when a known event has not its fields.
+/// Parses an event's fields; `None` when a known event lacks one.
 pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<ParsedEvent<'a>> {
     Some(match event {
         "sched_switch" => return switch(fields),

@@ -1,14 +1,14 @@
-//! Lines that are no events: comments, what trace-cmd says before the events, lost-events lines, call chains.
+//! Lines that are no events: comments, trace-cmd's preamble, lost-events lines, call chains.
 
 use super::line::{CPUS_MAX, leading_number};
 use super::parsed::value;
 use crate::escape::unescape;
 use crate::{CgroupId, CgroupInfo, TaskInfo};
 
-/// What a line that is no event says.
+/// The meaning of a line that is no event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remark {
-    /// Nothing of use.
+    /// Nothing that is used.
     Nothing,
     /// A line of another kind of record.
     OtherRecord,
@@ -18,13 +18,13 @@ pub(super) enum Remark {
     Entries { overwritten: u64, cpus: Option<u32> },
     /// Events of one CPU that were lost here.
     Lost { cpu: u32, count: u64 },
-    /// Our own: the window, ns.
+    /// From our writer: the window, ns.
     Window { start_ns: u64, end_ns: u64 },
-    /// Our own: a task, in the order of their numbers.
+    /// From our writer: a task, in the order of their numbers.
     Task(TaskInfo),
-    /// Our own: a cgroup, in the order of their numbers.
+    /// From our writer: a cgroup, in the order of their numbers.
     Cgroup(CgroupInfo),
-    /// Our own: a label, in the order of their numbers.
+    /// From our writer: a label, in the order of their numbers.
     Label(String),
 }
 

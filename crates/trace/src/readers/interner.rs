@@ -7,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NameId(u32);
 
-/// What an event says of a task's scheduling class.
+/// A task's scheduling class, as far as an event shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Class {
     /// The event has no priority.
@@ -40,12 +40,24 @@ pub(super) struct TaskIdentity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IdentityId(pub(super) u32);
 
-/// Entries of each cache that is looked at before the hash tables.
-const RECENT: usize = 1 << 11;
-
 /// The first and the last eight bytes of a name, and its length: no two names of up to [`KEY_BYTES`] share them.
 type NameKey = (u64, u64, usize);
 const KEY_BYTES: usize = 16;
+
+/// An identity that was asked for before.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    pid: u32,
+    class: Class,
+    name: NameKey,
+    id: IdentityId,
+}
+
+/// Identities that are found without the hash tables.
+const RECENT: usize = 1 << 11;
+/// Equals none: no name is so long.
+const NO_IDENTITY: Recent =
+    Recent { pid: 0, class: Class::Unknown, name: (0, 0, usize::MAX), id: IdentityId(0) };
 
 /// Names and identities by number. Numbers are given in order of first appearance.
 #[derive(Debug)]
@@ -54,8 +66,8 @@ pub(super) struct Interner {
     name_numbers: HashMap<Box<str>, u32>,
     identities: Vec<TaskIdentity>,
     identity_numbers: HashMap<TaskIdentity, u32>,
-    recent_names: Box<[(NameKey, NameId)]>,
-    recent_identities: Box<[Option<(TaskIdentity, IdentityId)>]>,
+    /// By pid and whether the class is known.
+    recent: Box<[Recent; RECENT]>,
 }
 
 impl Default for Interner {
@@ -65,8 +77,7 @@ impl Default for Interner {
             name_numbers: HashMap::new(),
             identities: Vec::new(),
             identity_numbers: HashMap::new(),
-            recent_names: vec![((0, 0, usize::MAX), NameId(0)); RECENT].into(),
-            recent_identities: vec![None; RECENT].into(),
+            recent: Box::new([NO_IDENTITY; RECENT]),
         }
     }
 }
@@ -74,22 +85,6 @@ impl Default for Interner {
 impl Interner {
     /// The number of a name.
     pub(super) fn name(&mut self, text: &str) -> NameId {
-        if text.len() > KEY_BYTES {
-            return self.look_up_name(text);
-        }
-        let key = name_key(text.as_bytes());
-        let mixed = key.0 ^ key.1.rotate_left(29) ^ key.2 as u64;
-        let index = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % RECENT;
-        let (recent, name) = self.recent_names[index];
-        if recent == key {
-            return name;
-        }
-        let name = self.look_up_name(text);
-        self.recent_names[index] = (key, name);
-        name
-    }
-
-    fn look_up_name(&mut self, text: &str) -> NameId {
         if let Some(number) = self.name_numbers.get(text) {
             return NameId(*number);
         }
@@ -100,22 +95,32 @@ impl Interner {
     }
 
     /// The number of an identity. The idle task (pid 0) has a name for each CPU; all of them are one identity.
+    #[inline]
     pub(super) fn identity(&mut self, pid: u32, name: &str, class: Class) -> IdentityId {
         let (name, class) = if pid == 0 { ("", Class::Unknown) } else { (name, class) };
-        let identity = TaskIdentity { pid, name: self.name(name), class };
+        if name.len() > KEY_BYTES {
+            return self.look_up(pid, name, class);
+        }
+        let key = name_key(name.as_bytes());
         // Wakers are named by their pids alone, and have entries of their own.
         let index = (pid as usize * 2 + usize::from(class == Class::Unknown)) % RECENT;
-        if let Some((recent, id)) = self.recent_identities[index]
-            && recent == identity
-        {
-            return id;
+        let recent = &self.recent[index];
+        if recent.name == key && recent.pid == pid && recent.class == class {
+            return recent.id;
         }
+        let id = self.look_up(pid, name, class);
+        self.recent[index] = Recent { pid, class, name: key, id };
+        id
+    }
+
+    #[cold]
+    fn look_up(&mut self, pid: u32, name: &str, class: Class) -> IdentityId {
+        let identity = TaskIdentity { pid, name: self.name(name), class };
         let fresh = self.identities.len() as u32;
         let number = *self.identity_numbers.entry(identity).or_insert(fresh);
         if number == fresh {
             self.identities.push(identity);
         }
-        self.recent_identities[index] = Some((identity, IdentityId(number)));
         IdentityId(number)
     }
 
@@ -139,6 +144,7 @@ impl Interner {
     }
 }
 
+#[inline]
 fn name_key(text: &[u8]) -> NameKey {
     let short = || text.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
     let ends = text.first_chunk().zip(text.last_chunk());
@@ -181,17 +187,15 @@ mod tests {
         assert_eq!(interner.identity(0, "swapper/1", Class::Unknown), idle);
     }
 
-    /// Short names, and names whose ends are equal, are told apart.
     #[test]
     fn names_of_all_lengths() {
         let mut interner = Interner::default();
-        let texts: Vec<String> = (0..40).map(|length| "n".repeat(length)).collect();
-        for (number, text) in texts.iter().enumerate() {
-            assert_eq!(interner.name(text), NameId(number as u32));
+        for length in 0..40 {
+            let name = "n".repeat(length);
+            for other in [name.clone() + "m", format!("m{name}"), name.clone()] {
+                let id = interner.identity(7, &other, Class::Other);
+                assert_eq!(interner.text(interner.get(id).name), other);
+            }
         }
-        assert!(texts.iter().all(|text| {
-            let name = interner.name(text);
-            interner.text(name) == text
-        }));
     }
 }

@@ -1,4 +1,4 @@
-//! The common shape of a line: who ran, on which CPU, when, and which event with which fields.
+//! The common form of a line: the running task, the CPU, the time, the event and its fields.
 //!
 //! ```text
 //!            bash  9952 [001]  1462.462222565:       sched:sched_waking: comm=cat pid=18 …     perf script
@@ -13,7 +13,7 @@
 /// CPU numbers at or above this are damage, not CPUs (the kernel's own limit, `NR_CPUS`, is 8192).
 pub(super) const CPUS_MAX: u32 = 1 << 16;
 
-/// A name may hold brackets of its own; after this many the line is given up.
+/// A name may hold brackets of its own; after this many the line is unreadable.
 const ANCHORS_MAX: usize = 64;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -32,7 +32,7 @@ pub(super) struct Line<'a> {
     pub(super) fields: &'a str,
 }
 
-/// Takes a line apart, or says in words what it lacks.
+/// Parses a line; the error names what it lacks.
 pub(super) fn parse(text: &str) -> Result<Line<'_>, &'static str> {
     let mut why = "no CPU in brackets";
     for (open, _) in text.match_indices('[').take(ANCHORS_MAX) {
@@ -101,7 +101,7 @@ fn running_task(text: &str) -> Option<(&str, Option<u32>)> {
     before.ends_with(char::is_whitespace).then_some((before.trim(), Some(number)))
 }
 
-/// An optional word of flags, then `seconds.fraction:`; gives nanoseconds and what follows.
+/// An optional word of flags, then `seconds.fraction:`; returns nanoseconds and the rest.
 fn stamp(text: &str) -> Option<(u64, &str)> {
     let text = text.trim_start();
     if let Some(found) = seconds(text) {
@@ -142,7 +142,7 @@ fn event_and_fields(text: &str) -> Option<(&str, &str)> {
     }
     let name = word.strip_suffix(':')?;
     let bare = name.split_once(':').map_or(name, |(_, event)| event);
-    // One blank separates; further ones are padding, except in marks, where nobody pads.
+    // One blank separates; further ones are padding, except in marks, which are not padded.
     let fields = text[end..].trim_start_matches(' ');
     (!bare.is_empty()).then_some((bare, fields))
 }

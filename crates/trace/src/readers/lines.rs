@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-/// The longest line that is looked at. Longer ones are passed over, and count as unreadable.
+/// The longest line that is parsed. Longer ones are skipped, and count as unreadable.
 pub(super) const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// How a line ended.

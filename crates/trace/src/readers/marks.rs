@@ -14,7 +14,7 @@
 use super::parsed::{ParsedEvent, value};
 use crate::{CallbackKind, LockFlags};
 
-/// Understands the text of a mark; other programs' marks are [`ParsedEvent::Other`]. `None` for a damaged one of our
+/// Parses the text of a mark; other programs' marks are [`ParsedEvent::Other`]. `None` for a damaged one of our
 /// own.
 pub(super) fn parse(text: &str) -> Option<ParsedEvent<'_>> {
     if let Some(counter) = text.strip_prefix("C|") {

@@ -1,7 +1,7 @@
 //! Readers of recordings: the text of `perf sched script`, `perf script`, ftrace and trace-cmd, and the binary files of
 //! trace-cmd (`trace.dat`) and perf (`perf.data`), plain or compressed with gzip.
 //!
-//! What every reader does about trouble:
+//! How every reader treats losses and damage:
 //!
 //! * a line or record that cannot be read is counted ([`crate::Loss::unreadable`]), the first is kept in words, and
 //!   reading goes on;
@@ -9,12 +9,12 @@
 //! * events are put in order of time; equal times keep the order of the file. Where the order of *one CPU* was broken
 //!   the clock jumped ([`crate::Loss::clock_jumps`]);
 //! * lost events become [`crate::EventKind::Lost`] at the time of the next event of that CPU, or of its last one;
-//! * a pid that lives again after its task died, or is born again, is another task ([`crate::Loss::pid_reuses`]);
+//! * a pid that appears again after its task died, or is created again, is another task ([`crate::Loss::pid_reuses`]);
 //! * a last line without line feed may be cut in the middle of a number: it is left out ([`crate::Loss::truncated`]).
 //!   Of a binary file that is cut, every whole event is kept.
 //!
-//! What a CPU ran before its first switch, and where a task was before its first event, is not in these recordings, and
-//! is not invented: the first switch of a CPU names its `prev`, and that is all that is known.
+//! A recording does not contain what a CPU ran before its first switch, nor where a task was before its first event,
+//! and neither is guessed: the first switch of a CPU names its `prev`, which is all that is known.
 //!
 //! A task's nice value is taken from the priority in the fields (100…139). When it changes there is a
 //! [`crate::EventKind::Nice`] event just before the event that shows it; the change itself happened at some moment
@@ -58,7 +58,7 @@ const BYTES_MAX: u64 = 8 << 30;
 /// Bytes that are read of a text file at once.
 const FILE_BUFFER_BYTES: usize = 1 << 18;
 
-/// Reads a recording in any of the supported formats, which is told by its first bytes. `name` is for messages.
+/// Reads a recording in any of the supported formats, recognised by its first bytes. `name` is for messages.
 ///
 /// # Errors
 /// [`ReadError`] when there is no event in it at all, or it is a binary file that cannot be understood; anything less

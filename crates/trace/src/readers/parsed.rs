@@ -2,7 +2,7 @@
 
 use crate::{CallbackKind, LockFlags, TaskState};
 
-/// A task as a line names it.
+/// A task as an event names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Named<'a> {
     pub(super) pid: u32,
@@ -11,7 +11,7 @@ pub(super) struct Named<'a> {
     pub(super) prio: Option<i32>,
 }
 
-/// An event as its line says it.
+/// An event with its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedEvent<'a> {
     Switch {
@@ -68,7 +68,7 @@ pub(super) enum ParsedEvent<'a> {
         cgroup: u32,
         weight: u32,
     },
-    /// Without a pid: of the task that the CPU was running. Holder 0: not told.
+    /// Without a pid, the task that the CPU was running waits. Holder 0 is unknown.
     ContentionBegin {
         pid: Option<u32>,
         holder: u32,
@@ -91,7 +91,7 @@ pub(super) enum ParsedEvent<'a> {
     Lost {
         count: u64,
     },
-    /// Of a kind that says nothing that is used.
+    /// Of a kind that is not used.
     Other,
 }
 

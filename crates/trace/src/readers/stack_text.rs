@@ -8,18 +8,18 @@ use super::parsed::ParsedEvent;
 /// Frames of a stack that are kept.
 const FRAMES_MAX: usize = 128;
 
-/// What a line that is no event is to a stack.
+/// How a line that is no event relates to a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// A frame of the stack.
     Taken,
-    /// A frame, and no event before it whose it could be.
-    OfNobody,
+    /// A frame without an event that it could belong to.
+    Orphan,
     /// No frame.
     None,
 }
 
-/// Whose stack the next lines may hold.
+/// The stack that the next lines may hold.
 #[derive(Debug, Default)]
 pub(super) struct StackText {
     owner: Option<Owner>,
@@ -47,7 +47,7 @@ impl StackText {
     pub(super) fn take(&mut self, text: &str) -> Frame {
         let Some(function) = frame(text) else { return Frame::None };
         if self.owner.is_none() {
-            return Frame::OfNobody;
+            return Frame::Orphan;
         }
         if self.frames.len() < FRAMES_MAX {
             self.frames.push(function.to_owned());
@@ -55,8 +55,8 @@ impl StackText {
         Frame::Taken
     }
 
-    /// The stack is over: hands it on, if there was one. Frames that follow are nobody's until the next event begins
-    /// one.
+    /// Ends the stack and adds it as an event, if there was one. Frames that follow belong to no event until the next
+    /// one begins.
     pub(super) fn end(&mut self, collector: &mut Collector) {
         let owner = self.owner.take();
         let Some(Owner { cpu, time_ns, pid }) = owner.filter(|_| !self.frames.is_empty()) else {
@@ -88,7 +88,7 @@ fn frame(text: &str) -> Option<&str> {
     };
     let word = named.split_whitespace().next()?;
     let name = word.split_once("+0x").map_or(word, |(name, _)| name);
-    // What separates functions in a folded stack cannot be in one.
+    // A semicolon separates the functions of a folded stack.
     Some(name.split(';').next().unwrap_or(name)).filter(|name| !name.is_empty())
 }
 

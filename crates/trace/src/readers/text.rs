@@ -1,12 +1,12 @@
 //! Recordings as text: `perf sched script`, `perf script`, ftrace and `trace-cmd report`.
 //!
-//! The texts are relatives: a line is one event, the columns before the event differ a little, the fields are the
-//! kernel's own. One reader takes them all, line by line, and decides per line.
+//! In all of them a line is one event, with the kernel's fields; the columns before the event differ. One reader parses
+//! them all, and decides line by line.
 
 use std::io::BufRead;
 
-use super::ReadError;
 use super::collect::{Collector, InputPosition};
+use super::error::ReadError;
 use super::header::{self, Remark};
 use super::lines::{self, End, Lines};
 use super::stack_text::{Frame, StackText};
@@ -73,7 +73,7 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
         Ok(line) => line,
         Err(why) => match stack.take(text) {
             Frame::Taken => return,
-            Frame::OfNobody => return take_remark(collector, Remark::OtherRecord),
+            Frame::Orphan => return take_remark(collector, Remark::OtherRecord),
             Frame::None => {
                 stack.end(collector);
                 return collector.unreadable_text(why, text);

@@ -2,9 +2,9 @@
 //! <https://www.speedscope.app> too.
 //!
 //! Two processes: "CPUs", with a thread for each CPU that shows which task it ran, and "tasks", with a thread for each
-//! task that shows where it ran; arrows lead from who woke a task to the task's next slice. The format has no task
-//! states: what is not a slice is sleep or waiting. A slice is drawn when both its ends are known; at the end of the
-//! window all that run are cut. Marks, and numbers that go with the trace, are counters; the rest are instants. Times
+//! task that shows where it ran; arrows lead from the waker of a task to the task's next slice. The format has no task
+//! states: between slices a task sleeps or waits. A slice is drawn when both its ends are known; at the end of the
+//! window all open slices end. Marks, and the counters given with the trace, are counters; the rest are instants. Times
 //! are µs with three digits, exact.
 
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use std::io::{self, Write};
 use super::view::View;
 use crate::{Counter, CounterOf, Event, EventKind, Label, TaskId, TaskState, Trace};
 
-/// Text is handed to the sink in pieces of about this size.
+/// Text is written to the sink in blocks of about this size, bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 const CPUS: u32 = 1;
 const TASKS: u32 = 2;
 
-/// Writes a trace, and numbers that go with it, as JSON of Chrome's trace viewer.
+/// Writes a trace with counters as JSON of Chrome's trace viewer.
 ///
 /// # Errors
 /// Those of the sink.
@@ -136,14 +136,14 @@ impl<'a> Text<'a> {
                 self.value(TASKS, &name, at_ns, value);
             }
             EventKind::Lost { count } => {
-                // What ran meanwhile is not known.
+                // What ran meanwhile is unknown.
                 if let Some(slice) = self.running.get_mut(cpu as usize) {
                     *slice = None;
                 }
                 self.instant(CPUS, cpu, at_ns, &format!("{count} events lost"));
             }
             EventKind::ContentionBegin { task, lock, .. } => {
-                // A second begin: the task still waits, for another holder.
+                // A second begin: the task still waits, and the owner has changed.
                 if self.contended[task.index()].is_none() {
                     self.contended[task.index()] = Some(lock);
                     self.contention('b', task, lock, at_ns);
@@ -158,7 +158,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What has no length and no value.
+    /// Events without duration and value.
     fn instant_of(&mut self, event: &Event) {
         let (cpu, at_ns) = (event.cpu, event.time_ns);
         let trace = self.view.trace;
@@ -200,8 +200,8 @@ impl<'a> Text<'a> {
         self.running.get(cpu as usize).copied().flatten()
     }
 
-    /// Ends what a CPU runs; `state` is how the task left, where that is known. Nothing is drawn where it is not known
-    /// who ran.
+    /// Ends a CPU's slice; `state` is the state in which the task left, if known. Draws nothing where the running task
+    /// is unknown.
     fn end_slice(&mut self, cpu: u32, to_ns: u64, state: Option<TaskState>) {
         let Some(Slice { task, from_ns }) = self.slice(cpu) else { return };
         if task.is_idle() {

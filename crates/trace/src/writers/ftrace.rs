@@ -3,12 +3,12 @@
 //!
 //! Reading it back with [`crate::read`] gives the same trace, but for:
 //!
-//! * instructions ([`Event::insns`], [`Trace::counts_insns`]): the format has no place for them;
-//! * what was lost on the way in ([`Trace::loss`]): the reader counts what it meets itself;
+//! * instructions ([`Event::insns`], [`Trace::counts_insns`]): the format has no field for them;
+//! * what was lost on the way in ([`Trace::loss`]): the reader counts what it finds itself;
 //! * with [`Precision::Micros`], the last three digits of each time stamp;
 //! * two living tasks with one pid: the lines name pids.
 //!
-//! What the kernel's events cannot say stands in marks (`tracing_mark_write`) and in comments of the header: the
+//! What the kernel's events cannot express is in marks (`tracing_mark_write`) and in comments of the header: the
 //! window, the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
 //! of events, a name's control characters, `[` and `=` are shown as `?`; the header has the name itself.
 
@@ -29,7 +29,7 @@ pub enum Precision {
     Nanos,
 }
 
-/// Text is handed to the sink in pieces of about this size.
+/// Text is written to the sink in blocks of about this size, bytes.
 const CHUNK_BYTES: usize = 64 << 10;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -65,8 +65,8 @@ pub fn write_ftrace_with(
     sink.flush()
 }
 
-/// The text so far, and what the events so far say of tasks and CPUs. Writing to a `String` cannot fail, so the results
-/// of `write!` are dropped.
+/// The text so far, and the state of tasks and CPUs after the events so far. Writing to a `String` cannot fail, so the
+/// results of `write!` are dropped.
 struct Text<'a> {
     trace: &'a Trace,
     view: View<'a>,

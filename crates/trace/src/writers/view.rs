@@ -1,4 +1,4 @@
-//! What the events so far say, for writers that must say it again with each event.
+//! The state of tasks and CPUs after the events so far, for formats that repeat it with each event.
 
 use crate::{Event, EventKind, TaskId, Trace};
 
@@ -20,7 +20,7 @@ impl<'a> View<'a> {
         Self { trace, nice, running: Vec::new() }
     }
 
-    /// Takes over what an event changes. A writer calls it when it has named the task that ran before.
+    /// Applies an event. A writer calls it after it has named the task that ran before.
     pub(super) fn note(&mut self, event: &Event) {
         match event.kind {
             EventKind::Nice { task, nice } => {
@@ -40,7 +40,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The task that the event's lines name first: who did it, or else who ran on its CPU.
+    /// The task that the event's line names first: the one that caused it, else the one that ran on its CPU.
     pub(super) fn running(&self, event: &Event) -> TaskId {
         match event.kind {
             EventKind::Switch { prev, .. } => prev,
@@ -64,7 +64,7 @@ impl<'a> View<'a> {
         self.nice[task.index()].map_or(PRIO_OF_OTHERS, |nice| PRIO_OF_NICE_0 + i32::from(nice))
     }
 
-    /// The path of a cgroup; that of the root where the trace does not know it.
+    /// The path of a cgroup; that of the root where it is unknown.
     pub(super) fn cgroup_path(&self, cgroup: crate::CgroupId) -> &'a str {
         self.trace.cgroups().get(cgroup.index()).map_or("/", |cgroup| &cgroup.path)
     }

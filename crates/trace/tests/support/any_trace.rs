@@ -56,7 +56,7 @@ fn kind(tasks: u32, labels: u32, cpus: u32) -> impl Strategy<Value = EventKind> 
             EventKind::ContentionBegin { task, lock, flags: LockFlags(flags), holder }
         }),
         (task(), label()).prop_map(|(task, lock)| EventKind::ContentionEnd { task, lock }),
-        // Where the task comes from is put in when its place is known.
+        // The origin of the task is filled in when its cgroup is known.
         (1..tasks, 0..CGROUPS.len() as u32).prop_map(|(task, to)| EventKind::CgroupMove {
             task: TaskId(task),
             from: CgroupId::ROOT,

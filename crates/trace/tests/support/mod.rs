@@ -9,7 +9,7 @@ pub(crate) mod wire;
 /// Bytes of a page of these files.
 pub(crate) const PAGE: usize = 256;
 
-/// The bit of `commit` that says that events are missing, and the one that says how many.
+/// The bits of `commit` for missing events, and for their number behind the data.
 pub(crate) const MISSED: u64 = 1 << 31;
 pub(crate) const STORED: u64 = 1 << 30;
 
@@ -138,7 +138,7 @@ impl Dat {
         out
     }
 
-    /// What the kernel says of its events: the beginning of a `trace.dat`, and a part of a `perf.data`.
+    /// The kernel's descriptions of its events: the beginning of a `trace.dat`, and a part of a `perf.data`.
     pub(crate) fn tracing_data(&self, version: &str) -> Vec<u8> {
         let mut out = [&b"\x17\x08\x44tracing"[..], version.as_bytes(), b"\0"].concat();
         out.extend([u8::from(self.big), 8]);

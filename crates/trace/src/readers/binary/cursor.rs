@@ -15,6 +15,7 @@ impl Endian {
     #[inline]
     pub(in super::super) fn number(self, bytes: &[u8]) -> u64 {
         match bytes.len() {
+            2 => return self.u16(bytes).into(),
             4 => return self.u32(bytes, 0).map_or(0, u64::from),
             8 => return self.u64(bytes, 0).unwrap_or(0),
             _ => {}
@@ -23,6 +24,16 @@ impl Endian {
         match self {
             Self::Little => bytes.iter().rev().fold(0, add),
             Self::Big => bytes.iter().fold(0, add),
+        }
+    }
+
+    /// The number in the first two bytes; 0 where there are fewer.
+    #[inline]
+    fn u16(self, bytes: &[u8]) -> u16 {
+        let bytes = bytes.first_chunk().copied().unwrap_or_default();
+        match self {
+            Self::Little => u16::from_le_bytes(bytes),
+            Self::Big => u16::from_be_bytes(bytes),
         }
     }
 

@@ -97,7 +97,7 @@ enum Shape {
         size: Field,
         callers: Field,
     },
-    /// Says nothing that is used.
+    /// Not used.
     Other,
 }
 

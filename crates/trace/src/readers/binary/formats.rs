@@ -15,7 +15,7 @@ use super::cursor::Endian;
 use crate::TaskState;
 use crate::readers::fields::task_state;
 
-/// How the bytes of a field are meant.
+/// How the bytes of a field are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// A number without a sign.
@@ -61,10 +61,10 @@ impl Field {
         let bytes = match self.form {
             Form::Elsewhere | Form::After => {
                 let end = self.offset.checked_add(self.size)?;
-                let place = endian.number(event.get(self.offset..end)?);
+                let location = endian.number(event.get(self.offset..end)?);
                 let base = if self.form == Form::After { end } else { 0 };
-                let start = base + (place & 0xffff) as usize;
-                event.get(start..start + (place >> 16 & 0xffff) as usize)?
+                let start = base + (location & 0xffff) as usize;
+                event.get(start..start + (location >> 16 & 0xffff) as usize)?
             }
             _ if self.size == 0 => event.get(self.offset..)?,
             _ => event.get(self.offset..self.offset.checked_add(self.size)?)?,
@@ -85,7 +85,7 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// Understands a description; `None` when it is none.
+    /// Parses a description; `None` when it is none.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let after = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
         let name = after("name:")?.trim().to_owned();
@@ -104,7 +104,7 @@ impl Format {
 /// ` field:TYPE NAME[SIZE]; offset:0; size:2; signed:0;`
 fn field(line: &str) -> Option<(String, Field)> {
     let rest = line.trim_start().strip_prefix("field:").or_else(|| {
-        // Fields whose value does not matter to filters have another word.
+        // Fields that filters cannot use.
         line.trim_start().strip_prefix("field special:")
     })?;
     let (declaration, rest) = rest.split_once(';')?;

@@ -92,7 +92,8 @@ impl TracingData {
         Ok((cursor, version, page_bytes))
     }
 
-    /// Reads the descriptions, and says where they end. `cmdlines` tells whether the names of tasks follow.
+    /// Reads the descriptions; returns them and a cursor at their end. `has_cmdlines` decides by the version whether
+    /// names of tasks follow.
     pub(in super::super) fn parse(
         bytes: &[u8],
         has_cmdlines: impl Fn(&str) -> bool,

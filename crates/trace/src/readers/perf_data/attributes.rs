@@ -1,8 +1,6 @@
 //! Attributes: what was recorded, and where the fields of samples and of other records are (`perf_event_attr` and
 //! `perf_event_output` of the kernel).
 
-use std::collections::HashMap;
-
 use super::super::binary::Endian;
 
 /// Fields of samples (`PERF_SAMPLE_…`).
@@ -81,18 +79,19 @@ pub(super) struct Attributes {
     /// Never empty.
     all: Vec<Attribute>,
     layouts: Vec<Layout>,
-    /// The attribute of an event number.
-    by_number: HashMap<u64, usize>,
+    /// Event numbers in order, each with the index of its attribute.
+    numbers: Vec<(u64, usize)>,
     /// All records have the same form.
     is_uniform: bool,
 }
 
 impl Attributes {
-    /// There must be at least one.
-    pub(super) fn new(endian: Endian, all: Vec<Attribute>, by_number: HashMap<u64, usize>) -> Self {
+    /// There must be at least one attribute. `numbers` are event numbers, each with the index of its attribute.
+    pub(super) fn new(endian: Endian, all: Vec<Attribute>, mut numbers: Vec<(u64, usize)>) -> Self {
+        numbers.sort_unstable();
         let layouts = all.iter().map(|attribute| Layout::new(attribute.form)).collect();
         let is_uniform = all.iter().all(|attribute| attribute.form == all[0].form);
-        Self { endian, all, layouts, by_number, is_uniform }
+        Self { endian, all, layouts, numbers, is_uniform }
     }
 
     /// The types of the tracepoints that were recorded.
@@ -105,11 +104,17 @@ impl Attributes {
     /// word of a sample and the last one of other records (`PERF_SAMPLE_IDENTIFIER`).
     #[inline]
     fn layout(&self, number: impl FnOnce() -> Option<u64>) -> &Layout {
-        let index = match self.is_uniform {
-            true => None,
-            false => number().and_then(|number| self.by_number.get(&number)),
+        let find = |number: u64| {
+            // Most files have consecutive numbers.
+            let (first, _) = self.numbers.first()?;
+            let guess = usize::try_from(number.wrapping_sub(*first)).ok()?;
+            if self.numbers.get(guess).is_some_and(|(found, _)| *found == number) {
+                return Some(guess);
+            }
+            self.numbers.binary_search_by_key(&number, |(found, _)| *found).ok()
         };
-        &self.layouts[index.copied().unwrap_or(0)]
+        let found = if self.is_uniform { None } else { number().and_then(find) };
+        &self.layouts[found.map_or(0, |found| self.numbers[found].1)]
     }
 
     /// Takes a sample apart.

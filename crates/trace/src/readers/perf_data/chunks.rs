@@ -46,6 +46,8 @@ pub(super) struct Chunk {
     /// The byte of the file, or of the decompressed data, where it begins.
     at: u64,
     bytes: Vec<u8>,
+    /// Bytes that were read.
+    filled: usize,
     /// Bytes of whole records.
     len: usize,
     /// The last record ends a round of the recorder.
@@ -119,43 +121,48 @@ impl<R: Read> Chunks<R> {
 
     /// The next chunk, in the memory that is given; `None` at the end.
     pub(super) fn next(&mut self, mut bytes: Vec<u8>) -> Option<Chunk> {
-        bytes.clear();
-        bytes.append(&mut self.carried);
-        if self.why_cut.is_none() {
-            self.fill(&mut bytes);
-        }
-        let mut chunk = Chunk { at: self.at, bytes, len: 0, ends_round: false };
+        let carried = self.carried.len();
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX).saturating_add(carried);
+        bytes.resize(self.chunk_bytes.max(RECORD_BYTES_MAX).min(left), 0);
+        bytes[..carried].copy_from_slice(&self.carried);
+        let filled = carried + self.fill(&mut bytes[carried..]);
+        let mut chunk = Chunk { at: self.at, bytes, filled, len: 0, ends_round: false };
         self.find_end(&mut chunk);
-        self.carried.extend_from_slice(&chunk.bytes[chunk.len..]);
+        self.carried.clear();
+        self.carried.extend_from_slice(&chunk.bytes[chunk.len..chunk.filled]);
         self.at += chunk.len as u64;
         // Behind the last whole record of a chunk there is less than a record, unless the input has ended.
         (chunk.len > 0).then_some(chunk)
     }
 
-    /// Reads until there are as many bytes as a chunk has, and at least one whole record.
-    fn fill(&mut self, bytes: &mut Vec<u8>) {
-        let wanted = self.chunk_bytes.max(RECORD_BYTES_MAX);
-        let missing = self.left.min(wanted.saturating_sub(bytes.len()) as u64);
-        let read = self.input.by_ref().take(missing).read_to_end(bytes);
-        match read {
-            Ok(read) if read as u64 == missing => self.left -= missing,
-            Ok(_) if !self.is_size_known => self.left = 0,
-            Ok(_) => {
-                let at = self.at + bytes.len() as u64;
-                self.why_cut = Some(format!("byte {at}: the data is cut off"));
-            }
-            Err(e) => {
-                let at = self.at + bytes.len() as u64;
-                self.why_cut = Some(format!("byte {at}: the input failed: {e}"));
+    /// Reads until there is no more room, or the input ends. Returns the number of bytes read.
+    fn fill(&mut self, room: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while filled < room.len() && self.left > 0 && self.why_cut.is_none() {
+            let wanted =
+                (room.len() - filled).min(usize::try_from(self.left).unwrap_or(usize::MAX));
+            let at = self.at + (self.carried.len() + filled) as u64;
+            match self.input.read(&mut room[filled..filled + wanted]) {
+                Ok(0) if self.is_size_known => {
+                    self.why_cut = Some(format!("byte {at}: the data is cut off"));
+                }
+                Ok(0) => self.left = 0,
+                Ok(read) => {
+                    filled += read;
+                    self.left -= read as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => self.why_cut = Some(format!("byte {at}: the input failed: {e}")),
             }
         }
+        filled
     }
 
     /// Finds the end of the chunk's last whole record.
     fn find_end(&mut self, chunk: &mut Chunk) {
         loop {
             let at = chunk.at + chunk.len as u64;
-            let rest = &chunk.bytes[chunk.len..];
+            let rest = &chunk.bytes[chunk.len..chunk.filled];
             if rest.is_empty() {
                 return;
             }
@@ -212,9 +219,9 @@ impl<R: Read> Chunks<R> {
     /// Ends the chunk here and goes over bytes that are no records.
     fn skip(&mut self, chunk: &mut Chunk, bytes: u64) {
         let at = chunk.at + chunk.len as u64;
-        let there =
-            (chunk.bytes.len() - chunk.len).min(usize::try_from(bytes).unwrap_or(usize::MAX));
-        chunk.bytes.drain(chunk.len..chunk.len + there);
+        let there = (chunk.filled - chunk.len).min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        chunk.bytes.copy_within(chunk.len + there..chunk.filled, chunk.len);
+        chunk.filled -= there;
         let rest = bytes - there as u64;
         let skipped = io::copy(&mut self.input.by_ref().take(rest.min(self.left)), &mut io::sink());
         self.left -= rest.min(self.left);

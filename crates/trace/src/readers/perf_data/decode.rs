@@ -23,7 +23,7 @@ const RECORD_USER: u32 = 64;
 /// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: the recorder's filter dropped them.
 const MISC_DROPPED: u16 = 1 << 15;
 
-/// What a chunk says.
+/// The content of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct DecodedChunk {
     pub(super) batch: EventBatch,

@@ -70,7 +70,7 @@ impl Sections {
     }
 }
 
-/// What the file says of its records.
+/// The head and the features of a file.
 #[derive(Debug)]
 pub(super) struct PerfFile<'a> {
     pub(super) endian: Endian,
@@ -154,21 +154,21 @@ fn attributes(sections: &Sections, at: u64, size: u64, each: u64) -> Result<Attr
     if count == 0 {
         return Err(format!("byte {at}: no attributes, so no record can be read"));
     }
-    let (mut all, mut by_number) = (Vec::new(), HashMap::new());
+    let (mut all, mut by_number) = (Vec::new(), Vec::new());
     let mut numbers_left = sections.file_bytes / 8;
     let mut cursor = sections.at(at);
     for index in 0..count as usize {
-        let place = cursor.at();
+        let start = cursor.at();
         let bytes = cursor.take(each - NUMBERS_BYTES, "an attribute")?;
         let attribute = Attribute::parse(sections.endian, bytes);
-        all.push(attribute.ok_or_else(|| format!("byte {place}: an attribute is cut off"))?);
+        all.push(attribute.ok_or_else(|| format!("byte {start}: an attribute is cut off"))?);
         let (at, size) = (cursor.u64("its event numbers")?, cursor.u64("their size")?);
         let mut numbers = sections.at(at);
         numbers_left = numbers_left
             .checked_sub(size / 8)
-            .ok_or_else(|| format!("byte {place}: event numbers that overlap"))?;
+            .ok_or_else(|| format!("byte {start}: event numbers that overlap"))?;
         for _ in 0..size / 8 {
-            by_number.insert(numbers.u64("an event number")?, index);
+            by_number.push((numbers.u64("an event number")?, index));
         }
     }
     Ok(Attributes::new(sections.endian, all, by_number))

@@ -1,6 +1,6 @@
-//! Lost events, which a file tells twice: where they are missing (`PERF_RECORD_LOST`), for each buffer that had no
+//! Lost events, which a file reports twice: where they are missing (`PERF_RECORD_LOST`), for each buffer that had no
 //! room; and when the recorder ends, what each event lost on each CPU in all (`PERF_RECORD_LOST_SAMPLES` without a
-//! time; Linux 6.0 and later). The last losses of a CPU have no record behind them that could tell: only the count at
+//! time; Linux 6.0 and later). The last losses of a CPU have no record behind them that reports them: only the count at
 //! the end includes them.
 
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 /// Counts of lost events.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// By CPU; `None` where a record does not say which.
+    /// By CPU; `None` where a record does not name it.
     by_cpu: BTreeMap<Option<u32>, Lost>,
-    /// Of those told where they are missing, the ones of an unknown CPU.
+    /// Of those that a record locates, the ones of an unknown CPU.
     pub(super) somewhere: u64,
 }
 
@@ -42,8 +42,8 @@ impl Losses {
         self.somewhere = self.somewhere.saturating_add(other.somewhere);
     }
 
-    /// Losses of which no record tells where they are, by CPU.
-    pub(super) fn without_place(&self) -> Vec<(Option<u32>, u64)> {
+    /// Losses that no record locates, by CPU.
+    pub(super) fn unlocated(&self) -> Vec<(Option<u32>, u64)> {
         let rest =
             |(cpu, lost): (&Option<u32>, &Lost)| (*cpu, lost.in_all.saturating_sub(lost.here));
         self.by_cpu.iter().map(rest).filter(|(_, count)| *count > 0).collect()

@@ -20,10 +20,10 @@ use ruzstd::decoding::StreamingDecoder;
 use self::chunks::Chunks;
 use self::file::{PerfFile, Sections};
 use self::pipeline::{ChunkCollector, Division};
-use super::ReadError;
 use super::batch::NewName;
 use super::binary::{Decoder, TracingData, Why};
 use super::collect::{Announced, Collector};
+use super::error::ReadError;
 use super::line::CPUS_MAX;
 use super::parts::TakeParts;
 use crate::Trace;
@@ -39,7 +39,7 @@ const GROWTH_MAX: u64 = 1 << 10;
 
 const REMEDY: &str = "print it with the perf that recorded it: perf sched script --ns -i FILE";
 
-/// Reads a file; `cut` says why it is not whole, and `parts` may take its events.
+/// Reads a file; `cut` is the reason why it is not whole, and `parts` may take its events.
 pub(super) fn read(
     name: &str,
     input: impl Read + Seek + Send,
@@ -89,7 +89,7 @@ fn read_divided(
     reader.collector.finish(name, reader.read, "records")
 }
 
-/// A collector that knows what the head of the file says.
+/// A collector with what the head of the file announces.
 fn collector<'p>(
     file: &PerfFile<'_>,
     decoder: &Decoder<'_>,

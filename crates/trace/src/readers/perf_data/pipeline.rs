@@ -1,29 +1,29 @@
 //! Reads, decodes and collects at the same time:
 //!
 //! ```text
-//! reader ─ chunks ─┬─► decoder 0 ─┬─ decoded chunks ─► collector
-//! (one thread)     ├─► decoder 1 ─┤                    (the caller's thread)
-//!                  └─► …          ┘
+//!         ┌─► decoder 0 ─┐
+//! chunks ─┼─► decoder 1 ─┼─ decoded chunks ─► collector
+//!         └─► …          ┘                    (the caller's thread)
 //! ```
 //!
-//! The reader deals the chunks to the decoders in turn, and the collector takes what they make of them in the same
-//! turn: in the order of the file. The trace does not depend on the number of decoders. Queues are bounded, so that
-//! memory is.
+//! The decoders read chunks in turn: one that has read its chunk lets the next one read, and decodes meanwhile. The
+//! collector takes the decoded chunks in the same turn, which is the order of the file. So the trace does not depend on
+//! the number of decoders. Queues are bounded, so that memory is.
 
 use std::io::Read;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use super::super::binary::Decoder;
 use super::super::collect::Collector;
 use super::super::interner::IdentityId;
-use super::chunks::{Chunk, Chunks};
+use super::chunks::Chunks;
 use super::decode::{ChunkDecoder, DecodedChunk};
 use super::file::PerfFile;
 use super::losses::Losses;
 
 const DECODERS_MAX: usize = 8;
-/// Chunks that wait for a decoder, and decoded ones that wait for the collector.
+/// Decoded chunks of a decoder that wait for the collector.
 const QUEUE_CHUNKS: usize = 2;
 
 /// How the work is divided.
@@ -41,7 +41,7 @@ impl Division {
     }
 }
 
-/// Collects what the chunks of a file say, in order.
+/// Collects the decoded chunks of a file, in order.
 pub(super) struct ChunkCollector<'p> {
     pub(super) collector: Collector<'p>,
     /// Records of the kernel so far.
@@ -63,18 +63,21 @@ impl<'p> ChunkCollector<'p> {
         division: Division,
     ) {
         thread::scope(|scope| {
-            let (empty, to_fill) = channel();
-            let (mut to, mut made) = (Vec::new(), Vec::new());
-            for _ in 0..division.decoders {
-                let (to_decoder, chunks) = sync_channel(QUEUE_CHUNKS);
+            let (turns, to_take) = (0..division.decoders)
+                .map(|_| sync_channel::<&mut Chunks<_>>(1))
+                .unzip::<_, _, Vec<_>, Vec<_>>();
+            // The receiver is there, and the queue has room for one.
+            let _ = turns[0].send(chunks);
+            let mut made = Vec::new();
+            for (index, turn) in to_take.into_iter().enumerate() {
+                let next = turns[(index + 1) % division.decoders].clone();
                 let (to_collector, decoded) = sync_channel(QUEUE_CHUNKS);
-                to.push(to_decoder);
                 // The identities of the decoder so far, as the collector's.
                 made.push((decoded, Vec::<IdentityId>::new()));
-                let (chunk_decoder, empty) = (ChunkDecoder::new(file, decoder), empty.clone());
-                scope.spawn(move || decode(chunk_decoder, &chunks, &to_collector, &empty));
+                let chunk_decoder = ChunkDecoder::new(file, decoder);
+                scope.spawn(move || decode(chunk_decoder, &turn, &next, &to_collector));
             }
-            scope.spawn(move || deal(chunks, &to, &to_fill));
+            drop(turns);
             let mut turn = 0;
             while let Ok(decoded) = made[turn].0.recv() {
                 self.add(decoded, &mut made[turn].1);
@@ -93,10 +96,10 @@ impl<'p> ChunkCollector<'p> {
         }
     }
 
-    /// To be called when there are no more chunks: adds the lost events of which no record tells where they are.
+    /// To be called when there are no more chunks: adds the lost events that no record locates.
     pub(super) fn add_losses(&mut self) {
         self.collector.lost_somewhere(self.losses.somewhere);
-        for (cpu, count) in self.losses.without_place() {
+        for (cpu, count) in self.losses.unlocated() {
             match cpu {
                 Some(cpu) => self.collector.lost_at_the_end(cpu, count),
                 None => self.collector.lost_somewhere(count),
@@ -105,29 +108,20 @@ impl<'p> ChunkCollector<'p> {
     }
 }
 
-/// The reader's thread.
-fn deal(chunks: &mut Chunks<impl Read>, to: &[SyncSender<Chunk>], to_fill: &Receiver<Vec<u8>>) {
-    for decoder in to.iter().cycle() {
-        let Some(chunk) = chunks.next(to_fill.try_recv().unwrap_or_default()) else { return };
-        // Fails only when the decoder has panicked, which ends all.
-        if decoder.send(chunk).is_err() {
-            return;
-        }
-    }
-}
-
-/// A decoder's thread.
-fn decode(
+/// A decoder's thread. It ends when there are no more chunks, or when the decoder before it has ended.
+fn decode<'c, R: Read>(
     mut decoder: ChunkDecoder<'_, '_>,
-    chunks: &Receiver<Chunk>,
+    turn: &Receiver<&'c mut Chunks<R>>,
+    next: &SyncSender<&'c mut Chunks<R>>,
     to: &SyncSender<DecodedChunk>,
-    empty: &Sender<Vec<u8>>,
 ) {
-    for chunk in chunks {
-        if to.send(decoder.decode(&chunk)).is_err() {
+    let mut memory = Vec::new();
+    while let Ok(chunks) = turn.recv() {
+        let Some(chunk) = chunks.next(memory) else { return };
+        // Sending fails only when another thread has panicked, which ends the reading.
+        if next.send(chunks).is_err() || to.send(decoder.decode(&chunk)).is_err() {
             return;
         }
-        // The reader may have ended.
-        let _ = empty.send(chunk.into_bytes());
+        memory = chunk.into_bytes();
     }
 }

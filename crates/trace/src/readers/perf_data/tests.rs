@@ -22,7 +22,7 @@ fn divided(bytes: &[u8], chunk_bytes: usize, decoders: usize) -> Result<Trace, S
 }
 
 fn whole(bytes: &[u8]) -> Result<Trace, String> {
-    divided(bytes, 1 << 30, 1)
+    divided(bytes, 1 << 20, 1)
 }
 
 /// Puts parts together again.
@@ -95,7 +95,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
     let sections = Sections::read(&mut Cursor::new(bytes)).unwrap();
     let endian = super::super::binary::Endian::Little;
     let (at, size) = (sections.data_at, sections.data_size);
-    let mut chunks = Chunks::new(&bytes[at as usize..], at, Some(size), endian, 1 << 30);
+    let mut chunks = Chunks::new(&bytes[at as usize..], at, Some(size), endian, 1 << 20);
     let chunk = chunks.next(Vec::new()).unwrap();
     assert_eq!(chunks.why_cut, None);
     chunk.records(endian).map(|record| record.at as usize).collect()

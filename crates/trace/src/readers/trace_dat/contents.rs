@@ -1,4 +1,4 @@
-//! What a file holds, whatever its version: descriptions, options, and where the pages of each CPU are.
+//! The content of a file of any version: descriptions, options, and where the pages of each CPU are.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub(super) struct Buffer<'a> {
 }
 
 impl Buffer<'_> {
-    /// Notes that a CPU's pages take so many bytes of a file. Pages that overlap would be read again and again.
+    /// Counts the bytes of a file that a CPU's pages take. Pages that overlap would be read again and again.
     pub(super) fn claim(&mut self, size: u64, file_bytes: usize) -> Result<(), Why> {
         self.claimed = self.claimed.saturating_add(size);
         if self.claimed > file_bytes as u64 {
@@ -47,7 +47,7 @@ impl Buffer<'_> {
     }
 }
 
-/// Everything.
+/// The whole content.
 #[derive(Debug)]
 pub(super) struct Contents<'a> {
     pub(super) endian: Endian,
@@ -59,7 +59,7 @@ pub(super) struct Contents<'a> {
     pub(super) cmdlines: String,
     /// `trace_clock`, the one in use in brackets.
     pub(super) clock: Option<String>,
-    /// What the kernel said of each CPU's buffer.
+    /// The kernel's statistics of each CPU's buffer.
     pub(super) stats: Vec<String>,
     /// CPU numbers lie below it.
     pub(super) cpus: u32,
@@ -93,7 +93,7 @@ impl<'a> Contents<'a> {
         (main, filled.saturating_sub(1))
     }
 
-    /// Takes an option over that is the same in all versions.
+    /// Reads an option that is the same in all versions.
     pub(super) fn option(&mut self, number: u16, data: &[u8]) {
         let text = || String::from_utf8_lossy(data).trim_end_matches('\0').to_owned();
         match number {
@@ -104,7 +104,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// Bytes of a file that are said to be at a place: what of them is there, and whether that is all.
+/// The part of a section that is in the file, and whether that is all of it.
 pub(super) fn part(bytes: &[u8], at: u64, size: u64) -> (&[u8], bool) {
     let len = bytes.len() as u64;
     let (start, end) = (at.min(len), at.saturating_add(size).min(len));
@@ -113,7 +113,7 @@ pub(super) fn part(bytes: &[u8], at: u64, size: u64) -> (&[u8], bool) {
 
 pub(super) fn cpu_count(cpus: u32) -> Result<u32, Why> {
     if cpus > CPUS_MAX {
-        return Err(format!("it is said to be of {cpus} CPUs"));
+        return Err(format!("its head claims {cpus} CPUs"));
     }
     Ok(cpus)
 }
@@ -147,7 +147,7 @@ pub(super) fn version_6(bytes: &[u8]) -> Result<Contents<'_>, Why> {
     Ok(contents)
 }
 
-/// Reads the options, and says where the buffers of instances are.
+/// Reads the options; returns the offsets of the buffers of instances.
 fn options(cursor: &mut Cursor<'_>, contents: &mut Contents<'_>) -> Result<Vec<u64>, Why> {
     let mut instances = Vec::new();
     for _ in 0..OPTIONS_MAX {
@@ -176,7 +176,7 @@ fn instance<'a>(
     table(bytes, cursor, contents)
 }
 
-/// The table of places and sizes, one entry a CPU, and the pages there.
+/// The table of offsets and sizes, one entry a CPU, and the pages there.
 fn table<'a>(
     bytes: &'a [u8],
     cursor: &mut Cursor<'a>,
@@ -184,7 +184,7 @@ fn table<'a>(
 ) -> Result<(), Why> {
     let mut buffer = Buffer::default();
     for cpu in 0..contents.cpus {
-        let (at, size) = (cursor.u64("the place of a CPU's pages")?, cursor.u64("their size")?);
+        let (at, size) = (cursor.u64("the offset of a CPU's pages")?, cursor.u64("their size")?);
         let (pages, whole) = part(bytes, at, size);
         buffer.claim(pages.len() as u64, bytes.len())?;
         if !whole {

@@ -9,9 +9,9 @@ use std::io;
 
 use self::contents::{Buffer, Contents, CpuPages};
 use self::pages::{Item, Layout};
-use super::ReadError;
 use super::binary::{Decoded, Decoder, Scratch, TracingData, Why};
 use super::collect::{Collector, InputPosition};
+use super::error::ReadError;
 use crate::Trace;
 
 /// The first bytes.
@@ -23,7 +23,7 @@ const CLOCKS_WITHOUT_TIME: [&str; 2] = ["counter", "x86-tsc"];
 const REMEDY: &str =
     "record it again with `fairground record`; `trace-cmd report` may still print a part of it";
 
-/// Reads a whole file; `cut` says why it is not whole.
+/// Reads a whole file; `cut` is the reason why it is not whole.
 pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<Trace, ReadError> {
     let damaged = |why: Why| ReadError::Damaged {
         name: name.to_owned(),
@@ -60,7 +60,7 @@ fn contents(bytes: &[u8]) -> Result<Contents<'_>, Why> {
     }
 }
 
-/// The clock in use, if its numbers are no times.
+/// The clock in use, if it does not count nanoseconds.
 fn clock_without_time<'c>(contents: &'c Contents<'_>) -> Option<&'c str> {
     let clocks = contents.clock.as_deref()?;
     let used =
@@ -113,7 +113,7 @@ impl<'c> Reader<'c> {
         for pages in cpus {
             let missed = self.cpu(pages);
             let Some(stats) = stats.get(&pages.cpu) else { continue };
-            // What is said in the pages themselves is said twice.
+            // The pages themselves report a part of it.
             self.collector.overwritten(stats.overrun.saturating_sub(missed));
             let at_the_end = stats.commit_overrun.saturating_add(stats.dropped);
             if at_the_end > 0 {
@@ -122,7 +122,7 @@ impl<'c> Reader<'c> {
         }
     }
 
-    /// Reads the pages of a CPU; returns the number of missing events that they tell.
+    /// Reads the pages of a CPU; returns the number of missing events that they report.
     fn cpu(&mut self, pages: &CpuPages<'_>) -> u64 {
         let Self { collector, decoder, layout, names, scratch, read } = self;
         let mut missed: u64 = 0;
@@ -156,7 +156,7 @@ impl<'c> Reader<'c> {
     }
 }
 
-/// What the kernel said of a CPU's buffer (`per_cpu/cpuN/stats`).
+/// The kernel's statistics of a CPU's buffer (`per_cpu/cpuN/stats`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Stats {
     overrun: u64,

@@ -5,7 +5,7 @@
 //! event:  type_len(5 bits) delta(27 bits) …
 //!   1…28   4 × type_len bytes of data
 //!   0      length(4), counting itself, data
-//!   29     padding: with delta 0 up to the end of the page, else length(4) to pass over
+//!   29     padding: with delta 0 up to the end of the page, else length(4) to skip
 //!   30     more of the delta(4): delta + (more << 27) passes
 //!   31     the time itself: delta + (more << 27), without the five highest bits
 //! ```
@@ -21,7 +21,7 @@ const SIZE: u64 = (1 << 27) - 1;
 /// The bits of a time that a time-stamp event has no room for.
 const TIME_HIGH: u64 = 0x1f << 59;
 
-/// What the file says of its pages.
+/// The form of a file's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) endian: Endian,
@@ -33,10 +33,10 @@ pub(super) struct Layout {
     data_at: usize,
 }
 
-/// What a page holds, piece by piece.
+/// An item of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
-    /// Events are missing here; `None`: nobody knows how many.
+    /// Events are missing here; `None` when their number is unknown.
     Missed(Option<u64>),
     /// An event.
     Event { time_ns: u64, data: &'a [u8] },
@@ -62,7 +62,7 @@ impl Layout {
         sound.then_some(Self { endian, page_bytes, commit_bytes, data_at })
     }
 
-    /// Goes through a page, which may be shorter than it should.
+    /// Visits the items of a page, which may be shorter than it should be.
     pub(super) fn walk<'a>(&self, page: &'a [u8], mut item: impl FnMut(Item<'a>)) {
         let Some(head) = page.get(..8 + self.commit_bytes) else { return item(Item::Cut) };
         let time_ns = self.endian.number(&head[..8]);

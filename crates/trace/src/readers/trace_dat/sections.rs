@@ -1,11 +1,11 @@
 //! Version 7: sections anywhere in the file, named by options, each compressed or not.
 //!
 //! ```text
-//! MAGIC "7\0" ENDIAN LONG_SIZE PAGE_SIZE(4) COMPRESSION\0 ITS_VERSION\0 place of the first options(8)
+//! MAGIC "7\0" ENDIAN LONG_SIZE PAGE_SIZE(4) COMPRESSION\0 ITS_VERSION\0 offset of the first options(8)
 //! section:          number(2) flags(2) description(4) size(8) data
 //! compressed data:  size(4) size before compression(4) bytes
-//! option:           number(2) size(4) data; the last is number 0, with the place of the next options(8) or 0
-//! buffer option:    place(8) NAME\0 CLOCK\0 page size(4) CPUs(4) { CPU(4) place(8) size(8) }
+//! option:           number(2) size(4) data; the last is number 0, with the offset of the next options(8) or 0
+//! buffer option:    offset(8) NAME\0 CLOCK\0 page size(4) CPUs(4) { CPU(4) offset(8) size(8) }
 //! compressed pages: chunks(4) { size(4) size before compression(4) bytes }
 //! ```
 
@@ -76,7 +76,7 @@ pub(super) fn version_7<'a>(
     let room = GROWTH_MAX.saturating_mul(bytes.len() as u64).min(DECOMPRESSED_BYTES_MAX);
     let mut file =
         File { bytes, endian, compression, room, sections: SECTIONS_MAX, options: OPTIONS_MAX };
-    let mut next = cursor.u64("the place of the options")?;
+    let mut next = cursor.u64("the offset of the options")?;
     while next != 0 {
         next = file.options(next, &mut contents)?;
     }
@@ -102,12 +102,12 @@ impl<'a> File<'a> {
         Ok((number, Cow::Owned(self.chunk(&mut cursor)?)))
     }
 
-    /// The next compressed piece.
+    /// The next compressed chunk.
     fn chunk(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Why> {
         let at = cursor.at();
-        let size = cursor.u32("a compressed piece")?;
-        let plain_size = u64::from(cursor.u32("the size of a compressed piece")?);
-        let packed = cursor.take(size.into(), "a compressed piece")?;
+        let size = cursor.u32("a compressed chunk")?;
+        let plain_size = u64::from(cursor.u32("the size of a compressed chunk")?);
+        let packed = cursor.take(size.into(), "a compressed chunk")?;
         let wrong =
             |why: &dyn std::fmt::Display| format!("byte {at}: damaged compressed data: {why}");
         if plain_size > self.room {
@@ -129,7 +129,7 @@ impl<'a> File<'a> {
         Ok(plain)
     }
 
-    /// Reads a section of options and what they name; returns the place of the next one.
+    /// Reads a section of options and the sections that they name; returns the offset of the next one.
     fn options(&mut self, at: u64, contents: &mut Contents<'a>) -> Result<u64, Why> {
         let (_, data) = self.section(at)?;
         let mut cursor = Cursor::new(&data, self.endian);
@@ -140,11 +140,11 @@ impl<'a> File<'a> {
             let data = cursor.take(size.into(), "an option")?;
             match number {
                 OPTION_DONE => {
-                    return Cursor::new(data, self.endian).u64("the place of the next options");
+                    return Cursor::new(data, self.endian).u64("the offset of the next options");
                 }
                 OPTION_BUFFER => self.buffer(data, contents)?,
                 SECTION_HEADER_INFO..=SECTION_CMDLINES => {
-                    let at = Cursor::new(data, self.endian).u64("the place of a section")?;
+                    let at = Cursor::new(data, self.endian).u64("the offset of a section")?;
                     self.described(at, contents)?;
                 }
                 _ => contents.option(number, data),
@@ -181,7 +181,7 @@ impl<'a> File<'a> {
             return Err(format!("more than {BUFFERS_MAX} buffers"));
         }
         let mut cursor = Cursor::new(option, self.endian);
-        let section_at = cursor.u64("the place of a buffer")?;
+        let section_at = cursor.u64("the offset of a buffer")?;
         cursor.text("the name of a buffer")?;
         let clock = String::from_utf8_lossy(cursor.text("the clock of a buffer")?).into_owned();
         if !clock.is_empty() {
@@ -199,7 +199,8 @@ impl<'a> File<'a> {
         let mut buffer = Buffer::default();
         for _ in 0..cpus {
             let cpu = cursor.u32("the number of a CPU")?;
-            let (at, size) = (cursor.u64("the place of a CPU's pages")?, cursor.u64("their size")?);
+            let (at, size) =
+                (cursor.u64("the offset of a CPU's pages")?, cursor.u64("their size")?);
             contents.cpus = contents.cpus.max(cpu_count(cpu.saturating_add(1))?);
             buffer.claim(size.min(self.bytes.len() as u64), self.bytes.len())?;
             let bytes = match compressed && size > 0 {
@@ -221,14 +222,14 @@ impl<'a> File<'a> {
         pages
     }
 
-    /// A CPU's compressed pages, as far as they are sound. (The size that trace-cmd tells for them is four bytes short,
-    /// so the pieces say themselves where they end.)
+    /// A CPU's compressed pages, as far as they are sound. (The size that trace-cmd writes for them is four bytes
+    /// short; each chunk has its own.)
     fn chunks(&mut self, at: u64, contents: &mut Contents<'_>) -> Vec<u8> {
         let mut cursor = Cursor::new(self.bytes, self.endian);
         cursor.seek(at);
         let mut pages = Vec::new();
         let mut all = || -> Result<(), Why> {
-            for _ in 0..cursor.u32("the number of compressed pieces")? {
+            for _ in 0..cursor.u32("the number of compressed chunks")? {
                 pages.extend(self.chunk(&mut cursor)?);
             }
             Ok(())

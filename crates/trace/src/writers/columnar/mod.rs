@@ -1,8 +1,8 @@
 //! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames. `docs/reference/parquet.md`
 //! has the columns.
 //!
-//! Rows are gathered in batches of [`BATCH_ROWS`]; a Parquet row group has at most [`GROUP_ROWS`]. So much is in memory
-//! beside the trace itself, however long that is. What a kind of event does not have is null.
+//! Rows are gathered in batches of [`BATCH_ROWS`]; a Parquet row group has at most [`GROUP_ROWS`]. That
+//! much is in memory beside the trace itself, of whatever length. A column that a kind of event does not have is null.
 
 mod row;
 mod rows;
@@ -23,7 +23,7 @@ use parquet::file::properties::WriterProperties;
 use crate::Trace;
 use rows::Rows;
 
-/// The version of the table's columns, as `fairground.schema_version` in the files says it. A new column does not
+/// The version of the table's columns, `fairground.schema_version` in the files. A new column does not
 /// change it; any other change does.
 pub const EVENTS_SCHEMA_VERSION: u32 = 1;
 /// Events that are turned into columns at once.
@@ -120,7 +120,7 @@ fn metadata(trace: &Trace) -> [(&'static str, String); 10] {
     ]
 }
 
-/// The table of a trace's events in batches of Arrow, made when they are asked for: one is in memory beside the trace.
+/// The table of a trace's events in batches of Arrow, made on demand: one is in memory beside the trace.
 /// The trace is borrowed, or shared (`Arc<Trace>`).
 #[derive(Debug)]
 pub struct EventBatches<T> {
@@ -160,7 +160,7 @@ impl<T: Borrow<Trace>> RecordBatchReader for EventBatches<T> {
     }
 }
 
-/// Keeps the sink's own error, which the writers below wrap in theirs, or tell of in words only.
+/// Keeps the sink's own error, which the libraries' writers wrap in theirs or turn into text.
 struct Sink<W> {
     inner: W,
     error: Option<io::Error>,

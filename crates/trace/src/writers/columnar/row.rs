@@ -3,7 +3,7 @@
 use crate::writers::ftrace::state_letter;
 use crate::{CgroupId, Event, EventKind, Label, LockFlags, TaskId, Trace};
 
-/// What the columns hold of one event; `None` is null.
+/// The columns of one event; `None` is null.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row<'a> {
     pub(super) kind: &'static str,
@@ -33,7 +33,7 @@ impl<'a> Row<'a> {
         let path = |cgroup: CgroupId| {
             trace.cgroups().get(cgroup.index()).map_or("", |info| info.path.as_str())
         };
-        // What is not known stands for the idle task there.
+        // There the idle task stands for an unknown one.
         let known = |task: TaskId| Some(task).filter(|task| !task.is_idle());
         let row = |kind| Row { kind, ..Row::default() };
         let of = |kind, task| Row { kind, task: Some(task), ..Row::default() };

@@ -5,8 +5,8 @@
 //! the arrows of wake-ups itself. Everything else has tracks of its own (`TrackEvent`): counters and marks below the
 //! task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of tunables.
 //!
-//! No event holds a thread group, so each task stands as a process of its own. Events that were lost are said at the
-//! next bundle of their CPU, and their number in the `FtraceStats` of the end. [`TaskState::Parked`] is the bit of `P`.
+//! No event has a thread group, so each task is a process of its own. The next bundle of a CPU flags its lost events,
+//! and the `FtraceStats` at the end have their number. [`TaskState::Parked`] is the bit of `P`.
 
 mod messages;
 mod tracks;
@@ -24,9 +24,9 @@ use self::tracks::Tracks;
 use super::view::View;
 use crate::{Counter, Event, EventKind, TaskId, TaskState, Trace};
 
-/// Events of one bundle: a CPU's are handed on when so many are together.
+/// Events of a bundle: a CPU's are written when there are so many.
 const BUNDLE_EVENTS: usize = 256;
-/// Bytes are handed to the sink in pieces of about this size.
+/// Bytes are written to the sink in blocks of about this size.
 const CHUNK_BYTES: usize = 64 << 10;
 /// All packets are of one writer.
 const SEQUENCE: u32 = 1;
@@ -36,7 +36,7 @@ const STATE_CLEARED: u32 = 1;
 const START: i32 = 1;
 const END: i32 = 2;
 
-/// Writes a trace, and numbers that go with it, in Perfetto's format.
+/// Writes a trace with counters in Perfetto's format.
 ///
 /// # Errors
 /// Those of the sink.
@@ -58,7 +58,7 @@ pub fn write_perfetto(trace: &Trace, counters: &[Counter], sink: impl Write) -> 
     writer.packets.finish()
 }
 
-/// Packets on their way to the sink.
+/// Packets that are not written to the sink yet.
 struct Packets<W> {
     out: Vec<u8>,
     sink: W,

@@ -40,19 +40,19 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    /// Writes an event that the kernel has no tracepoint for, or Perfetto no use for the kernel's.
+    /// Writes an event without a tracepoint in the kernel, or with one that Perfetto does not show.
     pub(super) fn event(
         &mut self,
         event: &Event,
         trace: &Trace,
         mut packet: impl FnMut(Option<u64>, Data) -> io::Result<()>,
     ) -> io::Result<()> {
-        let Some((key, said)) = said(event, trace) else { return Ok(()) };
+        let Some((key, described)) = described(event, trace) else { return Ok(()) };
         let uuid = self.track(key, trace, &mut packet)?;
-        let track_event = TrackEvent { track_uuid: Some(uuid), ..said };
-        let mut write = |said| packet(Some(event.time_ns), Data::TrackEvent(said));
+        let track_event = TrackEvent { track_uuid: Some(uuid), ..described };
+        let mut write = |track_event| packet(Some(event.time_ns), Data::TrackEvent(track_event));
         match event.kind {
-            // A second begin: the task still waits, for another holder.
+            // A second begin: the task still waits, and the owner has changed.
             EventKind::ContentionBegin { task, .. } if !self.contending.insert(task) => {
                 write(TrackEvent { track_uuid: Some(uuid), ..slice_end() })?;
             }
@@ -149,7 +149,7 @@ impl Tracks {
 }
 
 /// The track of an event, and the event without the track's number. `None` for what the kernel has a tracepoint for.
-fn said(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
+fn described(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
     let cpu = event.cpu;
     let task_name = |task: TaskId| {
         let info = &trace.tasks()[task.index()];
@@ -162,20 +162,20 @@ fn said(event: &Event, trace: &Trace) -> Option<(Key, TrackEvent)> {
             (Key::Mark(task, label), TrackEvent { kind, counter_value, ..TrackEvent::default() })
         }
         EventKind::ContentionBegin { task, lock, flags, holder } => {
-            let mut said = named(SLICE_BEGIN, format!("waits for {}", trace.label(lock)));
-            said.debug_annotations.push(annotation("flags", flags.text()));
+            let mut waits = named(SLICE_BEGIN, format!("waits for {}", trace.label(lock)));
+            waits.debug_annotations.push(annotation("flags", flags.text()));
             if !holder.is_idle() {
-                said.debug_annotations.push(annotation("holder", task_name(holder)));
+                waits.debug_annotations.push(annotation("holder", task_name(holder)));
             }
-            (Key::Task(task), said)
+            (Key::Task(task), waits)
         }
         EventKind::ContentionEnd { task, .. } => (Key::Task(task), slice_end()),
         EventKind::Stack { task, label } => {
             let stack = trace.label(label);
             let inner = stack.rsplit(';').next().unwrap_or(stack).to_owned();
-            let mut said = named(INSTANT, inner);
-            said.debug_annotations.push(annotation("stack", stack.to_owned()));
-            (Key::Stacks(task), said)
+            let mut instant = named(INSTANT, inner);
+            instant.debug_annotations.push(annotation("stack", stack.to_owned()));
+            (Key::Stacks(task), instant)
         }
         EventKind::Nice { task, nice } => (Key::Task(task), named(INSTANT, format!("nice {nice}"))),
         EventKind::Callback { kind, task } => {
