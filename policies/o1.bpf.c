@@ -3,28 +3,24 @@
  * o1: the O(1) scheduler with its interactivity estimator, Linux 2.6.22, the last before CFS.
  *
  * Rule: each CPU has two arrays of FIFO lists, one list per priority. The head of the best list of the active array
- * runs until it has used up its time slice (100 ms at nice 0) and goes to the expired array; when the active one is
- * empty the two swap. A task's priority is 120 + nice less a bonus of -5 to +5, which sleeping earns and running
- * costs (o1_estimator.bpf.h). Tasks with a high bonus are rated interactive: they stay in the active array when their
- * slice ends, and alternate in small pieces. A waking task preempts when its priority is better than that of the
- * current one.
+ * runs until its time slice (100 ms at nice 0) is used up and goes to the expired array; when the active one is empty
+ * they swap. Priority is 120 + nice less a bonus of -5 to +5, which sleeping earns and running costs
+ * (o1_estimator.bpf.h). Tasks with a high bonus are interactive: they stay in the active array, and alternate in
+ * small pieces. A waking task preempts when its priority is better.
  *
- * Example (HZ 1000, one CPU): hogs A, B at nice 0 have bonus 0, priority 125 and alternate in slices of 100 ms. S
- * sleeps 9 ms of 10: after a good second its bonus is 10, priority 115: it preempts at each wake-up, and is
- * interactive. When S begins to compute, it loses a ninth of its run time, then an eighth, a seventh: 0.9 + 0.8 + 0.7
- * s until its bonus is below 7. Until then it keeps the CPU, slice after slice, unless 3 s (a second per runnable
- * task) have passed since one of them expired.
+ * Example (HZ 1000, one CPU): hogs A, B at nice 0 have priority 125 and alternate in slices of 100 ms. S sleeps 9 ms
+ * of 10: after a good second its bonus is 10, its priority 115, and it preempts at each wake-up. When S begins to
+ * compute, it loses a ninth of its run time, then an eighth, a seventh: for 0.9 + 0.8 + 0.7 s, until its bonus is
+ * below 7, it keeps the CPU, unless 3 s (1 s per runnable task) have passed since one of them expired.
  *
- * Where it fails: many tasks that sleep a little all become interactive, and the first few of them keep the CPU
- * (experiment massive-intr). The ratio of slices of neighbouring nice values is not constant: 420 : 100 from -1 to 0,
- * 10 : 5 from 18 to 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50,
- * 50, 100 %.
+ * Where it fails: many tasks that sleep a little all become interactive, and the first few keep the CPU (experiment
+ * massive-intr). The ratio of slices of neighbouring nice values varies: 420 : 100 from -1 to 0, 10 : 5 from 18 to
+ * 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50, 50, 100 %.
  *
  * Follows kernel/sched.c of 2.6.22: schedule, scheduler_tick, task_running_tick, try_to_wake_up, recalc_task_prio,
- * sched_fork, wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. docs/laws/o1.md states what must hold. A
- * wake-up counts as one by an interrupt according to the kernel's preempt_count where that can be read, otherwise
- * when the waker's CPU is idle. Not modelled: real-time tasks (other classes run them), sched_exec, sleep times that
- * wrap on 32 bits. A vfork child is queued before its parent, which waits for it.
+ * sched_fork, wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. Laws: docs/laws/o1.md. A wake-up is one
+ * by an interrupt according to preempt_count where that can be read, otherwise when the waker's CPU is idle. Not
+ * modelled: real-time tasks, sched_exec, sleep times that wrap on 32 bits. A vfork child is queued before its parent.
  */
 #define BALANCE_RELEASE 2_6_22
 #define BALANCE_SCALE   128
