@@ -32,11 +32,11 @@ pub struct Job {
     pub workload: String,
     /// Duration of the workload, ns of the kernel's monotonic clock.
     pub duration_ns: u64,
-    /// Additional time for which all tasks sleep before they start, ns, up to [`HOLD_NS_MAX`]: the phase of the tick at which
-    /// the workload starts.
+    /// Additional time for which all tasks sleep before they start, ns, up to [`HOLD_NS_MAX`]: the phase of the tick
+    /// at which the workload starts.
     pub hold_ns: u64,
-    /// Start the recording at a whole second of the monotonic clock, and the tasks `hold_ns` after a whole tick, so that the
-    /// start does not depend on the duration of the boot. For machines on which waiting takes no wall time.
+    /// Start the recording at a whole second of the monotonic clock, and the tasks `hold_ns` after a whole tick, so
+    /// that the start does not depend on the duration of the boot. For machines on which waiting takes no wall time.
     pub on_the_second: bool,
     /// Seed of the workload's random draws.
     pub seed: u64,

@@ -2,9 +2,9 @@
 //!
 //! A [`Job`] says what to run. It is carried out by one process that knows nothing but the job's folder — on the host a
 //! child of the program, in a guest the child of its first process — and leaves an [`Outcome`] and a recording in that
-//! folder. What a scheduler is told arrives as bytes at places of its data sections: this crate knows no scheduler.
+//! folder. Settings of a scheduler arrive as writes to its data sections: this crate depends on no scheduler.
 //!
-//! This crate knows [`fairground_workload`] and [`fairground_trace`], and nobody else.
+//! This crate depends on [`fairground_workload`] and [`fairground_trace`] only.
 
 pub mod catalogue;
 pub mod channel;

@@ -70,7 +70,7 @@ pub enum GroundError {
         error: std::io::Error,
     },
     /// The runner did not end in time and was killed.
-    #[error("the run did not end within {} s and was killed{}", deadline.as_secs(), said(last_words))]
+    #[error("the run did not end within {} s and was killed{}", deadline.as_secs(), output_suffix(last_words))]
     Deadline {
         /// The time limit.
         deadline: Duration,
@@ -81,7 +81,7 @@ pub enum GroundError {
     #[error("the run was stopped on request")]
     Stopped,
     /// The runner ended without an outcome.
-    #[error("the runner process ended with {status}{}", said(last_words))]
+    #[error("the runner process ended with {status}{}", output_suffix(last_words))]
     Died {
         /// Its exit code or signal.
         status: String,
@@ -96,6 +96,6 @@ pub enum GroundError {
     },
 }
 
-fn said(last_words: &str) -> String {
+fn output_suffix(last_words: &str) -> String {
     if last_words.is_empty() { String::new() } else { format!("; its last output: {last_words}") }
 }

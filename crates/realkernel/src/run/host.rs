@@ -138,7 +138,7 @@ fn outcome(
 /// How a child came to its end.
 enum Ended {
     ByItself(ExitStatus),
-    /// It was killed: somebody asked for it.
+    /// It was killed on request.
     Stopped,
     /// It was killed at the deadline.
     Late,

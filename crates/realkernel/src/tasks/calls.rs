@@ -1,4 +1,4 @@
-//! What the operations of a program are for a real task: computations and system calls.
+//! Executes the operations of a program: computations and system calls.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -6,32 +6,33 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use fairground_workload::{BUSY_LOOK_NS, Role};
 
 use super::clock::{now_ns, sleep_for, sleep_until};
-use super::plan::{Step, TimerPlace};
+use super::plan::{Step, TimerStorage};
 use super::shared::{ENDED, LIVING, MARKS_MAX, Trouble};
 use super::spin::touch;
 use super::task::{Level, Task};
 use super::text::Line;
 use super::usage::errno;
 
-/// Operations after which a task gives its virtual CPU's turn away, where it does: some 100 µs of a kernel's work.
-const OPERATIONS_IN_TURN: u32 = 4;
+/// Operations after which a task ends the slice of its virtual CPU ([`crate::guest::slices`]): about 100 µs of kernel
+/// work.
+const OPERATIONS_IN_SLICE: u32 = 4;
 
 impl Task<'_> {
-    /// Where virtual CPUs run in turns, a turn ends after a few operations.
-    fn give_way(&self) {
-        let done = self.operations_in_turn.get() + 1;
-        self.operations_in_turn.set(done % OPERATIONS_IN_TURN);
-        if done == OPERATIONS_IN_TURN && self.world.speed.gives_way {
+    /// Ends the slice of the virtual CPU after a few operations, if slices are short.
+    fn end_slice(&self) {
+        let done = self.operations_in_slice.get() + 1;
+        self.operations_in_slice.set(done % OPERATIONS_IN_SLICE);
+        if done == OPERATIONS_IN_SLICE && self.world.speed.short_slices {
             std::hint::spin_loop();
         }
     }
 
-    /// Executes one operation to its end.
+    /// Executes one operation.
     pub(super) fn execute(&self, step: &Step, level: Level) {
-        self.give_way();
+        self.end_slice();
         match step {
             Step::Run(length) => self.world.speed.compute(self.draw(*length, level)),
-            Step::RunForever => self.world.speed.compute_for_ever(),
+            Step::RunForever => self.world.speed.compute_forever(),
             Step::Touch(bytes) => touch(self.memory, *bytes),
             Step::Sleep(length) => self.sleep(self.draw(*length, level)),
             Step::Busy(length) => self.busy(self.draw(*length, level)),
@@ -39,7 +40,7 @@ impl Task<'_> {
                 self.timer_wait(*timer, *period_ns, *relative);
             }
             Step::TimerStart(timer) => {
-                // Without effect when it has begun.
+                // No effect if the timer has started.
                 let expiry = self.last_expiry(*timer);
                 let _ = expiry.compare_exchange(0, now_ns(), SeqCst, SeqCst);
             }
@@ -80,18 +81,18 @@ impl Task<'_> {
             Step::SetCgroupWeight(cgroup, weight) => self.set_weight(*cgroup, *weight),
             Step::Mark(label) => self.mark(*label),
             Step::Exit => self.end(),
-            // The interpreter's own.
+            // Handled by the interpreter.
             Step::Loop(..) => {}
         }
     }
 
-    /// A signal of the workload ends the sleep, with or without a handler.
+    /// Sleeps. A signal of the workload ends the sleep, with or without a handler.
     fn sleep(&self, length_ns: u64) {
         let before = self.signals.load(SeqCst);
         sleep_for(length_ns, || self.signals.load(SeqCst) == before);
     }
 
-    /// Computes until a length of time has passed.
+    /// Computes until a wall time has passed.
     fn busy(&self, length_ns: u64) {
         let until_ns = now_ns().saturating_add(length_ns);
         while now_ns() < until_ns {
@@ -99,21 +100,21 @@ impl Task<'_> {
         }
     }
 
-    /// The last expiry of a timer, ns of the monotonic clock; 0 before it begins.
-    fn last_expiry(&self, timer: TimerPlace) -> &AtomicU64 {
+    /// The last expiry of a timer, ns of the monotonic clock; 0 before it starts.
+    fn last_expiry(&self, timer: TimerStorage) -> &AtomicU64 {
         match timer {
-            TimerPlace::Own(register) => &self.world.registers[register],
-            TimerPlace::Shared(timer) => &self.world.timers[timer].last_ns,
+            TimerStorage::Own(register) => &self.world.registers[register],
+            TimerStorage::Shared(timer) => &self.world.timers[timer].last_ns,
         }
     }
 
-    fn timer_wait(&self, timer: TimerPlace, period_ns: u64, relative: bool) {
+    fn timer_wait(&self, timer: TimerStorage, period_ns: u64, relative: bool) {
         let (last, now_ns) = (self.last_expiry(timer), now_ns());
         let next = |last_ns: u64| match last_ns {
             0 => now_ns.saturating_add(period_ns),
             last_ns => last_ns.saturating_add(period_ns),
         };
-        // In one step: others may wait for the same timer at the same time.
+        // Atomic, because several tasks may wait for the same timer.
         let forget_ns = if relative { now_ns } else { 0 };
         let update = |last_ns| Some(next(last_ns).max(forget_ns));
         let (Ok(before_ns) | Err(before_ns)) = last.fetch_update(SeqCst, SeqCst, update);
@@ -144,7 +145,7 @@ impl Task<'_> {
 
     fn pipe_read(&self, pipe: usize, bytes: u64) {
         let wanted = bytes.min(self.group.memory_bytes) as usize;
-        // Ends: each further turn is a signal.
+        // Terminates: each further iteration is due to a signal.
         loop {
             // SAFETY: the task's memory has room for so many bytes.
             let read = unsafe {
@@ -179,7 +180,7 @@ impl Task<'_> {
         }
     }
 
-    /// The slots of a group's living tasks, in order. Remembers which slots at its beginning belong to the dead.
+    /// The slots of a group's living tasks, in order. Stores the start of the range that contains living tasks.
     fn members(&self, group: usize) -> impl Iterator<Item = u32> {
         let (world, state) = (self.world, &self.world.groups[group]);
         let (mut first, end) = (state.first.load(SeqCst), state.end.load(SeqCst));
@@ -213,10 +214,10 @@ impl Task<'_> {
         let mut line = Line::new();
         line.text("fairground:nice pid=").number(self.slot.tid.load(SeqCst).into());
         line.text(" nice=").signed(nice.into());
-        self.say(&line);
+        self.write_marker(&line);
     }
 
-    /// Keeps the task's policy and nice value; the slice stands in the field that deadline tasks keep their runtime in.
+    /// Sets the slice length, in the field `sched_runtime`; keeps the policy and the nice value.
     fn set_slice(&self, slice_ns: u64) {
         let mut attributes = SchedAttributes {
             size: size_of::<SchedAttributes>() as u32,
@@ -229,12 +230,12 @@ impl Task<'_> {
         if unsafe { libc::syscall(libc::SYS_sched_setattr, 0, address, 0) } != 0 {
             return self.trouble(Trouble::Slice);
         }
-        // A kernel before 6.12 takes the field and forgets it.
+        // A kernel before 6.12 accepts and ignores the field.
         // SAFETY: the kernel writes at most `size` bytes.
-        let told = unsafe {
+        let status = unsafe {
             libc::syscall(libc::SYS_sched_getattr, 0, address, size_of::<SchedAttributes>(), 0)
         };
-        if told != 0 || (slice_ns != 0 && attributes.runtime_ns == 0) {
+        if status != 0 || (slice_ns != 0 && attributes.runtime_ns == 0) {
             self.trouble(Trouble::Slice);
         }
     }
@@ -252,7 +253,7 @@ impl Task<'_> {
         let mut line = Line::new();
         line.text("fairground:cgroup_weight cgroup=").number(cgroup as u64);
         line.text(" weight=").number(weight.into());
-        self.say(&line);
+        self.write_marker(&line);
     }
 
     fn mark(&self, label: usize) {
@@ -262,7 +263,7 @@ impl Task<'_> {
             let mut line = Line::new();
             line.text("C|").number(tid.into()).text("|");
             line.text(&self.world.plan.labels[label]).text("|").number(value);
-            return self.say(&line);
+            return self.write_marker(&line);
         }
         let index = self.world.head[0].marks.fetch_add(1, SeqCst) as usize;
         if index < MARKS_MAX {
@@ -274,8 +275,8 @@ impl Task<'_> {
         }
     }
 
-    /// Writes a line into the recording, if there is one.
-    pub(super) fn say(&self, line: &Line) {
+    /// Writes a line to the recording, if there is one.
+    pub(super) fn write_marker(&self, line: &Line) {
         let Some(marker) = &self.world.marker else { return };
         let bytes = line.bytes();
         // SAFETY: the kernel reads so many bytes of the line.

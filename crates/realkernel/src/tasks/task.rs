@@ -1,5 +1,5 @@
-//! A task: a process that executes its group's program. From its birth on it allocates nothing, takes no lock and
-//! prints nothing, so that it may be forked anywhere and its signal handler may do whatever its program does.
+//! A task: a process that executes its group's program. After its fork it does not allocate, take locks of the C
+//! library or print, so that it can be forked anywhere and its signal handler can execute any operation.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -12,7 +12,7 @@ use super::shared::{ENDED, Slot, Trouble};
 use super::usage::errno;
 use super::world::World;
 
-/// Where a program is executed.
+/// The context in which an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     /// In the task's own program.
@@ -21,7 +21,7 @@ pub(super) enum Level {
     Handler,
 }
 
-/// The process's own task; null in the runner.
+/// The task of this process; null in the runner.
 static SELF: AtomicPtr<Task<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The state of a task's process.
@@ -36,11 +36,11 @@ pub(super) struct Task<'w> {
     /// Signals that it has handled.
     pub(super) signals: AtomicU32,
     pub(super) nice: Cell<i8>,
-    /// Children that nobody has waited for yet.
+    /// Unreaped children.
     pub(super) children: Cell<u32>,
-    /// Operations since it gave way.
-    pub(super) operations_in_turn: Cell<u32>,
-    /// One generator for each level: a handler may interrupt a draw.
+    /// Operations in the current slice of the virtual CPU.
+    pub(super) operations_in_slice: Cell<u32>,
+    /// One generator per level, because a handler may interrupt a draw.
     prngs: [RefCell<Prng>; 2],
 }
 
@@ -49,7 +49,7 @@ impl<'w> Task<'w> {
     pub(super) fn new(world: &'w World, index: u32) -> Self {
         let slot = &world.slots[index as usize];
         let (group, nth) = (slot.group.load(SeqCst), slot.nth.load(SeqCst));
-        // The program draws what the simulated task draws; the handler, from a generator of its own.
+        // The program draws the same numbers as the simulated task. The handler has a separate generator.
         let prng = world.prng.fork((u64::from(group)) << 40 ^ u64::from(nth));
         let handler_prng = prng.fork(1);
         Self {
@@ -61,19 +61,19 @@ impl<'w> Task<'w> {
             signals: AtomicU32::new(0),
             nice: Cell::new(0),
             children: Cell::new(0),
-            operations_in_turn: Cell::new(0),
+            operations_in_slice: Cell::new(0),
             prngs: [prng, handler_prng].map(RefCell::new),
         }
     }
 
-    /// Makes it the task that signals of this process are for, and executes its program to the end.
+    /// Makes it the task of this process and executes its program to the end.
     pub(super) fn live(&self) -> ! {
         self.adopt();
         self.steps(&self.group.program, Level::Program);
         self.end()
     }
 
-    /// Makes it the task that signals of this process are for.
+    /// Makes it the task of this process, which handles the signals.
     pub(super) fn adopt(&self) {
         SELF.store(std::ptr::from_ref(self).cast::<Task<'static>>().cast_mut(), SeqCst);
     }
@@ -113,15 +113,15 @@ impl<'w> Task<'w> {
         times.fetch_add(1, SeqCst);
     }
 
-    /// Ends the process. What it used, whoever waits for it is told.
+    /// Ends the process. The parent stores its usage when it reaps it.
     pub(super) fn end(&self) -> ! {
         self.slot.state.store(ENDED, SeqCst);
-        // SAFETY: ends the process at once, running nothing of it.
+        // SAFETY: ends the process without running any of its code.
         unsafe { libc::_exit(0) }
     }
 }
 
-/// The workload's signal: executes the handler's program, on top of whatever the task is doing.
+/// The handler of the workload's signal: executes the handler's program.
 pub(super) extern "C" fn on_signal(_: libc::c_int) {
     let task = SELF.load(SeqCst);
     if task.is_null() {
