@@ -5,7 +5,7 @@ use std::io;
 /// Maximum number of CPUs: bounds per-CPU memory.
 pub const MAX_CPUS: u32 = 8192;
 
-/// What a load through NULL does.
+/// The effect of a load through NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NullLoads {
     /// The call ends with a trap: the program has a bug.
@@ -26,7 +26,7 @@ pub struct InstanceConfig {
     pub task_capacity: u32,
     /// Maximum number of cgroups at the same time: the number of values in cgroup-storage maps.
     pub cgroup_capacity: u32,
-    /// What a load through NULL does.
+    /// The effect of a load through NULL.
     pub null_loads: NullLoads,
 }
 

@@ -44,7 +44,7 @@ pub struct Job {
     pub scheduler: Option<SchedulerJob>,
     /// Knobs of the kernel to set before and during the run.
     pub knobs: Vec<Knob>,
-    /// What to record; `None`: only each task's accounting.
+    /// The recording to make; `None`: only each task's accounting.
     pub recording: Option<RecordingJob>,
 }
 
@@ -117,7 +117,7 @@ pub struct Knob {
     pub at_ns: Option<u64>,
 }
 
-/// What to record.
+/// The options of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingJob {
@@ -140,9 +140,9 @@ impl Default for RecordingJob {
 pub struct Outcome {
     /// The kernel that it ran on.
     pub kernel: KernelInfo,
-    /// When the workload started, ns of the monotonic clock.
+    /// Start of the workload, ns of the monotonic clock.
     pub start_ns: u64,
-    /// When it ended, ns of the monotonic clock.
+    /// End of the workload, ns of the monotonic clock.
     pub end_ns: u64,
     /// The tasks of the workload, in the order in which they were made.
     pub tasks: Vec<TaskUsage>,
@@ -207,7 +207,7 @@ pub struct TaskUsage {
 /// A mark of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// When, ns of the monotonic clock.
+    /// Time, ns of the monotonic clock.
     pub time_ns: u64,
     /// The task.
     pub tid: u32,
@@ -220,7 +220,7 @@ pub struct Mark {
 /// A setting that took effect during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// When, ns of the monotonic clock.
+    /// Time, ns of the monotonic clock.
     pub time_ns: u64,
     /// `name=value`.
     pub label: String,

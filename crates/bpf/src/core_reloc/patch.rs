@@ -4,7 +4,7 @@ use super::value::Outcome;
 use crate::error::LoadCause;
 use crate::linked::{Fixup, Insn, LDDW};
 
-/// What became of an instruction.
+/// The result of patching an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Patched {
     /// The patched instruction.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{ENTRIES, Entry, numbers};
 use super::kernel::hex_digest;
-use super::{CatalogueError, Kernel, Qemu, fetch};
+use super::{CatalogueError, Kernel, Qemu};
 
 /// The file that describes a fetched kernel.
 pub(super) const KERNEL_NOTE: &str = "kernel.json";
@@ -97,36 +97,6 @@ impl Cache {
         self.load(&cached)
     }
 
-    /// A kernel of the catalogue; fetches it if necessary. Calls `report` with progress messages.
-    ///
-    /// # Errors
-    ///
-    /// There is no such kernel, or it cannot be fetched.
-    pub fn kernel(
-        &self,
-        name: &str,
-        report: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, CatalogueError> {
-        match self.cached_kernel(name) {
-            Err(CatalogueError::NotFetched { .. }) => self.fetch_kernel(name, report),
-            other => other,
-        }
-    }
-
-    /// Fetches the latest version of a kernel of the catalogue.
-    ///
-    /// # Errors
-    ///
-    /// There is no such kernel, or it cannot be fetched.
-    pub fn fetch_kernel(
-        &self,
-        name: &str,
-        report: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, CatalogueError> {
-        let cached = fetch::kernel(self, &find(name)?, name, report)?;
-        self.load(&cached)
-    }
-
     /// QEMU 10 or newer: the machine's, else the fetched one.
     ///
     /// # Errors
@@ -153,21 +123,6 @@ impl Cache {
         Qemu::fetched(&folder, &note.libraries)
     }
 
-    /// As [`Cache::qemu`], but fetches QEMU if necessary.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be fetched.
-    pub fn qemu(&self, report: &mut dyn FnMut(&str)) -> Result<Qemu, CatalogueError> {
-        match self.cached_qemu() {
-            Err(CatalogueError::NoQemu { .. }) => {
-                fetch::qemu(self, report)?;
-                self.cached_qemu()
-            }
-            other => other,
-        }
-    }
-
     /// The folder of the kernel of this name.
     pub(super) fn kernel_folder(&self, name: &str) -> PathBuf {
         self.root.join("kernels").join(name)
@@ -185,7 +140,8 @@ impl Cache {
             && cached.name.ends_with("-rt") == (entry.flavour == "rt")
     }
 
-    fn load(&self, cached: &Cached) -> Result<Kernel, CatalogueError> {
+    /// The kernel of a description, after a check of its image.
+    pub(super) fn load(&self, cached: &Cached) -> Result<Kernel, CatalogueError> {
         let folder = self.kernel_folder(&cached.name);
         let image = folder.join("vmlinuz");
         let bytes = fs::read(&image)
@@ -199,7 +155,7 @@ impl Cache {
     }
 }
 
-fn find(name: &str) -> Result<Entry, CatalogueError> {
+pub(super) fn find(name: &str) -> Result<Entry, CatalogueError> {
     Entry::find(name).ok_or_else(|| CatalogueError::Unknown {
         name: name.to_owned(),
         known: ENTRIES.iter().map(|e| e.name.to_owned()).collect(),

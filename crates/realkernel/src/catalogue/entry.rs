@@ -1,4 +1,4 @@
-//! What the catalogue knows before anything is fetched: series of kernels, and where Debian has them.
+//! The entries of the catalogue: series of kernels, and the Debian suites that contain them.
 
 /// An entry of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,18 +7,65 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::apt::{self, Archive};
-use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE};
+use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
 use super::entry::{Entry, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
-use super::{CatalogueError, Qemu};
+use super::{CatalogueError, Kernel, Qemu};
 
 /// The suites of QEMU and its libraries: one release, so that they are compatible.
 const QEMU_SUITES: [&str; 1] = ["trixie"];
 const QEMU_PACKAGE: &str = "qemu-system-x86";
 
+impl Cache {
+    /// A kernel of the catalogue; fetches it if necessary. Calls `report` with progress messages.
+    ///
+    /// # Errors
+    ///
+    /// There is no such kernel, or it cannot be fetched.
+    pub fn kernel(
+        &self,
+        name: &str,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, CatalogueError> {
+        match self.cached_kernel(name) {
+            Err(CatalogueError::NotFetched { .. }) => self.fetch_kernel(name, report),
+            other => other,
+        }
+    }
+
+    /// Fetches the latest version of a kernel of the catalogue.
+    ///
+    /// # Errors
+    ///
+    /// There is no such kernel, or it cannot be fetched.
+    pub fn fetch_kernel(
+        &self,
+        name: &str,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, CatalogueError> {
+        let cached = kernel(self, &find(name)?, name, report)?;
+        self.load(&cached)
+    }
+
+    /// As [`Cache::cached_qemu`], but fetches QEMU if necessary.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be fetched.
+    pub fn qemu(&self, report: &mut dyn FnMut(&str)) -> Result<Qemu, CatalogueError> {
+        match self.cached_qemu() {
+            Err(CatalogueError::NoQemu { .. }) => {
+                qemu(self, report)?;
+                self.cached_qemu()
+            }
+            other => other,
+        }
+    }
+}
+
 /// Fetches the kernel of `entry`; its version determines its name.
-pub(super) fn kernel(
+fn kernel(
     cache: &Cache,
     entry: &Entry,
     requested: &str,
@@ -66,7 +113,7 @@ pub(super) fn kernel(
 }
 
 /// Fetches QEMU with all dependencies, including the C library.
-pub(super) fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), CatalogueError> {
+fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), CatalogueError> {
     let _lock = lock(cache, report)?;
     let archive = update(cache, &QEMU_SUITES, report)?;
     let package = archive.package(QEMU_PACKAGE)?;

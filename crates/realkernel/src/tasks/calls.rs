@@ -7,7 +7,7 @@ use fairground_workload::{BUSY_LOOK_NS, Role};
 
 use super::clock::{now_ns, sleep_for, sleep_until};
 use super::plan::{Step, TimerStorage};
-use super::shared::{ENDED, LIVING, MARKS_MAX, Trouble};
+use super::shared::{ENDED, FailedOperation, LIVING, MARKS_MAX};
 use super::spin::touch;
 use super::task::{Level, Task};
 use super::text::Line;
@@ -22,7 +22,7 @@ impl Task<'_> {
     fn end_slice(&self) {
         let done = self.operations_in_slice.get() + 1;
         self.operations_in_slice.set(done % OPERATIONS_IN_SLICE);
-        if done == OPERATIONS_IN_SLICE && self.world.speed.short_slices {
+        if done == OPERATIONS_IN_SLICE && self.shared.speed.short_slices {
             std::hint::spin_loop();
         }
     }
@@ -31,8 +31,8 @@ impl Task<'_> {
     pub(super) fn execute(&self, step: &Step, level: Level) {
         self.end_slice();
         match step {
-            Step::Run(length) => self.world.speed.compute(self.draw(*length, level)),
-            Step::RunForever => self.world.speed.compute_forever(),
+            Step::Run(length) => self.shared.speed.compute(self.draw(*length, level)),
+            Step::RunForever => self.shared.speed.compute_forever(),
             Step::Touch(bytes) => touch(self.memory, *bytes),
             Step::Sleep(length) => self.sleep(self.draw(*length, level)),
             Step::Busy(length) => self.busy(self.draw(*length, level)),
@@ -46,23 +46,23 @@ impl Task<'_> {
             }
             Step::PipeWrite { pipe, bytes } => self.pipe_write(*pipe, *bytes),
             Step::PipeRead { pipe, bytes } => self.pipe_read(*pipe, *bytes),
-            Step::Send(queue) => self.world.queues[*queue].send(),
+            Step::Send(queue) => self.shared.queues[*queue].send(),
             Step::Receive(queue, count) => {
                 for _ in 0..*count {
-                    self.world.queues[*queue].receive();
+                    self.shared.queues[*queue].receive();
                 }
             }
             Step::Lock(lock) => self.lock(*lock),
             Step::ReadLock(lock) => self.read_lock(*lock),
             Step::Unlock(lock) => self.unlock(*lock),
             Step::ConditionWait(condition, lock) => {
-                let waits = self.world.conditions[*condition].begin();
+                let waits = self.shared.conditions[*condition].begin();
                 self.unlock(*lock);
                 waits.end();
                 self.lock(*lock);
             }
-            Step::Notify(condition, count) => self.world.conditions[*condition].notify(*count),
-            Step::Barrier(barrier) => self.world.barriers[*barrier].meet(),
+            Step::Notify(condition, count) => self.shared.conditions[*condition].notify(*count),
+            Step::Barrier(barrier) => self.shared.barriers[*barrier].meet(),
             Step::Signal(role) => self.signal(*role),
             Step::Fork(group) => self.fork(*group as u32),
             Step::WaitChildren => self.wait_children(),
@@ -74,7 +74,7 @@ impl Task<'_> {
             Step::SetSlice(slice_ns) => self.set_slice(*slice_ns),
             Step::SetAffinity(cpus) => {
                 if !cpus.apply() {
-                    self.trouble(Trouble::Affinity);
+                    self.record_failure(FailedOperation::Affinity);
                 }
             }
             Step::SetCgroup(cgroup) => self.enter_cgroup(*cgroup),
@@ -96,15 +96,15 @@ impl Task<'_> {
     fn busy(&self, length_ns: u64) {
         let until_ns = now_ns().saturating_add(length_ns);
         while now_ns() < until_ns {
-            self.world.speed.compute(BUSY_LOOK_NS);
+            self.shared.speed.compute(BUSY_LOOK_NS);
         }
     }
 
     /// The last expiry of a timer, ns of the monotonic clock; 0 before it starts.
     fn last_expiry(&self, timer: TimerStorage) -> &AtomicU64 {
         match timer {
-            TimerStorage::Own(register) => &self.world.registers[register],
-            TimerStorage::Shared(timer) => &self.world.timers[timer].last_ns,
+            TimerStorage::Own(register) => &self.shared.registers[register],
+            TimerStorage::Shared(timer) => &self.shared.timers[timer].last_ns,
         }
     }
 
@@ -130,7 +130,7 @@ impl Task<'_> {
             // SAFETY: the task's memory holds `chunk` bytes.
             let written = unsafe {
                 libc::write(
-                    self.world.pipes[pipe].1.as_raw_fd(),
+                    self.shared.pipes[pipe].1.as_raw_fd(),
                     self.memory.cast(),
                     left.min(chunk) as usize,
                 )
@@ -138,7 +138,7 @@ impl Task<'_> {
             match u64::try_from(written) {
                 Ok(written) => left -= written,
                 Err(_) if errno() == libc::EINTR => {}
-                Err(_) => return self.trouble(Trouble::Pipe),
+                Err(_) => return self.record_failure(FailedOperation::Pipe),
             }
         }
     }
@@ -149,13 +149,13 @@ impl Task<'_> {
         loop {
             // SAFETY: the task's memory has room for so many bytes.
             let read = unsafe {
-                libc::read(self.world.pipes[pipe].0.as_raw_fd(), self.memory.cast(), wanted)
+                libc::read(self.shared.pipes[pipe].0.as_raw_fd(), self.memory.cast(), wanted)
             };
             if read >= 0 {
                 return;
             }
             if errno() != libc::EINTR {
-                return self.trouble(Trouble::Pipe);
+                return self.record_failure(FailedOperation::Pipe);
             }
         }
     }
@@ -171,7 +171,7 @@ impl Task<'_> {
             Role::One(group, nth) => {
                 let found = self
                     .members(group)
-                    .find(|index| self.world.slots[*index as usize].nth.load(SeqCst) == nth);
+                    .find(|index| self.shared.slots[*index as usize].nth.load(SeqCst) == nth);
                 if let Some(index) = found {
                     self.kill(index);
                 }
@@ -182,23 +182,23 @@ impl Task<'_> {
 
     /// The slots of a group's living tasks, in order. Stores the start of the range that contains living tasks.
     fn members(&self, group: usize) -> impl Iterator<Item = u32> {
-        let (world, state) = (self.world, &self.world.groups[group]);
+        let (shared, state) = (self.shared, &self.shared.groups[group]);
         let (mut first, end) = (state.first.load(SeqCst), state.end.load(SeqCst));
         let of_group =
-            move |index: &u32| world.slots[*index as usize].group.load(SeqCst) as usize == group;
+            move |index: &u32| shared.slots[*index as usize].group.load(SeqCst) as usize == group;
         while first < end
-            && (!of_group(&first) || world.slots[first as usize].state.load(SeqCst) == ENDED)
+            && (!of_group(&first) || shared.slots[first as usize].state.load(SeqCst) == ENDED)
         {
             first += 1;
         }
         state.first.fetch_max(first.min(end), SeqCst);
         (first..end)
             .filter(of_group)
-            .filter(move |index| world.slots[*index as usize].state.load(SeqCst) == LIVING)
+            .filter(move |index| shared.slots[*index as usize].state.load(SeqCst) == LIVING)
     }
 
     fn kill(&self, index: u32) {
-        let slot = &self.world.slots[index as usize];
+        let slot = &self.shared.slots[index as usize];
         let tid = slot.tid.load(SeqCst);
         if tid != 0 && slot.state.load(SeqCst) == LIVING {
             // SAFETY: touches no memory.
@@ -207,8 +207,8 @@ impl Task<'_> {
     }
 
     fn set_nice(&self, nice: i8) {
-        if !super::birth::set_nice(nice) {
-            return self.trouble(Trouble::Nice);
+        if !super::fork::set_nice(nice) {
+            return self.record_failure(FailedOperation::Nice);
         }
         self.nice.set(nice);
         let mut line = Line::new();
@@ -228,7 +228,7 @@ impl Task<'_> {
         let address = &raw mut attributes;
         // SAFETY: the kernel reads as much as `size` says.
         if unsafe { libc::syscall(libc::SYS_sched_setattr, 0, address, 0) } != 0 {
-            return self.trouble(Trouble::Slice);
+            return self.record_failure(FailedOperation::Slice);
         }
         // A kernel before 6.12 accepts and ignores the field.
         // SAFETY: the kernel writes at most `size` bytes.
@@ -236,19 +236,19 @@ impl Task<'_> {
             libc::syscall(libc::SYS_sched_getattr, 0, address, size_of::<SchedAttributes>(), 0)
         };
         if status != 0 || (slice_ns != 0 && attributes.runtime_ns == 0) {
-            self.trouble(Trouble::Slice);
+            self.record_failure(FailedOperation::Slice);
         }
     }
 
     pub(super) fn enter_cgroup(&self, cgroup: usize) {
-        if !self.world.cgroups.as_ref().is_some_and(|cgroups| cgroups.enter(cgroup)) {
-            self.trouble(Trouble::Cgroup);
+        if !self.shared.cgroups.as_ref().is_some_and(|cgroups| cgroups.enter(cgroup)) {
+            self.record_failure(FailedOperation::Cgroup);
         }
     }
 
     fn set_weight(&self, cgroup: usize, weight: u32) {
-        if !self.world.cgroups.as_ref().is_some_and(|all| all.set_weight(cgroup, weight)) {
-            return self.trouble(Trouble::CgroupWeight);
+        if !self.shared.cgroups.as_ref().is_some_and(|all| all.set_weight(cgroup, weight)) {
+            return self.record_failure(FailedOperation::CgroupWeight);
         }
         let mut line = Line::new();
         line.text("fairground:cgroup_weight cgroup=").number(cgroup as u64);
@@ -257,17 +257,17 @@ impl Task<'_> {
     }
 
     fn mark(&self, label: usize) {
-        let value = self.world.registers[label].fetch_add(1, SeqCst);
+        let value = self.shared.registers[label].fetch_add(1, SeqCst);
         let tid = self.slot.tid.load(SeqCst);
-        if self.world.marker.is_some() {
+        if self.shared.marker.is_some() {
             let mut line = Line::new();
             line.text("C|").number(tid.into()).text("|");
-            line.text(&self.world.plan.labels[label]).text("|").number(value);
+            line.text(&self.shared.plan.labels[label]).text("|").number(value);
             return self.write_marker(&line);
         }
-        let index = self.world.head[0].marks.fetch_add(1, SeqCst) as usize;
+        let index = self.shared.head[0].marks.fetch_add(1, SeqCst) as usize;
         if index < MARKS_MAX {
-            let mark = &self.world.marks[index];
+            let mark = &self.shared.marks[index];
             mark.value.store(value, SeqCst);
             mark.tid.store(tid, SeqCst);
             mark.label.store(label as u32, SeqCst);
@@ -277,13 +277,13 @@ impl Task<'_> {
 
     /// Writes a line to the recording, if there is one.
     pub(super) fn write_marker(&self, line: &Line) {
-        let Some(marker) = &self.world.marker else { return };
+        let Some(marker) = &self.shared.marker else { return };
         let bytes = line.bytes();
         // SAFETY: the kernel reads so many bytes of the line.
         let written =
             unsafe { libc::write(marker.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
         if written < 0 {
-            self.trouble(Trouble::Marker);
+            self.record_failure(FailedOperation::Marker);
         }
     }
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::SeqCst;
 use fairground_workload::Workload;
 
 use super::error::TaskError;
+use super::shared_state::SharedState;
 use super::usage::{Used, schedstat};
-use super::world::World;
-use super::{birth, clock, futex};
+use super::{clock, fork, futex};
 use crate::job::{Mark, TaskUsage};
 
 /// Time after which the last ready task is asleep, ns.
@@ -21,7 +21,7 @@ const REST_NS: u64 = 25_000_000;
 /// The tasks of a workload. Dropping this kills them.
 #[derive(Debug)]
 pub(crate) struct Executor {
-    pub(super) world: World,
+    pub(super) shared: SharedState,
     /// Accounting of the reaped tasks, by process number.
     pub(super) used: BTreeMap<u32, Used>,
     /// CPU time and waiting time before the start, by process number.
@@ -39,14 +39,14 @@ impl Executor {
         marker: Option<OwnedFd>,
         notes: &mut Vec<String>,
     ) -> Result<Self, TaskError> {
-        birth::prepare_runner();
-        let world = World::new(workload, seed, marker, notes)?;
-        birth::go_to_first_cpu();
-        let executor = Self { world, used: BTreeMap::new(), before: BTreeMap::new(), over: false };
+        fork::prepare_runner();
+        let shared = SharedState::new(workload, seed, marker, notes)?;
+        fork::go_to_first_cpu();
+        let executor = Self { shared, used: BTreeMap::new(), before: BTreeMap::new(), over: false };
         for (number, spec) in workload.tasks.iter().enumerate() {
             if spec.start_ns.is_some() {
                 for _ in 0..spec.count {
-                    executor.world.fork_first(number as u32)?;
+                    executor.shared.fork_first(number as u32)?;
                 }
             }
         }
@@ -55,23 +55,23 @@ impl Executor {
 
     /// Whether tasks fork tasks: then the runner should call [`Executor::reap_ended`] from time to time.
     pub(crate) fn forks(&self) -> bool {
-        self.world.plan.forks
+        self.shared.plan.forks
     }
 
     /// Starts the tasks `hold_ns` after a whole multiple of `tick_ns`; returns the start time, ns of the monotonic
     /// clock.
     pub(crate) fn release(&mut self, hold_ns: u64, tick_ns: u64) -> u64 {
         clock::sleep_until(clock::now_ns() + SETTLE_NS);
-        for slot in self.world.used_slots() {
+        for slot in self.shared.used_slots() {
             let tid = slot.tid.load(SeqCst);
             if let Some(before) = schedstat(tid) {
                 self.before.insert(tid, before);
             }
         }
-        birth::go_to_first_cpu();
+        fork::go_to_first_cpu();
         let rested_ns = clock::now_ns() + REST_NS;
         clock::sleep_until(rested_ns.next_multiple_of(tick_ns) + hold_ns);
-        let head = &self.world.head[0];
+        let head = &self.shared.head[0];
         let start_ns = clock::now_ns();
         head.start_ns.store(start_ns, SeqCst);
         head.go.store(1, SeqCst);
@@ -81,12 +81,12 @@ impl Executor {
 
     /// The error of a failed fork, after which the run no longer represents the workload.
     pub(crate) fn failed_fork(&self) -> Option<TaskError> {
-        self.world.failed_fork()
+        self.shared.failed_fork()
     }
 
     /// The accounting and marks of all tasks, after all have been reaped.
     pub(crate) fn collect(&self, notes: &mut Vec<String>) -> (Vec<TaskUsage>, Vec<Mark>) {
-        self.world.troubles(notes);
+        self.shared.failures(notes);
         (self.usages(), self.marks(notes))
     }
 }

@@ -18,7 +18,7 @@ use fairground_workload::LockKind;
 
 use super::futex;
 use super::lock_words::LockWords;
-use super::shared::Trouble;
+use super::shared::FailedOperation;
 use super::task::Task;
 use super::text::Line;
 use super::usage::errno;
@@ -34,8 +34,8 @@ const WRITER: u32 = 1 << 31;
 
 impl Task<'_> {
     pub(super) fn lock(&self, lock: usize) {
-        let words = &self.world.locks[lock];
-        let kind = self.world.plan.locks[lock].kind;
+        let words = &self.shared.locks[lock];
+        let kind = self.shared.plan.locks[lock].kind;
         let waited = match kind {
             LockKind::Mutex => self.lock_mutex(lock, words),
             LockKind::Spin => self.lock_spin(lock, words),
@@ -49,9 +49,9 @@ impl Task<'_> {
     }
 
     pub(super) fn unlock(&self, lock: usize) {
-        let words = &self.world.locks[lock];
+        let words = &self.shared.locks[lock];
         words.holder.store(0, SeqCst);
-        match self.world.plan.locks[lock].kind {
+        match self.shared.plan.locks[lock].kind {
             LockKind::Mutex => {
                 if words.futex.swap(FREE, SeqCst) == WAITED_FOR {
                     futex::wake(&words.futex, 1);
@@ -78,7 +78,7 @@ impl Task<'_> {
                 let own = self.slot.tid.load(SeqCst);
                 let alone = words.futex.compare_exchange(own, FREE, SeqCst, SeqCst).is_ok();
                 if !alone && !futex::unlock_inheriting(&words.futex) {
-                    self.trouble(Trouble::Lock);
+                    self.record_failure(FailedOperation::Lock);
                 }
             }
         }
@@ -117,7 +117,7 @@ impl Task<'_> {
     }
 
     pub(super) fn read_lock(&self, lock: usize) {
-        let words = &self.world.locks[lock];
+        let words = &self.shared.locks[lock];
         let more = |state: u32| (state & WRITER == 0).then(|| state + 1);
         let take = || {
             words.next.load(SeqCst) == 0 && words.futex.fetch_update(SeqCst, SeqCst, more).is_ok()
@@ -168,7 +168,7 @@ impl Task<'_> {
         // Terminates: each further iteration is due to a signal.
         while !futex::lock_inheriting(&words.futex) {
             if !matches!(errno(), libc::EINTR | libc::EAGAIN) {
-                self.trouble(Trouble::Lock);
+                self.record_failure(FailedOperation::Lock);
                 break;
             }
         }
@@ -176,24 +176,24 @@ impl Task<'_> {
     }
 
     fn contention_begins(&self, lock: usize, flags: &str) {
-        if self.world.marker.is_none() {
+        if self.shared.marker.is_none() {
             return;
         }
-        let holder = self.world.locks[lock].holder.load(SeqCst);
+        let holder = self.shared.locks[lock].holder.load(SeqCst);
         let mut line = Line::new();
         line.text("fairground:contention_begin pid=").number(self.slot.tid.load(SeqCst).into());
         line.text(" holder=").number(holder.into()).text(" flags=").text(flags);
-        line.text(" lock=").text(&self.world.plan.locks[lock].name);
+        line.text(" lock=").text(&self.shared.plan.locks[lock].name);
         self.write_marker(&line);
     }
 
     fn contention_ends(&self, lock: usize) {
-        if self.world.marker.is_none() {
+        if self.shared.marker.is_none() {
             return;
         }
         let mut line = Line::new();
         line.text("fairground:contention_end pid=").number(self.slot.tid.load(SeqCst).into());
-        line.text(" lock=").text(&self.world.plan.locks[lock].name);
+        line.text(" lock=").text(&self.shared.plan.locks[lock].name);
         self.write_marker(&line);
     }
 }

@@ -76,14 +76,14 @@ pub(super) struct Head {
     pub(super) slots: AtomicU32,
     /// Number of marks, including dropped ones.
     pub(super) marks: AtomicU32,
-    /// By [`Trouble`]: the number of failures and the last error number.
-    pub(super) troubles: [(AtomicU32, AtomicI32); TROUBLES],
+    /// By [`FailedOperation`]: the number of failures and the last error number.
+    pub(super) failures: [(AtomicU32, AtomicI32); TROUBLES],
 }
 
 /// Operations of tasks that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub(super) enum Trouble {
+pub(super) enum FailedOperation {
     Nice,
     Slice,
     Affinity,
@@ -97,7 +97,7 @@ pub(super) enum Trouble {
     Memory,
 }
 
-/// Kinds of [`Trouble`].
+/// Kinds of [`FailedOperation`].
 pub(super) const TROUBLES: usize = 11;
 
 /// A group of tasks.
@@ -122,7 +122,7 @@ pub(super) const ENDED: u32 = 2;
 /// The state of a task. Each has its own cache line.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub(super) struct Slot {
+pub(super) struct TaskSlot {
     /// [`ABSENT`], [`LIVING`] or [`ENDED`].
     pub(super) state: AtomicU32,
     pub(super) tid: AtomicU32,
@@ -145,7 +145,7 @@ unsafe impl Sharable for Head {}
 // SAFETY: as above.
 unsafe impl Sharable for Group {}
 // SAFETY: as above.
-unsafe impl Sharable for Slot {}
+unsafe impl Sharable for TaskSlot {}
 // SAFETY: as above.
 unsafe impl Sharable for MarkSlot {}
 

@@ -61,7 +61,7 @@ struct Own {
 #[derive(Clone, Copy)]
 struct Known {
     cpu_ns: u64,
-    /// When, ns of the monotonic clock.
+    /// Time of the query, ns of the monotonic clock.
     at_ns: u64,
     /// Context switches of the thread until then.
     switches: u64,
@@ -374,7 +374,7 @@ mod tests {
         assert!(took_ns[took_ns.len() / 2] > 4_000_000, "{took_ns:?}");
     }
 
-    /// What it says of its CPU time never goes back, is never more than has passed, and leaves out a sleep.
+    /// The CPU time is monotonic, at most the wall time, and excludes sleeps.
     #[test]
     fn a_thread_knows_its_cpu_time() {
         let mut own = Own::default();

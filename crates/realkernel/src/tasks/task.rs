@@ -8,9 +8,9 @@ use fairground_workload::Duration;
 use fairground_workload::prng::Prng;
 
 use super::plan::{GroupPlan, Step};
-use super::shared::{ENDED, Slot, Trouble};
+use super::shared::{ENDED, FailedOperation, TaskSlot};
+use super::shared_state::SharedState;
 use super::usage::errno;
-use super::world::World;
 
 /// The context in which an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub(super) enum Level {
 }
 
 /// The task of this process; null in the runner.
-static SELF: AtomicPtr<Task<'static>> = AtomicPtr::new(std::ptr::null_mut());
+static CURRENT: AtomicPtr<Task<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The state of a task's process.
 #[derive(Debug)]
 pub(super) struct Task<'w> {
-    pub(super) world: &'w World,
+    pub(super) shared: &'w SharedState,
     pub(super) group: &'w GroupPlan,
-    pub(super) slot: &'w Slot,
+    pub(super) slot: &'w TaskSlot,
     pub(super) index: u32,
     /// Its own memory, [`GroupPlan::memory_bytes`] long.
     pub(super) memory: *mut u8,
@@ -46,15 +46,15 @@ pub(super) struct Task<'w> {
 
 impl<'w> Task<'w> {
     /// The task of a slot, in its new process.
-    pub(super) fn new(world: &'w World, index: u32) -> Self {
-        let slot = &world.slots[index as usize];
+    pub(super) fn new(shared: &'w SharedState, index: u32) -> Self {
+        let slot = &shared.slots[index as usize];
         let (group, nth) = (slot.group.load(SeqCst), slot.nth.load(SeqCst));
         // The program draws the same numbers as the simulated task. The handler has a separate generator.
-        let prng = world.prng.fork((u64::from(group)) << 40 ^ u64::from(nth));
+        let prng = shared.prng.fork((u64::from(group)) << 40 ^ u64::from(nth));
         let handler_prng = prng.fork(1);
         Self {
-            world,
-            group: &world.plan.groups[group as usize],
+            shared,
+            group: &shared.plan.groups[group as usize],
             slot,
             index,
             memory: std::ptr::null_mut(),
@@ -67,15 +67,15 @@ impl<'w> Task<'w> {
     }
 
     /// Makes it the task of this process and executes its program to the end.
-    pub(super) fn live(&self) -> ! {
-        self.adopt();
+    pub(super) fn run(&self) -> ! {
+        self.become_current();
         self.steps(&self.group.program, Level::Program);
         self.end()
     }
 
     /// Makes it the task of this process, which handles the signals.
-    pub(super) fn adopt(&self) {
-        SELF.store(std::ptr::from_ref(self).cast::<Task<'static>>().cast_mut(), SeqCst);
+    pub(super) fn become_current(&self) {
+        CURRENT.store(std::ptr::from_ref(self).cast::<Task<'static>>().cast_mut(), SeqCst);
     }
 
     fn steps(&self, steps: &[Step], level: Level) {
@@ -107,8 +107,8 @@ impl<'w> Task<'w> {
         }
     }
 
-    pub(super) fn trouble(&self, kind: Trouble) {
-        let (times, last) = &self.world.head[0].troubles[kind as usize];
+    pub(super) fn record_failure(&self, kind: FailedOperation) {
+        let (times, last) = &self.shared.head[0].failures[kind as usize];
         last.store(errno(), SeqCst);
         times.fetch_add(1, SeqCst);
     }
@@ -123,12 +123,13 @@ impl<'w> Task<'w> {
 
 /// The handler of the workload's signal: executes the handler's program.
 pub(super) extern "C" fn on_signal(_: libc::c_int) {
-    let task = SELF.load(SeqCst);
+    let task = CURRENT.load(SeqCst);
     if task.is_null() {
         return;
     }
     let kept = errno();
-    // SAFETY: set by `adopt` to a task that lives until its process ends, and used through shared references only.
+    // SAFETY: set by `become_current` to a task that lives until its process ends, and used through shared references
+    // only.
     let task = unsafe { &*task };
     task.signals.fetch_add(1, SeqCst);
     task.steps(&task.group.handler, Level::Handler);

@@ -140,7 +140,7 @@ mod tests {
         );
     }
 
-    /// Where the `cpio` program is installed, it lists what was put in.
+    /// If the `cpio` program is installed, it lists the entries.
     #[test]
     fn cpio_reads_it() {
         use std::io::Write as _;

@@ -12,10 +12,10 @@ use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
 use super::plan::Step;
-use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
+use super::shared::{ABSENT, FailedOperation, LIVING, SLOTS_MAX};
+use super::shared_state::SharedState;
 use super::task::{Level, Task, on_signal};
 use super::usage::{errno, figures, own_usage};
-use super::world::World;
 
 /// The runner's process.
 static RUNNER: AtomicI32 = AtomicI32::new(0);
@@ -104,7 +104,7 @@ pub(super) fn set_nice(nice: i8) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice.into()) == 0 }
 }
 
-impl World {
+impl SharedState {
     /// Takes the next free slot for a task of a group.
     fn slot(&self, group: u32, parent: Option<u32>) -> Option<u32> {
         let next = |slots: u32| ((slots as usize) < SLOTS_MAX).then_some(slots + 1);
@@ -149,11 +149,11 @@ impl World {
 
     /// The error of a task that is not ready in time.
     fn stillborn(&self, name: &str) -> TaskError {
-        let failed = |kind: Trouble| {
-            let (times, error) = &self.head[0].troubles[kind as usize];
+        let failed = |kind: FailedOperation| {
+            let (times, error) = &self.head[0].failures[kind as usize];
             (times.load(SeqCst) > 0).then(|| io::Error::from_raw_os_error(error.load(SeqCst)))
         };
-        match failed(Trouble::Memory) {
+        match failed(FailedOperation::Memory) {
             Some(error) => TaskError::System {
                 what: format!("allocate the memory that a task of `{name}` reads"),
                 error,
@@ -186,7 +186,7 @@ impl World {
         for (kept, now) in task.slot.usage.iter().zip([user, system, voluntary + 1, involuntary]) {
             kept.store(now, SeqCst);
         }
-        task.adopt();
+        task.become_current();
         let delay_ns = task.group.start_ns.unwrap_or(0);
         if delay_ns == 0 {
             task.slot.state.store(LIVING, SeqCst);
@@ -201,7 +201,7 @@ impl World {
             sleep_until(head.start_ns.load(SeqCst) + delay_ns);
             task.slot.state.store(LIVING, SeqCst);
         }
-        task.live()
+        task.run()
     }
 }
 
@@ -224,13 +224,13 @@ impl Task<'_> {
             self.get_memory();
         }
         if nice != self.group.nice && !set_nice(self.group.nice) {
-            self.trouble(Trouble::Nice);
+            self.record_failure(FailedOperation::Nice);
         }
         self.nice.set(self.group.nice);
         if let Some(cpus) = &self.group.cpus
             && !cpus.apply()
         {
-            self.trouble(Trouble::Affinity);
+            self.record_failure(FailedOperation::Affinity);
         }
         if let Some(cgroup) = self.group.cgroup {
             self.enter_cgroup(cgroup);
@@ -250,7 +250,7 @@ impl Task<'_> {
             )
         };
         if memory == libc::MAP_FAILED {
-            self.trouble(Trouble::Memory);
+            self.record_failure(FailedOperation::Memory);
             self.end();
         }
         self.memory = memory.cast();
@@ -266,12 +266,12 @@ impl Task<'_> {
 
     /// Starts all tasks of a group.
     pub(super) fn fork(&self, group: u32) {
-        for _ in 0..self.world.plan.groups[group as usize].count {
+        for _ in 0..self.shared.plan.groups[group as usize].count {
             if self.children.get() >= CHILDREN_UNREAPED_MAX {
                 self.reap_ended();
             }
-            let Some(index) = self.world.slot(group, Some(self.index)) else {
-                return self.trouble(Trouble::Slots);
+            let Some(index) = self.shared.slot(group, Some(self.index)) else {
+                return self.record_failure(FailedOperation::Slots);
             };
             self.fork_one(index);
         }
@@ -289,22 +289,22 @@ impl Task<'_> {
             let parent = libc::getpid();
             let pid = libc::fork();
             if pid == 0 {
-                self.next_life(index, parent, &masked);
+                self.run_child(index, parent, &masked);
             }
             if pid > 0 {
-                let slot = &self.world.slots[index as usize];
+                let slot = &self.shared.slots[index as usize];
                 slot.tid.store(pid as u32, SeqCst);
                 // The child may have ended already.
                 let _ = slot.state.compare_exchange(ABSENT, LIVING, SeqCst, SeqCst);
                 self.children.set(self.children.get() + 1);
             } else {
-                self.trouble(Trouble::Fork);
+                self.record_failure(FailedOperation::Fork);
             }
             libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         }
     }
 
-    fn next_life(&self, index: u32, parent: libc::pid_t, masked: &libc::sigset_t) -> ! {
+    fn run_child(&self, index: u32, parent: libc::pid_t, masked: &libc::sigset_t) -> ! {
         // SAFETY: touches only the process's own state.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR2, 0, 0, 0);
@@ -313,18 +313,18 @@ impl Task<'_> {
                 libc::_exit(0);
             }
         }
-        for register in &self.world.registers {
+        for register in &self.shared.registers {
             register.store(0, SeqCst);
         }
-        let mut task = Task::new(self.world, index);
+        let mut task = Task::new(self.shared, index);
         task.settle(self.nice.get());
         // A child's usage begins with its fork.
-        task.adopt();
+        task.become_current();
         // The parent may not have written it yet.
         let _ = task.slot.state.compare_exchange(ABSENT, LIVING, SeqCst, SeqCst);
         // SAFETY: the set outlives the call.
         unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, masked, std::ptr::null_mut()) };
-        task.live()
+        task.run()
     }
 
     fn reap_ended(&self) {
@@ -353,7 +353,7 @@ impl Task<'_> {
         if pid > 0 {
             self.children.set(self.children.get() - 1);
             // Process numbers are reused: the last slot with this number is the child's.
-            let mut slots = self.world.used_slots().iter().rev();
+            let mut slots = self.shared.used_slots().iter().rev();
             if let Some(slot) = slots.find(|slot| slot.tid.load(SeqCst) == pid as u32) {
                 for (kept, used) in slot.usage.iter().zip(figures(&usage)) {
                     kept.store(used, SeqCst);

@@ -9,25 +9,25 @@ use fairground_workload::{Carrier, CpuList, Pipe, Workload};
 
 use super::anchor::anchor;
 use super::cgroups::Cgroups;
+use super::conditions::{BarrierWords, ConditionWords};
 use super::cpu_list::parse_cpu_list;
 use super::error::TaskError;
 use super::lock_words::{self, LockWords};
-use super::meeting::{BarrierWords, ConditionWords};
 use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
-use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot, TimerWord};
+use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, TaskSlot, TimerWord};
 use super::spin::Speed;
 
 /// The state that tasks share or inherit.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct SharedState {
     pub(super) plan: Plan,
     pub(super) speed: Speed,
     /// Only forked, once per task; never drawn from.
     pub(super) prng: Prng,
     pub(super) head: Shared<Head>,
     pub(super) groups: Shared<Group>,
-    pub(super) slots: Shared<Slot>,
+    pub(super) slots: Shared<TaskSlot>,
     pub(super) marks: Shared<MarkSlot>,
     pub(super) queues: Shared<Queue>,
     pub(super) locks: Shared<LockWords>,
@@ -48,9 +48,9 @@ pub(super) struct World {
     keep: Vec<RawFd>,
 }
 
-impl World {
+impl SharedState {
     /// The slots that hold or held a task.
-    pub(super) fn used_slots(&self) -> &[Slot] {
+    pub(super) fn used_slots(&self) -> &[TaskSlot] {
         &self.slots[..self.head[0].slots.load(SeqCst) as usize]
     }
 
@@ -116,7 +116,7 @@ impl World {
         })
     }
 
-    /// Closes all descriptors except [`World::keep`], above all a scheduler's link, which must be closed with the
+    /// Closes all descriptors except [`SharedState::keep`], above all a scheduler's link, which must be closed with the
     /// runner.
     pub(super) fn close_others(&self) {
         let mut next: libc::c_uint = 0;
