@@ -93,7 +93,7 @@ impl Scene {
     }
 
     /// What is said of a run in a virtual machine that must end with an error.
-    fn refused_on(&self, ground: &str, profile: &str) -> String {
+    fn refused_on(&self, target: &str, profile: &str) -> String {
         let path = self.files.write("real.toml", profile);
         refusal(&[
             "run",
@@ -104,7 +104,7 @@ impl Scene {
             "3s",
             "--quiet",
             "--on",
-            ground,
+            target,
             "--vm-mode",
             "fast",
             "--sched",

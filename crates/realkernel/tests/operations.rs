@@ -279,7 +279,7 @@ fn the_slice_program_reports_when_all_have_answered() {
     assert!(reports >= 1, "{:?}", outcome.marks);
 }
 
-/// As many messages are read as are written, in every round.
+/// Law 3 of docs/laws/benchmarks.md: as many messages are read as are written, in every round.
 #[test]
 fn hackbench_reads_what_it_writes() {
     let outcome = library("hackbench:2,fds=4,loops=20,rounds=2").run();

@@ -4,19 +4,20 @@ use fairground_bpf::InstanceError;
 
 use super::{Machine, Step};
 use crate::abi::deq;
-use crate::kernel::{Op, ScxState, Slot};
+use crate::kernel::{Op, OpsState, ScxState};
 use crate::layout::offsets::exit_info;
-use crate::{Exit, ExitKind};
+use crate::{Exit, ExitKind, Waiting, WaitingPlace};
 
 impl Machine {
-    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task `dequeue`, `stopping`, `quiescent` as its
-    /// state demands, `disable`, `exit_task`; then `exit`. The kernel's own scheduler would take over from here; the
-    /// simulation ends.
+    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task
+    /// `dequeue`, `stopping`, `quiescent` as its state demands, `disable`, `exit_task`; then `exit`. The kernel's own
+    /// scheduler would take over from here; the simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
+        self.explain_decision();
+        self.waiting = self.waiting_tasks();
         self.exit_cgroups();
-        for index in 0..self.kernel.tasks.len() {
-            let slot = Slot(index as u32);
+        for slot in self.kernel.tasks.slots() {
             if self.kernel.task(slot).scx_state == ScxState::None {
                 continue;
             }
@@ -61,10 +62,16 @@ impl Machine {
         Ok(info)
     }
 
-    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`).
+    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`), half a timeout after the last one.
     pub(crate) fn watchdog(&mut self) {
-        let (now, timeout) = (self.kernel.now_ns, self.watchdog_ns);
-        let stalled = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32)).find(|slot| {
+        self.check_for_stall();
+        self.arm_watchdog();
+    }
+
+    /// Ejects the scheduler if a task has been runnable for longer than the timeout without running.
+    pub(crate) fn check_for_stall(&mut self) {
+        let (now, timeout) = (self.kernel.clock.now_ns(), self.watchdog_ns);
+        let stalled = self.kernel.tasks.slots().find(|slot| {
             let task = self.kernel.task(*slot);
             task.scx_state == ScxState::Enabled
                 && task.waiting
@@ -76,13 +83,38 @@ impl Machine {
             let message =
                 format!("{task} failed to run for {}.{:03}s", waited_ms / 1000, waited_ms % 1000);
             self.kernel.exit(ExitKind::ErrorStall, 0, message);
+            self.explain_stall(slot);
         }
-        self.arm_watchdog();
+    }
+
+    /// The tasks that are runnable and do not run, the one that has waited longest first.
+    fn waiting_tasks(&self) -> Vec<Waiting> {
+        let now_ns = self.kernel.clock.now_ns();
+        let slots = self.kernel.tasks.slots();
+        let mut waiting: Vec<Waiting> = slots
+            .filter_map(|slot| {
+                let task = self.kernel.task(slot);
+                let waits = task.scx_state == ScxState::Enabled && task.waiting;
+                let place = match task.ops_state {
+                    OpsState::Queued => WaitingPlace::Scheduler,
+                    _ => match self.kernel.queues.queue_of(slot.0) {
+                        Some(queue) if queue == self.kernel.cpus[task.cpu as usize].local() => {
+                            WaitingPlace::Local(task.cpu)
+                        }
+                        _ => WaitingPlace::Queue,
+                    },
+                };
+                let waited_ns = now_ns.saturating_sub(task.runnable_at_ns);
+                waits.then_some(Waiting { task: task.id, waited_ns, place })
+            })
+            .collect();
+        waiting.sort_by_key(|task| (u64::MAX - task.waited_ns, task.task));
+        waiting
     }
 
     /// The next look, half a timeout from now.
     pub(crate) fn arm_watchdog(&mut self) {
-        let at = self.kernel.now_ns + (self.watchdog_ns / 2).max(1);
+        let at = self.kernel.clock.now_ns() + (self.watchdog_ns / 2).max(1);
         self.kernel.events.arm(crate::events::Slot::Machine(crate::kernel::agenda::WATCHDOG), at);
     }
 }

@@ -46,6 +46,43 @@ impl Op {
     /// How many there are.
     pub(crate) const COUNT: usize = Op::Exit as usize + 1;
 
+    /// Every callback, in the order of the kernel's table.
+    pub(crate) const ALL: [Op; Op::COUNT] = [
+        Op::SelectCpu,
+        Op::Enqueue,
+        Op::Dequeue,
+        Op::Dispatch,
+        Op::Tick,
+        Op::Runnable,
+        Op::Running,
+        Op::Stopping,
+        Op::Quiescent,
+        Op::Yield,
+        Op::CoreSchedBefore,
+        Op::SetWeight,
+        Op::SetCpumask,
+        Op::UpdateIdle,
+        Op::CpuAcquire,
+        Op::CpuRelease,
+        Op::InitTask,
+        Op::ExitTask,
+        Op::Enable,
+        Op::Disable,
+        Op::Dump,
+        Op::DumpCpu,
+        Op::DumpTask,
+        Op::CgroupInit,
+        Op::CgroupExit,
+        Op::CgroupPrepMove,
+        Op::CgroupMove,
+        Op::CgroupCancelMove,
+        Op::CgroupSetWeight,
+        Op::CpuOnline,
+        Op::CpuOffline,
+        Op::Init,
+        Op::Exit,
+    ];
+
     /// The kind that the trace knows.
     pub(crate) fn kind(self) -> CallbackKind {
         match self {
@@ -133,5 +170,6 @@ mod tests {
         assert_eq!(OPS_CALLBACKS[Op::UpdateIdle as usize], "update_idle");
         assert_eq!(OPS_CALLBACKS[Op::CgroupSetWeight as usize], "cgroup_set_weight");
         assert_eq!(OPS_CALLBACKS[Op::Exit as usize], "exit");
+        assert!(Op::ALL.iter().enumerate().all(|(number, op)| *op as usize == number));
     }
 }

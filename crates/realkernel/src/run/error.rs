@@ -52,7 +52,7 @@ impl From<LoadError> for RunError {
 
 /// Why a ground gave no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum GroundError {
+pub enum TargetError {
     /// A file of the job cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {

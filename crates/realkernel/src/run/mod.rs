@@ -14,6 +14,6 @@ mod janitor;
 mod timeline;
 
 pub use carry_out::carry_out;
-pub use error::{GroundError, RunError};
+pub use error::{RunError, TargetError};
 pub use host::{Limits, RUNNER_COMMAND, on_host, on_host_by, write_job};
 pub use info::{INFO_COMMAND, kernel_info};
