@@ -1,4 +1,4 @@
-//! Real grounds: the workload runs as real processes, on this machine's kernel or on one in a virtual machine.
+//! Real targets: the workload runs as real processes, on this machine's kernel or on one in a virtual machine.
 //!
 //! A [`Job`] says what to run. It is carried out by one process that knows nothing but the job's folder — on the host a
 //! child of the program, in a guest the child of its first process — and leaves an [`Outcome`] and a recording in that

@@ -74,12 +74,12 @@ pub fn on_host_by(
     let child = command
         .spawn()
         .map_err(|error| TargetError::Spawn { program: program.to_owned(), error })?;
-    let last_words = || last_words(&words);
+    let last_output = || last_output(&words);
     match wait(child, limits) {
-        Ended::ByItself(status) => outcome(folder, status, last_words),
+        Ended::ByItself(status) => outcome(folder, status, last_output),
         Ended::Stopped => Err(TargetError::Stopped),
         Ended::Late => {
-            Err(TargetError::Deadline { deadline: limits.deadline, last_words: last_words() })
+            Err(TargetError::Deadline { deadline: limits.deadline, last_output: last_output() })
         }
     }
 }
@@ -117,7 +117,7 @@ pub fn write_job(job: &Job, object: Option<&[u8]>, folder: &Path) -> Result<(), 
 fn outcome(
     folder: &Path,
     status: ExitStatus,
-    last_words: impl Fn() -> String,
+    last_output: impl Fn() -> String,
 ) -> Result<Outcome, TargetError> {
     if let Ok(problem) = fs::read_to_string(folder.join(ERROR_FILE)) {
         return Err(TargetError::Job { problem });
@@ -128,7 +128,7 @@ fn outcome(
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => status.to_string(),
         };
-        return Err(TargetError::Died { status, last_words: last_words() });
+        return Err(TargetError::Died { status, last_output: last_output() });
     }
     let path = folder.join(OUTCOME_FILE);
     let bytes = fs::read(&path).map_err(|error| file_error(&path, error))?;
@@ -183,7 +183,7 @@ fn becomes_readable(
     ready > 0 && waited[1].revents != 0
 }
 
-fn last_words(path: &PathBuf) -> String {
+fn last_output(path: &PathBuf) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let start = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
     String::from_utf8_lossy(&bytes[start..]).trim().to_owned()

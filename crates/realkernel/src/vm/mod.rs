@@ -1,4 +1,4 @@
-//! The ground `vm`: a Debian kernel under QEMU, with this program as its first process.
+//! The target `vm`: a Debian kernel under QEMU, with this program as its first process.
 //!
 //! The guest depends only on the kernel, an archive with the program (`initramfs`) and the shared memory with the job
 //! (`crate::channel`). In the deterministic mode, the same job therefore gives the same bytes. A run creates no named
