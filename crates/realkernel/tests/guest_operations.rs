@@ -44,14 +44,14 @@ fn control_groups_share_by_weight_and_inner_ones_may_have_tasks() {
 }
 
 #[test]
-fn a_slice_of_its_own_takes_a_kernel_that_knows_it() {
+fn a_slice_length_requires_a_kernel_that_supports_it() {
     let bench = toml(
         "[[task]]\nname = \"s\"\nprogram = [{ slice = \"5ms\" }, { run = \"1ms\" }, { slice = \"0s\" }]\n",
     )
     .millis(100);
     let Some(old) = in_guest(&bench, "6.1") else { return };
     assert!(
-        old.notes[0].starts_with("1 times a slice length was refused or forgotten"),
+        old.notes[0].starts_with("1 times a slice length was rejected or ignored"),
         "{:?}",
         old.notes
     );
