@@ -5,7 +5,7 @@ use std::io;
 /// Maximum number of CPUs: bounds per-CPU memory.
 pub const MAX_CPUS: u32 = 8192;
 
-/// What a load through NULL does.
+/// The effect of a load through NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NullLoads {
     /// The call ends with a trap: the program has a bug.
@@ -26,7 +26,7 @@ pub struct InstanceConfig {
     pub task_capacity: u32,
     /// Maximum number of cgroups at the same time: the number of values in cgroup-storage maps.
     pub cgroup_capacity: u32,
-    /// What a load through NULL does.
+    /// The effect of a load through NULL.
     pub null_loads: NullLoads,
 }
 
@@ -57,19 +57,19 @@ pub enum InstanceError {
         "{bytes} bytes do not fit into the program's 4 GiB region: use fewer CPUs, tasks or map entries"
     )]
     Full {
-        /// What was asked for.
+        /// The requested value.
         bytes: u64,
     },
     /// The number of CPUs is out of range.
     #[error("{cpus} CPUs: a program runs on 1 to {MAX_CPUS}")]
     Cpus {
-        /// What was asked for.
+        /// The requested value.
         cpus: u32,
     },
-    /// An alignment that is no power of two, or above a page.
+    /// An alignment that is not a power of two, or above a page.
     #[error("an alignment of {align}: use a power of two up to 4096")]
     Align {
-        /// What was asked for.
+        /// The requested value.
         align: u64,
     },
     /// A second slab, or one larger than configured.

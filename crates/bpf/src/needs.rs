@@ -53,7 +53,7 @@ pub enum LackKind {
 /// Something that an object requires and a kernel lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lack {
-    /// What it is.
+    /// Its kind.
     pub kind: LackKind,
     /// Its name.
     pub name: String,

@@ -28,7 +28,7 @@ pub(crate) const VM_TO_GUEST: u64 = VM_SIZE + GUARD;
 const LARGE_PAGE: u64 = 2 << 20;
 const TOTAL: u64 = PERMS_SIZE + VM_TO_GUEST + GUEST_SIZE + GUARD;
 
-/// What a page allows.
+/// The permitted accesses of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Access {
@@ -38,7 +38,7 @@ pub(crate) enum Access {
     ReadWrite = 3,
 }
 
-/// An owned reservation.
+/// A reserved range of address space.
 #[derive(Debug)]
 pub(crate) struct Region {
     start: *mut u8,

@@ -65,7 +65,7 @@ pub(crate) struct Vm {
     pub(crate) slab_inverse: u64,
     /// One per map; empty for maps other than task storage.
     pub(crate) task_views: *const TaskView,
-    /// What each priced kind of call adds to `spent`. The last field, because it is long.
+    /// By price index: the amount that a call adds to `spent`. The last field, because it is long.
     pub(crate) prices: [u32; MAX_PRICES],
 }
 

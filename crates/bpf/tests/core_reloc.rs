@@ -22,7 +22,7 @@ fn program() -> &'static Object {
     OBJECT.get_or_init(|| Object::parse("core.bpf.o", bytes()).expect("a good object"))
 }
 
-/// A kernel whose `struct task` shares names with the program's, and little else.
+/// A kernel whose `struct task` has the member names of the program's, but another layout.
 fn kernel() -> TargetTypes {
     let mut t = TargetTypes::new();
     let u32_ = t.unsigned("unsigned int", 4);
@@ -195,14 +195,14 @@ fn an_empty_kernel_has_nothing() {
     }
 }
 
-/// The object's own types, as if they were a kernel's.
+/// The object's own types as a kernel's.
 fn own_types() -> TargetTypes {
     let file = object::File::parse(bytes()).expect("ELF");
     let section = file.section_by_name(".BTF").expect("type information");
     TargetTypes::from_btf("core.bpf.o", section.data().expect("bytes")).expect("good types")
 }
 
-/// Where the kernel is as the program expects it, linking changes nothing.
+/// Linking against the same types does not change any instruction.
 #[test]
 fn a_program_fits_its_own_types_unchanged() {
     let symbols = Symbols::default();
@@ -223,7 +223,7 @@ fn a_program_fits_its_own_types_unchanged() {
         })
         .map(|function| function.name.clone())
         .collect();
-    // Of a bit field the compiler loads another unit than libbpf's rule says; both hold the bits.
+    // For bit fields, the compiler loads another unit than libbpf's rule; both contain the bits.
     assert_eq!(differences, ["load_bits", "load_minus"]);
     for function in ["exists_hook", "matches_task", "matches_part", "exists_nowhere"] {
         assert_eq!(ask(own_types(), function), Ok(1), "{function}");
@@ -239,7 +239,7 @@ fn word(insn: &fairground_bpf::Insn) -> u64 {
         | u64::from(insn.imm as u32) << 32
 }
 
-/// The instructions of each function as the file has them.
+/// The instructions of each function in the file.
 fn code_of(bytes: &[u8]) -> Vec<(String, u64)> {
     use object::ObjectSymbol as _;
     let file = object::File::parse(bytes).expect("ELF");
@@ -296,7 +296,7 @@ fn shuffled(order: &[usize], widths: &[u32]) -> TargetTypes {
 }
 
 proptest! {
-    /// Wherever the kernel puts its fields, and however wide its unsigned ones are, the program reads their values.
+    /// The program reads the fields at any offset and unsigned fields of any width.
     #[test]
     fn values_do_not_depend_on_the_layout(
         order in Just((0..SHUFFLED).collect::<Vec<_>>()).prop_shuffle(),

@@ -1,5 +1,4 @@
-//! Random programs: the JIT must do what the interpreter does — result or trap, memory, calls of the host,
-//! instruction count.
+//! Random programs: both engines give the same result or trap, memory, host calls and instruction count.
 
 use crate::support::{Code, Recorder, add, code, data, exit, image, insn, map, mov, mov_reg};
 use fairground_bpf::{Callee, Engine, Fixup, Function, InstanceConfig, MapDef, MapKind, TrapKind};
@@ -12,7 +11,7 @@ const DATA: i16 = 256;
 /// Bytes of stack below the loop counters.
 const STACK: i16 = 256;
 
-/// What random programs are made of. Registers are 0…5, 7, 8, 9; r6 holds the data section.
+/// A step of a random program. Registers are 0…5, 7, 8, 9; r6 points to the data section.
 #[derive(Clone, Debug)]
 enum Step {
     Alu { code: u8, off: i16, dst: u8, src: u8, imm: i32 },
@@ -146,7 +145,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..14)
 }
 
-/// A function in the making: nesting depth chooses the stack slot of a loop's counter.
+/// A function under construction. The nesting depth selects the stack slot of a loop's counter.
 struct Builder {
     code: Code,
     depth: i16,
@@ -236,7 +235,7 @@ impl Builder {
         self.code.insns[skip].off = (self.code.insns.len() - skip - 1) as i16;
     }
 
-    /// A loop whose counter lies above the random stack.
+    /// A loop whose counter is above the random stack.
     fn counted(&mut self, turns: u8, body: &[Step]) {
         let slot = -STACK - 8 - 8 * self.depth;
         self.emit(&[insn(0x7a, 10, 0, slot, i32::from(turns))]);
@@ -254,7 +253,7 @@ impl Builder {
         self.with(|code| code.lddw(1, Fixup::Map(map)));
     }
 
-    /// Lookups add 1 to what they find.
+    /// Lookups increment the value that they find.
     fn map(&mut self, step: &Step) {
         match *step {
             Step::Lookup { per_cpu, key } => {
@@ -339,8 +338,8 @@ fn observe(functions: &[Function], engine: Engine) -> Seen {
         }
     }
     let result = result.map_err(|trap| {
-        let place = trap.place().expect("engines say where");
-        // Of two stores to one address in a row the JIT carries out the second alone.
+        let place = trap.place().expect("engines add the location");
+        // The JIT omits the first of two successive stores to one address.
         let store = matches!(trap.kind(), TrapKind::NullStore { .. } | TrapKind::WildStore { .. });
         (trap.kind().clone(), place.function.clone(), (!store).then_some(place.insn))
     });

@@ -1,4 +1,4 @@
-//! Instructions at random, helpers with whatever is in the registers: a refusal, a result or a trap, the same from both
+//! Random instructions, and helpers with random arguments: a load error, a result or a trap, the same from both
 //! engines, and never a panic.
 
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ fn observe(functions: &[Function], engine: Engine, null_loads: NullLoads) -> See
     let mut host = Recorder::default();
     let result = instance.call(0, &[slab, slab + 96], &mut host);
     let insns = result.is_ok().then(|| instance.insns());
-    // Two stores in a row may trap at either (see the differential test): compare what, not where.
+    // Two stores in a row may trap at either (see the differential test): compare the kinds, not the locations.
     let result = result.map_err(|trap| format!("{:?}", trap.kind()));
     let data = instance.maps().lookup(0, &[0; 4], 0).expect("a map").expect("its value");
     let memory = instance.memory().read_vec(data, 64).expect("data is readable");

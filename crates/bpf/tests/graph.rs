@@ -1,4 +1,4 @@
-//! Objects that a program allocates, its trees, lists and failing locks, on both engines.
+//! Objects that a program allocates, its trees, lists and resilient spin locks, on both engines.
 
 use crate::support::{BOTH, Recorder};
 use fairground_bpf::{Engine, Env, FuncRef, Image, Instance, InstanceConfig, Object, Trap};
@@ -16,7 +16,7 @@ fn call(instance: &mut Instance<Recorder>, function: &str) -> Result<u64, Trap> 
     instance.call_function(FuncRef(index), [0; 5], &mut Recorder::default())
 }
 
-/// What both engines return, having executed as many instructions.
+/// The result, which both engines return with the same instruction count.
 fn both(function: &str) -> Result<u64, Trap> {
     let [oracle, jit] = BOTH.map(|engine| {
         let mut instance = instance(engine);
@@ -47,7 +47,7 @@ fn a_tree_gives_its_nodes_by_key_and_equals_in_the_order_of_arrival() {
 }
 
 #[test]
-fn a_node_hangs_in_one_place() {
+fn a_node_is_linked_once() {
     assert_eq!(both("twice"), Ok(22), "0, then -EINVAL");
 }
 

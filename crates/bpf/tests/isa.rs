@@ -1,4 +1,4 @@
-//! Each instruction on both engines, against values worked out by hand from RFC 9669.
+//! Each instruction on both engines, against values computed by hand from RFC 9669.
 
 use crate::support::{add, code, exit, insn, mov, mov_reg, run};
 use fairground_bpf::Insn;

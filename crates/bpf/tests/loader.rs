@@ -1,4 +1,4 @@
-//! A compiled object is what its source says: callbacks, variables, maps, and what it wants of the kernel.
+//! Parsing of compiled objects: callbacks, variables, maps, and requirements of the kernel.
 
 use std::sync::OnceLock;
 
@@ -241,7 +241,7 @@ fn refusal(symbols: &Symbols<'_>) -> LoadError {
 }
 
 #[test]
-fn a_missing_function_is_named_with_the_place_of_the_call() {
+fn a_missing_function_is_reported_with_the_location_of_the_call() {
     let error = refusal(&Symbols { kfuncs: &["presend", "changed"], ..SYMBOLS });
     let nearest = Some("presend".to_owned());
     assert_eq!(error.cause, LoadCause::UnknownKfunc { name: "present".into(), nearest });

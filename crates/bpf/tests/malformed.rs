@@ -1,4 +1,4 @@
-//! A damaged object is refused with an error that says where and why; nothing panics, nothing hangs.
+//! Damaged objects give errors with location and cause; no panics, no endless loops.
 
 use std::sync::OnceLock;
 
@@ -61,7 +61,7 @@ fn the_undamaged_objects_load() {
 #[test]
 fn an_object_cut_short_anywhere() {
     let bytes = &good()[0];
-    // The tables stand at the end: without the last byte there is no whole object.
+    // The tables are at the end of the file, so it is incomplete without the last byte.
     for length in 0..bytes.len() {
         refusal(&bytes[..length]);
     }
@@ -84,7 +84,7 @@ proptest! {
         let _either = load(&bytes);
     }
 
-    /// Bits in the parts that are read, whichever they are: debugging information is most of a file.
+    /// Flips bits in the parsed parts only: most of a file is debugging information.
     #[test]
     fn flipped_bits_of_a_section(
         which in 0usize..2,
@@ -135,7 +135,7 @@ fn what_is_no_bpf_object() {
     assert_eq!(refusal(&compile("loader", &["-g0"])).cause, LoadCause::NoBtf);
 }
 
-/// A BPF object, written by hand.
+/// Builds a BPF object byte by byte.
 struct Handmade {
     writer: Writer<'static>,
     strings: Vec<u8>,
@@ -292,11 +292,11 @@ fn damaged_type_information() {
     expect(object, "ends in the middle");
     let mut object = Handmade::new();
     object.types.extend_from_slice(&[0xff; 12]);
-    expect(object, "a name lies outside of the strings");
+    expect(object, "a name is outside of the string table");
 }
 
 #[test]
-fn relocations_that_lead_nowhere() {
+fn relocations_without_a_target() {
     let lddw = [LDDW_R1, 0, MOV_R0, EXIT];
     for (offset, kind, text) in [
         (800, 1, "is outside of the section"),
@@ -450,7 +450,7 @@ fn names_without_end() {
     let mut object = Handmade::new();
     object.ty(&"x".repeat(5000), 8, 0, 0, &[]);
     expect(object, "bytes of a name: 4097 exceeds the limit of 4096");
-    // One long name, named again and again: the file is small, what it says is not.
+    // Many references to one long name: a small file with large content.
     let mut object = Handmade::new();
     let name = object.string(&"x".repeat(4000));
     for _ in 0..20_000 {
@@ -461,7 +461,7 @@ fn names_without_end() {
     expect(object, "bytes of all names");
 }
 
-/// What a fuzzer once found: each ended in a panic and must end in an answer.
+/// Inputs that a fuzzer found: each once caused a panic.
 #[test]
 fn crashers_of_the_past_get_an_answer() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crashers");
@@ -469,7 +469,7 @@ fn crashers_of_the_past_get_an_answer() {
     for entry in std::fs::read_dir(folder).expect("the folder is in the repository") {
         let path = entry.expect("it can be read").path();
         let bytes = std::fs::read(&path).expect("it can be read");
-        // Whether it is refused does not matter: some are sound objects with an odd part.
+        // Some are valid objects with an unusual part, so the result does not matter.
         if let Ok(object) = fairground_bpf::Object::parse(&path.display().to_string(), &bytes) {
             assert!(object.functions().iter().all(|function| !function.section.is_empty()));
         }

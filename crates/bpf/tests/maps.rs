@@ -72,7 +72,7 @@ fn a_full_hash_refuses_and_a_full_lru_hash_forgets_the_oldest() {
     assert_eq!(value(read(program, 0, 0), &maps), -1);
     let (program, maps) = fill(MapKind::LruHash);
     assert_eq!(value(read(program, 0, 2), &maps), 12);
-    // A look at 0 makes 1 the oldest.
+    // A lookup of 0 makes 1 the oldest.
     let used = read(update(update(code(), 0, 0, 10, 0), 0, 1, 11, 0), 0, 0);
     assert_eq!(value(read(update(used, 0, 2, 12, 0), 0, 0), &maps), 10);
 }
@@ -153,7 +153,7 @@ fn per_cpu_arrays_keep_cpus_apart() {
     }
 }
 
-/// What a CPU puts into a hash map the others find there; of a per-CPU one each has its own value.
+/// CPUs share the values of a hash map; each has its own value in a per-CPU one.
 #[test]
 fn hashes_are_one_for_all_cpus_unless_they_are_per_cpu() {
     for (kind, of_others) in [(MapKind::Hash, 9), (MapKind::LruHash, 9), (MapKind::PerCpuHash, 0)] {
@@ -200,7 +200,7 @@ fn task_storage_follows_the_task() {
     let functions = vec![storage_program(1), storage_program(0)];
     for engine in BOTH {
         let mut instance = instance(functions.clone(), maps.clone(), engine);
-        // A stride that is no power of two.
+        // A stride that is not a power of two.
         let stride = 712;
         let slab = instance.task_slab(stride, 100).expect("a slab");
         let host = &mut Recorder::default();
@@ -322,7 +322,7 @@ fn timers_hand_their_element_to_the_callback() {
 }
 
 #[test]
-fn for_each_visits_all_until_told_to_stop() {
+fn for_each_visits_all_until_the_callback_stops_it() {
     let maps = vec![map("array", MapKind::Array, 4, 8, 5), map("hash", MapKind::Hash, 4, 8, 5)];
     // ctx accumulates 10 * acc + key; stops at key 3.
     let visit = code()

@@ -24,7 +24,7 @@ fn a_map_is_found_in_a_map_and_used() {
 }
 
 #[test]
-fn an_empty_place_and_one_beyond_the_end_hold_nothing() {
+fn an_empty_element_and_one_beyond_the_end_are_null() {
     assert_eq!(both("absent"), Ok(1));
 }
 
@@ -35,7 +35,7 @@ fn a_program_cannot_replace_a_map() {
 }
 
 #[test]
-fn it_is_told_for_people() {
+fn its_type_has_the_kernels_name() {
     let map = object().maps().into_iter().find(|map| map.name == "queues").expect("it is there");
     assert_eq!((map.kind.as_str(), map.max_entries), ("array_of_maps", 3));
     assert_eq!(object().lacks(&Env::<Recorder>::new(TargetTypes::new())), []);

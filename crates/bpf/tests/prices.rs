@@ -1,4 +1,4 @@
-//! What calls cost beyond their instruction: the sum is the same on both engines.
+//! The prices of calls: the sum is the same on both engines.
 
 use crate::support::{BOTH, Recorder, code, env, exit};
 use fairground_bpf::{Callable, Callee, Engine, Image, InstanceConfig, Linked, MAX_PRICES};
@@ -6,10 +6,10 @@ use fairground_bpf::{Callable, Callee, Engine, Image, InstanceConfig, Linked, MA
 /// `bpf_ktime_get_ns`.
 const CLOCK: u32 = 5;
 
-/// What a kfunc of that place, called twice, and a helper of the first place, called once, are charged with.
-fn spent(place: u8, price: u32, engine: Engine) -> u64 {
+/// The sum of the prices of a kfunc with that price index, called twice, and of a helper with index 0, called once.
+fn spent(index: u8, price: u32, engine: Engine) -> u64 {
     let mut env = env();
-    env.prices = vec![(Callable::Helper(CLOCK), 0), (Callable::Kfunc("record"), place)];
+    env.prices = vec![(Callable::Helper(CLOCK), 0), (Callable::Kfunc("record"), index)];
     let main = code().call(Callee::Kfunc(0)).call(Callee::Kfunc(0)).helper(CLOCK).op(exit());
     let kfuncs = vec!["record".to_owned()];
     let linked = Linked { functions: vec![main.function("main")], kfuncs, ..Linked::default() };
@@ -17,7 +17,7 @@ fn spent(place: u8, price: u32, engine: Engine) -> u64 {
     let mut instance = image.instantiate(&InstanceConfig::default()).expect("memory");
     let mut prices = [0; MAX_PRICES];
     prices[0] = 1;
-    prices[usize::from(place)] = price;
+    prices[usize::from(index)] = price;
     instance.set_prices(prices);
     let args = [0; 5];
     instance.call(0, &args, &mut Recorder::default()).expect("it ends");
@@ -29,10 +29,10 @@ fn spent(place: u8, price: u32, engine: Engine) -> u64 {
 }
 
 #[test]
-fn every_place_that_a_byte_can_name_has_its_price() {
+fn every_index_of_a_byte_has_a_price() {
     for engine in BOTH {
-        for place in [1, 31, 32, 254, u8::MAX] {
-            assert_eq!(spent(place, 1000, engine), 2001, "place {place}, {engine:?}");
+        for index in [1, 31, 32, 254, u8::MAX] {
+            assert_eq!(spent(index, 1000, engine), 2001, "index {index}, {engine:?}");
         }
         assert_eq!(spent(7, u32::MAX, engine), 2 * u64::from(u32::MAX) + 1, "{engine:?}");
         assert_eq!(spent(7, 0, engine), 1, "{engine:?}");

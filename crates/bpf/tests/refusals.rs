@@ -1,4 +1,4 @@
-//! Programs that must not be run are refused before they are, with the place and the reason.
+//! Invalid programs are rejected before they run, with location and cause.
 
 use crate::support::{Code, Recorder, code, env, exit, insn, map, mov};
 use fairground_bpf::{Callee, Engine, Fixup, Function, Image, Linked, MapDef, MapKind};

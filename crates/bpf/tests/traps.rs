@@ -1,12 +1,11 @@
-//! Every way in which a program can go wrong ends in its own error, the same from both engines, and the instance
-//! lives on.
+//! Each error of a program gives a specific trap, the same from both engines, and the instance stays usable.
 
 use crate::support::{BOTH, Recorder, add, code, data, exit, image, insn, mov, run, run_with};
 use fairground_bpf::{Callee, Fixup, Function, InstanceConfig, MapDef, NullLoads, TrapKind};
 
 fn kind(main: Function, maps: Vec<MapDef>) -> (TrapKind, usize) {
     let trap = run_with(main, maps, &[]).expect_err("a trap");
-    let place = trap.place().expect("engines say where");
+    let place = trap.place().expect("engines add the location");
     assert_eq!(place.function, "main");
     (trap.kind().clone(), place.insn)
 }
@@ -36,7 +35,7 @@ fn wild_accesses() {
         (insn(0x7a, 1, 0, 0, 1), TrapKind::WildStore { addr: wild }),
         (insn(0xdb, 1, 0, 0, 0), TrapKind::WildStore { addr: wild }),
     ] {
-        // The high half of an address has no say.
+        // The high half of an address is ignored.
         for high in [0, 0xdead_beef << 32] {
             let main = code().value(1, wild | high).op(access).op(mov(0, 0)).op(exit());
             assert_eq!(kind(main.function("main"), vec![]), (expected.clone(), 2));

@@ -32,11 +32,11 @@ pub struct Job {
     pub workload: String,
     /// Duration of the workload, ns of the kernel's monotonic clock.
     pub duration_ns: u64,
-    /// Additional time for which all tasks sleep before they start, ns, up to [`HOLD_NS_MAX`]: the phase of the tick at which
-    /// the workload starts.
+    /// Additional time for which all tasks sleep before they start, ns, up to [`HOLD_NS_MAX`]: the phase of the tick
+    /// at which the workload starts.
     pub hold_ns: u64,
-    /// Start the recording at a whole second of the monotonic clock, and the tasks `hold_ns` after a whole tick, so that the
-    /// start does not depend on the duration of the boot. For machines on which waiting takes no wall time.
+    /// Start the recording at a whole second of the monotonic clock, and the tasks `hold_ns` after a whole tick, so
+    /// that the start does not depend on the duration of the boot. For machines on which waiting takes no wall time.
     pub on_the_second: bool,
     /// Seed of the workload's random draws.
     pub seed: u64,
@@ -44,7 +44,7 @@ pub struct Job {
     pub scheduler: Option<SchedulerJob>,
     /// Knobs of the kernel to set before and during the run.
     pub knobs: Vec<Knob>,
-    /// What to record; `None`: only each task's accounting.
+    /// The recording to make; `None`: only each task's accounting.
     pub recording: Option<RecordingJob>,
 }
 
@@ -117,7 +117,7 @@ pub struct Knob {
     pub at_ns: Option<u64>,
 }
 
-/// What to record.
+/// The options of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingJob {
@@ -140,9 +140,9 @@ impl Default for RecordingJob {
 pub struct Outcome {
     /// The kernel that it ran on.
     pub kernel: KernelInfo,
-    /// When the workload started, ns of the monotonic clock.
+    /// Start of the workload, ns of the monotonic clock.
     pub start_ns: u64,
-    /// When it ended, ns of the monotonic clock.
+    /// End of the workload, ns of the monotonic clock.
     pub end_ns: u64,
     /// The tasks of the workload, in the order in which they were made.
     pub tasks: Vec<TaskUsage>,
@@ -207,7 +207,7 @@ pub struct TaskUsage {
 /// A mark of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// When, ns of the monotonic clock.
+    /// Time, ns of the monotonic clock.
     pub time_ns: u64,
     /// The task.
     pub tid: u32,
@@ -220,7 +220,7 @@ pub struct Mark {
 /// A setting that took effect during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// When, ns of the monotonic clock.
+    /// Time, ns of the monotonic clock.
     pub time_ns: u64,
     /// `name=value`.
     pub label: String,

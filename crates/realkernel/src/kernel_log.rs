@@ -23,8 +23,8 @@ impl KernelLog {
         }))
     }
 
-    /// The first lines of the records since the last call (or since the start) that pass the filter; `None` if the log cannot
-    /// be read.
+    /// The first lines of the records since the last call (or since the start) that pass the filter; `None` if the
+    /// log cannot be read.
     pub fn messages(&mut self, keep: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         let file = self.0.as_mut()?;
         let mut found = Vec::new();

@@ -352,7 +352,7 @@ mod tests {
         };
         assert_eq!(
             error("latency", "1"),
-            "this kernel has no switch or tunable `latency`\n  help: did you mean latency_ns?"
+            "this kernel has no feature or tunable `latency`\n  help: did you mean latency_ns?"
         );
         assert!(error("GENTLE_SLEEPERS", "on").contains("did you mean GENTLE_FAIR_SLEEPERS"));
         assert_eq!(error("../x", "1"), "this kernel has no feature or tunable `../x`");

@@ -1,10 +1,10 @@
-//! Real grounds: the workload runs as real processes, on this machine's kernel or on one in a virtual machine.
+//! Real targets: the workload runs as real processes, on this machine's kernel or on one in a virtual machine.
 //!
-//! A [`Job`] says what to run. It is carried out by one process that knows nothing but the job's folder — on the host a
-//! child of the program, in a guest the child of its first process — and leaves an [`Outcome`] and a recording in that
-//! folder. What a scheduler is told arrives as bytes at places of its data sections: this crate knows no scheduler.
+//! A [`Job`] describes a run. One process executes it and depends only on the job's folder: on the host a child of the
+//! program, in a guest a child of its first process. It writes an [`Outcome`] and a recording to that folder. Settings of
+//! a scheduler arrive as writes to its data sections: this crate depends on no scheduler.
 //!
-//! This crate knows [`fairground_workload`] and [`fairground_trace`], and nobody else.
+//! This crate depends on [`fairground_workload`] and [`fairground_trace`] only.
 
 pub mod catalogue;
 pub mod channel;

@@ -31,7 +31,8 @@ impl Rights {
         self.user == Some(0)
     }
 
-    /// Whether it may record the kernel's events, which requires root. True if unknown: the kernel will report an error.
+    /// Whether it may record the kernel's events, which requires root. True if unknown: the kernel will report an
+    /// error.
     pub fn may_record(self) -> bool {
         self.has(CAP_SYS_ADMIN)
     }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_waits_until_it_is_asked_for() {
+    fn a_signal_is_pending_until_requested() {
         let signals = EndSignals::hold().expect("signals can be blocked");
         assert_eq!(signals.wait(Duration::ZERO), None);
         nix::sys::signal::raise(Signal::SIGTERM).expect("a signal for this thread");

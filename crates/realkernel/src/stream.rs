@@ -1,8 +1,8 @@
 //! A run on a real kernel as an event stream, as of a simulated run.
 //!
-//! A recording truncates the names of tasks to 15 bytes and contains every task of the machine. This module restores the
-//! names of the workload's tasks, groups the other tasks under [`OTHERS`], and makes the clock start with the recording. A
-//! run without a recording gives a stream of the tasks' marks only.
+//! A recording truncates the names of tasks to 15 bytes and contains every task of the machine. This module restores
+//! the names of the workload's tasks, groups the other tasks under [`OTHERS`], and makes the clock start with the
+//! recording. A run without a recording gives a stream of the tasks' marks only.
 
 use std::collections::BTreeMap;
 

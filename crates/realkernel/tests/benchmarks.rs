@@ -1,6 +1,5 @@
-//! Every benchmark of the library as real processes: all of them at once in one run, each has to make headway. On
-//! this machine's kernel, and on one in a deterministic machine; where none has been fetched, that test says so and
-//! ends.
+//! Every benchmark of the library makes progress as real processes, all in one run: on this machine's kernel, and on
+//! one in a deterministic virtual machine. The latter test is skipped if no kernel has been fetched.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use fairground_realkernel::catalogue::Cache;
 use fairground_realkernel::vm::{VmConfig, run_in_vm};
 use fairground_workload::from_spec;
 
-/// Each, small, and whether it marks what it counts.
+/// Each benchmark with small parameters, and whether its progress is counted in marks.
 const BENCHMARKS: [(&str, bool); 13] = [
     ("slice:2,report=50ms", true),
     ("loop:2", false),
@@ -27,12 +26,12 @@ const BENCHMARKS: [(&str, bool); 13] = [
     ("schbench:2", true),
 ];
 
-/// All of them side by side.
+/// All benchmarks in one workload.
 fn all() -> String {
     BENCHMARKS.map(|(spec, _)| spec).join(" + ")
 }
 
-/// The tasks of the joined workload stand in the order of its parts.
+/// The tasks of the joined workload are in the order of its parts.
 fn each_made_headway(outcome: &Outcome) {
     let joined = from_spec(&all()).expect("good specifications");
     let mut groups = joined.tasks.iter().map(|task| task.name.as_str());
@@ -45,7 +44,7 @@ fn each_made_headway(outcome: &Outcome) {
     let mut ops = [0; BENCHMARKS.len()];
     let mut busy = [0; BENCHMARKS.len()];
     for task in &outcome.tasks {
-        // `worker/3` is of the group `worker`, where no group has the whole name.
+        // `worker/3` belongs to the group `worker`, unless a group has the whole name.
         let group = task.name.rsplit_once('/').map_or(task.name.as_str(), |(group, _)| group);
         let part = part_of.get(task.name.as_str()).or(part_of.get(group));
         let part = *part.unwrap_or_else(|| panic!("{} is of no benchmark", task.name));

@@ -1,5 +1,5 @@
-//! What the operations of a workload do on real kernels in deterministic machines, where nothing else runs: control
-//! groups, slices, features that change during the run. Where no kernel has been fetched, these tests say so and end.
+//! Operations of workloads on real kernels in deterministic virtual machines, without other load: control groups,
+//! slices, features that change during the run. Skipped if no kernel has been fetched.
 
 use crate::rig::{Bench, RUNNER, library, ops, toml};
 use fairground_realkernel::Outcome;
@@ -7,7 +7,7 @@ use fairground_realkernel::catalogue::Cache;
 use fairground_realkernel::job::Knob;
 use fairground_realkernel::vm::{VmConfig, run_in_vm};
 
-/// Runs on a kernel of the catalogue, with 2 CPUs; `None` where there is none.
+/// Runs on a kernel of the catalogue, with 2 CPUs; `None` if there is none.
 fn in_guest(bench: &Bench, kernel: &str) -> Option<Outcome> {
     let cache = Cache::open().ok()?;
     let found = cache.cached_qemu().and_then(|qemu| Ok((qemu, cache.cached_kernel(kernel)?)));
@@ -35,7 +35,7 @@ fn control_groups_share_by_weight_and_inner_ones_may_have_tasks() {
     let bench = library("containers:a=300:2 a/in=200:2 b=100:2").millis(2_000);
     let Some(outcome) = in_guest(&bench, "6.1") else { return };
     assert_eq!(outcome.notes, Vec::<String>::new());
-    // 300 of 400 to `a`; there, 100 to each of its two tasks and 200 to the group within.
+    // 300 of 400 to `a`; there, 100 to each of its two tasks and 200 to the inner group.
     let all = 2 * (outcome.end_ns - outcome.start_ns);
     let percent = |group: &str| (used(&outcome, group) * 1_000 / all).div_ceil(10);
     let shares = ["a", "a-in", "b"].map(percent);
@@ -44,14 +44,14 @@ fn control_groups_share_by_weight_and_inner_ones_may_have_tasks() {
 }
 
 #[test]
-fn a_slice_of_its_own_takes_a_kernel_that_knows_it() {
+fn a_slice_length_requires_a_kernel_that_supports_it() {
     let bench = toml(
         "[[task]]\nname = \"s\"\nprogram = [{ slice = \"5ms\" }, { run = \"1ms\" }, { slice = \"0s\" }]\n",
     )
     .millis(100);
     let Some(old) = in_guest(&bench, "6.1") else { return };
     assert!(
-        old.notes[0].starts_with("1 times a slice length was refused or forgotten"),
+        old.notes[0].starts_with("1 times a slice length was rejected or ignored"),
         "{:?}",
         old.notes
     );
@@ -75,8 +75,8 @@ fn a_feature_is_switched_during_the_run() {
     assert!(late_ns < 5_000_000, "the runner is above the hogs: {late_ns} ns late");
     let all: u64 = used(&outcome, "hog");
     let there_was = 2 * (outcome.end_ns - outcome.start_ns);
-    // The hogs go on while the recorder is switched off, which waits for every CPU to have passed a quiet state: up
-    // to three ticks of 4 ms, on two CPUs.
+    // The hogs continue while the recorder is turned off, which waits for an RCU grace period: up to three ticks of 4
+    // ms, on two CPUs.
     let pause_ns = 2 * 3 * 4_000_000;
     assert!(all <= there_was + pause_ns && all > there_was * 95 / 100, "{all} of {there_was} ns");
 }
@@ -87,8 +87,8 @@ fn computations_take_the_time_that_they_say() {
         library("periodic:1,period=10ms,load=40 + periodic:1,period=4ms,load=25").millis(1_000);
     let Some(outcome) = in_guest(&bench, "6.1") else { return };
     for (name, expected_us, rounds) in [("periodic", 400_000, 100), ("periodic-2", 250_000, 250)] {
-        // Beside what is computed, a round takes the kernel some 65 µs (timer, system calls, marks, at 8 ns an
-        // instruction), and up to twice that while the other CPU is busy: the clock goes on in its turns.
+        // Besides the computation, a round takes about 65 µs of kernel time (timer, system calls, marks, at 8 ns per
+        // instruction), and up to twice that while the other CPU is busy, since the clock advances during its slices.
         let (us, most_us) = (used(&outcome, name) / 1_000, expected_us + rounds * 150);
         assert!((expected_us - 1_000..most_us).contains(&us), "{name}: {us} µs of {expected_us}");
     }

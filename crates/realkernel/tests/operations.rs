@@ -1,4 +1,4 @@
-//! What the operations of a workload do as real processes: laws that hold on any kernel and any loaded machine.
+//! Operations of workloads as real processes: properties that hold on any kernel and under any load.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn every_task_makes_progress_and_none_gets_more_cpu_than_there_is() {
     }
     let used_us: u64 = outcome.tasks.iter().map(|task| task.utime_us + task.stime_us).sum();
     let wall_us = (outcome.end_ns - outcome.start_ns) / 1_000;
-    // Killed tasks die within a tick or two of the end.
+    // Killed tasks exit within a tick or two of the end.
     let there_was_us = (wall_us + 20_000) * u64::from(outcome.kernel.cpus);
     assert!(used_us <= there_was_us, "{used_us} µs of {there_was_us}");
     assert!(ops(&outcome, "sleeper").iter().all(|ops| *ops > 0), "{outcome:?}");
@@ -48,7 +48,7 @@ fn a_ping_pong_through_pipes_is_in_step() {
 }
 
 #[test]
-fn bytes_that_do_not_fit_wait_for_room() {
+fn writers_of_a_full_pipe_block() {
     let outcome = toml(
         r#"
         [[pipe]]
@@ -181,8 +181,8 @@ fn a_timer_never_comes_early_and_is_not_stretched() {
     assert!((30..=300).contains(&ticks.len()), "{} ticks of 300", ticks.len());
     let due_ns = |nth: usize| outcome.start_ns + (nth as u64 + 1) * 5_000_000;
     let late_ns: Vec<u64> = (0..).zip(&ticks).map(|(nth, time_ns)| time_ns - due_ns(nth)).collect();
-    // Lateness does not add up: the period counts from the first wait, whenever that was, and however late some ticks
-    // were, others later on are in time again.
+    // Lateness does not accumulate: the period counts from the first wait, so that expiries after late ones are on
+    // time.
     let half = late_ns.len() / 2;
     let least_ns = |late_ns: &[u64]| late_ns.iter().min().copied().expect("a tick");
     assert!(least_ns(&late_ns[half..]) < least_ns(&late_ns[..half]) + 5_000_000, "{late_ns:?}");
@@ -228,7 +228,7 @@ fn a_shared_timer_gives_each_expiry_to_one_wait_and_busy_goes_by_the_clock() {
 }
 
 #[test]
-fn what_a_task_sets_for_itself_is_taken() {
+fn settings_of_a_task_take_effect() {
     let outcome = toml(
         r#"
         [[task]]
@@ -313,11 +313,11 @@ fn a_thousand_tasks() {
     assert_eq!(tids.len(), 1_000);
 }
 
-/// Whatever the kind of the lock: never two tasks inside, everybody gets through, and as often as the program says.
+/// For each kind of lock: no two tasks hold it at the same time, and every task takes it as often as its program says.
 #[test]
 fn a_lock_lets_one_task_in_at_a_time() {
     for kind in ["mutex", "rt_mutex", "rt_spin", "spin"] {
-        // A spin lock of user space wants no more tasks than CPUs.
+        // A spin lock in user space works only with at most as many tasks as CPUs.
         let count = if kind == "spin" { 2 } else { 4 };
         let outcome = toml(&format!(
             r#"
@@ -341,8 +341,8 @@ fn a_lock_lets_one_task_in_at_a_time() {
     }
 }
 
-/// Readers are inside together, a writer alone; tasks that wait for a condition are all woken, and none passes a
-/// barrier before the last one has come.
+/// Readers share a lock, a writer excludes all others; all waiters of a condition wake; no task passes a barrier
+/// before the last one arrives.
 #[test]
 fn readers_conditions_barriers_and_semaphores() {
     let outcome = toml(
@@ -393,13 +393,13 @@ fn readers_conditions_barriers_and_semaphores() {
             label => woken.push(label),
         }
         assert!(!(alone && inside > 0), "a reader is inside beside the writer");
-        // Nobody begins round n + 2 before all have left round n.
+        // No task starts round n + 2 before all have left round n.
         assert!(matches!(mark.label.as_str(), "passed") || mark.value <= u64::from(passed / 4) + 1);
     }
     assert_eq!(woken, ["woken", "one", "woken", "woken"]);
 }
 
-/// A pair of sockets carries what is written, both ways, and holds back a writer whose buffer is full.
+/// A socket pair transfers all bytes in both directions, and blocks a writer whose buffer is full.
 #[test]
 fn sockets_carry_all_bytes_and_hold_back_writers() {
     let outcome = toml(
@@ -432,7 +432,7 @@ fn sockets_carry_all_bytes_and_hold_back_writers() {
 }
 
 #[test]
-fn a_device_that_a_real_kernel_has_not_got_is_refused() {
+fn a_device_that_a_real_kernel_lacks_is_rejected() {
     let bench = toml("[[task]]\nname = \"a\"\nprogram = [{ loop = [{ io = \"1ms\" }] }]\n");
     assert!(bench.error().contains("`io`"), "{}", bench.error());
 }

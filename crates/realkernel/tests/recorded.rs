@@ -1,4 +1,4 @@
-//! A run with a recording: what the tasks say and what changes stands in it, beside the kernel's events.
+//! Recorded runs: the recording contains marks and changes besides the kernel's events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use fairground_realkernel::job::{Knob, RecordingJob, TRACE_FILE};
 use fairground_trace::EventKind;
 
 #[test]
-fn marks_and_changes_stand_in_the_recording() {
+fn marks_and_changes_are_in_the_recording() {
     if !is_root() {
         eprintln!("skipped: recording takes root");
         return;
@@ -53,7 +53,7 @@ fn marks_and_changes_stand_in_the_recording() {
     assert_eq!(params.len(), 1);
     let (time_ns, found) = params[0];
     assert_eq!((found, &outcome.changes[0].label), (label.as_str(), &label));
-    // One clock: it was written after it was made, and before the run ended.
+    // One clock: the mark was written after the change and before the end of the run.
     let made_ns = outcome.changes[0].time_ns;
     assert!((made_ns..=outcome.end_ns).contains(&time_ns), "{made_ns}, {time_ns}, {outcome:?}");
 }

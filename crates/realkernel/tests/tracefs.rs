@@ -1,4 +1,4 @@
-//! Recording this machine: needs root and tracefs; says so and stops where they are missing.
+//! Recordings of this machine. Requires root and tracefs, else the tests are skipped.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::{End, RecordError, Recorded, Recorder, Session};
 use fairground_trace::{EventKind, TaskId, Trace};
 
-/// Starts a recording, or says why this machine cannot.
+/// Starts a recording, or prints why this machine cannot.
 fn recorder(job: &RecordingJob) -> Option<Recorder> {
     match Recorder::start(job) {
         Ok(recorder) => Some(recorder),
@@ -21,7 +21,7 @@ fn recorder(job: &RecordingJob) -> Option<Recorder> {
     }
 }
 
-/// A load whose events are known by name: forks, a pipe, sleeps.
+/// A load with known events: forks, a pipe, sleeps.
 fn load() {
     let script = "for i in 1 2 3 4 5 6; do sleep 0.01; echo $i | cat; done | wc -l";
     let output = Command::new("sh").args(["-c", script]).output().expect("a shell");
@@ -49,7 +49,7 @@ fn a_recording_of_this_machine() {
     trace_cmd_agrees(&file, recorded.events);
 }
 
-/// Where trace-cmd is installed, its report has a line for each event.
+/// If trace-cmd is installed, its report has a line for each event.
 fn trace_cmd_agrees(file: &Path, events: u64) {
     let output = Command::new("trace-cmd").arg("report").arg("-i").arg(file).output();
     let Ok(output) = output else { return println!("trace-cmd is not installed") };
@@ -60,7 +60,7 @@ fn trace_cmd_agrees(file: &Path, events: u64) {
 }
 
 #[test]
-fn an_event_that_is_not_there_is_named() {
+fn a_missing_event_is_named() {
     let Some(_) = recorder(&job()) else { return };
     let asked = RecordingJob { events: vec!["sched:no_such_event".to_owned()], ..job() };
     let error = Recorder::start(&asked).expect_err("there is no such event");
@@ -70,8 +70,8 @@ fn an_event_that_is_not_there_is_named() {
     );
 }
 
-/// What both forms of a recording must agree on: text has µs, rounded to the nearest, and names only what the kernel
-/// saved.
+/// The content on which both formats of a recording agree: text has µs, rounded to the nearest, and only the names
+/// that the kernel saved.
 fn common(trace: &Trace) -> Vec<(u64, u32, String)> {
     let named = |task: TaskId| {
         let info = &trace.tasks()[task.index()];
@@ -124,13 +124,13 @@ fn the_kernels_text_and_the_file_hold_the_same_events() {
     for (text, file) in names(&from_text).iter().zip(&names(&from_file)) {
         assert!(text == file || text == "<...>", "{text} and {file}");
     }
-    // A change of nice value that was seen in passing has no record of its own.
+    // A change of a nice value that is derived from other events has no record.
     let nice = from_file.events().filter(|e| matches!(e.kind, EventKind::Nice { .. })).count();
     let records = from_file.len() - nice + from_file.loss.skipped as usize;
     assert_eq!(records as u64, recorded.events);
 }
 
-/// The file says what the kernel said: as many events, as many lost.
+/// The counts of events and lost events in the file are the kernel's.
 fn holds(file: &Path, recorded: Recorded) {
     let bytes = fs::read(file).expect("the recording");
     let trace = fairground_trace::read("trace.dat", &bytes[..]).expect("a recording");
@@ -144,7 +144,7 @@ fn holds(file: &Path, recorded: Recorded) {
 }
 
 #[test]
-fn a_buffer_that_is_too_small_drops_the_end_and_says_so() {
+fn a_full_buffer_drops_events_and_counts_them() {
     let Some(recorder) = recorder(&RecordingJob { kib_per_cpu: 8, ..job() }) else { return };
     for _ in 0..3 {
         load();
@@ -164,7 +164,7 @@ fn session(words: &[&str], duration: Option<Duration>) -> Session {
 fn a_session_lasts_as_long_as_its_command() {
     let Some(_) = recorder(&job()) else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    // Small buffers, so that they are emptied during the recording, and overwritten where that is too slow.
+    // Small buffers, so that they are drained during the recording, and overwritten if that is too slow.
     let job = RecordingJob { kib_per_cpu: 64, ..job() };
     let script = "for i in 1 2 3 4 5 6 7 8 9; do seq 3000 | cat | wc -l >&2; done; exit 3";
     let (recorder, end) =

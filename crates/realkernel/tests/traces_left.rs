@@ -1,5 +1,5 @@
-//! Nothing is left behind: no process, no control group, no turned knob, no half outcome; at the end, after an error,
-//! after SIGKILL of the runner, and after SIGKILL of the program that started it.
+//! A run leaves nothing behind: no process, control group, changed knob or incomplete outcome. Checked at the end,
+//! after an error, after SIGKILL of the runner, and after SIGKILL of the program that started it.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::rig::{
 };
 use fairground_realkernel::job::{HOLD_NS_MAX, JOB_FILE, Knob, OUTCOME_FILE};
 
-/// A sysctl that every kernel has, and that disturbs nobody: the slice of SCHED_RR tasks.
+/// A sysctl that every kernel has and that does not affect other tests: the slice of SCHED_RR tasks.
 const SYSCTL: &str = "sched_rr_timeslice_ms";
 
 fn sysctl() -> String {
@@ -24,7 +24,7 @@ fn knob(value: &str, at_ns: Option<u64>) -> Knob {
     Knob { name: SYSCTL.to_owned(), value: value.to_owned(), at_ns }
 }
 
-/// A long run whose processes have a name of their own: one hog, and one child of a child whose parent is gone.
+/// A long run whose processes have unique names: a hog, and an orphaned grandchild.
 fn long_run(name: &str) -> Bench {
     toml(&format!(
         r#"
@@ -46,7 +46,7 @@ fn left_of(name: &str) -> usize {
     ["", "b", "c"].iter().map(|suffix| processes(&format!("{name}{suffix}")).len()).sum()
 }
 
-/// Runs until all but the middle process are there, and gives the runner's number.
+/// Waits until all processes but the middle one exist; returns the runner's process number.
 fn runner_of(name: &str) -> u32 {
     until("the tasks run", || {
         processes(name).len() == 1 && processes(&format!("{name}c")).len() == 1
@@ -57,7 +57,7 @@ fn runner_of(name: &str) -> u32 {
 }
 
 #[test]
-fn after_the_end_nobody_is_left() {
+fn no_process_remains_after_the_end() {
     let bench = library("hogs:3").millis(300);
     let outcome = bench.run();
     for task in &outcome.tasks {
@@ -112,7 +112,7 @@ fn control_groups_share_by_weight_and_are_removed() {
         let tasks = outcome.tasks.iter().filter(|task| task.name.starts_with(group));
         tasks.map(|task| task.utime_us).sum()
     };
-    // Whatever else runs here: both groups want all, and one has four times the weight.
+    // Under any load: both groups are always runnable, and one has four times the weight.
     assert!(used("fgheavy") > 2 * used("fglight"), "{outcome:?}");
     assert!(cgroups(&tree).iter().all(|name| !name.contains("fgheavy")), "{:?}", cgroups(&tree));
 }
@@ -133,7 +133,7 @@ fn a_killed_runner_leaves_no_control_group() {
 }
 
 #[test]
-fn knobs_are_turned_during_the_run_and_turned_back() {
+fn knobs_are_set_during_the_run_and_restored() {
     if !is_root() {
         eprintln!("skipped: the kernel's tunables take root");
         return;
@@ -164,7 +164,7 @@ fn knobs_are_turned_during_the_run_and_turned_back() {
 }
 
 #[test]
-fn what_cannot_be_carried_out_is_said() {
+fn jobs_that_cannot_run_are_rejected() {
     let absent =
         toml("[[task]]\nname = \"far\"\ncpus = \"8000\"\nprogram = [{ run = \"1ms\" }]\n").error();
     assert!(
@@ -172,18 +172,18 @@ fn what_cannot_be_carried_out_is_said() {
         "{absent}"
     );
     let many = library("sleepers:40000").error();
-    assert!(many.contains("at most TASKS_AT_START_MAX, 30000"), "{many}");
+    assert!(many.contains("the maximum is 30000 (TASKS_AT_START_MAX)"), "{many}");
     let huge =
         toml("[[task]]\nname = \"huge\"\ncount = 10000\nprogram = [{ touch = 1073741824 }]\n")
             .error();
-    assert!(huge.contains("of memory to read"), "{huge}");
+    assert!(huge.contains("of memory for the tasks"), "{huge}");
     let mut wrong = library("hogs:1");
     wrong.job.workload =
         "format = 1\nname = \"x\"\n[[task]]\nname = \"t\"\nprogram = [{ fly = 1 }]\n".to_owned();
     assert!(wrong.error().contains("fly"), "{}", wrong.error());
     wrong.job.duration_ns = 0;
-    assert!(wrong.error().contains("a run of 0 ns is no run"), "{}", wrong.error());
+    assert!(wrong.error().contains("the duration is 0 ns"), "{}", wrong.error());
     (wrong.job.duration_ns, wrong.job.hold_ns) = (1, HOLD_NS_MAX + 1);
-    assert!(wrong.error().contains("1000000000 at most"), "{}", wrong.error());
+    assert!(wrong.error().contains("the maximum is 1000000000"), "{}", wrong.error());
     assert!(wrong.folder.path().join(JOB_FILE).is_file());
 }

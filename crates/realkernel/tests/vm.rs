@@ -1,5 +1,5 @@
-//! Real kernels in virtual machines: they boot, they give the same bytes each time, and whatever a guest does wrong
-//! is a typed result. Where no kernel has been fetched, these tests say so and end.
+//! Real kernels in virtual machines: they boot and give the same bytes each time; failures of a guest give typed
+//! errors. Skipped if no kernel has been fetched.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,7 @@ use fairground_realkernel::vm::{
     GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,
 };
 
-/// A machine with the kernel `name`, with the runner alone as its program; `None`, and a word about it, where it
-/// cannot be.
+/// A machine with the kernel `name` and the runner as its program; `None`, with a message, if it is not available.
 fn machine(name: &str, cpus: u32) -> Option<VmConfig> {
     let cache = Cache::open().ok()?;
     let found = cache.cached_qemu().and_then(|qemu| Ok((qemu, cache.cached_kernel(name)?)));
@@ -64,7 +63,7 @@ fn info(name: &str, cpus: u32, mode: VmMode) -> Option<KernelInfo> {
 }
 
 #[test]
-fn the_kernel_of_cfs_has_its_switches_and_as_many_cpus_as_were_asked_for() {
+fn the_kernel_with_cfs_has_its_features_and_the_requested_cpus() {
     let Some(info) = info("6.1", 3, VmMode::Deterministic) else { return };
     assert!(info.release.starts_with("6.1."), "{}", info.release);
     assert_eq!(info.cpus, 3);
@@ -107,7 +106,7 @@ fn bytes_of_a_run(config: &VmConfig) -> (Vec<u8>, Vec<u8>) {
     (read(TRACE_FILE), read(OUTCOME_FILE))
 }
 
-/// Two runs of the job on each number of CPUs: equal to the last byte.
+/// Two runs of the job on each number of CPUs are byte-identical.
 fn same_bytes_twice(kernel: &str, cpus: &[u32]) {
     for &cpus in cpus {
         let Some(config) = machine(kernel, cpus) else { return };
@@ -135,7 +134,7 @@ fn the_same_job_gives_the_same_bytes_on_1_to_8_cpus_of_both_kernels() {
 }
 
 #[test]
-fn a_panic_is_told_with_its_reason() {
+fn a_panic_is_reported_with_its_reason() {
     let Some(error) = misbehave("panic") else { return };
     assert!(matches!(&error, VmError::Panic { reason, .. } if reason.contains("sysrq")), "{error}");
 }
@@ -150,7 +149,7 @@ fn a_guest_that_hangs_is_killed_at_its_deadline() {
 }
 
 #[test]
-fn a_command_that_fails_is_an_answer() {
+fn a_failing_command_is_a_result() {
     let Some(config) = machine("6.1", 1) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let answer = run(&config, &["__misbehave", "fail"], folder.path()).expect("an answer");
@@ -159,20 +158,20 @@ fn a_command_that_fails_is_an_answer() {
 }
 
 #[test]
-fn results_that_do_not_fit_are_told() {
+fn results_that_do_not_fit_are_reported() {
     let Some(error) = misbehave("fill") else { return };
     let VmError::GuestFailed { message, .. } = &error else { panic!("{error}") };
     assert!(message.contains("do not fit") && message.contains("everything"), "{message}");
 }
 
 #[test]
-fn nonsense_in_the_shared_memory_is_refused() {
+fn invalid_shared_memory_is_rejected() {
     let Some(error) = misbehave("garbage") else { return };
     assert!(matches!(error, VmError::Channel(_)), "{error}");
 }
 
 #[test]
-fn a_machine_that_cannot_be_is_refused() {
+fn an_invalid_machine_is_rejected() {
     let Some(mut config) = machine("6.1", 0) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     for (cpus, memory_mib) in [(0, 1024), (1000, 1024), (1, 1), (1, 1 << 20)] {
@@ -182,19 +181,19 @@ fn a_machine_that_cannot_be_is_refused() {
     }
 }
 
-/// The variable that tells the test program to be the victim: the folder that its run is to fill.
+/// The environment variable that makes the test program the victim: the folder for its run.
 const VICTIM: &str = "FAIRGROUND_TEST_VICTIM";
 
-/// Not a test by itself: the program that the next test kills.
+/// Not a test: the program that the next test kills.
 #[test]
 fn victim() {
     let Some(folder) = std::env::var_os(VICTIM) else { return };
-    let mut config = machine("6.1", 1).expect("the killer looked");
+    let mut config = machine("6.1", 1).expect("the killing test has checked");
     config.append = vec![format!("fairground.victim={}", std::process::id())];
     let _ = run_in_vm(&job(), None, &config, Path::new(&folder), &mut |_| ());
 }
 
-/// Processes whose command line holds `text`.
+/// Processes whose command line contains `text`.
 fn processes_with(text: &str) -> usize {
     let entries = fs::read_dir("/proc").expect("proc").filter_map(Result::ok);
     let lines = entries.filter_map(|e| fs::read(e.path().join("cmdline")).ok());
@@ -209,26 +208,29 @@ fn no_guest_outlives_a_program_that_is_killed_at_any_point() {
     for after_ms in [20, 120, 400, 1500, 4000] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut child = Command::new(std::env::current_exe().expect("a program"))
-            .args(["--exact", "victim"])
+            .args(["--exact", "vm::victim"])
             .env(VICTIM, folder.path())
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
         std::thread::sleep(Duration::from_millis(after_ms));
+        // A boot takes seconds: a program that has ended by now has not run the victim.
+        let ended = child.try_wait().expect("its status");
+        assert!(after_ms > 400 || ended.is_none(), "{ended:?} after {after_ms} ms");
         child.kill().expect("killed");
         child.wait().expect("ended");
         let sign = format!("fairground.victim={}", child.id());
         let start = Instant::now();
         while processes_with(&sign) > 0 {
-            assert!(start.elapsed() < Duration::from_secs(10), "a guest lives on");
+            assert!(start.elapsed() < Duration::from_secs(10), "a guest outlives the program");
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Killed late, on a fast machine, the run may be over: then all of it is there.
+        // On a fast machine, the run may be over before a late kill: then its results are complete.
         if let Ok(outcome) = fs::read_to_string(folder.path().join(OUTCOME_FILE)) {
-            let outcome: Outcome = serde_json::from_str(&outcome).expect("half an outcome");
+            let outcome: Outcome = serde_json::from_str(&outcome).expect("a complete outcome");
             assert!(
                 outcome.not_recorded.is_some() || folder.path().join(TRACE_FILE).exists(),
-                "half a run looks whole"
+                "an incomplete run has an outcome"
             );
         }
     }

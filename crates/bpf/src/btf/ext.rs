@@ -113,5 +113,5 @@ fn parse_access(text: &str) -> Result<Vec<u32>, LoadCause> {
     let indices: Option<Vec<u32>> =
         text.split(':').take(MAX_ACCESS + 1).map(|index| index.parse().ok()).collect();
     let indices = indices.filter(|indices| indices.len() <= MAX_ACCESS);
-    indices.ok_or_else(|| LoadCause::BadBtf(format!("`{text}` is no access")))
+    indices.ok_or_else(|| LoadCause::BadBtf(format!("`{text}` is not an access string")))
 }

@@ -84,7 +84,7 @@ pub(crate) fn part<'d>(
 ) -> Result<(&'d [u8], usize), Fault> {
     let start = header as usize + offset as usize;
     let found = bytes.get(start..start + length as usize);
-    let cause = || LoadCause::BadBtf("a part of it lies outside of the section".into());
+    let cause = || LoadCause::BadBtf("a part of it is outside of the section".into());
     found.map(|part| (part, start)).ok_or_else(|| Fault::at_section(section, 0, cause()))
 }
 

@@ -4,10 +4,10 @@ use super::value::Outcome;
 use crate::error::LoadCause;
 use crate::linked::{Fixup, Insn, LDDW};
 
-/// What became of an instruction.
+/// The result of patching an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Patched {
-    /// This stands in its place.
+    /// The patched instruction.
     Insn(Insn),
     /// It is an `lddw`, or may not be reached.
     Fixup(Fixup),

@@ -63,7 +63,7 @@ impl Spec {
         let mut spec = Self { root, steps: Vec::new(), bit_offset: 0, constant: None };
         if question.is_about_constant() {
             let Kind::Enum { values, .. } = &btf.get(btf.strip_all(root)).kind else {
-                return Err(bad("its type is no enumeration"));
+                return Err(bad("its type is not an enumeration"));
             };
             let (name, value) = values
                 .get(first as usize)

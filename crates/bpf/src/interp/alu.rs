@@ -40,47 +40,34 @@ pub(super) fn sign_extend(value: u64, bits: u32) -> u64 {
     ((value << (64 - bits)) as i64 >> (64 - bits)) as u64
 }
 
-fn alu64(op: Alu, left: u64, right: u64) -> u64 {
-    match op {
-        Alu::Add => left.wrapping_add(right),
-        Alu::Sub => left.wrapping_sub(right),
-        Alu::Mul => left.wrapping_mul(right),
-        Alu::Div => left.checked_div(right).unwrap_or(0),
-        Alu::SDiv if right == 0 => 0,
-        Alu::SDiv => (left as i64).wrapping_div(right as i64) as u64,
-        Alu::Mod => left.checked_rem(right).unwrap_or(left),
-        Alu::SMod if right == 0 => left,
-        Alu::SMod => (left as i64).wrapping_rem(right as i64) as u64,
-        Alu::Or => left | right,
-        Alu::And => left & right,
-        Alu::Xor => left ^ right,
-        Alu::Lsh => left.wrapping_shl(right as u32),
-        Alu::Rsh => left.wrapping_shr(right as u32),
-        Alu::Arsh => (left as i64).wrapping_shr(right as u32) as u64,
-        Alu::Mov => right,
-    }
+/// Defines an arithmetic operation on registers of one width. Division by zero gives 0, its remainder the dividend.
+macro_rules! arithmetic {
+    ($name:ident, $unsigned:ty, $signed:ty) => {
+        fn $name(op: Alu, left: $unsigned, right: $unsigned) -> $unsigned {
+            match op {
+                Alu::Add => left.wrapping_add(right),
+                Alu::Sub => left.wrapping_sub(right),
+                Alu::Mul => left.wrapping_mul(right),
+                Alu::Div => left.checked_div(right).unwrap_or(0),
+                Alu::SDiv if right == 0 => 0,
+                Alu::SDiv => (left as $signed).wrapping_div(right as $signed) as $unsigned,
+                Alu::Mod => left.checked_rem(right).unwrap_or(left),
+                Alu::SMod if right == 0 => left,
+                Alu::SMod => (left as $signed).wrapping_rem(right as $signed) as $unsigned,
+                Alu::Or => left | right,
+                Alu::And => left & right,
+                Alu::Xor => left ^ right,
+                Alu::Lsh => left.wrapping_shl(right as u32),
+                Alu::Rsh => left.wrapping_shr(right as u32),
+                Alu::Arsh => (left as $signed).wrapping_shr(right as u32) as $unsigned,
+                Alu::Mov => right,
+            }
+        }
+    };
 }
 
-fn alu32(op: Alu, left: u32, right: u32) -> u32 {
-    match op {
-        Alu::Add => left.wrapping_add(right),
-        Alu::Sub => left.wrapping_sub(right),
-        Alu::Mul => left.wrapping_mul(right),
-        Alu::Div => left.checked_div(right).unwrap_or(0),
-        Alu::SDiv if right == 0 => 0,
-        Alu::SDiv => (left as i32).wrapping_div(right as i32) as u32,
-        Alu::Mod => left.checked_rem(right).unwrap_or(left),
-        Alu::SMod if right == 0 => left,
-        Alu::SMod => (left as i32).wrapping_rem(right as i32) as u32,
-        Alu::Or => left | right,
-        Alu::And => left & right,
-        Alu::Xor => left ^ right,
-        Alu::Lsh => left.wrapping_shl(right),
-        Alu::Rsh => left.wrapping_shr(right),
-        Alu::Arsh => (left as i32).wrapping_shr(right) as u32,
-        Alu::Mov => right,
-    }
-}
+arithmetic!(alu64, u64, i64);
+arithmetic!(alu32, u32, i32);
 
 /// Whether a conditional jump is taken.
 pub(super) fn holds(wide: bool, cond: Cond, left: u64, right: u64) -> bool {

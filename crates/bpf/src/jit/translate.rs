@@ -89,7 +89,7 @@ pub(super) struct Translator<'a, 'f> {
     /// Instructions since the fuel variable was last lowered.
     pub(super) pending: i64,
     pub(super) blocks: BTreeMap<usize, Block>,
-    /// Which registers hold a known map.
+    /// By register: the map whose handle it is known to contain.
     pub(super) maps: [Option<usize>; 11],
     pub(super) guest_region: AliasRegion,
     pub(super) vm_region: AliasRegion,

@@ -13,7 +13,7 @@ impl Object {
     /// Sets the length of an array that is the only variable of its section (`.data.NAME`) to `count` elements.
     ///
     /// # Errors
-    /// There is no such array that is alone in a data section; the errors of [`Object::enlarge_section`].
+    /// No array of that name is alone in a data section; the errors of [`Object::enlarge_section`].
     pub fn resize_array(&mut self, variable: &str, count: u64) -> Result<(), LoadError> {
         self.resized(variable, count)
             .map_err(|cause| Fault::at_symbol(variable, cause).in_file(self.name()))

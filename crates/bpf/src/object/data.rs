@@ -59,7 +59,8 @@ impl AddressMap<'_> {
             });
         }
         let Some(map) = self.data.get(&section) else {
-            let text = format!("an address in section {name} (data lies in .data, .rodata, .bss)");
+            let text =
+                format!("an address in section {name} (data sections are .data, .rodata, .bss)");
             return Err(LoadCause::Unsupported(text));
         };
         if offset >= elf.sections[section].size {

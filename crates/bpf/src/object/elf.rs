@@ -186,7 +186,7 @@ fn read_section<'d>(
     let data = match kind {
         elf::SHT_NULL => &[],
         _ => header.data(LE, bytes).map_err(|error| {
-            Fault::at_section(&name, 0, damaged("the section lies outside of the file")(error))
+            Fault::at_section(&name, 0, damaged("the section exceeds the file")(error))
         })?,
     };
     Ok(Section { name, size: header.sh_size(LE), data, content, relocations: Vec::new() })

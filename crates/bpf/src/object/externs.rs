@@ -17,7 +17,7 @@ pub(crate) struct Extern {
     pub(crate) kind: ExternKind,
 }
 
-/// What an external symbol is.
+/// The kind of an external symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExternKind {
     Kfunc,

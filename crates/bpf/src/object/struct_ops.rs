@@ -45,7 +45,7 @@ pub struct OpsField {
     pub value: OpsValue,
 }
 
-/// What a struct_ops member holds.
+/// The value of a struct_ops member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpsValue {
     /// A callback: an index into [`Linked::functions`](crate::Linked::functions).

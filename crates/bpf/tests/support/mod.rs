@@ -1,4 +1,4 @@
-//! A small assembler and a host that records what it hears.
+//! A small assembler, and a host that records calls.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
-//! The runner alone, without the rest of the program: on the host, or as the first process of a guest.
+//! The runner without the rest of the program: on the host, or as the first process of a guest.
 //!
 //! ```text
 //! fairground-runner __run-job FOLDER
 //! fairground-runner __kernel-info
-//! fairground-runner __misbehave panic|hang|fail|fill|garbage   what a guest can do wrong, for the tests
+//! fairground-runner __misbehave panic|hang|fail|fill|garbage   failures of a guest, for the tests
 //! ```
 
 use std::fs;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a guest can do wrong. Only a guest: elsewhere this refuses.
+/// Simulates a failure of a guest, for the tests. Fails outside of a guest.
 fn misbehave(how: &str) -> std::io::Result<()> {
     const MORE_THAN_ANY_ROOM: usize = 96 << 20;
     if std::os::unix::process::parent_id() != 1 || !Path::new("/init").exists() {

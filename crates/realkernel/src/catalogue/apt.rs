@@ -1,7 +1,7 @@
-//! Debian's archive by way of apt, without root: lists and downloads in folders of our own, checked with Debian's keys.
+//! Debian's archive through apt, without root: lists and downloads in the cache, verified with Debian's keys.
 //!
-//! The machine's own apt settings hold (a proxy, above all); its sources, its lists and its package status are left
-//! alone. apt checks the signature of the archive's index and, by the index, each file.
+//! Uses the machine's apt settings (above all a proxy), but not its sources, lists and package status. apt verifies the
+//! signature of the archive's index and, with the index, each file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use super::CatalogueError;
 
 pub(super) const MIRROR: &str = "http://deb.debian.org/debian";
 const SECURITY_MIRROR: &str = "http://deb.debian.org/debian-security";
-/// Where Debian and its derivatives keep the keys of Debian's archive (package `debian-archive-keyring`).
+/// The keys of Debian's archive on Debian and its derivatives (package `debian-archive-keyring`).
 pub(super) const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// For how long the lists count as up to date: one fetch of several kernels asks once.
+/// Time for which the lists count as up to date, so that fetching several kernels updates once.
 const FRESH: Duration = Duration::from_secs(600);
 
-/// A part of Debian's archive with lists of its own.
+/// Some suites of Debian's archive, with their lists.
 #[derive(Debug)]
 pub(super) struct Archive {
     folder: PathBuf,
 }
 
-/// A package as the archive's index has it.
+/// A package in the archive's index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Package {
     pub(super) name: String,
@@ -33,7 +33,7 @@ pub(super) struct Package {
 }
 
 impl Archive {
-    /// The archive of `suites` (`bookworm`, `bookworm-security`, …), with its lists under `folder`, brought up to date.
+    /// The archive of `suites` (`bookworm`, `bookworm-security`, …), with its lists under `folder`, updated.
     pub(super) fn update(folder: PathBuf, suites: &[&str]) -> Result<Self, CatalogueError> {
         if !Path::new(KEYRING).is_file() {
             return Err(CatalogueError::NoKeys { path: KEYRING.into() });
@@ -60,7 +60,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Names of packages that begin with `prefix`.
+    /// The names of packages that start with `prefix`.
     pub(super) fn names(&self, prefix: &str) -> Result<Vec<String>, CatalogueError> {
         let text = self.run("apt-cache", &["pkgnames", prefix])?;
         Ok(text.lines().map(str::to_owned).collect())
@@ -71,31 +71,31 @@ impl Archive {
         let text = self.run("apt-cache", &["show", "--no-all-versions", name])?;
         parse_package(&text).ok_or_else(|| CatalogueError::Apt {
             what: format!("apt-cache show {name}"),
-            said: "no version or no SHA256 in its answer".to_owned(),
+            message: "its output has no version or no SHA256".to_owned(),
         })
     }
 
-    /// Downloads one package into `folder`; its file.
+    /// Downloads one package to `folder`; returns its file.
     pub(super) fn download(&self, name: &str, folder: &Path) -> Result<PathBuf, CatalogueError> {
         let mut command = self.command("apt-get");
         command.args(["download", name]).current_dir(folder);
         run(command, &format!("apt-get download {name}"))?;
         debs(folder)?.pop().ok_or_else(|| CatalogueError::Apt {
             what: format!("apt-get download {name}"),
-            said: "it left no file".to_owned(),
+            message: "it wrote no file".to_owned(),
         })
     }
 
-    /// Downloads a package with everything that it needs to run, the C library too; their files.
+    /// Downloads a package with all its dependencies, including the C library; returns their files.
     pub(super) fn download_closure(&self, name: &str) -> Result<Vec<PathBuf>, CatalogueError> {
         let flags = ["install", "--download-only", "--no-install-recommends", "-y", name];
         self.run("apt-get", &flags)?;
         debs(&self.folder.join("archives"))
     }
 
-    /// Removes what was downloaded.
+    /// Removes the downloads.
     pub(super) fn clean(&self) {
-        // What stays only takes room.
+        // Remaining files are harmless.
         let _ = fs::remove_dir_all(self.folder.join("archives"));
     }
 
@@ -122,7 +122,7 @@ impl Archive {
             "Acquire::Retries=3".to_owned(),
             "APT::Architecture=amd64".to_owned(),
             "APT::Sandbox::User=".to_owned(),
-            // The folders are ours, and the cache's lock is held.
+            // The folders belong to the cache, whose lock is held.
             "Debug::NoLocking=1".to_owned(),
         ];
         for setting in settings {
@@ -133,7 +133,7 @@ impl Archive {
     }
 }
 
-/// Unpacks those files of a package whose path holds one of `wanted` (all of them when it is empty) into `folder`.
+/// Unpacks the files of a package whose path matches one of `wanted` (all files if it is empty) to `folder`.
 pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), CatalogueError> {
     let what = format!("unpack {}", deb.display());
     fs::create_dir_all(folder).map_err(CatalogueError::io(what.clone()))?;
@@ -148,14 +148,14 @@ pub(super) fn unpack(deb: &Path, wanted: &[&str], folder: &Path) -> Result<(), C
     let mut tar = Command::new("tar");
     tar.args(["-x", "-C"]).arg(folder).args(["--wildcards", "--no-anchored"]).args(wanted);
     tar.stdin(list.stdout.take().expect("piped")).stderr(Stdio::null());
-    // A pattern that finds nothing is an error of tar's; whether what is needed is there, the caller sees.
+    // tar fails if a pattern has no match; the caller checks for the required files.
     let tarred = tar.status().map_err(|e| missing("tar", &e));
     let listed = list.wait().map_err(CatalogueError::io(what.clone()))?;
     tarred?;
     if listed.success() {
         return Ok(());
     }
-    Err(CatalogueError::Apt { what, said: format!("dpkg-deb: {listed}") })
+    Err(CatalogueError::Apt { what, message: format!("dpkg-deb: {listed}") })
 }
 
 /// The lines of a source list.
@@ -178,7 +178,7 @@ fn parse_package(text: &str) -> Option<Package> {
     Some(Package { name: field("Package")?, version: field("Version")?, sha256 })
 }
 
-/// The packages' files in a folder, by name.
+/// The package files in a folder, sorted by name.
 fn debs(folder: &Path) -> Result<Vec<PathBuf>, CatalogueError> {
     let fail = || CatalogueError::io(format!("read {}", folder.display()));
     let mut found = Vec::new();
@@ -198,20 +198,20 @@ fn run(mut command: Command, what: &str) -> Result<String, CatalogueError> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let network =
         ["Could not resolve", "Temporary failure", "Unable to connect", "Failed to fetch"];
-    if network.iter().any(|words| said.contains(words)) {
-        return Err(CatalogueError::NoNetwork { what: what.to_owned(), said });
+    if network.iter().any(|words| message.contains(words)) {
+        return Err(CatalogueError::NoNetwork { what: what.to_owned(), message });
     }
-    Err(CatalogueError::Apt { what: what.to_owned(), said })
+    Err(CatalogueError::Apt { what: what.to_owned(), message })
 }
 
 fn missing(program: &str, error: &std::io::Error) -> CatalogueError {
     if error.kind() == std::io::ErrorKind::NotFound {
         return CatalogueError::NoApt { program: program.to_owned() };
     }
-    CatalogueError::Apt { what: program.to_owned(), said: error.to_string() }
+    CatalogueError::Apt { what: program.to_owned(), message: error.to_string() }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The cache: what has been fetched, found again without a network.
+//! The cache of fetched kernels and QEMU.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,42 +8,42 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{ENTRIES, Entry, numbers};
 use super::kernel::hex_digest;
-use super::{CatalogueError, Kernel, Qemu, fetch};
+use super::{CatalogueError, Kernel, Qemu};
 
-/// The note beside a fetched kernel.
+/// The file that describes a fetched kernel.
 pub(super) const KERNEL_NOTE: &str = "kernel.json";
-/// The note beside a fetched QEMU.
+/// The file that describes a fetched QEMU.
 pub(super) const QEMU_NOTE: &str = "qemu.json";
 
-/// The folder in which fetched kernels and QEMU live.
+/// The folder of fetched kernels and QEMU.
 #[derive(Clone, Debug)]
 pub struct Cache {
     root: PathBuf,
 }
 
-/// What is known of a fetched kernel.
+/// The description of a fetched kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cached {
     /// Its name in the catalogue.
     pub name: String,
-    /// What `uname -r` says there.
+    /// Its release (`uname -r`).
     pub release: String,
     /// The Debian package.
     pub package: String,
     /// The package's version.
     pub version: String,
-    /// SHA-256 of the package, as the signed index has it.
+    /// SHA-256 of the package, from the signed index.
     pub package_sha256: String,
     /// SHA-256 of the kernel's image.
     pub sha256: String,
 }
 
-/// What is known of a fetched QEMU.
+/// The description of a fetched QEMU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CachedQemu {
     /// The Debian package's version.
     pub(super) version: String,
-    /// Folders of libraries, in the cache's folder of QEMU.
+    /// Folders of libraries, relative to the folder of QEMU.
     pub(super) libraries: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// When none of these variables is set.
+    /// None of these variables is set.
     pub fn open() -> Result<Self, CatalogueError> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         set("FAIRGROUND_CACHE")
@@ -62,7 +62,7 @@ impl Cache {
             .ok_or(CatalogueError::NoCache)
     }
 
-    /// The cache in a folder of one's own.
+    /// The cache in `folder`.
     pub fn at(root: PathBuf) -> Self {
         Self { root }
     }
@@ -72,7 +72,7 @@ impl Cache {
         &self.root
     }
 
-    /// The kernels that have been fetched, by name.
+    /// The fetched kernels, sorted by name.
     pub fn kernels(&self) -> Vec<Cached> {
         let entries = fs::read_dir(self.root.join("kernels"));
         let entries = entries.into_iter().flatten().filter_map(Result::ok);
@@ -84,11 +84,11 @@ impl Cache {
         found
     }
 
-    /// A kernel of the catalogue that has been fetched; `newest` is the newest of them.
+    /// A fetched kernel of the catalogue; `newest` is the newest of them.
     ///
     /// # Errors
     ///
-    /// When there is no such kernel, when it has not been fetched, or when its image is not the one that was fetched.
+    /// There is no such kernel, it has not been fetched, or its image is damaged.
     pub fn cached_kernel(&self, name: &str) -> Result<Kernel, CatalogueError> {
         let entry = find(name)?;
         let matches = |c: &Cached| c.name == name || (entry.name == name && self.is_of(c, &entry));
@@ -97,37 +97,11 @@ impl Cache {
         self.load(&cached)
     }
 
-    /// A kernel of the catalogue, fetched when it is not here yet; `say` hears what is being done.
+    /// QEMU 10 or newer: the machine's, else the fetched one.
     ///
     /// # Errors
     ///
-    /// When there is no such kernel, or it cannot be fetched.
-    pub fn kernel(&self, name: &str, say: &mut dyn FnMut(&str)) -> Result<Kernel, CatalogueError> {
-        match self.cached_kernel(name) {
-            Err(CatalogueError::NotFetched { .. }) => self.fetch_kernel(name, say),
-            other => other,
-        }
-    }
-
-    /// Fetches a kernel of the catalogue, as new as the archive has it.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such kernel, or it cannot be fetched.
-    pub fn fetch_kernel(
-        &self,
-        name: &str,
-        say: &mut dyn FnMut(&str),
-    ) -> Result<Kernel, CatalogueError> {
-        let cached = fetch::kernel(self, &find(name)?, name, say)?;
-        self.load(&cached)
-    }
-
-    /// QEMU 10 or newer that is here: the machine's own, else the fetched one.
-    ///
-    /// # Errors
-    ///
-    /// When there is neither.
+    /// There is neither.
     pub fn cached_qemu(&self) -> Result<Qemu, CatalogueError> {
         self.cached_qemu_or_on(&std::env::var_os("PATH").unwrap_or_default())
     }
@@ -136,7 +110,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// When there is neither.
+    /// There is neither.
     pub fn cached_qemu_or_on(&self, path: &OsStr) -> Result<Qemu, CatalogueError> {
         let installed = match Qemu::installed_on(path) {
             Ok(qemu) => return Ok(qemu),
@@ -149,27 +123,12 @@ impl Cache {
         Qemu::fetched(&folder, &note.libraries)
     }
 
-    /// QEMU 10 or newer: the machine's own, else the fetched one, fetched when it is not here yet.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be fetched.
-    pub fn qemu(&self, say: &mut dyn FnMut(&str)) -> Result<Qemu, CatalogueError> {
-        match self.cached_qemu() {
-            Err(CatalogueError::NoQemu { .. }) => {
-                fetch::qemu(self, say)?;
-                self.cached_qemu()
-            }
-            other => other,
-        }
-    }
-
-    /// Where the kernel of this name is, or would be.
+    /// The folder of the kernel of this name.
     pub(super) fn kernel_folder(&self, name: &str) -> PathBuf {
         self.root.join("kernels").join(name)
     }
 
-    /// Where the fetched QEMU is, or would be.
+    /// The folder of the fetched QEMU.
     pub(super) fn qemu_folder(&self) -> PathBuf {
         self.root.join("qemu")
     }
@@ -181,7 +140,8 @@ impl Cache {
             && cached.name.ends_with("-rt") == (entry.flavour == "rt")
     }
 
-    fn load(&self, cached: &Cached) -> Result<Kernel, CatalogueError> {
+    /// The kernel of a description, after a check of its image.
+    pub(super) fn load(&self, cached: &Cached) -> Result<Kernel, CatalogueError> {
         let folder = self.kernel_folder(&cached.name);
         let image = folder.join("vmlinuz");
         let bytes = fs::read(&image)
@@ -195,7 +155,7 @@ impl Cache {
     }
 }
 
-fn find(name: &str) -> Result<Entry, CatalogueError> {
+pub(super) fn find(name: &str) -> Result<Entry, CatalogueError> {
     Entry::find(name).ok_or_else(|| CatalogueError::Unknown {
         name: name.to_owned(),
         known: ENTRIES.iter().map(|e| e.name.to_owned()).collect(),

@@ -1,19 +1,19 @@
-//! What the catalogue knows before anything is fetched: series of kernels, and where Debian has them.
+//! The entries of the catalogue: series of kernels, and the Debian suites that contain them.
 
-/// A line of kernels.
+/// An entry of the catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name: `6.1`, `newest-rt`.
     pub name: &'static str,
-    /// What it is good for.
+    /// Its purpose.
     pub what: &'static str,
-    /// Whether it takes schedulers (`CONFIG_SCHED_CLASS_EXT`).
+    /// Whether it supports sched_ext (`CONFIG_SCHED_CLASS_EXT`).
     pub(super) sched_ext: bool,
-    /// The series, `6.1`; `None`: the newest that the suites have.
+    /// The series, `6.1`; `None`: the newest series of the suites.
     pub(super) series: Option<&'static str>,
     /// Debian's name of the build: `cloud` or `rt`.
     pub(super) flavour: &'static str,
-    /// The suites of Debian's archive that have it.
+    /// The suites of Debian's archive that contain it.
     pub(super) suites: &'static [&'static str],
 }
 
@@ -53,24 +53,24 @@ pub const ENTRIES: [Entry; 4] = [
     },
 ];
 
-/// Whether a kernel takes schedulers, as far as its name in the catalogue tells.
+/// Whether a kernel supports sched_ext, by its name in the catalogue.
 pub fn takes_schedulers(name: &str) -> Option<bool> {
     Entry::find(name).map(|entry| entry.sched_ext)
 }
 
-/// A package that holds a kernel.
+/// A package with a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KernelPackage {
     /// The package.
     pub(super) package: String,
-    /// What `uname -r` will say: `7.2.13+deb14-cloud-amd64`.
+    /// Its release (`uname -r`): `7.2.13+deb14-cloud-amd64`.
     pub(super) release: String,
     /// Its series: `7.2`.
     pub(super) series: String,
 }
 
 impl Entry {
-    /// The entry that has `name`: itself, or a series of the newest (`7.2`, `7.2-rt`).
+    /// The entry named `name`, or the newest entry for a series (`7.2`, `7.2-rt`).
     pub(super) fn find(name: &str) -> Option<Self> {
         let exact = ENTRIES.iter().find(|e| e.name == name).copied();
         exact.or_else(|| {
@@ -91,20 +91,20 @@ impl Entry {
         }
     }
 
-    /// The best of an archive's package names: of the entry's series and build, the highest version.
+    /// The package with the highest version of the entry's series and build.
     pub(super) fn choose(&self, names: &[String]) -> Option<KernelPackage> {
         let mut found: Vec<KernelPackage> = names
             .iter()
             .filter_map(|name| kernel_package(name, self.flavour))
             .filter(|k| self.series.is_none_or(|series| k.series == series))
             .collect();
-        // The packages that hold the files come before those that lead to them: image before 7, binary since.
+        // Prefer the packages that contain the files: `image` before 7.0, `binary` since.
         found.sort_by_key(|k| (numbers(&k.release), k.package.starts_with("linux-binary-")));
         found.pop()
     }
 }
 
-/// `linux-image-6.1.0-50-cloud-amd64` and `linux-binary-7.2.13+deb14-cloud-amd64`, and nothing else.
+/// Parses `linux-image-6.1.0-50-cloud-amd64` and `linux-binary-7.2.13+deb14-cloud-amd64`; rejects other names.
 fn kernel_package(name: &str, flavour: &str) -> Option<KernelPackage> {
     let release =
         name.strip_prefix("linux-image-").or_else(|| name.strip_prefix("linux-binary-"))?;
@@ -113,7 +113,7 @@ fn kernel_package(name: &str, flavour: &str) -> Option<KernelPackage> {
     let mut parts = numbers.split('.');
     let series = format!("{}.{}", parts.next()?, parts.next()?);
     series_parts(&series)?;
-    // Release candidates and other builds (`6.12-rc5`, `6.1.0-0.deb11.5-cloud-amd64-unsigned`) are not ours.
+    // Rejects release candidates and other builds (`6.12-rc5`, `6.1.0-0.deb11.5-cloud-amd64-unsigned`).
     let patch = parts.next()?;
     if !patch.bytes().all(|b| b.is_ascii_digit()) || version.contains("rc") {
         return None;
@@ -127,7 +127,7 @@ pub(super) fn series_parts(series: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// All numbers of a version, to compare by: `6.1.0-50` is above `6.1.0-9`.
+/// The numbers of a version, for comparison: `6.1.0-50` is above `6.1.0-9`.
 pub(super) fn numbers(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
 }

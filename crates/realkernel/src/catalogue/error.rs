@@ -1,21 +1,21 @@
-//! Why a kernel or QEMU is not here.
+//! Errors of finding and fetching kernels and QEMU.
 
 use std::path::PathBuf;
 
-/// Why a kernel or QEMU cannot be had.
+/// Why a kernel or QEMU is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
-    /// No folder to keep things in.
+    /// No folder for the cache.
     #[error(
         "no folder for kernels: set FAIRGROUND_CACHE (or HOME) to a folder that can be written"
     )]
     NoCache,
     /// No kernel of this name.
-    #[error("no kernel `{name}` in the catalogue: there are {}; a bzImage of your own goes by its path", .known.join(", "))]
+    #[error("no kernel `{name}` in the catalogue: available: {}; use the path of a bzImage for your own kernel", .known.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The names in the catalogue.
         known: Vec<String>,
     },
     /// A kernel of the catalogue that is not in the cache.
@@ -24,76 +24,79 @@ pub enum CatalogueError {
         /// The kernel.
         name: String,
     },
-    /// A series that Debian has no more.
-    #[error("no kernel {name} to be had: {newest}; `fairground kernels list` shows what is here")]
+    /// A series that Debian no longer has.
+    #[error(
+        "the kernel {name} is not available: {newest}; `fairground kernels list` shows the fetched ones"
+    )]
     Gone {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is instead.
+        /// What Debian has instead.
         newest: String,
     },
-    /// Something in the cache is not what was put there.
+    /// A file in the cache is damaged.
     #[error("{} is damaged: its checksum differs from the one recorded; remove it and fetch again", .path.display())]
     Damaged {
-        /// What is damaged.
+        /// The file.
         path: PathBuf,
     },
     /// No apt on this machine.
     #[error(
-        "`{program}` is missing: kernels come from Debian by apt and dpkg-deb; on another distribution give your own kernel (--kernel PATH) and install QEMU 10"
+        "`{program}` is missing: fetching kernels from Debian requires apt and dpkg-deb; on another distribution, use your own kernel (--kernel PATH) and \
+         install QEMU 10"
     )]
     NoApt {
-        /// What is missing.
+        /// The missing program.
         program: String,
     },
     /// No keys of Debian's archive.
     #[error("no keys of Debian's archive at {}: install the package debian-archive-keyring", .path.display())]
     NoKeys {
-        /// Where they would be.
+        /// Their path.
         path: PathBuf,
     },
-    /// No network.
+    /// The archive is not reachable.
     #[error(
-        "Debian's archive cannot be reached ({what}): check the network, or apt's proxy settings; what has been fetched before works without\n    {said}"
+        "Debian's archive cannot be reached ({what}): check the network and apt's proxy settings; fetched kernels work without network\n    {message}"
     )]
     NoNetwork {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What apt said.
-        said: String,
+        /// apt's message.
+        message: String,
     },
     /// apt or dpkg failed.
-    #[error("{what} failed: {said}")]
+    #[error("{what} failed: {message}")]
     Apt {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What it said.
-        said: String,
+        /// Its message.
+        message: String,
     },
-    /// No emulator that is new enough.
+    /// No recent QEMU.
     #[error("no QEMU 10 or newer{}: run `fairground kernels fetch`, or install qemu-system-x86", .found.as_ref().map_or(String::new(), |f| format!(" (found: {f})")))]
     NoQemu {
-        /// What was found instead.
+        /// The older version that was found.
         found: Option<String>,
     },
-    /// A file that is no kernel.
-    #[error("{} is no bzImage: give the compressed kernel that a boot loader takes (arch/x86/boot/bzImage, /boot/vmlinuz-…)", .path.display())]
+    /// A file that is not a kernel.
+    #[error("{} is not a bzImage: use the compressed kernel image for boot loaders (arch/x86/boot/bzImage, /boot/vmlinuz-…)", .path.display())]
     NoKernel {
         /// The file.
         path: PathBuf,
     },
-    /// Something on this machine failed.
+    /// An operation on this machine failed.
     #[error("{what}: {error}")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// Why it failed.
+        /// The error.
         error: std::io::Error,
     },
 }
 
 impl CatalogueError {
-    /// An error of input or output while `what` was done.
+    /// Converts an I/O error of the operation `what`.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }

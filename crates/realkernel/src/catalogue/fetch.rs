@@ -1,4 +1,4 @@
-//! Fetching: into a temporary folder of the cache, checked, then renamed. One program at a time.
+//! Fetches packages: to a temporary folder of the cache, verified, then renamed. One process at a time.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,47 +7,94 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::apt::{self, Archive};
-use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE};
+use super::cache::{Cache, Cached, CachedQemu, KERNEL_NOTE, QEMU_NOTE, find};
 use super::entry::{Entry, KernelPackage};
 use super::kernel::{hex_digest, is_bzimage};
 use super::qemu::PROGRAM;
-use super::{CatalogueError, Qemu};
+use super::{CatalogueError, Kernel, Qemu};
 
-/// The suites that QEMU and its libraries come from: one release, so that all of it fits together.
+/// The suites of QEMU and its libraries: one release, so that they are compatible.
 const QEMU_SUITES: [&str; 1] = ["trixie"];
 const QEMU_PACKAGE: &str = "qemu-system-x86";
 
-/// Fetches the kernel of `entry` under the name that its version gives it.
-pub(super) fn kernel(
+impl Cache {
+    /// A kernel of the catalogue; fetches it if necessary. Calls `report` with progress messages.
+    ///
+    /// # Errors
+    ///
+    /// There is no such kernel, or it cannot be fetched.
+    pub fn kernel(
+        &self,
+        name: &str,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, CatalogueError> {
+        match self.cached_kernel(name) {
+            Err(CatalogueError::NotFetched { .. }) => self.fetch_kernel(name, report),
+            other => other,
+        }
+    }
+
+    /// Fetches the latest version of a kernel of the catalogue.
+    ///
+    /// # Errors
+    ///
+    /// There is no such kernel, or it cannot be fetched.
+    pub fn fetch_kernel(
+        &self,
+        name: &str,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, CatalogueError> {
+        let cached = kernel(self, &find(name)?, name, report)?;
+        self.load(&cached)
+    }
+
+    /// As [`Cache::cached_qemu`], but fetches QEMU if necessary.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be fetched.
+    pub fn qemu(&self, report: &mut dyn FnMut(&str)) -> Result<Qemu, CatalogueError> {
+        match self.cached_qemu() {
+            Err(CatalogueError::NoQemu { .. }) => {
+                qemu(self, report)?;
+                self.cached_qemu()
+            }
+            other => other,
+        }
+    }
+}
+
+/// Fetches the kernel of `entry`; its version determines its name.
+fn kernel(
     cache: &Cache,
     entry: &Entry,
-    asked: &str,
-    say: &mut dyn FnMut(&str),
+    requested: &str,
+    report: &mut dyn FnMut(&str),
 ) -> Result<Cached, CatalogueError> {
-    let _lock = lock(cache, say)?;
-    let archive = update(cache, entry.suites, say)?;
+    let _lock = lock(cache, report)?;
+    let archive = update(cache, entry.suites, report)?;
     let names = archive.names("linux-")?;
     let chosen = entry.choose(&names).ok_or_else(|| CatalogueError::Gone {
-        name: asked.to_owned(),
+        name: requested.to_owned(),
         newest: format!("no such kernel in Debian's {}", entry.suites.join(", ")),
     })?;
     let name = entry.cache_name(&chosen.series);
-    if asked != entry.name && asked != name {
+    if requested != entry.name && requested != name {
         let newest = format!("Debian's {} has {name} now", entry.suites.join(", "));
-        return Err(CatalogueError::Gone { name: asked.to_owned(), newest });
+        return Err(CatalogueError::Gone { name: requested.to_owned(), newest });
     }
     let package = archive.package(&chosen.package)?;
     if let Some(here) = is_here(cache, &name, &package.sha256) {
         return Ok(here);
     }
-    say(&format!("fetching {} {}", package.name, package.version));
+    report(&format!("fetching {} {}", package.name, package.version));
     let scratch = scratch(cache)?;
     let deb = archive.download(&chosen.package, scratch.path())?;
     if hex_digest(&read(&deb)?) != package.sha256 {
         return Err(CatalogueError::Damaged { path: deb });
     }
     let unpacked = scratch.path().join("unpacked");
-    // The image's package leads to a binary's (since 7.0), which has its files in /usr/lib/modules/RELEASE.
+    // Since 7.0, the files are in the `binary` package, in /usr/lib/modules/RELEASE.
     apt::unpack(&deb, &["vmlinuz*", "config*"], &unpacked)?;
     let made = scratch.path().join("made");
     let sha256 = lay_out(&unpacked, &chosen, &made)?;
@@ -65,17 +112,17 @@ pub(super) fn kernel(
     Ok(cached)
 }
 
-/// Fetches QEMU with everything that it needs, down to the C library.
-pub(super) fn qemu(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(), CatalogueError> {
-    let _lock = lock(cache, say)?;
-    let archive = update(cache, &QEMU_SUITES, say)?;
+/// Fetches QEMU with all dependencies, including the C library.
+fn qemu(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<(), CatalogueError> {
+    let _lock = lock(cache, report)?;
+    let archive = update(cache, &QEMU_SUITES, report)?;
     let package = archive.package(QEMU_PACKAGE)?;
-    say(&format!("fetching {} {} and its libraries", package.name, package.version));
+    report(&format!("fetching {} {} and its libraries", package.name, package.version));
     let debs = archive.download_closure(QEMU_PACKAGE)?;
     let scratch = scratch(cache)?;
     let made = scratch.path().join("made");
     for deb in &debs {
-        // The machine's own half of QEMU: programs, firmware, libraries; no documentation, no configuration.
+        // Programs, firmware and libraries only.
         apt::unpack(deb, &["lib", "lib64"], &made)?;
         apt::unpack(
             deb,
@@ -85,7 +132,7 @@ pub(super) fn qemu(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(), Catal
     }
     let libraries = library_folders(&made);
     let note = CachedQemu { version: package.version, libraries };
-    // It must start from where it is made; it does not know where that is.
+    // Check that it starts from its temporary folder: its paths are relative.
     Qemu::fetched(&made, &note.libraries)?;
     write(&made.join(QEMU_NOTE), &serde_json::to_vec_pretty(&note).expect("plain data"))?;
     put_in_place(&made, &cache.qemu_folder())?;
@@ -93,7 +140,7 @@ pub(super) fn qemu(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<(), Catal
     Ok(())
 }
 
-/// What the cache has under `name`, when it is whole and comes from the package with this digest.
+/// The cached kernel `name`, if it is complete and from the package with this digest.
 fn is_here(cache: &Cache, name: &str, package_sha256: &str) -> Option<Cached> {
     let here = cache.kernels().into_iter().find(|k| k.name == name)?;
     (here.package_sha256 == package_sha256 && cache.cached_kernel(name).is_ok()).then_some(here)
@@ -102,13 +149,13 @@ fn is_here(cache: &Cache, name: &str, package_sha256: &str) -> Option<Cached> {
 fn update(
     cache: &Cache,
     suites: &[&str],
-    say: &mut dyn FnMut(&str),
+    report: &mut dyn FnMut(&str),
 ) -> Result<Archive, CatalogueError> {
-    say(&format!("asking Debian's archive about {}", suites.join(", ")));
+    report(&format!("asking Debian's archive about {}", suites.join(", ")));
     Archive::update(cache.root().join("apt").join(suites.join("+")), suites)
 }
 
-/// Puts the image and the configuration where the cache has them; the image's digest.
+/// Moves the image and the configuration to their names in the cache; returns the image's digest.
 fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<String, CatalogueError> {
     let release = &chosen.release;
     let modules = unpacked.join("usr/lib/modules").join(release);
@@ -138,7 +185,7 @@ fn lay_out(unpacked: &Path, chosen: &KernelPackage, made: &Path) -> Result<Strin
     Ok(hex_digest(&bytes))
 }
 
-/// The folders below `root` that hold shared libraries, as paths from there.
+/// The folders below `root` that contain shared libraries, relative to it.
 fn library_folders(root: &Path) -> Vec<String> {
     const CANDIDATES: [&str; 6] = [
         "usr/lib/x86_64-linux-gnu",
@@ -155,24 +202,24 @@ fn library_folders(root: &Path) -> Vec<String> {
     CANDIDATES.iter().filter(holds_libraries).map(|f| (*f).to_owned()).collect()
 }
 
-/// Moves a made folder to its name; what was there before goes.
-fn put_in_place(made: &Path, place: &Path) -> Result<(), CatalogueError> {
-    let what = format!("put {} in place", place.display());
-    if let Some(above) = place.parent() {
+/// Renames a complete folder to its final name; replaces an existing one.
+fn put_in_place(made: &Path, target: &Path) -> Result<(), CatalogueError> {
+    let what = format!("rename to {}", target.display());
+    if let Some(above) = target.parent() {
         fs::create_dir_all(above).map_err(CatalogueError::io(what.clone()))?;
     }
-    if place.exists() {
+    if target.exists() {
         let old = made.with_extension("replaced");
-        fs::rename(place, &old).map_err(CatalogueError::io(what.clone()))?;
+        fs::rename(target, &old).map_err(CatalogueError::io(what.clone()))?;
     }
-    fs::rename(made, place).map_err(CatalogueError::io(what))
+    fs::rename(made, target).map_err(CatalogueError::io(what))
 }
 
-/// A folder in the cache that goes when it is dropped; those that killed programs left are removed first.
+/// A temporary folder in the cache, removed when dropped. Removes those of killed processes first.
 fn scratch(cache: &Cache) -> Result<tempfile::TempDir, CatalogueError> {
     const PREFIX: &str = ".fetch-";
     let root = cache.root();
-    // The lock is held: no living program has one.
+    // The lock is held, so no living process uses one.
     for entry in fs::read_dir(root).into_iter().flatten().filter_map(Result::ok) {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {
             let _ = fs::remove_dir_all(entry.path());
@@ -182,8 +229,8 @@ fn scratch(cache: &Cache) -> Result<tempfile::TempDir, CatalogueError> {
     made.map_err(CatalogueError::io(format!("make a folder in {}", root.display())))
 }
 
-/// Holds the cache's lock; says so when another program has it, and waits.
-fn lock(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<Flock<File>, CatalogueError> {
+/// Takes the cache's lock; reports and waits if another process holds it.
+fn lock(cache: &Cache, report: &mut dyn FnMut(&str)) -> Result<Flock<File>, CatalogueError> {
     let path = cache.root().join("lock");
     let fail = || CatalogueError::io(format!("lock {}", path.display()));
     fs::create_dir_all(cache.root()).map_err(fail())?;
@@ -191,7 +238,7 @@ fn lock(cache: &Cache, say: &mut dyn FnMut(&str)) -> Result<Flock<File>, Catalog
     match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(lock),
         Err((file, Errno::EWOULDBLOCK)) => {
-            say("another fairground is fetching: waiting for it");
+            report("waiting for another fairground process that is fetching");
             Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, e)| fail()(e.into()))
         }
         Err((_, error)) => Err(fail()(error.into())),

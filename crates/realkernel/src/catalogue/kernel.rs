@@ -1,4 +1,4 @@
-//! A kernel that can be booted.
+//! Bootable kernels.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,25 +7,25 @@ use sha2::{Digest, Sha256};
 
 use super::CatalogueError;
 
-/// A kernel that can be booted.
+/// A bootable kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Its name in the catalogue (`6.1`, `7.2-rt`), or its path.
     pub name: String,
     /// Its bzImage.
     pub image: PathBuf,
-    /// Its configuration, where there is one.
+    /// Its configuration, if known.
     pub config: Option<PathBuf>,
     /// SHA-256 of the image, hexadecimal.
     pub sha256: String,
 }
 
 impl Kernel {
-    /// One's own bzImage; a `.config` or `config` beside it is taken as its configuration.
+    /// The bzImage at `path`. A `.config` or `config` in the same folder is its configuration.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is no bzImage.
+    /// It cannot be read or is not a bzImage.
     pub fn from_path(path: &Path) -> Result<Self, CatalogueError> {
         let bytes = fs::read(path)
             .map_err(CatalogueError::io(format!("read the kernel {}", path.display())))?;
@@ -61,7 +61,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(file.path(), "vmlinux").expect("written");
         let error = Kernel::from_path(file.path()).expect_err("refused").to_string();
-        assert!(error.contains("no bzImage"), "{error}");
+        assert!(error.contains("not a bzImage"), "{error}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The catalogue: kernels and QEMU from Debian, through apt, in a cache of the program's own.
+//! The catalogue: kernels and QEMU from Debian, through apt, in a cache.
 //!
 //! ```text
-//! CACHE/kernels/6.1/{vmlinuz,config,kernel.json}  whole or absent: made under another name, then renamed
+//! CACHE/kernels/6.1/{vmlinuz,config,kernel.json}  complete or absent: created under another name, then renamed
 //! CACHE/qemu/{usr,…,qemu.json}                    the same
 //! CACHE/apt/SUITES/                               apt's lists
-//! CACHE/lock                                      held while something is fetched
+//! CACHE/lock                                      held while fetching
 //! ```
 
 mod apt;

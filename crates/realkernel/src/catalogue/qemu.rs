@@ -1,4 +1,4 @@
-//! An emulator: the machine's own, or one that was fetched.
+//! QEMU: the machine's, or a fetched one.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -11,15 +11,15 @@ use super::CatalogueError;
 pub(super) const PROGRAM: &str = "qemu-system-x86_64";
 /// The dynamic linker's name.
 const LINKER: &str = "ld-linux-x86-64.so.2";
-/// The oldest version whose instruction-counted mode was seen to work: 7.2 stalls.
+/// The oldest version whose instruction-counting mode is known to work: 7.2 stalls.
 const OLDEST: u32 = 10;
 
-/// An emulator that can be started.
+/// A usable QEMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
     /// `qemu-system-x86_64`.
     pub program: PathBuf,
-    /// Folders of its own libraries, the C library among them; empty: it uses the machine's.
+    /// Folders of its libraries, including the C library; empty: it uses the machine's.
     pub libraries: Vec<PathBuf>,
     /// Folders of firmware (`-L`).
     pub firmware: Vec<PathBuf>,
@@ -28,27 +28,27 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// The machine's own, when it is new enough.
+    /// The machine's QEMU, if it is recent enough.
     ///
     /// # Errors
     ///
-    /// When there is none, or one older than 10.
+    /// There is none, or it is older than 10.
     pub fn installed() -> Result<Self, CatalogueError> {
         Self::installed_on(&env::var_os("PATH").unwrap_or_default())
     }
 
-    /// The one in the folders of `path`, when it is new enough.
+    /// The one in the folders of `path`, if it is recent enough.
     ///
     /// # Errors
     ///
-    /// When there is none, or one older than 10.
+    /// There is none, or it is older than 10.
     pub fn installed_on(path: &OsStr) -> Result<Self, CatalogueError> {
         let found = env::split_paths(path).map(|f| f.join(PROGRAM)).find(|p| p.is_file());
         let program = found.ok_or(CatalogueError::NoQemu { found: None })?;
         Self::at(program, Vec::new(), Vec::new())
     }
 
-    /// The emulator `program`, when it starts and is new enough.
+    /// The program `program`, if it starts and is recent enough.
     pub(super) fn at(
         program: PathBuf,
         libraries: Vec<PathBuf>,
@@ -75,7 +75,7 @@ impl Qemu {
         Ok(qemu)
     }
 
-    /// The one that was unpacked into `folder`.
+    /// The one unpacked to `folder`.
     pub(super) fn fetched(folder: &Path, libraries: &[String]) -> Result<Self, CatalogueError> {
         let program = folder.join("usr/bin").join(PROGRAM);
         let firmware = ["usr/share/qemu", "usr/share/seabios"].map(|f| folder.join(f)).into();
@@ -84,8 +84,8 @@ impl Qemu {
 
     /// A command that starts it, with its libraries and its firmware.
     ///
-    /// One with libraries of its own is started by its own dynamic linker: it runs beside any C library, and no library
-    /// of the machine's gets into it.
+    /// A QEMU with its own libraries is started by its own dynamic linker, so that it does not use any library of the
+    /// machine.
     pub fn command(&self) -> Command {
         let linker = self.libraries.iter().map(|f| f.join(LINKER)).find(|l| l.is_file());
         let mut command = match linker {
@@ -96,7 +96,7 @@ impl Qemu {
             }
             None => Command::new(&self.program),
         };
-        // Modules of the machine's own QEMU would be of another build.
+        // Modules of the machine's QEMU belong to another build.
         command.env("QEMU_MODULE_DIR", "/nonexistent");
         for folder in &self.firmware {
             command.arg("-L").arg(folder);
@@ -107,7 +107,7 @@ impl Qemu {
 
 fn joined(folders: &[PathBuf]) -> OsString {
     let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
-    // A colon in a folder's name cannot be written: such a folder is left out.
+    // Folders whose name contains a colon cannot be passed.
     env::join_paths(folders.into_iter().filter(|f| !f.to_string_lossy().contains(':')))
         .unwrap_or_default()
 }
@@ -117,7 +117,7 @@ fn reason(stderr: &[u8]) -> String {
     text.lines().next().unwrap_or("it does not start").to_owned()
 }
 
-/// `10.0.2` of `QEMU emulator version 10.0.2 (Debian …)`.
+/// The version in `QEMU emulator version 10.0.2 (Debian …)`.
 fn version(told: &str) -> Option<String> {
     let after = told.split_once("version ")?.1;
     let end = after.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(after.len());

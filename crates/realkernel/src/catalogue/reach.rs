@@ -1,4 +1,4 @@
-//! Whether kernels could be fetched, found out without fetching one.
+//! Checks whether kernels can be fetched, without fetching one.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,30 +11,30 @@ use std::time::{Duration, Instant};
 use super::CatalogueError;
 use super::apt::{KEYRING, MIRROR};
 
-/// The programs with which packages are fetched and unpacked.
+/// The programs that fetch and unpack packages.
 const PROGRAMS: [&str; 4] = ["apt-get", "apt-cache", "dpkg-deb", "tar"];
-/// apt's program that downloads one file as apt itself would, by its proxies; below the root.
+/// apt's program that downloads one file with apt's proxy settings; relative to the root.
 const HELPER: &str = "usr/lib/apt/apt-helper";
 /// A small file of the archive.
 const FILE: &str = "dists/bookworm/InRelease";
-/// How long the archive may take to answer.
+/// Time limit of the download.
 const DEADLINE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(20);
 
-/// What was found out about the archive.
+/// The result of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// A file of the archive came.
+    /// A file of the archive was downloaded.
     Proven,
-    /// Everything is here to fetch with, and nothing to try it with.
+    /// All required programs exist, but not the one for the check.
     NotTried,
 }
 
-/// Whether Debian's archive can be fetched from, with what is in the folders of `path` and below `root`.
+/// Checks that Debian's archive is reachable with the programs in the folders of `path` and the files below `root`.
 ///
 /// # Errors
 ///
-/// What is missing: programs, keys, a network.
+/// What is missing: programs, keys, network.
 pub fn reach(root: &Path, path: &OsStr) -> Result<Reach, CatalogueError> {
     let is_here = |program: &str| env::split_paths(path).any(|f| f.join(program).is_file());
     if let Some(program) = PROGRAMS.iter().find(|program| !is_here(program)) {
@@ -63,15 +63,15 @@ fn download(helper: &Path) -> Result<(), CatalogueError> {
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
     let child =
         command.spawn().map_err(CatalogueError::io(format!("start {}", helper.display())))?;
-    let said = match ended(child).map_err(CatalogueError::io("wait for apt-helper"))? {
+    let message = match ended(child).map_err(CatalogueError::io("wait for apt-helper"))? {
         Some(true) => return Ok(()),
         Some(false) => std::fs::read_to_string(&words).unwrap_or_default().trim().to_owned(),
         None => format!("no answer within {} s", DEADLINE.as_secs()),
     };
-    Err(CatalogueError::NoNetwork { what, said })
+    Err(CatalogueError::NoNetwork { what, message })
 }
 
-/// Whether a child succeeded; `None`: it did not end in time, and was killed.
+/// Whether a child succeeded; `None`: it was killed at the time limit.
 fn ended(mut child: Child) -> io::Result<Option<bool>> {
     let start = Instant::now();
     while start.elapsed() < DEADLINE {

@@ -1,47 +1,47 @@
-//! Files as one stream: a count, then each file's name and content with their lengths before them.
+//! Bundles: files in one stream. A count is followed by each file's name and content, with their lengths.
 
 use std::io::{self, Read, Write};
 
-/// The most files of a bundle.
+/// Maximum files of a bundle.
 const MAX_FILES: u32 = 256;
-/// The longest name of a file in a bundle, bytes.
+/// Maximum bytes of a file name.
 const MAX_NAME: u32 = 96;
 
-/// A file on its way out: its name, its length, its content.
+/// A file to write to a bundle.
 pub(crate) struct Entry<'a> {
-    /// The name, without a folder.
+    /// Its name, without a folder.
     pub name: &'a str,
-    /// Bytes that `content` gives.
+    /// The length of `content`, bytes.
     pub length: u64,
-    /// Where they come from.
+    /// Its content.
     pub content: Box<dyn Read + 'a>,
 }
 
 /// Why a bundle cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BundleError {
-    /// The memory, or the file that it goes to.
+    /// Reading the bundle or writing a file failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// More files than anyone sends.
-    #[error("it claims {0} files; {MAX_FILES} are the most")]
+    /// Too many files.
+    #[error("it claims {0} files; the maximum is {MAX_FILES}")]
     TooMany(u32),
-    /// A name that is none: with a slash, a leading dot, strange characters, or too long.
-    #[error("its file {0} has no proper name")]
+    /// An invalid name: with a slash, a leading dot, other characters, or too long.
+    #[error("its file {0} has an invalid name")]
     Name(u32),
-    /// A file longer than all that is left.
+    /// A file that exceeds the rest of the bundle.
     #[error("its file `{name}` claims {length} bytes, and {left} are left")]
     Length {
         /// The file.
         name: String,
-        /// What it claims.
+        /// Its claimed length.
         length: u64,
-        /// What there is.
+        /// The remaining bytes.
         left: u64,
     },
 }
 
-/// Bytes that a file takes in a bundle, beside its content.
+/// Bytes of a file in a bundle, besides its content.
 pub(crate) fn entry_size(name: &str, length: u64) -> u64 {
     4 + name.len() as u64 + 8 + length
 }
@@ -66,11 +66,11 @@ pub(crate) fn write_bundle(to: &mut impl Write, entries: Vec<Entry<'_>>) -> io::
     Ok(written)
 }
 
-/// Reads a bundle of `length` bytes; `file` says where each file's content goes.
+/// Reads a bundle of `length` bytes; `file` opens the target of each file. Returns the names.
 ///
 /// # Errors
 ///
-/// Whatever the bytes are: a typed error, and nothing beyond `length` is read.
+/// Any invalid input gives a typed error. Never reads beyond `length`.
 pub(crate) fn read_bundle<W: Write>(
     from: impl Read,
     length: u64,
@@ -104,7 +104,7 @@ pub(crate) fn read_bundle<W: Write>(
     Ok(names)
 }
 
-/// A name that can lead nowhere else: letters, digits, `.`, `-`, `_`, and no dot in front.
+/// Whether a name is valid: letters, digits, `.`, `-`, `_`, and no leading dot.
 fn proper_name(bytes: Vec<u8>) -> Option<String> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     let good = bytes.first().is_some_and(|b| *b != b'.') && bytes.iter().all(plain);

@@ -9,53 +9,53 @@ const GUEST_MAGIC: u64 = u64::from_le_bytes(*b"fgGUEST\x01");
 const MESSAGE_AT: usize = 64;
 const MAX_MESSAGE: usize = 2048;
 
-/// What the host tells: where things are.
+/// The host's page: the location of the bundles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostPage {
     /// Length of the host's bundle, bytes.
     pub input_len: u64,
-    /// Where the guest's bundle goes.
+    /// Byte offset of the guest's bundle.
     pub output_at: u64,
-    /// Room for it, bytes.
+    /// Maximum bytes of the guest's bundle.
     pub output_room: u64,
 }
 
-/// How far the guest is.
+/// The state of the guest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum GuestState {
-    /// Its first process has not found the memory yet.
+    /// Its first process has not mapped the memory yet.
     #[default]
     Booting,
     /// The command runs.
     Running,
     /// The results are being written.
     Collecting,
-    /// They are there.
+    /// The results are complete.
     Finished,
-    /// The first process gave up; the message says why.
+    /// The first process failed; see the message.
     Failed,
 }
 
-/// What the guest tells.
+/// The guest's page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GuestPage {
-    /// How far it is.
+    /// Its state.
     pub state: GuestState,
     /// The command's exit code; −n: killed by signal n.
     pub exit_code: i32,
     /// Length of its bundle, bytes.
     pub output_len: u64,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
 }
 
-/// A page that cannot be.
+/// An invalid page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PageError {
-    /// It is no page of ours.
-    #[error("it does not begin as this version of fairground writes it")]
+    /// Wrong magic number.
+    #[error("it has not the magic number of this version of fairground")]
     Magic,
-    /// A field holds what it cannot.
+    /// An invalid field.
     #[error("its {0} is {1}")]
     Field(&'static str, u64),
 }
@@ -106,10 +106,10 @@ impl GuestPage {
         page
     }
 
-    /// Where the state's byte is.
+    /// Byte offset of the state.
     pub(crate) const STATE_AT: usize = 8;
 
-    /// Reads a page that the guest may have filled with anything; `room` is what its bundle may take.
+    /// Parses a page of untrusted bytes; `room` is the maximum length of the guest's bundle.
     pub(crate) fn parse(page: &[u8; PAGE_SIZE], room: u64) -> Result<Self, PageError> {
         let state = match page[Self::STATE_AT] {
             0 => return Ok(Self::default()),

@@ -1,13 +1,13 @@
 //! The guest's side: this program as the first process of a virtual machine.
 //!
-//! It mounts what Linux user space expects, finds the shared memory, unpacks what the host sent into
-//! [`crate::channel::GUEST_FOLDER`], runs the command that stands there — the program itself with other arguments — and
-//! hands back each file that the command left in that folder. Then it ends the machine. It measures nothing and does
-//! nothing meanwhile: it waits for its children.
+//! It mounts the usual file systems, maps the shared memory, unpacks the host's bundle to
+//! [`crate::channel::GUEST_FOLDER`], runs the command in it (this program with other arguments), copies the files
+//! that the command created to the shared memory, and ends the machine. While the command runs, it only waits for its
+//! children.
 
 mod mounts;
 mod power;
-pub mod turns;
+pub mod slices;
 mod window;
 
 use std::fs::{self, File};
@@ -26,24 +26,24 @@ use crate::channel::{
 };
 use window::Window;
 
-/// Whether this process is the first one of a guest that the program has booted.
+/// Whether this process is the first process of a guest that the program has booted.
 pub fn is_init() -> bool {
     std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == INIT)
 }
 
-/// The first process: prepares the machine, runs what it is told, hands back what came of it, switches off.
+/// The first process: prepares the machine, runs the command, returns its results, and ends the machine.
 pub fn main() -> ! {
-    // A first process that ends is a kernel panic: whatever happens below, the machine is ended in order.
+    // The kernel panics if the first process ends, so errors and panics are caught here.
     let done = std::panic::catch_unwind(|| {
         mounts::mount_all()?;
         raise_limits();
         link_kernel_config();
         let mut window = Window::open()?;
         match serve(&mut window) {
-            Ok(page) => window.tell(&page),
+            Ok(page) => window.publish(&page),
             Err(message) => {
                 let state = GuestState::Failed;
-                window.tell(&GuestPage { state, message, ..GuestPage::default() });
+                window.publish(&GuestPage { state, message, ..GuestPage::default() });
             }
         }
         Ok::<(), String>(())
@@ -56,42 +56,42 @@ pub fn main() -> ! {
     power::off()
 }
 
-/// Overwrites what this guest tells the host with nonsense, and ends the machine: what a broken guest would do.
+/// Overwrites the guest's page with invalid data and ends the machine, to test the host.
 ///
 /// # Errors
 ///
-/// When there is no shared memory.
+/// There is no shared memory.
 pub fn scribble() -> Result<(), String> {
     let mut window = Window::open()?;
     window.scribble();
     power::off()
 }
 
-/// Runs the command; leaves its results in the window; what to tell about them.
+/// Runs the command and writes its results to the shared memory; returns the guest's final page.
 fn serve(window: &mut Window) -> Result<GuestPage, String> {
     let inputs = unpack(window)?;
     let path = Path::new(GUEST_FOLDER).join(COMMAND_FILE);
     let text = fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let command: CommandFile =
         serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-    window.tell(&GuestPage { state: GuestState::Running, ..GuestPage::default() });
+    window.publish(&GuestPage { state: GuestState::Running, ..GuestPage::default() });
     let status = run(&command)?;
-    window.tell(&GuestPage { state: GuestState::Collecting, ..GuestPage::default() });
+    window.publish(&GuestPage { state: GuestState::Collecting, ..GuestPage::default() });
     let output_len = pack(window, &inputs)?;
     let exit_code = status.code().or(status.signal().map(|s| -s)).unwrap_or(i32::MIN);
     Ok(GuestPage { state: GuestState::Finished, exit_code, output_len, ..GuestPage::default() })
 }
 
-/// Writes what the host sent into the guest's folder; the files' names.
+/// Unpacks the host's bundle to the guest's folder; returns the files' names.
 fn unpack(window: &Window) -> Result<Vec<String>, String> {
     let folder = Path::new(GUEST_FOLDER);
     fs::create_dir_all(folder).map_err(|e| format!("{GUEST_FOLDER}: {e}"))?;
     let (input, length) = window.input();
     read_bundle(input, length, |name| File::create(folder.join(name)))
-        .map_err(|e| format!("what the host sent: {e}"))
+        .map_err(|e| format!("the host's bundle: {e}"))
 }
 
-/// Runs the program with the command's arguments, and waits for it and for every orphan that comes along.
+/// Runs the program with the command's arguments. Waits for it, and reaps orphans.
 fn run(command: &CommandFile) -> Result<ExitStatus, String> {
     let stdout = Path::new(GUEST_FOLDER).join(STDOUT_FILE);
     let file = File::create(&stdout).map_err(|e| format!("{}: {e}", stdout.display()))?;
@@ -121,7 +121,8 @@ fn run(command: &CommandFile) -> Result<ExitStatus, String> {
     }
 }
 
-/// Puts each file of the guest's folder that the host did not send into the window, by name; their bytes together.
+/// Writes each file of the guest's folder that the host did not send to the shared memory, sorted by name; returns
+/// the total bytes.
 fn pack(window: &mut Window, inputs: &[String]) -> Result<u64, String> {
     let fail = |e: std::io::Error| format!("results: {e}");
     let mut files = Vec::new();
@@ -146,17 +147,17 @@ fn pack(window: &mut Window, inputs: &[String]) -> Result<u64, String> {
     })
 }
 
-/// Puts the kernel's configuration where a distribution has it.
+/// Links the kernel's configuration to the path that distributions use.
 fn link_kernel_config() {
     let release = nix::sys::utsname::uname();
     let release = release.ok().map(|u| u.release().to_string_lossy().into_owned());
     if let Some(release) = release.filter(|_| Path::new(KERNEL_CONFIG).exists()) {
-        // Without it a reader finds no configuration, and says so.
+        // A missing link is reported by the readers of the configuration.
         let _ = std::os::unix::fs::symlink(KERNEL_CONFIG, format!("{KERNEL_CONFIG}-{release}"));
     }
 }
 
-/// Lets the command open files, lock memory and use priorities without limit.
+/// Removes the limits of open files, processes, locked memory and priorities.
 fn raise_limits() {
     use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
     const MAX_OPEN_FILES: u64 = 1 << 20;

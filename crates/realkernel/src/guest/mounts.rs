@@ -1,4 +1,4 @@
-//! The file systems of a bare guest.
+//! The file systems of the guest.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 
-/// File system, where, options, and whether nothing works without it.
+/// File system, mount point, options, and whether it is required.
 const MOUNTS: [(&str, &str, Option<&str>, bool); 9] = [
     ("proc", "/proc", None, true),
     ("sysfs", "/sys", None, true),
@@ -19,11 +19,11 @@ const MOUNTS: [(&str, &str, Option<&str>, bool); 9] = [
     ("bpf", "/sys/fs/bpf", None, false),
 ];
 
-/// Mounts them all; one that this kernel lacks is told on the console, and left out.
+/// Mounts all file systems. Reports an optional one that this kernel lacks on the console.
 ///
 /// # Errors
 ///
-/// When one is missing without which the command cannot run.
+/// A required file system cannot be mounted.
 pub(super) fn mount_all() -> Result<(), String> {
     for (kind, target, options, needed) in MOUNTS {
         if !Path::new(target).is_dir()
@@ -32,7 +32,7 @@ pub(super) fn mount_all() -> Result<(), String> {
             if needed {
                 return Err(format!("make {target}: {error}"));
             }
-            continue; // The kernel offers no such place in sysfs: it lacks the file system too.
+            continue; // A kernel without the mount point in sysfs lacks the file system, too.
         }
         match mount(Some(kind), target, Some(kind), MsFlags::empty(), options) {
             Ok(()) | Err(Errno::EBUSY) => {}

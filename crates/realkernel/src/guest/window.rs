@@ -22,7 +22,7 @@ impl Window {
     /// Finds the device, maps its memory, and reads the host's page.
     pub(super) fn open() -> Result<Self, String> {
         let device = find()?;
-        // Firmware leaves the device's memory switched on; a kernel's quirk could have switched it off.
+        // Firmware enables the device's memory; a quirk of the kernel may have disabled it.
         let _ = fs::write(device.join("enable"), "1");
         let path = device.join("resource2");
         let fail = |e: io::Error| format!("{}: {e}", path.display());
@@ -44,22 +44,22 @@ impl Window {
         Ok(window)
     }
 
-    /// What the host sent, and how long it is.
+    /// The host's bundle and its length in bytes.
     pub(super) fn input(&self) -> (impl Read, u64) {
         (self.part(INPUT_AT, self.host.input_len), self.host.input_len)
     }
 
-    /// Where the results go.
+    /// The space for the results.
     pub(super) fn output(&mut self) -> impl Write {
         self.part(self.host.output_at, self.host.output_room)
     }
 
-    /// Tells the host: the page first, its state last.
-    pub(super) fn tell(&mut self, page: &GuestPage) {
+    /// Writes the guest's page, its state last.
+    pub(super) fn publish(&mut self, page: &GuestPage) {
         let bytes = page.to_bytes();
         let at = PAGE_SIZE as u64;
         let mut start = self.part(at, PAGE_SIZE as u64);
-        // A part of a page's size takes a page: neither write can fail.
+        // The part is as large as the page, so the writes cannot fail.
         let _ = start.write_all(&bytes[..GuestPage::STATE_AT]);
         let mut rest = self.part(at + GuestPage::STATE_AT as u64 + 1, PAGE_SIZE as u64 - 9);
         let _ = rest.write_all(&bytes[GuestPage::STATE_AT + 1..]);
@@ -71,11 +71,11 @@ impl Window {
 
     /// Fills the guest's page with ones.
     pub(super) fn scribble(&mut self) {
-        // A part of a page's size takes a page: it cannot fail.
+        // The part is as large as the page, so the write cannot fail.
         let _ = self.part(PAGE_SIZE as u64, PAGE_SIZE as u64).write_all(&[0xff; PAGE_SIZE]);
     }
 
-    /// A part of the memory; empty when it does not lie inside.
+    /// A part of the memory; empty if it exceeds the memory.
     fn part(&self, at: u64, length: u64) -> Part {
         let inside = at.checked_add(length).is_some_and(|end| end <= self.length);
         let (at, left) = if inside { (at, length) } else { (0, 0) };
@@ -85,7 +85,7 @@ impl Window {
     }
 }
 
-/// A part of the shared memory, read or written from its start on.
+/// A part of the shared memory, read or written sequentially.
 struct Part {
     next: NonNull<u8>,
     left: usize,
@@ -102,7 +102,7 @@ impl Part {
 impl Read for Part {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = into.len().min(self.left);
-        // SAFETY: `count` bytes lie within the mapping, and within `into`; the host writes here only before the boot.
+        // SAFETY: `count` bytes are within the mapping and within `into`; the host writes here only before the boot.
         unsafe { self.next.copy_to_nonoverlapping(NonNull::from(&mut *into).cast(), count) };
         self.advance(count);
         Ok(count)
@@ -112,7 +112,7 @@ impl Read for Part {
 impl Write for Part {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = bytes.len().min(self.left);
-        // SAFETY: `count` bytes lie within the mapping, and within `bytes`; nothing else in the guest maps this memory.
+        // SAFETY: `count` bytes are within the mapping and within `bytes`; nothing else in the guest maps this memory.
         unsafe { self.next.copy_from_nonoverlapping(NonNull::from(bytes).cast(), count) };
         self.advance(count);
         Ok(count)

@@ -98,8 +98,8 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
-    // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks are
-    // placed.
+    // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks
+    // are placed.
     let above = AboveOthers::rise();
     let Ended { start_ns, end_ns, changes } = Running {
         executor: &mut executor,
@@ -139,7 +139,8 @@ fn leave(mut scheduler: Attached) -> SchedulerExit {
     scheduler.exited().unwrap_or_else(|| scheduler.detach())
 }
 
-/// Starts the recording. Without tracefs, the run still has the tasks' accounting; an event that the kernel lacks is an error.
+/// Starts the recording. Without tracefs, the run still has the tasks' accounting; an event that the kernel lacks is
+/// an error.
 fn record(job: &Job) -> Result<(Option<Recorder>, Option<String>), RunError> {
     let Some(recording) = &job.recording else { return Ok((None, None)) };
     match Recorder::start(recording) {

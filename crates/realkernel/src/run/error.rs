@@ -50,7 +50,7 @@ impl From<LoadError> for RunError {
     }
 }
 
-/// Why a ground gave no outcome.
+/// Why a run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// A file of the job cannot be read or written.
@@ -70,23 +70,23 @@ pub enum TargetError {
         error: std::io::Error,
     },
     /// The runner did not end in time and was killed.
-    #[error("the run did not end within {} s and was killed{}", deadline.as_secs(), said(last_words))]
+    #[error("the run did not end within {} s and was killed{}", deadline.as_secs(), output_suffix(last_output))]
     Deadline {
         /// The time limit.
         deadline: Duration,
         /// The end of its standard error.
-        last_words: String,
+        last_output: String,
     },
     /// The run was stopped on request, and the runner was killed.
     #[error("the run was stopped on request")]
     Stopped,
     /// The runner ended without an outcome.
-    #[error("the runner process ended with {status}{}", said(last_words))]
+    #[error("the runner process ended with {status}{}", output_suffix(last_output))]
     Died {
         /// Its exit code or signal.
         status: String,
         /// The end of its standard error.
-        last_words: String,
+        last_output: String,
     },
     /// The job failed.
     #[error("{problem}")]
@@ -96,6 +96,6 @@ pub enum TargetError {
     },
 }
 
-fn said(last_words: &str) -> String {
-    if last_words.is_empty() { String::new() } else { format!("; its last output: {last_words}") }
+fn output_suffix(last_output: &str) -> String {
+    if last_output.is_empty() { String::new() } else { format!("; its last output: {last_output}") }
 }

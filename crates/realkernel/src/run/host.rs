@@ -15,9 +15,9 @@ use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FIL
 /// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.
 pub const RUNNER_COMMAND: &str = "__run-job";
 /// The runner's output, in the job's folder.
-const WORDS_FILE: &str = "runner.txt";
+const OUTPUT_FILE: &str = "runner.txt";
 /// Maximum bytes of the runner's output in an error.
-const WORDS_BYTES_MAX: usize = 4_096;
+const OUTPUT_BYTES_MAX: usize = 4_096;
 
 /// When a run must end.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub fn on_host_by(
     limits: Limits<'_>,
 ) -> Result<Outcome, TargetError> {
     write_job(job, object, folder)?;
-    let words = folder.join(WORDS_FILE);
+    let words = folder.join(OUTPUT_FILE);
     let file = fs::File::create(&words).map_err(|error| file_error(&words, error))?;
     let mut command = Command::new(program);
     command.arg(RUNNER_COMMAND).arg(folder);
@@ -74,12 +74,12 @@ pub fn on_host_by(
     let child = command
         .spawn()
         .map_err(|error| TargetError::Spawn { program: program.to_owned(), error })?;
-    let last_words = || last_words(&words);
+    let last_output = || last_output(&words);
     match wait(child, limits) {
-        Ended::ByItself(status) => outcome(folder, status, last_words),
+        Ended::ByItself(status) => outcome(folder, status, last_output),
         Ended::Stopped => Err(TargetError::Stopped),
         Ended::Late => {
-            Err(TargetError::Deadline { deadline: limits.deadline, last_words: last_words() })
+            Err(TargetError::Deadline { deadline: limits.deadline, last_output: last_output() })
         }
     }
 }
@@ -113,11 +113,11 @@ pub fn write_job(job: &Job, object: Option<&[u8]>, folder: &Path) -> Result<(), 
     write(JOB_FILE, &text.map_err(|error| file_error(&folder.join(JOB_FILE), error.into()))?)
 }
 
-/// What a runner that has ended left in its folder.
+/// The result that an ended runner wrote to its folder.
 fn outcome(
     folder: &Path,
     status: ExitStatus,
-    last_words: impl Fn() -> String,
+    last_output: impl Fn() -> String,
 ) -> Result<Outcome, TargetError> {
     if let Ok(problem) = fs::read_to_string(folder.join(ERROR_FILE)) {
         return Err(TargetError::Job { problem });
@@ -128,23 +128,23 @@ fn outcome(
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => status.to_string(),
         };
-        return Err(TargetError::Died { status, last_words: last_words() });
+        return Err(TargetError::Died { status, last_output: last_output() });
     }
     let path = folder.join(OUTCOME_FILE);
     let bytes = fs::read(&path).map_err(|error| file_error(&path, error))?;
     serde_json::from_slice(&bytes).map_err(|error| file_error(&path, error.into()))
 }
 
-/// How a child came to its end.
+/// How a runner ended.
 enum Ended {
     ByItself(ExitStatus),
-    /// It was killed: somebody asked for it.
+    /// It was killed on request.
     Stopped,
     /// It was killed at the deadline.
     Late,
 }
 
-/// Waits for a child without looking at it again and again, for that would disturb the run; kills it at its limits.
+/// Waits for a child without polling, which would disturb the run; kills it at its limits.
 fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
     let begun = Instant::now();
     let end = pid_fd(child.id()).ok();
@@ -156,7 +156,7 @@ fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
         let at_most = if end.is_some() { left } else { left.min(Duration::from_millis(50)) };
         let is_stopped = becomes_readable(end.as_ref().map(AsFd::as_fd), limits.stop, at_most);
         if is_stopped || left.is_zero() {
-            // It may have ended just now.
+            // Both fail only if it has already ended.
             let _ = child.kill();
             let _ = child.wait();
             return if is_stopped { Ended::Stopped } else { Ended::Late };
@@ -164,13 +164,13 @@ fn wait(mut child: Child, limits: Limits<'_>) -> Ended {
     }
 }
 
-/// Waits until one of two descriptors can be read, so long at most; whether it is the second.
+/// Waits up to `at_most` until one of two descriptors is readable; returns whether the second one is.
 fn becomes_readable(
     first: Option<BorrowedFd<'_>>,
     second: Option<BorrowedFd<'_>>,
     at_most: Duration,
 ) -> bool {
-    // The kernel passes over a negative descriptor.
+    // The kernel ignores negative descriptors.
     let entry = |fd: Option<BorrowedFd<'_>>| libc::pollfd {
         fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
         events: libc::POLLIN,
@@ -183,8 +183,8 @@ fn becomes_readable(
     ready > 0 && waited[1].revents != 0
 }
 
-fn last_words(path: &PathBuf) -> String {
+fn last_output(path: &PathBuf) -> String {
     let bytes = fs::read(path).unwrap_or_default();
-    let start = bytes.len().saturating_sub(WORDS_BYTES_MAX);
+    let start = bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
     String::from_utf8_lossy(&bytes[start..]).trim().to_owned()
 }

@@ -50,7 +50,7 @@ impl Drop for Janitor {
 
 fn watch(alive: libc::c_int, originals: &[Original]) -> ! {
     let mut byte = 0u8;
-    // SAFETY: touches only the process's own state; nothing of the parent's is used but the arguments.
+    // SAFETY: changes only this process's state, and uses only the arguments.
     let read = unsafe {
         libc::setsid();
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {

@@ -10,8 +10,9 @@ use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
 use crate::tracefs::Recorder;
 
-/// Interval of the checks whether the scheduler is still enabled, ns. Each check takes a CPU from a task, for 1 ms in a guest
-/// whose clock counts instructions. The end of the run is checked in any case, so shorter runs are not disturbed.
+/// Interval of the checks whether the scheduler is still enabled, ns. Each check takes a CPU from a task, for 1 ms in
+/// a guest whose clock counts instructions. The end of the run is checked in any case, so shorter runs are not
+/// disturbed.
 const SCHEDULER_LOOK_NS: u64 = 5_000_000_000;
 /// Interval in which the runner reaps orphans and checks for failed forks, if tasks fork tasks, ns.
 const ORPHANS_LOOK_NS: u64 = 1_000_000_000;
@@ -76,7 +77,7 @@ impl Running<'_> {
                 }
             };
             let time_ns = now_ns();
-            self.say(&label);
+            self.mark_change(&label);
             ended.changes.push(Change { time_ns, label });
         }
         self.sleep(start_ns + job.duration_ns)?;
@@ -110,7 +111,7 @@ impl Running<'_> {
     }
 
     /// Writes a mark of a change to the recording.
-    fn say(&self, label: &str) {
+    fn mark_change(&self, label: &str) {
         let marker = self.recorder.and_then(Recorder::marker);
         if let Some(Ok(marker)) = marker.map(|marker| marker.try_clone_to_owned()) {
             let mut marker = std::fs::File::from(marker);

@@ -135,7 +135,7 @@ pub enum LoadError {
     Ejected {
         /// The scheduler.
         name: String,
-        /// How it ended.
+        /// The exit record.
         exit: Box<SchedulerExit>,
         /// The kernel's log about it.
         log: Vec<String>,

@@ -85,7 +85,7 @@ impl Attached {
 
     fn enable(&mut self) -> Result<(), LoadError> {
         let scheduler = self.layout.scheduler().unwrap_or_default().to_owned();
-        let (link, said) = verifier::listening(|| {
+        let (link, warnings) = verifier::with_warnings(|| {
             let mut maps = self.object.maps_mut();
             let table = maps.find(|map| {
                 map.map_type() == MapType::StructOps && map.name().to_string_lossy() == *scheduler
@@ -100,7 +100,7 @@ impl Attached {
         match link {
             Some(Ok(link)) => self.link = Some(link),
             Some(Err(error)) => {
-                let mut log = verifier::messages(&said);
+                let mut log = verifier::messages(&warnings);
                 log.extend(state::log_lines(&mut self.log));
                 return Err(failed(format!("{error:#}"), log));
             }

@@ -49,9 +49,9 @@ pub fn verify(job: &SchedulerJob, object: &[u8]) -> Result<Vec<VerifiedProgram>,
 /// Opens an object, applies the settings, loads it, and fills its maps.
 pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout), LoadError> {
     let name = &job.name;
-    let (opened, said) = verifier::listening(|| open(object));
+    let (opened, warnings) = verifier::with_warnings(|| open(object));
     let mut opened = opened.map_err(|error| {
-        let mut messages = verifier::messages(&said);
+        let mut messages = verifier::messages(&warnings);
         messages.push(error.to_string());
         LoadError::NoObject { name: name.clone(), messages }
     })?;
@@ -70,7 +70,7 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
         put(&mut opened, &write.section, write.offset, &write.bytes)
             .ok_or_else(|| not_in_object(name, write))?;
     }
-    let (loaded, said) = verifier::listening(|| opened.load());
+    let (loaded, warnings) = verifier::with_warnings(|| opened.load());
     match loaded {
         Ok(mut object) => {
             setup::check_programs(name, &object, &job.setup)?;
@@ -78,9 +78,9 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
             Ok((object, layout))
         }
         Err(error) => {
-            let mut said = said;
-            said.push(error.to_string());
-            Err(verifier::explain(name, &said))
+            let mut warnings = warnings;
+            warnings.push(error.to_string());
+            Err(verifier::explain(name, &warnings))
         }
     }
 }

@@ -65,7 +65,7 @@ impl Section {
     /// Bytes as they are now; `None` outside of the section.
     pub(super) fn read(&self, offset: usize, length: usize) -> Option<Vec<u8>> {
         self.range(offset, length)?;
-        // SAFETY: the range lies in the section, which is mapped (see `all`). Programs write it at the same time, so
+        // SAFETY: the range is in the section, which is mapped (see `all`). Programs write it at the same time, so
         // each byte is read once and as it is.
         Some(
             (offset..offset + length)
@@ -77,7 +77,7 @@ impl Section {
     /// Writes bytes. An aligned integer of 1, 2, 4 or 8 bytes is written atomically.
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) -> Option<()> {
         self.range(offset, bytes.len())?;
-        // SAFETY: the range lies in the section, which is mapped for writing (the caller leaves `.rodata` alone).
+        // SAFETY: the range is in the section, which is mapped for writing (callers exclude `.rodata`).
         unsafe {
             let target = self.start.add(offset);
             match *bytes {

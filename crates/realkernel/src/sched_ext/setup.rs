@@ -94,18 +94,18 @@ fn fill(map: &MapMut<'_>, write: &MapWrite) -> Result<(), String> {
     if array && write.key >= u64::from(map.max_entries()) {
         return Err(format!("the map has {} elements", map.max_entries()));
     }
-    let said = |error: libbpf_rs::Error| error.to_string();
+    let message = |error: libbpf_rs::Error| error.to_string();
     if !map.map_type().is_percpu() {
-        let old = map.lookup(key, MapFlags::ANY).map_err(said)?;
+        let old = map.lookup(key, MapFlags::ANY).map_err(message)?;
         let mut value = old.unwrap_or_else(|| vec![0; map.value_size() as usize]);
         put(&mut value, write)?;
-        return map.update(key, &value, MapFlags::ANY).map_err(said);
+        return map.update(key, &value, MapFlags::ANY).map_err(message);
     }
-    let cpus = libbpf_rs::num_possible_cpus().map_err(said)?;
-    let old = map.lookup_percpu(key, MapFlags::ANY).map_err(said)?;
+    let cpus = libbpf_rs::num_possible_cpus().map_err(message)?;
+    let old = map.lookup_percpu(key, MapFlags::ANY).map_err(message)?;
     let mut values = old.unwrap_or_else(|| vec![vec![0; map.value_size() as usize]; cpus]);
     values.iter_mut().try_for_each(|value| put(value, write))?;
-    map.update_percpu(key, &values, MapFlags::ANY).map_err(said)
+    map.update_percpu(key, &values, MapFlags::ANY).map_err(message)
 }
 
 fn put(value: &mut [u8], write: &MapWrite) -> Result<(), String> {
@@ -177,11 +177,11 @@ mod tests {
             bytes: bytes.to_vec(),
         };
         let mut value = [1, 2, 3, 4];
-        put(&mut value, &write(1, &[7, 8])).expect("it lies in the value");
+        put(&mut value, &write(1, &[7, 8])).expect("within the value");
         assert_eq!(value, [1, 7, 8, 4]);
-        let said = put(&mut value, &write(3, &[7, 8])).expect_err("it is too long");
-        assert_eq!(said, "its values have 4 bytes");
-        put(&mut value, &write(u64::MAX, &[7])).expect_err("it is far away");
+        let message = put(&mut value, &write(3, &[7, 8])).expect_err("it is too long");
+        assert_eq!(message, "its values have 4 bytes");
+        put(&mut value, &write(u64::MAX, &[7])).expect_err("beyond the value");
         assert_eq!(value, [1, 7, 8, 4]);
     }
 }

@@ -19,18 +19,18 @@ fn keep(_: PrintLevel, message: String) {
 }
 
 /// Calls libbpf; returns its warnings with the result.
-pub(super) fn listening<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+pub(super) fn with_warnings<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let before = set_print(Some((PrintLevel::Warn, keep)));
     let result = work();
     set_print(before);
-    let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
-    (result, said)
+    let warnings = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
+    (result, warnings)
 }
 
 /// The error of an object that libbpf could not load.
-pub(super) fn explain(name: &str, said: &[String]) -> LoadError {
-    if let Some((program, log)) = verifier_log(said) {
+pub(super) fn explain(name: &str, warnings: &[String]) -> LoadError {
+    if let Some((program, log)) = verifier_log(warnings) {
         let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
         let text = lines.join("\n");
         let shown = lines.len().saturating_sub(LOG_LINES_SHOWN);
@@ -41,14 +41,14 @@ pub(super) fn explain(name: &str, said: &[String]) -> LoadError {
             causes: causes(&text),
         };
     }
-    let messages = messages(said);
+    let messages = messages(warnings);
     let text = messages.join("\n");
     LoadError::Load { name: name.to_owned(), messages, causes: causes(&text) }
 }
 
 /// The last of libbpf's messages, as lines.
-pub(super) fn messages(said: &[String]) -> Vec<String> {
-    let lines = said.iter().flat_map(|text| text.lines());
+pub(super) fn messages(warnings: &[String]) -> Vec<String> {
+    let lines = warnings.iter().flat_map(|text| text.lines());
     let lines: Vec<String> = lines
         .map(|line| line.trim_start_matches("libbpf: ").to_owned())
         .filter(|l| !l.is_empty())
@@ -58,10 +58,10 @@ pub(super) fn messages(said: &[String]) -> Vec<String> {
 }
 
 /// The rejected program and the verifier's log, which libbpf prints between two marker lines.
-fn verifier_log(said: &[String]) -> Option<(String, String)> {
+fn verifier_log(warnings: &[String]) -> Option<(String, String)> {
     const BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
     const END: &str = "-- END PROG LOAD LOG --";
-    let all = said.concat();
+    let all = warnings.concat();
     let (before, rest) = all.rsplit_once(BEGIN)?;
     let log = rest.split_once(END).map_or(rest, |(log, _)| log);
     let program = before.rsplit_once("prog '")?.1.split_once('\'')?.0;
@@ -182,14 +182,14 @@ mod tests {
 
     #[test]
     fn a_refusal_names_program_reason_and_remedy() {
-        let said = [
+        let warnings = [
             "libbpf: prog 'cfs_tick': BPF program load failed: -EACCES\n".to_owned(),
             "libbpf: prog 'cfs_tick': -- BEGIN PROG LOAD LOG --\n0: R1=ctx()\n12: (79) r1 = *(u64 *)(r0 +0)\n\
              R0 invalid mem access 'map_value_or_null'\nprocessed 12 insns\n-- END PROG LOAD LOG --\n"
                 .to_owned(),
             "libbpf: failed to load object 'cfs'\n".to_owned(),
         ];
-        let text = explain("cfs", &said).to_string();
+        let text = explain("cfs", &warnings).to_string();
         assert!(text.contains("the program `cfs_tick`"), "{text}");
         assert!(text.contains("invalid mem access"), "{text}");
         assert!(text.contains("check the result of the look-up for NULL"), "{text}");
@@ -198,10 +198,10 @@ mod tests {
 
     #[test]
     fn a_missing_kernel_function_is_named() {
-        let said =
+        let warnings =
             ["libbpf: extern (func ksym) 'scx_bpf_new': not found in kernel or module BTFs\n"
                 .to_owned()];
-        let text = explain("mine", &said).to_string();
+        let text = explain("mine", &warnings).to_string();
         assert!(text.contains("scx_bpf_new") && text.contains("__weak"), "{text}");
     }
 }

@@ -1,8 +1,8 @@
-//! The control groups of a workload, below the root of the kernel's own tree: version 2 (`cpu.weight`), or version 1
-//! (`cpu.shares`, where a weight of 100 is 1,024 shares).
+//! The control groups of a workload, below the root of the kernel's hierarchy: version 2 (`cpu.weight`), or version 1
+//! (`cpu.shares`; a weight of 100 is 1,024 shares).
 //!
-//! Their names hold the process number and the start time of the runner, so that whoever comes later knows those
-//! whose runner is gone, and removes them.
+//! Their names contain the process number and the start time of the runner, so that later runs can remove those whose
+//! runner has died.
 
 use std::fs;
 use std::io;
@@ -16,18 +16,18 @@ use fairground_workload::Workload;
 use super::error::TaskError;
 use super::text::Line;
 
-/// What the names of our groups begin with.
+/// Prefix of the groups' names.
 const PREFIX: &str = "fairground-";
-/// How often the removal of a group is tried: its last process may still be on its way out.
+/// Attempts to remove a group, whose last process may still be exiting.
 const REMOVE_TRIES: u32 = 100;
 /// Shares (version 1) of a group of weight 100.
 const SHARES_DEFAULT: u64 = 1_024;
-/// The weight that is worth [`SHARES_DEFAULT`] shares.
+/// The weight that corresponds to [`SHARES_DEFAULT`].
 const WEIGHT_DEFAULT: u64 = 100;
-/// Groups inside one another that are looked into for leftovers.
+/// Maximum nesting of groups in the search for leftovers.
 const DEPTH_MAX: u32 = 32;
 
-/// Which of the kernel's two trees has the `cpu` controller.
+/// The version of the hierarchy that has the `cpu` controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
@@ -38,18 +38,18 @@ enum Version {
 #[derive(Debug)]
 pub(super) struct Cgroups {
     version: Version,
-    /// By the workload's number; the first is the root of the tree.
+    /// By index in the workload; the first is the root.
     dirs: Vec<PathBuf>,
-    /// To enter each.
+    /// The files to enter each group.
     enter: Vec<OwnedFd>,
-    /// To set the weight of each but the root.
+    /// The files to set the weight of each group except the root.
     weight: Vec<Option<OwnedFd>>,
-    /// The process that made them, which alone removes them.
+    /// The process that created them; only it removes them.
     owner: u32,
 }
 
 impl Cgroups {
-    /// Makes the groups of a workload; `None` when it has none.
+    /// Creates the groups of a workload; `None` if it has none.
     pub(super) fn new(workload: &Workload) -> Result<Option<Self>, TaskError> {
         if workload.cgroups.is_empty() {
             return Ok(None);
@@ -57,7 +57,7 @@ impl Cgroups {
         remove_leftovers();
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let (version, base) = tree(&mounts).ok_or_else(|| TaskError::Unfit {
-            problem: "the workload has control groups, and no cgroup tree with the `cpu` controller is mounted".to_owned(),
+            problem: "the workload has control groups, but no cgroup hierarchy with the `cpu` controller is mounted".to_owned(),
             help: "mount one (mount -t cgroup2 none /sys/fs/cgroup), or run it in a virtual machine".to_owned(),
         })?;
         let owner = std::process::id();
@@ -80,7 +80,7 @@ impl Cgroups {
                 .map_err(|error| system(&format!("make {}", dir.display()), error))?;
             groups.dirs.push(dir.clone());
             if version == Version::Two && nested {
-                // Only in threaded groups may a group that holds others have tasks of its own.
+                // Only threaded groups may contain both groups and tasks.
                 write(&dir.join("cgroup.type"), "threaded")?;
                 enable(&dir)?;
             }
@@ -134,7 +134,7 @@ fn write_to(file: &OwnedFd, bytes: &[u8]) -> bool {
 }
 
 fn system(what: &str, error: io::Error) -> TaskError {
-    let help = "control groups need root on this machine; in a virtual machine the program has it";
+    let help = "control groups require root: use sudo, or run in a virtual machine";
     TaskError::System { what: what.to_owned(), error, help: Some(help.to_owned()) }
 }
 
@@ -148,7 +148,7 @@ fn write(path: &Path, text: &str) -> Result<(), TaskError> {
         .map_err(|error| system(&format!("write `{text}` into {}", path.display()), error))
 }
 
-/// Lets the groups below have the controller.
+/// Enables the controller for child groups.
 fn enable(dir: &Path) -> Result<(), TaskError> {
     let file = dir.join("cgroup.subtree_control");
     let enabled = fs::read_to_string(&file).unwrap_or_default();
@@ -158,7 +158,7 @@ fn enable(dir: &Path) -> Result<(), TaskError> {
     write(&file, "+cpu")
 }
 
-/// The mounted tree that has the `cpu` controller.
+/// The mounted hierarchy that has the `cpu` controller.
 fn tree(mounts: &str) -> Option<(Version, PathBuf)> {
     for line in mounts.lines() {
         let mut words = line.split(' ').skip(1);
@@ -178,10 +178,10 @@ fn tree(mounts: &str) -> Option<(Version, PathBuf)> {
     None
 }
 
-/// When a process started, in the kernel's ticks since boot; `None` when there is none.
+/// Start time of a process in clock ticks since boot; `None` if it does not exist.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything; what follows its closing bracket is field 3.
+    // The name may contain any character; field 3 follows its closing parenthesis.
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
@@ -189,7 +189,7 @@ fn prefix_of(pid: u32) -> String {
     format!("{PREFIX}{pid}-{}-", started(pid).unwrap_or(0))
 }
 
-/// Whether the maker of a group of this name is gone.
+/// Whether the runner that created a group of this name has died.
 fn abandoned(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let mut parts = rest.splitn(3, '-');
@@ -198,7 +198,7 @@ fn abandoned(name: &str) -> bool {
     started(pid) != Some(start)
 }
 
-/// Removes the groups of runs whose runner is gone.
+/// Removes the groups of runs whose runner has died.
 pub(crate) fn remove_leftovers() {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let Some((_, base)) = tree(&mounts) else { return };

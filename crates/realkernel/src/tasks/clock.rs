@@ -1,4 +1,4 @@
-//! The monotonic clock, and a thread's own.
+//! The monotonic clock and the thread CPU clock.
 
 use std::mem::MaybeUninit;
 
@@ -31,7 +31,7 @@ fn timespec(ns: u64) -> libc::timespec {
     }
 }
 
-/// Sleeps until a time of the monotonic clock, whatever signals come.
+/// Sleeps until a time of the monotonic clock, regardless of signals.
 pub(crate) fn sleep_until(at_ns: u64) {
     let until = timespec(at_ns);
     loop {
@@ -50,14 +50,14 @@ pub(crate) fn sleep_until(at_ns: u64) {
     }
 }
 
-/// Sleeps for a length of time. Asks at each signal whether to sleep on for what is left.
+/// Sleeps for a duration. At each signal, calls back whether to sleep for the rest.
 pub(super) fn sleep_for(length_ns: u64, mut go_on: impl FnMut() -> bool) {
     let mut left = timespec(length_ns);
     loop {
-        let asked = left;
+        let requested = left;
         // SAFETY: both times outlive the call.
         let error = unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const asked, &raw mut left)
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const requested, &raw mut left)
         };
         if error != libc::EINTR || !go_on() {
             return;

@@ -1,18 +1,16 @@
-//! Locks of real processes, in memory that all of them share.
+//! Locks of real processes, in shared memory.
 //!
-//! * `mutex`: three values and a futex, as U. Drepper describes it ("Futexes Are Tricky", 2011, section 6): free,
-//!   taken, taken and perhaps waited for. Who gives it back wakes one waiter, which competes with whoever comes;
-//!   there is no handing over.
-//! * `rt_mutex` and `rt_spin`: `FUTEX_LOCK_PI`: the kernel's own rt_mutex, with its order, its inheritance and its
-//!   spinning on a running owner, which it cannot be told to leave.
-//! * `spin`: tickets, first come first served, in user space. The kernel knows nothing of it: a task that has the
-//!   lock, or whose ticket is next, can be preempted, and then all spin until it runs again. So there should be no
-//!   more tasks than CPUs.
-//! * `rwlock`: readers are counted and a writer sets a bit; while a writer waits no reader comes in. Whoever gives it
-//!   back as the last wakes all that wait, and these compete.
+//! * `mutex`: a futex with three values (U. Drepper, "Futexes Are Tricky", 2011, section 6): free, taken, taken and
+//!   possibly contended. An unlock wakes one waiter, which competes with other tasks: there is no hand-off.
+//! * `rt_mutex` and `rt_spin`: `FUTEX_LOCK_PI`, the kernel's rt_mutex, with its order, priority inheritance and
+//!   adaptive spinning, which cannot be disabled.
+//! * `spin`: a ticket lock in user space. The kernel does not know it: the owner or the next waiter can be preempted,
+//!   and then all others spin until it runs again. Therefore there should be no more tasks than CPUs.
+//! * `rwlock`: a counter of readers and a writer bit. New readers wait while a writer waits. The last unlock wakes all
+//!   waiters, which compete.
 //!
-//! A recording gets the events of contention as marks, with the waiter and who has the lock. Writing one takes about a
-//! microsecond of the waiter's time.
+//! Contention events are recorded as marks with the waiter and the owner. Writing a mark takes about a microsecond of
+//! the waiter's time.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -20,24 +18,24 @@ use fairground_workload::LockKind;
 
 use super::futex;
 use super::lock_words::LockWords;
-use super::shared::Trouble;
+use super::shared::FailedOperation;
 use super::task::Task;
 use super::text::Line;
 use super::usage::errno;
 
-/// Turns of a waiter for a spin lock before it gives its CPU away: more than any section is long.
-const SPIN_TURNS: u32 = 10_000;
+/// Iterations after which a waiter for a spin lock yields its CPU: longer than any critical section.
+const SPIN_ITERATIONS: u32 = 10_000;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 const WAITED_FOR: u32 = 2;
-/// A writer has it; else the number of its readers.
+/// The writer bit; without it, the word is the number of readers.
 const WRITER: u32 = 1 << 31;
 
 impl Task<'_> {
     pub(super) fn lock(&self, lock: usize) {
-        let words = &self.world.locks[lock];
-        let kind = self.world.plan.locks[lock].kind;
+        let words = &self.shared.locks[lock];
+        let kind = self.shared.plan.locks[lock].kind;
         let waited = match kind {
             LockKind::Mutex => self.lock_mutex(lock, words),
             LockKind::Spin => self.lock_spin(lock, words),
@@ -51,9 +49,9 @@ impl Task<'_> {
     }
 
     pub(super) fn unlock(&self, lock: usize) {
-        let words = &self.world.locks[lock];
+        let words = &self.shared.locks[lock];
         words.holder.store(0, SeqCst);
-        match self.world.plan.locks[lock].kind {
+        match self.shared.plan.locks[lock].kind {
             LockKind::Mutex => {
                 if words.futex.swap(FREE, SeqCst) == WAITED_FOR {
                     futex::wake(&words.futex, 1);
@@ -80,19 +78,19 @@ impl Task<'_> {
                 let own = self.slot.tid.load(SeqCst);
                 let alone = words.futex.compare_exchange(own, FREE, SeqCst, SeqCst).is_ok();
                 if !alone && !futex::unlock_inheriting(&words.futex) {
-                    self.trouble(Trouble::Lock);
+                    self.record_failure(FailedOperation::Lock);
                 }
             }
         }
     }
 
-    /// True: it had to wait.
+    /// Returns whether it waited.
     fn lock_mutex(&self, lock: usize, words: &LockWords) -> bool {
         if words.futex.compare_exchange(FREE, TAKEN, SeqCst, SeqCst).is_ok() {
             return false;
         }
         self.contention_begins(lock, "MUTEX");
-        // Ends: each further turn is another task that was faster, a signal, or a wake-up for no reason.
+        // Terminates: each further iteration is due to a faster task, a signal, or a spurious wake-up.
         while words.futex.swap(WAITED_FOR, SeqCst) != FREE {
             futex::wait(&words.futex, WAITED_FOR, None);
         }
@@ -106,7 +104,7 @@ impl Task<'_> {
         }
         self.contention_begins(lock, "WRITE");
         words.next.fetch_add(1, SeqCst);
-        // Ends: each further turn is another task that was faster, a signal, or a wake-up for no reason.
+        // Terminates: each further iteration is due to a faster task, a signal, or a spurious wake-up.
         loop {
             let seen = words.serving.load(SeqCst);
             if take() {
@@ -119,13 +117,13 @@ impl Task<'_> {
     }
 
     pub(super) fn read_lock(&self, lock: usize) {
-        let words = &self.world.locks[lock];
+        let words = &self.shared.locks[lock];
         let more = |state: u32| (state & WRITER == 0).then(|| state + 1);
         let take = || {
             words.next.load(SeqCst) == 0 && words.futex.fetch_update(SeqCst, SeqCst, more).is_ok()
         };
         let mut waited = false;
-        // Ends: as above.
+        // Terminates as above.
         loop {
             let seen = words.serving.load(SeqCst);
             if take() {
@@ -148,12 +146,12 @@ impl Task<'_> {
             return false;
         }
         self.contention_begins(lock, "SPIN");
-        let mut turns = 0_u32;
+        let mut iterations = 0_u32;
         while words.serving.load(SeqCst) != ticket {
             std::hint::spin_loop();
-            turns = turns.wrapping_add(1);
-            // So long nobody has it who is running: whoever has it, or is next, gets the CPU.
-            if turns.is_multiple_of(SPIN_TURNS) {
+            iterations = iterations.wrapping_add(1);
+            // After so many iterations, the owner or the next waiter is not running: yield the CPU to it.
+            if iterations.is_multiple_of(SPIN_ITERATIONS) {
                 // SAFETY: takes no arguments.
                 unsafe { libc::sched_yield() };
             }
@@ -167,10 +165,10 @@ impl Task<'_> {
             return false;
         }
         self.contention_begins(lock, "RT");
-        // Ends: each further turn is a signal.
+        // Terminates: each further iteration is due to a signal.
         while !futex::lock_inheriting(&words.futex) {
             if !matches!(errno(), libc::EINTR | libc::EAGAIN) {
-                self.trouble(Trouble::Lock);
+                self.record_failure(FailedOperation::Lock);
                 break;
             }
         }
@@ -178,24 +176,24 @@ impl Task<'_> {
     }
 
     fn contention_begins(&self, lock: usize, flags: &str) {
-        if self.world.marker.is_none() {
+        if self.shared.marker.is_none() {
             return;
         }
-        let holder = self.world.locks[lock].holder.load(SeqCst);
+        let holder = self.shared.locks[lock].holder.load(SeqCst);
         let mut line = Line::new();
         line.text("fairground:contention_begin pid=").number(self.slot.tid.load(SeqCst).into());
         line.text(" holder=").number(holder.into()).text(" flags=").text(flags);
-        line.text(" lock=").text(&self.world.plan.locks[lock].name);
-        self.say(&line);
+        line.text(" lock=").text(&self.shared.plan.locks[lock].name);
+        self.write_marker(&line);
     }
 
     fn contention_ends(&self, lock: usize) {
-        if self.world.marker.is_none() {
+        if self.shared.marker.is_none() {
             return;
         }
         let mut line = Line::new();
         line.text("fairground:contention_end pid=").number(self.slot.tid.load(SeqCst).into());
-        line.text(" lock=").text(&self.world.plan.locks[lock].name);
-        self.say(&line);
+        line.text(" lock=").text(&self.shared.plan.locks[lock].name);
+        self.write_marker(&line);
     }
 }

@@ -1,15 +1,15 @@
-//! A workload made ready to be executed by processes that may not allocate: every number looked up, every mask built.
+//! A workload compiled for processes that must not allocate: all indices resolved, all CPU masks built.
 
 use fairground_workload::{CpuList, Duration, Lock, Op, Program, Role, TaskSpec, Workload};
 
 use super::error::TaskError;
 
-/// The most that is moved through a pipe in one system call, bytes.
+/// Maximum bytes of a pipe read or write system call.
 const PIPE_CHUNK_MAX: u64 = 1 << 20;
-/// Tasks that exist from the beginning.
+/// Maximum number of initial tasks.
 pub(super) const TASKS_AT_START_MAX: u64 = 30_000;
 
-/// CPUs, as `sched_setaffinity` takes them.
+/// A CPU mask for `sched_setaffinity`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CpuSet(Vec<u64>);
 
@@ -23,7 +23,7 @@ impl CpuSet {
         Self(words)
     }
 
-    /// Makes it the calling task's affinity.
+    /// Sets the calling task's affinity.
     pub(super) fn apply(&self) -> bool {
         // SAFETY: the kernel reads the words, which outlive the call.
         let done = unsafe {
@@ -37,7 +37,7 @@ impl CpuSet {
         done == 0
     }
 
-    /// Whether it holds one of the CPUs.
+    /// Whether it contains one of the CPUs.
     pub(super) fn meets(&self, online: &CpuSet) -> bool {
         self.0.iter().zip(&online.0).any(|(own, other)| own & other != 0)
     }
@@ -51,8 +51,8 @@ pub(super) enum Step {
     Touch(u64),
     Sleep(Duration),
     Busy(Duration),
-    TimerWait { timer: TimerPlace, period_ns: u64, relative: bool },
-    TimerStart(TimerPlace),
+    TimerWait { timer: TimerStorage, period_ns: u64, relative: bool },
+    TimerStart(TimerStorage),
     PipeWrite { pipe: usize, bytes: u64 },
     PipeRead { pipe: usize, bytes: u64 },
     Send(usize),
@@ -77,12 +77,12 @@ pub(super) enum Step {
     Exit,
 }
 
-/// Where the last expiry of a timer stands.
+/// The storage of the last expiry of a timer.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum TimerPlace {
+pub(super) enum TimerStorage {
     /// In a register of the task.
     Own(usize),
-    /// In memory that all tasks share, by the workload's number of the timer.
+    /// In shared memory, by index of the workload's timer.
     Shared(usize),
 }
 
@@ -97,7 +97,7 @@ pub(super) struct GroupPlan {
     pub(super) start_ns: Option<u64>,
     pub(super) program: Box<[Step]>,
     pub(super) handler: Box<[Step]>,
-    /// Memory that each of its tasks has: to touch, and to move through pipes.
+    /// Bytes of memory of each task, to touch and to move through pipes.
     pub(super) memory_bytes: u64,
 }
 
@@ -108,38 +108,38 @@ impl GroupPlan {
     }
 }
 
-/// A whole workload.
+/// A compiled workload.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) groups: Vec<GroupPlan>,
-    /// The texts of all marks; how often a task left each is its register of the same number, its timers' follow.
+    /// The labels of all marks. A task's register of the same index counts them; the registers of its timers follow.
     pub(super) labels: Vec<String>,
     /// The locks, as the workload describes them.
     pub(super) locks: Vec<Lock>,
-    /// Numbers that each task keeps.
+    /// Number of registers of each task.
     pub(super) registers: usize,
-    /// Whether tasks are forked by tasks.
+    /// Whether tasks fork tasks.
     pub(super) forks: bool,
-    /// Whether a task asks for slices of its own length.
+    /// Whether a task sets its slice length.
     pub(super) sets_slice: bool,
 }
 
 impl Plan {
-    /// Makes a checked workload ready.
+    /// Compiles a checked workload.
     pub(super) fn new(workload: &Workload) -> Result<Self, TaskError> {
         let at_start = workload.tasks.iter().filter(|spec| spec.start_ns.is_some());
         let at_start: u64 = at_start.map(|spec| u64::from(spec.count)).sum();
         if at_start > TASKS_AT_START_MAX {
             return Err(TaskError::Unfit {
                 problem: format!(
-                    "the workload starts {at_start} tasks, and a real kernel is given at most TASKS_AT_START_MAX, {TASKS_AT_START_MAX}"
+                    "the workload starts {at_start} tasks; on a real kernel, the maximum is {TASKS_AT_START_MAX} (TASKS_AT_START_MAX)"
                 ),
                 help: "run it in the simulator, or with fewer tasks".to_owned(),
             });
         }
         if workload.tasks.iter().any(|spec| does_io(&spec.program) || does_io(&spec.on_signal)) {
             return Err(TaskError::Unfit {
-                problem: "the workload waits for a block device with a service time (`io`), and a real kernel has no such device".to_owned(),
+                problem: "the workload uses a block device with a service time (`io`), which a real kernel does not have".to_owned(),
                 help: "run it in the simulator".to_owned(),
             });
         }
@@ -190,10 +190,10 @@ impl Plan {
         }
     }
 
-    fn timer(&self, workload: &Workload, timer: usize) -> TimerPlace {
+    fn timer(&self, workload: &Workload, timer: usize) -> TimerStorage {
         match workload.timers[timer].shared {
-            true => TimerPlace::Shared(timer),
-            false => TimerPlace::Own(self.labels.len() + timer),
+            true => TimerStorage::Shared(timer),
+            false => TimerStorage::Own(self.labels.len() + timer),
         }
     }
 
@@ -213,7 +213,7 @@ impl Plan {
                 *memory = (*memory).max(*bytes);
                 Step::Touch(*bytes)
             }
-            // `Plan::new` refused every workload with an `io`.
+            // `Plan::new` rejects workloads with `io`.
             Op::Sleep(length) | Op::Io(length) => Step::Sleep(*length),
             Op::Busy(length) => Step::Busy(*length),
             Op::TimerWait(timer, period_ns) => Step::TimerWait {
@@ -255,7 +255,7 @@ impl Plan {
             Op::SetCgroup(cgroup) => Step::SetCgroup(*cgroup),
             Op::SetCgroupWeight(cgroup, weight) => Step::SetCgroupWeight(*cgroup, *weight),
             Op::Mark(text) => {
-                // All texts were collected before.
+                // All labels have been collected.
                 Step::Mark(self.labels.iter().position(|label| label == text).unwrap_or(0))
             }
             Op::Loop(times, body) => Step::Loop(*times, self.steps(workload, body, memory)),
@@ -264,7 +264,7 @@ impl Plan {
     }
 }
 
-/// Whether a program asks for the block device.
+/// Whether a program uses the block device.
 fn does_io(program: &Program) -> bool {
     program.iter().any(|op| match op {
         Op::Io(_) => true,

@@ -1,22 +1,21 @@
-//! Message queues as counters in shared memory: no lock, so that a signal handler may use the queue that its task is
-//! using.
+//! Message queues as lock-free counters in shared memory, so that a signal handler can use the same queue as its task.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use super::futex;
 use super::shared::Sharable;
 
-/// A queue. Messages carry nothing, so that their number is all there is to keep.
+/// A queue. Messages have no content, so it only counts them.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Queue {
-    /// Messages that lie in it; receivers wait for it as a futex while it is 0.
+    /// Messages in the queue; receivers wait on it as a futex while it is 0.
     messages: AtomicU32,
-    /// Changes with each message that is taken while a sender waits; senders wait for it as a futex.
+    /// Changes with each message that is received while a sender waits; senders wait on it as a futex.
     taken: AtomicU32,
-    /// Receivers that are about to wait, or wait.
+    /// Receivers that wait or are about to.
     receivers: AtomicU32,
-    /// Senders that are about to wait, or wait.
+    /// Senders that wait or are about to.
     senders: AtomicU32,
     capacity: AtomicU32,
 }
@@ -31,12 +30,12 @@ impl Queue {
         self.messages.store(clamp(initial), SeqCst);
     }
 
-    /// Puts a message in and wakes one receiver; waits while the queue is full.
+    /// Sends a message and wakes one receiver; blocks while the queue is full.
     pub(super) fn send(&self) {
         while !self.put() {
             let seen = self.taken.load(SeqCst);
             self.senders.fetch_add(1, SeqCst);
-            // Whoever takes a message after this look sees the sender and changes `taken`.
+            // A receiver that takes a message after this load sees the sender and changes `taken`.
             if self.messages.load(SeqCst) >= self.capacity.load(SeqCst) {
                 futex::wait(&self.taken, seen, None);
             }
@@ -47,7 +46,7 @@ impl Queue {
         }
     }
 
-    /// Takes a message out; waits while there is none.
+    /// Receives a message; blocks while there is none.
     pub(super) fn receive(&self) {
         while !self.take() {
             self.receivers.fetch_add(1, SeqCst);

@@ -1,4 +1,4 @@
-//! The end: every task is killed, waited for, and its accounting collected.
+//! The end of a run: kills and reaps every task, and collects its accounting.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 
 use super::error::TaskError;
 use super::executor::Executor;
-use super::shared::{MARKS_MAX, Trouble};
+use super::shared::{FailedOperation, MARKS_MAX};
+use super::shared_state::SharedState;
 use super::usage::{Used, figures, schedstat};
-use super::world::World;
 use crate::job::{Mark, TaskUsage};
 
-/// How long killed tasks may take to be gone.
+/// Time limit for killed tasks to exit.
 const REAP_LIMIT: Duration = Duration::from_secs(20);
-/// How long the runner sleeps when nothing has ended yet.
+/// Polling interval for exited tasks.
 const REAP_PAUSE: Duration = Duration::from_millis(1);
 
 impl Executor {
-    /// Waits for those that have ended so far, without waiting.
+    /// Reaps the tasks that have ended, without blocking.
     pub(crate) fn reap_ended(&mut self) {
-        // Ends: each turn is a process less.
+        // Terminates: each iteration reaps a process.
         while self.reap_one() == Reaped::One {}
     }
 
     /// Kills all tasks.
     pub(crate) fn kill(&self) {
-        // SAFETY: touches no memory. The anchor lives, so the group's number is ours.
-        unsafe { libc::kill(-self.world.anchor, libc::SIGKILL) };
+        // SAFETY: touches no memory. The anchor is alive, so the group is ours.
+        unsafe { libc::kill(-self.shared.anchor, libc::SIGKILL) };
     }
 
-    /// Waits until no task is left.
+    /// Waits until all tasks have ended, and reaps them.
     pub(crate) fn reap_all(&mut self) -> Result<(), TaskError> {
         let begun = Instant::now();
         loop {
@@ -42,8 +42,8 @@ impl Executor {
                 }
                 Reaped::NoneYet if begun.elapsed() > REAP_LIMIT => {
                     return Err(TaskError::Unfit {
-                        problem: "killed tasks were still there after 20 s".to_owned(),
-                        help: "does the scheduler run them at all? It is taken off now".to_owned(),
+                        problem: "killed tasks still existed after 20 s".to_owned(),
+                        help: "check that the scheduler runs them; it is detached now".to_owned(),
                     });
                 }
                 Reaped::NoneYet => {
@@ -54,12 +54,12 @@ impl Executor {
         }
     }
 
-    /// A task that has ended is looked at before it is waited for: after that, its number may be another's.
+    /// Reaps a task that has ended, after reading its `schedstat`: later, its process number may be reused.
     fn reap_one(&mut self) -> Reaped {
         // SAFETY: zeroes are a value, which the kernel fills in.
         let mut info = unsafe { std::mem::zeroed::<libc::siginfo_t>() };
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        let group = self.world.anchor as libc::id_t;
+        let group = self.shared.anchor as libc::id_t;
         // SAFETY: the information outlives the call.
         if unsafe { libc::waitid(libc::P_PGID, group, &raw mut info, options) } != 0 {
             return Reaped::NoneLeft;
@@ -80,11 +80,11 @@ impl Executor {
         Reaped::One
     }
 
-    /// What each task did, in the order in which they were made.
+    /// The accounting of each task, in the order of creation.
     pub(super) fn usages(&self) -> Vec<TaskUsage> {
-        // A process number may have had several tasks; the last of them is the one that was left to the end.
+        // Process numbers are reused: the last task with a number is the one that was reaped at the end.
         let mut owners = BTreeMap::new();
-        let slots = self.world.used_slots();
+        let slots = self.shared.used_slots();
         for (index, slot) in slots.iter().enumerate() {
             owners.insert(slot.tid.load(SeqCst), index);
         }
@@ -94,11 +94,11 @@ impl Executor {
             if tid == 0 {
                 continue;
             }
-            let group = &self.world.plan.groups[slot.group.load(SeqCst) as usize];
+            let group = &self.shared.plan.groups[slot.group.load(SeqCst) as usize];
             let own = (owners.get(&tid) == Some(&index)).then(|| self.used.get(&tid)).flatten();
             let kept: [u64; 4] = std::array::from_fn(|n| slot.usage[n].load(Relaxed));
             let [utime_us, stime_us, nvcsw, nivcsw] = match own {
-                _ if slot.told.load(SeqCst) == 1 => kept,
+                _ if slot.usage_final.load(SeqCst) == 1 => kept,
                 Some(used) => std::array::from_fn(|n| used.figures[n].saturating_sub(kept[n])),
                 None => [0; 4],
             };
@@ -120,23 +120,23 @@ impl Executor {
         tasks
     }
 
-    /// What the tasks said, in order of time, when no recording holds it.
+    /// The tasks' marks in order of time, if no recording contains them.
     pub(super) fn marks(&self, notes: &mut Vec<String>) -> Vec<Mark> {
-        let world = &self.world;
-        let left = world.head[0].marks.load(SeqCst) as usize;
+        let shared = &self.shared;
+        let left = shared.head[0].marks.load(SeqCst) as usize;
         if left > MARKS_MAX {
             notes.push(format!(
                 "{} marks found no room: only the first MARKS_MAX, {MARKS_MAX}, are kept without a recording",
                 left - MARKS_MAX
             ));
         }
-        let mut marks: Vec<Mark> = world.marks[..left.min(world.marks.len())]
+        let mut marks: Vec<Mark> = shared.marks[..left.min(shared.marks.len())]
             .iter()
             .filter(|mark| mark.time_ns.load(SeqCst) != 0)
             .map(|mark| Mark {
                 time_ns: mark.time_ns.load(SeqCst),
                 tid: mark.tid.load(SeqCst),
-                label: world.plan.labels[mark.label.load(SeqCst) as usize].clone(),
+                label: shared.plan.labels[mark.label.load(SeqCst) as usize].clone(),
                 value: mark.value.load(SeqCst),
             })
             .collect();
@@ -145,7 +145,7 @@ impl Executor {
     }
 }
 
-/// What a look at the tasks' process group found.
+/// The result of a reaping attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reaped {
     One,
@@ -153,21 +153,27 @@ enum Reaped {
     NoneLeft,
 }
 
-impl World {
-    /// What failed, in words for the reader of the figures.
-    pub(super) fn troubles(&self, notes: &mut Vec<String>) {
-        const TEXTS: [(Trouble, &str); 8] = [
-            (Trouble::Nice, "a nice value was refused"),
-            (Trouble::Slice, "a slice length was refused or forgotten (it takes Linux 6.12)"),
-            (Trouble::Affinity, "an affinity was refused"),
-            (Trouble::Cgroup, "a task could not enter its control group"),
-            (Trouble::CgroupWeight, "a control group's weight could not be set"),
-            (Trouble::Pipe, "a pipe could not be read or written"),
-            (Trouble::Lock, "a lock with priority inheritance could not be taken or given back"),
-            (Trouble::Marker, "a mark could not be written into the recording"),
+impl SharedState {
+    /// Adds a note for each kind of failed operation.
+    pub(super) fn failures(&self, notes: &mut Vec<String>) {
+        const TEXTS: [(FailedOperation, &str); 8] = [
+            (FailedOperation::Nice, "a nice value was rejected"),
+            (
+                FailedOperation::Slice,
+                "a slice length was rejected or ignored (requires Linux 6.12)",
+            ),
+            (FailedOperation::Affinity, "an affinity was rejected"),
+            (FailedOperation::Cgroup, "a task could not enter its control group"),
+            (FailedOperation::CgroupWeight, "a control group's weight could not be set"),
+            (FailedOperation::Pipe, "a pipe could not be read or written"),
+            (
+                FailedOperation::Lock,
+                "a lock with priority inheritance could not be taken or released",
+            ),
+            (FailedOperation::Marker, "a mark could not be written to the recording"),
         ];
         for (kind, text) in TEXTS {
-            let (times, error) = &self.head[0].troubles[kind as usize];
+            let (times, error) = &self.head[0].failures[kind as usize];
             let (times, error) = (times.load(SeqCst), error.load(SeqCst));
             if times > 0 {
                 let error = std::io::Error::from_raw_os_error(error);
@@ -176,22 +182,22 @@ impl World {
         }
     }
 
-    /// A fork that failed: what comes after it is not the workload any more.
+    /// The error of a failed fork, after which the run no longer represents the workload.
     pub(super) fn failed_fork(&self) -> Option<TaskError> {
-        let failed = |kind: Trouble| {
-            let (times, error) = &self.head[0].troubles[kind as usize];
+        let failed = |kind: FailedOperation| {
+            let (times, error) = &self.head[0].failures[kind as usize];
             (times.load(SeqCst) > 0).then(|| error.load(SeqCst))
         };
-        if failed(Trouble::Slots).is_some() {
+        if failed(FailedOperation::Slots).is_some() {
             let max = super::shared::SLOTS_MAX;
             return Some(TaskError::Unfit {
-                problem: format!("the workload forked more than SLOTS_MAX, {max}, tasks"),
-                help: "let it run for a shorter time".to_owned(),
+                problem: format!("the workload forked more than {max} tasks (SLOTS_MAX)"),
+                help: "use a shorter run".to_owned(),
             });
         }
-        let (error, what) = match (failed(Trouble::Fork), failed(Trouble::Memory)) {
+        let (error, what) = match (failed(FailedOperation::Fork), failed(FailedOperation::Memory)) {
             (Some(error), _) => (error, "fork a task of the workload during the run"),
-            (None, Some(error)) => (error, "get the memory that a forked task reads"),
+            (None, Some(error)) => (error, "allocate the memory that a forked task reads"),
             (None, None) => return None,
         };
         Some(TaskError::System {

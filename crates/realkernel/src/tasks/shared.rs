@@ -1,4 +1,4 @@
-//! Memory that the runner and all tasks see: who lives, how far each is, queues, marks.
+//! Shared memory of the runner and all tasks: task states, progress, marks.
 
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -6,19 +6,18 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use super::error::TaskError;
 
-/// Tasks of one run, those that have ended included: what each did is kept until the end. Memory is used only by
-/// those that exist.
+/// Maximum number of tasks of a run, including ended ones, whose accounting is kept. Unused slots take no memory.
 pub(super) const SLOTS_MAX: usize = 1 << 18;
-/// Marks of one run that are kept when there is no recording to write them into.
+/// Maximum number of marks of a run without a recording.
 pub(super) const MARKS_MAX: usize = 1 << 20;
 
-/// Data that processes share: any bytes are a value, zero is "nothing yet", and it is only touched atomically.
+/// Shared data: any bytes are a valid value, zero means unset, and all accesses are atomic.
 ///
 /// # Safety
-/// The type consists of atomic integers alone.
+/// The type consists of atomic integers only.
 pub(super) unsafe trait Sharable {}
 
-/// An array that this process and all that it forks see.
+/// An array that this process shares with all processes that it forks.
 #[derive(Debug)]
 pub(super) struct Shared<T: Sharable> {
     start: NonNull<T>,
@@ -26,7 +25,7 @@ pub(super) struct Shared<T: Sharable> {
 }
 
 impl<T: Sharable> Shared<T> {
-    /// `len` elements of zero bytes. Pages are taken when they are first written.
+    /// `len` elements of zero bytes. Pages are allocated at the first write.
     pub(super) fn new(len: usize) -> Result<Self, TaskError> {
         let bytes = (len.max(1)) * size_of::<T>();
         // SAFETY: a new anonymous mapping touches no memory that is in use.
@@ -63,28 +62,28 @@ impl<T: Sharable> Drop for Shared<T> {
     }
 }
 
-/// What concerns all.
+/// The state of the whole run.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Head {
-    /// 1 once the workload runs: tasks wait for it as a futex.
+    /// 1 once the workload runs; tasks wait on it as a futex.
     pub(super) go: AtomicU32,
-    /// Tasks that are ready to start; the runner waits for it as a futex.
+    /// Number of tasks ready to start; the runner waits on it as a futex.
     pub(super) ready: AtomicU32,
-    /// When the workload started, ns of the monotonic clock.
+    /// Start time of the workload, ns of the monotonic clock.
     pub(super) start_ns: AtomicU64,
-    /// Slots in use.
+    /// Number of slots in use.
     pub(super) slots: AtomicU32,
-    /// Marks left, those that found no room included.
+    /// Number of marks, including dropped ones.
     pub(super) marks: AtomicU32,
-    /// What failed: how often, and the last error number. By [`Trouble`].
-    pub(super) troubles: [(AtomicU32, AtomicI32); TROUBLES],
+    /// By [`FailedOperation`]: the number of failures and the last error number.
+    pub(super) failures: [(AtomicU32, AtomicI32); TROUBLES],
 }
 
-/// System calls of tasks that may fail.
+/// Operations of tasks that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub(super) enum Trouble {
+pub(super) enum FailedOperation {
     Nice,
     Slice,
     Affinity,
@@ -98,16 +97,16 @@ pub(super) enum Trouble {
     Memory,
 }
 
-/// Kinds of [`Trouble`].
+/// Kinds of [`FailedOperation`].
 pub(super) const TROUBLES: usize = 11;
 
 /// A group of tasks.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Group {
-    /// How many it ever had.
+    /// Number of tasks so far.
     pub(super) born: AtomicU32,
-    /// No living task of the group has a slot before this one.
+    /// All slots of living tasks of the group are at or after this one.
     pub(super) first: AtomicU32,
     /// One more than the last slot of the group.
     pub(super) end: AtomicU32,
@@ -115,29 +114,29 @@ pub(super) struct Group {
 
 /// The slot's task has not started yet, or does not exist.
 pub(super) const ABSENT: u32 = 0;
-/// It lives, and may be signalled.
+/// The task is alive and can receive signals.
 pub(super) const LIVING: u32 = 1;
-/// It has ended.
+/// The task has ended.
 pub(super) const ENDED: u32 = 2;
 
-/// A task. A line of cache each: no task disturbs another by counting.
+/// The state of a task. Each has its own cache line.
 #[derive(Debug)]
 #[repr(C, align(128))]
-pub(super) struct Slot {
+pub(super) struct TaskSlot {
     /// [`ABSENT`], [`LIVING`] or [`ENDED`].
     pub(super) state: AtomicU32,
     pub(super) tid: AtomicU32,
     /// Index of its group.
     pub(super) group: AtomicU32,
-    /// Which of the group, from 0.
+    /// Its index in the group.
     pub(super) nth: AtomicU32,
     /// The slot of the task that forked it, plus 1; 0: the runner did.
     pub(super) parent: AtomicU32,
-    /// 1 when its usage is that of its whole life: its parent has waited for it.
-    pub(super) told: AtomicU32,
-    /// Operations that it finished.
+    /// 1 if its usage is final: its parent has reaped it.
+    pub(super) usage_final: AtomicU32,
+    /// Completed operations.
     pub(super) ops: AtomicU64,
-    /// What it has used before the start, then at the end: user and system time in µs, both kinds of switches.
+    /// Usage before the start, later at the end: user and system time in µs, voluntary and involuntary switches.
     pub(super) usage: [AtomicU64; 4],
 }
 
@@ -146,15 +145,15 @@ unsafe impl Sharable for Head {}
 // SAFETY: as above.
 unsafe impl Sharable for Group {}
 // SAFETY: as above.
-unsafe impl Sharable for Slot {}
+unsafe impl Sharable for TaskSlot {}
 // SAFETY: as above.
 unsafe impl Sharable for MarkSlot {}
 
-/// A timer that tasks have together.
+/// A timer that tasks share.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct TimerWord {
-    /// Its last expiry, ns of the monotonic clock; 0 before it begins.
+    /// Its last expiry, ns of the monotonic clock; 0 before it starts.
     pub(super) last_ns: AtomicU64,
 }
 
@@ -165,7 +164,7 @@ unsafe impl Sharable for TimerWord {}
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct MarkSlot {
-    /// When; written last, so that 0 says that the task was killed while it wrote.
+    /// Time, ns; written last: 0 if the task was killed while writing.
     pub(super) time_ns: AtomicU64,
     pub(super) value: AtomicU64,
     pub(super) tid: AtomicU32,

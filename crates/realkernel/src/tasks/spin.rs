@@ -1,76 +1,75 @@
-//! Computing for a given CPU time: a loop of two instructions, of which it is known how many turns a nanosecond has.
+//! Computes for a given CPU time: a loop of two instructions whose iterations per nanosecond have been measured.
 //!
-//! A task that is taken off the CPU loses nothing, for the loop reads no clock: so many turns are so much CPU time,
-//! as long as the CPU runs at the speed at which it was measured. Where CPUs slow each other down — threads of one
-//! core, and above all a virtual machine whose time counts the instructions of all its CPUs — that does not hold:
-//! there a computation looks at the task's own CPU clock now and then, a few times in all, and ends when that says
-//! so.
+//! The loop does not read a clock, so that preemption does not shorten it: a number of iterations is a CPU time, as
+//! long as the CPU runs at the measured speed. This does not hold if CPUs slow each other down: threads of one core,
+//! and above all a virtual machine whose clock counts the instructions of all its CPUs. There, a computation checks
+//! the task's CPU clock a few times and ends accordingly.
 
 use super::clock::{now_ns, own_cpu_ns, sleep_until};
 use super::usage::own_usage;
-use crate::guest::turns;
+use crate::guest::slices;
 
-/// Turns of one measurement: near a millisecond on today's machines.
-const TRIAL_TURNS: u64 = 1 << 20;
-/// Measurements; the fastest one was disturbed least.
+/// Iterations of one measurement: about a millisecond.
+const TRIAL_ITERATIONS: u64 = 1 << 20;
+/// Number of measurements. The fastest one counts.
 const TRIALS: usize = 12;
-/// Binary digits behind the point of a speed.
+/// Fraction bits of a speed.
 const FRACTION_BITS: u32 = 20;
-/// Turns of a measurement while all CPUs are busy.
-const BUSY_TURNS: u64 = 1 << 18;
-/// Measurements while all CPUs are busy.
+/// Iterations of a measurement while all CPUs are busy.
+const BUSY_ITERATIONS: u64 = 1 << 18;
+/// Number of measurements while all CPUs are busy.
 const BUSY_TRIALS: usize = 4;
-/// How long helpers are given to be on their CPUs, ns.
+/// Time until helpers run on their CPUs, ns.
 const HELPERS_START_NS: u64 = 5_000_000;
-/// CPUs that are kept busy at most: more do not change the answer.
+/// Maximum number of CPUs kept busy: more do not change the result.
 const HELPERS_MAX: u32 = 64;
-/// A CPU beside busy ones that is slower than this is slowed down by them, per cent of its speed alone.
+/// CPUs slow each other down if a CPU beside busy ones is slower than this, percent of its speed alone.
 const SLOWED_PERCENT: u64 = 90;
-/// Computations shorter than this are never watched: a look at the clock takes a part of it, ns.
+/// Shorter computations do not check the clock, ns.
 const WATCHED_NS_MIN: u64 = 20_000;
-/// Turns after which a computation gives way, where it does: 2 µs at 8 ns an instruction.
-const GIVE_WAY_TURNS: u64 = 125;
-/// Turns of the endless loop between two looks at nothing: it only has to be long.
-const FOREVER_TURNS: u64 = 1 << 40;
-/// Computations shorter than this keep their turn where the CPUs run in turns: a few timers' distance, ns.
-const ONE_TURN_NS_MAX: u64 = 200_000;
-/// What of a long one is tried first there: the CPUs may be so many.
+/// Iterations after which a computation ends the slice of its virtual CPU: 2 µs at 8 ns per instruction.
+const SLICE_ITERATIONS: u64 = 125;
+/// Iterations of a part of an endless computation.
+const FOREVER_ITERATIONS: u64 = 1 << 40;
+/// Shorter computations do not end the slice of their virtual CPU, ns.
+const ONE_SLICE_NS_MAX: u64 = 200_000;
+/// The first part of a long computation with short slices is this fraction, since up to as many CPUs may share the
+/// time.
 const FIRST_PART: u64 = 8;
-/// Looks at the clock in one computation at most: each at least halves what is left.
+/// Maximum number of clock checks in a computation: each at least halves the rest.
 const LOOKS_MAX: u32 = 64;
 
-/// What turns the loop, and knows how long that took.
+/// Executes the loop and knows its CPU time.
 trait Cpu {
-    /// Computes for so many turns.
-    fn spin(&mut self, turns: u64);
+    /// Executes a number of iterations.
+    fn spin(&mut self, iterations: u64);
     /// CPU time so far, ns.
     fn cpu_ns(&mut self) -> u64;
 }
 
-/// The CPU that this thread is on.
+/// The CPU of this thread.
 ///
-/// Asking the kernel for a thread's CPU time is no mere look: it brings the scheduler's account of the thread up to
-/// date, and Linux since 6.6 (EEVDF) preempts a thread whose slice turns out to be over then, between two ticks. So
-/// as long as the thread keeps its CPU the clock on the wall tells the time, and the kernel is asked only when it was
-/// off the CPU meanwhile.
+/// Querying a thread's CPU time from the kernel updates the scheduler's accounting of the thread: Linux since 6.6
+/// (EEVDF) then preempts a thread whose slice has expired. Therefore, as long as the thread stays on its CPU, the
+/// wall clock gives the time, and the kernel is queried only after a context switch.
 #[derive(Default)]
 struct Own {
     known: Option<Known>,
 }
 
-/// What the kernel said of the thread's CPU time.
+/// A CPU time that the kernel reported.
 #[derive(Clone, Copy)]
 struct Known {
     cpu_ns: u64,
-    /// When, ns of the monotonic clock.
+    /// Time of the query, ns of the monotonic clock.
     at_ns: u64,
-    /// How often the thread had left the CPU until then.
+    /// Context switches of the thread until then.
     switches: u64,
 }
 
 impl Cpu for Own {
-    fn spin(&mut self, turns: u64) {
-        spin(turns);
+    fn spin(&mut self, iterations: u64) {
+        spin(iterations);
     }
 
     fn cpu_ns(&mut self) -> u64 {
@@ -86,128 +85,128 @@ impl Cpu for Own {
     }
 }
 
-/// How often this thread has left the CPU so far. Of the thread and not of the process: summing a process up
-/// (`thread_group_cputime`) brings the account of each of its threads up to date, as asking for CPU time does.
+/// The context switches of this thread. Not of the process: summing up a process (`thread_group_cputime`) updates the
+/// accounting of each of its threads, as a query of the CPU time does.
 fn own_switches() -> u64 {
     let [_, _, voluntary, involuntary] = own_usage(libc::RUSAGE_THREAD);
     voluntary + involuntary
 }
 
-/// How fast the loop is.
+/// The speed of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Speed {
-    /// Turns a nanosecond, times 2²⁰.
-    turns_q20: u64,
-    /// CPUs slow each other down: computations are watched.
+    /// Iterations per nanosecond, times 2²⁰.
+    rate_q20: u64,
+    /// CPUs slow each other down, so computations check the clock.
     watched: bool,
-    /// The CPUs run in turns, and a computation gives its turn away now and then ([`crate::guest::turns`]).
-    pub(super) gives_way: bool,
-    /// How much longer half of the measurements took than the fastest at least, %.
+    /// Computations end the slices of their virtual CPU early ([`crate::guest::slices`]).
+    pub(super) short_slices: bool,
+    /// By how much the median measurement exceeds the fastest, %.
     pub(super) spread_percent: u64,
 }
 
 impl Speed {
-    /// Measures the loop on the CPU that this process is on, alone and beside a helper on each of the CPUs.
+    /// Measures the loop on the current CPU, alone and beside a helper on each of `cpus`.
     pub(super) fn measure(cpus: &[u32]) -> Self {
         let mut took_ns = [0; TRIALS];
         for took_ns in &mut took_ns {
             let start_ns = now_ns();
-            spin(TRIAL_TURNS);
+            spin(TRIAL_ITERATIONS);
             *took_ns = (now_ns() - start_ns).max(1);
         }
-        Self::of(took_ns, busy_speed(cpus), turns::asked())
+        Self::of(took_ns, busy_speed(cpus), slices::requested())
     }
 
-    /// Of what the measurements took, and of the speed beside busy CPUs.
-    fn of(mut took_ns: [u64; TRIALS], busy_q20: Option<u64>, gives_way: bool) -> Self {
+    /// From the measurements, and the speed beside busy CPUs.
+    fn of(mut took_ns: [u64; TRIALS], busy_q20: Option<u64>, short_slices: bool) -> Self {
         took_ns.sort_unstable();
         let (fastest_ns, middle_ns) = (took_ns[0], took_ns[TRIALS / 2]);
-        let turns_q20 = ((TRIAL_TURNS << FRACTION_BITS) / fastest_ns).max(1);
+        let rate_q20 = ((TRIAL_ITERATIONS << FRACTION_BITS) / fastest_ns).max(1);
         Self {
-            turns_q20,
-            watched: busy_q20.is_some_and(|busy| busy < turns_q20 * SLOWED_PERCENT / 100),
-            gives_way,
+            rate_q20,
+            watched: busy_q20.is_some_and(|busy| busy < rate_q20 * SLOWED_PERCENT / 100),
+            short_slices,
             spread_percent: (middle_ns - fastest_ns) * 100 / fastest_ns,
         }
     }
 
-    /// Turns that take so long.
-    fn turns(self, ns: u64) -> u64 {
-        let turns = (u128::from(ns) * u128::from(self.turns_q20)) >> FRACTION_BITS;
-        u64::try_from(turns).unwrap_or(u64::MAX)
+    /// The iterations that take `ns`.
+    fn iterations(self, ns: u64) -> u64 {
+        let iterations = (u128::from(ns) * u128::from(self.rate_q20)) >> FRACTION_BITS;
+        u64::try_from(iterations).unwrap_or(u64::MAX)
     }
 
-    /// Computes until it is stopped.
-    pub(super) fn compute_for_ever(self) -> ! {
+    /// Computes until the process is killed.
+    pub(super) fn compute_forever(self) -> ! {
         loop {
-            self.spin(FOREVER_TURNS, &mut Own::default());
+            self.spin(FOREVER_ITERATIONS, &mut Own::default());
         }
     }
 
-    /// A long computation.
-    fn spin(self, mut turns: u64, cpu: &mut impl Cpu) {
-        while self.gives_way && turns > GIVE_WAY_TURNS {
-            cpu.spin(GIVE_WAY_TURNS);
+    /// Executes a long computation.
+    fn spin(self, mut iterations: u64, cpu: &mut impl Cpu) {
+        while self.short_slices && iterations > SLICE_ITERATIONS {
+            cpu.spin(SLICE_ITERATIONS);
             std::hint::spin_loop();
-            turns -= GIVE_WAY_TURNS;
+            iterations -= SLICE_ITERATIONS;
         }
-        cpu.spin(turns);
+        cpu.spin(iterations);
     }
 
-    /// Computes for so much CPU time.
+    /// Computes for a CPU time of `ns`.
     pub(super) fn compute(self, ns: u64) {
         if self.watched && ns >= self.watched_ns_min() {
             self.compute_watched(ns, &mut Own::default());
         } else {
-            spin(self.turns(ns));
+            spin(self.iterations(ns));
         }
     }
 
-    /// Where the CPUs run in turns, a short computation keeps its turn to the end, at full speed.
+    /// Computations below this length do not check the clock. With short slices, they also run within one slice.
     fn watched_ns_min(self) -> u64 {
-        if self.gives_way { ONE_TURN_NS_MAX } else { WATCHED_NS_MIN }
+        if self.short_slices { ONE_SLICE_NS_MAX } else { WATCHED_NS_MIN }
     }
 
-    /// Each part is half of what is left, at the speed of the part before: it ends in time even on a CPU that is half
-    /// as fast meanwhile. One that gives way starts with a small part, since it may be slower by the number of CPUs,
-    /// and ends with one that keeps its turn.
+    /// Each part is half of the rest, at the speed of the previous part, so that the computation ends in time even if
+    /// the CPU becomes half as fast. With short slices, the first part is small, since the CPU may be slower by the
+    /// number of CPUs, and the last part runs within one slice.
     fn compute_watched(mut self, ns: u64, cpu: &mut impl Cpu) {
         let alone = self;
         let mut then_ns = cpu.cpu_ns();
         let end_ns = then_ns.saturating_add(ns);
-        if self.gives_way {
-            self.turns_q20 = (self.turns_q20 / FIRST_PART).max(1);
+        if self.short_slices {
+            self.rate_q20 = (self.rate_q20 / FIRST_PART).max(1);
         }
         for _ in 0..LOOKS_MAX {
             let left_ns = end_ns.saturating_sub(then_ns);
             if left_ns < self.watched_ns_min() {
-                let last = if self.gives_way { alone } else { self };
-                return cpu.spin(last.turns(left_ns));
+                let last = if self.short_slices { alone } else { self };
+                return cpu.spin(last.iterations(left_ns));
             }
-            let turns = self.turns(left_ns / 2).max(1);
-            self.spin(turns, cpu);
+            let iterations = self.iterations(left_ns / 2).max(1);
+            self.spin(iterations, cpu);
             let cpu_ns = cpu.cpu_ns();
             let took_ns = u128::from(cpu_ns.saturating_sub(then_ns).max(1));
-            let speed = (u128::from(turns) << FRACTION_BITS) / took_ns;
-            self.turns_q20 = u64::try_from(speed).unwrap_or(u64::MAX).max(1);
+            let speed = (u128::from(iterations) << FRACTION_BITS) / took_ns;
+            self.rate_q20 = u64::try_from(speed).unwrap_or(u64::MAX).max(1);
             then_ns = cpu_ns;
         }
     }
 }
 
-/// The loop's speed in its own CPU time while every CPU computes; `None` where that cannot be tried.
+/// The loop's speed in CPU time while every CPU computes; `None` if no helper can be started.
 fn busy_speed(cpus: &[u32]) -> Option<u64> {
     let helpers: Vec<libc::pid_t> =
         cpus.iter().take(HELPERS_MAX as usize).filter_map(|cpu| helper(*cpu)).collect();
     sleep_until(now_ns() + HELPERS_START_NS);
     let trials = (0..BUSY_TRIALS).map(|_| {
         let start_ns = own_cpu_ns();
-        spin(BUSY_TURNS);
-        (BUSY_TURNS << FRACTION_BITS) / (own_cpu_ns() - start_ns).max(1)
+        spin(BUSY_ITERATIONS);
+        (BUSY_ITERATIONS << FRACTION_BITS) / (own_cpu_ns() - start_ns).max(1)
     });
     let fastest = trials.max();
     for pid in &helpers {
-        // SAFETY: our own child, which nobody has waited for.
+        // SAFETY: our own child, which has not been reaped.
         unsafe {
             libc::kill(*pid, libc::SIGKILL);
             libc::waitpid(*pid, std::ptr::null_mut(), 0);
@@ -230,7 +229,7 @@ fn helper(cpu: u32) -> Option<libc::pid_t> {
                 libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
             }
             while libc::getppid() == parent {
-                spin(BUSY_TURNS);
+                spin(BUSY_ITERATIONS);
             }
             libc::_exit(0);
         }
@@ -238,10 +237,10 @@ fn helper(cpu: u32) -> Option<libc::pid_t> {
     }
 }
 
-/// Computes for so many turns.
+/// Executes `iterations` iterations of the loop.
 #[inline(never)]
-pub(super) fn spin(turns: u64) {
-    if turns == 0 {
+pub(super) fn spin(iterations: u64) {
+    if iterations == 0 {
         return;
     }
     #[cfg(target_arch = "x86_64")]
@@ -250,23 +249,23 @@ pub(super) fn spin(turns: u64) {
         std::arch::asm!(
             ".p2align 5",
             "2:",
-            "sub {turns}, 1",
+            "sub {iterations}, 1",
             "jne 2b",
-            turns = inout(reg) turns => _,
+            iterations = inout(reg) iterations => _,
             options(nomem, nostack)
         );
     }
     #[cfg(not(target_arch = "x86_64"))]
-    for turn in 0..turns {
-        std::hint::black_box(turn);
+    for iteration in 0..iterations {
+        std::hint::black_box(iteration);
     }
 }
 
-/// Reads memory once through, a word of each cache line.
+/// Reads a word of each cache line of the memory.
 pub(super) fn touch(memory: *const u8, bytes: u64) {
     const LINE: usize = 64;
     for offset in (0..bytes as usize).step_by(LINE) {
-        // SAFETY: the caller's memory holds so many bytes.
+        // SAFETY: the caller's memory has that many bytes.
         unsafe { memory.add(offset).read_volatile() };
     }
 }
@@ -275,26 +274,26 @@ pub(super) fn touch(memory: *const u8, bytes: u64) {
 mod tests {
     use super::*;
 
-    /// A CPU of the test's own, whose speed changes once.
+    /// A simulated CPU whose speed changes once.
     struct Changing {
         /// Turns a nanosecond, times 2²⁰: at first, and from `change_ns` on.
         speeds_q20: [u64; 2],
         change_ns: u64,
-        /// CPU time so far, ns times 2²⁰, so that short turns lose nothing.
+        /// CPU time so far, ns times 2²⁰, so that short iterations lose nothing.
         time_q20: u128,
         looks: u32,
     }
 
     impl Cpu for Changing {
-        fn spin(&mut self, turns: u64) {
-            let mut turns_q20 = u128::from(turns) << FRACTION_BITS;
+        fn spin(&mut self, iterations: u64) {
+            let mut rate_q20 = u128::from(iterations) << FRACTION_BITS;
             let [first, then] = self.speeds_q20.map(u128::from);
             let change_q20 = u128::from(self.change_ns) << FRACTION_BITS;
             let until_change = (change_q20.saturating_sub(self.time_q20) * first) >> FRACTION_BITS;
-            let before = turns_q20.min(until_change);
-            turns_q20 -= before;
+            let before = rate_q20.min(until_change);
+            rate_q20 -= before;
             self.time_q20 += (before << FRACTION_BITS) / first;
-            self.time_q20 += (turns_q20 << FRACTION_BITS) / then;
+            self.time_q20 += (rate_q20 << FRACTION_BITS) / then;
         }
 
         fn cpu_ns(&mut self) -> u64 {
@@ -314,18 +313,18 @@ mod tests {
     /// A turn takes a third of a nanosecond.
     const EXACT_Q20: u64 = 3 << FRACTION_BITS;
 
-    fn watched(turns_q20: u64, gives_way: bool) -> Speed {
-        Speed { turns_q20, watched: true, gives_way, spread_percent: 0 }
+    fn watched(rate_q20: u64, short_slices: bool) -> Speed {
+        Speed { rate_q20, watched: true, short_slices, spread_percent: 0 }
     }
 
     #[test]
     fn a_watched_computation_takes_its_time_however_wrong_the_speed_is() {
-        for turns_q20 in [1, EXACT_Q20 / 8, EXACT_Q20, EXACT_Q20 * 3 / 2, EXACT_Q20 * 2] {
-            let took_ns = computed_5_ms(watched(turns_q20, false), [EXACT_Q20; 2], 0);
-            assert!((4_999_990..=5_000_001).contains(&took_ns), "{took_ns} ns of {turns_q20}");
+        for rate_q20 in [1, EXACT_Q20 / 8, EXACT_Q20, EXACT_Q20 * 3 / 2, EXACT_Q20 * 2] {
+            let took_ns = computed_5_ms(watched(rate_q20, false), [EXACT_Q20; 2], 0);
+            assert!((4_999_990..=5_000_001).contains(&took_ns), "{took_ns} ns of {rate_q20}");
         }
         let took_ns = computed_5_ms(watched(EXACT_Q20, true), [EXACT_Q20; 2], 0);
-        assert!((4_999_990..=5_000_001).contains(&took_ns), "{took_ns} ns, giving way");
+        assert!((4_999_990..=5_000_001).contains(&took_ns), "{took_ns} ns, short slices");
     }
 
     /// Only what is left at the last look, and not a watched part's length, can be wrong then.
@@ -341,12 +340,12 @@ mod tests {
         }
     }
 
-    /// A CPU that is slower by the number of CPUs, as one that takes turns with seven others is.
+    /// A CPU that is slower by the number of CPUs, as one that takes iterations with seven others is.
     #[test]
-    fn a_computation_that_gives_way_ends_in_time_on_an_eighth_of_a_cpu() {
+    fn a_computation_that_short_slices_ends_in_time_on_an_eighth_of_a_cpu() {
         let took_ns = computed_5_ms(watched(EXACT_Q20, true), [EXACT_Q20 / 8; 2], 0);
         // The last part, which keeps its turn, is as long as it would be on a CPU alone.
-        assert!((5_000_000..5_000_000 + 8 * ONE_TURN_NS_MAX).contains(&took_ns), "{took_ns} ns");
+        assert!((5_000_000..5_000_000 + 8 * ONE_SLICE_NS_MAX).contains(&took_ns), "{took_ns} ns");
     }
 
     #[test]
@@ -356,7 +355,7 @@ mod tests {
         let exact = 2 << FRACTION_BITS;
         let speed = |busy_q20| Speed::of(took_ns, busy_q20, false);
         let alone =
-            Speed { turns_q20: exact, watched: false, gives_way: false, spread_percent: 100 };
+            Speed { rate_q20: exact, watched: false, short_slices: false, spread_percent: 100 };
         assert_eq!((speed(None), speed(Some(exact * 9 / 10))), (alone, alone));
         assert_eq!(speed(Some(exact * 8 / 10)), Speed { watched: true, ..alone });
     }
@@ -368,20 +367,20 @@ mod tests {
         let mut took_ns = [0; 21].map(|_: u64| {
             let speed = Speed::measure(&[]);
             let start_ns = now_ns();
-            spin(speed.turns(5_000_000));
+            spin(speed.iterations(5_000_000));
             now_ns() - start_ns
         });
         took_ns.sort_unstable();
         assert!(took_ns[took_ns.len() / 2] > 4_000_000, "{took_ns:?}");
     }
 
-    /// What it says of its CPU time never goes back, is never more than has passed, and leaves out a sleep.
+    /// The CPU time is monotonic, at most the wall time, and excludes sleeps.
     #[test]
     fn a_thread_knows_its_cpu_time() {
         let mut own = Own::default();
         let start_ns = now_ns();
         let first_ns = own.cpu_ns();
-        own.spin(TRIAL_TURNS);
+        own.spin(TRIAL_ITERATIONS);
         let second_ns = own.cpu_ns();
         let passed_ns = now_ns() - start_ns;
         assert!((first_ns..=first_ns + passed_ns).contains(&second_ns), "{first_ns} {second_ns}");
@@ -391,18 +390,18 @@ mod tests {
         let third_ns = own.cpu_ns();
         let awake_ns = now_ns() - start_ns - asleep_ns;
         assert!((second_ns..=second_ns + awake_ns + 1_000_000).contains(&third_ns), "{third_ns}");
-        assert_eq!(own.known.map(|known| known.cpu_ns), Some(third_ns), "the kernel was asked");
+        assert_eq!(own.known.map(|known| known.cpu_ns), Some(third_ns), "the kernel was requested");
     }
 
     /// On the machine's own CPU: the looks at its clock end it, all but the last part, so that it is never shorter by
     /// more. It may be longer: the machine may stall.
     #[test]
     fn a_watched_computation_on_the_machine_is_not_cut_short() {
-        let exact = Speed::measure(&[]).turns_q20;
-        for (turns_q20, gives_way) in
+        let exact = Speed::measure(&[]).rate_q20;
+        for (rate_q20, short_slices) in
             [(exact / 8, false), (exact, false), (exact * 3 / 2, false), (exact, true)]
         {
-            let speed = watched(turns_q20.max(1), gives_way);
+            let speed = watched(rate_q20.max(1), short_slices);
             let start_ns = own_cpu_ns();
             speed.compute(5_000_000);
             let took_ns = own_cpu_ns() - start_ns;
@@ -411,14 +410,17 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_proportional_to_time() {
+    fn iterations_are_proportional_to_time() {
         let speed = Speed {
-            turns_q20: 3 << FRACTION_BITS,
+            rate_q20: 3 << FRACTION_BITS,
             watched: false,
-            gives_way: true,
+            short_slices: true,
             spread_percent: 0,
         };
-        assert_eq!((speed.turns(0), speed.turns(7), speed.turns(1_000_000)), (0, 21, 3_000_000));
-        assert_eq!(speed.turns(u64::MAX), u64::MAX);
+        assert_eq!(
+            (speed.iterations(0), speed.iterations(7), speed.iterations(1_000_000)),
+            (0, 21, 3_000_000)
+        );
+        assert_eq!(speed.iterations(u64::MAX), u64::MAX);
     }
 }

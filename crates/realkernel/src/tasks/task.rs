@@ -1,5 +1,5 @@
-//! A task: a process that executes its group's program. From its birth on it allocates nothing, takes no lock and
-//! prints nothing, so that it may be forked anywhere and its signal handler may do whatever its program does.
+//! A task: a process that executes its group's program. After its fork it does not allocate, take locks of the C
+//! library or print, so that it can be forked anywhere and its signal handler can execute any operation.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -8,11 +8,11 @@ use fairground_workload::Duration;
 use fairground_workload::prng::Prng;
 
 use super::plan::{GroupPlan, Step};
-use super::shared::{ENDED, Slot, Trouble};
+use super::shared::{ENDED, FailedOperation, TaskSlot};
+use super::shared_state::SharedState;
 use super::usage::errno;
-use super::world::World;
 
-/// Where a program is executed.
+/// The context in which an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     /// In the task's own program.
@@ -21,61 +21,61 @@ pub(super) enum Level {
     Handler,
 }
 
-/// The process's own task; null in the runner.
-static SELF: AtomicPtr<Task<'static>> = AtomicPtr::new(std::ptr::null_mut());
+/// The task of this process; null in the runner.
+static CURRENT: AtomicPtr<Task<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The state of a task's process.
 #[derive(Debug)]
 pub(super) struct Task<'w> {
-    pub(super) world: &'w World,
+    pub(super) shared: &'w SharedState,
     pub(super) group: &'w GroupPlan,
-    pub(super) slot: &'w Slot,
+    pub(super) slot: &'w TaskSlot,
     pub(super) index: u32,
     /// Its own memory, [`GroupPlan::memory_bytes`] long.
     pub(super) memory: *mut u8,
     /// Signals that it has handled.
     pub(super) signals: AtomicU32,
     pub(super) nice: Cell<i8>,
-    /// Children that nobody has waited for yet.
+    /// Unreaped children.
     pub(super) children: Cell<u32>,
-    /// Operations since it gave way.
-    pub(super) operations_in_turn: Cell<u32>,
-    /// One generator for each level: a handler may interrupt a draw.
+    /// Operations in the current slice of the virtual CPU.
+    pub(super) operations_in_slice: Cell<u32>,
+    /// One generator per level, because a handler may interrupt a draw.
     prngs: [RefCell<Prng>; 2],
 }
 
 impl<'w> Task<'w> {
     /// The task of a slot, in its new process.
-    pub(super) fn new(world: &'w World, index: u32) -> Self {
-        let slot = &world.slots[index as usize];
+    pub(super) fn new(shared: &'w SharedState, index: u32) -> Self {
+        let slot = &shared.slots[index as usize];
         let (group, nth) = (slot.group.load(SeqCst), slot.nth.load(SeqCst));
-        // The program draws what the simulated task draws; the handler, from a generator of its own.
-        let prng = world.prng.fork((u64::from(group)) << 40 ^ u64::from(nth));
+        // The program draws the same numbers as the simulated task. The handler has a separate generator.
+        let prng = shared.prng.fork((u64::from(group)) << 40 ^ u64::from(nth));
         let handler_prng = prng.fork(1);
         Self {
-            world,
-            group: &world.plan.groups[group as usize],
+            shared,
+            group: &shared.plan.groups[group as usize],
             slot,
             index,
             memory: std::ptr::null_mut(),
             signals: AtomicU32::new(0),
             nice: Cell::new(0),
             children: Cell::new(0),
-            operations_in_turn: Cell::new(0),
+            operations_in_slice: Cell::new(0),
             prngs: [prng, handler_prng].map(RefCell::new),
         }
     }
 
-    /// Makes it the task that signals of this process are for, and executes its program to the end.
-    pub(super) fn live(&self) -> ! {
-        self.adopt();
+    /// Makes it the task of this process and executes its program to the end.
+    pub(super) fn run(&self) -> ! {
+        self.become_current();
         self.steps(&self.group.program, Level::Program);
         self.end()
     }
 
-    /// Makes it the task that signals of this process are for.
-    pub(super) fn adopt(&self) {
-        SELF.store(std::ptr::from_ref(self).cast::<Task<'static>>().cast_mut(), SeqCst);
+    /// Makes it the task of this process, which handles the signals.
+    pub(super) fn become_current(&self) {
+        CURRENT.store(std::ptr::from_ref(self).cast::<Task<'static>>().cast_mut(), SeqCst);
     }
 
     fn steps(&self, steps: &[Step], level: Level) {
@@ -107,28 +107,29 @@ impl<'w> Task<'w> {
         }
     }
 
-    pub(super) fn trouble(&self, kind: Trouble) {
-        let (times, last) = &self.world.head[0].troubles[kind as usize];
+    pub(super) fn record_failure(&self, kind: FailedOperation) {
+        let (times, last) = &self.shared.head[0].failures[kind as usize];
         last.store(errno(), SeqCst);
         times.fetch_add(1, SeqCst);
     }
 
-    /// Ends the process. What it used, whoever waits for it is told.
+    /// Ends the process. The parent stores its usage when it reaps it.
     pub(super) fn end(&self) -> ! {
         self.slot.state.store(ENDED, SeqCst);
-        // SAFETY: ends the process at once, running nothing of it.
+        // SAFETY: ends the process without running any of its code.
         unsafe { libc::_exit(0) }
     }
 }
 
-/// The workload's signal: executes the handler's program, on top of whatever the task is doing.
+/// The handler of the workload's signal: executes the handler's program.
 pub(super) extern "C" fn on_signal(_: libc::c_int) {
-    let task = SELF.load(SeqCst);
+    let task = CURRENT.load(SeqCst);
     if task.is_null() {
         return;
     }
     let kept = errno();
-    // SAFETY: set by `adopt` to a task that lives until its process ends, and used through shared references only.
+    // SAFETY: set by `become_current` to a task that lives until its process ends, and used through shared references
+    // only.
     let task = unsafe { &*task };
     task.signals.fetch_add(1, SeqCst);
     task.steps(&task.group.handler, Level::Handler);

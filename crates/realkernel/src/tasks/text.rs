@@ -1,13 +1,13 @@
-//! A line of text that is put together without allocating.
+//! Lines of text, formatted without allocation.
 
-/// A short line; what does not fit is left out.
+/// A short line; text beyond its capacity is dropped.
 #[derive(Debug)]
 pub(super) struct Line {
     bytes: [u8; LINE_BYTES_MAX],
     len: usize,
 }
 
-/// The longest line: a mark's text of 64 characters of 4 bytes each, and two numbers.
+/// Capacity, bytes: a mark's label of 64 characters of 4 bytes each, and two numbers.
 const LINE_BYTES_MAX: usize = 320;
 
 impl Line {

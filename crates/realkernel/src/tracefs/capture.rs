@@ -1,4 +1,4 @@
-//! The kernel's pages: each CPU's buffer is read as whole pages from `per_cpu/cpuN/trace_pipe_raw`.
+//! Reads each CPU's ring buffer as whole pages from `per_cpu/cpuN/trace_pipe_raw`.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,22 +13,22 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use super::RecordError;
 use super::instance::Instance;
 
-/// Pages that are read before they are written together.
+/// Number of pages read before they are written at once.
 const PAGES_AT_ONCE: usize = 32;
-/// How often the thread that empties the buffers looks at them, ms, should the kernel not wake it.
+/// Polling interval of the thread that drains the buffers, ms, in case the kernel does not wake it.
 const LOOK_MS: u16 = 250;
 
-/// The buffers of one CPU.
+/// The buffer of one CPU.
 #[derive(Debug)]
 struct Buffer {
     cpu: u32,
     pipe: File,
-    /// What was taken out during the recording: a file without a name.
+    /// The pages drained during the recording: an anonymous file.
     taken: Option<File>,
 }
 
 impl Buffer {
-    /// Moves every page that is in the kernel to `out`; returns bytes.
+    /// Moves every page of the kernel's buffer to `out`; returns the number of bytes.
     fn drain(&self, page_bytes: usize, out: &mut impl Write) -> io::Result<u64> {
         let mut pages = vec![0; page_bytes * PAGES_AT_ONCE];
         let (mut filled, mut moved, mut more) = (0, 0, true);
@@ -53,7 +53,7 @@ impl Buffer {
     }
 }
 
-/// The thread that empties the buffers during the recording.
+/// The thread that drains the buffers during the recording.
 #[derive(Debug)]
 struct Thread {
     stop: Arc<EventFd>,
@@ -69,7 +69,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Opens the buffers. The kernel's own description of a page says how large one is.
+    /// Opens the buffers. The page size is from `events/header_page`.
     pub(super) fn open(instance: &Instance, header_page: &str) -> Result<Self, RecordError> {
         let page_bytes = page_bytes(header_page).ok_or_else(|| {
             let source = io::Error::other("it does not say how large a page is");
@@ -89,7 +89,7 @@ impl Capture {
         self.page_bytes
     }
 
-    /// Starts the thread that empties the buffers into files without a name in `folder`.
+    /// Starts the thread that drains the buffers to anonymous files in `folder`.
     pub(super) fn stream(&mut self, folder: &Path) -> Result<(), RecordError> {
         for buffer in &mut self.buffers {
             let file = tempfile::tempfile_in(folder);
@@ -109,7 +109,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Ends the thread, if there is one; the kernel must have stopped recording.
+    /// Ends the thread, if there is one. Recording must be off.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let Some(Thread { stop, handle }) = self.thread.take() else { return Ok(()) };
         stop.write(1)?;
@@ -123,7 +123,7 @@ impl Capture {
         self.buffers.iter().map(|buffer| buffer.cpu)
     }
 
-    /// Moves everything that a CPU recorded to `out`; returns bytes.
+    /// Moves all pages of a CPU to `out`; returns the number of bytes.
     pub(super) fn move_cpu(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64> {
         let Some(buffer) = self.buffers.iter_mut().find(|buffer| buffer.cpu == cpu) else {
             return Ok(0);
@@ -139,12 +139,12 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        // Whoever drops a recording does not want it; but the thread must go.
+        // A dropped recording is discarded, but the thread must end.
         let _ = self.finish();
     }
 }
 
-/// Empties each buffer when the kernel says that it is half full (`buffer_percent`), until told to stop.
+/// Drains each buffer when it is half full (`buffer_percent`), until stopped.
 fn empty_until(stop: &EventFd, buffers: Vec<Buffer>, page_bytes: usize) -> io::Result<Vec<Buffer>> {
     loop {
         let pipes =
@@ -167,9 +167,9 @@ fn empty_until(stop: &EventFd, buffers: Vec<Buffer>, page_bytes: usize) -> io::R
     }
 }
 
-/// Where the data of a page end, from `events/header_page`: offset and size of the field `data`.
+/// The end of the data in a page: offset plus size of the field `data` in `events/header_page`.
 fn page_bytes(header_page: &str) -> Option<usize> {
-    /// The largest that `buffer_subbuf_size_kb` could reasonably make it.
+    /// Maximum page size (`buffer_subbuf_size_kb`).
     const PAGE_BYTES_MAX: usize = 1 << 22;
     let line = header_page.lines().find(|line| line.contains(" data;"))?;
     let number = |key: &str| {

@@ -1,52 +1,52 @@
-//! Why there is no recording, for people.
+//! Errors of recordings.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A recording that could not be made, or not be written.
+/// Why a recording could not be made or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// No tracefs is mounted, and it could not be mounted.
+    /// tracefs is not mounted and could not be mounted.
     #[error(
-        "there is no tracefs: {why}\n  help: recording needs root and a kernel with CONFIG_FTRACE; \
+        "tracefs is not available: {why}\n  help: recording requires root and a kernel with CONFIG_FTRACE; \
          as root: mount -t tracefs none /sys/kernel/tracing"
     )]
     NoTracefs {
-        /// What was tried, and what it gave.
+        /// The attempts and their errors.
         why: String,
     },
-    /// tracefs is there, and this user may not use it.
-    #[error("{}: {source}\n  help: recording a kernel's events needs root: run it with sudo", .path.display())]
+    /// The user may not use tracefs.
+    #[error("{}: {source}\n  help: recording kernel events requires root: run it with sudo", .path.display())]
     NotPermitted {
         /// The file or folder.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A file of tracefs does not do what it should.
+    /// An operation on a file of tracefs failed.
     #[error("{}: {action}: {source}", .path.display())]
     Tracefs {
         /// The file or folder.
         path: PathBuf,
-        /// What was to be done with it.
+        /// The operation.
         action: &'static str,
-        /// What the kernel answered.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel does not have an event that was asked for.
+    /// The kernel lacks a requested event.
     #[error(
-        "this kernel has no event {event}\n  help: /sys/kernel/tracing/available_events lists what it has"
+        "this kernel has no event {event}\n  help: /sys/kernel/tracing/available_events lists its events"
     )]
     NoEvent {
         /// `system:event`.
         event: String,
     },
-    /// The command that was to be recorded could not be started, or not be waited for.
+    /// The command to record could not be started or waited for.
     #[error(
         "{command}: {source}\n  help: what follows `--` is a program and its arguments, without a shell"
     )]
     Command {
-        /// Its name; empty when there was none.
+        /// Its name; empty if there is none.
         command: String,
         /// The cause.
         source: io::Error,
@@ -62,7 +62,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// What went wrong with a file of tracefs.
+    /// The error of an operation on a file of tracefs.
     pub(super) fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -71,7 +71,7 @@ impl RecordError {
         }
     }
 
-    /// What went wrong with the recording's file.
+    /// The error of writing the recording's file.
     pub(super) fn output(path: &Path, source: io::Error) -> Self {
         Self::Output { path: path.to_owned(), source }
     }

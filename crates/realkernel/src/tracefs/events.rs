@@ -1,10 +1,10 @@
-//! Which events are recorded.
+//! The recorded events.
 
 use super::RecordError;
 use super::instance::Instance;
 use crate::job::RecordingJob;
 
-/// What every recording has.
+/// The events of every recording.
 const SCHEDULING: [&str; 7] = [
     "sched:sched_switch",
     "sched:sched_waking",
@@ -14,11 +14,11 @@ const SCHEDULING: [&str; 7] = [
     "sched:sched_process_fork",
     "sched:sched_process_exit",
 ];
-/// What it has where the kernel does: moves between control groups, and what a scheduler's program prints.
+/// Events that are recorded if the kernel has them: moves between control groups, `bpf_printk`.
 const WHERE_THERE: [&str; 2] = ["cgroup:cgroup_attach_task", "bpf_trace:bpf_trace_printk"];
-/// What a recording with stacks has beyond that, where the kernel does (5.19 and newer).
+/// Additional events of a recording with stacks, if the kernel has them (5.19 and newer).
 const OF_LOCKS: [&str; 2] = ["lock:contention_begin", "lock:contention_end"];
-/// The events that get stacks, and which of them: an idle CPU waits for nothing.
+/// The triggers that record stacks. Switches away from the idle task need none.
 const STACKS_OF: [(&str, &str); 2] =
     [("sched:sched_switch", "stacktrace if prev_pid != 0"), (OF_LOCKS[0], "stacktrace")];
 
@@ -27,7 +27,7 @@ fn folder(event: &str) -> String {
     format!("events/{}", event.replacen(':', "/", 1))
 }
 
-/// Whether a text has the form `system:event`, so that it names one folder and no other.
+/// Whether a text has the form `system:event` and cannot name another folder.
 fn well_formed(event: &str) -> bool {
     let sound = |name: &str| {
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
@@ -35,14 +35,14 @@ fn well_formed(event: &str) -> bool {
     event.split_once(':').is_some_and(|(system, name)| sound(system) && sound(name))
 }
 
-/// Switches the events on, and says which: in order, each once, `system:event`.
+/// Enables the events; returns their names `system:event`, in order, without duplicates.
 pub(super) fn enable(instance: &Instance, job: &RecordingJob) -> Result<Vec<String>, RecordError> {
     let mut enabled: Vec<String> = Vec::new();
-    let asked = SCHEDULING.iter().copied().chain(job.events.iter().map(String::as_str));
+    let requested = SCHEDULING.iter().copied().chain(job.events.iter().map(String::as_str));
     let of_locks = OF_LOCKS.iter().filter(|_| job.stacks);
     let offered =
         WHERE_THERE.iter().chain(of_locks).copied().filter(|event| instance.has(&folder(event)));
-    for event in asked.chain(offered) {
+    for event in requested.chain(offered) {
         if enabled.iter().any(|known| known == event) {
             continue;
         }

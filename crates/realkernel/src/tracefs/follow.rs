@@ -1,4 +1,4 @@
-//! A recording that is read while it is being made.
+//! Recordings that are read while they are made.
 
 use std::io::{self, Cursor, Write};
 use std::time::Duration;
@@ -10,25 +10,24 @@ use super::trace_dat::{self, Description};
 use super::{RecordError, Recorder};
 use crate::job::RecordingJob;
 
-/// An event gets its time a moment before it stands in the buffer; a machine whose CPUs are virtual may take longer
-/// for that.
+/// Maximum time from the time stamp of an event until it is in the buffer; long, for virtual CPUs.
 const LATENESS: Duration = Duration::from_millis(2);
 
-/// A recording of this machine that lasts until it is dropped. Where it is read too slowly, the oldest events are
-/// overwritten, and the stream says how many.
+/// A recording of this machine that ends when it is dropped. If it is read too slowly, the oldest events are
+/// overwritten and counted.
 #[derive(Debug)]
 pub struct Following {
     recorder: Recorder,
     described: Description,
 }
 
-/// What happened since the part before.
+/// The events since the previous part.
 #[derive(Debug)]
 pub struct Part {
-    /// A whole recording in trace-cmd's format (`trace.dat`, version 6). Names of tasks are only those that events
-    /// tell.
+    /// A complete recording in trace-cmd's format (`trace.dat`, version 6), with the task names that events contain
+    /// only.
     pub bytes: Vec<u8>,
-    /// Nothing that happened before it comes in a later part, ns of the recording's clock (`CLOCK_MONOTONIC`).
+    /// All events of later parts are at or after this time, ns of `CLOCK_MONOTONIC`.
     pub complete_ns: u64,
 }
 
@@ -45,15 +44,15 @@ impl Following {
         Ok(Following { recorder, described })
     }
 
-    /// CPU numbers lie below it.
+    /// One more than the highest CPU number.
     pub fn cpus(&self) -> u32 {
         self.described.cpus
     }
 
-    /// Now, in the recording's clock, ns.
+    /// The current time of the recording's clock, ns.
     ///
     /// # Errors
-    /// The system does not say.
+    /// The system call fails.
     pub fn now_ns(&self) -> Result<u64, RecordError> {
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map_err(io::Error::from);
         let now =
@@ -61,7 +60,7 @@ impl Following {
         Ok(u64::try_from(Duration::from(now).as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Takes what was recorded since the last call.
+    /// Takes the events since the last call.
     ///
     /// # Errors
     /// The kernel's pages cannot be read.
@@ -76,7 +75,7 @@ impl Following {
     }
 }
 
-/// The pages, without what the kernel counts: those counts are of the whole recording.
+/// The pages, without the kernel's counts, which are those of the whole recording.
 struct Pages<'a>(&'a mut Capture);
 
 impl trace_dat::Source for Pages<'_> {

@@ -1,4 +1,4 @@
-//! An instance of tracefs: buffers and switches of one's own.
+//! Instances of tracefs: separate buffers and settings.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use super::RecordError;
 
-/// The beginning of the names of our instances; process number and start time follow.
+/// Prefix of the instances' names; process number and start time follow.
 const NAME: &str = "fairground";
-/// Instances that one process may have at a time.
+/// Maximum number of instances of a process.
 const INSTANCES_MAX: u32 = 64;
 /// Attempts to remove an instance that is busy, and the pause between them.
 const REMOVALS_MAX: u32 = 20;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
-/// A folder `instances/fairground-PID-START-N`; removed when dropped.
+/// A folder `instances/fairground-PID-START-N`. Dropping this removes it.
 #[derive(Debug)]
 pub(super) struct Instance {
-    /// The folder of tracefs itself.
+    /// The root folder of tracefs.
     root: PathBuf,
     dir: PathBuf,
 }
 
 impl Instance {
-    /// Makes one, and removes those that killed processes left behind.
+    /// Creates an instance, and removes those of killed processes.
     pub(super) fn make(root: &Path) -> Result<Self, RecordError> {
         let folder = root.join("instances");
         remove_stale(&folder);
@@ -45,7 +45,7 @@ impl Instance {
         Err(RecordError::of(&folder, "make an instance", full))
     }
 
-    /// The folder of tracefs itself.
+    /// The root folder of tracefs.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
@@ -74,7 +74,7 @@ impl Instance {
         OpenOptions::new().write(true).open(&path).map_err(|e| RecordError::of(&path, "open", e))
     }
 
-    /// Opens a file whose reads give what is there and never wait.
+    /// Opens a file for non-blocking reads.
     pub(super) fn open_without_waiting(&self, file: &str) -> Result<File, RecordError> {
         let path = self.path(file);
         let mut options = OpenOptions::new();
@@ -96,10 +96,10 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Events first: an instance that cannot be removed, for somebody looks into it, at least stops recording.
+        // Disable events first, so that an instance that is in use and cannot be removed at least stops recording.
         let _ = fs::write(self.path("tracing_on"), "0");
         let _ = fs::write(self.path("events/enable"), "0");
-        // A process that was just forked or killed may hold a file of it for a moment.
+        // A process that was just forked or killed may still have a file of it open.
         for _ in 0..REMOVALS_MAX {
             match fs::remove_dir(&self.dir) {
                 Err(e) if e.kind() == io::ErrorKind::ResourceBusy => thread::sleep(REMOVAL_PAUSE),
@@ -109,8 +109,8 @@ impl Drop for Instance {
     }
 }
 
-/// Reads a file of tracefs. Some give everything to the first read and nothing to those after it, whatever its size
-/// (`show_header` of `kernel/trace/trace_events.c`), so the first must be large.
+/// Reads a file of tracefs. Some return data to the first read only, whatever its size (`show_header` in
+/// `kernel/trace/trace_events.c`), so the buffer is large.
 pub(super) fn read_text(path: &Path) -> Result<String, RecordError> {
     const AT_ONCE: usize = 64 << 10;
     let read = || {
@@ -128,12 +128,12 @@ pub(super) fn read_text(path: &Path) -> Result<String, RecordError> {
     read().map_err(|e| RecordError::of(path, "read", e))
 }
 
-/// Removes the instances of processes that are gone.
+/// Removes the instances of processes that have ended.
 fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
         let stale = entry.file_name().to_str().and_then(owner).is_some_and(|(pid, start)| {
-            // A process whose start time is not told may be alive.
+            // A process whose start time is unknown may be alive.
             !Path::new(&format!("/proc/{pid}")).exists()
                 || start_time(pid).is_some_and(|now| now != start)
         });
@@ -143,7 +143,7 @@ fn remove_stale(folder: &Path) {
     }
 }
 
-/// Process number and start time from an instance's name; `None` for other people's instances.
+/// Process number and start time in the name of an instance; `None` for instances of other programs.
 fn owner(name: &str) -> Option<(u32, u64)> {
     let mut parts = name.strip_prefix(NAME)?.strip_prefix('-')?.split('-');
     let (pid, start, number) = (parts.next()?, parts.next()?, parts.next()?);
@@ -151,11 +151,11 @@ fn owner(name: &str) -> Option<(u32, u64)> {
     Some((pid.parse().ok()?, start.parse().ok()?)).filter(|_| parts.next().is_none())
 }
 
-/// When a process started, in clock ticks since boot: field 22 of `/proc/PID/stat`.
+/// Start time of a process, in clock ticks since boot: field 22 of `/proc/PID/stat`.
 fn start_time(pid: u32) -> Option<u64> {
     const FIELDS_AFTER_NAME: usize = 19;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything.
+    // The name is in parentheses and may contain any character.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(FIELDS_AFTER_NAME)?.parse().ok()
 }

@@ -1,13 +1,12 @@
-//! Recording what a kernel's scheduler does, through tracefs.
+//! Records scheduling events of the kernel through tracefs.
 //!
-//! A [`Recorder`] makes an instance of its own, so that nothing that anybody else traces is touched, lets the kernel
-//! write its events into memory, reads nothing while the run lasts, and leaves a `trace.dat` that trace-cmd and
-//! KernelShark open.
+//! A [`Recorder`] uses its own instance, so that it does not disturb other tracing. The kernel writes events to
+//! memory, which is not read during the run, and the result is a `trace.dat` for trace-cmd and KernelShark.
 //!
-//! A [`Following`] is a recording that is read while it is being made, part by part.
+//! A [`Following`] is a recording that is read in parts while it is made.
 //!
-//! [`Recorder::start_streaming`] is for recordings of unknown length: when the memory of a CPU is half full, a thread
-//! of the recording process empties it into files without a name, which are gone when the process is.
+//! [`Recorder::start_streaming`] is for recordings of unknown length: when the buffer of a CPU is half full, a thread
+//! drains it to anonymous files, which vanish with the process.
 
 mod capture;
 mod error;

@@ -1,4 +1,4 @@
-//! Where tracefs is.
+//! The mount point of tracefs.
 
 use std::fs;
 use std::io;
@@ -11,19 +11,19 @@ use nix::unistd::{AccessFlags, access};
 use super::RecordError;
 use crate::rights::Rights;
 
-/// Where it is mounted since Linux 4.1, below the root.
+/// The mount point since Linux 4.1, relative to the root.
 const TRACEFS: &str = "sys/kernel/tracing";
-/// Where it appears by itself below a mounted debugfs.
+/// The automatic mount point below debugfs.
 const BELOW_DEBUGFS: &str = "sys/kernel/debug/tracing";
 /// `TRACEFS_MAGIC` of `include/uapi/linux/magic.h`.
 const TRACEFS_MAGIC: FsType = FsType(0x7472_6163);
 
-/// Where tracefs is, for who looks without changing anything.
+/// The state of tracefs, found without mounting it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tracefs {
-    /// It is mounted here, and recordings can be made in it.
+    /// It is mounted here and usable.
     Usable(PathBuf),
-    /// It is not mounted; whoever records mounts it here, and has the rights to.
+    /// It is not mounted; a recording will mount it here, with the rights of this user.
     Mountable(PathBuf),
 }
 
@@ -32,10 +32,10 @@ pub fn is_tracefs(path: &Path) -> bool {
     statfs(path).is_ok_and(|found| found.filesystem_type() == TRACEFS_MAGIC)
 }
 
-/// Where tracefs is below `root`; nothing is mounted. `is_tracefs` tells one from another folder ([`is_tracefs`]).
+/// Finds tracefs below `root`; mounts nothing. `is_tracefs` detects the file system ([`is_tracefs`]).
 ///
 /// # Errors
-/// Why there can be no recording.
+/// Why recordings are not possible.
 pub fn find_tracefs(
     root: &Path,
     is_tracefs: impl Fn(&Path) -> bool,
@@ -48,7 +48,7 @@ pub fn find_tracefs(
     let place = root.join(TRACEFS);
     if !place.is_dir() {
         let why = format!(
-            "there is no folder {}: the kernel is built without it, or /sys is not mounted",
+            "the folder {} does not exist: the kernel lacks tracefs, or /sys is not mounted",
             place.display()
         );
         return Err(RecordError::NoTracefs { why });
@@ -60,7 +60,7 @@ pub fn find_tracefs(
     Ok(Tracefs::Mountable(place))
 }
 
-/// The folder of tracefs; mounts it where it is not.
+/// The folder of tracefs; mounts it if necessary.
 pub(super) fn tracefs() -> Result<PathBuf, RecordError> {
     let place = match find_tracefs(Path::new("/"), is_tracefs)? {
         Tracefs::Usable(place) => return Ok(place),
@@ -73,7 +73,7 @@ pub(super) fn tracefs() -> Result<PathBuf, RecordError> {
     usable(&place)
 }
 
-/// Refuses a tracefs that this user cannot look into, or make an instance in.
+/// Checks that the user can read tracefs and create an instance in it.
 fn usable(path: &Path) -> Result<PathBuf, RecordError> {
     let instances = path.join("instances");
     fs::read_dir(&instances).map_err(|source| RecordError::of(&instances, "read", source))?;

@@ -1,4 +1,4 @@
-//! The recorder: an instance of tracefs from start to stop.
+//! The recorder: a recording from start to stop.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,10 +16,10 @@ use crate::job::RecordingJob;
 /// The clock of every recording: `CLOCK_MONOTONIC`.
 const CLOCK: &str = "mono";
 
-/// A recording that is being made. Dropping it ends it and keeps nothing.
+/// A recording in progress. Dropping it discards it.
 #[derive(Debug)]
 pub struct Recorder {
-    // The order matters: the buffers are closed before the instance can be removed.
+    // In drop order: the buffers must be closed before the instance can be removed.
     pub(super) capture: Capture,
     marker: Option<File>,
     events: Vec<String>,
@@ -27,34 +27,33 @@ pub struct Recorder {
     pub(super) instance: Instance,
 }
 
-/// What a recording holds.
+/// The counts of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// Events in the file.
     pub events: u64,
-    /// Events that the kernel had no room for, and that are missing.
+    /// Events that the kernel dropped.
     pub lost: u64,
 }
 
 impl Recorder {
-    /// Starts to record the events of scheduling on all CPUs, in the kernel's monotonic clock, into memory of the
-    /// kernel. When that is full, nothing more of that CPU is recorded, and the missing events are counted. Nothing
-    /// is read while the recording lasts.
+    /// Starts to record scheduling events on all CPUs, with the kernel's monotonic clock, to memory of the kernel.
+    /// When the buffer of a CPU is full, its further events are dropped and counted. The buffers are not read during
+    /// the recording.
     ///
     /// # Errors
-    /// [`RecordError`] where there is no tracefs, or it may not be used, or an event that was asked for does not exist.
+    /// There is no usable tracefs, or a requested event does not exist.
     pub fn start(job: &RecordingJob) -> Result<Self, RecordError> {
         let recorder = Self::prepare(job, false)?;
         recorder.instance.write("tracing_on", "1")?;
         Ok(recorder)
     }
 
-    /// Like [`Recorder::start`], for a recording of any length: a thread moves the events to files without a name in
-    /// `folder` whenever the memory of a CPU is half full. Where it is too slow, the oldest events are overwritten, and
-    /// counted where they are missing.
+    /// As [`Recorder::start`], for recordings of any length: a thread moves the events to anonymous files in `folder`
+    /// whenever the buffer of a CPU is half full. If it is too slow, the oldest events are overwritten and counted.
     ///
     /// # Errors
-    /// Those of [`Recorder::start`], and when no file can be made in `folder`.
+    /// Those of [`Recorder::start`]; no file can be created in `folder`.
     pub fn start_streaming(job: &RecordingJob, folder: &Path) -> Result<Self, RecordError> {
         let mut recorder = Self::prepare(job, true)?;
         recorder.capture.stream(folder)?;
@@ -62,7 +61,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Everything but the switch.
+    /// Prepares a recording without turning it on.
     pub(super) fn prepare(job: &RecordingJob, overwrite: bool) -> Result<Self, RecordError> {
         let instance = Instance::make(&mounted::tracefs()?)?;
         instance.write("tracing_on", "0")?;
@@ -75,29 +74,28 @@ impl Recorder {
         Ok(Self { capture, marker, events, stacks: job.stacks, instance })
     }
 
-    /// The file that takes marks (`trace_marker`): each write is one mark of the writing task.
+    /// The file for marks (`trace_marker`): each write is a mark of the writing task.
     pub fn marker(&self) -> Option<BorrowedFd<'_>> {
         self.marker.as_ref().map(AsFd::as_fd)
     }
 
-    /// The instance's folder in tracefs, for who wants to look at its other files (`trace`).
+    /// The instance's folder in tracefs.
     pub fn folder(&self) -> PathBuf {
         self.instance.path("")
     }
 
-    /// Switches the recording off; what was recorded stays until [`Recorder::stop`].
+    /// Turns the recording off; the events stay until [`Recorder::stop`].
     ///
     /// # Errors
-    /// [`RecordError`] when tracefs refuses.
+    /// tracefs reports an error.
     pub fn pause(&self) -> Result<(), RecordError> {
         self.instance.write("tracing_on", "0")
     }
 
-    /// Ends the recording and writes it to `into` (trace-cmd's format, version 6), under another name first, then
-    /// renamed.
+    /// Ends the recording and writes it to `into` (trace-cmd's format, version 6) by renaming a complete file.
     ///
     /// # Errors
-    /// [`RecordError`] when the kernel's pages cannot be read or the file cannot be written.
+    /// The kernel's pages cannot be read, or the file cannot be written.
     pub fn stop(mut self, into: &Path) -> Result<Recorded, RecordError> {
         self.pause()?;
         self.capture.finish().map_err(|e| RecordError::output(into, e))?;
@@ -122,7 +120,7 @@ impl Recorder {
         Ok(recorded)
     }
 
-    /// What a reader must know to understand the pages.
+    /// The metadata with which a reader decodes the pages.
     pub(super) fn describe(&self) -> Result<Description, RecordError> {
         let instance = &self.instance;
         Ok(Description {
@@ -145,7 +143,7 @@ impl Recorder {
     }
 }
 
-/// The buffers of an instance on their way into a file, and what is counted on the way.
+/// The buffers of an instance while they are written to a file, and the counts.
 struct Buffers<'a> {
     capture: &'a mut Capture,
     instance: &'a Instance,
@@ -170,12 +168,12 @@ impl trace_dat::Source for Buffers<'_> {
     }
 }
 
-/// A file of tracefs itself.
+/// A file in the root folder of tracefs.
 fn read(instance: &Instance, file: &str) -> Result<String, RecordError> {
     read_text(&instance.root().join(file))
 }
 
-/// The formats of ftrace's own events, in order of their names; what cannot be read is left out.
+/// The formats of ftrace's own events, sorted by name, except unreadable ones.
 fn ftrace_formats(instance: &Instance) -> Vec<String> {
     let folder = instance.root().join("events/ftrace");
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
@@ -185,14 +183,14 @@ fn ftrace_formats(instance: &Instance) -> Vec<String> {
     paths.iter().filter_map(|path| read_text(path).ok()).collect()
 }
 
-/// The names of tasks: those that the kernel saved while recording, and of the others those that live now.
+/// The names of tasks: those that the kernel saved during the recording, and those of living tasks.
 fn cmdlines(instance: &Instance) -> Vec<u8> {
     let mut names: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
     let saved = fs::read(instance.root().join("saved_cmdlines")).unwrap_or_default();
     for line in saved.split(|byte| *byte == b'\n') {
         let Some(blank) = line.iter().position(|byte| *byte == b' ') else { continue };
         let pid = str::from_utf8(&line[..blank]).ok().and_then(|pid| pid.parse().ok());
-        // "<...>" is the kernel's word for a name that it did not keep.
+        // The kernel writes "<...>" for a name that it has not saved.
         if let Some(pid) = pid.filter(|_| !line.ends_with(b" <...>")) {
             names.insert(pid, line[blank + 1..].to_vec());
         }
@@ -222,10 +220,10 @@ fn uname() -> String {
     parts.map(|part| part.to_string_lossy().into_owned()).join(" ")
 }
 
-/// A temporary file is its owner's alone; a recording is as public as any file that one writes.
+/// Gives a recording the usual permissions of new files instead of those of a temporary file.
 fn readable_by_all(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    // The mask can only be asked for by setting it, which would touch other threads: the usual one is assumed.
+    // Reading the umask requires setting it, which affects other threads. The usual value is assumed.
     const USUAL_MODE: u32 = 0o644;
     file.set_permissions(fs::Permissions::from_mode(USUAL_MODE))
 }

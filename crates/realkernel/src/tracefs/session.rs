@@ -1,4 +1,4 @@
-//! A recording that lasts as long as a command, or a given time, or until somebody asks for its end.
+//! Recordings that last as long as a command, for a given time, or until a signal.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,19 +17,19 @@ use super::{RecordError, Recorder};
 use crate::child::pid_fd;
 use crate::job::RecordingJob;
 
-/// How long a command that was asked to end may take before it is killed.
+/// Time from the request to end until a command is killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// One wait lasts no longer than this, so that every length of time fits into it.
+/// Maximum duration of a wait, so that it fits into the system call's argument.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
-/// How often somebody hears how far the session is: seldom, for whoever tells is on the recording too.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+/// Interval of progress reports: long, because the reporter appears in the recording.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What to record with.
+/// The options of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     /// The command and its arguments; empty for none.
     pub command: Vec<OsString>,
-    /// The longest that it lasts.
+    /// Maximum duration.
     pub duration: Option<Duration>,
 }
 
@@ -38,15 +38,15 @@ pub struct Session {
 pub enum End {
     /// The command ended by itself.
     Command(ExitStatus),
-    /// The time was over. The command, if there was one, was asked to end, and ended so.
+    /// The time was over. The command, if there was one, was asked to end and did.
     Duration(Option<ExitStatus>),
-    /// Ctrl-C, or another signal that asks for an end. The same for the command.
+    /// Ctrl-C or another signal. The command, if there was one, was asked to end and did.
     Signal(Option<ExitStatus>),
 }
 
 impl Session {
-    /// Records this machine for the session's length, streaming into files without a name in `folder`. The recording is
-    /// still to be written ([`Recorder::stop`]); it is paused. `tell` hears once a second how long it has lasted.
+    /// Records this machine for the duration of the session, streaming to anonymous files in `folder`. The result is
+    /// paused; [`Recorder::stop`] writes it. Calls `report` once a second with the elapsed time.
     ///
     /// # Errors
     /// Those of [`Recorder::start_streaming`]; the command cannot be started.
@@ -54,10 +54,10 @@ impl Session {
         &self,
         job: &RecordingJob,
         folder: &Path,
-        tell: Option<&mut dyn FnMut(Duration)>,
+        report: Option<&mut dyn FnMut(Duration)>,
     ) -> Result<(Recorder, End), RecordError> {
         let failed = |source| RecordError::Command { command: self.name(), source };
-        // Before any thread is made, which would otherwise take the signals.
+        // Before any thread is created, which could otherwise receive the signals.
         let mut signals = Signals::hold().map_err(failed)?;
         let recorder = Recorder::start_streaming(job, folder)?;
         let start = Instant::now();
@@ -67,7 +67,7 @@ impl Session {
             }
             None => None,
         };
-        let end = self.wait(&signals, start, &mut child, tell).map_err(failed);
+        let end = self.wait(&signals, start, &mut child, report).map_err(failed);
         if end.is_err() {
             child.iter_mut().for_each(|child| drop(child.kill()));
         }
@@ -84,17 +84,17 @@ impl Session {
         signals: &Signals,
         start: Instant,
         child: &mut Option<Child>,
-        mut tell: Option<&mut dyn FnMut(Duration)>,
+        mut report: Option<&mut dyn FnMut(Duration)>,
     ) -> io::Result<End> {
-        let wait_max = if tell.is_some() { TELL_EVERY } else { WAIT_MAX };
+        let wait_max = if report.is_some() { REPORT_INTERVAL } else { WAIT_MAX };
         loop {
             let elapsed = start.elapsed();
             let left = self.duration.map(|duration| duration.saturating_sub(elapsed));
             if left == Some(Duration::ZERO) {
                 return Ok(End::Duration(ask_to_end(signals, child, Signal::SIGTERM)?));
             }
-            if let Some(tell) = &mut tell {
-                tell(elapsed);
+            if let Some(report) = &mut report {
+                report(elapsed);
             }
             if let Some(signal) = signals.wait(left.unwrap_or(wait_max).min(wait_max))? {
                 return Ok(End::Signal(ask_to_end(signals, child, signal)?));
@@ -107,7 +107,7 @@ impl Session {
     }
 }
 
-/// Sends the command a signal and waits until it is gone; kills it when it takes too long, or at the next signal.
+/// Sends the command a signal and waits for its end; kills it after a time limit or at the next signal.
 fn ask_to_end(
     signals: &Signals,
     child: &mut Option<Child>,
@@ -115,14 +115,14 @@ fn ask_to_end(
 ) -> io::Result<Option<ExitStatus>> {
     let Some(child) = child else { return Ok(None) };
     let pid = Pid::from_raw(child.id() as i32);
-    // One that is gone already needs no signal.
+    // Fails only if the command has already ended.
     let _ = kill(pid, signal);
-    let asked = Instant::now();
+    let requested = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        let left = GRACE.saturating_sub(asked.elapsed());
+        let left = GRACE.saturating_sub(requested.elapsed());
         let next = signals.wait(left)?;
         if left.is_zero() || next.is_some() {
             child.kill()?;
@@ -131,8 +131,8 @@ fn ask_to_end(
     }
 }
 
-/// The signals that end a session, blocked and read as they come, and the command's end. That is not a signal here:
-/// `SIGCHLD` may be delivered to any thread of the process, and is lost when that one does not block it.
+/// The signals that end a session, read synchronously, and the command's end, through a process descriptor: `SIGCHLD`
+/// may be delivered to any thread, and is lost if that thread does not block it.
 struct Signals {
     fd: SignalFd,
     before: SigSet,
@@ -150,7 +150,7 @@ impl Signals {
         Ok(Self { fd, before, command: None })
     }
 
-    /// Starts a command that does not inherit that they are blocked.
+    /// Starts a command with unblocked signals.
     fn spawn(&mut self, command: &mut Command) -> io::Result<Child> {
         let before = self.before;
         // SAFETY: between fork and exec only the signal mask is set, which is allowed there; nothing is allocated.
@@ -167,9 +167,9 @@ impl Signals {
         Ok(child)
     }
 
-    /// The next one; `None` when none came in time, or the command has ended.
+    /// The next signal; `None` if none arrived in time, or the command has ended.
     fn wait(&self, at_most: Duration) -> io::Result<Option<Signal>> {
-        // A rest of less than 1 ms is waited for as 1 ms.
+        // Rounds up to 1 ms.
         let limit_ms = at_most.min(WAIT_MAX).as_millis() as u32 + 1;
         let limit = PollTimeout::try_from(limit_ms).unwrap_or(PollTimeout::MAX);
         let mut waited = vec![PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];

@@ -1,22 +1,22 @@
-//! What the kernel says of a CPU's buffer: `per_cpu/cpuN/stats`.
+//! Statistics of a CPU's buffer: `per_cpu/cpuN/stats`.
 
 /// The counts of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stats {
-    /// Events that are in the buffer.
+    /// Events in the buffer.
     pub(super) entries: u64,
-    /// Events that were read out of the buffer.
+    /// Events read from the buffer.
     pub(super) read: u64,
-    /// Events that were overwritten before they were read.
+    /// Events overwritten before they were read.
     pub(super) overrun: u64,
-    /// Events that were given up while an interrupted one was being written.
+    /// Events dropped because a nested write overran the buffer (`commit overrun`).
     pub(super) commit_overrun: u64,
-    /// Events for which there was no room (buffers that do not overwrite).
+    /// Events dropped because the buffer was full (without overwriting).
     pub(super) dropped: u64,
 }
 
 impl Stats {
-    /// Reads the text of the file; a count that is not there is 0.
+    /// Parses the file; missing counts are 0.
     pub(super) fn parse(text: &str) -> Self {
         let mut stats = Self::default();
         for line in text.lines() {
@@ -34,12 +34,12 @@ impl Stats {
         stats
     }
 
-    /// Events that were recorded and not overwritten.
+    /// Events recorded and not overwritten.
     pub(super) fn kept(&self) -> u64 {
         self.entries.saturating_add(self.read)
     }
 
-    /// Events that are missing.
+    /// Lost events.
     pub(super) fn lost(&self) -> u64 {
         self.overrun.saturating_add(self.commit_overrun).saturating_add(self.dropped)
     }

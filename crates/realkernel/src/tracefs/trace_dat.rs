@@ -1,13 +1,13 @@
-//! The file format of trace-cmd, version 6 (trace-cmd's own page `trace-cmd.dat.v6`): sections in a fixed order,
-//! numbers in the byte order and word size of the machine.
+//! Writes trace-cmd's file format, version 6 (`trace-cmd.dat.v6(5)`): sections in a fixed order, integers in the byte
+//! order and word size of the machine.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const VERSION: &[u8] = b"6\0";
-/// The page size that sections of data are aligned to.
+/// Alignment of data sections.
 const ALIGNMENT: u64 = 4096;
-/// Room for what the kernel says of a CPU's buffer: eight numbers with their names.
+/// Space for the statistics of a CPU's buffer: eight numbers with names.
 const STATS_BYTES: usize = 512;
 
 /// Options (`TRACECMD_OPTION_…`).
@@ -16,7 +16,7 @@ const OPTION_CPUSTAT: u16 = 2;
 const OPTION_TRACECLOCK: u16 = 4;
 const OPTION_UNAME: u16 = 5;
 
-/// Everything but the pages.
+/// The content of a file except the pages.
 #[derive(Debug, Default)]
 pub(super) struct Description {
     /// `events/header_page`.
@@ -31,27 +31,27 @@ pub(super) struct Description {
     pub(super) kallsyms: Vec<u8>,
     /// `printk_formats`.
     pub(super) printk_formats: String,
-    /// A line `pid name` for each task whose name is known.
+    /// A line `pid name` for each known task.
     pub(super) cmdlines: Vec<u8>,
-    /// `trace_clock`, the one in use in brackets.
+    /// `trace_clock`, with the current clock in brackets.
     pub(super) clock: String,
     /// Name, release, version and machine of the kernel.
     pub(super) uname: String,
-    /// CPU numbers lie below it.
+    /// One more than the highest CPU number.
     pub(super) cpus: u32,
-    /// Bytes of the kernel's page.
+    /// Bytes of a page of the ring buffer.
     pub(super) page_bytes: usize,
 }
 
-/// What supplies the pages and, after them, what the kernel says of them.
+/// The source of the pages and statistics.
 pub(super) trait Source {
-    /// Writes the pages of a CPU and returns their bytes.
+    /// Writes the pages of a CPU; returns the number of bytes.
     fn pages(&mut self, cpu: u32, out: &mut impl Write) -> io::Result<u64>;
     /// A CPU's `stats`, once its pages are written.
     fn stats(&mut self, cpu: u32) -> io::Result<String>;
 }
 
-/// Writes a whole file.
+/// Writes a complete file.
 pub(super) fn write<W: Write + Seek>(
     out: &mut W,
     described: &Description,
@@ -71,7 +71,7 @@ pub(super) fn write<W: Write + Seek>(
     write_table(out, &table)?;
     for (cpu, at) in stats_at.iter().enumerate() {
         let mut text = source.stats(cpu as u32)?.into_bytes();
-        // trace-cmd joins these texts, so they are filled with blanks and have no end.
+        // trace-cmd concatenates these strings, so they are padded with blanks and not terminated.
         text.resize(STATS_BYTES - 1, b' ');
         text.push(b'\n');
         out.seek(SeekFrom::Start(*at))?;
@@ -102,7 +102,7 @@ fn head(out: &mut impl Write, described: &Description) -> io::Result<()> {
     out.write_all(&described.cpus.to_ne_bytes())
 }
 
-/// Writes the options, with room for the stats of each CPU, and says where that is.
+/// Writes the options with space for the statistics of each CPU; returns the offset of that space.
 fn options(out: &mut (impl Write + Seek), described: &Description) -> io::Result<Vec<u64>> {
     out.write_all(b"options  \0")?;
     let mut stats_at = Vec::new();
@@ -120,7 +120,7 @@ fn options(out: &mut (impl Write + Seek), described: &Description) -> io::Result
 
 fn option(out: &mut impl Write, number: u16, text: &str) -> io::Result<()> {
     out.write_all(&number.to_ne_bytes())?;
-    // trace-cmd takes these as texts with their end.
+    // trace-cmd expects these strings with a terminating zero.
     short(out, &[text.as_bytes(), b"\0"].concat())
 }
 
@@ -129,13 +129,13 @@ fn formats(out: &mut impl Write, formats: &[String]) -> io::Result<()> {
     formats.iter().try_for_each(|format| long(out, format.as_bytes()))
 }
 
-/// Bytes after their number in eight bytes.
+/// Writes a length of eight bytes and the bytes.
 fn long(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     out.write_all(&(bytes.len() as u64).to_ne_bytes())?;
     out.write_all(bytes)
 }
 
-/// Bytes after their number in four bytes.
+/// Writes a length of four bytes and the bytes.
 fn short(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     let count = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     out.write_all(&count.to_ne_bytes())?;
@@ -149,7 +149,7 @@ fn write_table(out: &mut impl Write, table: &[(u64, u64)]) -> io::Result<()> {
     })
 }
 
-/// Fills up to the next page of the file, and says where that is.
+/// Pads the file to the next page; returns its offset.
 fn align(out: &mut (impl Write + Seek)) -> io::Result<u64> {
     let at = out.stream_position()?;
     let aligned = at.next_multiple_of(ALIGNMENT);

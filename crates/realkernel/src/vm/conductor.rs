@@ -1,23 +1,22 @@
-//! QEMU's threads, one at a time: without that, a guest whose clock counts instructions is not quite the same twice.
+//! Serializes QEMU's threads, so that a guest whose clock counts instructions is deterministic.
 //!
-//! QEMU runs the virtual CPUs on one thread, and two others end their turns at moments that the host's clock decides:
+//! QEMU runs the virtual CPUs on one thread. Two other threads interrupt it at times that depend on the host's clock:
 //!
-//! * The thread that gives memory back (RCU) makes the running CPU stop, 10 to 60 ms of the host's time after there
-//!   is something to give back. That is so each time that QEMU's table of translated code has doubled: where a guest
-//!   is busy on several CPUs then, three of four runs differed (Linux 6.1, 4 CPUs).
-//! * The main thread is woken at each timer of the virtual clock. It finds nothing to do, unless it is so late that
-//!   the next timer is due: then it runs that one in place of the CPUs' thread, and stops them all. One run of fifty
-//!   differed; that this is the cause is inferred from QEMU's source.
+//! * The RCU thread, which frees memory, stops the running CPU 10 to 60 ms of host time after there is memory to
+//!   free, as each time when QEMU's table of translated code has doubled. With a guest that was busy on several CPUs,
+//!   three of four runs differed (Linux 6.1, 4 CPUs).
+//! * The main thread wakes at each timer of the virtual clock. It has nothing to do, unless it is so late that the
+//!   next timer has expired: then it runs that timer in place of the CPUs' thread and stops all CPUs. One run of
+//!   fifty differed; the cause is inferred from QEMU's source.
 //!
-//! So a filter of the system calls stops QEMU's threads where they would wait or wake one another, and tells the
-//! conductor (`seccomp_unotify(2)`, Linux 5.6), a thread here:
+//! Therefore a seccomp filter stops QEMU's threads at the system calls with which they wait for or wake one another,
+//! and notifies the conductor, a thread of this program (`seccomp_unotify(2)`, Linux 5.6):
 //!
-//! * what the CPUs' thread would tell the main one is kept until the CPUs' thread itself goes to sleep (all CPUs stand
-//!   still, or the machine ends), and told then: never do both run;
-//! * nobody but the main thread wakes up from a pause: memory is given back when QEMU ends.
+//! * It delays the wake-ups of the main thread by the CPUs' thread until the CPUs' thread sleeps (all CPUs are idle,
+//!   or the machine ends), so that the two never run at the same time.
+//! * Only the main thread returns from `clock_nanosleep`, so the RCU thread frees no memory until QEMU ends.
 //!
-//! Where the kernel lets no such filter be (an old one, a container with a filter of its own kind), QEMU runs as it
-//! likes.
+//! If the kernel does not permit the filter (an old kernel, a container with its own listener), QEMU runs without it.
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -32,22 +31,23 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::child::pid_fd;
 
-/// Bytes of a write to an eventfd, which is how one thread of QEMU wakes another.
+/// Bytes of a write to an eventfd, with which one thread of QEMU wakes another.
 const BELL_BYTES: u32 = 8;
-/// `FUTEX_WAIT_BITSET`: how a thread waits for a condition (for a lock it is `FUTEX_WAIT`), without its two flags.
+/// Mask of the futex operation without its flags. Threads wait for conditions with `FUTEX_WAIT_BITSET`, for locks with
+/// `FUTEX_WAIT`.
 const FUTEX_COMMAND: u32 = !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME).cast_unsigned();
 
-/// The thread that decides which thread of a QEMU goes on; it ends with QEMU.
+/// The thread that decides which thread of a QEMU process continues. It ends with QEMU.
 #[derive(Debug)]
 pub(super) struct Conductor {
     thread: Option<JoinHandle<()>>,
 }
 
 impl Conductor {
-    /// Prepares `command` to be conducted: to be called before it is started, by the thread that starts it.
+    /// Installs the filter in `command`. Call it before the command is started, on the thread that starts it.
     pub(super) fn attach(command: &mut Command) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        // Where descriptors cannot be copied, a filter would make its calls wait for nobody.
+        // If descriptors cannot be copied, filtered calls would wait forever.
         let this = pid_fd(std::process::id());
         if this.and_then(|this| copy_of(&this, reader.as_raw_fd())).is_err() {
             return Ok(Self { thread: None });
@@ -59,17 +59,17 @@ impl Conductor {
 }
 
 impl Drop for Conductor {
-    /// Waits for its end: QEMU, or the command that was not started, must be gone.
+    /// Waits for the thread. QEMU must have ended, and a command that was not started must have been dropped.
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // If it panicked, QEMU has stood still and was killed at its deadline.
+            // If it panicked, QEMU has hung and was killed at its deadline.
             let _ = thread.join();
         }
     }
 }
 
-/// In the child: puts the filter in place and tells `to` this process and the descriptor at which it is listened to.
-/// Where the kernel refuses, nothing is told.
+/// In the child: installs the filter and writes the process number and the listener's descriptor to `to`. If the kernel
+/// refuses, writes nothing.
 fn put_filter(to: &PipeWriter) -> io::Result<()> {
     let filter = filter();
     let program = sock_fprog {
@@ -86,11 +86,11 @@ fn put_filter(to: &PipeWriter) -> io::Result<()> {
         libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
     };
     let Ok(listener @ 0..) = RawFd::try_from(listener) else { return Ok(()) };
-    let told = [std::process::id().to_ne_bytes(), listener.to_ne_bytes()];
-    for four_bytes in told {
+    let numbers = [std::process::id().to_ne_bytes(), listener.to_ne_bytes()];
+    for four_bytes in numbers {
         nix::unistd::write(to, &four_bytes)?;
     }
-    // QEMU keeps a copy: the listener must be there as long as there may be something to be told.
+    // QEMU inherits the listener, which must exist as long as filtered calls can occur.
     // SAFETY: a flag of a descriptor that is open.
     if unsafe { libc::fcntl(listener, libc::F_SETFD, 0) } != 0 {
         return Err(io::Error::last_os_error());
@@ -98,13 +98,13 @@ fn put_filter(to: &PipeWriter) -> io::Result<()> {
     Ok(())
 }
 
-/// The filter: it tells the calls that the conductor decides, and allows all others.
+/// The filter: notifies the conductor of the calls that it decides, and allows all others.
 fn filter() -> [sock_filter; 12] {
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    /// Where the lower half of an argument lies in `seccomp_data` (little-endian).
+    /// Offset of the lower half of an argument in `seccomp_data` (little-endian).
     const fn argument(number: usize) -> u32 {
         (std::mem::offset_of!(libc::seccomp_data, args) + 8 * number) as u32
     }
@@ -126,15 +126,15 @@ fn filter() -> [sock_filter; 12] {
     ]
 }
 
-/// The conductor's thread: from the start of the command to the end of the last process under the filter.
+/// The conductor's thread. It ends with the last process under the filter.
 fn conduct(mut from: PipeReader) {
     let mut number = || {
         let mut bytes = [0; 4];
         from.read_exact(&mut bytes).map(|()| RawFd::from_ne_bytes(bytes))
     };
-    // Nothing is told where no filter could be put in place, or nothing was started.
+    // Nothing arrives if the filter could not be installed or the command was not started.
     let (Ok(pid), Ok(listener)) = (number(), number()) else { return };
-    // Without its ear the calls would wait for ever: the deadline of the run ends them.
+    // Without the listener, filtered calls wait until the deadline of the run.
     let Ok(process) = pid_fd(pid.cast_unsigned()) else { return };
     let Ok(listener) = copy_of(&process, listener) else { return };
     let mut stage = Stage { main: pid, process, bells: BTreeMap::new() };
@@ -145,7 +145,7 @@ fn conduct(mut from: PipeReader) {
     }
 }
 
-/// The next call that is to be decided; `None`: nobody is left to make one, or the kernel tells none.
+/// The next filtered call; `None`: no process is left under the filter, or the kernel reports an error.
 fn next_call(listener: &OwnedFd) -> Option<seccomp_notif> {
     loop {
         let mut wait = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
@@ -165,7 +165,7 @@ fn next_call(listener: &OwnedFd) -> Option<seccomp_notif> {
         };
         match Errno::result(received) {
             Ok(_) => return Some(call),
-            // Whoever made the call has died meanwhile, or a signal came.
+            // The caller has died, or a signal arrived.
             Err(Errno::ENOENT | Errno::EINTR) => {}
             Err(_) => return None,
         }
@@ -173,8 +173,8 @@ fn next_call(listener: &OwnedFd) -> Option<seccomp_notif> {
 }
 
 fn send(listener: &OwnedFd, answer: &seccomp_notif_resp) {
-    // SAFETY: the kernel reads a structure of the size that the request's number holds. It fails when whoever made
-    // the call has died meanwhile.
+    // SAFETY: the kernel reads a structure of the size that the request's number holds. It fails if
+    // the caller has died.
     unsafe {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const *answer)
     };
@@ -188,47 +188,47 @@ fn copy_of(process: &OwnedFd, descriptor: RawFd) -> io::Result<OwnedFd> {
     };
     let copy = RawFd::try_from(copy).ok().filter(|copy| *copy >= 0);
     let copy = copy.ok_or_else(io::Error::last_os_error)?;
-    // SAFETY: the kernel has just made it for us.
+    // SAFETY: the kernel has just created it for this process.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// A QEMU as the conductor knows it.
+/// The conductor's state of a QEMU process.
 struct Stage {
-    /// Its main thread, which is not held up by anything.
+    /// Its main thread, whose calls always continue.
     main: libc::pid_t,
     process: OwnedFd,
-    /// The eventfds to which the CPUs' thread has written, but for us: by their number in QEMU.
+    /// The eventfds with a delayed write, by their descriptor in QEMU.
     bells: BTreeMap<RawFd, OwnedFd>,
 }
 
 impl Stage {
-    /// What is done with a call; `None`: whoever made it waits to the end.
+    /// The answer to a call; `None`: the caller waits until QEMU ends.
     fn answer(&mut self, call: &seccomp_notif) -> Option<seccomp_notif_resp> {
-        let go_on = seccomp_notif_resp {
+        let proceed = seccomp_notif_resp {
             id: call.id,
             val: 0,
             error: 0,
             flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
         };
         if call.pid.cast_signed() == self.main {
-            return Some(go_on);
+            return Some(proceed);
         }
         match c_long::from(call.data.nr) {
             libc::SYS_clock_nanosleep => None,
             libc::SYS_write => {
-                let Some(bell) = self.bell(call.data.args[0]) else { return Some(go_on) };
+                let Some(bell) = self.bell(call.data.args[0]) else { return Some(proceed) };
                 self.bells.insert(bell.0, bell.1);
-                let written = seccomp_notif_resp { val: BELL_BYTES.into(), flags: 0, ..go_on };
+                let written = seccomp_notif_resp { val: BELL_BYTES.into(), flags: 0, ..proceed };
                 Some(written)
             }
             _ => {
                 self.ring();
-                Some(go_on)
+                Some(proceed)
             }
         }
     }
 
-    /// The eventfd with this number in QEMU, when it is one.
+    /// A copy of QEMU's descriptor `number`, if it is an eventfd.
     fn bell(&self, number: u64) -> Option<(RawFd, OwnedFd)> {
         let number = RawFd::try_from(number).ok()?;
         let copy = copy_of(&self.process, number).ok()?;
@@ -236,10 +236,10 @@ impl Stage {
         (what.as_os_str() == "anon_inode:[eventfd]").then_some((number, copy))
     }
 
-    /// Tells the main thread what was kept for it.
+    /// Performs the delayed writes.
     fn ring(&mut self) {
         for bell in std::mem::take(&mut self.bells).values() {
-            // Full only when it has been rung already.
+            // Fails only if the eventfd is already signalled.
             let _ = nix::unistd::write(bell, &1u64.to_ne_bytes());
         }
     }
@@ -271,7 +271,7 @@ mod tests {
             return;
         }
         let bell = EventFd::new().expect("an eventfd");
-        bell.write(1).expect("it is told that it was written");
+        bell.write(1).expect("written");
         assert!(!rung(&bell), "kept as long as this thread runs");
         let awake = Arc::new(AtomicBool::new(false));
         let sleeper = Arc::clone(&awake);
@@ -280,8 +280,8 @@ mod tests {
             sleeper.store(true, Ordering::SeqCst);
         });
         let (lock, condition) = (Mutex::new(()), Condvar::new());
-        let held = lock.lock().expect("nobody else has it");
-        drop(condition.wait_timeout(held, Duration::from_millis(300)).expect("nobody panicked"));
+        let held = lock.lock().expect("not poisoned");
+        drop(condition.wait_timeout(held, Duration::from_millis(300)).expect("not poisoned"));
         assert!(rung(&bell), "told as soon as it slept");
         assert!(!awake.load(Ordering::SeqCst), "a pause has no end");
     }
@@ -290,7 +290,9 @@ mod tests {
     fn what_is_told_waits_for_the_teller_to_sleep_and_pauses_do_not_end() {
         let offered = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail");
         if !offered.is_ok_and(|actions| actions.contains("user_notif")) {
-            eprintln!("skipped: this kernel tells nobody of filtered system calls (Linux 5.0)");
+            eprintln!(
+                "skipped: this kernel has no user notification of filtered system calls (Linux 5.0)"
+            );
             return;
         }
         let mut command = Command::new(std::env::current_exe().expect("this program"));
@@ -315,7 +317,7 @@ mod tests {
     fn a_command_that_cannot_be_started_ends_it() {
         let mut command = Command::new("/nowhere/at/all");
         let conductor = Conductor::attach(&mut command).expect("a thread and a pipe");
-        command.spawn().expect_err("there is no such program");
+        command.spawn().expect_err("no such program");
         drop(command);
         drop(conductor);
     }

@@ -21,26 +21,26 @@ pub struct VmConfig {
     pub cpus: u32,
     /// Memory of the guest, MiB, [`VmConfig::MIN_MEMORY_MIB`] to [`VmConfig::MAX_MEMORY_MIB`].
     pub memory_mib: u32,
-    /// How its time passes.
+    /// Its clock mode.
     pub mode: VmMode,
     /// Parameters for the kernel's command line, after the program's own.
     pub append: Vec<String>,
-    /// How long each part (boot, run, end) may take, wall time; `None`: by the guest's duration ([`super::Deadlines`]).
+    /// Time limit of each phase (boot, run, end), wall time; `None`: from the guest's duration ([`super::Deadlines`]).
     pub deadline: Option<Duration>,
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
-    /// [`crate::guest::is_init`] says so. `None`: the running one.
+    /// [`crate::guest::is_init`] says so. `None`: the running program.
     pub program: Option<PathBuf>,
-    /// Once it is set, the machine is ended, and the command fails with [`VmError::Interrupted`]. `None`: nobody ends
-    /// it early.
+    /// When set, the machine is killed and the command fails with [`VmError::Interrupted`]. `None`: it cannot be
+    /// stopped early.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl VmConfig {
-    /// The most virtual CPUs (the recipes were seen to work up to 8; QEMU's own limit is 255).
+    /// Maximum number of virtual CPUs (tested up to 8; QEMU's limit is 255).
     pub const MAX_CPUS: u32 = 64;
-    /// The least memory that a Debian kernel with the program in its initramfs boots in, MiB.
+    /// Minimum memory, MiB: enough for a Debian kernel with the program in its initramfs.
     pub const MIN_MEMORY_MIB: u32 = 256;
-    /// The most memory, MiB: all of it lies below the hole for devices.
+    /// Maximum memory, MiB: all of it is below the PCI hole.
     pub const MAX_MEMORY_MIB: u32 = 3 << 10;
 
     /// A deterministic machine with 1 GiB.
@@ -58,28 +58,30 @@ impl VmConfig {
         }
     }
 
-    /// Whether somebody asked for its end.
+    /// Whether the stop flag is set.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Whether the machine can be.
+    /// Checks the configuration.
     pub(super) fn check(&self) -> Result<(), VmError> {
         let refuse = |what: String| Err(VmError::Config(what));
         if !(1..=Self::MAX_CPUS).contains(&self.cpus) {
-            return refuse(format!("{} virtual CPUs: 1 to {} can be", self.cpus, Self::MAX_CPUS));
+            return refuse(format!("{} virtual CPUs: use 1 to {}", self.cpus, Self::MAX_CPUS));
         }
         if !(Self::MIN_MEMORY_MIB..=Self::MAX_MEMORY_MIB).contains(&self.memory_mib) {
             let (least, most) = (Self::MIN_MEMORY_MIB, Self::MAX_MEMORY_MIB);
-            return refuse(format!("{} MiB of memory: {least} to {most} can be", self.memory_mib));
+            return refuse(format!("{} MiB of memory: use {least} to {most}", self.memory_mib));
         }
         match self.append.iter().find(|p| p.is_empty() || p.contains(char::is_control)) {
-            Some(parameter) => refuse(format!("boot parameter {parameter:?}: it is no parameter")),
+            Some(parameter) => refuse(format!(
+                "boot parameter {parameter:?} is empty or contains control characters"
+            )),
             None => Ok(()),
         }
     }
 
-    /// The deadlines of a command that lasts `guest_ns`; one of the caller's own goes for each part.
+    /// The deadlines of a command that takes `guest_ns`. [`VmConfig::deadline`] replaces each of them.
     pub(super) fn deadlines(&self, guest_ns: u64) -> Deadlines {
         match self.deadline {
             Some(own) => Deadlines { boot: own, run: own, shutdown: own },

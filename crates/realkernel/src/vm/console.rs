@@ -1,17 +1,17 @@
-//! What the guest's console said: read while it runs, its last part kept.
+//! The guest's console: read while the guest runs; the last part is kept.
 
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// How much of the console is kept, bytes.
+/// Maximum bytes kept.
 const KEPT: usize = 64 << 10;
-/// How many lines an error shows, and how long each may be.
+/// Maximum lines in an error, and maximum characters of a line.
 const SHOWN_LINES: usize = 20;
 const SHOWN_WIDTH: usize = 200;
 
-/// The console's last part, filled by a thread until QEMU closes it.
+/// The last part of the console, read by a thread until QEMU closes it.
 #[derive(Debug)]
 pub(super) struct Console {
     kept: Arc<Mutex<VecDeque<u8>>>,
@@ -19,7 +19,7 @@ pub(super) struct Console {
 }
 
 impl Console {
-    /// Reads `from` to its end.
+    /// Starts to read `from`.
     pub(super) fn follow(mut from: impl Read + Send + 'static) -> Self {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let filled = Arc::clone(&kept);
@@ -32,15 +32,15 @@ impl Console {
         Self { kept, reader: Some(reader) }
     }
 
-    /// Waits for the console's end: QEMU must have ended.
+    /// Waits until the console is read to its end. QEMU must have ended.
     pub(super) fn finish(&mut self) {
         if let Some(reader) = self.reader.take() {
-            // A reader that panicked leaves what it had read.
+            // After a panic of the reader, the text so far remains.
             let _ = reader.join();
         }
     }
 
-    /// What is kept, as text without control characters.
+    /// The kept text, without control characters.
     pub(super) fn text(&self) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
@@ -66,7 +66,7 @@ fn last_lines(text: &str) -> Vec<String> {
     lines[first..].iter().map(|l| l.chars().take(SHOWN_WIDTH).collect()).collect()
 }
 
-/// What the kernel gave as the reason of a panic, when the console holds one.
+/// The reason of a kernel panic, if the console contains one.
 pub(super) fn panic_reason(console: &str) -> Option<String> {
     const WORDS: &str = "Kernel panic - not syncing: ";
     let line = console.lines().find_map(|l| l.split_once(WORDS))?.1;

@@ -1,4 +1,4 @@
-//! The archive that a kernel unpacks as its first file system: cpio in the "newc" form.
+//! The archive that a kernel unpacks as its initramfs: cpio in the "newc" format.
 //!
 //! Each entry is a header of hexadecimal digits, the name and the content, both padded to four bytes
 //! (`Documentation/driver-api/early-userspace/buffer-format.rst`). Times and owners are zero: the same files give the
@@ -18,7 +18,7 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Adds a folder, with those above it, unless it is there.
+    /// Adds a folder and its parents, unless it exists.
     pub(crate) fn folder(&mut self, path: &str) {
         let path = path.trim_matches('/');
         if path.is_empty() || self.folders.iter().any(|f| f == path) {
@@ -31,7 +31,7 @@ impl Archive {
         self.entry(path, FOLDER, (0, 0), &[]);
     }
 
-    /// Adds a file, with the folders above it.
+    /// Adds a file and its parent folders.
     pub(crate) fn file(&mut self, path: &str, executable: bool, content: &[u8]) {
         let path = path.trim_matches('/');
         if let Some((above, _)) = path.rsplit_once('/') {
@@ -40,7 +40,7 @@ impl Archive {
         self.entry(path, if executable { PROGRAM } else { FILE }, (0, 0), content);
     }
 
-    /// Adds a character device, with the folders above it.
+    /// Adds a character device and its parent folders.
     pub(crate) fn device(&mut self, path: &str, major: u32, minor: u32) {
         let path = path.trim_matches('/');
         if let Some((above, _)) = path.rsplit_once('/') {
@@ -49,7 +49,7 @@ impl Archive {
         self.entry(path, CHARACTER_DEVICE, (major, minor), &[]);
     }
 
-    /// The whole archive.
+    /// The complete archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.bytes
@@ -59,12 +59,12 @@ impl Archive {
         self.entries += 1;
         let size = u32::try_from(content.len()).expect("a file of an initramfs is below 4 GiB");
         let name_size = u32::try_from(name.len() + 1).expect("a path is short");
-        let (links, nobody, time, checksum) = (1, 0, 0, 0);
+        let (links, root, time, checksum) = (1, 0, 0, 0);
         let fields = [
             self.entries,
             mode,
-            nobody,
-            nobody,
+            root,
+            root,
             links,
             time,
             size,
@@ -140,7 +140,7 @@ mod tests {
         );
     }
 
-    /// Where the `cpio` program is installed, it lists what was put in.
+    /// If the `cpio` program is installed, it lists the entries.
     #[test]
     fn cpio_reads_it() {
         use std::io::Write as _;

@@ -1,27 +1,26 @@
-//! How long each part of a machine's life may take, wall time.
+//! Time limits of the phases of a virtual machine, wall time.
 
 use std::time::Duration;
 
 use super::mode::VmMode;
 
-/// How long each part may take.
+/// The time limit of each phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// From the start of QEMU to the guest's first sign.
+    /// From the start of QEMU to the guest's first message.
     pub boot: Duration,
     /// For the command.
     pub run: Duration,
-    /// For bringing the results out and ending the machine.
+    /// For copying the results and ending the machine.
     pub shutdown: Duration,
 }
 
 impl Deadlines {
     /// For a command that lasts `guest_ns` of the guest's time on `cpus` virtual CPUs.
     ///
-    /// A boot was measured at 3 to 6 s on an idle 2-core machine, and a guest second at about 1 s in the
-    /// deterministic mode, whatever the number of CPUs (they take turns within it). In the fast mode `cpus` threads
-    /// share the cores of this machine, and one has as much to do for each of them. All is given twenty times that: a
-    /// deadline is there to end what hangs, not to hurry what is slow.
+    /// On an idle 2-core machine, a boot takes 3 to 6 s, and a guest second about 1 s in the deterministic mode, for
+    /// any number of CPUs. In the fast mode, `cpus` threads share the cores of the machine. The limits are twenty
+    /// times these values: they detect hangs, not slow runs.
     pub fn for_guest(guest_ns: u64, cpus: u32, mode: VmMode) -> Self {
         const SLACK: u32 = 20;
         let cpus = cpus.max(1);
@@ -37,7 +36,7 @@ impl Deadlines {
         }
     }
 
-    /// All of it.
+    /// The sum of all limits.
     pub fn total(&self) -> Duration {
         self.boot + self.run + self.shutdown
     }

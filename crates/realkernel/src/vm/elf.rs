@@ -1,14 +1,14 @@
-//! As much of ELF as packing a program needs: its interpreter, and where the part ends that the kernel maps.
+//! ELF parsing for the initramfs: a program's interpreter, and the end of the part that the kernel maps.
 
 const EHDR_SIZE: usize = 64;
 const PHDR_SIZE: usize = 56;
 const PT_LOAD: u32 = 1;
 const PT_INTERP: u32 = 3;
 const X86_64: u16 = 62;
-/// More program headers than any linker makes.
+/// Maximum number of program headers.
 const MAX_PROGRAM_HEADERS: u16 = 256;
 
-/// A program header: its type and its part of the file.
+/// A program header: its type and its range in the file.
 struct Segment {
     kind: u32,
     start: u64,
@@ -19,12 +19,12 @@ struct Segment {
 pub(super) fn interpreter(file: &[u8]) -> Result<Option<String>, &'static str> {
     let segments = segments(file).ok_or("not an x86-64 ELF program")?;
     let Some(found) = segments.iter().find(|s| s.kind == PT_INTERP) else { return Ok(None) };
-    let path = range(file, found).ok_or("its interpreter's name lies outside the file")?;
+    let path = range(file, found).ok_or("its interpreter's name is outside of the file")?;
     let path = std::str::from_utf8(path.strip_suffix(b"\0").unwrap_or(path));
-    path.map(|p| Some(p.to_owned())).map_err(|_| "its interpreter's name is no text")
+    path.map(|p| Some(p.to_owned())).map_err(|_| "its interpreter's name is not UTF-8")
 }
 
-/// The file up to the end of its last mapped byte, without section headers; as it is when it is no ELF file.
+/// The file up to its last mapped byte, without section headers; unchanged if it is not an ELF file.
 pub(super) fn loadable_part(mut file: Vec<u8>) -> Vec<u8> {
     let end = segments(&file)
         .and_then(|s| s.iter().filter(|s| s.kind == PT_LOAD).map(|s| s.end).max())

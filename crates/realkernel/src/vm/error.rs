@@ -1,22 +1,22 @@
-//! Why a virtual machine gave no outcome.
+//! Errors of runs in a virtual machine.
 
 use std::time::Duration;
 
-/// Why there is no outcome.
+/// Why a run in a virtual machine has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
-    /// Somebody asked for the end ([`super::VmConfig::stop`]); the machine is gone.
-    #[error("it was interrupted")]
+    /// The stop flag was set ([`super::VmConfig::stop`]), and the machine was killed.
+    #[error("the run was interrupted")]
     Interrupted,
-    /// The configuration cannot be.
+    /// Invalid configuration.
     #[error("{0}")]
     Config(String),
-    /// Something on this machine failed.
+    /// An operation on the host failed.
     #[error("{what}: {error}")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// Why it failed.
+        /// The error.
         error: std::io::Error,
     },
     /// QEMU ended by itself before the guest had finished.
@@ -24,52 +24,52 @@ pub enum VmError {
     QemuFailed {
         /// Its exit status.
         status: String,
-        /// What it said last.
+        /// The last lines of its console.
         console: Vec<String>,
     },
     /// The guest did not finish in time and was killed.
     #[error("the guest was killed: still {phase} after {} s{}", .after.as_secs(), lines(.console))]
     Hang {
-        /// What it was doing: `booting`, `running`, `shutting down`.
+        /// The phase: `booting`, `running`, `shutting down`.
         phase: String,
-        /// How long it was given.
+        /// The time limit.
         after: Duration,
-        /// What its console said last.
+        /// The last lines of its console.
         console: Vec<String>,
     },
     /// The guest's kernel panicked.
     #[error("the guest's kernel panicked: {reason}{}", lines(.console))]
     Panic {
-        /// What the kernel gave as the reason.
+        /// The kernel's reason.
         reason: String,
-        /// What its console said last.
+        /// The last lines of its console.
         console: Vec<String>,
     },
-    /// The kernel lives, and what ran in it failed.
+    /// The command in the guest failed.
     #[error("in the guest: {message}{}", lines(.console))]
     GuestFailed {
-        /// What failed.
+        /// The message.
         message: String,
-        /// What its console said last.
+        /// The last lines of its console.
         console: Vec<String>,
     },
-    /// What the guest left in the shared memory makes no sense.
-    #[error("the guest's answer cannot be read: {0}")]
+    /// The guest wrote invalid data to the shared memory.
+    #[error("the guest's results are invalid: {0}")]
     Channel(String),
-    /// The kernel or QEMU is not here.
+    /// The kernel or QEMU is missing.
     #[error(transparent)]
     Catalogue(#[from] crate::catalogue::CatalogueError),
 }
 
 impl VmError {
-    /// An error of input or output while `what` was done.
+    /// Converts an I/O error of the operation `what`.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::Io { what, error }
     }
 }
 
-/// The console's lines, as the end of a message.
+/// The console's lines, for the end of a message.
 fn lines(console: &[String]) -> String {
     if console.is_empty() {
         return "; its console is empty".to_owned();

@@ -1,8 +1,8 @@
-//! The guest's first file system: the program as `/init`, and what it needs to start.
+//! The guest's initramfs: the program as `/init`, and its libraries.
 //!
-//! A static program needs nothing. A dynamic one (a debug build) brings its interpreter and the libraries that the
-//! interpreter would load here, at their own paths. Each executable is cut after what the kernel maps: symbols and
-//! debug information stay behind.
+//! A static program needs no libraries. For a dynamic one (a debug build), the archive contains its interpreter and the
+//! libraries that the interpreter loads on this machine, at the same paths. Executables are cut after the part that the
+//! kernel maps, without symbols and debug information.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use super::cpio::Archive;
 use super::elf;
 use crate::channel::INIT;
 
-/// A file for the guest beside the program.
+/// A file for the guest besides the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestFile {
     /// Its path in the guest.
     pub path: String,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
-    /// What it holds.
+    /// Its content.
     pub content: Vec<u8>,
 }
 
@@ -28,7 +28,7 @@ pub struct GuestFile {
 ///
 /// # Errors
 ///
-/// When the program or a library cannot be read, or is no ELF file for this machine.
+/// The program or a library cannot be read, or is not an ELF file for this machine.
 pub(crate) fn build(program: &Path, files: &[GuestFile]) -> Result<Vec<u8>, VmError> {
     let mut archive = Archive::default();
     for folder in ["/dev", "/proc", "/sys", "/tmp", "/run"] {
@@ -50,7 +50,7 @@ pub(crate) fn build(program: &Path, files: &[GuestFile]) -> Result<Vec<u8>, VmEr
     Ok(archive.finish())
 }
 
-/// The libraries that the interpreter would load for `program` here, in its order.
+/// The libraries that the interpreter loads for `program` on this machine, in load order.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>, VmError> {
     let output = Command::new(program)
         .env("LD_TRACE_LOADED_OBJECTS", "1")

@@ -1,8 +1,8 @@
-//! Whether KVM works here: tried, not asked.
+//! Probes whether KVM works.
 //!
-//! A device that opens may still run nothing: on a machine that is itself virtual, KVM was seen to run a firmware and
-//! then to stop at the kernel's first vector instruction. So the probe boots the very kernel that is asked for,
-//! without a file system: it must come as far as to miss it.
+//! `/dev/kvm` may open although no kernel boots: on a virtual machine, KVM ran the firmware and stopped at the
+//! kernel's first vector instruction. Therefore the probe boots the requested kernel without a root file system, and
+//! expects the panic about that.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -15,41 +15,41 @@ use super::config::VmConfig;
 use super::console::panic_reason;
 use super::machine::Machine;
 
-/// How long the probe may take. A boot under a KVM that works takes about a second.
+/// Time limit of the probe. A boot under a working KVM takes about a second.
 const DEADLINE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(20);
-/// How the kernel begins to say that it finds no file system.
+/// Start of the kernel's message about the missing root file system.
 const NO_ROOT: &str = "VFS: ";
 
-/// The arguments with which QEMU uses KVM.
+/// QEMU's arguments for KVM.
 pub(super) const ARGUMENTS: [&str; 4] = ["-accel", "kvm", "-cpu", "max"];
 
-/// The device, below the root.
+/// The device, relative to the root.
 const DEVICE: &str = "dev/kvm";
 
-/// Why KVM is not used.
+/// Why KVM cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum NoKvm {
-    /// The kernel has none, or the machine is itself virtual and lets nothing below it have it.
+    /// The kernel has no KVM, or the machine is virtual without nested virtualization.
     #[error("there is no {}", .0.display())]
     NoDevice(PathBuf),
-    /// It is not for this user.
+    /// The user may not open the device.
     #[error("{}: {error}", .path.display())]
     NotPermitted {
         /// The device.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// It is there, and does not open: the processor has no virtualisation, or it is turned off.
+    /// The device does not open: the processor has no virtualization, or it is disabled.
     #[error("{}: {error}", .path.display())]
     NotUsable {
         /// The device.
         path: PathBuf,
-        /// What the kernel answered.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// It opens, and a kernel does not come to its end in it.
+    /// The device opens, but the kernel does not boot.
     #[error("the device opens, but {kernel} does not boot under it")]
     BootsNothing {
         /// The kernel that was tried.
@@ -57,7 +57,7 @@ pub enum NoKvm {
     },
 }
 
-/// Whether the kernel of `config` boots under KVM; found out once for each kernel.
+/// Whether the kernel of `config` boots under KVM. Probes each kernel once per process.
 pub(super) fn works(config: &VmConfig) -> bool {
     static ANSWERS: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,11 +65,11 @@ pub(super) fn works(config: &VmConfig) -> bool {
     *answers.entry(config.kernel.sha256.clone()).or_insert_with(ask)
 }
 
-/// Whether the kernel of `config` boots under the KVM whose device lies below `root`: tried, which takes a second
-/// where it works and up to 20 where it does not.
+/// Boots the kernel of `config` under the KVM whose device is below `root`. Takes about a second, and up to 20 s if
+/// it fails.
 ///
 /// # Errors
-/// Why it does not.
+/// Why it does not boot.
 pub fn kvm_works(root: &Path, config: &VmConfig) -> Result<(), NoKvm> {
     kvm_opens(root)?;
     match boots(config) {
@@ -78,10 +78,10 @@ pub fn kvm_works(root: &Path, config: &VmConfig) -> Result<(), NoKvm> {
     }
 }
 
-/// Whether the device can be opened, which proves nothing yet.
+/// Opens the device. Success does not prove that a kernel boots.
 ///
 /// # Errors
-/// Why it cannot.
+/// Why it cannot be opened.
 pub fn kvm_opens(root: &Path) -> Result<(), NoKvm> {
     let path = root.join(DEVICE);
     match OpenOptions::new().read(true).write(true).open(&path) {
@@ -94,7 +94,7 @@ pub fn kvm_opens(root: &Path) -> Result<(), NoKvm> {
     }
 }
 
-/// Whether the kernel comes to its end under KVM.
+/// Whether the kernel under KVM reaches the panic about its root file system.
 fn boots(config: &VmConfig) -> bool {
     let mut command = config.qemu.command();
     command.args(ARGUMENTS);

@@ -1,7 +1,6 @@
-//! The host's side of the shared memory: an anonymous file, read and written as a file.
+//! The host's side of the shared memory: an anonymous file.
 //!
-//! It has no name, so nothing is left when the program is killed. QEMU opens it through the program's own entry in
-//! `/proc`.
+//! It has no name, so nothing remains if the program is killed. QEMU opens it through the program's `/proc/PID/fd`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,13 +24,13 @@ pub(super) struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// Makes it, with `files` for the guest in it and room for `room` bytes of results.
+    /// Creates it with `files` for the guest and space for `room` bytes of results.
     pub(super) fn new(files: &[(String, Vec<u8>)], room: u64) -> Result<Self, VmError> {
         let make = || -> io::Result<Self> {
             let input_len =
                 4 + files.iter().map(|(n, c)| entry_size(n, c.len() as u64)).sum::<u64>();
             let output_at = (INPUT_AT + input_len).next_multiple_of(PAGE_SIZE as u64);
-            // The memory of a PCI device has a power of two as its size.
+            // The size of a PCI device's memory is a power of two.
             let size = (output_at + room).next_power_of_two();
             let page = HostPage { input_len, output_at, output_room: size - output_at };
             let file = File::from(memfd_create("fairground", MFdFlags::MFD_CLOEXEC)?);
@@ -58,12 +57,12 @@ impl SharedMemory {
         self.size
     }
 
-    /// The path under which a child of this process opens it.
+    /// The path with which a child of this process opens it.
     pub(super) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// What the guest tells now.
+    /// The guest's current page.
     pub(super) fn guest(&self) -> Result<GuestPage, PageError> {
         let mut page = [0; PAGE_SIZE];
         if self.file.read_exact_at(&mut page, PAGE_SIZE as u64).is_err() {
@@ -72,7 +71,7 @@ impl SharedMemory {
         GuestPage::parse(&page, self.page.output_room)
     }
 
-    /// Reads the guest's bundle of `length` bytes; `file` says where each file goes.
+    /// Reads the guest's bundle of `length` bytes; `file` opens the target of each file.
     pub(super) fn results<W: io::Write>(
         &self,
         length: u64,
@@ -82,7 +81,7 @@ impl SharedMemory {
     }
 }
 
-/// Reads a file from a place on.
+/// Reads a file from an offset.
 struct At<'a> {
     file: &'a File,
     next: u64,

@@ -1,8 +1,8 @@
-//! The ground `vm`: a Debian kernel under QEMU, with this program as its first process.
+//! The target `vm`: a Debian kernel under QEMU, with this program as its first process.
 //!
-//! Nothing of the host reaches the guest but what it is told: its initial memory holds the kernel, an archive with the
-//! program (`initramfs`) and the shared memory with the job (`crate::channel`). In the deterministic mode the same job
-//! therefore gives the same bytes. Nothing of a run lies under a name on the host until its results are whole.
+//! The guest depends only on the kernel, an archive with the program (`initramfs`) and the shared memory with the job
+//! (`crate::channel`). In the deterministic mode, the same job therefore gives the same bytes. A run creates no named
+//! file on the host until its results are complete.
 
 mod conductor;
 mod config;
@@ -43,43 +43,43 @@ use crate::run::RUNNER_COMMAND;
 use machine::Machine;
 use memory::SharedMemory;
 
-/// Something that a guest is to run: the program with other arguments.
+/// A command for a guest: the program with other arguments.
 #[derive(Clone, Debug, Default)]
 pub struct GuestCommand {
     /// The program's arguments.
     pub arguments: Vec<String>,
-    /// How long it takes, ns of the guest's time: the deadline follows from it.
+    /// Its duration, ns of the guest's clock, from which the deadline is computed.
     pub duration_ns: u64,
-    /// Files for the folder that it runs in ([`GUEST_FOLDER`]); each file that it adds there comes back.
+    /// Files for its working directory ([`GUEST_FOLDER`]). Files that it adds there are copied back.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Files for elsewhere in the guest.
+    /// Files for other folders of the guest.
     pub packed: Vec<GuestFile>,
-    /// Room for what comes back, bytes.
+    /// Maximum bytes of the results.
     pub room: u64,
 }
 
-/// What a guest's command left.
+/// The result of a guest's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestAnswer {
-    /// Its exit code; −n: killed by signal n.
+    /// Its exit code; −n if it was killed by signal n.
     pub exit_code: i32,
-    /// The files that it left, now in the host's folder.
+    /// The names of its files, now in the host's folder.
     pub files: Vec<String>,
-    /// The console's last part, and with it what the command wrote on its standard error.
+    /// The last part of the console, which includes the command's standard error.
     pub console: String,
     /// From the start of QEMU to the command's start, wall time.
     pub boot: Duration,
-    /// For the command, wall time.
+    /// Duration of the command, wall time.
     pub run: Duration,
-    /// For bringing the results out and ending the machine, wall time.
+    /// For copying the results and ending the machine, wall time.
     pub shutdown: Duration,
 }
 
-/// Runs `job` in a virtual machine; leaves the recording and the outcome in `folder`.
+/// Runs `job` in a virtual machine; writes the recording and the outcome to `folder`.
 ///
 /// # Errors
 ///
-/// See [`VmError`]: what the guest did wrong, with its console's last lines, or what failed on this machine.
+/// See [`VmError`]: a failure of the guest, with the last lines of its console, or of the host.
 pub fn run_in_vm(
     job: &Job,
     object: Option<&[u8]>,
@@ -102,15 +102,15 @@ pub fn run_in_vm(
     let answer = run_command(&command, config, scratch.path(), progress)?;
     let console: Vec<String> = answer.console.lines().map(str::to_owned).collect();
     let Ok(bytes) = fs::read(scratch.path().join(OUTCOME_FILE)) else {
-        let said = fs::read_to_string(scratch.path().join(ERROR_FILE));
-        let message = said.unwrap_or_else(|_| {
-            format!("the runner left no outcome (its exit code: {})", answer.exit_code)
+        let message = fs::read_to_string(scratch.path().join(ERROR_FILE));
+        let message = message.unwrap_or_else(|_| {
+            format!("the runner wrote no outcome (exit code {})", answer.exit_code)
         });
         return Err(VmError::GuestFailed { message: message.trim_end().to_owned(), console });
     };
     let outcome: Outcome =
         serde_json::from_slice(&bytes).map_err(|e| VmError::Channel(format!("outcome: {e}")))?;
-    // The outcome last: where it is, all is.
+    // The outcome last: if it exists, the results are complete.
     for name in [TRACE_FILE, OUTCOME_FILE] {
         if answer.files.iter().any(|f| f == name) {
             let (from, to) = (scratch.path().join(name), folder.join(name));
@@ -120,11 +120,11 @@ pub fn run_in_vm(
     Ok(outcome)
 }
 
-/// Boots a machine, runs `command` in it, and leaves what came back in `folder`.
+/// Boots a machine, runs `command` in it, and writes the results to `folder`.
 ///
 /// # Errors
 ///
-/// See [`VmError`]. A command that ends with an exit code other than 0 is an answer, no error.
+/// See [`VmError`]. An exit code of the command other than 0 is not an error.
 pub fn run_command(
     command: &GuestCommand,
     config: &VmConfig,
@@ -163,22 +163,22 @@ pub fn run_command(
     })
 }
 
-/// Writes the guest's files into `folder`; their names.
+/// Writes the guest's files to `folder`; returns their names.
 fn collect(memory: &SharedMemory, page: &GuestPage, folder: &Path) -> Result<Vec<String>, VmError> {
     memory
         .results(page.output_len, |name| Ok(io::BufWriter::new(File::create(folder.join(name))?)))
         .map_err(|e| VmError::Channel(format!("its files: {e}")))
 }
 
-/// Room for a job's results: its recording, its outcome, and what it says.
+/// Maximum bytes of a job's results: recording, outcome, output.
 fn room_for(job: &Job, cpus: u32) -> u64 {
     const OTHERS: u64 = 16 << 20;
     let recording = job.recording.as_ref().map_or(0, |r| u64::from(r.kib_per_cpu) << 10);
-    // A recording is the CPUs' buffers, and formats and names before them.
+    // A recording consists of the CPUs' buffers and a header with formats and names.
     OTHERS + recording * u64::from(cpus)
 }
 
-/// A file without a name, which a child of this process can open: nothing is left of it when both are gone.
+/// An anonymous file that a child of this process can open.
 struct NamelessFile {
     file: File,
 }
@@ -190,9 +190,7 @@ impl NamelessFile {
             file.write_all(content)?;
             Ok(file)
         };
-        make()
-            .map(|file| Self { file })
-            .map_err(VmError::io("keep the guest's first files in memory"))
+        make().map(|file| Self { file }).map_err(VmError::io("create the initramfs in memory"))
     }
 
     fn path(&self) -> PathBuf {

@@ -7,7 +7,7 @@ use super::config::VmConfig;
 use super::kvm;
 use super::memory::SharedMemory;
 use super::mode::VmMode;
-use crate::guest::turns;
+use crate::guest::slices;
 
 /// The command that boots the guest of `config`.
 pub(super) fn for_guest(config: &VmConfig, initramfs: &Path, memory: &SharedMemory) -> Command {
@@ -78,13 +78,13 @@ fn command_line(config: &VmConfig) -> String {
         "norandmaps",
         "rdinit=/init",
     ];
-    // See `guest::turns`.
-    let turns = match config.mode {
-        VmMode::Deterministic => &[turns::PARAMETER][..],
+    // See `guest::slices`.
+    let slices = match config.mode {
+        VmMode::Deterministic => &[slices::PARAMETER][..],
         VmMode::Fast | VmMode::OneThread => &[],
     };
     let theirs = config.append.iter().map(String::as_str);
-    ours.iter().chain(turns).copied().chain(theirs).collect::<Vec<_>>().join(" ")
+    ours.iter().chain(slices).copied().chain(theirs).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Watching a guest from its start to its end, each part with its deadline.
+//! Watches a guest from its start to its end, with a deadline for each phase.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::memory::SharedMemory;
 use super::progress::Progress;
 use crate::channel::{GuestPage, GuestState};
 
-/// How often the guest's page is looked at. Looking does not disturb the guest: it is memory.
+/// Polling interval of the guest's page. Reading the memory does not disturb the guest.
 const POLL: Duration = Duration::from_millis(10);
 
 /// A guest that finished.
@@ -38,7 +38,7 @@ pub(super) fn to_the_end(
             machine.kill();
             return Err(VmError::Interrupted);
         }
-        // First whether it has ended, then what it told: it tells nothing more after its end.
+        // Check for the end first: the page read after it is the last one.
         let ended = machine.ended()?;
         let page = memory.guest().map_err(|e| VmError::Channel(format!("its page: {e}")))?;
         if phase.state != page.state {
@@ -66,7 +66,7 @@ pub(super) fn to_the_end(
     }
 }
 
-/// What came of a machine that has ended.
+/// The result of a machine that has ended.
 fn judge(
     machine: &Machine,
     page: GuestPage,
@@ -88,14 +88,14 @@ fn judge(
             Err(VmError::GuestFailed { message: page.message, console: console() })
         }
         _ if status.success() => Err(VmError::GuestFailed {
-            message: format!("its first process gave up while {}", phase.name()),
+            message: format!("its first process ended while {}", phase.name()),
             console: console(),
         }),
         _ => Err(VmError::QemuFailed { status: status.to_string(), console: console() }),
     }
 }
 
-/// The part of its life that the guest is in.
+/// The current phase of the guest.
 struct Phase {
     state: GuestState,
     since: Instant,

@@ -1,4 +1,4 @@
-//! Whole runs on this machine's kernel: a workload in words, what came of it, and whether anything was left behind.
+//! Runs on this machine's kernel: a workload, its outcome, and checks for leftovers.
 
 #![allow(dead_code, reason = "each file of tests uses a part of the rig")]
 
@@ -15,12 +15,12 @@ use fairground_workload::{Workload, from_spec, parse, to_toml};
 
 /// The runner's program.
 pub(crate) const RUNNER: &str = env!("CARGO_BIN_EXE_fairground-runner");
-/// No run here takes longer, however loaded the machine is.
+/// Time limit of a run on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How long what was killed may take to be gone.
+/// Time limit for killed processes to exit.
 const GONE_LIMIT: Duration = Duration::from_secs(10);
 
-/// A run that is being put together.
+/// Builder of a run.
 pub(crate) struct Bench {
     pub(crate) job: Job,
     pub(crate) folder: tempfile::TempDir,
@@ -31,7 +31,7 @@ pub(crate) fn library(spec: &str) -> Bench {
     bench(&from_spec(spec).expect("a workload of the library"))
 }
 
-/// A run of a workload as a file has it, without its head.
+/// A run of a workload in TOML, without its header.
 pub(crate) fn toml(body: &str) -> Bench {
     let text = format!("format = 1\nname = \"test\"\nduration = \"1s\"\n{body}");
     bench(&parse("test.toml", &text).unwrap_or_else(|error| panic!("{error}")))
@@ -77,7 +77,7 @@ impl Bench {
     pub(crate) fn start_below_shell(&self) -> Child {
         write_job(&self.job, None, self.folder.path()).expect("a job");
         let mut shell = Command::new("sh");
-        // The shell stays: it has something to do afterwards.
+        // A command after the runner prevents the shell from replacing itself with it.
         shell.args(["-c", "\"$0\" \"$1\" \"$2\"; exit 3", RUNNER, RUNNER_COMMAND]);
         shell.arg(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
         shell.spawn().expect("a shell")
@@ -102,7 +102,7 @@ pub(crate) fn parent(pid: u32) -> u32 {
     after.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -129,14 +129,14 @@ pub(crate) fn marks(outcome: &Outcome) -> BTreeMap<(u32, String), Vec<u64>> {
     all
 }
 
-/// Operations that the tasks of a group finished.
+/// Completed operations of the tasks of a group.
 pub(crate) fn ops(outcome: &Outcome, group: &str) -> Vec<u64> {
     let of_group =
         |name: &str| name == group || name.strip_prefix(group).is_some_and(|n| n.starts_with('/'));
     outcome.tasks.iter().filter(|task| of_group(&task.name)).map(|task| task.ops).collect()
 }
 
-/// The tree of control groups with the `cpu` controller, where there is one.
+/// The cgroup hierarchy with the `cpu` controller, if there is one.
 pub(crate) fn cgroup_tree() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     mounts.lines().find_map(|line| {
@@ -149,7 +149,7 @@ pub(crate) fn cgroup_tree() -> Option<PathBuf> {
     })
 }
 
-/// Our control groups in the tree.
+/// The control groups of runs in the hierarchy.
 pub(crate) fn cgroups(tree: &Path) -> Vec<String> {
     let entries = fs::read_dir(tree).expect("the tree").flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

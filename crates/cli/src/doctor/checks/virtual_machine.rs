@@ -36,7 +36,7 @@ fn archive(world: &World) -> Finding {
         Err(CatalogueError::NoApt { program }) => {
             Finding::missing(format!("no {program}: kernels come from Debian by apt"), OWN_KERNEL)
         }
-        Err(CatalogueError::NoNetwork { said, .. }) => {
+        Err(CatalogueError::NoNetwork { message: said, .. }) => {
             let why = said.lines().last().unwrap_or_default().trim().to_owned();
             let remedy =
                 "check the network, or apt's proxy (Acquire::http::Proxy in /etc/apt/apt.conf.d)";

@@ -1,8 +1,7 @@
-//! How a task comes into being: from the runner before the start, from another task during the run.
+//! Creates tasks: the runner forks the initial ones, tasks fork others during the run.
 //!
-//! No task outlives the runner. Those that the runner forked are killed by the kernel when it dies
-//! (`PR_SET_PDEATHSIG`). One that a task forked gets a signal of its own when its parent dies, and looks who its
-//! parent is now: the runner, which adopts orphans, or a stranger, and then it ends.
+//! No task outlives the runner. The kernel kills the runner's children when it dies (`PR_SET_PDEATHSIG`). A child of
+//! a task gets a signal when its parent dies, and ends unless its new parent is the runner, which adopts orphans.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
@@ -13,26 +12,26 @@ use super::clock::sleep_until;
 use super::error::TaskError;
 use super::futex;
 use super::plan::Step;
-use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
+use super::shared::{ABSENT, FailedOperation, LIVING, SLOTS_MAX};
+use super::shared_state::SharedState;
 use super::task::{Level, Task, on_signal};
 use super::usage::{errno, figures, own_usage};
-use super::world::World;
 
 /// The runner's process.
 static RUNNER: AtomicI32 = AtomicI32::new(0);
 
-/// Children that a task may leave unwaited for before it waits for those that have ended by itself.
+/// Number of unreaped children after which a task reaps those that have ended.
 const CHILDREN_UNREAPED_MAX: u32 = 128;
-/// How long a task may take from its birth until it is ready, ns.
+/// Time limit from the fork of a task until it is ready, ns.
 const READY_LIMIT_NS: u64 = 10_000_000_000;
-/// How long a task computes, and how long it sleeps, before it is ready, ns: long enough to be done at all.
+/// Duration of the computation and of the sleep with which a task warms up, ns.
 const REHEARSAL_NS: u64 = 1_000;
 
-/// The timer slack of a normal task, ns. A runner that was started by a real-time task is of that class, where the
-/// slack is 0, and that is inherited though the class is not (`copy_process`, `sched_fork`).
+/// The timer slack of a normal task, ns. A runner that a real-time task started has a slack of 0, which children
+/// inherit although they do not inherit the class (`copy_process`, `sched_fork`).
 const TIMER_SLACK_NS: libc::c_ulong = 50_000;
 
-/// Makes this process one that tasks can be forked from: it adopts orphans, and its children inherit the handlers.
+/// Prepares this process to fork tasks: it adopts orphans, and its children inherit the signal handlers.
 pub(super) fn prepare_runner() {
     // SAFETY: the handlers are functions of the right type; both calls touch only the process's own state.
     unsafe {
@@ -43,21 +42,19 @@ pub(super) fn prepare_runner() {
     }
 }
 
-/// Goes to the first CPU, from where the simulated machine starts its tasks too; from there it may go where it could
-/// before.
+/// Moves this process to the first CPU, on which tasks also start in simulation. Does not change the affinity.
 pub(super) fn go_to_first_cpu() {
     go_to_cpu(0);
 }
 
-/// Goes to one of the CPUs on which it may run, the first again behind the last; from there it may go where it could
-/// before. So where each task sleeps before the start hangs on its number alone, and not on what the kernel did with
-/// the processes before it.
+/// Moves this process to the `nth` of the CPUs on which it may run, modulo their number. Does not change the
+/// affinity. The CPU on which a task sleeps before the start thus depends only on its number.
 fn go_to_cpu(nth: u32) {
-    // SAFETY: the kernel fills the set, and reads it and another one; all is about this process alone.
+    // SAFETY: the kernel fills the set, and reads it and another one; all calls concern this process only.
     unsafe {
         let mut own = std::mem::zeroed::<libc::cpu_set_t>();
         let bytes = size_of_val(&own);
-        // Fails on a machine with more CPUs than such a set has: the process stays where it is then.
+        // Fails on a machine with more CPUs than the set has. Then the process does not move.
         if libc::sched_getaffinity(0, bytes, &raw mut own) != 0 {
             return;
         }
@@ -80,10 +77,10 @@ fn go_to_cpu(nth: u32) {
 }
 
 /// # Safety
-/// The handler does only what a signal handler may.
+/// The handler is async-signal-safe.
 unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: zeroes are an action with an empty mask; the kernel copies it. System calls are not restarted: each
-    // looks itself what to do.
+    // SAFETY: zeroes are an action with an empty mask; the kernel copies it. Interrupted system calls return EINTR,
+    // which their callers handle.
     unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         action.sa_sigaction = handler as usize;
@@ -91,7 +88,7 @@ unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-/// The parent has died: if the runner has, so does this task.
+/// Handles the death of the parent: ends the task unless the runner has adopted it.
 extern "C" fn on_orphaned(_: libc::c_int) {
     // SAFETY: both calls are allowed in a signal handler.
     unsafe {
@@ -107,8 +104,8 @@ pub(super) fn set_nice(nice: i8) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice.into()) == 0 }
 }
 
-impl World {
-    /// Takes the next slot for the next task of a group.
+impl SharedState {
+    /// Takes the next free slot for a task of a group.
     fn slot(&self, group: u32, parent: Option<u32>) -> Option<u32> {
         let next = |slots: u32| ((slots as usize) < SLOTS_MAX).then_some(slots + 1);
         let index = self.head[0].slots.fetch_update(SeqCst, SeqCst, next).ok()?;
@@ -120,10 +117,11 @@ impl World {
         Some(index)
     }
 
-    /// Forks a task that exists from the beginning, and waits until it is ready to start.
+    /// Forks an initial task, and waits until it is ready to start.
     pub(super) fn fork_first(&self, group: u32) -> Result<(), TaskError> {
         let name = &self.plan.groups[group as usize].name;
-        let index = self.slot(group, None).ok_or_else(|| TaskError::last("find a slot", None))?;
+        let index =
+            self.slot(group, None).ok_or_else(|| TaskError::last("allocate a task slot", None))?;
         // SAFETY: the runner has one thread, and the child goes on with what a child may do after a fork.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
@@ -138,28 +136,28 @@ impl World {
         let deadline_ns = super::clock::now_ns() + READY_LIMIT_NS;
         while ready.load(SeqCst) <= index {
             let now_ns = super::clock::now_ns();
-            // SAFETY: asks whether the child is still there.
+            // SAFETY: only checks whether the child exists.
             let gone = unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } != 0;
             if gone || now_ns > deadline_ns {
                 return Err(self.stillborn(name));
             }
-            // Short, for a child that dies wakes nobody.
+            // Short, because a dying child does not wake the runner.
             futex::wait(ready, index, Some(100_000_000));
         }
         Ok(())
     }
 
-    /// Why a task was not ready.
+    /// The error of a task that is not ready in time.
     fn stillborn(&self, name: &str) -> TaskError {
-        let failed = |kind: Trouble| {
-            let (times, error) = &self.head[0].troubles[kind as usize];
+        let failed = |kind: FailedOperation| {
+            let (times, error) = &self.head[0].failures[kind as usize];
             (times.load(SeqCst) > 0).then(|| io::Error::from_raw_os_error(error.load(SeqCst)))
         };
-        match failed(Trouble::Memory) {
+        match failed(FailedOperation::Memory) {
             Some(error) => TaskError::System {
-                what: format!("get the memory that a task of `{name}` reads"),
+                what: format!("allocate the memory that a task of `{name}` reads"),
                 error,
-                help: Some("let it touch less, or use fewer tasks".to_owned()),
+                help: Some("reduce the memory that it touches, or use fewer tasks".to_owned()),
             },
             None => TaskError::Unfit {
                 problem: format!("a task of `{name}` was not ready within 10 s of its start"),
@@ -183,12 +181,12 @@ impl World {
         task.settle(i8::MAX);
         go_to_cpu(index);
         task.rehearse();
-        // The wait for the start is a switch that is not the workload's.
+        // The wait for the start is a context switch outside of the workload.
         let [user, system, voluntary, involuntary] = own_usage(libc::RUSAGE_SELF);
         for (kept, now) in task.slot.usage.iter().zip([user, system, voluntary + 1, involuntary]) {
             kept.store(now, SeqCst);
         }
-        task.adopt();
+        task.become_current();
         let delay_ns = task.group.start_ns.unwrap_or(0);
         if delay_ns == 0 {
             task.slot.state.store(LIVING, SeqCst);
@@ -203,12 +201,12 @@ impl World {
             sleep_until(head.start_ns.load(SeqCst) + delay_ns);
             task.slot.state.store(LIVING, SeqCst);
         }
-        task.live()
+        task.run()
     }
 }
 
 impl Task<'_> {
-    /// Gives a new process its name, memory, nice value, affinity and cgroup. `nice`: what it has by inheritance.
+    /// Sets name, memory, nice value, affinity and cgroup of a new process. `nice` is its inherited nice value.
     fn settle(&mut self, nice: i8) {
         // SAFETY: touches no memory.
         self.slot.tid.store(unsafe { libc::getpid() } as u32, SeqCst);
@@ -226,13 +224,13 @@ impl Task<'_> {
             self.get_memory();
         }
         if nice != self.group.nice && !set_nice(self.group.nice) {
-            self.trouble(Trouble::Nice);
+            self.record_failure(FailedOperation::Nice);
         }
         self.nice.set(self.group.nice);
         if let Some(cpus) = &self.group.cpus
             && !cpus.apply()
         {
-            self.trouble(Trouble::Affinity);
+            self.record_failure(FailedOperation::Affinity);
         }
         if let Some(cgroup) = self.group.cgroup {
             self.enter_cgroup(cgroup);
@@ -252,35 +250,34 @@ impl Task<'_> {
             )
         };
         if memory == libc::MAP_FAILED {
-            self.trouble(Trouble::Memory);
+            self.record_failure(FailedOperation::Memory);
             self.end();
         }
         self.memory = memory.cast();
     }
 
-    /// Computes and sleeps for a moment, so that the page faults of that lie before the start and not in the first
-    /// turn.
+    /// Computes and sleeps briefly, so that the page faults of these operations occur before the start.
     fn rehearse(&self) {
         let moment = Duration::Fixed(REHEARSAL_NS);
         self.execute(&Step::Run(moment), Level::Program);
         self.execute(&Step::Sleep(moment), Level::Program);
-        self.operations_in_turn.set(0);
+        self.operations_in_slice.set(0);
     }
 
     /// Starts all tasks of a group.
     pub(super) fn fork(&self, group: u32) {
-        for _ in 0..self.world.plan.groups[group as usize].count {
+        for _ in 0..self.shared.plan.groups[group as usize].count {
             if self.children.get() >= CHILDREN_UNREAPED_MAX {
                 self.reap_ended();
             }
-            let Some(index) = self.world.slot(group, Some(self.index)) else {
-                return self.trouble(Trouble::Slots);
+            let Some(index) = self.shared.slot(group, Some(self.index)) else {
+                return self.record_failure(FailedOperation::Slots);
             };
             self.fork_one(index);
         }
     }
 
-    /// Signals wait meanwhile: the child must not take one for its parent.
+    /// Blocks signals meanwhile, so that the child does not handle a signal for its parent.
     fn fork_one(&self, index: u32) {
         // SAFETY: both sets live on this stack; parent and child each go on with their own copy of everything, and
         // the child only makes calls that are allowed after a fork.
@@ -292,22 +289,22 @@ impl Task<'_> {
             let parent = libc::getpid();
             let pid = libc::fork();
             if pid == 0 {
-                self.next_life(index, parent, &masked);
+                self.run_child(index, parent, &masked);
             }
             if pid > 0 {
-                let slot = &self.world.slots[index as usize];
+                let slot = &self.shared.slots[index as usize];
                 slot.tid.store(pid as u32, SeqCst);
                 // The child may have ended already.
                 let _ = slot.state.compare_exchange(ABSENT, LIVING, SeqCst, SeqCst);
                 self.children.set(self.children.get() + 1);
             } else {
-                self.trouble(Trouble::Fork);
+                self.record_failure(FailedOperation::Fork);
             }
             libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
         }
     }
 
-    fn next_life(&self, index: u32, parent: libc::pid_t, masked: &libc::sigset_t) -> ! {
+    fn run_child(&self, index: u32, parent: libc::pid_t, masked: &libc::sigset_t) -> ! {
         // SAFETY: touches only the process's own state.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR2, 0, 0, 0);
@@ -316,18 +313,18 @@ impl Task<'_> {
                 libc::_exit(0);
             }
         }
-        for register in &self.world.registers {
+        for register in &self.shared.registers {
             register.store(0, SeqCst);
         }
-        let mut task = Task::new(self.world, index);
+        let mut task = Task::new(self.shared, index);
         task.settle(self.nice.get());
         // A child's usage begins with its fork.
-        task.adopt();
-        // The parent may not have come to it yet.
+        task.become_current();
+        // The parent may not have written it yet.
         let _ = task.slot.state.compare_exchange(ABSENT, LIVING, SeqCst, SeqCst);
         // SAFETY: the set outlives the call.
         unsafe { libc::sigprocmask(libc::SIG_UNBLOCK, masked, std::ptr::null_mut()) };
-        task.live()
+        task.run()
     }
 
     fn reap_ended(&self) {
@@ -336,7 +333,7 @@ impl Task<'_> {
 
     /// Waits until all children have ended.
     pub(super) fn wait_children(&self) {
-        // Ends: each turn is a child less, or a signal.
+        // Terminates: each iteration reaps a child or handles a signal.
         while self.children.get() > 0 {
             if self.reap(0) <= 0 && errno() != libc::EINTR {
                 self.children.set(0);
@@ -344,8 +341,8 @@ impl Task<'_> {
         }
     }
 
-    /// Waits for one child and notes what it used. The child itself does not ask: that question ends the turn of a
-    /// task whose slice is over under EEVDF (`update_curr`), and no program of a workload asks it.
+    /// Reaps one child and stores its usage. The child does not query it itself: under EEVDF, the query would preempt
+    /// a task whose slice has expired (`update_curr`), which the programs of a workload do not do.
     fn reap(&self, options: libc::c_int) -> libc::pid_t {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the kernel fills in what it is given, and zeroes are a usage.
@@ -355,13 +352,13 @@ impl Task<'_> {
         };
         if pid > 0 {
             self.children.set(self.children.get() - 1);
-            // A number may have been another's before; the last one has it now.
-            let mut slots = self.world.used_slots().iter().rev();
+            // Process numbers are reused: the last slot with this number is the child's.
+            let mut slots = self.shared.used_slots().iter().rev();
             if let Some(slot) = slots.find(|slot| slot.tid.load(SeqCst) == pid as u32) {
                 for (kept, used) in slot.usage.iter().zip(figures(&usage)) {
                     kept.store(used, SeqCst);
                 }
-                slot.told.store(1, SeqCst);
+                slot.usage_final.store(1, SeqCst);
             }
         }
         pid

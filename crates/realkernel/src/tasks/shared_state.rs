@@ -1,4 +1,4 @@
-//! All that tasks share, and what they inherit: made by the runner before the first of them.
+//! The state that tasks share or inherit. The runner creates it before the first task.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -9,52 +9,52 @@ use fairground_workload::{Carrier, CpuList, Pipe, Workload};
 
 use super::anchor::anchor;
 use super::cgroups::Cgroups;
+use super::conditions::{BarrierWords, ConditionWords};
 use super::cpu_list::parse_cpu_list;
 use super::error::TaskError;
 use super::lock_words::{self, LockWords};
-use super::meeting::{BarrierWords, ConditionWords};
 use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
-use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, Slot, TimerWord};
+use super::shared::{Group, Head, MARKS_MAX, MarkSlot, SLOTS_MAX, Shared, TaskSlot, TimerWord};
 use super::spin::Speed;
 
-/// What tasks share and inherit.
+/// The state that tasks share or inherit.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct SharedState {
     pub(super) plan: Plan,
     pub(super) speed: Speed,
-    /// Never drawn from: each task has a fork of it.
+    /// Only forked, once per task; never drawn from.
     pub(super) prng: Prng,
     pub(super) head: Shared<Head>,
     pub(super) groups: Shared<Group>,
-    pub(super) slots: Shared<Slot>,
+    pub(super) slots: Shared<TaskSlot>,
     pub(super) marks: Shared<MarkSlot>,
     pub(super) queues: Shared<Queue>,
     pub(super) locks: Shared<LockWords>,
     pub(super) conditions: Shared<ConditionWords>,
     pub(super) barriers: Shared<BarrierWords>,
-    /// By the workload's number of the timer; only those that are shared are used.
+    /// By index of the workload's timer; only shared timers use them.
     pub(super) timers: Shared<TimerWord>,
-    /// The end to read from, the end to write to.
+    /// Read end and write end.
     pub(super) pipes: Vec<(OwnedFd, OwnedFd)>,
     pub(super) cgroups: Option<Cgroups>,
-    /// Where marks are written into the recording.
+    /// The file for marks in the recording.
     pub(super) marker: Option<OwnedFd>,
-    /// Each process's own after its fork: how often it left each mark, and the last expiry of each timer.
+    /// Private to each process after its fork: the count of each mark, and the last expiry of each timer.
     pub(super) registers: Box<[AtomicU64]>,
-    /// The process that gives the tasks' process group its number.
+    /// The leader of the tasks' process group.
     pub(super) anchor: libc::pid_t,
-    /// What tasks keep open, sorted.
+    /// Descriptors that tasks keep open, sorted.
     keep: Vec<RawFd>,
 }
 
-impl World {
+impl SharedState {
     /// The slots that hold or held a task.
-    pub(super) fn used_slots(&self) -> &[Slot] {
+    pub(super) fn used_slots(&self) -> &[TaskSlot] {
         &self.slots[..self.head[0].slots.load(SeqCst) as usize]
     }
 
-    /// Makes everything but the tasks. `notes` gets what the kernel does otherwise than the workload says.
+    /// Creates the shared state. Adds a note to `notes` for each difference between the kernel and the workload.
     pub(super) fn new(
         workload: &Workload,
         seed: u64,
@@ -70,7 +70,8 @@ impl World {
         let speed = Speed::measure(if computes(&plan) { &cpus } else { &[] });
         if speed.spread_percent > SPREAD_PERCENT_MAX {
             notes.push(format!(
-                "the CPU's speed was measured beside other work (half of the measurements took {} % longer than the fastest): lengths of computations are those of the fastest",
+                "other work disturbed the measurement of the CPU's speed (the median exceeds the fastest by {} %): computations use the \
+                 fastest",
                 speed.spread_percent
             ));
         }
@@ -115,7 +116,8 @@ impl World {
         })
     }
 
-    /// Closes what a task has no business with: above all a scheduler's link, which must die with the runner.
+    /// Closes all descriptors except [`SharedState::keep`], above all a scheduler's link, which must be closed with the
+    /// runner.
     pub(super) fn close_others(&self) {
         let mut next: libc::c_uint = 0;
         for keep in &self.keep {
@@ -143,12 +145,12 @@ fn computes(plan: &Plan) -> bool {
     plan.groups.iter().any(|group| any(&group.program) || any(&group.handler))
 }
 
-/// Spread of the measurements of the CPU's speed that is worth a note, %.
+/// Minimum spread of the speed measurements for a note, %.
 const SPREAD_PERCENT_MAX: u64 = 25;
 
-/// What the kernel counts pipes in.
+/// The unit of pipe sizes.
 const PAGE_BYTES: u64 = 4_096;
-/// Descriptors that the runner needs beside those of pipes.
+/// Descriptors of the runner besides those of pipes.
 const OTHER_DESCRIPTORS: u64 = 256;
 
 fn pipes(
@@ -173,7 +175,7 @@ fn pipes(
             continue;
         }
         let mut ends = [0; 2];
-        // SAFETY: the kernel fills in two descriptors, which nobody else owns.
+        // SAFETY: the kernel fills in two descriptors, which have no other owner.
         let (read, write) = unsafe {
             if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
                 let what =
@@ -194,7 +196,7 @@ fn pipes(
         let pages = |bytes: u64| bytes.div_ceil(PAGE_BYTES);
         if u64::try_from(now).map(pages) != Ok(pages(pipe.capacity)) {
             notes.push(format!(
-                "the pipe `{}` holds {now} bytes here, not {}: the kernel counts in pages",
+                "the pipe `{}` holds {now} bytes, not {}: the kernel rounds to pages",
                 pipe.name, pipe.capacity
             ));
         }
@@ -203,7 +205,7 @@ fn pipes(
     Ok(pipes)
 }
 
-/// One direction of a pair of sockets: the end to read from, the end to write to.
+/// One direction of a socket pair: read end and write end.
 fn socket(
     pipe: &Pipe,
     of: usize,
@@ -211,7 +213,7 @@ fn socket(
 ) -> Result<(OwnedFd, OwnedFd), TaskError> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: the kernel fills in two descriptors, which nobody else owns.
+    // SAFETY: the kernel fills in two descriptors, which have no other owner.
     let (read, write) = unsafe {
         if libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) != 0 {
             let what = format!("make the socket `{}`, one of {of}", pipe.name);
@@ -219,26 +221,26 @@ fn socket(
         }
         (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
     };
-    // The kernel doubles what it is asked for.
-    let asked = libc::c_int::try_from(pipe.capacity / 2).unwrap_or(libc::c_int::MAX);
+    // The kernel doubles the requested size.
+    let requested = libc::c_int::try_from(pipe.capacity / 2).unwrap_or(libc::c_int::MAX);
     let mut now: libc::c_int = 0;
     let mut length = size_of_val(&now) as libc::socklen_t;
     // SAFETY: the kernel reads and writes one number of that length.
     unsafe {
         let (end, level) = (write.as_raw_fd(), libc::SOL_SOCKET);
-        libc::setsockopt(end, level, libc::SO_SNDBUF, (&raw const asked).cast(), length);
+        libc::setsockopt(end, level, libc::SO_SNDBUF, (&raw const requested).cast(), length);
         libc::getsockopt(end, level, libc::SO_SNDBUF, (&raw mut now).cast(), &raw mut length);
     }
     if u64::try_from(now) != Ok(pipe.capacity / 2 * 2) {
         notes.push(format!(
-            "the buffer of the socket `{}` has {now} bytes here, not {} (net.core.wmem_max)",
+            "the buffer of the socket `{}` has {now} bytes, not {} (net.core.wmem_max)",
             pipe.name, pipe.capacity
         ));
     }
     Ok((read, write))
 }
 
-/// A group that is pinned to CPUs which this machine does not have cannot start.
+/// Checks that this machine has the CPUs to which groups are pinned.
 fn check_cpus(plan: &Plan) -> Result<(), TaskError> {
     let Ok(text) = std::fs::read_to_string("/sys/devices/system/cpu/online") else { return Ok(()) };
     let list = parse_cpu_list(&text);
@@ -251,14 +253,14 @@ fn check_cpus(plan: &Plan) -> Result<(), TaskError> {
                     group.name,
                     text.trim()
                 ),
-                help: "pin them to others, or give the machine more CPUs".to_owned(),
+                help: "pin them to other CPUs, or use a machine with more CPUs".to_owned(),
             });
         }
     }
     Ok(())
 }
 
-/// Memory that is never given to tasks, bytes.
+/// Memory that stays free, bytes.
 const MEMORY_SPARED: u64 = 64 << 20;
 
 fn check_memory(plan: &Plan) -> Result<(), TaskError> {
@@ -273,12 +275,14 @@ fn check_memory(plan: &Plan) -> Result<(), TaskError> {
         let error = io::Error::from_raw_os_error(libc::ENOMEM);
         return Err(TaskError::System {
             what: format!(
-                "give the tasks {} MiB of memory to read, for {} MiB are available",
+                "allocate {} MiB of memory for the tasks: {} MiB are available",
                 wanted >> 20,
                 available >> 20
             ),
             error,
-            help: Some("let them touch less, or give the machine more memory".to_owned()),
+            help: Some(
+                "reduce the memory that they touch, or use a machine with more memory".to_owned(),
+            ),
         });
     }
     Ok(())
