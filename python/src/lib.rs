@@ -1,5 +1,5 @@
-//! The native half of the Python package `fairground`: runs, recordings, tables. The other half, `fairground/*.py`, is what people
-//! import; it knows nothing of scheduling, and this half nothing of notebooks, processes and clusters.
+//! The native half of the Python package `fairground`: runs, recordings, tables. The other half, `fairground/*.py`, is
+//! what people import; it knows nothing of scheduling, and this half nothing of notebooks, processes and clusters.
 
 mod figures;
 mod made;

@@ -1,4 +1,5 @@
-//! A point of a sweep as a Parquet file: its metrics, each row with the point's parameters. The same point gives the same bytes.
+//! A point of a sweep as a Parquet file: its metrics, each row with the point's parameters. The same point gives the
+//! same bytes.
 
 use std::collections::HashMap;
 
@@ -82,7 +83,8 @@ const WITH_COLUMNS: [&str; 19] = [
     "cost",
 ];
 
-/// The parameters, the same in every row. What could not be read of them is null. Whatever tells two points apart is among them.
+/// The parameters, the same in every row. What could not be read of them is null. Whatever tells two points apart is
+/// among them.
 fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
     let Asked { spec, checked, digests } = asked;
     let words = spec.words();

@@ -1,4 +1,5 @@
-//! Tables for the Arrow PyCapsule interface: libraries that implement it (pyarrow, polars, pandas, DuckDB) take them without a copy.
+//! Tables for the Arrow PyCapsule interface: libraries that implement it (pyarrow, polars, pandas, DuckDB) take them
+//! without a copy.
 
 use std::ffi::CStr;
 use std::sync::Arc;

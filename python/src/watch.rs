@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 /// Wall time between two looks.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Asks Python now and then whether a signal came. Python handles signals in its main thread only; elsewhere nothing ever comes.
+/// Asks Python now and then whether a signal came. Python handles signals in its main thread only; elsewhere nothing
+/// ever comes.
 pub(crate) struct Signals {
     looked: Cell<Instant>,
     raised: RefCell<Option<PyErr>>,

@@ -27,7 +27,8 @@ pub(crate) fn spec_of(point: &Bound<'_, PyAny>) -> PyResult<RunSpec> {
     })
 }
 
-/// The SHA-256 of what a point names, where it names a file, and of its scheduler's object: Python's `fairground._files.Digests`.
+/// The SHA-256 of what a point names, where it names a file, and of its scheduler's object: Python's
+/// `fairground._files.Digests`.
 #[derive(FromPyObject)]
 pub(crate) struct Digests {
     pub(crate) scheduler: Option<String>,

@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairground_session::{EngineChoice, MachineSpec, RunSpec, SchedulerSpec};
 
-/// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
-/// and see which tasks got the CPU, for how long, which waited, and what a switch cost.
+/// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated
+/// machine, and see which tasks got the CPU, for how long, which waited, and what a switch cost.
 #[derive(Debug, Parser)]
 #[command(name = "fairground", version, max_term_width = 100, after_help = exit_codes::help())]
 pub(crate) struct Cli {
@@ -79,7 +79,8 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Report what is wrong in a recording: ranked findings, their evidence, and the command that shows more
     Diagnose(DiagnoseArgs),
-    /// Show where tasks wait, and for which task: the histogram of scheduling points, locks, call chains (root, to record this machine)
+    /// Show where tasks wait, and for which task: the histogram of scheduling points, locks, call chains (root, to
+    /// record this machine)
     Contention(ContentionArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
@@ -171,7 +172,8 @@ pub(crate) struct RunArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-    /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; `.parquet` or `.arrow` as a table (feature `parquet`); any other name, and `-` for stdout, ftrace text
+    /// Write the events: `.perfetto-trace` for Perfetto, with counters; `.json` for Chrome's viewer; `.parquet` or
+    /// `.arrow` as a table (feature `parquet`); any other name, and `-` for stdout, ftrace text
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Also record each callback of the scheduler

@@ -33,8 +33,8 @@ fn asked() -> &'static Asked {
         let (descriptor, written) =
             UnixStream::pair().map_or((None, None), |(a, b)| (Some(a), Some(b)));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: a signal that finds the flag set already does what it does without us. Where the system refuses, all of
-            // them do.
+            // In this order: a signal that finds the flag set already does what it does without us. Where the system
+            // refuses, all of them do.
             let _ = flag::register_conditional_default(signal, Arc::clone(&end))
                 .and_then(|_| flag::register(signal, Arc::clone(&end)))
                 .and_then(|id| match written.as_ref().map(UnixStream::try_clone) {

@@ -70,8 +70,8 @@ impl Drop for Progress {
 pub(crate) struct Reading(ProgressBar);
 
 impl Reading {
-    /// Shows how far into a file the reader is, which the file itself says; hidden when `quiet`, when stderr is no terminal, and for
-    /// a small file.
+    /// Shows how far into a file the reader is, which the file itself says; hidden when `quiet`, when stderr is no
+    /// terminal, and for a small file.
     pub(crate) fn of(name: &str, file: &File, quiet: bool) -> Self {
         let bytes = file.metadata().map_or(0, |known| known.len());
         let shown = !quiet && io::stderr().is_terminal() && bytes >= FILE_BYTES_MIN;

@@ -99,7 +99,14 @@ fn what_is_not_there_is_said() {
     says("\"there\", \"here\"", "\"there\", \"hier\"", &["`hier`", "`here`"]);
     says("{ \"2p\" =", "{ \"3p\" =", &["no point `3p`", "`2p`"]);
     says("run = \"here 2p\"", "run = \"here 3p\"", &["`here 3p`", "did you mean `here 4p`?"]);
-    says("sched = \"fifo\"", "sched = \"fifo\"\nspeed = 3", &["speed", "sched"]);
+    let unknown = ["sweep.toml:", "[sweep] speed", "did you mean `seed`?", "`sched`", "docs/"];
+    says("sched = \"fifo\"", "sched = \"fifo\"\nspeed = 3", &unknown);
+    let wrong = ["sweep.toml:", "[sweep] cpus: invalid type", "u32"];
+    says("sched = \"fifo\"", "sched = \"fifo\"\ncpus = \"two\"", &wrong);
+    let full = ["run `here 2p`", "the trace is full: ", "--max-events"];
+    says("sched = \"fifo\"", "sched = \"fifo\"\nmax_events = 10", &full);
+    let bound = ["run `here 2p`", "--idle-bound: "];
+    says("sched = \"fifo\"", "sched = \"fifo\"\ncheck = true\nidle_bound = \"soon\"", &bound);
     let own = "title = \"A switch\"\nmetric = \"report.ring_switch\"";
     says(own, "title = \"A switch\"", &["neither", "`A switch`", "`2p`", "`metric`"]);
     says(

@@ -124,3 +124,15 @@ fn the_formats_are_listed_with_their_versions_and_pages() {
     }
     assert_eq!(fairground(&["schema", "nothing"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_result_has_the_spec_from_which_the_run_can_be_made_again() {
+    let run = ["run", "hogs:2", "--cpus", "1", "--sched", "rfs", "--set", "bonus_ns=0"];
+    let rest = ["--duration", "100ms", "--format", "json", "--quiet"];
+    let result: Value = serde_json::from_str(&success(&[&run[..], &rest].concat())).expect("JSON");
+    let words = json!({
+        "workload": "hogs:2", "sched": ["rfs"], "set": ["bonus_ns=0"], "cpus": 1,
+        "duration": "100ms",
+    });
+    assert_eq!(result["specs"], json!([{ "name": "hogs:2 under rfs", "words": words }]));
+}

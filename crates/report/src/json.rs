@@ -54,6 +54,7 @@ struct JsonDocument<'a> {
     sections: Vec<JsonSection<'a>>,
     /// What was asked for, in words from which the same runs can be made again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     specs: Vec<JsonSpec<'a>>,
     /// The tables.
     tables: Vec<JsonTable<'a>>,

@@ -1,8 +1,9 @@
 //! From words to a run and its analysis.
 //!
-//! A [`RunSpec`] describes a run in words: `cfs@6.1`, `./mine.bpf.c`, `hogs:3 + sleepers:2`, `2x4x2`, `base_slice_ns=3ms`. It becomes
-//! checked values ([`Resolved`]), and those become a run in the simulated machine ([`Plan`]). The command line, experiment files and
-//! the Python module share it, so that the same words mean the same run and a mistake gets the same answer ([`Failure`]).
+//! A [`RunSpec`] describes a run in words: `cfs@6.1`, `./mine.bpf.c`, `hogs:3 + sleepers:2`, `2x4x2`,
+//! `base_slice_ns=3ms`. It becomes checked values ([`Resolved`]), and those become a run in the simulated machine
+//! ([`Plan`]). The command line, experiment files and the Python module share it, so that the same words mean the same
+//! run and a mistake gets the same answer ([`Failure`]).
 //!
 //! ```
 //! use fairground_session::{MachineSpec, Plan, RunSpec, Scheduler, Unwatched};
@@ -17,8 +18,8 @@
 //! # Ok::<(), fairground_session::Failure>(())
 //! ```
 //!
-//! The crate prints nothing and draws nothing. Runs on real kernels are carried out by the command line; an [`Outcome`] is what they
-//! leave, too.
+//! The crate prints nothing and draws nothing. Runs on real kernels are carried out by the command line; an [`Outcome`]
+//! is what they leave, too.
 
 mod failure;
 mod input;

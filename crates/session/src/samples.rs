@@ -9,8 +9,8 @@ use fairground_trace::{Counter, CounterOf, CounterUnit, TaskId};
 /// Values that are kept of a run; then no more are read.
 const VALUES_MAX: usize = 1 << 22;
 
-/// Members of what a scheduler keeps for a task that are drawn where there are 64-bit ones of that name. They are names that
-/// Linux's schedulers have for them.
+/// Members of what a scheduler keeps for a task that are drawn where there are 64-bit ones of that name. They are names
+/// that Linux's schedulers have for them.
 const MEMBERS: [&str; 5] = ["vruntime", "vlag", "lag", "deadline", "wait_runtime"];
 const MEMBER_BYTES: u64 = 8;
 
@@ -85,8 +85,8 @@ impl Sampler {
         }
     }
 
-    /// The counters, without those that were 0 all the time: a scheduler that never sets a number does not use it. And why they end
-    /// early, if they do.
+    /// The counters, without those that were 0 all the time: a scheduler that never sets a number does not use it. And
+    /// why they end early, if they do.
     pub(crate) fn finish(self) -> (Vec<Counter>, Option<String>) {
         let note = (self.values >= VALUES_MAX).then(|| {
             format!(

@@ -108,7 +108,8 @@ impl<'a> Plan<'a> {
     /// Runs to the end, or until the scheduler is ejected.
     ///
     /// # Errors
-    /// If the scheduler, a setting or the workload cannot be used in this machine, the simulation breaks one of its limits.
+    /// If the scheduler, a setting or the workload cannot be used in this machine, the simulation breaks one of its
+    /// limits.
     pub fn run(self, watch: &dyn Watch) -> Result<Outcome, Failure> {
         watch.name(&self.label);
         let mut settings = self.scheduler.object.settings.clone();

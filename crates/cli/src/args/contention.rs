@@ -14,7 +14,8 @@ const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
 
 #[derive(Debug, Args)]
 pub(crate) struct ContentionArgs {
-    /// A recording (`trace.dat` or text, made with `record --stacks`; `-` is stdin), or a workload, which runs on the target of `--on`; without it this machine is recorded
+    /// A recording (`trace.dat` or text, made with `record --stacks`; `-` is stdin), or a workload, which runs on the
+    /// target of `--on`; without it this machine is recorded
     pub(crate) what: Option<String>,
 
     /// Record this machine while this command runs

@@ -1,5 +1,5 @@
-//! Holds the pages against the definitions here: every option is in the table of its command's page, and every command line in the
-//! pages can be typed. `FAIRGROUND_DOCS=write` writes the tables.
+//! Holds the pages against the definitions here: every option is in the table of its command's page, and every command
+//! line in the pages can be typed. `FAIRGROUND_DOCS=write` writes the tables.
 
 #[path = "../../tests/support/console.rs"]
 #[allow(dead_code)] // The test that runs the commands uses the rest.

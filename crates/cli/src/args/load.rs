@@ -4,7 +4,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), or its source (`./mine.bpf.c`)
+    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), or its
+    /// source (`./mine.bpf.c`)
     pub(crate) sched: String,
 
     /// Set a tunable or feature before it is attached

@@ -7,7 +7,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Where the recording goes: `.dat` is trace-cmd's format, `.txt` or `.ftrace` is text, `.perfetto-trace` is for Perfetto, `.json` for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
+    /// Where the recording goes: `.dat` is trace-cmd's format, `.txt` or `.ftrace` is text, `.perfetto-trace` is for
+    /// Perfetto, `.json` for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
     #[arg(long, short, value_name = "FILE", default_value = "trace.dat")]
     pub(crate) output: PathBuf,
 
@@ -36,6 +37,7 @@ pub(crate) struct RecordArgs {
 pub(crate) struct ConvertArgs {
     /// A recording: trace.dat, perf.data, or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
-    /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.perfetto-trace` is for Perfetto, `.json` for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
+    /// Where it goes: `.txt` or `.ftrace` is ftrace text with nanoseconds, `.perfetto-trace` is for Perfetto, `.json`
+    /// for Chrome's viewer, `.parquet` or `.arrow` a table (feature `parquet`); `-` is text on stdout
     pub(crate) output: PathBuf,
 }

@@ -13,9 +13,11 @@ pub(crate) struct TopArgs {
     // The first of the fields: those below take their values away.
     #[command(flatten)]
     pub(crate) typed: Typed,
-    /// A workload for a simulated run: a name (`slice:16`), several joined by `+`, or a file. With `--on host`, none: this machine is shown as it is
+    /// A workload for a simulated run: a name (`slice:16`), several joined by `+`, or a file. With `--on host`, none:
+    /// this machine is shown as it is
     pub(crate) workload: Option<String>,
-    /// What is shown: `sim` (the simulated machine, which the flags below describe), `host` (this machine: of the flags below it takes `--buffer` and `--interval`)
+    /// What is shown: `sim` (the simulated machine, which the flags below describe), `host` (this machine: of the flags
+    /// below it takes `--buffer` and `--interval`)
     #[arg(
         long,
         help_heading = "Target",
@@ -36,7 +38,8 @@ pub(crate) struct TopArgs {
     /// Shares, slices and waits are those of the last interval of this length, at most 10 s
     #[arg(long, help_heading = "Measuring", value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,
-    /// How fast a simulated run begins: the speed of the host's clock, doubled so many times (`3`: 8 times) or halved (`-3`)
+    /// How fast a simulated run begins: the speed of the host's clock, doubled so many times (`3`: 8 times) or halved
+    /// (`-3`)
     #[arg(
         long,
         help_heading = "View",
@@ -50,8 +53,8 @@ pub(crate) struct TopArgs {
     pub(crate) hold: bool,
 }
 
-/// The options that stand on the command line, `--` before each, in the order of their names. What has its value by default or from the
-/// environment is not among them.
+/// The options that stand on the command line, `--` before each, in the order of their names. What has its value by
+/// default or from the environment is not among them.
 #[derive(Clone, Debug)]
 pub(crate) struct Typed(pub(crate) Vec<String>);
 

@@ -31,9 +31,9 @@ impl Loaded {
     }
 }
 
-/// Every combination that can run: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
-/// machine has no tunables of a kernel. Where targets are compared, a kernel that takes no schedulers runs its own only. What
-/// has no effect on a run makes no second column.
+/// Every combination that can run: a kernel's own scheduler needs a kernel and has no settings of an object, and a
+/// simulated machine has no tunables of a kernel. Where targets are compared, a kernel that takes no schedulers runs
+/// its own only. What has no effect on a run makes no second column.
 ///
 /// # Errors
 /// A target on which nothing would run.

@@ -32,7 +32,8 @@ pub(super) struct Compared {
     pub(super) code: ExitCode,
 }
 
-/// Runs a plan and makes the document, with every metric or with the usual ones. A recording stands in the first column.
+/// Runs a plan and makes the document, with every metric or with the usual ones. A recording stands in the first
+/// column.
 pub(super) fn compare_all(
     cli: &Cli,
     title: &str,

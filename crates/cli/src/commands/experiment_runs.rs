@@ -15,8 +15,8 @@ use crate::experiment::Run;
 use crate::present;
 use crate::progress::Progress;
 
-/// Runs everything, and returns what `keep` makes of each outcome, in the order of `runs`, whatever the order in which they finish.
-/// After a simulation has failed, no further real kernel is booted.
+/// Runs everything, and returns what `keep` makes of each outcome, in the order of `runs`, whatever the order in which
+/// they finish. After a simulation has failed, no further real kernel is booted.
 pub(super) fn run_all<T: Send>(
     quiet: bool,
     runs: &[Run],
@@ -75,7 +75,8 @@ pub(super) fn run_all<T: Send>(
         .collect()
 }
 
-/// Names the simulation that failed. Failures of real kernels stay as they are: runs with the same one are reported together.
+/// Names the simulation that failed. Failures of real kernels stay as they are: runs with the same one are reported
+/// together.
 fn of_run(run: &Run, failure: Failure) -> Failure {
     match run.is_simulated() {
         true => Failure::new(format_args!("run `{}`: {failure}", run.name)),

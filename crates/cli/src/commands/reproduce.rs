@@ -57,7 +57,8 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
                 code = code.max(finished.code);
                 merge(&mut made, finished.made);
             }
-            // A machine without virtual machines still gets what it can measure; the rest is not measured, and says why.
+            // A machine without virtual machines still gets what it can measure; the rest is not measured, and says
+            // why.
             Err(failure) => unmade.add(&run.name, &failure),
         }
     }

@@ -1,8 +1,8 @@
 //! Whether a simulation agrees with a real kernel: cell by cell, with tolerances that are written down before the run.
 //!
-//! A cell is one metric of one group of tasks at one point. It is measured when both sides have it, from enough samples, and
-//! when the metric has shown that it moves at all (its power). A control — the simulation with wrong costs — must be rejected by
-//! the same rule.
+//! A cell is one metric of one group of tasks at one point. It is measured when both sides have it, from enough
+//! samples, and when the metric has shown that it moves at all (its power). A control — the simulation with wrong costs
+//! — must be rejected by the same rule.
 
 use std::collections::BTreeMap;
 
@@ -139,10 +139,11 @@ impl Rules<'_> {
         self.ends(power, figures).is_some_and(|(low, high)| !tolerance.admits(low, high))
     }
 
-    /// Every cell of two sweeps. `simulated` is the name of the sweep on that side: the one to be judged, or its control.
+    /// Every cell of two sweeps. `simulated` is the name of the sweep on that side: the one to be judged, or its
+    /// control.
     ///
-    /// Where in a tick a run starts may decide into which of several steady states it falls. So both sides may have several
-    /// starts, and the median of one side's starts is held against the median of the other's.
+    /// Where in a tick a run starts may decide into which of several steady states it falls. So both sides may have
+    /// several starts, and the median of one side's starts is held against the median of the other's.
     pub(crate) fn cells(
         &self,
         agreement: &Agreement,

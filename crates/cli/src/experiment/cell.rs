@@ -11,7 +11,8 @@ pub(crate) struct AgreementCell {
     pub(crate) label: String,
     /// The real kernel's figure, the median of its starts.
     pub(crate) real: Option<f64>,
-    /// The smallest and the largest of its starts, where they do not agree with their own median by the cell's tolerance.
+    /// The smallest and the largest of its starts, where they do not agree with their own median by the cell's
+    /// tolerance.
     pub(crate) real_range: Option<(f64, f64)>,
     /// The simulation's figure, the median of its starts.
     pub(crate) simulated: Option<f64>,
@@ -24,7 +25,8 @@ pub(crate) struct AgreementCell {
 pub(crate) enum CellVerdict {
     /// Within the tolerance.
     Agree,
-    /// Not within it, but the real kernel's own starts lie further apart than that, and the simulation's figure is among them.
+    /// Not within it, but the real kernel's own starts lie further apart than that, and the simulation's figure is
+    /// among them.
     Unsettled,
     /// Not within it, unexplained.
     Disagree,

@@ -31,8 +31,8 @@ impl Sample {
         Some(Self { low, high, mean: sum / values.len() as f64, count: values.len() })
     }
 
-    /// Of one value for each start of a run: in the middle stands their median, for a start falls into one of several steady
-    /// states, and the mean of two of them is a state that no run is in.
+    /// Of one value for each start of a run: in the middle stands their median, for a start falls into one of several
+    /// steady states, and the mean of two of them is a state that no run is in.
     fn of_starts(mut values: Vec<f64>) -> Option<Self> {
         values.sort_by(f64::total_cmp);
         let middle = |nth: usize| values.get(nth).copied();

@@ -76,8 +76,8 @@ pub(crate) fn of_run(figures: &mut Figures, trace: &Trace, whole: &Analysis) {
     figures.top = lines;
 }
 
-/// How often the scheduler printed which line, by the text before its first colon: `printed.TEXT`; before and after the first
-/// change of a setting: `printed_before.TEXT`, `printed_after.TEXT`.
+/// How often the scheduler printed which line, by the text before its first colon: `printed.TEXT`; before and after the
+/// first change of a setting: `printed_before.TEXT`, `printed_after.TEXT`.
 pub(crate) fn printed(figures: &mut Figures, trace: &Trace) {
     let mut after = false;
     for event in trace.events() {

@@ -35,7 +35,8 @@ pub(super) fn of_table(table: &toml::Table) -> Map<String, Value> {
     }
 }
 
-/// The line on which a key stands: in `[section]`, or in the `index`-th `[[section]]`. `None` where it stands in neither.
+/// The line on which a key stands: in `[section]`, or in the `index`-th `[[section]]`. `None` where it stands in
+/// neither.
 pub(super) fn line(text: &str, section: &str, index: usize, key: &str) -> Option<usize> {
     let file = DeTable::parse(text).ok()?;
     let section = file.get_ref().get(section)?.get_ref();

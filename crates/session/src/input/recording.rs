@@ -29,7 +29,8 @@ pub fn read_recording(argument: &str) -> Result<Recording, Failure> {
     read_recording_watched(argument, |_| ())
 }
 
-/// The same; `opened` gets the file before its first byte is read, and what it returns lives until the end of the reading.
+/// The same; `opened` gets the file before its first byte is read, and what it returns lives until the end of the
+/// reading.
 ///
 /// # Errors
 /// As [`read_recording`].
@@ -47,7 +48,8 @@ pub fn read_recording_watched<Guard>(
     Ok(Recording { name: name.to_owned(), trace: trace.map_err(Failure::new)? })
 }
 
-/// Reads a recording for nothing but its analysis: of most files the events are not kept ([`Analysis::of_file`]). Also gives its name.
+/// Reads a recording for nothing but its analysis: of most files the events are not kept ([`Analysis::of_file`]). Also
+/// gives its name.
 ///
 /// # Errors
 /// As [`read_recording`].

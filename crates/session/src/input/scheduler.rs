@@ -66,7 +66,8 @@ const BYTES_PER_SLOT: u64 = 8;
 pub type Sets = BTreeMap<String, Vec<(String, String)>>;
 
 impl SchedulerObject {
-    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many CPUs.
+    /// Reads `NAME`, `NAME@SET`, or a file (`@SET` works there too). A profile is applied for a machine of so many
+    /// CPUs.
     pub fn find(spec: &str, profile: Option<(&Profile, u32)>) -> Result<Self, Failure> {
         let (name, set) = split_set(spec);
         let (mut object, bytes) = read_object(name)?;

@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// Refuses a TOML text whose key `format` states another version than `ours`. A text that is no TOML, or states none, has another
-/// fault, which whoever reads it tells with its place.
+/// Refuses a TOML text whose key `format` states another version than `ours`. A text that is no TOML, or states none,
+/// has another fault, which whoever reads it tells with its place.
 ///
 /// # Errors
 /// Names both versions.

@@ -71,8 +71,8 @@ pub enum LocksChoice {
     Spin,
     /// Sleeping, as `CONFIG_PREEMPT_RT` makes them
     Rt,
-    /// Sleeping, as the -rt kernels of 2006 made them: a task never spins for one that is taken, never overtakes a waiter, and an
-    /// rwlock has one reader at a time
+    /// Sleeping, as the -rt kernels of 2006 made them: a task never spins for one that is taken, never overtakes a
+    /// waiter, and an rwlock has one reader at a time
     #[value(name = "rt-2006")]
     Rt2006,
 }

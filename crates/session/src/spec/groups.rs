@@ -28,8 +28,8 @@ pub const SEED_DEFAULT: u64 = 1;
 #[command(next_help_heading = "Target")]
 #[serde(default)]
 pub struct TargetSpec {
-    /// Where to run: `sim` (the simulated machine), `vm:KERNEL` (a real kernel in a virtual machine; `kernels list` names them), `host`
-    /// (this machine's kernel). `compare` takes several with commas
+    /// Where to run: `sim` (the simulated machine), `vm:KERNEL` (a real kernel in a virtual machine; `kernels list`
+    /// names them), `host` (this machine's kernel). `compare` takes several with commas
     #[arg(long, value_delimiter = ',', default_value = TARGET_DEFAULT, value_name = "TARGET")]
     #[serde(deserialize_with = "words::several")]
     pub on: Vec<String>,
@@ -56,8 +56,8 @@ pub struct TargetSpec {
     #[arg(long, value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT)]
     pub buffer: u32,
 
-    /// Record no events on a real kernel: nothing disturbs the run, and it reports no more than its tasks and the kernel's own
-    /// accounting do
+    /// Record no events on a real kernel: nothing disturbs the run, and it reports no more than its tasks and the
+    /// kernel's own accounting do
     #[arg(long = "no-recording", action = ArgAction::SetFalse)]
     pub record: bool,
 
@@ -65,7 +65,8 @@ pub struct TargetSpec {
     #[arg(long, conflicts_with = "record")]
     pub stacks: bool,
 
-    /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock; else so much later); at most 1 s
+    /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock; else so much
+    /// later); at most 1 s
     #[arg(long, value_name = "TIME")]
     pub hold: Option<String>,
 }
@@ -91,14 +92,15 @@ impl Default for TargetSpec {
 #[command(next_help_heading = "Scheduler")]
 #[serde(default)]
 pub struct SchedulerSpec {
-    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source (`./mine.bpf.c`),
-    /// or, on a real kernel, `kernel`: that kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
+    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source
+    /// (`./mine.bpf.c`), or, on a real kernel, `kernel`: that kernel's own. Several with commas [default: cfs in
+    /// simulation, kernel elsewhere]
     #[arg(long, value_delimiter = ',')]
     #[serde(deserialize_with = "words::several")]
     pub sched: Vec<String>,
 
-    /// Set a tunable or feature before the run (`kernel.NAME=VALUE`: one of a real kernel itself); with several values, `compare` runs
-    /// each
+    /// Set a tunable or feature before the run (`kernel.NAME=VALUE`: one of a real kernel itself); with several values,
+    /// `compare` runs each
     #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
     #[serde(deserialize_with = "words::assignments")]
     pub set: Vec<String>,
@@ -151,7 +153,8 @@ pub struct MachineSpec {
     #[arg(long, conflicts_with = "topology")]
     pub cpus: Option<u32>,
 
-    /// Sockets × cores × threads (`2x4x2`), on so many NUMA nodes (`8x1x1,nodes=1`), or a topology file (`./laptop.toml`)
+    /// Sockets × cores × threads (`2x4x2`), on so many NUMA nodes (`8x1x1,nodes=1`), or a topology file
+    /// (`./laptop.toml`)
     #[arg(long)]
     pub topology: Option<TopologySpec>,
 
@@ -194,7 +197,8 @@ pub struct MachineSpec {
     #[arg(long, value_name = "TIME")]
     pub lead_in: Option<String>,
 
-    /// How many events a simulated run may record, 32 bytes of memory each: one more ends it with an error [default: 100000000]
+    /// How many events a simulated run may record, 32 bytes of memory each: one more ends it with an error [default:
+    /// 100000000]
     #[arg(long, value_name = "N")]
     pub max_events: Option<usize>,
 }
@@ -223,7 +227,8 @@ impl Default for MachineSpec {
 #[command(next_help_heading = "Workload")]
 #[serde(default)]
 pub struct LocksSpec {
-    /// What the workload's spin locks are: themselves, or the sleeping locks with priority inheritance that PREEMPT_RT makes of them
+    /// What the workload's spin locks are: themselves, or the sleeping locks with priority inheritance that PREEMPT_RT
+    /// makes of them
     #[arg(long, value_enum)]
     #[serde(with = "words::choice_if")]
     pub locks: Option<LocksChoice>,

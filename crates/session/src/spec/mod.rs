@@ -1,7 +1,8 @@
-//! One description of a run, in words: the command line, experiment files, the Python module and results are views of it.
+//! One description of a run, in words: the command line, experiment files, the Python module and results are views of
+//! it.
 //!
-//! A field is an option of the command line (`lead_in`: `--lead-in`), a key of an experiment and a keyword of Python; its doc
-//! comment is the option's help. What the words mean is checked in one place, [`RunSpec::resolve`].
+//! A field is an option of the command line (`lead_in`: `--lead-in`), a key of an experiment and a keyword of Python;
+//! its doc comment is the option's help. What the words mean is checked in one place, [`RunSpec::resolve`].
 
 mod choices;
 mod groups;
@@ -23,7 +24,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSpec {
-    /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list` names them
+    /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list`
+    /// names them
     pub workload: String,
     /// Where it runs.
     #[command(flatten)]

@@ -17,11 +17,11 @@ use crate::input::{
 const HZ_DEFAULT: u32 = 250;
 /// What kernels are built with (`CONFIG_HZ`).
 const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
-/// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for them to go to
-/// sleep.
+/// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for
+/// them to go to sleep.
 const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
-/// Options that a real kernel cannot follow. Those with an effect on every simulated run (`costs`, `timers`) are not among them: a
-/// comparison of targets states them for its simulated runs.
+/// Options that a real kernel cannot follow. Those with an effect on every simulated run (`costs`, `timers`) are not
+/// among them: a comparison of targets states them for its simulated runs.
 const SIMULATED_ONLY: [&str; 5] = ["hz", "cost", "check", "lead_in", "max_events"];
 
 /// A spec, checked. The workload and the schedulers are found apart: some commands have their own.
@@ -42,7 +42,8 @@ pub struct Resolved {
 }
 
 impl RunSpec {
-    /// The workload with the locks of the spec, and notes on what has another meaning here than for the program whose file it is.
+    /// The workload with the locks of the spec, and notes on what has another meaning here than for the program whose
+    /// file it is.
     ///
     /// # Errors
     /// If there is no such workload, or its file is wrong.
@@ -54,8 +55,8 @@ impl RunSpec {
         Ok((workload, notes))
     }
 
-    /// Checks every word. The workload tells the length of a run that states none; with `callbacks` a simulated run also records each
-    /// callback of its scheduler.
+    /// Checks every word. The workload tells the length of a run that states none; with `callbacks` a simulated run
+    /// also records each callback of its scheduler.
     ///
     /// # Errors
     /// If a word means nothing, or has no effect on any of the targets, in the words of the command line.

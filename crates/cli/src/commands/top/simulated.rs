@@ -57,7 +57,8 @@ impl<'a> Simulated<'a> {
         Ok(Self { shown: *shown, config, duration_ns, runs, current: 0 })
     }
 
-    /// What makes the same changes again, as `run` takes it after the workload: the words for each run in which something was changed.
+    /// What makes the same changes again, as `run` takes it after the workload: the words for each run in which
+    /// something was changed.
     pub(super) fn changes(&self) -> Vec<Vec<String>> {
         let flag = |setting: &Setting| {
             let at_ns = setting.at_ns.unwrap_or(0);
