@@ -36,4 +36,4 @@ pub use input::{
 pub use outcome::{Outcome, Told};
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
-pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, never_ran};
+pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Source, Verdict, never_ran};
