@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Unpacks packages and uses what is in them, with an empty environment. Usage: check.sh PACKAGE...
+# Unpacks packages and runs their contents with an empty environment. Usage: check.sh PACKAGE...
 set -euo pipefail
 
 for package in "$@"; do

@@ -7,11 +7,11 @@ use fairground_workload::from_spec;
 
 /// Switches between tasks, and the program's instructions per switch.
 fn run(scheduler: &str, workload: &str) -> (u64, u64) {
-    let source = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let source = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, source.object).expect("it parses");
     let policy = Policy::load(&object, Engine::Jit).expect("it loads");
     let mut config = MachineConfig::new(1);
-    config.cost = CostModel::preset("icount8").expect("a preset of that name");
+    config.cost = CostModel::preset("linux-2.6").expect("a preset of that name");
     config.trace = TraceOptions { callbacks: false, ticks: false };
     let workload = from_spec(workload).expect("a workload");
     let mut machine = Machine::new(&config, &policy, &[], &workload).expect("a machine");

@@ -1,9 +1,9 @@
 //! The result: figures per task, group, CPU, weight class and for the machine.
 
+use crate::accounting::{Accounts, TaskAccount};
 use crate::cgroups::{self, CgroupMetrics};
-use crate::figures::{percent, ratio};
-use crate::scan::{Scan, Scanned};
-use crate::task_scan::TaskScan;
+use crate::figures::{jain_index, ratio};
+use crate::pass::Pass;
 use crate::{
     CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series, WeightClass,
 };
@@ -104,14 +104,24 @@ impl Analysis {
     /// Analyses a trace. The same trace and options give the same figures to the last bit.
     pub fn of(trace: &Trace, options: &Options) -> Self {
         let (group_names, group_of) = group_tasks(trace);
-        let scanned = Scan::new(trace, options, &group_of, group_names.len()).run(trace);
-        Self::from_scan(trace, &group_names, scanned)
+        let accounts = Pass::new(trace, options, &group_of, group_names.len()).run(trace);
+        Self::from_accounts(trace, &group_names, accounts)
     }
 
-    pub(crate) fn from_scan(trace: &Trace, group_names: &[&str], scanned: Scanned) -> Self {
-        let cgroups = cgroups::metrics(trace, &scanned.tasks, &scanned.cgroup_weights);
-        let Scanned { window_ns, tasks, cpus, series, machine, irregularities, params, .. } =
-            scanned;
+    /// The figures of a pass during which tasks were met that have no group yet.
+    pub(crate) fn from_stream(trace: &Trace, mut accounts: Accounts) -> Self {
+        let (names, groups) = group_tasks(trace);
+        for (task, group) in accounts.tasks.iter_mut().zip(groups) {
+            task.group = group;
+        }
+        accounts.irregularities.loss = trace.loss.clone();
+        Self::from_accounts(trace, &names, accounts)
+    }
+
+    fn from_accounts(trace: &Trace, group_names: &[&str], accounts: Accounts) -> Self {
+        let cgroups = cgroups::metrics(trace, &accounts.tasks, &accounts.cgroup_weights);
+        let Accounts { window_ns, tasks, cpus, series, machine, irregularities, params, .. } =
+            accounts;
         let tasks = name_tasks(trace, tasks);
         let groups = group_names
             .iter()
@@ -218,21 +228,21 @@ pub(crate) fn group_tasks(trace: &Trace) -> (Vec<&str>, Vec<usize>) {
     (names, group_of)
 }
 
-fn name_tasks(trace: &Trace, tasks: Vec<TaskScan>) -> Vec<TaskMetrics> {
+fn name_tasks(trace: &Trace, tasks: Vec<TaskAccount>) -> Vec<TaskMetrics> {
     let infos = trace.tasks().iter().enumerate();
     infos
         .zip(tasks)
         .skip(1)
-        .map(|((id, info), scan)| TaskMetrics {
+        .map(|((id, info), account)| TaskMetrics {
             task: TaskId(id as u32),
             pid: info.pid,
             name: info.comm.clone(),
-            group: scan.group,
-            weight: scan.weight,
-            cgroup: (!trace.cgroups().is_empty()).then_some(CgroupId(scan.cgroup as u32)),
-            has_run: scan.ran_on.is_some(),
-            waiting_ns: scan.waiting_ns,
-            figures: scan.figures,
+            group: account.group,
+            weight: account.weight,
+            cgroup: (!trace.cgroups().is_empty()).then_some(CgroupId(account.cgroup as u32)),
+            has_run: account.has_run,
+            waiting_ns: account.waiting_ns,
+            figures: account.figures,
         })
         .collect()
 }
@@ -254,17 +264,4 @@ fn sum<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Figures {
     }
     figures.members.sort_unstable();
     figures
-}
-
-/// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due anything.
-pub(crate) fn jain_index<'a>(tasks: impl Iterator<Item = &'a Figures>) -> Option<f64> {
-    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for figures in tasks {
-        if let Some(share) = percent(figures.run_ns as f64, figures.fluid_ns as f64) {
-            n += 1.0;
-            sum += share;
-            squares += share * share;
-        }
-    }
-    (squares > 0.0).then(|| sum * sum / (n * squares))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::quantiles::{Buckets, USUAL, Usual, rank_of, usual_of};
+use crate::quantiles::{Buckets, rank_of};
 
 /// A set of durations in ns with exact quantiles, and the number of those whose length is not known.
 ///
@@ -17,7 +17,7 @@ pub struct Samples {
     own: Batch,
     /// Those that other sets may have, too.
     shared: Vec<Arc<Batch>>,
-    /// What was made of all of them for those who asked.
+    /// Kept from the first quantile on, until the set changes.
     asked: OnceLock<Box<Asked>>,
     /// Durations whose length is not known.
     pub censored: u64,
@@ -25,20 +25,18 @@ pub struct Samples {
     censored_max_ns: Option<u64>,
 }
 
-/// What tells quantiles.
+/// What makes the next quantile quicker.
 #[derive(Clone, Default)]
 struct Asked {
     /// All in rising order.
     sorted_ns: OnceLock<Vec<u64>>,
     /// How many there are in each bucket, where there are many.
     buckets: OnceLock<Buckets>,
-    /// The [`USUAL`] quantiles, where they were found ahead.
-    usual_ns: OnceLock<Usual>,
 }
 
 /// Some samples, ns.
 #[derive(Clone, Default)]
-pub(crate) struct Batch {
+struct Batch {
     short: Vec<u32>,
     /// Those that do not fit there.
     long: Vec<u64>,
@@ -51,13 +49,6 @@ impl Batch {
 
     fn values_ns(&self) -> impl Iterator<Item = u64> {
         self.short.iter().copied().map(u64::from).chain(self.long.iter().copied())
-    }
-
-    /// Shows each sample, in no order.
-    #[inline(always)]
-    pub(crate) fn each_ns(&self, mut show: impl FnMut(u64)) {
-        self.short.iter().for_each(|value_ns| show((*value_ns).into()));
-        self.long.iter().for_each(|value_ns| show(*value_ns));
     }
 }
 
@@ -127,7 +118,7 @@ impl Samples {
         self.censored_max_ns = self.censored_max_ns.max(other.censored_max_ns);
     }
 
-    /// What was made of all of them is not of all any more.
+    /// What was kept is not of all samples any more.
     #[inline]
     fn change(&mut self) {
         if self.asked.get().is_some() {
@@ -184,38 +175,13 @@ impl Samples {
     /// The quantile `per_mille`/1000 by nearest rank: the smallest sample that at least that part of all samples does not
     /// exceed. 0 gives the smallest and 1000 the largest sample. `None` without samples.
     pub fn quantile_ns(&self, per_mille: u32) -> Option<u64> {
-        if let Some(usual_ns) = self.asked().usual_ns.get()
-            && let Some(at) = USUAL.iter().position(|usual| *usual == per_mille)
-        {
-            return usual_ns[at];
-        }
         let count = self.count();
         let rank = rank_of(per_mille, count);
         if count < MANY || self.asked().sorted_ns.get().is_some() {
             return self.values_ns().get(rank).copied();
         }
-        let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self.batches()));
-        let (sought, mut values) = (buckets.seek(rank)?, Vec::new());
-        self.batches().for_each(|batch| sought.within.pick(batch, &mut values));
-        sought.of(values)
-    }
-
-    /// Finds the usual quantiles of `whole` ahead where that is great, and those of its great parts. It has the samples of all parts and
-    /// no others.
-    pub(crate) fn find_usual(parts: &[&Samples], whole: &Samples) {
-        if whole.count() < GREAT {
-            return;
-        }
-        let (great, others): (Vec<&Samples>, Vec<&Samples>) =
-            parts.iter().partition(|part| part.count() >= GREAT);
-        let mut sets: Vec<Vec<&Batch>> =
-            great.iter().map(|part| part.batches().collect()).collect();
-        // Of these together nobody asks.
-        sets.push(others.iter().flat_map(|part| part.batches()).collect());
-        let (of_parts, of_all) = usual_of(&sets);
-        for (samples, usual_ns) in great.into_iter().zip(of_parts).chain([(whole, of_all)]) {
-            samples.asked().usual_ns.get_or_init(|| usual_ns);
-        }
+        let all = || self.batches().flat_map(Batch::values_ns);
+        self.asked().buckets.get_or_init(|| Buckets::of(all())).select(rank, all())
     }
 
     /// The median, ns.
@@ -261,8 +227,6 @@ const BATCH: usize = 1 << 9;
 
 /// So many values are not sorted for the sake of a quantile.
 const MANY: u64 = 1 << 11;
-/// Finding a quantile of so many takes so long that other threads can help.
-const GREAT: u64 = 1 << 18;
 
 #[cfg(test)]
 mod tests {
@@ -302,25 +266,6 @@ mod tests {
                 assert_eq!(many.quantile_ns(per_mille), Some(wanted), "{bits} bits, {per_mille}");
             }
             assert_eq!(many.values_ns(), values);
-        }
-    }
-
-    #[test]
-    fn what_was_found_ahead_is_what_is_found_later() {
-        let great = |from: u64| samples(&(from..from + GREAT + 7).rev().collect::<Vec<_>>());
-        let mut sets =
-            vec![great(0), samples(&[9]), great(5_000), great(u64::from(u32::MAX) - 500_000)];
-        let mut whole = Samples::default();
-        sets.iter().for_each(|part| whole.merge(part));
-        sets.push(whole);
-        let ahead = sets.clone();
-        let (whole, parts) = ahead.split_last().unwrap();
-        Samples::find_usual(&parts.iter().collect::<Vec<_>>(), whole);
-        for (ahead, later) in ahead.iter().zip(&sets) {
-            assert_eq!(ahead.asked().usual_ns.get().is_some(), ahead.count() >= GREAT);
-            for per_mille in [0, 500, 900, 990, 1000] {
-                assert_eq!(ahead.quantile_ns(per_mille), later.quantile_ns(per_mille));
-            }
         }
     }
 

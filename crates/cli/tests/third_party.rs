@@ -148,8 +148,8 @@ struct Seen {
     ends: usize,
 }
 
-/// A run of 4 CPUs with a profile on one ground. Of the groups only those that are named count.
-fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]) -> Seen {
+/// A run of 4 CPUs with a profile on one target. Of the groups only those that are named count.
+fn on(target: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]) -> Seen {
     let files = Files::new();
     let object = cache.join(format!("{example}.bpf.o")).display().to_string();
     let (profile, trace) = (profile(example), files.path("trace.txt").display().to_string());
@@ -157,7 +157,7 @@ fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
         "run",
         workload,
         "--on",
-        ground,
+        target,
         "--cpus",
         "4",
         "--quiet",
@@ -174,7 +174,7 @@ fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
     ]);
     let mut shares = shares(&csv, "group");
     shares.retain(|(group, _)| groups.contains(&group.as_str()));
-    assert_eq!(shares.len(), groups.len(), "{example} on {ground}: {csv}");
+    assert_eq!(shares.len(), groups.len(), "{example} on {target}: {csv}");
     let all: f64 = shares.iter().map(|(_, share)| share).sum();
     shares.iter_mut().for_each(|(_, share)| *share *= 100.0 / all);
     let trace = std::fs::read_to_string(&trace).expect("a trace");
@@ -186,7 +186,7 @@ fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
 }
 
 /// Each task may be a whole slice ahead or behind at the end, 20 ms and the rest of a tick of 4 ms: eight tasks' are 1.2 % of
-/// what 4 CPUs have in 4 s, on each of the two grounds.
+/// what 4 CPUs have in 4 s, on each of the two targets.
 const HOGS_POINTS: f64 = 2.0 * 8.0 * 24.0 / (4.0 * 4000.0) * 100.0;
 /// A sender writes as often as a receiver reads. A kernel's write and read differ in length, the simulator's do not; a tenth
 /// is 2.5 % of both together.
@@ -203,7 +203,7 @@ fn agrees(example: &str) {
         ("hackbench:2,fds=10,loops=400,rounds=1", ["receiver", "sender"], 40, MESSAGES_POINTS),
     ] {
         let [simulated, real] =
-            ["sim", vm].map(|ground| on(ground, &cache, example, workload, &groups));
+            ["sim", vm].map(|target| on(target, &cache, example, workload, &groups));
         println!("{example}, {}: {:?} {:?}", groups.join(" "), simulated.shares, real.shares);
         assert_eq!((simulated.ends, real.ends), (ends, ends), "{example}, {workload}: ends");
         for ((group, here), (_, there)) in simulated.shares.iter().zip(&real.shares) {

@@ -1,7 +1,7 @@
-//! Numbers of the sched_ext interface, as `include/linux/sched/ext.h`, `kernel/sched/ext.c` and `kernel/sched/sched.h` of
-//! Linux 6.12 define them. The same table feeds the simulated kernel's BTF.
+//! Numbers of the sched_ext interface, as `include/linux/sched/ext.h`, `kernel/sched/ext.c` and `kernel/sched/sched.h`
+//! of Linux 6.12 define them. The same table feeds the simulated kernel's BTF.
 
-/// `SCX_SLICE_DFL`: the slice of a task whose slice nobody set, ns.
+/// `SCX_SLICE_DFL`: the slice of a task whose slice was not set, ns.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
 /// `SCX_SLICE_INF`: a slice that never ends.
 pub const SLICE_INF: u64 = u64::MAX;
@@ -166,8 +166,8 @@ pub const ECODE_RSN_HOTPLUG: u64 = 1 << 32;
 /// `SCX_ECODE_ACT_RESTART`.
 pub const ECODE_ACT_RESTART: u64 = 1 << 48;
 
-/// `sched_prio_to_weight`: the weight of a nice value, nice −20 first (`kernel/sched/core.c`: each step is a tenth of the CPU,
-/// a factor near 1.25, around 1024 at nice 0).
+/// `sched_prio_to_weight`: the weight of a nice value, nice −20 first (`kernel/sched/core.c`: each step is a tenth of
+/// the CPU, a factor near 1.25, around 1024 at nice 0).
 pub const NICE_WEIGHT: [u32; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
     3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,

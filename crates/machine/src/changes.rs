@@ -58,7 +58,7 @@ impl Changes<'_> {
             return match target {
                 Target::Weight { cgroup: CgroupRef::ROOT, .. } => Err(SettingError::machine(
                     name,
-                    "the root cgroup has no weight: nobody stands beside it".to_owned(),
+                    "the root cgroup has no weight: it has no siblings".to_owned(),
                 )),
                 _ => Ok((target, format!("{name}={value}"))),
             };

@@ -26,8 +26,8 @@ pub enum SleepTimers {
     /// A timer of its own, to the nanosecond (high-resolution timers, and the timer slack of the cost model).
     #[default]
     Hrtimer,
-    /// The tick, as on machines without high-resolution timers (x86-64 up to Linux 2.6.23): a sleep ends at a tick, one tick
-    /// later than its length rounded up to ticks (`schedule_timeout`, `timespec_to_jiffies`).
+    /// The tick, as on machines without high-resolution timers (x86-64 up to Linux 2.6.23): a sleep ends at a tick, one
+    /// tick later than its length rounded up to ticks (`schedule_timeout`, `timespec_to_jiffies`).
     Jiffies,
 }
 
@@ -40,10 +40,9 @@ pub struct MachineConfig {
     pub hz: u32,
     /// What ends a task's sleep.
     pub timers: SleepTimers,
-    /// How the tasks of the workload start. 0: as a fork, each group at its time. Else, ns, as in the runs on real kernels: they are
-    /// forked on CPU 0 one after the other, at most 3.6 ms apart, before the end of this time, sleep, and are all woken from there at
-    /// its end; a group that starts later by timers, at its time. The workload's time, and that of settings, then counts from here. At
-    /// most 10 s.
+    /// How long the tasks of the workload exist and sleep before their groups start, ns: they are made at time 0 and
+    /// woken at the start of their group. 0: they are made there. The workload's time, and that of settings, counts
+    /// from the end of the lead-in. At most 10 s.
     pub lead_in_ns: u64,
     /// Seed of every random number: those that tasks draw and those that the scheduler asks for.
     pub seed: u64,
@@ -53,21 +52,22 @@ pub struct MachineConfig {
     pub watchdog_ns: u64,
     /// What the trace keeps.
     pub trace: TraceOptions,
-    /// Check the invariants ([`crate::Invariant`]) after every step: of the tasks and CPUs that it touched, and in turn of all.
-    /// The first one that does not hold ends the run with [`MachineError::Invariant`]. The run itself is the same.
+    /// Check the invariants ([`crate::Invariant`]) after every step: of the tasks and CPUs that it touched, and in turn
+    /// of all. The first one that does not hold ends the run with [`MachineError::Invariant`]. The run itself is the
+    /// same.
     pub check: bool,
-    /// With [`MachineConfig::check`]: the longest time, ns, that a CPU may rest while a task that may run there waits, when the
-    /// scheduler promises one. `None`: no promise.
+    /// With [`MachineConfig::check`]: the longest time, ns, that a CPU may rest while a task that may run there waits,
+    /// when the scheduler promises one. `None`: no promise.
     pub idle_bound_ns: Option<u64>,
-    /// With [`MachineConfig::check`]: the scheduler promises that a task which it takes out of a queue ordered by vtime, to run
-    /// it, is the first one there that may run on that CPU.
+    /// With [`MachineConfig::check`]: the scheduler promises that a task which it takes out of a queue ordered by
+    /// vtime, to run it, is the first one there that may run on that CPU.
     pub picks_in_order: bool,
     /// Tasks that may exist at the same time.
     pub max_tasks: u32,
     /// Instructions that one callback may execute; one more ejects the scheduler.
     pub fuel_per_call: u64,
-    /// What a load through a NULL pointer does in the scheduler's program. The kernel's JIT lets such a load of a kernel
-    /// object read 0; here it is an error unless that is asked for.
+    /// What a load through a NULL pointer does in the scheduler's program. The kernel's JIT lets such a load of a
+    /// kernel object read 0; here it is an error unless that is asked for.
     pub null_loads: NullLoads,
     /// Events that the trace may hold, of [`Trace::BYTES_PER_EVENT`] bytes each; one more ends the run with
     /// [`MachineError::TraceFull`], before the memory of this machine does.

@@ -1,7 +1,7 @@
-//! What somebody who looks on may do while a machine stands still: see when it goes on, turn a knob, forget what happened.
+//! What an observer may do while a machine stands still: see when it goes on, change a setting, forget what happened.
 //!
-//! None of it disturbs the run: a machine that was advanced in a thousand pieces, and one whose tunable was changed on the way,
-//! give the bytes that one call of [`Machine::run_until`] and a [`Setting`] with that time give.
+//! None of it disturbs the run: a machine that was advanced in a thousand pieces, and one whose tunable was changed on
+//! the way, give the bytes that one call of [`Machine::run_until`] and a [`Setting`] with that time give.
 
 use crate::changes::Changes;
 use crate::events::Slot;
@@ -14,15 +14,15 @@ impl Machine {
         if self.finished { None } else { self.kernel.events.first_ns() }
     }
 
-    /// Changes a tunable, the weight of a cgroup or the cgroup of a group of tasks, as a [`Setting`] does that takes effect 1 ns from
-    /// now: behind everything that happens now, before everything else. Returns that instant, simulated ns; the machine stands
-    /// there afterwards.
+    /// Changes a tunable, the weight of a cgroup or the cgroup of a group of tasks, as a [`Setting`] does that takes
+    /// effect 1 ns from now: behind everything that happens now, before everything else. Returns that instant,
+    /// simulated ns; the machine stands there afterwards.
     ///
     /// # Errors
-    /// If there is no such tunable, it cannot take that value or is a constant of the loaded program, or the scheduler is no longer
-    /// in charge; the machine is then as it was. And those of [`Machine::run_until`].
+    /// If there is no such tunable, it cannot take that value or is a constant of the loaded program, or the scheduler
+    /// is no longer in charge; the machine is then as it was. And those of [`Machine::run_until`].
     pub fn change(&mut self, name: &str, value: &str) -> Result<u64, MachineError> {
-        let now_ns = self.kernel.now_ns;
+        let now_ns = self.kernel.clock.now_ns();
         let at_ns = now_ns + 1;
         let names = Changes {
             policy: &self.policy,
@@ -40,7 +40,7 @@ impl Machine {
             return Ok(now_ns);
         }
         self.changes.append(&mut change);
-        self.kernel.now_ns = at_ns;
+        self.kernel.clock.move_to(at_ns);
         self.kernel.counters.steps += 1;
         self.handle(Slot::Machine(agenda::SETTING)).map_err(MachineError::Memory)?;
         self.kernel.flush_ipis();
@@ -49,8 +49,8 @@ impl Machine {
         Ok(at_ns)
     }
 
-    /// Forgets the events so far, which somebody else keeps: so a run of any length needs no more memory than its tasks do. What
-    /// [`Machine::finish`] leaves then begins here.
+    /// Forgets the events so far, which the caller keeps: so a run of any length needs no more memory than its tasks
+    /// do. What [`Machine::finish`] leaves then begins here.
     pub fn forget_events(&mut self) {
         if self.kernel.check {
             self.audit_trace();

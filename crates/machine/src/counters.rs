@@ -54,7 +54,7 @@ pub struct Counters {
     pub affinity_moves: u64,
     /// Moves to another cgroup that the scheduler refused (`ops.cgroup_prep_move()`), whole groups counted once.
     pub cgroup_moves_refused: u64,
-    /// Slices that the core filled up because nobody else wanted the CPU.
+    /// Slices that the core filled up because no other task wanted the CPU.
     pub slice_refills: u64,
     /// Dispatches that the core ignored because the task was no longer the scheduler's to dispatch.
     pub stale_dispatches: u64,

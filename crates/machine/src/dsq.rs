@@ -1,10 +1,10 @@
 //! Dispatch queues.
 //!
 //! All queues of a machine share one arena with one node per task, for a task is on one queue at most. Each queue is a
-//! doubly linked list in dispatch order; tasks that are ordered by vtime also hang in a tree whose in-order walk is that
-//! list (`dispatch_enqueue` in `kernel/sched/ext.c` of Linux 6.12 links both, too). The tree is a treap: its shape follows
-//! from a fixed hash of the task's number, so that insertion and removal cost O(log n) on average whatever the vtimes are,
-//! and equal histories give equal trees. The head is the list's: O(1).
+//! doubly linked list in dispatch order; tasks that are ordered by vtime also hang in a tree whose in-order walk is
+//! that list (`dispatch_enqueue` in `kernel/sched/ext.c` of Linux 6.12 links both, too). The tree is a treap: its shape
+//! follows from a fixed hash of the task's number, so that insertion and removal cost O(log n) on average whatever the
+//! vtimes are, and equal histories give equal trees. The head is the list's: O(1).
 
 mod cursor;
 

@@ -5,8 +5,8 @@ use fairground_trace::Trace;
 
 use crate::{Invariant, SettingError, Violation};
 
-/// Why a machine cannot be built, or why a run ended before its time. A scheduler that misbehaves is no error of this kind:
-/// it is ejected, and the run's [`crate::Exit`] says why.
+/// Why a machine cannot be built, or why a run ended before its time. A scheduler that misbehaves is no error of this
+/// kind: it is ejected, and the run's [`crate::Exit`] says why.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
     /// The configuration asks for something that cannot be simulated.
@@ -37,13 +37,13 @@ pub enum MachineError {
         time_ns: u64,
     },
     /// An invariant did not hold, seen because [`crate::MachineConfig::check`] was set. But for
-    /// [`crate::Invariant::WorkConservation`] and [`crate::Invariant::PickOrder`], which are the scheduler's to keep, it is a
-    /// fault of the simulator.
+    /// [`crate::Invariant::WorkConservation`] and [`crate::Invariant::PickOrder`], which are the scheduler's to keep,
+    /// it is a fault of the simulator.
     #[error("{problem}{0}", problem = breach(.0))]
     Invariant(Box<Violation>),
 }
 
-/// Whose rule was broken.
+/// The rule that was broken: the scheduler's or the simulator's.
 fn breach(violation: &Violation) -> &'static str {
     match violation.invariant {
         Invariant::WorkConservation | Invariant::PickOrder => {

@@ -1,10 +1,10 @@
 //! The clock's agenda: which simulated event comes next.
 //!
-//! Determinism rests on a total order: events are taken by time, and at equal times in the order in which
-//! they were armed. The structure is a [heap](crate::heap) of 16-byte entries with an index from
-//! slot to position, so that re-arming or cancelling a slot costs O(log n) without a search. A slot is the place of one
-//! possible event: a CPU's tick, the end of a task's sleep. A slot that is not armed takes no part: idle CPUs and blocked
-//! tasks cost nothing. Once grown, the queue does not allocate.
+//! Determinism rests on a total order: events are taken by time, and at equal times in the order in which they were
+//! armed. The structure is a [heap](crate::heap) of 16-byte entries with an index from slot to position, so that
+//! re-arming or cancelling a slot costs O(log n) without a search. A slot is the place of one possible event: a CPU's
+//! tick, the end of a task's sleep. A slot that is not armed takes no part: idle CPUs and blocked tasks cost nothing.
+//! Once grown, the queue does not allocate.
 
 use crate::heap::{Heap, Keyed, ROOT};
 
@@ -84,9 +84,9 @@ pub(crate) struct EventQueue {
     places: Vec<u32>,
     cpus: u32,
     armings: u64,
-    /// The event at the top of the heap has been taken out, and nothing has taken its place yet. Its entry still stands there:
-    /// it comes before every other one, so that no other moves above it. Most often the next step is to arm an event, which
-    /// then takes the top and moves down: one move through the heap instead of two.
+    /// The event at the top of the heap has been taken out, and nothing has taken its place yet. Its entry still stands
+    /// there: it comes before every other one, so that no other moves above it. Most often the next step is to arm an
+    /// event, which then takes the top and moves down: one move through the heap instead of two.
     hole: bool,
 }
 
@@ -130,8 +130,8 @@ impl EventQueue {
         }
     }
 
-    /// Lets the slot's event happen at `time_ns`, behind all events that are armed for that time; an earlier arming of the
-    /// slot is forgotten.
+    /// Lets the slot's event happen at `time_ns`, behind all events that are armed for that time; an earlier arming of
+    /// the slot is forgotten.
     #[inline]
     pub(crate) fn arm(&mut self, slot: Slot, time_ns: u64) {
         let index = self.index(slot);
@@ -212,8 +212,8 @@ impl EventQueue {
         Some((first.time_ns, self.named(first.slot())))
     }
 
-    /// What comes after the event that was taken out last, unless something else is armed before it; `None` also when so few are
-    /// armed that nobody need prepare for it.
+    /// What comes after the event that was taken out last, unless something else is armed before it; `None` also when
+    /// so few are armed that preparing for it is not worth while.
     #[inline]
     pub(crate) fn expected(&self) -> Option<Slot> {
         let many = self.hole && self.heap.len() >= PREPARED_EVENTS_MIN;

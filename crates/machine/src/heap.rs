@@ -1,8 +1,9 @@
-//! Min-heaps of two-word entries with four children a place, which lie in one cache line: a level costs one access to memory, and
-//! the least of the four is found without a branch that could be predicted wrongly.
+//! Min-heaps of two-word entries with four children a place, which lie in one cache line: a level costs one access to
+//! memory, and the least of the four is found without a branch that could be predicted wrongly.
 //!
-//! The root has place 3 and the children of place `n` have the four places from `4 · (n − 2)` on, so that a line holds exactly
-//! the children of one place. Places that nothing stands in hold an entry behind every other, and need no case of their own.
+//! The root has place 3 and the children of place `n` have the four places from `4 · (n − 2)` on, so that a line holds
+//! exactly the children of one place. Places that nothing stands in hold an entry behind every other, and need no case
+//! of their own.
 
 /// An entry of a heap.
 pub(crate) trait Keyed: Copy {
@@ -22,7 +23,7 @@ pub(crate) const ROOT: usize = ARITY - 1;
 #[repr(align(64))]
 struct Line<E>([E; ARITY]);
 
-/// A heap. Who wants to find an entry again passes a `put`, which hears of every place that an entry gets.
+/// A heap. To find an entry again, pass a `put`, which is told of every place that an entry gets.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap<E> {
     lines: Vec<Line<E>>,

@@ -28,7 +28,8 @@ impl Machine {
         self.program.global(global).ok()
     }
 
-    /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such place.
+    /// A number within a global variable, `offset` bytes from its start, 1 to 8 bytes long; `None` if there is no such
+    /// place.
     pub fn variable_field(&self, name: &str, offset: u64, bytes: u64) -> Option<u64> {
         let global = self.policy.globals.iter().find(|g| g.name == name)?;
         let end = offset.checked_add(bytes)?;
@@ -40,21 +41,22 @@ impl Machine {
         Some(field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A 64-bit word of what the scheduler keeps for a task in a task-storage map, `word` words from its start; `None` if the
-    /// task, the map or the place does not exist.
+    /// A 64-bit word of what the scheduler keeps for a task in a task-storage map, `word` words from its start; `None`
+    /// if the task, the map or the place does not exist.
     pub fn task_storage(&self, map: &str, id: TaskId, word: usize) -> Option<u64> {
-        let task = self.kernel.tasks.iter().find(|t| t.id == id)?;
+        let (_, task) = self.kernel.tasks.iter().find(|(_, t)| t.id == id)?;
         let at = self.program.task_storage(map, task.addr)?;
         self.program.memory().load_u64(at.checked_add(word as u64 * 8)?).ok()
     }
 
-    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler into a
-    /// state that a workload does not reach.
-    /// False: there is no such place.
+    /// Overwrites a part of what a task-storage map holds for a task, `offset` bytes from its start: to put a scheduler
+    /// into a state that a workload does not reach. False: there is no such place.
     pub fn set_task_storage(&mut self, map: &str, id: TaskId, offset: u64, bytes: &[u8]) -> bool {
         let image = self.program.image();
         let Some(number) = image.map(map) else { return false };
-        let Some(task) = self.kernel.tasks.iter().find(|t| t.id == id) else { return false };
+        let Some((_, task)) = self.kernel.tasks.iter().find(|(_, t)| t.id == id) else {
+            return false;
+        };
         let size = image.linked().maps.get(number).map_or(0, |map| u64::from(map.value_size));
         let end = offset.checked_add(bytes.len() as u64);
         let Some(addr) = self.program.task_storage(map, task.addr) else { return false };
@@ -64,50 +66,49 @@ impl Machine {
 
     /// Writes `p->policy` (`SCHED_BATCH` is 3), which no operation of a workload sets. False: the task does not exist.
     pub fn set_task_policy(&mut self, id: TaskId, policy: u32) -> bool {
-        let task = self.kernel.tasks.iter().find(|t| t.id == id);
+        let task = self.kernel.tasks.iter().find(|(_, t)| t.id == id);
         let mem = self.program.memory();
-        task.is_some_and(|task| mem.store_u32(task.addr + field::POLICY, policy).is_ok())
+        task.is_some_and(|(_, task)| mem.store_u32(task.addr + field::POLICY, policy).is_ok())
     }
 
     /// The tasks that exist, as `name[pid]`, in the order of their places in the kernel.
     pub fn living_tasks(&self) -> Vec<String> {
-        let places = 0..self.kernel.tasks.len() as u32;
-        let living =
-            places.map(Slot).filter(|slot| self.kernel.task(*slot).scx_state != ScxState::None);
-        living.map(|slot| self.kernel.describe(slot)).collect()
+        let living = self.kernel.tasks.iter().filter(|(_, task)| task.scx_state != ScxState::None);
+        living.map(|(slot, _)| self.kernel.describe(slot)).collect()
     }
 
     /// A task's state now; `None` if it does not exist (any more).
     pub fn task(&self, id: TaskId) -> Option<TaskView> {
-        let (index, _) = self.kernel.tasks.iter().enumerate().find(|(_, t)| t.id == id)?;
-        if self.kernel.free_slots.iter().any(|slot| slot.index() == index) {
+        let (slot, _) = self.kernel.tasks.iter().find(|(_, t)| t.id == id)?;
+        if self.kernel.tasks.is_free(slot) {
             return None;
         }
-        self.view(index)
+        self.view(slot)
     }
 
-    /// The state of every task that exists, in the order of their places in the kernel, each with the 64-bit words `words` of what
-    /// the scheduler keeps for it: a task-storage map, and bytes from the start of its value. `None`: that task has none.
+    /// The state of every task that exists, in the order of their places in the kernel, each with the 64-bit words
+    /// `words` of what the scheduler keeps for it: a task-storage map, and bytes from the start of its value. `None`:
+    /// that task has none.
     pub fn tasks(&self, words: &[(String, u64)]) -> Vec<(TaskId, TaskView, Vec<Option<u64>>)> {
         let mut exists = vec![true; self.kernel.tasks.len()];
-        for slot in &self.kernel.free_slots {
+        for slot in self.kernel.tasks.free_places() {
             exists[slot.index()] = false;
         }
         let mem = self.program.memory();
-        let living = self.kernel.tasks.iter().enumerate().filter(|(index, _)| exists[*index]);
+        let living = self.kernel.tasks.iter().filter(|(slot, _)| exists[slot.index()]);
         living
-            .filter_map(|(index, task)| {
+            .filter_map(|(slot, task)| {
                 let word = |(map, offset): &(String, u64)| {
                     let at = self.program.task_storage(map, task.addr)?;
                     mem.load_u64(at.checked_add(*offset)?).ok()
                 };
-                Some((task.id, self.view(index)?, words.iter().map(word).collect()))
+                Some((task.id, self.view(slot)?, words.iter().map(word).collect()))
             })
             .collect()
     }
 
-    fn view(&self, index: usize) -> Option<TaskView> {
-        let task = &self.kernel.tasks[index];
+    fn view(&self, slot: Slot) -> Option<TaskView> {
+        let task = &self.kernel.tasks[slot];
         let mem = self.program.memory();
         Some(TaskView {
             cpu: task.cpu,

@@ -1,18 +1,14 @@
 //! A machine that runs a workload under a scheduler.
 
-use std::ops::Range;
-
 use fairground_bpf::Instance;
-use fairground_trace::{EventKind, Label, Trace};
+use fairground_trace::{EventKind, Label, TaskState, Trace};
 use fairground_workload::Workload;
 
-use crate::actors::{Actors, Effect};
+use crate::actors::{ActorId, Actors, Effect};
 use crate::changes::{Change, Target};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::flow::Step;
-use crate::flow::launch::Launch;
-use crate::flow::rcu::Rcu;
-use crate::kernel::{CgroupRef, Kernel, Slot, agenda};
+use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers, Waiting};
 
@@ -57,7 +53,7 @@ pub struct Machine {
     pub(crate) labels: Vec<Label>,
     /// The locks' names in the trace, once they were waited for.
     pub(crate) lock_labels: Vec<Option<Label>>,
-    /// Tasks that spin because the owner of a lock runs: that owner, and who spins. At most one on each CPU.
+    /// Tasks that spin because the owner of a lock runs: that owner, and the task that spins. At most one on each CPU.
     pub(crate) spinners: Vec<(Slot, Slot)>,
     /// Nice values of the groups.
     pub(crate) nices: Vec<i8>,
@@ -65,21 +61,14 @@ pub struct Machine {
     pub(crate) first_cgroups: Vec<Option<CgroupRef>>,
     /// Still to come, the earliest last.
     pub(crate) starts: Vec<Start>,
-    /// Who starts the workload, if there is a lead-in.
-    pub(crate) launch: Option<Launch>,
+    /// How long before their time the tasks of the workload are made, ns.
+    pub(crate) lead_in_ns: u64,
     pub(crate) changes: Vec<Change>,
     /// Names of the workload's groups of tasks, for settings that come during the run.
     pub(crate) group_names: Vec<String>,
     pub(crate) carry_ps: u64,
-    pub(crate) tick_armed: bool,
-    /// When the tick comes next, ns, while it is armed.
-    pub(crate) tick_due_ns: u64,
     /// What ends the sleeps of the workload's tasks.
     pub(crate) timers: SleepTimers,
-    /// The groups of the kernel's own threads, behind those of the workload; behind them is the runner of a start with a lead-in.
-    pub(crate) kernel_groups: Range<usize>,
-    /// RCU's thread, if there is one.
-    pub(crate) rcu: Option<Rcu>,
     /// The promise of work conservation, if there is one.
     pub(crate) idle_bound_ns: Option<u64>,
     pub(crate) watchdog_ns: u64,
@@ -99,11 +88,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to start.
+    /// Builds a machine, loads the scheduler (`init()` runs), applies `settings`, and makes the workload ready to
+    /// start.
     ///
     /// # Errors
-    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error here: the
-    /// run then ends at time 0, and its [`Exit`] says why.
+    /// A configuration, setting or workload that makes no sense. A scheduler that fails in its `init()` is no error
+    /// here: the run then ends at time 0, and its [`Exit`] says why.
     pub fn new(
         config: &MachineConfig,
         policy: &Policy,
@@ -116,15 +106,16 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower, and the same
-    /// but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both ways against each other.
+    /// Makes every end of kernel work an event of its own, also where a task just goes on computing behind it: slower,
+    /// and the same but for the order of two CPUs that do something at the same nanosecond. For tests, which hold both
+    /// ways against each other.
     pub fn set_stepwise(&mut self) {
         self.stepwise = true;
     }
 
     /// Simulated time so far, ns.
     pub fn now_ns(&self) -> u64 {
-        self.kernel.now_ns
+        self.kernel.clock.now_ns()
     }
 
     /// Why the scheduler is no longer in charge; `None` while it is.
@@ -149,7 +140,8 @@ impl Machine {
         &self.kernel.log
     }
 
-    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`] says why.
+    /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`]
+    /// says why.
     ///
     /// # Errors
     /// A workload that makes no progress in time, or a fault of the simulator.
@@ -176,7 +168,7 @@ impl Machine {
     /// Counts the events of one instant, and ends the scheduler's time in charge when they do not end.
     #[inline]
     fn count_at_once(&mut self, time_ns: u64) {
-        if time_ns != self.kernel.now_ns {
+        if time_ns != self.kernel.clock.now_ns() {
             self.steps_at_once = 0;
             return;
         }
@@ -197,7 +189,8 @@ impl Machine {
             return Ok(false);
         }
         let Some((time_ns, slot)) = self.kernel.events.pop_until(until_ns) else {
-            self.kernel.now_ns = self.kernel.now_ns.max(until_ns);
+            let end_ns = self.kernel.clock.now_ns().max(until_ns);
+            self.kernel.clock.move_to(end_ns);
             return Ok(false);
         };
         let events = self.kernel.trace.len();
@@ -206,7 +199,7 @@ impl Machine {
             return Err(MachineError::TraceFull { events, time_ns });
         }
         self.count_at_once(time_ns);
-        self.kernel.now_ns = time_ns;
+        self.kernel.clock.move_to(time_ns);
         self.kernel.counters.steps += 1;
         self.prepare_next();
         self.handle(slot).map_err(MachineError::Memory)?;
@@ -217,8 +210,8 @@ impl Machine {
         Ok(true)
     }
 
-    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that comes up
-    /// after a sleep is in no cache.
+    /// Brings what the next event is about near to this CPU while it handles the present one: of many tasks, one that
+    /// comes up after a sleep is in no cache.
     #[inline]
     fn prepare_next(&self) {
         if self.kernel.tasks.len() < PREPARED_TASKS_MIN {
@@ -229,7 +222,7 @@ impl Machine {
             Some(EventSlot::Cpu(cpu, event)) => {
                 let rq = &self.kernel.cpus[cpu as usize];
                 rq.timers.prefetch();
-                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr }
+                if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr() }
             }
             _ => None,
         };
@@ -242,11 +235,6 @@ impl Machine {
 
     #[inline]
     pub(crate) fn handle(&mut self, slot: EventSlot) -> Step {
-        if self.kernel.turns.on() { self.handle_in_turns(slot) } else { self.handle_now(slot) }
-    }
-
-    #[inline]
-    pub(crate) fn handle_now(&mut self, slot: EventSlot) -> Step {
         match slot {
             EventSlot::Cpu(cpu, CpuEvent::Burst) => self.cpu_event(cpu),
             EventSlot::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
@@ -258,9 +246,8 @@ impl Machine {
             EventSlot::Machine(agenda::TICK) => self.tick_event(),
             EventSlot::Machine(agenda::SETTING) => self.setting_event(),
             EventSlot::Machine(agenda::START) => self.start_event(),
-            EventSlot::Machine(agenda::LAUNCH) => self.launch_event(),
+            EventSlot::Machine(agenda::LEAD_IN) => self.begin_lead_in(),
             EventSlot::Machine(agenda::PROGRAMS) => self.programs_event(),
-            EventSlot::Machine(agenda::RCU) => self.rcu_event(),
             EventSlot::Machine(agenda::WATCHDOG) => {
                 self.watchdog();
                 Ok(())
@@ -271,7 +258,7 @@ impl Machine {
 
     /// A setting takes effect, between two steps of the machine and at no cost to it.
     fn setting_event(&mut self) -> Step {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         while self.changes.last().is_some_and(|change| change.at_ns <= now) {
             let Some(change) = self.changes.pop() else { break };
             match change.target {
@@ -295,24 +282,76 @@ impl Machine {
         Ok(())
     }
 
-    /// Groups of the workload start: from outside the machine, at no cost to it. Each task is made on CPU 0.
+    /// Groups of the workload start: from outside the machine, on CPU 0. Without a lead-in their tasks are made now, at
+    /// no cost; with one they exist and sleep, and are woken.
     fn start_event(&mut self) -> Step {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         while self.starts.last().is_some_and(|start| start.at_ns <= now) {
             let Some(start) = self.starts.pop() else { break };
-            for _ in 0..start.count {
-                let actor = self.actors.spawn(start.spec, None);
-                self.on_cpu(0, |machine| machine.fork(None, actor))?;
-                if self.kernel.exit.is_some() {
-                    return Ok(());
-                }
+            if self.lead_in_ns == 0 {
+                self.make_tasks(start, Stage::Advance)?;
+            } else {
+                self.wake_group(start.spec)?;
+            }
+            if self.kernel.exit.is_some() {
+                return Ok(());
             }
         }
+        self.arm_starts();
+        Ok(())
+    }
+
+    /// Makes the tasks of a group, which begin with a stage.
+    fn make_tasks(&mut self, start: Start, stage: Stage) -> Step {
+        for _ in 0..start.count {
+            let actor = self.actors.spawn(start.spec, None);
+            self.on_cpu(0, |machine| {
+                machine.fork(None, actor)?;
+                if let Some(slot) = machine.slot_of(actor) {
+                    machine.kernel.task_mut(slot).stage = stage;
+                }
+                Ok(())
+            })?;
+            if self.kernel.exit.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The lead-in begins: all tasks that will start are made, and sleep until they are woken at their time.
+    fn begin_lead_in(&mut self) -> Step {
+        for index in (0..self.starts.len()).rev() {
+            self.make_tasks(self.starts[index], Stage::Block(TaskState::Sleeping, None))?;
+        }
+        Ok(())
+    }
+
+    /// Wakes the tasks of a group, in the order of their birth.
+    fn wake_group(&mut self, spec: usize) -> Step {
+        let of_group = |slot: &Slot| self.actors.spec(self.kernel.task(*slot).actor) == spec;
+        let group: Vec<Slot> =
+            self.actor_slots.iter().flatten().copied().filter(of_group).collect();
+        self.on_cpu(0, |machine| {
+            for slot in group {
+                machine.wake_up(slot, false)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the task of an actor sleeps until its group starts.
+    pub(crate) fn sleeps_until_start(&self, actor: ActorId) -> bool {
+        let spec = self.actors.spec(actor);
+        self.lead_in_ns > 0 && self.starts.iter().any(|start| start.spec == spec)
+    }
+
+    /// Puts the next start on the agenda.
+    pub(crate) fn arm_starts(&mut self) {
         if let Some(start) = self.starts.last() {
             let at = start.at_ns;
             self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
         }
-        Ok(())
     }
 
     /// Reports what went wrong in the last step.
@@ -345,7 +384,7 @@ impl Machine {
         }
         self.kernel.write_all();
         self.outcome()?;
-        let end = self.kernel.now_ns;
+        let end = self.kernel.clock.now_ns();
         self.kernel.trace.end_ns = end;
         let counters = self.counters();
         let Kernel { trace, log, exit, .. } = self.kernel;

@@ -1,9 +1,10 @@
-//! A queue that gives back its least entry, for entries of which most come in order: the timers of one CPU, whose tasks sleep for
-//! about as long as one another.
+//! A queue that gives back its least entry, for entries of which most come in order: the timers of one CPU, whose tasks
+//! sleep for about as long as one another.
 //!
-//! An entry behind all that came in order before stands behind them, in a ring; any other goes to a [heap](crate::heap). Both ends of
-//! the ring are a cache line each, where a heap of a hundred entries costs three or four, which are in no cache when a thousand
-//! CPUs take turns. When nothing comes in order it is a heap; so it is for all that come while one far behind them stands in the ring.
+//! An entry behind all that came in order before stands behind them, in a ring; any other goes to a
+//! [heap](crate::heap). Both ends of the ring are a cache line each, where a heap of a hundred entries costs three or
+//! four, which are in no cache when a thousand CPUs take turns. When nothing comes in order it is a heap; so it is for
+//! all that come while one far behind them stands in the ring.
 
 use std::collections::VecDeque;
 

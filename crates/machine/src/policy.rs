@@ -140,7 +140,8 @@ impl Policy {
     /// Finds the scheduler in an object and compiles it for `engine`.
     ///
     /// # Errors
-    /// [`PolicyError::NoOps`] when the object is no scheduler, [`PolicyError::Load`] when it needs what this kernel lacks.
+    /// [`PolicyError::NoOps`] when the object is no scheduler, [`PolicyError::Load`] when it needs what this kernel
+    /// lacks.
     pub fn load(object: &Object, engine: Engine) -> Result<Policy, PolicyError> {
         let ops = find_ops(object)?;
         let table = read_ops(object.name(), ops)?;
@@ -173,21 +174,23 @@ impl Policy {
         implemented.filter(|(function, _)| function.is_some()).map(|(_, name)| *name).collect()
     }
 
-    /// Its tunables: the global numbers, switches and enumerations that a setting can change, in the order of the object.
+    /// Its tunables: the global numbers, switches and enumerations that a setting can change, in the order of the
+    /// object.
     pub fn tunables(&self) -> impl Iterator<Item = &Global> {
         let tunable = |g: &&Global| g.is_settable() && settings::settable(&g.ty);
         self.globals.iter().filter(tunable).filter(|g| !is_kernel_constant(g))
     }
 }
 
-/// Whether a variable stands for a constant of the kernel: `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`. The headers
-/// of the scx project declare one for each constant whose value depends on the kernel; every loader sets them, from the
-/// kernel's type information, before the program is loaded.
+/// Whether a variable stands for a constant of the kernel: `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`.
+/// The headers of the scx project declare one for each constant whose value depends on the kernel; every loader sets
+/// them, from the kernel's type information, before the program is loaded.
 pub fn is_kernel_constant(global: &Global) -> bool {
     global.read_only && global.volatile && global.size == 8 && global.name.starts_with("__SCX_")
 }
 
-/// The variables that stand for a constant which this kernel has. One that it lacks stays 0, as with the headers' own loader.
+/// The variables that stand for a constant which this kernel has. One that it lacks stays 0, as with the headers' own
+/// loader.
 fn kernel_constants(globals: &[Global]) -> Vec<(usize, u64)> {
     let standing = globals.iter().enumerate().filter(|(_, global)| is_kernel_constant(global));
     standing.filter_map(|(at, global)| Some((at, constant(&global.name[2..])?))).collect()
@@ -224,8 +227,8 @@ pub(crate) fn environment() -> Env<Kernel> {
     env
 }
 
-/// Types of a scheduler's table: of the form that names CPUs by their numbers, and of the one (7.2) that names them by their
-/// topological numbers.
+/// Types of a scheduler's table: of the form that names CPUs by their numbers, and of the one (7.2) that names them by
+/// their topological numbers.
 const OPS_TYPES: [&str; 2] = ["sched_ext_ops", CID_FORM];
 const CID_FORM: &str = "sched_ext_ops_cid";
 

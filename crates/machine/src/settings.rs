@@ -1,12 +1,13 @@
-//! Tunables: the global variables of a scheduler, set by name before or during a run; and what a setting can change of the
-//! machine itself.
+//! Tunables: the global variables of a scheduler, set by name before or during a run; and what a setting can change of
+//! the machine itself.
 
 use fairground_bpf::{Global, GlobalType};
 
 /// One change of a tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The variable's name; or `cgroup.PATH.weight`, a cgroup's weight; or `task.NAME.cgroup`, the cgroup of a group of tasks.
+    /// The variable's name; or `cgroup.PATH.weight`, a cgroup's weight; or `task.NAME.cgroup`, the cgroup of a group of
+    /// tasks.
     pub name: String,
     /// The value as text: a decimal or `0x` number, a length of time (`4ms`) for a variable whose unit is known,
     /// `on`/`off`/`true`/`false`/`1`/`0` for a switch, a name for an enumeration.
@@ -83,8 +84,8 @@ fn suggestion(nearest: &[String]) -> String {
     }
 }
 
-/// What a setting writes: the variable, as an index into `globals`, and the bytes for it. A setting of the machine itself (`cgroup.…`, `task.…`) writes
-/// no variable.
+/// What a setting writes: the variable, as an index into `globals`, and the bytes for it. A setting of the machine
+/// itself (`cgroup.…`, `task.…`) writes no variable.
 ///
 /// # Errors
 /// If the scheduler has no such variable, the variable cannot hold that value, or it is frozen when the setting comes.

@@ -1,5 +1,5 @@
-//! What the program that loads a scheduler for real does beside setting variables: it fills maps, and it runs programs of the
-//! object (`SEC("syscall")`) before the scheduler is attached or once a second.
+//! What the program that loads a scheduler for real does beside setting variables: it fills maps, and it runs programs
+//! of the object (`SEC("syscall")`) before the scheduler is attached or once a second.
 
 use fairground_bpf::{Image, Instance, MapKind};
 

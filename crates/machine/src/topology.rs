@@ -22,8 +22,8 @@ pub struct CpuPlace {
     pub socket: u32,
 }
 
-/// The CPUs of a machine. In the short form threads of a core have adjacent numbers, as in a virtual machine (firmware on real
-/// x86 machines often numbers the second threads after all first ones: [`Topology::from_places`]).
+/// The CPUs of a machine. In the short form threads of a core have adjacent numbers, as in a virtual machine (firmware
+/// on real x86 machines often numbers the second threads after all first ones: [`Topology::from_places`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     cpus: u32,
@@ -119,7 +119,8 @@ impl Topology {
         &self.cores[self.places[cpu as usize].core as usize]
     }
 
-    /// The CPUs that share the CPU's last-level cache, itself included, in order; none when the machine has no such CPU.
+    /// The CPUs that share the CPU's last-level cache, itself included, in order; none when the machine has no such
+    /// CPU.
     pub fn llc(&self, cpu: u32) -> impl Iterator<Item = u32> + '_ {
         let mask = self.place(cpu).map(|place| &self.llcs[place.llc as usize]);
         mask.into_iter().flat_map(CpuMask::iter)

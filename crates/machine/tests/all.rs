@@ -3,10 +3,10 @@
 mod behaviour;
 mod cgroups;
 mod cids;
-mod clock;
 mod control;
+mod costs;
 mod faults;
-mod launch;
+mod lead_in;
 mod order;
 mod processes;
 mod random;
@@ -15,4 +15,3 @@ mod support;
 mod timers;
 mod tools;
 mod topology;
-mod turns;

@@ -1,4 +1,4 @@
-//! A machine that somebody looks at, and turns knobs of, runs as one that nobody touches.
+//! A machine that is observed, and whose settings are changed, runs as one that is left alone.
 
 use crate::support::{MS, run, sleep, task, workload};
 use fairground_machine::{Engine, Machine, MachineConfig, MachineError, Policy, Setting};

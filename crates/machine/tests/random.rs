@@ -1,5 +1,5 @@
-//! Random workloads on random machines under every scheduler: the simulator's own rules hold (they are checked after every
-//! step), time is conserved, pinned tasks stay where they may run, and nobody is ejected.
+//! Random workloads on random machines under every scheduler: the simulator's own rules hold (they are checked after
+//! every step), time is conserved, pinned tasks stay where they may run, and no scheduler is ejected.
 
 use std::sync::OnceLock;
 
@@ -116,9 +116,9 @@ fn machine() -> impl Strategy<Value = MachineConfig> {
     let cost = prop_oneof![
         Just("zero"),
         Just("modern"),
-        Just("icount8"),
-        Just("icount8-6.1-recorded"),
-        Just("icount8-7.2-recorded")
+        Just("linux-2.6"),
+        Just("linux-6.1"),
+        Just("linux-7.2-scx")
     ];
     (shape, cost, prop_oneof![Just(100u32), Just(250), Just(300), Just(1000)], any::<u64>())
         .prop_map(|(shape, cost, hz, seed)| {

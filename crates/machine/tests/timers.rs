@@ -46,8 +46,9 @@ fn a_sleep_takes_its_length_in_ticks_and_one_more() {
     }
 }
 
-/// Two sleeps that end in one interrupt: the second is woken when the first one's wake-up is paid for; what the interrupt itself costs comes
-/// behind both. So it does when the second may end only after the first has had its time, in the slack, but before the look at the clock.
+/// Two sleeps that end in one interrupt: the second is woken when the first one's wake-up is paid for; what the
+/// interrupt itself costs comes behind both. So it does when the second may end only after the first has had its time,
+/// in the slack, but before the look at the clock.
 #[test]
 fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
     for apart_ns in [0, 50 * US, 52 * US, 53 * US] {
@@ -73,22 +74,6 @@ fn an_interrupt_costs_its_own_part_behind_all_whom_it_wakes() {
         let behind = if together { 20 + 20 + 6 } else { 20 + 6 };
         assert_eq!(on("first") - woken, behind, "{apart_ns}");
     }
-}
-
-/// A part of an interrupt's cost may come with each timer that it ends, behind that one's wake-up.
-#[test]
-fn each_timer_has_its_part_of_the_interrupt() {
-    let sleeper = |name| task(name, 1, vec![run(US), sleep(900 * US), run(US)]);
-    let mut config = free_machine(1);
-    let costs =
-        [("timer_irq_ns", 6), ("timer_each_ns", 4), ("wakeup_ns", 20), ("timer_slack_ns", 50)];
-    for (name, us) in costs {
-        config.cost.set(name, us * US).expect("a cost");
-    }
-    let trace = simulated(&config, &workload(vec![sleeper("first"), sleeper("second")]), 5 * MS);
-    let woken = |who: &str| wakings(&trace, who)[0].0;
-    assert_eq!(woken("second") - woken("first"), 20 + 4);
-    assert_eq!(stays(&trace, "first")[1].0 / US - woken("first"), 2 * (20 + 4) + 2);
 }
 
 /// A sleeper that goes to sleep again at once wakes every second tick; with high-resolution timers, at its time.
@@ -146,7 +131,8 @@ fn sleeps(name: &str, length_ns: u64) -> fairground_workload::TaskSpec {
     task(name, 1, vec![sleep(length_ns)])
 }
 
-/// `hrtimer_interrupt`: the interrupt at the end of one sleep's slack also ends those whose slack has begun, one after the other.
+/// `hrtimer_interrupt`: the interrupt at the end of one sleep's slack also ends those whose slack has begun, one after
+/// the other.
 #[test]
 fn sleeps_whose_slack_overlaps_end_in_one_interrupt() {
     let tasks = vec![sleeps("late", MS + 30 * US), sleeps("early", MS), sleeps("other", 2 * MS)];
@@ -189,7 +175,8 @@ fn a_tick_that_comes_during_a_wake_up_waits_for_its_end() {
     assert_eq!(ticks, [4_010]);
 }
 
-/// From the call of the scheduler to the switch interrupts are off: a tick that falls there finds the next task on the CPU.
+/// From the call of the scheduler to the switch interrupts are off: a tick that falls there finds the next task on the
+/// CPU.
 #[test]
 fn a_tick_that_comes_on_the_way_off_the_cpu_waits_for_the_switch() {
     let naps = task("naps", 1, vec![run(4 * MS - 10 * US), sleep(MS)]);
@@ -208,32 +195,4 @@ fn a_tick_that_comes_on_the_way_off_the_cpu_waits_for_the_switch() {
         .take(1)
         .collect();
     assert_eq!(around, [(4_020, "switch")]);
-}
-
-/// With `tick_kept_ns` a CPU that goes idle has its tick once more, and then none: who is woken during that tick waits for its end.
-#[test]
-fn a_cpu_that_goes_idle_has_one_tick_more() {
-    // Runs for 1 ms, and goes on at `woken_ns`, beside a task on another CPU that keeps ticks going.
-    let begins_us = |kept_ns: u64, woken_ns: u64| {
-        let mut config = free_machine(2);
-        config.hz = 250;
-        config.cost.set("tick_kept_ns", kept_ns).expect("a cost");
-        let mut sleeper = task("sleeper", 1, vec![run(MS), sleep(woken_ns - MS), run(MS)]);
-        sleeper.cpus = Some(cpus(0, 0));
-        let mut hog = task("hog", 1, vec![Op::RunForever]);
-        hog.cpus = Some(cpus(1, 1));
-        let trace = simulated(&config, &workload(vec![sleeper, hog]), 20 * MS);
-        let begins = trace.events().find_map(|event| match event.kind {
-            EventKind::Switch { next, .. }
-                if event.time_ns > 2 * MS && name(&trace, next) == "sleeper" =>
-            {
-                Some(event.time_ns / US)
-            }
-            _ => None,
-        });
-        begins.expect("it goes on")
-    };
-    assert_eq!(begins_us(20 * US, 4 * MS + 5 * US), 4_020, "in the first tick of an idle CPU");
-    assert_eq!(begins_us(20 * US, 8 * MS + 5 * US), 8_005, "there is no second one");
-    assert_eq!(begins_us(0, 4 * MS + 5 * US), 4_005, "the tick is stopped at once");
 }

@@ -11,8 +11,8 @@ fn machine(object: &Object, topology: &str) -> Result<Machine, MachineError> {
     Machine::new(&config, &policy, &[], &workload(vec![]))
 }
 
-/// Tagged arrays hold the places of all CPUs before `init()` runs, whatever they are called and wherever they lie; a variable
-/// without a tag keeps its value.
+/// Tagged arrays hold the places of all CPUs before `init()` runs, whatever they are called and wherever they lie; a
+/// variable without a tag keeps its value.
 #[test]
 fn tagged_arrays_are_filled_before_init() {
     let machine = machine(&object("topology"), "2x2x2,nodes=1").expect("a machine");

@@ -1,5 +1,7 @@
 //! A result: tables, and how they were made.
 
+use serde_json::{Map, Value};
+
 use crate::{Cell, Table};
 
 /// One result.
@@ -13,10 +15,21 @@ pub struct Document {
     pub run: String,
     /// How the result was made: seed, parameters, cost model, versions. In the order in which they are shown.
     pub sections: Vec<Section>,
+    /// What was asked for, in words from which the same runs can be made again. Only JSON has them.
+    pub specs: Vec<Spec>,
     /// The tables.
     pub tables: Vec<Table>,
     /// Sentences at the end, about the whole result: losses, doubts, what to do next.
     pub notes: Vec<String>,
+}
+
+/// What was asked for: one run, or several that differ in target, scheduler or settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// What the result calls it.
+    pub name: String,
+    /// Options by name, those that have their defaults left out.
+    pub words: Map<String, Value>,
 }
 
 /// How bad a [`Verdict`] is.
@@ -92,6 +105,11 @@ impl Document {
                 self.sections.push(Section { name: section.to_owned(), entries: vec![entry] });
             }
         }
+    }
+
+    /// Notes what was asked for.
+    pub fn describe_spec(&mut self, name: impl Into<String>, words: Map<String, Value>) {
+        self.specs.push(Spec { name: name.into(), words });
     }
 
     /// Adds a statement that heads the result, behind those that are as bad.

@@ -7,6 +7,7 @@
 //!   "title": "…",
 //!   "verdicts": [{ "run": "cfs", "level": "failure", "text": "…", "details": [] }],
 //!   "sections": [{ "name": "cost model", "entries": [{ "name": "switch", "value": 1000, "unit": "ns" }] }],
+//!   "specs": [{ "name": "hogs:3 under cfs", "words": { "workload": "hogs:3", "cpus": 4 } }],
 //!   "tables": [{
 //!     "id": "tasks",
 //!     "title": "…",
@@ -26,8 +27,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::{Cell, Column, Document, Level, Table, Verdict};
+use crate::{Cell, Column, Document, Level, Spec, Table, Verdict};
 
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
@@ -50,10 +52,22 @@ struct JsonDocument<'a> {
     verdicts: Vec<JsonVerdict<'a>>,
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
+    /// What was asked for, in words from which the same runs can be made again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    specs: Vec<JsonSpec<'a>>,
     /// The tables.
     tables: Vec<JsonTable<'a>>,
     /// Sentences about the whole result: losses, doubts, what to do next.
     notes: &'a [String],
+}
+
+/// What was asked for: one run, or several that differ in target, scheduler or settings.
+#[derive(Serialize, JsonSchema)]
+struct JsonSpec<'a> {
+    /// What the result calls it.
+    name: &'a str,
+    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults are left out.
+    words: &'a Map<String, Value>,
 }
 
 /// A statement that heads a result.
@@ -168,12 +182,17 @@ impl Document {
             title: &self.title,
             verdicts: self.verdicts.iter().map(verdict).collect(),
             sections: sections.collect(),
+            specs: self.specs.iter().map(spec).collect(),
             tables: self.tables.iter().map(table).collect(),
             notes: &self.notes,
         };
         let text = serde_json::to_string_pretty(&document).expect("plain data");
         text + "\n"
     }
+}
+
+fn spec(spec: &Spec) -> JsonSpec<'_> {
+    JsonSpec { name: &spec.name, words: &spec.words }
 }
 
 fn verdict(verdict: &Verdict) -> JsonVerdict<'_> {

@@ -40,7 +40,7 @@ mod text;
 mod tidy;
 
 pub use cell::{Cell, TimeUnit};
-pub use document::{Document, Entry, Level, Section, Verdict};
+pub use document::{Document, Entry, Level, Section, Spec, Verdict};
 pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
 pub use parquet_file::METRICS_SCHEMA_VERSION;

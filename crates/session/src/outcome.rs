@@ -1,4 +1,4 @@
-//! What a run left, on whatever ground: the stream of events, its analysis, and what only that ground can tell.
+//! The result of a run: the stream of events, its analysis, and what only its target reports.
 
 use fairground_analysis::Analysis;
 use fairground_machine::{Counters, Exit, MachineConfig, Path, PathCost, Setting, Waiting};
@@ -23,19 +23,19 @@ pub struct Outcome {
     pub sizes: Option<Sizes>,
     /// Everything that happened.
     pub trace: Trace,
-    /// The run was given up on the way: how far it was, ns since its start. What is measured is measured up to there.
+    /// How far an interrupted run was, ns since its start. The figures cover the time up to there.
     pub partial_ns: Option<u64>,
-    /// The scheduler's own numbers over time, where they were asked for and can be had.
+    /// The scheduler's own numbers over time, where the plan samples them and they can be read.
     pub numbers: Vec<Counter>,
-    /// Why those are not of the whole run.
+    /// Why they do not cover the whole run.
     pub numbers_note: Option<String>,
     /// The figures.
     pub analysis: Analysis,
-    /// What only this ground can tell.
+    /// What only its target reports.
     pub told: Told,
 }
 
-/// What only one kind of ground can tell.
+/// What only one kind of target reports.
 #[derive(Debug)]
 pub enum Told {
     /// The simulated machine.
@@ -57,8 +57,8 @@ pub enum Told {
     },
     /// A real kernel.
     Real {
-        /// The ground as it was typed.
-        ground: String,
+        /// The target as it was typed.
+        target: String,
         /// What an instruction takes of its time, ns; `None` where that is not known.
         instruction_ns: Option<u64>,
         /// The job's outcome.
@@ -76,7 +76,7 @@ impl Outcome {
         kind.map_or(0, verdict::exit_code)
     }
 
-    /// What the scheduler's program cost on a path; `None` where nobody counts.
+    /// What the scheduler's program cost on a path; `None` on a real kernel, which does not count it.
     pub fn path_cost(&self, path: Path) -> Option<PathCost> {
         match &self.told {
             Told::Simulated { counters, .. } => Some(counters.path(path)),

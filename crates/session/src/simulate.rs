@@ -34,19 +34,19 @@ pub struct Plan<'a> {
     pub sample: bool,
 }
 
-/// Who is told how far runs are.
+/// Receives the progress of runs, and may end them.
 pub trait Watch {
-    /// What runs now.
+    /// A run begins; its label.
     fn name(&self, label: &str);
-    /// So many steps of [`CHUNK_NS`] more are done.
+    /// `steps` more steps of [`CHUNK_NS`] are done.
     fn advance(&self, steps: u64);
-    /// Whether the run is still wanted. One that is not ends after the present step, and is partial ([`Outcome::partial_ns`]).
+    /// Whether the run continues. Otherwise it ends after the present step, and is partial ([`Outcome::partial_ns`]).
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// Nobody.
+/// Ignores the progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 
@@ -72,7 +72,8 @@ fn reach(machine: &mut Machine, until_ns: u64, watch: &dyn Watch) -> Result<bool
 pub const CHUNK_NS: u64 = 50_000_000;
 
 impl<'a> Plan<'a> {
-    /// A run as [`Options::simulated`] measures it, called after its scheduler, with no settings of its own, for so many simulated ns.
+    /// A run of `duration_ns` simulated ns with the label of its scheduler, without further settings, measured with
+    /// [`Options::simulated`].
     pub fn new(
         scheduler: &'a Scheduler,
         workload: &'a Workload,
@@ -92,7 +93,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Why there is no result, and what to do where the run was only too long.
+    /// Why there is no result; for a run that was too long, the length that fits.
     fn failure(&self, error: &MachineError) -> Failure {
         let failure = Failure::new(format_args!("{}: {error}", self.scheduler.object.label));
         let &MachineError::TraceFull { events, time_ns } = error else { return failure };

@@ -35,7 +35,7 @@ struct Session<'a> {
     cli: &'a Cli,
     scheduler: SchedulerObject,
     job: SchedulerJob,
-    /// Constants that nobody set, in words.
+    /// Constants that are not set, in words.
     unset: Option<String>,
     length: Option<Duration>,
     stats: Duration,

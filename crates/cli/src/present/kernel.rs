@@ -5,8 +5,8 @@ use fairground_report::{Cell, Column, Document, Table, TimeUnit};
 use fairground_session::{Outcome, Told};
 
 /// The kernel of a run: version, CPUs, clock, switches.
-pub(super) fn describe_kernel(document: &mut Document, ground: &str, kernel: &KernelInfo) {
-    let section = format!("kernel {ground}");
+pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &KernelInfo) {
+    let section = format!("kernel {target}");
     document.set(&section, "release", Cell::text(&kernel.release));
     document.set_usual(&section, "version", Cell::text(&kernel.version));
     document.set(&section, "cpus", Cell::count(kernel.cpus.into()));

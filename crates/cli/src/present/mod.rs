@@ -28,9 +28,9 @@ pub(crate) use verdict::add_verdict;
 use std::io::{self, IsTerminal, Write};
 
 use fairground_report::{Cell, Document, TextOptions};
-use fairground_session::Failure;
+use fairground_session::{Failure, LocksSpec};
 
-use crate::args::{Cli, Format, LockArgs};
+use crate::args::{Cli, Format};
 use crate::export::Form;
 
 /// Whether results can be printed so: said before anything is measured.
@@ -87,9 +87,9 @@ fn print_parquet(_: &Document) -> Result<(), Failure> {
 }
 
 /// What spin locks were, where that was asked for.
-pub(crate) fn describe_locks(document: &mut Document, args: &LockArgs) {
-    if let Some(locks) = args.locks {
-        document.set("machine", "locks", Cell::text(locks.model().word()));
+pub(crate) fn describe_locks(document: &mut Document, spec: &LocksSpec) {
+    if let Some(locks) = spec.locks {
+        document.set("machine", "locks", Cell::text(locks.word()));
     }
 }
 

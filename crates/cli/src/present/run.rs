@@ -78,8 +78,8 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             set(document, section, &setting.name, Cell::text(value), of_set);
         }
     }
-    if let Told::Real { ground, job, .. } = &outcome.told {
-        describe_kernel(document, ground, &job.kernel);
+    if let Told::Real { target, job, .. } = &outcome.told {
+        describe_kernel(document, target, &job.kernel);
         let of_run = job.notes.iter().map(|note| format!("{}: {note}", outcome.label));
         document.notes.extend(of_run);
         if let Some(why) = &job.not_recorded {

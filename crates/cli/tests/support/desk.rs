@@ -41,9 +41,9 @@ impl Desk {
             fs::write(&file, format!("#!/bin/sh\n{does}\n")).expect("a file");
             fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("ours");
         }
-        let own = read("docs/own-scheduler.md".to_owned());
+        let own = read("docs/tutorial/own-scheduler.md".to_owned());
         let source = own.blocks().into_iter().find(|b| b.file.as_deref() == Some("his.bpf.c"));
-        let source = source.expect("docs/own-scheduler.md has the file his.bpf.c").text;
+        let source = source.expect("docs/tutorial/own-scheduler.md has the file his.bpf.c").text;
         fs::write(at("mine.bpf.c"), source).expect("a file");
         let recording = "experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz";
         let packed = fs::File::open(root().join(recording)).expect("the recording");

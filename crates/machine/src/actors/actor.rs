@@ -10,8 +10,6 @@ pub(super) enum Phase {
     Start,
     /// Not begun: what the actor owes the kernel comes first.
     Owing,
-    /// Not begun: the way out of the system call before it comes first.
-    Returning,
     /// The CPU time of its system call runs.
     Charging,
     /// As `Charging`, taken off the CPU by [`Actors::interrupt`] with so much left.
@@ -26,7 +24,7 @@ pub(super) enum Phase {
     ComputeCut,
     /// In a sleep, which a signal ends.
     Asleep,
-    /// Waits for somebody, or for its timer; a signal interrupts it, and it is begun again.
+    /// Waits for another actor, or for its timer; a signal interrupts it, and it is begun again.
     Waiting,
     /// Spins for a lock.
     Spinning,
@@ -39,11 +37,11 @@ pub(super) enum Phase {
 pub(super) struct Frame {
     pub(super) pc: u32,
     pub(super) phase: Phase,
-    /// It has waited for somebody in this operation.
+    /// It has waited for another actor in this operation.
     pub(super) has_waited: bool,
     /// How much of the operation is done: bytes, messages, children, signals; the expiry of a timer.
     pub(super) progress: u64,
-    /// CPU time left of a cut computation, or of a system call that goes on in stretches, ns.
+    /// CPU time left of a computation or a system call that was interrupted, ns.
     pub(super) left_ns: u64,
 }
 
@@ -61,7 +59,8 @@ impl Frame {
     }
 }
 
-/// A task's user space, in whole cache lines. What every operation touches stands before what few do; see [`Actor::HOT_BYTES`].
+/// A task's user space, in whole cache lines. What every operation touches stands before what few do; see
+/// [`Actor::HOT_BYTES`].
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Actor {
@@ -74,13 +73,11 @@ pub(super) struct Actor {
     /// The first of its registers.
     pub(super) regs: u32,
     pub(super) spec: u32,
-    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel, where no signal
-    /// is handled.
+    /// Spin locks, of either model, that it has or waits for, and requests to the device: it is inside the kernel,
+    /// where no signal is handled.
     pub(super) in_kernel: u32,
     /// A signal waits to be handled. One bit, as for a standard signal: a second one that comes meanwhile is lost.
     pub(super) pending: bool,
-    /// It has entered a system call, and has not paid for the way out of it.
-    pub(super) is_in_call: bool,
     pub(super) wait: WaitLink,
     pub(super) handler: u32,
     pub(super) nth: u64,

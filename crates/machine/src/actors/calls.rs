@@ -44,7 +44,7 @@ impl Actors {
         Some(Need::Block)
     }
 
-    /// Wakes the first actor of a list, to look again; false: nobody waits there.
+    /// Wakes the first actor of a list, to look again; false: it is empty.
     pub(super) fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
         let Some(first) = self.shared.take_first(&mut self.actors, list) else { return false };
         self.actors[first as usize].frame().phase = Phase::Ready;
@@ -67,13 +67,6 @@ impl Actors {
         }
         state.messages += 1;
         self.finish(id)
-    }
-
-    /// A message from the kernel, for whoever waits for one: that actor is to be woken. With nobody waiting it is lost.
-    pub(crate) fn post(&mut self, queue: u32) -> Option<ActorId> {
-        let receiver = self.shared.take_first(&mut self.actors, self.shared.receivers(queue))?;
-        self.received(receiver);
-        Some(ActorId(receiver))
     }
 
     pub(super) fn receive(
@@ -117,7 +110,6 @@ impl Actors {
         }
         if actor.ended > 0 {
             (actor.children, actor.ended) = (actor.children - 1, actor.ended - 1);
-            actor.owed_ns += self.cost.reap_ns;
             let more = actor.children > 0;
             return self.finish_part(id, 0, more);
         }
@@ -147,7 +139,6 @@ impl Actors {
             });
         }
         let child = self.spawn(spec, Some(ActorId(id)));
-        self.actors[id as usize].owed_ns += self.cost.fork_return_ns;
         effects.push(Effect::Fork { child });
         Ok(self.finish_part(id, progress + 1, progress + 1 < count))
     }

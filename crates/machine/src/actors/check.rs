@@ -5,7 +5,7 @@ use super::engine::{Actors, Phase};
 use super::{ActorId, sync};
 
 impl Actors {
-    /// Why nobody will ever wake an actor that sleeps; `None` when somebody will, as far as can be seen from here. `armed`: its
+    /// Why an actor that sleeps will never be woken; `None`: it will be, as far as can be seen from here. `armed`: its
     /// timer is set.
     pub(crate) fn why_it_waits_in_vain(&self, actor: ActorId, armed: bool) -> Option<&'static str> {
         let actor = &self.actors[actor.0 as usize];
@@ -29,6 +29,6 @@ impl Actors {
             return (!armed).then_some("it sleeps, and its timer is not set");
         }
         (actor.wait == sync::WaitLink::FREE)
-            .then_some("it waits for somebody, and is in nobody's list")
+            .then_some("it waits for another task, and is in no list")
     }
 }

@@ -1,4 +1,5 @@
-//! Programs as flat code: one list of steps for the whole workload, loops as jumps, every counter in a numbered register.
+//! Programs as flat code: one list of steps for the whole workload, loops as jumps, every counter in a numbered
+//! register.
 
 use fairground_workload::{Duration, LockKind, Op, Program, Role, TaskSpec, Timer, Workload};
 
@@ -323,7 +324,7 @@ impl Compiler<'_> {
                 Step::Barrier { barrier: *barrier as u32, count }
             }
             Op::Unlock(lock) => Step::Unlock { lock: self.lock(spec, *lock)? },
-            _ => return Err(self.wrong("an operation that waits for nobody".to_owned())),
+            _ => return Err(self.wrong("an operation that waits for no task".to_owned())),
         })
     }
 

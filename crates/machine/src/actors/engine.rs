@@ -73,8 +73,8 @@ impl Actors {
         self.max_living = max_living;
     }
 
-    /// Makes the next actor of a group ([`Workload::tasks`] by index), `nth` counting from 0 over all that the group ever had.
-    /// Its random numbers depend on the seed, the group and `nth` alone.
+    /// Makes the next actor of a group ([`Workload::tasks`] by index), `nth` counting from 0 over all that the group
+    /// ever had. Its random numbers depend on the seed, the group and `nth` alone.
     pub fn spawn(&mut self, spec: usize, parent: Option<ActorId>) -> ActorId {
         let shape = &self.code.specs[spec];
         let (entry, handler, count) = (shape.entry, shape.handler, shape.regs);
@@ -109,8 +109,7 @@ impl Actors {
             parent,
             children: 0,
             ended: 0,
-            is_in_call: false,
-            owed_ns: parent.map_or(0, |_| self.cost.child_ns),
+            owed_ns: 0,
             wait: WaitLink::FREE,
             held: 0,
             in_kernel: 0,
@@ -186,19 +185,23 @@ impl Actors {
         let step = self.code.steps[frame.pc as usize];
         let forever = matches!(step, Step::RunForever);
         frame.left_ns = remaining_ns;
-        frame.phase = match frame.phase {
+        let phase = match frame.phase {
             Phase::Computing if remaining_ns > 0 || forever => Phase::ComputeCut,
             Phase::Computing if matches!(step, Step::Busy(_)) => Phase::Retry,
             Phase::Computing => return frame.finish(),
             Phase::Charging if remaining_ns > 0 => Phase::ChargeCut,
             Phase::Charging => Phase::Ready,
-            Phase::Owing => return self.owe(actor, remaining_ns),
+            Phase::Owing => {
+                self.actors[actor.0 as usize].owed_ns = remaining_ns;
+                Phase::Start
+            }
             other => other,
         };
+        self.actors[actor.0 as usize].frame().phase = phase;
     }
 
-    /// Executes the actor's operations from what it needed last until it needs something again, adding to `effects` what it
-    /// did on the way. `now_ns` does not go back from call to call.
+    /// Executes the actor's operations from what it needed last until it needs something again, adding to `effects`
+    /// what it did on the way. `now_ns` does not go back from call to call.
     pub fn advance(
         &mut self,
         actor: ActorId,
@@ -226,13 +229,12 @@ impl Actors {
         Err(ActorError::EndlessOps { task: self.task_name(actor) })
     }
 
-    /// Begins the computation with which an actor goes on, if that is what it goes on with: for how long, ns. Nothing of it depends on
-    /// the time, so that it may begin before the actor has its CPU for itself.
+    /// Begins the computation with which an actor goes on, if that is what it goes on with: for how long, ns. Nothing
+    /// of it depends on the time, so that it may begin before the actor has its CPU for itself.
     #[inline]
     pub(crate) fn begin_run(&mut self, actor: ActorId) -> Option<u64> {
-        let way_out_ns = self.way_out_ns();
         let actor = &mut self.actors[actor.0 as usize];
-        if actor.pending || actor.owed_ns > 0 || (actor.is_in_call && way_out_ns > 0) {
+        if actor.pending || actor.owed_ns > 0 {
             return None;
         }
         let frame = &mut actor.frames[actor.level];
@@ -246,7 +248,6 @@ impl Actors {
         }
         match self.code.steps[pc as usize] {
             Step::Run(length) if takes_time(length) => {
-                actor.is_in_call = false;
                 *frame = Frame { phase: Phase::Computing, ..Frame::at(pc) };
                 Some(draw(&mut actor.prng, length))
             }
@@ -265,8 +266,7 @@ impl Actors {
             }
             Phase::Computing if matches!(step, Step::Busy(_)) => frame.phase = Phase::Retry,
             Phase::Computing | Phase::Asleep => frame.finish(),
-            Phase::Owing | Phase::Returning => frame.phase = Phase::Start,
-            Phase::Charging if frame.left_ns > 0 => frame.phase = Phase::ChargeCut,
+            Phase::Owing => frame.phase = Phase::Start,
             Phase::Charging => frame.phase = Phase::Ready,
             Phase::Waiting
                 if matches!(step, Step::TimerWait { .. }) && now_ns >= frame.progress =>
@@ -322,16 +322,15 @@ impl Actors {
             }
             Phase::ChargeCut => {
                 let ns = frame.left_ns;
-                Ok(Some(self.charge(id, step, ns)))
+                Ok(Some(self.charge(id, ns)))
             }
             Phase::Ready | Phase::Retry => {
                 frame.phase = Phase::Ready;
                 self.call(id, step, now_ns, effects)
             }
             Phase::Ended => Ok(Some(Need::Exit)),
-            // `resume` left none of these, and whoever sets them returns a need.
+            // `resume` left none of these, and each step that sets one returns a need.
             Phase::Owing
-            | Phase::Returning
             | Phase::Charging
             | Phase::Computing
             | Phase::Asleep
@@ -343,9 +342,6 @@ impl Actors {
     /// Begins an operation: what is no system call happens here, the others begin to cost CPU time.
     #[inline]
     fn begin(&mut self, id: u32, step: Step, effects: &mut Vec<Effect>) -> Option<Need> {
-        if let Some(need) = self.way_out(id) {
-            return Some(need);
-        }
         self.timer_reference(id, step);
         let actor = &mut self.actors[id as usize];
         let regs = &mut self.regs[actor.regs as usize..];
@@ -448,7 +444,7 @@ impl Actors {
             Step::Unlock { lock } => return self.unlock(id, lock, now_ns, effects),
             Step::Exit => {
                 self.ends_without_locks(id, now_ns)?;
-                Some(self.move_out(id).unwrap_or_else(|| self.exit(id, effects)))
+                Some(self.exit(id, effects))
             }
             Step::Yield => {
                 self.finish(id);

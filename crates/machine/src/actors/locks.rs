@@ -1,19 +1,19 @@
-//! Locks: who has them, who waits, and in which order they get them.
+//! Locks: their owners, their waiters, and the order in which they are handed over.
 //!
-//! * `spin`: `queued_spin_lock_slowpath` of Linux: waiters spin in the order in which they came, and the lock goes straight to
-//!   the first of them. Who has it, or spins for it, cannot be preempted.
-//! * `mutex`: `kernel/locking/mutex.c` of 6.12 without its optimistic spinning. Giving it back wakes the first waiter, which
-//!   competes with whoever comes at that moment. One that was woken and lost asks for the lock to be handed over
-//!   (`MUTEX_FLAG_HANDOFF`): the next one that gives it back gives it to that waiter and to nobody else.
-//! * `rt_mutex`: `kernel/locking/rtmutex.c`: waiters stand in the order of their priorities, and equal ones in the order in which
-//!   they came. `__waiter_prio` makes all tasks that are neither real-time nor deadline tasks equal, and all tasks here are of
-//!   that kind: the order is that of coming, and nobody inherits anything by which a scheduler would prefer it. Giving it back
-//!   wakes the first, and until that one takes it nobody else may.
+//! * `spin`: `queued_spin_lock_slowpath` of Linux: waiters spin in the order in which they came, and the lock goes
+//!   straight to the first of them. A task that has it, or spins for it, cannot be preempted.
+//! * `mutex`: `kernel/locking/mutex.c` of 6.12 without its optimistic spinning. Giving it back wakes the first waiter,
+//!   which competes with the tasks that come at that moment. One that was woken and lost asks for the lock to be handed
+//!   over (`MUTEX_FLAG_HANDOFF`): the next one that gives it back gives it to that waiter.
+//! * `rt_mutex`: `kernel/locking/rtmutex.c`: waiters stand in the order of their priorities, and equal ones in the
+//!   order in which they came. `__waiter_prio` makes all tasks that are neither real-time nor deadline tasks equal, and
+//!   all tasks here are of that kind: the order is that of coming, and no task inherits anything by which a scheduler
+//!   would prefer it. Giving it back wakes the first, and until that one takes it no other may.
 //! * `rt_spin`: the same as `rtlock_slowlock` has it, where an equal one that comes just then may take the lock first
-//!   (`rt_mutex_steal`, the lateral steal). With `steal = false` nobody may, as in the -rt kernels before 2008.
-//! * `rwlock`: `kernel/locking/rwsem.c` without its optimistic spinning: one queue for readers and writers, so that no reader
-//!   overtakes a writer that waits. It is handed to the first; when that is a reader, all readers in the queue come in with it, as
-//!   `rwsem_mark_wake` has it, at most [`READERS_AT_ONCE`] at a time.
+//!   (`rt_mutex_steal`, the lateral steal). With `steal = false` none may, as in the -rt kernels before 2008.
+//! * `rwlock`: `kernel/locking/rwsem.c` without its optimistic spinning: one queue for readers and writers, so that no
+//!   reader overtakes a writer that waits. It is handed to the first; when that is a reader, all readers in the queue
+//!   come in with it, as `rwsem_mark_wake` has it, at most [`READERS_AT_ONCE`] at a time.
 //!
 //! Of `rt_mutex` and `rt_spin`, the first waiter spins as long as the owner is running (`rtmutex_spin_on_owner`).
 
@@ -81,9 +81,9 @@ impl Actors {
         let actor = &self.actors[id as usize];
         let waited = actor.frames[actor.level].progress > 0;
         if state.kind == LockKind::RwLock {
-            let nobody_waits = self.shared.first(self.shared.lockers(lock)).is_none();
+            let none_waits = self.shared.first(self.shared.lockers(lock)).is_none();
             let free = state.owner.is_none() && (shared || state.readers.is_empty());
-            return (free && nobody_waits) || (waited && self.holds(id, lock));
+            return (free && none_waits) || (waited && self.holds(id, lock));
         }
         if state.owner.is_some() {
             // A spin lock was handed over to one that waited.
@@ -100,7 +100,7 @@ impl Actors {
         }
     }
 
-    /// Whether an actor may give a lock back without a system call: it has it, and nobody waits.
+    /// Whether an actor may give a lock back without a system call: it has it, and no other waits.
     pub(super) fn gives_back_alone(&self, id: u32, lock: u32) -> bool {
         let waits = self.shared.first(self.shared.lockers(lock)).is_some();
         self.holds(id, lock) && !waits
@@ -237,7 +237,8 @@ impl Actors {
         }
     }
 
-    /// A waiter that spins while the owner runs stops doing so. What it needs instead; `None`: it handles a signal first.
+    /// A waiter that spins while the owner runs stops doing so. What it needs instead; `None`: it handles a signal
+    /// first.
     pub(crate) fn stop_spinning(&mut self, actor: ActorId) -> Option<Need> {
         let id = actor.0;
         let frame = self.actors[id as usize].frame();
@@ -277,7 +278,7 @@ impl Actors {
         state.owner == Some(id) || state.readers.contains(&id)
     }
 
-    /// Lets in who is next, once nobody has the rwlock any more.
+    /// Lets in the next waiters, once the rwlock is free.
     fn admit(&mut self, lock: u32, effects: &mut Vec<Effect>) {
         let state = &self.locks[lock as usize];
         if state.owner.is_some() || !state.readers.is_empty() {
@@ -381,16 +382,16 @@ impl Actors {
         }
     }
 
-    /// Whether somebody who has the lock waits, by way of others, for the actor that begins to wait for it now. Each who begins to
-    /// wait looks, so that a circle cannot close unseen. Looks at no actor twice.
+    /// Whether an owner of the lock waits, by way of others, for the actor that begins to wait for it now. Each actor
+    /// that begins to wait looks, so that a circle cannot close unseen. Looks at no actor twice.
     fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), ActorError> {
-        // Nearly always who has the lock waits for none, and no circle can go on from him.
+        // Nearly always the owner of the lock waits for none, and no circle can go on from there.
         let state = &self.locks[lock as usize];
         let mut holders = state.owner.iter().chain(&state.readers);
         if holders.all(|holder| self.wanted_lock(*holder).is_none()) {
             return Ok(());
         }
-        // Who waits for which lock, and who has that: each link with the one before it.
+        // Which actor waits for which lock, and which has that: each link with the one before it.
         let mut links: Vec<(u32, u32, u32, usize)> = Vec::new();
         let mut seen = BTreeSet::new();
         let mut next = vec![(id, lock, usize::MAX)];

@@ -1,8 +1,8 @@
 //! Conditions and barriers.
 //!
-//! A wait for a condition is two steps: this one, which gives the lock back and sleeps, and a plain `Step::Lock`. A notification
-//! wakes those that have waited longest, and each of them then competes for the lock as anybody does. One that nobody waits for is
-//! lost. Nobody is woken for nothing.
+//! A wait for a condition is two steps: this one, which gives the lock back and sleeps, and a plain `Step::Lock`. A
+//! notification wakes those that have waited longest, and each of them then competes for the lock as any other. A
+//! notification for which none waits is lost. No actor is woken for nothing.
 
 use super::engine::Actors;
 use super::sync::ListId;
@@ -17,7 +17,7 @@ pub(super) struct Meeting {
 }
 
 impl Actors {
-    /// Wakes the first actor of a list, whose wait is over; false: nobody waits there.
+    /// Wakes the first actor of a list, whose wait is over; false: it is empty.
     fn let_go(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
         let Some(waiter) = self.shared.take_first(&mut self.actors, list) else { return false };
         self.actors[waiter as usize].frame().finish();

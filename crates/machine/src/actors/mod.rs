@@ -3,17 +3,18 @@
 //! The machine runs tasks; an [`Actors`] says what each of them wants. The agreement:
 //!
 //! * [`Actors::spawn`] makes an actor that has not run yet.
-//! * When an actor is on a CPU and has nothing left to compute, the machine calls [`Actors::advance`]. The actor executes
-//!   operations until it needs CPU time or has to wait, and says which: the [`Need`]. What it did to others on the way stands
-//!   in the list of [`Effect`]s, in order.
-//! * [`Need::Cpu`]: the machine lets it compute for so long, in as many pieces as scheduling makes of it, then advances it.
-//! * [`Need::Kernel`]: the same in one piece, without making room for another task.
+//! * When an actor is on a CPU and has nothing left to compute, the machine calls [`Actors::advance`]. The actor
+//!   executes operations until it needs CPU time or has to wait, and says which: the [`Need`]. What it did to others on
+//!   the way stands in the list of [`Effect`]s, in order.
+//! * [`Need::Cpu`]: the machine lets it compute for so long, in as many pieces as scheduling makes of it, then advances
+//!   it.
 //! * [`Need::Touch`]: the same as [`Need::Cpu`], for as long as the caches make it.
-//! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine wakes it,
-//!   and advances it when it runs again. Whichever comes first counts; a later one finds the task awake and is ignored.
+//! * [`Need::Block`], [`Need::SleepUntil`]: the task leaves the CPU until [`Effect::Wake`] or the time; the machine
+//!   wakes it, and advances it when it runs again. Whichever comes first counts; a later one finds the task awake and
+//!   is ignored.
 //! * [`Effect::Signal`]: a signal reached an actor that is computing in user mode. The machine takes it out of its
-//!   computation ([`Actors::interrupt`], with what is left of it) and advances it the next time that it runs. The handler runs,
-//!   then the rest of the computation. A sleeping or waiting actor is woken by [`Effect::Wake`] instead.
+//!   computation ([`Actors::interrupt`], with what is left of it) and advances it the next time that it runs. The
+//!   handler runs, then the rest of the computation. A sleeping or waiting actor is woken by [`Effect::Wake`] instead.
 //!
 //! A system call costs [`crate::CostModel::syscall_ns`] of CPU time first and has its effect at the end of that time.
 
@@ -35,11 +36,11 @@ mod timers;
 
 use crate::cpuset::CpuMask;
 
-pub(crate) use charge::Work;
 pub use engine::Actors;
 
 impl Actors {
-    /// Asks for the cache lines of the actor that a task most often has: tasks and actors are numbered alike until some end.
+    /// Asks for the cache lines of the actor that a task most often has: tasks and actors are numbered alike until some
+    /// end.
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
         if let Some(actor) = self.actors.get(number as usize) {
@@ -54,18 +55,13 @@ pub struct ActorId(pub u32);
 
 /// What an actor needs before it can go on.
 ///
-/// A whole word says which: behind a single byte the fields would have no common place, and each move of such a value would read
-/// across what was just written in pieces, for which a processor waits.
+/// A whole word says which: behind a single byte the fields would have no common place, and each move of such a value
+/// would read across what was just written in pieces, for which a processor waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Need {
     /// Compute.
     Cpu {
-        /// For so long, ns of CPU time; not 0.
-        ns: u64,
-    },
-    /// Let the kernel work for it, with nobody else on the CPU meanwhile.
-    Kernel {
         /// For so long, ns of CPU time; not 0.
         ns: u64,
     },
@@ -82,10 +78,10 @@ pub enum Need {
     BlockHard,
     /// Spin until [`Effect::SpinOver`].
     Spin,
-    /// Spin until [`Effect::SpinOver`] while the task of this actor is running; when it is not, or another task is to run here,
-    /// [`Actors::stop_spinning`].
+    /// Spin until [`Effect::SpinOver`] while the task of this actor is running; when it is not, or another task is to
+    /// run here, [`Actors::stop_spinning`].
     SpinOn {
-        /// Who has the lock.
+        /// The owner of the lock.
         owner: ActorId,
     },
     /// Sleep.
@@ -102,20 +98,8 @@ pub enum Need {
     },
     /// Give the CPU away once, staying runnable.
     Yield,
-    /// It ends, and leaves its autogroup: a scheduling pass, in which it may keep the CPU.
-    MoveOut,
     /// It has ended. The machine calls [`Actors::release`] when it has forgotten the actor.
     Exit,
-}
-
-impl Need {
-    /// Whether it is CPU time.
-    pub(crate) fn takes_cpu(self) -> bool {
-        matches!(
-            self,
-            Need::Cpu { .. } | Need::Kernel { .. } | Need::Touch { .. } | Need::CpuForever
-        )
-    }
 }
 
 /// What an actor did to others or to itself.
@@ -123,10 +107,10 @@ impl Need {
 pub enum Effect {
     /// Wake the actor, if it is still asleep.
     Wake {
-        /// Who.
+        /// The actor.
         actor: ActorId,
-        /// The waker is about to wait itself, so the wake-up is a synchronous one (`WF_SYNC`): pipes and the end of a child,
-        /// as in `fs/pipe.c` and `kernel/exit.c`; not messages and signals.
+        /// The waker is about to wait itself, so the wake-up is a synchronous one (`WF_SYNC`): pipes and the end of a
+        /// child, as in `fs/pipe.c` and `kernel/exit.c`; not messages and signals.
         sync: bool,
     },
     /// A new actor was made, as a child of the one that was advanced: make its task runnable.
@@ -136,7 +120,7 @@ pub enum Effect {
     },
     /// A signal for an actor that is computing: call [`Actors::interrupt`], see the module's page.
     Signal {
-        /// Who.
+        /// The actor.
         actor: ActorId,
     },
     /// The advanced actor set its own nice value.
@@ -166,22 +150,22 @@ pub enum Effect {
         /// 1…10,000.
         weight: u32,
     },
-    /// The advanced actor entered (`off`) or left the part of the kernel in which its CPU is its own: it has a spin lock, or
-    /// spins for one.
+    /// The advanced actor entered (`off`) or left the part of the kernel in which its CPU is its own: it has a spin
+    /// lock, or spins for one.
     Preempt {
         /// Preemption is off from here on.
         off: bool,
     },
     /// The actor spins ([`Need::Spin`], [`Need::SpinOn`]) and shall stop: advance it.
     SpinOver {
-        /// Who.
+        /// The actor.
         actor: ActorId,
     },
     /// The advanced actor begins to wait for a lock, or finds that another one has it now.
     ContentionBegin {
         /// The workload's number of it.
         lock: u32,
-        /// Who has it; nobody when several readers have it.
+        /// Its owner; `None`: several readers have it.
         holder: Option<ActorId>,
         /// It wants to share it with other readers.
         shared: bool,
@@ -235,7 +219,7 @@ pub enum ActorError {
     /// Tasks wait for each other's locks in a circle.
     #[error("deadlock at {time_ns} ns: {chain}: let all tasks take these locks in the same order")]
     Deadlock {
-        /// Who waits for which lock, and who has it, round the circle.
+        /// Which task waits for which lock, and which has it, round the circle.
         chain: String,
         /// When, ns.
         time_ns: u64,

@@ -1,24 +1,17 @@
-//! Who waits at a pipe and is woken (`fs/pipe.c` of Linux 6.1 and 7.2).
+//! Pipes: which tasks wait for one, and which are woken (`fs/pipe.c` of Linux 7.2).
 //!
 //! * What a page holds, and when a pipe is full: [`fairground_workload::PipeRing`].
-//! * A write to an empty pipe wakes a reader; who has waited and leaves room wakes the next writer.
-//! * A read that empties a page of a full pipe wakes a writer; in Linux 5.5 to 6.14 each read of a full pipe does, and the writer
-//!   goes to sleep again, behind the others ([`CostModel::pipe_wake_bytes`](crate::CostModel::pipe_wake_bytes)). Who has waited and leaves something
-//!   wakes the next reader.
+//! * A write to an empty pipe wakes a reader; a writer that has waited and leaves room wakes the next writer.
+//! * A read that empties a page of a full pipe wakes a writer; a reader that has waited and leaves something wakes the
+//!   next reader. (In Linux 5.5 to 6.14 each read of a full pipe wakes a writer, which goes back to sleep: not
+//!   modelled.)
 //!
 //! All of these wake-ups are synchronous ones, and for one task each. Before Linux 5.5 they were for all: not modelled.
 
 use super::engine::Actors;
-use super::{ActorId, Effect, Need};
+use super::{Effect, Need};
 
 impl Actors {
-    /// Whether an actor waits to read from a pipe or to write into one.
-    pub(crate) fn waits_at_pipe(&self, actor: ActorId) -> bool {
-        let list = self.actors[actor.0 as usize].wait.list;
-        let pipe = self.shared.streams.get((list / 2) as usize);
-        pipe.is_some_and(Option::is_none)
-    }
-
     pub(super) fn pipe_write(
         &mut self,
         id: u32,
@@ -60,8 +53,9 @@ impl Actors {
         if state.is_empty() && bytes > 0 {
             return self.block(id, self.shared.readers(pipe));
         }
-        let taken = state.take(bytes, self.cost.pipe_wake_bytes);
+        let taken = state.take(bytes);
         let more = !state.is_empty();
+        self.owe_copy(id, taken.bytes);
         if taken.wakes_writer {
             self.wake_first(self.shared.writers(pipe), effects);
         }

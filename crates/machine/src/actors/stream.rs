@@ -1,11 +1,12 @@
 //! Stream sockets of one machine (`AF_UNIX`, `net/unix/af_unix.c` of Linux 6.12): one direction of a connected pair.
 //!
-//! * A write becomes messages of at most half the buffer (`unix_stream_sendmsg`). Each is charged to the writer's buffer with what it
-//!   occupies, its `truesize`: 100 bytes occupy 768. A writer sleeps while the buffer is full, that is, while what is charged is not
-//!   below `sk_sndbuf`; the message that crosses the line still goes.
+//! * A write becomes messages of at most half the buffer (`unix_stream_sendmsg`). Each is charged to the writer's
+//!   buffer with what it occupies, its `truesize`: 100 bytes occupy 768. A writer sleeps while the buffer is full, that
+//!   is, while what is charged is not below `sk_sndbuf`; the message that crosses the line still goes.
 //! * Each message wakes all readers that sleep (`sock_def_readable`).
-//! * A reader takes bytes across messages, as many as there are up to what it asked for. A message that is read to its end gives its
-//!   charge back, and when at most a quarter of the buffer is charged then, all writers that sleep are woken (`unix_write_space`).
+//! * A reader takes bytes across messages, as many as there are up to what it asked for. A message that is read to its
+//!   end gives its charge back, and when at most a quarter of the buffer is charged then, all writers that sleep are
+//!   woken (`unix_write_space`).
 //!
 //! All of these wake-ups are synchronous ones.
 
@@ -44,7 +45,7 @@ fn truesize(bytes: u64) -> u64 {
 impl Actors {
     /// Wakes all actors of a list, to look again.
     fn wake_all(&mut self, list: ListId, effects: &mut Vec<Effect>) {
-        // Nobody comes into the list meanwhile.
+        // No actor joins the list meanwhile.
         while self.wake_first(list, effects) {}
     }
 
@@ -102,7 +103,9 @@ impl Actors {
                 freed = true;
             }
         }
-        if freed && 4 * stream.charged <= buffer {
+        let wakes_writers = freed && 4 * stream.charged <= buffer;
+        self.owe_copy(id, bytes - wanted);
+        if wakes_writers {
             self.wake_all(self.shared.writers(pipe), effects);
         }
         self.finish(id)

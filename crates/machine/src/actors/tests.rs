@@ -30,28 +30,6 @@ fn each_system_call_costs_and_then_takes_effect() {
 }
 
 #[test]
-fn the_way_out_of_a_call_follows_its_effect_and_the_sleep_in_it() {
-    let needs = |program: Vec<Op>| {
-        let mut cost = costs(10);
-        cost.set("syscall_return_ns", 4).unwrap();
-        let mut actors = Actors::new(&workload(vec![group("a", 1, program)]), 1, &cost).unwrap();
-        let a = actors.spawn(0, None);
-        let (mut needs, mut effects) = (Vec::new(), Vec::new());
-        while needs.last() != Some(&Need::Exit) {
-            needs.push(actors.advance(a, 100 + needs.len() as u64, &mut effects).unwrap());
-        }
-        needs
-    };
-    let (into, out, all) = (Need::Cpu { ns: 6 }, Need::Kernel { ns: 4 }, Need::Cpu { ns: 10 });
-    let write = || Op::PipeWrite(0, 1);
-    // A call that ends the task has no way out.
-    assert_eq!(needs(vec![write()]), [into, out, all, Need::Exit]);
-    assert_eq!(needs(vec![write(), run(7)]), [into, out, Need::Cpu { ns: 7 }, all, Need::Exit]);
-    let asleep = Need::SleepUntil { at_ns: 101 - 3 + 50, absolute: false };
-    assert_eq!(needs(vec![sleep(50), write()]), [into, asleep, out, into, out, all, Need::Exit]);
-}
-
-#[test]
 fn loops_repeat_their_bodies() {
     let inner = Op::Loop(Some(2), vec![mark("in"), run(1)]);
     let none = Op::Loop(Some(0), vec![mark("never")]);
@@ -442,7 +420,8 @@ fn draws_of_one_task_do_not_depend_on_others() {
     assert!(one.iter().all(|need| matches!(need, Need::Cpu { ns: 10..=99 })));
 }
 
-/// 278 messages of 100 bytes fill a socket's buffer of Linux' size; the writer is woken when a quarter of it is left: 69 of them.
+/// 278 messages of 100 bytes fill a socket's buffer of Linux' size; the writer is woken when a quarter of it is left:
+/// 69 of them.
 #[test]
 fn a_socket_wakes_its_writer_when_three_quarters_are_free() {
     let writer = vec![Op::Loop(Some(300), vec![Op::PipeWrite(0, 100), mark("written")])];

@@ -36,14 +36,12 @@ impl Actors {
         self.finish(id)
     }
 
-    /// The first wait for a timer counts from when its task looked at the clock: before it calls the kernel and, when it has only just
-    /// been forked, before two of the three pages that it writes first.
+    /// The first wait for a timer counts from when its task reads the clock: before it calls the kernel, and when it
+    /// has paid for the calls before.
     #[inline]
     pub(super) fn timer_reference(&mut self, id: u32, step: Step) {
         let Step::TimerWait { timer, .. } = step else { return };
-        let actor = &self.actors[id as usize];
-        let pages_ns = if actor.parent.is_none() { actor.owed_ns } else { 0 };
-        let looks_ns = self.instant_ns.saturating_add(actor.owed_ns - pages_ns + pages_ns / 3);
+        let looks_ns = self.instant_ns.saturating_add(self.actors[id as usize].owed_ns);
         self.begin_timer(id, timer, looks_ns);
     }
 

@@ -26,8 +26,8 @@ pub(crate) struct Life {
     run_ns: u64,
     wait_ns: u64,
     sleep_ns: u64,
-    /// By how much the kernel's books are ahead of `run_ns`: what the decisions took by which it came, less those by which it
-    /// left.
+    /// By how much the kernel's books are ahead of `run_ns`: what the decisions took by which it came, less those by
+    /// which it left.
     ahead_ns: i64,
 }
 
@@ -100,8 +100,8 @@ impl Audit {
         &mut self.lives[task.index()]
     }
 
-    /// Takes the next event in, which stands for something that happened at `decided_ns`; an error when it contradicts those
-    /// before.
+    /// Takes the next event in, which stands for something that happened at `decided_ns`; an error when it contradicts
+    /// those before.
     pub(crate) fn event(&mut self, event: &Event, decided_ns: u64) -> Result<(), Finding> {
         match event.kind {
             EventKind::Switch { prev, prev_state, next } => {

@@ -1,8 +1,8 @@
 //! What must hold at every instant of a run, and the records that a check of it needs.
 //!
-//! With [`crate::MachineConfig::check`], each step of the machine is followed by a look at the tasks and CPUs that it touched
-//! (`flow/check.rs`), and now and then by a look at all of them. The records here are kept apart from the machine's own: the
-//! [`Audit`] knows only the trace, the counts of runnable tasks are made anew.
+//! With [`crate::MachineConfig::check`], each step of the machine is followed by a look at the tasks and CPUs that it
+//! touched (`flow/check.rs`), and now and then by a look at all of them. The records here are kept apart from the
+//! machine's own: the [`Audit`] knows only the trace, the counts of runnable tasks are made anew.
 
 mod audit;
 
@@ -22,8 +22,8 @@ pub enum Invariant {
     TaskLost,
     /// No task is in two of these places, or runs twice; one that sleeps is in none.
     TwoPlaces,
-    /// A task that sleeps waits for a timer that is armed or for somebody who will wake it; a CPU does not rest while its
-    /// local queue holds a task.
+    /// A task that sleeps waits for a timer that is armed or for another task that will wake it; a CPU does not rest
+    /// while its local queue holds a task.
     LostWakeup,
     /// A task runs only on CPUs that it may run on.
     Affinity,
@@ -31,7 +31,8 @@ pub enum Invariant {
     Count,
     /// Callbacks come in the documented order.
     CallbackOrder,
-    /// The trace tells one story: who leaves a CPU ran there, who starts to run waited, who is woken slept.
+    /// The trace is consistent: a task that leaves a CPU ran there, one that starts to run waited, one that is woken
+    /// slept.
     Story,
     /// Every ns of a CPU is a task's or the idle task's.
     CpuTime,
@@ -117,8 +118,8 @@ pub(crate) struct Checker {
     pub(crate) audit: Audit,
     /// Events of the trace that the audit has seen.
     pub(crate) audited: usize,
-    /// Switches that stand later in the trace than they were decided, and that the audit has not seen: number of the event,
-    /// and when that was, ns.
+    /// Switches that stand later in the trace than they were decided, and that the audit has not seen: number of the
+    /// event, and when that was, ns.
     pub(crate) decided: VecDeque<(usize, u64)>,
     /// Steps until the next look at everything.
     pub(crate) until_full: u32,

@@ -110,8 +110,8 @@ struct CorePart {
     bits: u64,
 }
 
-/// Which CPUs are idle, and whose whole core is (`idle_masks` in `kernel/sched/ext.c` of Linux 6.12). A CPU that was picked
-/// counts as busy from then on; the core corrects that when the CPU goes idle again.
+/// Which CPUs are idle, and whose whole core is (`idle_masks` in `kernel/sched/ext.c` of Linux 6.12). A CPU that was
+/// picked counts as busy from then on; the core corrects that when the CPU goes idle again.
 #[derive(Clone, Debug)]
 pub(crate) struct IdleCpus {
     cpus: Summed,
@@ -206,9 +206,9 @@ impl IdleCpus {
         idle
     }
 
-    /// Picks and claims an idle CPU of `allowed` (and of `within`: the CPUs of a cache or node), a wholly idle core first,
-    /// only such a one with `whole_core` (`scx_pick_idle_cpu`). As in the kernel the search starts behind the CPU that the
-    /// same `caller` CPU got last time. Without SMT `whole_core` asks for nothing.
+    /// Picks and claims an idle CPU of `allowed` (and of `within`: the CPUs of a cache or node), a wholly idle core
+    /// first, only such a one with `whole_core` (`scx_pick_idle_cpu`). As in the kernel the search starts behind the
+    /// CPU that the same `caller` CPU got last time. Without SMT `whole_core` asks for nothing.
     pub(crate) fn pick(
         &mut self,
         caller: u32,
@@ -219,7 +219,7 @@ impl IdleCpus {
         let start = self.last_pick[caller as usize] + 1;
         let on_core = if self.smt { self.cores.next_wrap(start, allowed, within) } else { None };
         let cpu = match on_core {
-            // A core's mark may be stale only where its CPU's is, and nobody else runs in between: the claim succeeds.
+            // A core's mark may be stale only where its CPU's is, and nothing else runs in between: the claim succeeds.
             Some(cpu) => cpu,
             None if self.smt && whole_core => return None,
             None => self.cpus.next_wrap(start, allowed, within)?,
@@ -228,8 +228,9 @@ impl IdleCpus {
         self.claim(cpu).then_some(cpu)
     }
 
-    /// The CPU that the core chooses for a waking task, and whether it was idle and is claimed (`scx_select_cpu_dfl`). When
-    /// none is idle this is `prev_cpu`, allowed or not: the caller moves the task to an allowed CPU then, as the kernel does.
+    /// The CPU that the core chooses for a waking task, and whether it was idle and is claimed (`scx_select_cpu_dfl`).
+    /// When none is idle this is `prev_cpu`, allowed or not: the caller moves the task to an allowed CPU then, as the
+    /// kernel does.
     pub(crate) fn select_default(&mut self, ask: SelectCpu<'_>) -> (u32, bool) {
         if ask.sync && self.any() && ask.allowed.test(ask.waker_cpu) {
             return (ask.waker_cpu, true);

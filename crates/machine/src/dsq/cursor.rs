@@ -1,7 +1,8 @@
 //! Iterations over a dispatch queue that tasks come to and leave meanwhile (`bpf_iter_scx_dsq_*`).
 //!
-//! The kernel keeps its cursor as an element of the list. Here a cursor names the task behind which it stands, and a task
-//! that leaves hands its cursors to its neighbour: the same place, without an element that every walk must pass over.
+//! The kernel keeps its cursor as an element of the list. Here a cursor names the task behind which it stands, and a
+//! task that leaves hands its cursors to its neighbour: the same place, without an element that every walk must pass
+//! over.
 
 use super::{DispatchQueues, Dsq, DsqError, NONE, some};
 
@@ -26,8 +27,8 @@ pub(super) struct CursorState {
 pub(crate) struct Cursor(pub(crate) u32);
 
 impl DispatchQueues {
-    /// Begins an iteration over the tasks that are on the queue now, from the head or, reversed, from the tail. Tasks may
-    /// come and go meanwhile: those that come later are not visited (`bpf_iter_scx_dsq_new`).
+    /// Begins an iteration over the tasks that are on the queue now, from the head or, reversed, from the tail. Tasks
+    /// may come and go meanwhile: those that come later are not visited (`bpf_iter_scx_dsq_new`).
     pub(crate) fn begin(&mut self, dsq: Dsq, reverse: bool) -> Result<Cursor, DsqError> {
         let queue = &mut self.queues[dsq.0 as usize];
         let state = CursorState {
@@ -77,8 +78,8 @@ impl DispatchQueues {
         some(task)
     }
 
-    /// The queue of an iteration that is under way, and whether `task` is one of those that it visits: on that queue since
-    /// before the iteration began (what `scx_bpf_dsq_move` checks).
+    /// The queue of an iteration that is under way, and whether `task` is one of those that it visits: on that queue
+    /// since before the iteration began (what `scx_bpf_dsq_move` checks).
     pub(crate) fn visits(&self, cursor: Cursor, task: u32) -> Option<(Dsq, bool)> {
         let state = self.cursors.get(cursor.0 as usize).filter(|c| c.live)?;
         let seen = self
@@ -88,14 +89,12 @@ impl DispatchQueues {
         Some((Dsq(state.dsq), seen))
     }
 
-    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`); whether it had met a task, which may have left meanwhile, and not the end.
-    pub(crate) fn end(&mut self, cursor: Cursor) -> bool {
-        let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) else {
-            return false;
-        };
-        state.live = false;
-        self.queues[state.dsq as usize].cursors -= 1;
-        state.in_list
+    /// Ends an iteration (`bpf_iter_scx_dsq_destroy`).
+    pub(crate) fn end(&mut self, cursor: Cursor) {
+        if let Some(state) = self.cursors.get_mut(cursor.0 as usize).filter(|c| c.live) {
+            state.live = false;
+            self.queues[state.dsq as usize].cursors -= 1;
+        }
     }
 
     /// Ends all iterations: for a program that was stopped in the midst of one.

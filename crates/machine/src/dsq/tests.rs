@@ -243,11 +243,7 @@ fn iterations_are_limited_and_end() {
     assert_eq!(queues.visits(cursor, 1), Some((dsq, true)));
     assert_eq!(queues.visits(cursor, 2), Some((dsq, false)));
     assert_eq!((queues.advance(cursor), queues.advance(cursor)), (Some(1), None));
-    assert!(!queues.end(cursor), "it has come to the end");
-    let cursor = queues.begin(dsq, false).unwrap();
-    assert_eq!(queues.advance(cursor), Some(1));
-    queues.remove(1);
-    queues.remove(2);
-    assert!(queues.end(cursor), "it has met a task, though nobody is left");
-    assert!(!queues.end(cursor), "it has ended");
+    queues.end(cursor);
+    assert_eq!(queues.advance(cursor), None);
+    assert_eq!(queues.queues[dsq.0 as usize].cursors, 0);
 }

@@ -4,7 +4,7 @@ use fairground_trace::{EventKind, Label, TaskState};
 
 use super::{Machine, Step};
 use crate::MachineError;
-use crate::actors::{ActorId, Effect, Need, Work};
+use crate::actors::{ActorId, Effect, Need};
 use crate::events::{CpuEvent, Slot as EventSlot};
 use crate::kernel::{CgroupRef, Slot, Stage};
 
@@ -16,25 +16,15 @@ impl Machine {
         let actor = task.actor;
         let mut effects = std::mem::take(&mut self.effects);
         effects.clear();
-        let need = match self.actors.advance(actor, self.kernel.now_ns, &mut effects) {
+        let need = match self.actors.advance(actor, self.kernel.clock.now_ns(), &mut effects) {
             Ok(need) => need,
             Err(error) => {
                 self.failure = Some(MachineError::Workload(error.to_string()));
                 return Ok(());
             }
         };
-        if self.kernel.turns.on() && need.takes_cpu() {
-            // Giving way is what the runner's tasks do in a guest, not the kernel's threads.
-            let is_kernels = self.is_kernel_thread(slot);
-            let work = if is_kernels { Work::Owed } else { self.actors.work(actor) };
-            self.kernel.task_mut(slot).in_kernel = work != Work::Own;
-            if work != Work::Owed {
-                self.kernel.count_operation(slot);
-            }
-        }
         self.kernel.task_mut(slot).stage = match need {
             Need::Cpu { ns } => Stage::Compute(ns),
-            Need::Kernel { ns } => Stage::Kernel(ns),
             Need::Touch { bytes } => {
                 let task = self.kernel.task(slot).id;
                 Stage::Compute(self.kernel.caches.touch(&self.kernel.cost, cpu, task, bytes))
@@ -43,16 +33,12 @@ impl Machine {
             Need::Block => Stage::Block(TaskState::Sleeping, None),
             Need::BlockHard => Stage::Block(TaskState::Uninterruptible, None),
             Need::Io { at_ns } => Stage::Block(TaskState::Uninterruptible, Some(at_ns)),
-            Need::Spin => self.spins(slot),
+            Need::Spin => Stage::Compute(u64::MAX),
             Need::SpinOn { owner } => self.spins_on(slot, owner),
             Need::SleepUntil { at_ns, absolute } => {
-                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(slot, at_ns, absolute)))
+                Stage::Block(TaskState::Sleeping, Some(self.sleep_end_ns(at_ns, absolute)))
             }
             Need::Yield => Stage::Yield,
-            Need::MoveOut => {
-                self.move_out(slot)?;
-                Stage::Advance
-            }
             Need::Exit => Stage::Exit,
         };
         if need == Need::Exit {
@@ -89,7 +75,7 @@ impl Machine {
                 self.set_weight_from_task(CgroupRef(cgroup), weight)
             }
             Effect::Preempt { off } => {
-                self.kernel.rq(cpu).unpreempted = off;
+                self.kernel.rq(cpu).set_unpreempted(off);
                 Ok(())
             }
             Effect::SpinOver { actor } => {
@@ -105,7 +91,6 @@ impl Machine {
                 Ok(())
             }
             Effect::Mark { label, value } => {
-                self.kernel.count_operation(slot);
                 let task = self.kernel.task(slot).id;
                 let label = self.labels[label as usize];
                 self.kernel.emit(cpu, 0, EventKind::Mark { task, label, value });
@@ -114,23 +99,23 @@ impl Machine {
         }
     }
 
-    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`), one that
-    /// waits for a CPU handles the signal when it gets one.
+    /// `signal_wake_up` on a task that computes: one that runs on another CPU is interrupted there (`kick_process`),
+    /// one that waits for a CPU handles the signal when it gets one.
     fn signal(&mut self, actor: ActorId) {
         let Some(slot) = self.slot_of(actor) else { return };
         let cpu = self.kernel.task(slot).cpu;
         self.kernel.task_mut(slot).signalled = true;
         let rq = &self.kernel.cpus[cpu as usize];
-        let (start_ns, armed_ns) = (rq.run_start_ns, rq.armed_ns);
-        if rq.curr != Some(slot) {
+        let (start_ns, armed_ns) = (rq.busy_until_ns(), rq.armed_ns());
+        let runs = rq.curr() == Some(slot);
+        if !runs {
             self.take_signal(slot);
-        } else if cpu != self.kernel.this_cpu && !rq.signalled {
-            self.kernel.rq(cpu).signalled = true;
+        } else if cpu != self.kernel.this_cpu && self.kernel.rq(cpu).send_signal() {
             self.kernel.counters.ipis += 1;
             let at = self.kernel.ipi_arrival_ns();
             self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
         }
-        if self.kernel.task(slot).begins && start_ns > self.kernel.now_ns {
+        if self.kernel.task(slot).begins && start_ns > self.kernel.clock.now_ns() {
             // On its way out of the kernel it sees the signal by itself.
             self.take_signal(slot);
             self.kernel.arm_cpu(cpu, armed_ns.min(start_ns));
@@ -140,8 +125,8 @@ impl Machine {
     /// A signal's interrupt arrives: the task that runs goes to its handler.
     pub(crate) fn signal_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
-            machine.kernel.rq(cpu).signalled = false;
-            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr {
+            machine.kernel.rq(cpu).receive_signal();
+            if let Some(slot) = machine.kernel.cpus[cpu as usize].curr() {
                 machine.take_signal(slot);
             }
             Ok(())

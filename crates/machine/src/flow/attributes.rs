@@ -10,8 +10,8 @@ use crate::kernel::{Op, Slot, write_mask};
 use crate::layout::offsets::task as field;
 
 impl Machine {
-    /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits for a
-    /// CPU: `dequeue` if the scheduler owned it, `quiescent`, `set_weight`, `runnable`, `enqueue`.
+    /// `set_user_nice`. Callbacks: `stopping`, `quiescent`, `set_weight`, `runnable`, `running`; of a task that waits
+    /// for a CPU: `dequeue` if the scheduler owned it, `quiescent`, `set_weight`, `runnable`, `enqueue`.
     pub(crate) fn set_nice(&mut self, slot: Slot, nice: i8) -> Step {
         if self.kernel.task(slot).nice == nice {
             return Ok(());
@@ -70,7 +70,7 @@ impl Machine {
     pub(crate) fn restore(&mut self, slot: Slot) -> Step {
         let cpu = self.kernel.task(slot).cpu;
         let flags = enq::RESTORE | enq::NOCLOCK;
-        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
             self.enqueue_task(slot, flags, Sticky::Here)?;
             return self.set_next(slot);
         }
@@ -78,8 +78,8 @@ impl Machine {
         self.kernel.run_deferred(self.program.memory(), cpu)
     }
 
-    /// `sched_setaffinity`. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then, when the task may
-    /// not stay where it is, those of [`Machine::leave_forbidden_cpu`].
+    /// `sched_setaffinity`. Callbacks: `stopping`, `quiescent`, `set_cpumask`, `runnable`, `running`; then, when the
+    /// task may not stay where it is, those of [`Machine::leave_forbidden_cpu`].
     pub(crate) fn set_affinity(&mut self, slot: Slot, mask: CpuMask) -> Step {
         let mask = mask.and(&self.kernel.all_cpus);
         if mask.is_empty() {
@@ -106,7 +106,7 @@ impl Machine {
         if mask.test(cpu) {
             return Ok(());
         }
-        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
             return self.leave_forbidden_cpu(cpu, slot);
         }
         let target = self.kernel.any_distribute(&mask).unwrap_or(cpu);
@@ -127,17 +127,16 @@ impl Machine {
     }
 
     /// `migration_cpu_stop`: the stopper thread of the CPU preempts the task and moves it to an allowed CPU. Callbacks:
-    /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running` of the
-    /// next. The stopper itself takes no time and is not in the trace.
+    /// `stopping` (and `enqueue`), `dequeue`, `enqueue` on the new CPU, `dispatch` without a previous task, `running`
+    /// of the next. The stopper itself takes no time and is not in the trace.
     fn leave_forbidden_cpu(&mut self, cpu: u32, slot: Slot) -> Step {
         let meter = self.meter();
         self.kernel.counters.affinity_moves += 1;
         self.put_prev(cpu, slot, false)?;
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, Some(slot), TaskState::Runnable)?;
-        let now = self.kernel.now_ns;
-        let rq = self.kernel.rq(cpu);
-        (rq.curr, rq.idle_since_ns) = (None, now);
+        let now = self.kernel.clock.now_ns();
+        self.kernel.rq(cpu).run(None, now);
         let allowed = self.kernel.allowed(slot);
         let target = self.kernel.any_distribute(&allowed).unwrap_or(cpu);
         self.move_queued_task(slot, target)?;

@@ -13,8 +13,8 @@ impl Machine {
         self.policy.ops.has(op) && !self.broken
     }
 
-    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A trap
-    /// ends the scheduler's time in charge: it is not called again, and 0 is returned.
+    /// Calls a callback on the executing CPU and returns what it returned. `subject` is the task that it is about. A
+    /// trap ends the scheduler's time in charge: it is not called again, and 0 is returned.
     #[inline]
     pub(crate) fn call(&mut self, op: Op, subject: Option<Slot>, args: &[u64]) -> u64 {
         let Some(function) = self.policy.ops.function(op) else { return 0 };
@@ -24,13 +24,12 @@ impl Machine {
         let outer = std::mem::replace(&mut self.kernel.kf_mask, op.context());
         let about = subject.filter(|_| op.is_about_its_task());
         let outer_task = std::mem::replace(&mut self.kernel.kf_task, about);
-        self.read_clock_anew(op);
         self.set_context();
         self.remember(op.kind(), about);
         let was_in_charge = self.kernel.exit.is_none();
         let before = self.program.insns();
         let result = self.program.call(function, args, &mut self.kernel);
-        self.kernel.calls_ns += self.kernel.cost.calls.callback_ns;
+        self.kernel.calls_ns += self.kernel.cost.call_ns;
         self.kernel.kf_mask = outer;
         self.kernel.kf_task = outer_task;
         self.kernel.idle_shown = false;
@@ -59,25 +58,15 @@ impl Machine {
     /// Notes a callback that begins, for the report of a failure.
     #[inline]
     pub(crate) fn remember(&mut self, kind: CallbackKind, about: Option<Slot>) {
-        let (time_ns, cpu) = (self.kernel.now_ns, self.kernel.this_cpu);
+        let (time_ns, cpu) = (self.kernel.clock.now_ns(), self.kernel.this_cpu);
         let mut task = TaskId::IDLE;
         if let Some(slot) = about {
             // No part of the machine's state: the checker need not look.
-            let about = &mut self.kernel.tasks[slot.index()];
+            let about = &mut self.kernel.tasks[slot];
             about.last_call = Some(kind);
             task = about.id;
         }
         self.kernel.history.push(Called { time_ns, task, cpu, kind });
-    }
-
-    /// `dispatch` lets go of the run queue's lock, so that from there to the end of the pass `scx_bpf_now` reads the clock anew. Where
-    /// callbacks cost nothing the scheduler stands for the kernel's own, which goes by the clock of the pass.
-    #[inline]
-    fn read_clock_anew(&mut self, op: Op) {
-        let is_outside = self.kernel.cost.calls.callback_ns > 0;
-        if self.kernel.reading_ns.is_some() || op == Op::Dispatch && is_outside {
-            self.kernel.reading_ns = Some(self.kernel.now_ns.saturating_add(self.uncharged_ns()));
-        }
     }
 
     /// Calls a callback about one task, if the scheduler has it: `op(p)`.
@@ -109,8 +98,8 @@ impl Machine {
     pub(crate) fn set_context(&mut self) {
         let cpu = self.kernel.this_cpu;
         let rq = &self.kernel.cpus[cpu as usize];
-        let task = rq.curr.map_or(rq.idle_addr, |slot| self.kernel.task(slot).addr);
-        let now_ns = self.kernel.now_ns;
+        let task = rq.curr().map_or(rq.idle_addr(), |slot| self.kernel.task(slot).addr);
+        let now_ns = self.kernel.clock.now_ns();
         let context = self.program.context();
         context.cpu = cpu;
         context.now_ns = now_ns;

@@ -14,8 +14,8 @@ use crate::layout::offsets::{
 const ERRNO_MAX: i32 = 4095;
 
 impl Machine {
-    /// `scx_cgroup_init`: the scheduler is told of every cgroup, parents first, before it is told of any task. Callback:
-    /// `cgroup_init`.
+    /// `scx_cgroup_init`: the scheduler is told of every cgroup, parents first, before it is told of any task.
+    /// Callback: `cgroup_init`.
     pub(crate) fn init_cgroups(&mut self) -> Step {
         for cgroup in self.kernel.cgroups.pre_order() {
             if self.kernel.exit.is_some() {
@@ -73,9 +73,10 @@ impl Machine {
     ///
     /// Those that are there already are left alone (`cgroup_migrate_prepare_dst`).
     ///
-    /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of all; when one is refused, `cgroup_cancel_move` of those before it, and nobody moves. Then for each: if it is
-    /// runnable `dequeue` (if the scheduler owned it), `stopping` (if it runs) and `quiescent`; `cgroup_move`; and `runnable`,
-    /// `enqueue` or, if it runs, `running` again. True: they moved.
+    /// Callbacks (`scx_cgroup_can_attach`, then `sched_move_task` for one task after the other): `cgroup_prep_move` of
+    /// all; when one is refused, `cgroup_cancel_move` of those before it, and no task moves. Then for each: if it is
+    /// runnable `dequeue` (if the scheduler owned it), `stopping` (if it runs) and `quiescent`; `cgroup_move`; and
+    /// `runnable`, `enqueue` or, if it runs, `running` again. True: they moved.
     pub(crate) fn move_to_cgroup(&mut self, slots: &[Slot], to: CgroupRef) -> Step<bool> {
         let elsewhere = |slot: &&Slot| self.kernel.task(**slot).cgroup != to;
         let slots: Vec<Slot> = slots.iter().filter(elsewhere).copied().collect();
@@ -128,7 +129,7 @@ impl Machine {
     fn move_task(&mut self, slot: Slot, to: CgroupRef) -> Step {
         let task = self.kernel.task(slot);
         let (cpu, queued, addr, id) = (task.cpu, task.queued, task.addr, task.id);
-        let runs = self.kernel.cpus[cpu as usize].curr == Some(slot);
+        let runs = self.kernel.cpus[cpu as usize].curr() == Some(slot);
         if queued {
             self.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
         }
@@ -182,7 +183,7 @@ impl Machine {
             let lives = task.scx_state == ScxState::Enabled && !task.exiting;
             lives && self.actors.spec(task.actor) == spec
         };
-        let all = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32));
+        let all = self.kernel.tasks.slots();
         let mut slots: Vec<Slot> = all.filter(of_group).collect();
         slots.sort_unstable_by_key(|slot| self.kernel.task(*slot).pid);
         self.move_to_cgroup(&slots, to).map(|_| ())

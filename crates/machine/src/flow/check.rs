@@ -1,14 +1,13 @@
-//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set: after each step what it touched, and now and
-//! then everything.
+//! The simulator's own rules, checked when [`crate::MachineConfig::check`] is set: after each step what it touched, and
+//! now and then everything.
 
 use super::Machine;
-use super::launch::Launch;
 use crate::check::{Invariant, Whereabouts};
 use crate::kernel::{Op, OpsState, Phase, ScxState, Slot};
 use fairground_trace::{TaskId, TaskState};
 
-/// At least so many steps lie between two looks at everything; more on a machine with more tasks and CPUs, so that the cost of
-/// a step does not grow with them.
+/// At least so many steps lie between two looks at everything; more on a machine with more tasks and CPUs, so that the
+/// cost of a step does not grow with them.
 const STEPS_BETWEEN_FULL_LOOKS: u32 = 64;
 
 impl Machine {
@@ -58,7 +57,7 @@ impl Machine {
     /// Tells the audit what happened since it looked last.
     pub(crate) fn audit_trace(&mut self) {
         let kernel = &mut self.kernel;
-        // Whoever empties the trace between two steps loses the story: the audit cannot go on.
+        // The trace was emptied between two steps: the audit cannot go on.
         if kernel.trace.len() < kernel.checker.audited {
             return;
         }
@@ -71,9 +70,9 @@ impl Machine {
 
     fn check_everything(&mut self) {
         let mut cpus = Vec::new();
-        for index in 0..self.kernel.tasks.len() {
-            self.kernel.checker.touch(index as u32);
-            self.check_life(Slot(index as u32));
+        for slot in self.kernel.tasks.slots() {
+            self.kernel.checker.touch(slot.0);
+            self.check_life(slot);
         }
         while let Some(number) = self.kernel.checker.take_touched() {
             self.check_task(Slot(number), &mut cpus);
@@ -103,7 +102,7 @@ impl Machine {
             return None;
         }
         let queue = self.kernel.queues.queue_of(slot.0);
-        let runs = self.kernel.cpus[task.cpu as usize].curr == Some(slot);
+        let runs = self.kernel.cpus[task.cpu as usize].curr() == Some(slot);
         let owned = task.ops_state == OpsState::Queued;
         if runs && !task.allows(task.cpu) {
             return Some((Invariant::Affinity, "it runs on a CPU that it may not run on"));
@@ -131,16 +130,15 @@ impl Machine {
             return None;
         }
         let armed = task.timer.is_some()
-            || task.timer_pending
             || self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some();
-        let armed = armed || self.launch.as_ref().is_some_and(Launch::has_to_wake);
+        let armed = armed || self.sleeps_until_start(task.actor);
         self.actors.why_it_waits_in_vain(task.actor, armed)
     }
 
     fn check_cpu(&mut self, cpu: u32) {
         let rq = &self.kernel.cpus[cpu as usize];
-        let (idle, counted) = (rq.is_idle(), rq.nr_running);
-        if idle && !rq.need_resched && !self.kernel.queues.is_empty(rq.local) {
+        let (idle, counted) = (rq.is_idle(), rq.nr_running());
+        if idle && !rq.needs_resched() && !self.kernel.queues.is_empty(rq.local()) {
             let what = "it rests while its local queue holds a task".to_owned();
             self.kernel.violate_cpu(Invariant::LostWakeup, cpu, what);
         }
@@ -157,30 +155,27 @@ impl Machine {
 
     /// Run + idle = time so far.
     fn check_cpu_time(&mut self, cpu: u32) {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        let (exec, idle) = match rq.curr {
-            Some(slot) => {
-                let since_ns = self.kernel.task(slot).exec_start_ns;
-                (rq.exec_ns + (now - since_ns), rq.idle_ns)
-            }
-            None => (rq.exec_ns, rq.idle_ns + (now - rq.idle_since_ns)),
-        };
+        let running_ns = rq.curr().map_or(0, |slot| now - self.kernel.task(slot).exec_start_ns);
+        let exec = rq.time.tasks_ns() + running_ns;
+        let idle = rq.time.idle_ns(now, rq.is_idle());
         if exec + idle != now {
             let what = format!("{exec} ns of tasks and {idle} ns idle are not {now} ns");
             self.kernel.violate_cpu(Invariant::CpuTime, cpu, what);
         }
     }
 
-    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, but for what the decisions took that led to the
-    /// task's switches: the trace gives that to the task that leaves, the kernel's books to the one that comes.
+    /// Run + wait + sleep = lifetime, and the trace's run time is the kernel's, but for what the decisions took that
+    /// led to the task's switches: the trace gives that to the task that leaves, the kernel's books to the one that
+    /// comes.
     fn check_life(&mut self, slot: Slot) {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         let task = self.kernel.task(slot);
         if task.scx_state != ScxState::Enabled {
             return;
         }
-        let runs = self.kernel.cpus[task.cpu as usize].curr == Some(slot);
+        let runs = self.kernel.cpus[task.cpu as usize].curr() == Some(slot);
         let booked_ns = task.sum_exec_ns + if runs { now - task.exec_start_ns } else { 0 };
         let life = self.kernel.checker.audit.life(task.id);
         let (told_ns, missing_ns) = (life.run_ns(now), life.missing_ns(now));
@@ -197,8 +192,8 @@ impl Machine {
     pub(crate) fn check_time(&mut self) {
         self.audit_trace();
         self.check_everything();
-        let on_cpus: u64 = self.kernel.cpus.iter().map(|rq| rq.exec_ns).sum();
-        let of_tasks: u64 = self.kernel.tasks.iter().map(|t| t.sum_exec_ns).sum::<u64>()
+        let on_cpus: u64 = self.kernel.cpus.iter().map(|rq| rq.time.tasks_ns()).sum();
+        let of_tasks: u64 = self.kernel.tasks.iter().map(|(_, t)| t.sum_exec_ns).sum::<u64>()
             + self.kernel.reaped_exec_ns;
         if on_cpus != of_tasks {
             let what = format!("tasks ran {of_tasks} ns, CPUs were busy for {on_cpus} ns");
@@ -206,11 +201,11 @@ impl Machine {
         }
     }
 
-    /// Work conservation: whether a CPU rests and a task that may run there waits, both for longer than the bound. Looked at
-    /// four times in each bound, so that a breach is seen a quarter of the bound late at most. A switch that is decided counts,
-    /// though the trace does not have it yet.
+    /// Work conservation: whether a CPU rests and a task that may run there waits, both for longer than the bound.
+    /// Looked at four times in each bound, so that a breach is seen a quarter of the bound late at most. A switch that
+    /// is decided counts, though the trace does not have it yet.
     fn check_idle(&mut self, bound_ns: u64) {
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         if now < self.kernel.checker.next_idle_look_ns {
             return;
         }
@@ -226,8 +221,7 @@ impl Machine {
         if resting.is_empty() {
             return;
         }
-        let breach = (0..self.kernel.tasks.len()).find_map(|index| {
-            let slot = Slot(index as u32);
+        let breach = self.kernel.tasks.slots().find_map(|slot| {
             let task = self.kernel.task(slot);
             let life = audit.life(task.id);
             let waits = task.scx_state == ScxState::Enabled

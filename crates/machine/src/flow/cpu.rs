@@ -6,16 +6,16 @@ use super::{Machine, Step};
 use crate::Path;
 use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, Slot, Stage};
-use crate::{CostModel, SleepTimers, abi};
+use crate::{SleepTimers, abi};
 
 impl Machine {
-    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs, and the
-    /// CPU goes on with what is to be done there.
+    /// An interrupt, or the end of something, on a CPU: the running task's burst is brought up to date, `step` runs,
+    /// and the CPU goes on with what is to be done there.
     #[inline]
     pub(crate) fn on_cpu(&mut self, cpu: u32, step: impl FnOnce(&mut Self) -> Step) -> Step {
         self.kernel.this_cpu = cpu;
         self.kernel.settle(cpu);
-        let now = self.kernel.now_ns;
+        let now = self.kernel.clock.now_ns();
         self.kernel.rq(cpu).timers.lapse(now);
         step(self)?;
         self.go_on(cpu)
@@ -34,7 +34,7 @@ impl Machine {
     /// The CPU's own event: a burst is over, or kernel work is.
     #[inline]
     pub(crate) fn cpu_event(&mut self, cpu: u32) -> Step {
-        self.kernel.cpus[cpu as usize].armed_ns = u64::MAX;
+        self.kernel.rq(cpu).note_armed(u64::MAX);
         self.on_cpu(cpu, |_| Ok(()))
     }
 
@@ -42,42 +42,21 @@ impl Machine {
     pub(crate) fn resched_event(&mut self, cpu: u32) -> Step {
         self.on_cpu(cpu, |machine| {
             machine.wake_from_idle(cpu);
-            let woken = u64::from(std::mem::take(&mut machine.kernel.rq(cpu).woken_remotely));
-            let ns = woken * machine.kernel.cost.enqueue_remote_ns;
-            machine.kernel.charge(cpu, ns);
-            machine.take_wake_list()
+            Ok(())
         })
     }
 
     /// An interrupt at an idle CPU: until it can schedule, the time of leaving the idle state passes.
     pub(crate) fn wake_from_idle(&mut self, cpu: u32) {
         let rq = &self.kernel.cpus[cpu as usize];
-        if rq.is_idle() && rq.run_start_ns <= self.kernel.now_ns {
+        if rq.is_idle() && rq.busy_until_ns() <= self.kernel.clock.now_ns() {
             let ns = self.kernel.cost.idle_exit_ns;
             self.kernel.charge_irqs_off(cpu, ns);
         }
     }
 
-    /// `tick_nohz_idle_exit` on an idle CPU that shall schedule: a tick that was left out is set up again, before anything else.
-    /// True: that is being paid now.
-    fn pays_tick_left_out(&mut self, cpu: u32) -> bool {
-        let (tick_ns, now) = (self.kernel.tick_ns, self.kernel.now_ns);
-        let ns = self.kernel.cost.idle_tick_ns;
-        let rq = self.kernel.rq(cpu);
-        let left_out = rq.idle_entered_ns / tick_ns != now / tick_ns;
-        rq.idle_entered_ns = now;
-        if left_out && self.kernel.turns.on() {
-            self.set_timer(cpu);
-        }
-        if !left_out || ns == 0 {
-            return false;
-        }
-        self.kernel.charge_irqs_off(cpu, ns);
-        true
-    }
-
-    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does what
-    /// is next: schedule, let the task go on, or rest.
+    /// Interrupts are on again: kicks go out (`kick_cpus_irq_workfn`). Then, once kernel work is paid for, the CPU does
+    /// what is next: schedule, let the task go on, or rest.
     pub(crate) fn go_on(&mut self, cpu: u32) -> Step {
         loop {
             self.kernel.this_cpu = cpu;
@@ -86,31 +65,22 @@ impl Machine {
             }
             self.kernel.flush_kicks(self.program.memory())?;
             self.kernel.flush_ipis();
-            if self.kernel.turns.keeps_off(cpu) && !self.gets_turn(cpu) {
-                return Ok(());
-            }
             let rq = &self.kernel.cpus[cpu as usize];
-            let (start, resched, curr) = (rq.run_start_ns, rq.makes_room(), rq.curr);
+            let (start, resched, curr) = (rq.busy_until_ns(), rq.makes_room(), rq.curr());
             if self.kernel.exit.is_some() {
                 return Ok(());
             }
             let leaves = curr.is_some_and(|slot| self.kernel.task(slot).blocks);
             if let Some(at) = rq.timers.goes_on_ns()
-                && !(leaves && start <= self.kernel.now_ns)
+                && !(leaves && start <= self.kernel.clock.now_ns())
             {
-                if at > self.kernel.now_ns {
+                if at > self.kernel.clock.now_ns() {
                     let at = self.computes_until_ns(cpu).unwrap_or(at);
                     self.kernel.arm_cpu(cpu, at);
                     return Ok(());
                 }
                 self.timer_interrupt(cpu)?;
-                if self.failure.is_some() || self.kernel.loses_turn(cpu) {
-                    return Ok(());
-                }
-                continue;
-            }
-            if rq.timers.set_late && start <= self.kernel.now_ns && !resched {
-                if self.sets_timer_late(cpu) {
+                if self.failure.is_some() {
                     return Ok(());
                 }
                 continue;
@@ -121,25 +91,17 @@ impl Machine {
                 Some(slot) => match self.kernel.task(slot).stage {
                     Stage::Compute(u64::MAX) if !resched => u64::MAX,
                     Stage::Compute(left) if !resched => start.saturating_add(left),
-                    Stage::Advance if start > self.kernel.now_ns => {
+                    Stage::Advance if start > self.kernel.clock.now_ns() => {
                         start.saturating_add(self.begin_run(slot, resched))
                     }
                     _ => start,
                 },
             };
-            if at > self.kernel.now_ns {
-                if self.kernel.turns.on() {
-                    self.keep_turn(cpu, start, at);
-                } else {
-                    self.kernel.arm_cpu(cpu, at);
-                }
+            if at > self.kernel.clock.now_ns() {
+                self.kernel.arm_cpu(cpu, at);
                 return Ok(());
             }
             match curr {
-                None if self.pays_tick_left_out(cpu) => continue,
-                None if self.runner_leaves(cpu) => {
-                    self.schedule_after_stop(cpu, None, self.meter())?
-                }
                 None => self.schedule(None)?,
                 Some(slot) => self.next_stage(cpu, slot, resched)?,
             }
@@ -149,19 +111,12 @@ impl Machine {
         }
     }
 
-    /// Whether the end of kernel work behind which a task just computes is left out as an event. Where CPUs execute in turns it is
-    /// not: there each end may be that of a turn.
-    #[inline]
-    fn skips_ends(&self) -> bool {
-        !self.stepwise && !self.kernel.turns.on()
-    }
-
-    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns; 0: something
-    /// else comes first.
+    /// A task that goes on with a computation begins it together with the kernel work before it. How long it takes, ns;
+    /// 0: something else comes first.
     #[inline]
     fn begin_run(&mut self, slot: Slot, resched: bool) -> u64 {
         let task = self.kernel.task(slot);
-        if resched || task.signalled || !self.skips_ends() {
+        if resched || task.signalled || self.stepwise {
             return 0;
         }
         let Some(ns) = self.actors.begin_run(task.actor) else { return 0 };
@@ -170,24 +125,20 @@ impl Machine {
         ns
     }
 
-    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do: whatever
-    /// happens on the CPU next finds it over. `None`: there is something to do at its end.
+    /// When the computation ends that goes on behind the timer interrupt under way, ns, if that has nothing more to do:
+    /// whatever happens on the CPU next finds it over. `None`: there is something to do at its end.
     fn computes_until_ns(&mut self, cpu: u32) -> Option<u64> {
         let reach_ns = self.kernel.cost.timer_reach_ns();
         let rq = &self.kernel.cpus[cpu as usize];
-        if !self.skips_ends()
-            || rq.makes_room()
-            || rq.timers.owed_ns > 0
-            || !rq.timers.is_through(reach_ns)
-        {
+        if self.stepwise || rq.makes_room() || !rq.timers.is_through(reach_ns) {
             return None;
         }
-        let at = match self.kernel.task(rq.curr?).stage {
+        let at = match self.kernel.task(rq.curr()?).stage {
             Stage::Compute(u64::MAX) => u64::MAX,
-            Stage::Compute(left) => rq.run_start_ns.saturating_add(left),
+            Stage::Compute(left) => rq.busy_until_ns().saturating_add(left),
             _ => return None,
         };
-        self.kernel.rq(cpu).timers.lapses = true;
+        self.kernel.rq(cpu).timers.let_lapse();
         self.kernel.program_timer(cpu);
         Some(at)
     }
@@ -200,16 +151,6 @@ impl Machine {
         match self.kernel.task(slot).stage {
             Stage::Block(state, until_ns) => self.block_current(slot, state, until_ns),
             Stage::Exit => self.exit_current(cpu, slot),
-            Stage::Ready(until_ns) => {
-                self.gets_ready(slot, until_ns);
-                Ok(())
-            }
-            Stage::Renice(until_ns) => self.is_ready(slot, until_ns),
-            Stage::Kernel(ns) => {
-                self.kernel.task_mut(slot).stage = Stage::Advance;
-                self.kernel.charge(cpu, ns);
-                Ok(())
-            }
             Stage::Yield => {
                 self.kernel.task_mut(slot).stage = Stage::Advance;
                 self.yield_task(slot)?;
@@ -220,14 +161,9 @@ impl Machine {
         }
     }
 
-    /// The task has called for sleep. When somebody woke it in the meantime it goes on instead (`ttwu_runnable`).
+    /// The task has called for sleep. If it was woken in the meantime it goes on instead (`ttwu_runnable`).
     fn block_current(&mut self, slot: Slot, state: TaskState, until_ns: Option<u64>) -> Step {
         if self.pays_way_off(slot) {
-            // The timer is set before the way into sleep.
-            if let (true, Some(at)) = (self.kernel.turns.on(), until_ns) {
-                let (cpu, slack_ns) = (self.kernel.this_cpu, self.kernel.cost.timer_slack_ns);
-                self.kernel.sets_earlier(cpu, at.saturating_add(slack_ns));
-            }
             return Ok(());
         }
         let task = self.kernel.task_mut(slot);
@@ -236,23 +172,22 @@ impl Machine {
             return Ok(());
         }
         if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
-            if at > self.kernel.now_ns {
+            if at > self.kernel.clock.now_ns() {
                 self.kernel.events.arm(EventSlot::Task(slot.0), at);
                 return self.schedule(Some(state));
             }
             return Ok(());
         }
         if let Some(at) = until_ns {
-            let timers = self.timers_of(slot);
-            let slack_ns = match timers {
+            let slack_ns = match self.timers {
                 SleepTimers::Hrtimer => self.kernel.cost.timer_slack_ns,
                 SleepTimers::Jiffies => 0,
             };
-            if at.saturating_add(slack_ns) <= self.kernel.now_ns {
+            if at.saturating_add(slack_ns) <= self.kernel.clock.now_ns() {
                 // The timer has expired before the task could sleep (`do_nanosleep`).
                 return Ok(());
             }
-            match timers {
+            match self.timers {
                 SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
                 SleepTimers::Jiffies => self.kernel.events.arm(EventSlot::Task(slot.0), at),
             }
@@ -263,18 +198,7 @@ impl Machine {
     /// The way off the CPU, into sleep or for ever, is paid before the scheduler is called. True: it is being paid now.
     pub(crate) fn pays_way_off(&mut self, slot: Slot) -> bool {
         let cpu = self.kernel.this_cpu;
-        let alone = self.kernel.cpus[cpu as usize].nr_running <= 1;
-        let cost = &self.kernel.cost;
-        let cost_ns = match alone {
-            true => CostModel::idle_or(cost.block_idle_ns, cost.block_ns),
-            false
-                if cost.pipe_block_ns > 0
-                    && self.actors.waits_at_pipe(self.kernel.task(slot).actor) =>
-            {
-                cost.pipe_block_ns
-            }
-            false => cost.block_ns,
-        };
+        let cost_ns = self.kernel.cost.block_ns;
         let task = self.kernel.task_mut(slot);
         task.blocks = !task.blocks && cost_ns > 0;
         if task.blocks {
@@ -299,16 +223,8 @@ impl Machine {
         self.kernel.task(slot).set_slice(self.program.memory(), 0)
     }
 
-    /// What the scheduler has cost since the scheduling pass began, ns: none of it is charged yet.
-    pub(crate) fn uncharged_ns(&self) -> u64 {
-        let insns = self.program.insns() - self.kernel.pass_insns;
-        let calls_ns = self.program.spent().saturating_add(self.kernel.calls_ns);
-        let mut carry_ps = self.carry_ps;
-        self.kernel.cost.policy_ns(insns, &mut carry_ps).saturating_add(calls_ns)
-    }
-
-    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions are
-    /// carried over.
+    /// What the scheduler's instructions cost, ns, and all that it called and was called since the last time; fractions
+    /// are carried over.
     #[inline]
     pub(crate) fn policy_ns(&mut self, insns: u64) -> u64 {
         let calls_ns = self.program.take_spent() + std::mem::take(&mut self.kernel.calls_ns);

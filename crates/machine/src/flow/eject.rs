@@ -4,21 +4,20 @@ use fairground_bpf::InstanceError;
 
 use super::{Machine, Step};
 use crate::abi::deq;
-use crate::kernel::{Op, OpsState, ScxState, Slot};
+use crate::kernel::{Op, OpsState, ScxState};
 use crate::layout::offsets::exit_info;
 use crate::{Exit, ExitKind, Waiting, WaitingPlace};
 
 impl Machine {
-    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task `dequeue`, `stopping`, `quiescent` as its
-    /// state demands, `disable`, `exit_task`; then `exit`. The kernel's own scheduler would take over from here; the
-    /// simulation ends.
+    /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task
+    /// `dequeue`, `stopping`, `quiescent` as its state demands, `disable`, `exit_task`; then `exit`. The kernel's own
+    /// scheduler would take over from here; the simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
         self.explain_decision();
         self.waiting = self.waiting_tasks();
         self.exit_cgroups();
-        for index in 0..self.kernel.tasks.len() {
-            let slot = Slot(index as u32);
+        for slot in self.kernel.tasks.slots() {
             if self.kernel.task(slot).scx_state == ScxState::None {
                 continue;
             }
@@ -71,8 +70,8 @@ impl Machine {
 
     /// Ejects the scheduler if a task has been runnable for longer than the timeout without running.
     pub(crate) fn check_for_stall(&mut self) {
-        let (now, timeout) = (self.kernel.now_ns, self.watchdog_ns);
-        let stalled = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32)).find(|slot| {
+        let (now, timeout) = (self.kernel.clock.now_ns(), self.watchdog_ns);
+        let stalled = self.kernel.tasks.slots().find(|slot| {
             let task = self.kernel.task(*slot);
             task.scx_state == ScxState::Enabled
                 && task.waiting
@@ -90,8 +89,8 @@ impl Machine {
 
     /// The tasks that are runnable and do not run, the one that has waited longest first.
     fn waiting_tasks(&self) -> Vec<Waiting> {
-        let now_ns = self.kernel.now_ns;
-        let slots = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32));
+        let now_ns = self.kernel.clock.now_ns();
+        let slots = self.kernel.tasks.slots();
         let mut waiting: Vec<Waiting> = slots
             .filter_map(|slot| {
                 let task = self.kernel.task(slot);
@@ -99,7 +98,7 @@ impl Machine {
                 let place = match task.ops_state {
                     OpsState::Queued => WaitingPlace::Scheduler,
                     _ => match self.kernel.queues.queue_of(slot.0) {
-                        Some(queue) if queue == self.kernel.cpus[task.cpu as usize].local => {
+                        Some(queue) if queue == self.kernel.cpus[task.cpu as usize].local() => {
                             WaitingPlace::Local(task.cpu)
                         }
                         _ => WaitingPlace::Queue,
@@ -115,7 +114,7 @@ impl Machine {
 
     /// The next look, half a timeout from now.
     pub(crate) fn arm_watchdog(&mut self) {
-        let at = self.kernel.now_ns + (self.watchdog_ns / 2).max(1);
+        let at = self.kernel.clock.now_ns() + (self.watchdog_ns / 2).max(1);
         self.kernel.events.arm(crate::events::Slot::Machine(crate::kernel::agenda::WATCHDOG), at);
     }
 }

@@ -1,14 +1,9 @@
 //! Building the machine and loading the scheduler.
 
-use std::ops::Range;
-
 use fairground_bpf::{Instance, InstanceConfig};
 use fairground_trace::Trace;
 use fairground_workload::Workload;
 
-use super::housekeeping::with_threads;
-use super::launch::{self, Launch};
-use super::rcu::{self, Rcu};
 use super::{Machine, Step};
 use crate::abi::{self, ops_flag};
 use crate::actors::{ActorId, Actors};
@@ -18,8 +13,8 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventQueue, Slot as EventSlot};
 use crate::kernel::{
-    Caches, CallHistory, CgroupRef, Cgroups, Cids, DirectDispatch, GuestMasks, Kernel, Kicks, Late,
-    Op, OpsInfo, Rq, Timers, Turns, agenda, write_mask,
+    Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
+    GuestMasks, Kernel, Kicks, Late, Op, Rq, Tasks, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -42,9 +37,7 @@ impl Machine {
         workload: &Workload,
     ) -> Result<Machine, MachineError> {
         config.validate()?;
-        let (cpus, own) = (config.cpus(), workload.tasks.len());
-        let (workload, kernel_groups, rcu) = with_others(workload, config);
-        let workload = &workload;
+        let cpus = config.cpus();
         let mut cgroups = Cgroups::new(workload);
         let mut first_cgroups = first_cgroups(workload);
         let group_names: Vec<_> = workload.tasks.iter().map(|task| task.name.clone()).collect();
@@ -60,7 +53,7 @@ impl Machine {
             null_loads: config.null_loads,
         })?;
         apply_first(first, &mut program, policy, &mut cgroups, &mut first_cgroups)?;
-        program.set_prices(config.cost.calls.prices());
+        program.set_prices(config.cost.prices());
         let slab = program.task_slab(offsets::TASK_STRIDE, capacity)?;
         let actors = new_actors(config, workload)?;
         let init_task_args = program.alloc(init_task_args::SIZE, 8)?;
@@ -84,16 +77,12 @@ impl Machine {
             lock_labels: Vec::new(),
             spinners: Vec::new(),
             nices: workload.tasks.iter().map(|spec| spec.nice).collect(),
-            starts: starts(workload, config.lead_in_ns, own),
-            launch: Launch::new(workload, own, config.lead_in_ns),
+            starts: starts(workload, config.lead_in_ns),
+            lead_in_ns: config.lead_in_ns,
             changes,
             group_names,
             carry_ps: 0,
-            tick_armed: false,
-            tick_due_ns: 0,
             timers: config.timers,
-            kernel_groups,
-            rcu,
             idle_bound_ns: config.idle_bound_ns,
             watchdog_ns: watchdog_ns(config, policy),
             max_events: config.max_events,
@@ -134,8 +123,7 @@ impl Machine {
                 )));
             }
         }
-        let at_once: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
-        let total = at_once + self.launch.as_ref().map_or(0, Launch::tasks);
+        let total: u64 = self.starts.iter().map(|start| u64::from(start.count)).sum();
         if total > u64::from(max_tasks) {
             return Err(MachineError::Workload(format!(
                 "it starts {total} tasks; the machine has room for {max_tasks}"
@@ -151,10 +139,10 @@ impl Machine {
         write_mask(mem, kernel.masks.possible, &kernel.all_cpus)?;
         for (cpu, rq) in kernel.cpus.iter().enumerate() {
             let cpu = cpu as u32;
-            mem.store_u32(rq.addr + rq_field::CPU, cpu)?;
-            mem.store_u64(rq.addr + rq_field::CURR, rq.idle_addr)?;
-            mem.store_u64(rq.addr + rq_field::IDLE, rq.idle_addr)?;
-            let idle = rq.idle_addr;
+            mem.store_u32(rq.addr() + rq_field::CPU, cpu)?;
+            mem.store_u64(rq.addr() + rq_field::CURR, rq.idle_addr())?;
+            mem.store_u64(rq.addr() + rq_field::IDLE, rq.idle_addr())?;
+            let idle = rq.idle_addr();
             super::fork::write_comm(mem, idle, &format!("swapper/{cpu}"))?;
             mem.store_u32(idle + field::PRIO, 120)?;
             mem.store_u32(idle + field::STATIC_PRIO, 120)?;
@@ -177,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Who shares a core, a cache, a node and a socket, for the program that asks for it.
+    /// Writes which CPUs share a core, a cache, a node and a socket, for a program that asks for it.
     fn preset_topology(&mut self, config: &MachineConfig) -> Result<(), MachineError> {
         for array in &self.policy.topology {
             let bytes = array.bytes(&config.topology).map_err(MachineError::Config)?;
@@ -210,13 +198,10 @@ impl Machine {
         // Loading took its time before the run.
         self.policy_ns(0);
         self.arm_watchdog();
-        if let Some(start) = self.starts.last() {
-            let at = start.at_ns;
-            self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
+        if self.lead_in_ns > 0 {
+            self.kernel.events.arm(EventSlot::Machine(agenda::LEAD_IN), 0);
         }
-        if let Some(first_ns) = self.launch.as_ref().map(Launch::first_ns) {
-            self.arm_launch(first_ns);
-        }
+        self.arm_starts();
         if let Some(change) = self.changes.last() {
             let at = change.at_ns;
             self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
@@ -224,8 +209,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`. (`scx_bypass` ends
-    /// with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
+    /// The tasks that ran while the scheduler was loaded are gone: each CPU goes idle. Callback: `update_idle`.
+    /// (`scx_bypass` ends with a pass on every CPU; a real machine has a thread that runs there next and leaves.)
     fn rest_all(&mut self) {
         for cpu in 0..self.kernel.nr_cpus() {
             if self.kernel.exit.is_none() {
@@ -250,7 +235,7 @@ fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
     for cpu in 0..cpus {
         let local = kernel.queues.create();
         let addr = rqs + rq_field::SIZE * u64::from(cpu);
-        let idle = kernel.slab + u64::from(cpu) * offsets::TASK_STRIDE;
+        let idle = kernel.tasks.idle_addr(cpu);
         kernel.cpus.push(Rq::new(local, addr, idle));
     }
     for _ in 0..kernel.topology.nodes().max(1) {
@@ -307,28 +292,17 @@ fn new_actors(config: &MachineConfig, workload: &Workload) -> Result<Actors, Mac
     Ok(actors)
 }
 
-/// The workload with what else is there to the scheduler: the kernel's own threads, which groups these are, and the runner.
-fn with_others(
-    workload: &Workload,
-    config: &MachineConfig,
-) -> (Workload, Range<usize>, Option<Rcu>) {
-    let own = workload.tasks.len();
-    let (workload, rcu) = rcu::with_thread(workload, &config.cost);
-    let mut workload = with_threads(workload, config);
-    let kernel_groups = own..workload.tasks.len();
-    launch::add_runner(&mut workload, own, config);
-    (workload, kernel_groups, rcu)
-}
-
-/// The groups that start by themselves, the earliest last; groups of one time in the workload's order. With a lead-in these are only the
-/// kernel's threads, behind the workload's `own`: those are started by the runner ([`Launch`]).
-fn starts(workload: &Workload, lead_in_ns: u64, own: usize) -> Vec<Start> {
+/// The groups that start by themselves, behind a lead-in, the earliest last; groups of one time in the workload's
+/// order.
+fn starts(workload: &Workload, lead_in_ns: u64) -> Vec<Start> {
+    let start = |at_ns: u64| at_ns.saturating_add(lead_in_ns);
     let mut starts: Vec<Start> = workload
         .tasks
         .iter()
         .enumerate()
-        .filter(|(spec, _)| lead_in_ns == 0 || *spec >= own)
-        .filter_map(|(spec, task)| Some(Start { at_ns: task.start_ns?, spec, count: task.count }))
+        .filter_map(|(spec, task)| {
+            Some(Start { at_ns: start(task.start_ns?), spec, count: task.count })
+        })
         .collect();
     starts.sort_by_key(|start| (start.at_ns, start.spec));
     starts.reverse();
@@ -355,34 +329,24 @@ fn new_kernel(
     trace.counts_insns = true;
     cgroups.enter(&mut trace);
     Kernel {
-        now_ns: 0,
-        clock_ns: None,
-        reading_ns: None,
-        pass_insns: 0,
-        tick_ns: config.tick_ns(),
+        clock: Clock::new(config.tick_ns()),
         cost: config.cost.clone(),
         calls_ns: 0,
         topology: config.topology.clone(),
         caches: Caches::default(),
         cpus: Vec::with_capacity(cpus as usize),
-        tasks: Vec::new(),
-        free_slots: Vec::new(),
-        slots_by_birth: Vec::new(),
-        slab,
+        tasks: Tasks::new(slab, cpus),
         idle: IdleCpus::new(&config.topology),
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
-        ticks_idle: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
         global: Vec::new(),
-        ops: OpsInfo { batch: ops.batch, builtin_idle },
+        builtin_idle,
         this_cpu: 0,
         kf_mask: 0,
         direct: DirectDispatch::Closed,
-        buffer: Vec::with_capacity(ops.batch as usize),
-        dispatched: 0,
+        buffer: DispatchBuffer::new(ops.batch),
         kicks: Kicks::new(cpus),
-        turns: Turns::new(cpus, config.cost.turn_ns),
         ipis: Vec::new(),
         late: Late::default(),
         exit: None,

@@ -14,8 +14,8 @@ pub(crate) enum Sticky {
 }
 
 impl Machine {
-    /// `enqueue_task_scx`: the task becomes runnable on the run queue of its CPU. Callbacks: `runnable` (not when it only moves
-    /// between run queues), then `enqueue`.
+    /// `enqueue_task_scx`: the task becomes runnable on the run queue of its CPU. Callbacks: `runnable` (not when it
+    /// only moves between run queues), then `enqueue`.
     pub(crate) fn enqueue_task(&mut self, slot: Slot, enq_flags: u64, sticky: Sticky) -> Step {
         if self.kernel.task(slot).queued {
             return Ok(());
@@ -26,7 +26,7 @@ impl Machine {
         task.queued = true;
         let (cpu, migrating) = (task.cpu, task.migrating);
         self.kernel.task(slot).publish_flags(mem)?;
-        self.kernel.add_running(mem, cpu)?;
+        self.kernel.rq(cpu).add_running(mem)?;
         if !migrating {
             self.call_task_with(Op::Runnable, slot, enq_flags);
         }
@@ -73,8 +73,8 @@ impl Machine {
         Ok(())
     }
 
-    /// `process_deferred_reenq_locals`, `process_deferred_reenq_users`: the tasks of the queues that were named go to the
-    /// scheduler again. Tasks that come into a queue meanwhile are not met. Callback: `enqueue`.
+    /// `process_deferred_reenq_locals`, `process_deferred_reenq_users`: the tasks of the queues that were named go to
+    /// the scheduler again. Tasks that come into a queue meanwhile are not met. Callback: `enqueue`.
     pub(crate) fn run_reenqueues(&mut self, cpu: u32) -> Step {
         for queue in std::mem::take(&mut self.kernel.reenqueues) {
             let insns = self.counted(|machine| machine.reenqueue(queue))?;
@@ -116,15 +116,15 @@ impl Machine {
         }
     }
 
-    /// `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue` if the scheduler owned it, `stopping` if it
-    /// runs, then `quiescent` (not when it only moves between run queues).
+    /// `dequeue_task_scx`: the task leaves the run queue. Callbacks: `dequeue` if the scheduler owned it, `stopping` if
+    /// it runs, then `quiescent` (not when it only moves between run queues).
     pub(crate) fn dequeue_task(&mut self, slot: Slot, deq_flags: u64) -> Step {
         if !self.kernel.task(slot).queued {
             return Ok(());
         }
         self.ops_dequeue(slot, deq_flags);
         let cpu = self.kernel.task(slot).cpu;
-        if self.kernel.cpus[cpu as usize].curr == Some(slot) {
+        if self.kernel.cpus[cpu as usize].curr() == Some(slot) {
             self.kernel.update_curr(self.program.memory(), cpu)?;
             self.call_task_with(Op::Stopping, slot, 0);
         }
@@ -136,26 +136,25 @@ impl Machine {
         task.queued = false;
         task.deqd_for_sleep = deq_flags & deq::SLEEP != 0;
         self.kernel.task(slot).publish_flags(mem)?;
-        self.kernel.sub_running(mem, cpu)?;
+        self.kernel.rq(cpu).sub_running(mem)?;
         self.kernel.dispatch_dequeue(slot);
         self.kernel.task_mut(slot).ddsp = None;
         Ok(())
     }
 
-    /// `activate_task` for a wake-up or a new task, then what `wakeup_preempt` and `task_woken_scx` do: an idle CPU is told,
-    /// and direct dispatches to other CPUs are carried out.
+    /// `activate_task` for a wake-up or a new task, then what `wakeup_preempt` and `task_woken_scx` do: an idle CPU is
+    /// told, and direct dispatches to other CPUs are carried out.
     pub(crate) fn activate_woken(&mut self, slot: Slot, enq_flags: u64) -> Step {
         self.enqueue_task(slot, enq_flags, Sticky::No)?;
-        let (cpu, clock_ns) = (self.kernel.task(slot).cpu, self.kernel.clock_ns());
-        self.kernel.rq(cpu).woken_clock_ns = Some(clock_ns);
+        let cpu = self.kernel.task(slot).cpu;
         if self.kernel.cpus[cpu as usize].is_idle() {
             self.kernel.resched_curr(cpu);
         }
         Ok(())
     }
 
-    /// `move_queued_task`: takes a runnable task that does not run from its run queue to another one, where the scheduler is
-    /// asked anew.
+    /// `move_queued_task`: takes a runnable task that does not run from its run queue to another one, where the
+    /// scheduler is asked anew.
     pub(crate) fn move_queued_task(&mut self, slot: Slot, cpu: u32) -> Step {
         self.kernel.task_mut(slot).migrating = true;
         self.dequeue_task(slot, deq::NOCLOCK)?;

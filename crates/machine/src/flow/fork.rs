@@ -4,10 +4,10 @@ use fairground_trace::{EventKind, TaskInfo, TaskState};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::abi::{self, deq, enq, wake};
+use crate::abi::{self, enq, wake};
 use crate::actors::ActorId;
 use crate::cpuset::CpuMask;
-use crate::kernel::{CgroupRef, FIRST_PID, Op, OpsState, ScxState, Slot, Stage, Task};
+use crate::kernel::{CgroupRef, Op, OpsState, ScxState, Slot, Stage, Task, Tasks};
 use crate::layout::offsets::{init_task_args, task as field};
 
 /// `PF_EXITING` in `p->flags`.
@@ -44,7 +44,6 @@ impl Machine {
         self.kernel.emit(this, insns, EventKind::WakeupNew { task: child, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
         if parent.is_some() {
-            self.needs_grace_period();
             let ns = self.kernel.cost.wakeup_ns + self.policy_ns(insns);
             self.kernel.charge(this, ns);
         }
@@ -53,13 +52,9 @@ impl Machine {
 
     /// Takes a place in the slab and fills in what a new `task_struct` holds (`__sched_fork`, `init_scx_entity`).
     fn new_task(&mut self, parent: Option<Slot>, actor: ActorId) -> Step<Slot> {
-        let index =
-            self.kernel.free_slots.pop().map_or(self.kernel.tasks.len(), |slot| slot.index());
-        let slot = Slot(index as u32);
-        let addr = self.kernel.task_addr(slot);
-        let pid = FIRST_PID + self.kernel.slots_by_birth.len() as u32;
-        self.kernel.slots_by_birth.push(slot);
-        let (nice, bound) = self.birth_of(actor);
+        let (slot, pid) = self.kernel.tasks.take_place();
+        let addr = self.kernel.tasks.addr(slot);
+        let nice = self.nices[self.actors.spec(actor)];
         let cgroup = self.first_cgroup(parent, actor);
         let allowed = self.affinity_of(actor);
         let mut info = TaskInfo::new(pid, &self.actors.task_name(actor));
@@ -79,7 +74,7 @@ impl Machine {
             begins: false,
             queued: false,
             waiting: false,
-            runnable_at_ns: self.kernel.now_ns,
+            runnable_at_ns: self.kernel.clock.now_ns(),
             reset_runnable_at: false,
             deqd_for_sleep: false,
             ops_state: OpsState::None,
@@ -93,33 +88,26 @@ impl Machine {
             moving_from: None,
             allowed: None,
             allowed_count: 0,
-            exec_start_ns: self.kernel.now_ns,
+            exec_start_ns: self.kernel.clock.now_ns(),
             sum_exec_ns: 0,
             nr_migrations: 0,
             nvcsw: 0,
             nivcsw: 0,
-            left_at_ns: self.kernel.now_ns,
+            left_at_ns: self.kernel.clock.now_ns(),
             ran_on: None,
             moved_to: None,
             blocks: false,
             timer: None,
             signalled: false,
-            timer_pending: false,
-            in_kernel: false,
-            operations: 0,
-            gives_way: false,
             spun_on: 0,
             woken: false,
             phase: crate::kernel::Phase::Off,
             last_call: None,
         };
-        match self.kernel.tasks.get_mut(index) {
-            Some(free) => *free = task,
-            None => self.kernel.tasks.push(task),
-        }
+        self.kernel.tasks.put(slot, task);
         self.bind_actor(actor, slot);
         self.write_new_task(slot, parent, &comm)?;
-        self.publish_affinity(slot, &bound)?;
+        self.publish_affinity(slot, &allowed)?;
         self.publish_nice(slot)?;
         Ok(slot)
     }
@@ -135,7 +123,7 @@ impl Machine {
         let task = self.kernel.task(slot);
         let addr = task.addr;
         let parent =
-            parent.map_or(self.kernel.cpus[0].idle_addr, |slot| self.kernel.task(slot).addr);
+            parent.map_or(self.kernel.cpus[0].idle_addr(), |slot| self.kernel.task(slot).addr);
         mem.fill(addr, field::SIZE, 0)?;
         task.set_slice(mem, abi::SLICE_DFL_NS)?;
         for at in [field::PID, field::TGID] {
@@ -145,8 +133,8 @@ impl Machine {
             mem.store_u64(addr + at, parent)?;
         }
         mem.store_u64(addr + field::GROUP_LEADER, addr)?;
-        mem.store_u64(addr + field::START_TIME, self.kernel.now_ns)?;
-        mem.store_u64(addr + field::SCX_TID, u64::from(task.pid - FIRST_PID) + 1)?;
+        mem.store_u64(addr + field::START_TIME, self.kernel.clock.now_ns())?;
+        mem.store_u64(addr + field::SCX_TID, Tasks::tid(task.pid))?;
         self.publish_cgroup(slot)?;
         mem.store_u32(addr + field::THREAD_INFO_CPU, task.cpu)?;
         write_comm(mem, addr, comm)
@@ -201,22 +189,8 @@ impl Machine {
         self.program.memory().store_u32(addr + field::FLAGS, PF_EXITING)
     }
 
-    /// `exit_signals`, then `sched_autogroup_exit_task`: the task that runs and ends leaves its autogroup, and the kernel chooses anew.
-    /// Callbacks: `stopping`, `quiescent`, `runnable`, `running`.
-    pub(crate) fn move_out(&mut self, slot: Slot) -> Step {
-        self.mark_exiting(slot)?;
-        let insns = self.counted(|machine| {
-            machine.dequeue_task(slot, deq::SAVE | deq::MOVE | deq::NOCLOCK)?;
-            machine.restore(slot)
-        })?;
-        let (cpu, ns) = (self.kernel.this_cpu, self.policy_ns(insns));
-        self.kernel.charge(cpu, ns);
-        self.kernel.resched_curr(cpu);
-        Ok(())
-    }
-
-    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`, `quiescent`,
-    /// those of the next task, then `disable`, `exit_task`.
+    /// `do_exit` of the task that runs, and `sched_ext_free` once it has left the CPU. Callbacks: `stopping`,
+    /// `quiescent`, those of the next task, then `disable`, `exit_task`.
     pub(crate) fn exit_current(&mut self, cpu: u32, slot: Slot) -> Step {
         if self.pays_way_off(slot) {
             return Ok(());
@@ -236,9 +210,8 @@ impl Machine {
         let ran = std::mem::take(&mut self.kernel.task_mut(slot).sum_exec_ns);
         self.kernel.reaped_exec_ns += ran;
         self.kernel.caches.forget(id);
-        self.kernel.free_slots.push(slot);
+        self.kernel.tasks.free(slot);
         self.unbind_actor(actor);
-        self.needs_grace_period();
         Ok(())
     }
 

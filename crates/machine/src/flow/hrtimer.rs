@@ -7,41 +7,35 @@ impl Machine {
     /// A timer of a CPU is due: as soon as interrupts are on there, it is interrupted.
     #[inline]
     pub(crate) fn timer_due(&mut self, cpu: u32) -> Step {
-        self.kernel.rq(cpu).timers.pending = true;
-        self.kernel.turns.expired(cpu);
+        self.kernel.rq(cpu).timers.raise();
         self.on_cpu(cpu, |_| Ok(()))
     }
 
-    /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each call does the
-    /// next; the last finds nothing.
+    /// `hrtimer_interrupt` on the executing CPU: one interrupt for all that is due there, one after the other. Each
+    /// call does the next; the last finds nothing.
     pub(crate) fn timer_interrupt(&mut self, cpu: u32) -> Step {
-        let timers = &mut self.kernel.rq(cpu).timers;
-        (timers.pending, timers.lapses) = (false, false);
-        let entered = timers.interrupt_ns.is_some();
+        let entered = self.kernel.rq(cpu).timers.enter();
         match self.kernel.next_due(cpu) {
             Some(Due::Tick) => self.tick(cpu, entered),
             Some(Due::Sleep(slot)) => self.sleep_ends(cpu, slot, entered),
             None => {
-                let timers = &mut self.kernel.rq(cpu).timers;
-                timers.close();
-                let ns = std::mem::take(&mut timers.owed_ns);
+                let ns = self.kernel.rq(cpu).timers.close();
                 self.kernel.charge_irqs_off(cpu, ns);
                 self.kernel.program_timer(cpu);
-                self.interrupt_sets_timer(cpu);
                 Ok(())
             }
         }
     }
 
-    /// A sleep is over, in an interrupt of its own or in one that is under way. What the interrupt costs comes behind all that end in it.
+    /// A sleep is over, in an interrupt of its own or in one that is under way. What the interrupt costs comes behind
+    /// all that end in it.
     fn sleep_ends(&mut self, cpu: u32, slot: Slot, entered: bool) -> Step {
         if !entered {
             self.wake_from_idle(cpu);
-            self.kernel.rq(cpu).timers.owed_ns = self.kernel.cost.timer_once_ns();
+            let ns = self.kernel.cost.timer_irq_ns;
+            self.kernel.rq(cpu).timers.owe(ns);
         }
         self.in_interrupt(|machine| machine.wake_up(slot, false))?;
-        let ns = self.kernel.cost.timer_irq_ns - self.kernel.cost.timer_once_ns();
-        self.kernel.charge_irqs_off(cpu, ns);
         Ok(())
     }
 }

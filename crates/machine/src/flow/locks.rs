@@ -8,23 +8,18 @@ use crate::actors::{ActorId, Need};
 use crate::kernel::{Slot, Stage};
 
 impl Machine {
-    /// The running task spins until the lock is its own. Like any endless computation it needs no turn of its CPU.
-    pub(crate) fn spins(&mut self, slot: Slot) -> Stage {
-        self.kernel.task_mut(slot).in_kernel = false;
-        Stage::Compute(u64::MAX)
-    }
-
-    /// `rtmutex_spin_on_owner`: the running task spins as long as the owner of the lock runs (`owner_on_cpu`); else it sleeps.
+    /// `rtmutex_spin_on_owner`: the running task spins as long as the owner of the lock runs (`owner_on_cpu`); else it
+    /// sleeps.
     pub(crate) fn spins_on(&mut self, slot: Slot, owner: ActorId) -> Stage {
         let owner = self.slot_of(owner).filter(|owner| {
             let cpu = self.kernel.task(*owner).cpu;
-            self.kernel.cpus[cpu as usize].curr == Some(*owner)
+            self.kernel.cpus[cpu as usize].curr() == Some(*owner)
         });
         match owner {
             Some(owner) => {
                 self.spinners.push((owner, slot));
                 self.kernel.task_mut(owner).spun_on += 1;
-                self.spins(slot)
+                Stage::Compute(u64::MAX)
             }
             None => self.sleeps_for_lock(slot),
         }
@@ -39,7 +34,8 @@ impl Machine {
         }
     }
 
-    /// Another task is to run where one spins on the owner of a lock: it goes to sleep instead. False: it does not spin.
+    /// Another task is to run where one spins on the owner of a lock: it goes to sleep instead. False: it does not
+    /// spin.
     pub(crate) fn stops_spinning(&mut self, slot: Slot) -> bool {
         if !self.forget_spinner(slot) {
             return false;
@@ -73,7 +69,7 @@ impl Machine {
     /// The CPU of a task that spun does something else now, once the kernel's work there is done.
     fn look_again(&mut self, slot: Slot) {
         let cpu = self.kernel.task(slot).cpu;
-        let at = self.kernel.cpus[cpu as usize].run_start_ns.max(self.kernel.now_ns);
+        let at = self.kernel.cpus[cpu as usize].busy_until_ns().max(self.kernel.clock.now_ns());
         self.kernel.arm_cpu(cpu, at);
     }
 

@@ -1,9 +1,9 @@
-//! The simulated kernel's steps that call the scheduler: each is a method of [`Machine`] and names the kernel function whose
-//! order of callbacks it follows.
+//! The simulated kernel's steps that call the scheduler: each is a method of [`Machine`] and names the kernel function
+//! whose order of callbacks it follows.
 //!
-//! Every step happens at one instant of simulated time on one CPU (`Kernel::this_cpu`). What it costs is then charged to that
-//! CPU: computing there goes on after it. The end of what was charged is an event of the CPU only where something is to be done then;
-//! a task that just computes begins at once, for as much longer.
+//! Every step happens at one instant of simulated time on one CPU (`Kernel::this_cpu`). What it costs is then charged
+//! to that CPU: computing there goes on after it. The end of what was charged is an event of the CPU only where
+//! something is to be done then; a task that just computes begins at once, for as much longer.
 
 mod advance;
 mod attributes;
@@ -15,18 +15,14 @@ mod eject;
 mod enable;
 mod enqueue;
 mod fork;
-mod housekeeping;
 mod hrtimer;
-pub(crate) mod launch;
 mod locks;
 pub(crate) mod origin;
-pub(crate) mod rcu;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod tick;
 mod timer;
-mod turns;
 mod wakeup;
 
 pub(crate) use crate::machine::Machine;

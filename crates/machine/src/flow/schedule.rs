@@ -4,11 +4,11 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 
 use super::enqueue::Sticky;
 use super::{Machine, Step};
+use crate::Path;
 use crate::abi::{self, deq, enq, ops_flag};
 use crate::check::Invariant;
 use crate::kernel::{Meter, Op, Slot};
 use crate::layout::offsets;
-use crate::{CostModel, Path};
 
 /// What the pass found.
 enum Pick {
@@ -21,24 +21,15 @@ enum Pick {
 }
 
 impl Machine {
-    /// `__schedule` on the executing CPU. `blocks`: what runs leaves the CPU in this state, unless it was woken meanwhile.
+    /// `__schedule` on the executing CPU. `blocks`: what runs leaves the CPU in this state, unless it was woken
+    /// meanwhile.
     ///
-    /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another task
-    /// is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
+    /// Callbacks in the order of 6.12: (`stopping`, `quiescent` of a task that blocks), `dispatch`, then, when another
+    /// task is chosen, `stopping` and `enqueue` of the one that ran, `update_idle`, and `running` of the next.
     pub(crate) fn schedule(&mut self, blocks: Option<TaskState>) -> Step {
-        self.kernel.clock_ns = self.kernel.pass_clock_ns(self.kernel.this_cpu, blocks.is_some());
-        let passed = self.pass(blocks);
-        self.kernel.clock_ns = None;
-        self.kernel.reading_ns = None;
-        passed
-    }
-
-    /// The pass, with the clock as it was read for it.
-    fn pass(&mut self, blocks: Option<TaskState>) -> Step {
         let cpu = self.kernel.this_cpu;
         let meter = self.meter();
-        self.kernel.pass_insns = meter.insns;
-        let prev = self.kernel.cpus[cpu as usize].curr;
+        let prev = self.kernel.cpus[cpu as usize].curr();
         let mut prev_state = TaskState::Runnable;
         if let (Some(slot), Some(state)) = (prev, blocks) {
             self.block(slot, state)?;
@@ -53,9 +44,9 @@ impl Machine {
         // Requests that came up during the pass are met by it (`clear_tsk_need_resched`).
         if next != prev {
             let again = self.switch(cpu, prev, prev_state, next, meter)?;
-            self.kernel.rq(cpu).need_resched = again;
+            self.kernel.rq(cpu).set_need_resched(again);
         } else {
-            self.kernel.rq(cpu).need_resched = false;
+            self.kernel.rq(cpu).set_need_resched(false);
             if next.is_none() {
                 self.refresh_idle(cpu);
             }
@@ -86,9 +77,9 @@ impl Machine {
 
     /// `balance_one` and `pick_task_scx`.
     fn pick_next(&mut self, cpu: u32, prev: Option<Slot>) -> Step<Pick> {
-        self.kernel.rq(cpu).in_balance = true;
+        self.kernel.rq(cpu).set_in_balance(true);
         let keep = self.balance(cpu, prev);
-        self.kernel.rq(cpu).in_balance = false;
+        self.kernel.rq(cpu).set_in_balance(false);
         let mem = self.program.memory();
         if keep? && let Some(slot) = prev {
             let task = self.kernel.task(slot);
@@ -98,7 +89,7 @@ impl Machine {
             }
             return Ok(Pick::Keep);
         }
-        let local = self.kernel.cpus[cpu as usize].local;
+        let local = self.kernel.cpus[cpu as usize].local();
         let Some(number) = self.kernel.queues.first(local) else { return Ok(Pick::Idle) };
         let task = self.kernel.task(Slot(number));
         if task.slice(mem)? == 0 {
@@ -113,7 +104,8 @@ impl Machine {
         Ok(Pick::Task(slot))
     }
 
-    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes on.
+    /// `balance_one`: makes sure that the local queue holds a task if there is one to run. True: what ran before goes
+    /// on.
     fn balance(&mut self, cpu: u32, prev: Option<Slot>) -> Step<bool> {
         let mem = self.program.memory();
         self.kernel.update_curr(mem, cpu)?;
@@ -123,7 +115,7 @@ impl Machine {
         {
             return Ok(true);
         }
-        let local = self.kernel.cpus[cpu as usize].local;
+        let local = self.kernel.cpus[cpu as usize].local();
         if !self.kernel.queues.is_empty(local) || self.kernel.consume_global(mem, cpu)? {
             return Ok(false);
         }
@@ -141,8 +133,8 @@ impl Machine {
         }
     }
 
-    /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run here.
-    /// True: there is something to run.
+    /// The loop of `balance_one` around `ops.dispatch()`: again while it dispatched something and yet nothing can run
+    /// here. True: there is something to run.
     fn dispatch_loop(
         &mut self,
         cpu: u32,
@@ -152,18 +144,18 @@ impl Machine {
         let prev_addr = prev.map_or(0, |slot| self.kernel.task(slot).addr);
         let told = self.kernel.cids.told(cpu);
         for _ in 0..abi::DISPATCH_MAX_LOOPS {
-            self.kernel.dispatched = 0;
+            self.kernel.buffer.begin();
             self.call(Op::Dispatch, prev, &[told, prev_addr]);
             let mem = self.program.memory();
             self.kernel.flush_dispatch_buffer(mem, cpu)?;
-            let local = self.kernel.cpus[cpu as usize].local;
+            let local = self.kernel.cpus[cpu as usize].local();
             if self.has_slice(prev_queued)?
                 || !self.kernel.queues.is_empty(local)
                 || self.kernel.consume_global(mem, cpu)?
             {
                 return Ok(true);
             }
-            if self.kernel.dispatched == 0 {
+            if !self.kernel.buffer.has_dispatched() {
                 return Ok(false);
             }
         }
@@ -191,7 +183,6 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
-        let now = self.kernel.now_ns;
         let insns = self.book(Path::Switch, meter);
         let mem = self.program.memory();
         self.kernel.leave_cpu(mem, prev, prev_state)?;
@@ -206,30 +197,24 @@ impl Machine {
         let choice_ns = self.policy_ns(insns);
         self.kernel.emit_switch(cpu, insns, kind, choice_ns);
         self.kernel.counters.switches += 1;
-        let cost = &self.kernel.cost;
-        let ns = match next {
-            Some(_) => cost.context_switch_ns,
-            None => CostModel::idle_or(cost.idle_enter_ns, cost.context_switch_ns),
-        };
-        let ns = ns.saturating_sub(self.kernel.left_of_switch_ns(cpu));
+        let ns = self.kernel.cost.context_switch_ns;
         self.kernel.charge_irqs_off(cpu, ns + choice_ns);
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
             self.kernel.charge(cpu, ns);
-            self.arm_tick(now);
+            self.arm_tick();
         }
         Ok(again)
     }
 
-    /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread; `meter`: since when
-    /// this pass is going on.
+    /// The pass after a thread of a higher class, which no callback hears of. `prev`: what ran before that thread;
+    /// `meter`: since when this pass is going on.
     pub(crate) fn schedule_after_stop(
         &mut self,
         cpu: u32,
         prev: Option<Slot>,
         meter: Meter,
     ) -> Step {
-        self.kernel.pass_insns = meter.insns;
         let next = match self.pick_next(cpu, None)? {
             Pick::Task(slot) => Some(slot),
             _ => None,
@@ -238,8 +223,7 @@ impl Machine {
             Some(slot) => self.set_next(slot)?,
             None => self.update_idle(cpu, true),
         }
-        self.kernel.reading_ns = None;
-        self.kernel.rq(cpu).need_resched = false;
+        self.kernel.rq(cpu).set_need_resched(false);
         let mem = self.program.memory();
         self.kernel.enter_cpu(mem, cpu, next)?;
         let insns = self.book(Path::Switch, meter);
@@ -258,13 +242,14 @@ impl Machine {
         if let Some(slot) = next {
             let ns = self.kernel.arrival_cost(slot, cpu);
             self.kernel.charge(cpu, ns);
-            self.arm_tick(self.kernel.now_ns);
+            self.arm_tick();
         }
         Ok(())
     }
 
-    /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up. True:
-    /// the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room for it.
+    /// `put_prev_task_scx`: what ran has to make room. Callbacks: `stopping`, and `enqueue` when its slice is used up.
+    /// True: the scheduler left it in the local queue though the CPU goes idle, so that the idle task has to make room
+    /// for it.
     pub(crate) fn put_prev(&mut self, cpu: u32, slot: Slot, next_is_idle: bool) -> Step<bool> {
         self.kernel.update_curr(self.program.memory(), cpu)?;
         if !self.kernel.task(slot).queued {
@@ -279,7 +264,7 @@ impl Machine {
             return Ok(false);
         }
         self.do_enqueue_task(slot, if next_is_idle { enq::LAST } else { 0 }, Sticky::No)?;
-        let local = self.kernel.cpus[cpu as usize].local;
+        let local = self.kernel.cpus[cpu as usize].local();
         Ok(next_is_idle && self.kernel.queues.queue_of(slot.0) == Some(local))
     }
 
@@ -289,7 +274,7 @@ impl Machine {
             self.ops_dequeue(slot, 1 << 32);
             self.kernel.dispatch_dequeue(slot);
         }
-        let now = self.kernel.clock_ns();
+        let now = self.kernel.clock.now_ns();
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
         task.exec_start_ns = now;
@@ -310,34 +295,24 @@ impl Machine {
             let told = self.kernel.cids.told(cpu);
             self.call(Op::UpdateIdle, None, &[told, u64::from(idle)]);
         }
-        if self.kernel.ops.builtin_idle {
+        if self.kernel.builtin_idle {
             self.kernel.idle.update(cpu, idle);
         }
     }
 
-    /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though somebody had claimed it.
+    /// `pick_task_idle` when the idle task stays: the CPU counts as idle again, though it was claimed.
     fn refresh_idle(&mut self, cpu: u32) {
-        if self.kernel.ops.builtin_idle {
+        if self.kernel.builtin_idle {
             self.kernel.idle.update(cpu, true);
         }
     }
 
-    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the idle
-    /// task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
+    /// A CPU that goes through scheduling passes without getting anywhere (at one instant, or from the idle task to the
+    /// idle task over and over) is let run on only in steps of simulated time, so that the watchdog sees it.
     fn limit_passes(&mut self, cpu: u32, rests: bool) {
-        const FREE_PASSES: u32 = 1_000;
-        const STEP_NS: u64 = 1_000_000;
-        let now = self.kernel.now_ns;
-        let rq = self.kernel.rq(cpu);
-        let since_ns = now.saturating_sub(rq.pass_time_ns);
-        rq.pass_time_ns = now;
-        if since_ns > 0 && !(rests && since_ns <= STEP_NS) {
-            rq.passes_now = 0;
-            return;
-        }
-        rq.passes_now += 1;
-        if rq.passes_now > FREE_PASSES {
-            self.kernel.charge(cpu, STEP_NS);
+        let now = self.kernel.clock.now_ns();
+        if self.kernel.rq(cpu).count_pass(now, rests) {
+            self.kernel.charge(cpu, crate::kernel::Rq::VAIN_PASS_NS);
         }
     }
 }

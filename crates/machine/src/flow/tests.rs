@@ -114,7 +114,7 @@ fn everything_at_once_breaks_no_rule() {
     child.start_ns = None;
     let mut pinned = task("pinned", 2, vec![Op::Loop(None, vec![run(200_000), sleep(300_000)])]);
     pinned.cpus = Some(CpuList(vec![(1, 1)]));
-    for (cpus, cost) in [(1, "zero"), (2, "zero"), (2, "modern"), (5, "icount8")] {
+    for (cpus, cost) in [(1, "zero"), (2, "zero"), (2, "modern"), (5, "linux-2.6")] {
         let mut tasks = vec![
             task("hog", 2, vec![Op::RunForever]),
             child.clone(),

@@ -4,62 +4,48 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::cpuset::CpuMask;
 use crate::events::Slot as EventSlot;
 use crate::kernel::{Op, agenda};
 
 impl Machine {
     /// Arms the tick for the next multiple of its period, if it is not armed: some CPU is busy from now on.
     #[inline]
-    pub(crate) fn arm_tick(&mut self, now_ns: u64) {
-        if self.tick_armed {
-            return;
+    pub(crate) fn arm_tick(&mut self) {
+        if let Some(at_ns) = self.kernel.clock.start_tick() {
+            self.kernel.events.arm(EventSlot::Machine(agenda::TICK), at_ns);
         }
-        let period = self.kernel.tick_ns;
-        self.tick_armed = true;
-        self.tick_due_ns = (now_ns / period + 1) * period;
-        self.kernel.events.arm(EventSlot::Machine(agenda::TICK), self.tick_due_ns);
     }
 
     /// The tick: all busy CPUs in the order of their numbers. Idle CPUs have stopped theirs (NO_HZ idle).
     pub(crate) fn tick_event(&mut self) -> Step {
-        self.tick_armed = false;
-        for cpu in self.ticking().iter() {
+        self.kernel.clock.tick();
+        let busy = self.kernel.busy;
+        for cpu in busy.iter() {
             self.cpu_tick(cpu)?;
         }
         if !self.kernel.busy.is_empty() {
-            self.arm_tick(self.kernel.now_ns);
+            self.arm_tick();
         }
         Ok(())
-    }
-
-    /// The CPUs that have a tick.
-    pub(crate) fn ticking(&self) -> CpuMask {
-        self.kernel.busy.or(&self.kernel.ticks_idle)
     }
 
     /// The tick of one CPU, if it still has one.
     #[inline]
     pub(crate) fn cpu_tick(&mut self, cpu: u32) -> Step {
-        if !self.kernel.busy.test(cpu) && !self.kernel.ticks_idle.test(cpu) {
+        if !self.kernel.busy.test(cpu) {
             return Ok(());
         }
-        self.kernel.ticks_idle.clear(cpu);
-        self.kernel.rq(cpu).timers.tick =
-            Some(self.kernel.now_ns / self.kernel.tick_ns * self.kernel.tick_ns);
+        let tick_ns = self.kernel.clock.last_tick_ns();
+        self.kernel.rq(cpu).timers.raise_tick(tick_ns);
         self.timer_due(cpu)
     }
 
-    /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is the
-    /// end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
+    /// `sched_tick` and `task_tick_scx`. Callback: `tick`. A slice that is used up makes room: here and nowhere else is
+    /// the end of a slice noticed. `entered`: the timer interrupt in which it comes is paid for already.
     pub(crate) fn tick(&mut self, cpu: u32, entered: bool) -> Step {
         // A tick of its own contains its interrupt.
-        let shared_ns = if entered { self.kernel.cost.timer_once_ns() } else { 0 };
-        let Some(slot) = self.kernel.cpus[cpu as usize].curr else {
-            let ns = self.kernel.cost.tick_kept_ns.saturating_sub(shared_ns);
-            self.kernel.charge_irqs_off(cpu, ns);
-            return Ok(());
-        };
+        let shared_ns = if entered { self.kernel.cost.timer_irq_ns } else { 0 };
+        let Some(slot) = self.kernel.cpus[cpu as usize].curr() else { return Ok(()) };
         self.kernel.counters.ticks += 1;
         self.kernel.update_curr(self.program.memory(), cpu)?;
         let meter = self.meter();

@@ -10,7 +10,7 @@ use crate::kernel::{agenda, kf};
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
     pub(crate) fn timer_event(&mut self, number: u32) -> Step {
-        let now_ns = self.kernel.now_ns;
+        let now_ns = self.kernel.clock.now_ns();
         let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
         let cpu = timer.cpu;
         self.on_cpu(cpu, |machine| {
@@ -47,8 +47,8 @@ impl Machine {
         })
     }
 
-    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without a
-    /// context, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
+    /// `bpf_prog_run` of a `SEC("syscall")` program, as the object's loader calls it: outside of any callback, without
+    /// a context, on CPU 0. A negative result or a trap ends the scheduler's time in charge.
     pub(crate) fn run_program(&mut self, function: usize) {
         if self.broken || self.kernel.exit.is_some() {
             return;
@@ -96,7 +96,7 @@ impl Machine {
     pub(crate) fn arm_programs(&mut self) {
         const SECOND_NS: u64 = 1_000_000_000;
         if !self.policy.setup.each_second.is_empty() {
-            let at = (self.kernel.now_ns / SECOND_NS + 1) * SECOND_NS;
+            let at = (self.kernel.clock.now_ns() / SECOND_NS + 1) * SECOND_NS;
             self.kernel.events.arm(EventSlot::Machine(agenda::PROGRAMS), at);
         }
     }

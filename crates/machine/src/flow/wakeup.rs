@@ -4,13 +4,13 @@ use fairground_trace::{EventKind, TaskState};
 
 use super::{Machine, Step};
 use crate::abi::{self, dsq, wake};
-use crate::kernel::{DirectDispatch, Op, Slot, Woken};
+use crate::kernel::{DirectDispatch, Op, Slot};
 use crate::layout::offsets;
-use crate::{CostModel, Path, SleepTimers};
+use crate::{Path, SleepTimers};
 
 impl Machine {
-    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and is
-    /// awake now.
+    /// `try_to_wake_up` on the executing CPU. Callbacks: `select_cpu`, `runnable`, `enqueue`. True: the task slept and
+    /// is awake now.
     pub(crate) fn wake_up(&mut self, slot: Slot, sync: bool) -> Step<bool> {
         let this = self.kernel.this_cpu;
         let task = self.kernel.task(slot);
@@ -18,7 +18,6 @@ impl Machine {
         if task.queued {
             return Ok(self.wake_about_to_sleep(slot));
         }
-        // One that is on a wake list is awake, and in no queue yet.
         if matches!(task.state, TaskState::Dead | TaskState::Runnable) || task.exiting {
             return Ok(false);
         }
@@ -37,78 +36,13 @@ impl Machine {
         if moves {
             self.kernel.task_mut(slot).moved_to = Some(cpu);
         }
-        if self.leaves_to(cpu) {
-            let executed = self.since(meter);
-            let cost = &self.kernel.cost;
-            let ns = CostModel::idle_or(cost.wakeup_remote_ns, cost.wakeup_ns) + moving_ns;
-            self.kernel.put_on_wake_list(cpu, Woken { slot, enq_flags, executed });
-            let ns = ns + self.policy_ns(executed.insns);
-            self.kernel.charge_irqs_off(this, ns);
-            return Ok(true);
-        }
-        if cpu == this {
-            let cost = &self.kernel.cost;
-            let ahead_ns = cost.wakeup_clock_ns.min(cost.wakeup_ns);
-            self.kernel.clock_ns = Some(self.kernel.now_ns + ahead_ns);
-        }
-        let activated = self.activate_woken(slot, enq_flags);
-        self.kernel.clock_ns = None;
-        activated?;
+        self.activate_woken(slot, enq_flags)?;
         let insns = self.book(Path::Wakeup, meter);
         self.kernel.emit(this, insns, EventKind::Wakeup { task: id, target_cpu: cpu });
         self.kernel.run_deferred(self.program.memory(), cpu)?;
-        let ns = self.wakeup_cost(cpu) + moving_ns + self.policy_ns(insns);
+        let ns = self.kernel.cost.wakeup_ns + moving_ns + self.policy_ns(insns);
         self.kernel.charge_irqs_off(this, ns);
         Ok(true)
-    }
-
-    /// What it costs the executing CPU to wake a task for a CPU. By an interrupt on the own idle CPU nobody is preempted.
-    fn wakeup_cost(&mut self, target: u32) -> u64 {
-        let (this, cost) = (self.kernel.this_cpu, &self.kernel.cost);
-        let rq = &mut self.kernel.cpus[target as usize];
-        match (rq.is_idle(), target == this) {
-            (false, _) => cost.wakeup_ns,
-            (true, true) => CostModel::idle_or(cost.wakeup_idle_ns, cost.wakeup_ns),
-            (true, false) => {
-                rq.woken_remotely += 1;
-                CostModel::idle_or(cost.wakeup_remote_ns, cost.wakeup_ns)
-            }
-        }
-    }
-
-    /// `ttwu_queue_cond`: whether another CPU, which is idle, has to put a woken task into its queue itself.
-    fn leaves_to(&self, target: u32) -> bool {
-        let rq = &self.kernel.cpus[target as usize];
-        let listed = self.kernel.cost.wake_list_ns > 0;
-        listed && target != self.kernel.this_cpu && rq.is_idle() && rq.nr_running == 0
-    }
-
-    /// `sched_ttwu_pending`: the executing CPU puts those into its queue that others have woken for it.
-    pub(crate) fn take_wake_list(&mut self) -> Step {
-        let cpu = self.kernel.this_cpu;
-        let mut list = std::mem::take(&mut self.kernel.rq(cpu).wake_list);
-        for woken in list.drain(..) {
-            let (slot, mem) = (woken.slot, self.program.memory());
-            let task = self.kernel.task(slot);
-            if task.exiting || task.queued {
-                continue;
-            }
-            if !task.allows(cpu) {
-                let target = self.kernel.fallback_cpu(slot, cpu);
-                self.kernel.set_task_cpu(mem, slot, target)?;
-            }
-            let meter = self.meter();
-            self.activate_woken(slot, woken.enq_flags)?;
-            let (task, here) = (self.kernel.task(slot), self.since(meter).insns);
-            let (id, target_cpu) = (task.id, task.cpu);
-            let insns = self.book(Path::Wakeup, meter.less(woken.executed));
-            self.kernel.emit(cpu, insns, EventKind::Wakeup { task: id, target_cpu });
-            self.kernel.run_deferred(self.program.memory(), target_cpu)?;
-            let ns = self.kernel.cost.wake_list_ns + self.policy_ns(here);
-            self.kernel.charge(cpu, ns);
-        }
-        self.kernel.rq(cpu).wake_list = list;
-        Ok(())
     }
 
     /// `ttwu_runnable`: the task has called for sleep but still stands on its run queue; it will not sleep.
@@ -134,11 +68,10 @@ impl Machine {
         let mem = self.program.memory();
         let task = self.kernel.task_mut(slot);
         task.state = TaskState::Runnable;
-        task.timer_pending = false;
         let addr = task.addr;
         mem.store_u32(addr + offsets::task::STATE, 0)?;
         mem.store_u32(addr + offsets::task::ON_RQ, 1)?;
-        match self.timers_of(slot) {
+        match self.timers {
             SleepTimers::Hrtimer => self.kernel.cancel_sleep(slot),
             SleepTimers::Jiffies => {
                 self.kernel.events.cancel(crate::events::Slot::Task(slot.0));
@@ -147,9 +80,9 @@ impl Machine {
         Ok(())
     }
 
-    /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler (or, for
-    /// it, the core's default choice) was asked: a task that may run on one CPU only is never asked about. Callback:
-    /// `select_cpu`.
+    /// `select_task_rq` and `select_task_rq_scx`: the CPU for a task that becomes runnable, and whether the scheduler
+    /// (or, for it, the core's default choice) was asked: a task that may run on one CPU only is never asked about.
+    /// Callback: `select_cpu`.
     pub(crate) fn select_task_rq(
         &mut self,
         slot: Slot,
@@ -186,25 +119,14 @@ impl Machine {
         Ok((cpu, true))
     }
 
-    /// Whether a task is one of the kernel's own threads.
-    #[inline]
-    pub(crate) fn is_kernel_thread(&self, slot: Slot) -> bool {
-        self.kernel_groups.contains(&self.actors.spec(self.kernel.task(slot).actor))
-    }
-
-    /// What ends a task's sleeps: those of the kernel's threads, the tick.
-    #[inline]
-    pub(crate) fn timers_of(&self, slot: Slot) -> SleepTimers {
-        if self.is_kernel_thread(slot) { SleepTimers::Jiffies } else { self.timers }
-    }
-
     /// When a sleep is over that a task asks for now, ns; `at_ns`, where its timer has the resolution for that.
     ///
-    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the present
-    /// tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the expiry.
-    pub(crate) fn sleep_end_ns(&self, slot: Slot, at_ns: u64, absolute: bool) -> u64 {
-        let (now, tick) = (self.kernel.now_ns, self.kernel.tick_ns);
-        if self.timers_of(slot) == SleepTimers::Hrtimer || at_ns <= now {
+    /// Without high-resolution timers: of `schedule_timeout`, the length rounded up to ticks and one more, since the
+    /// present tick is under way; of a timer that expires again and again (`absolute`), the first tick at or after the
+    /// expiry.
+    pub(crate) fn sleep_end_ns(&self, at_ns: u64, absolute: bool) -> u64 {
+        let (now, tick) = (self.kernel.clock.now_ns(), self.kernel.clock.period_ns());
+        if self.timers == SleepTimers::Hrtimer || at_ns <= now {
             return at_ns;
         }
         let ticks = if absolute {
@@ -217,12 +139,13 @@ impl Machine {
 
     /// An interrupt of the CPU where the task went to sleep ends the sleep.
     ///
-    /// Of one that waits for a device it is the device's, and costs as much as a timer's. Any other sleeps without a high-resolution
-    /// timer: the tick ends it, which an idle CPU has then too, and which first does what ticks do (`run_timer_softirq`).
+    /// Of one that waits for a device it is the device's, and costs as much as a timer's. Any other sleeps without a
+    /// high-resolution timer: the tick ends it, which an idle CPU has then too, and which first does what ticks do
+    /// (`run_timer_softirq`).
     pub(crate) fn sleep_over(&mut self, slot: Slot) -> Step {
         let by_device = self.kernel.task(slot).state == TaskState::Uninterruptible;
-        let now = self.kernel.now_ns;
-        if !by_device && self.tick_armed && self.tick_due_ns == now {
+        if !by_device && self.kernel.clock.tick_is_due() {
+            let now = self.kernel.clock.now_ns();
             self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
             return Ok(());
         }

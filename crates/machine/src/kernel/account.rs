@@ -12,9 +12,9 @@ impl Kernel {
     /// `update_curr_scx`: books the time since the last booking to the running task, and takes it off its slice.
     #[inline]
     pub(crate) fn update_curr(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let Some(slot) = self.cpus[cpu as usize].curr else { return Ok(()) };
-        let now = self.clock_ns();
-        let task = &mut self.tasks[slot.index()];
+        let Some(slot) = self.cpus[cpu as usize].curr() else { return Ok(()) };
+        let now = self.clock.now_ns();
+        let task = &mut self.tasks[slot];
         debug_assert!(now >= task.exec_start_ns, "the clock of a run queue goes back");
         let delta = now.saturating_sub(task.exec_start_ns);
         if delta == 0 {
@@ -22,7 +22,7 @@ impl Kernel {
         }
         task.exec_start_ns = now;
         task.sum_exec_ns += delta;
-        self.cpus[cpu as usize].exec_ns += delta;
+        self.cpus[cpu as usize].time.add_task(delta);
         mem.store_u64(task.addr + field::SUM_EXEC, task.sum_exec_ns)?;
         mem.store_u64(task.addr + field::EXEC_START, now)?;
         let slice = task.slice(mem)?;
@@ -35,20 +35,14 @@ impl Kernel {
     /// Something happens on a CPU: takes off the running task's burst what it computed up to now.
     #[inline]
     pub(crate) fn settle(&mut self, cpu: u32) {
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
-        if let Some(since_ns) = rq.paused_ns {
-            rq.shift(since_ns, now);
-            rq.paused_ns = Some(now);
+        let ran = rq.take_computed(now);
+        if ran == 0 {
             return;
         }
-        if now <= rq.run_start_ns {
-            return;
-        }
-        let ran = now - rq.run_start_ns;
-        rq.run_start_ns = now;
-        let Some(slot) = rq.curr else { return };
-        let task = &mut self.tasks[slot.index()];
+        let Some(slot) = rq.curr() else { return };
+        let task = &mut self.tasks[slot];
         if let Stage::Compute(left) = &mut task.stage
             && *left != u64::MAX
         {
@@ -60,19 +54,16 @@ impl Kernel {
     /// Kernel work occupies a CPU for so long.
     #[inline]
     pub(crate) fn charge(&mut self, cpu: u32, ns: u64) {
-        let now = self.now_ns;
-        let rq = &mut self.cpus[cpu as usize];
-        rq.run_start_ns = rq.run_start_ns.max(now).saturating_add(ns);
+        let now = self.clock.now_ns();
+        self.cpus[cpu as usize].occupy(now, ns);
     }
 
     /// Sets the CPU's own event; `u64::MAX`: none.
     #[inline]
     pub(crate) fn arm_cpu(&mut self, cpu: u32, at_ns: u64) {
-        let rq = &mut self.cpus[cpu as usize];
-        if rq.armed_ns == at_ns {
+        if !self.cpus[cpu as usize].note_armed(at_ns) {
             return;
         }
-        rq.armed_ns = at_ns;
         let slot = EventSlot::Cpu(cpu, CpuEvent::Burst);
         if at_ns == u64::MAX {
             self.events.cancel(slot);
@@ -100,26 +91,11 @@ impl Kernel {
         Ok(())
     }
 
-    /// A task joins a run queue (`add_nr_running`).
-    #[inline]
-    pub(crate) fn add_running(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let rq = &mut self.cpus[cpu as usize];
-        rq.nr_running += 1;
-        mem.store_u32(rq.addr + offsets::rq::NR_RUNNING, rq.nr_running)
-    }
-
-    /// A task leaves a run queue (`sub_nr_running`).
-    #[inline]
-    pub(crate) fn sub_running(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        let rq = &mut self.cpus[cpu as usize];
-        rq.nr_running -= 1;
-        mem.store_u32(rq.addr + offsets::rq::NR_RUNNING, rq.nr_running)
-    }
-
-    /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches it.
+    /// `set_task_runnable`: from now on, or from its last such time that did not end in running, the watchdog watches
+    /// it.
     #[inline]
     pub(crate) fn set_task_runnable(&mut self, slot: Slot) {
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let task = self.task_mut(slot);
         if task.reset_runnable_at {
             task.runnable_at_ns = now;
@@ -136,7 +112,7 @@ impl Kernel {
         state: TaskState,
     ) -> Result<(), Trap> {
         let Some(slot) = prev else { return Ok(()) };
-        let now = self.now_ns;
+        let now = self.clock.now_ns();
         let task = self.task_mut(slot);
         task.left_at_ns = now;
         let addr = task.addr;
@@ -158,67 +134,34 @@ impl Kernel {
         next: Option<Slot>,
     ) -> Result<(), Trap> {
         self.book_idle(cpu);
-        let (now, clock_ns) = (self.now_ns, self.clock_ns());
-        let rq = &mut self.cpus[cpu as usize];
-        rq.curr = next;
-        rq.unpreempted = false;
-        rq.idle_since_ns = clock_ns;
+        let now = self.clock.now_ns();
+        self.cpus[cpu as usize].run(next, now);
         let addr = match next {
             Some(slot) => {
                 self.busy.set(cpu);
-                self.ticks_idle.clear(cpu);
-                let addr = self.tasks[slot.index()].addr;
+                let addr = self.tasks[slot].addr;
                 mem.store_u32(addr + field::ON_CPU, 1)?;
                 addr
             }
             None => {
-                rq.idle_entered_ns = now;
                 self.busy.clear(cpu);
-                if self.cost.tick_kept_ns > 0 {
-                    self.ticks_idle.set(cpu);
-                }
-                rq.idle_addr
+                self.cpus[cpu as usize].idle_addr()
             }
         };
-        mem.store_u64(self.cpus[cpu as usize].addr + offsets::rq::CURR, addr)
+        mem.store_u64(self.cpus[cpu as usize].addr() + offsets::rq::CURR, addr)
     }
 
     /// Books the time of the idle task, if it runs, up to now.
     pub(crate) fn book_idle(&mut self, cpu: u32) {
-        let clock_ns = self.clock_ns();
+        let now = self.clock.now_ns();
         let rq = &mut self.cpus[cpu as usize];
-        if rq.curr.is_none() {
-            rq.idle_ns += clock_ns - rq.idle_since_ns;
-            rq.idle_since_ns = clock_ns;
+        if rq.is_idle() {
+            rq.time.book_idle(now);
         }
     }
 
-    /// What the executing CPU's run queue takes for the time (`rq_clock`).
-    #[inline]
-    pub(crate) fn clock_ns(&self) -> u64 {
-        self.clock_ns.unwrap_or(self.now_ns)
-    }
-
-    /// What the clock says in the scheduling pass that begins on a CPU. Before a task that goes to sleep is taken off its queue it is read. For
-    /// an idle CPU the wake-up that asked for the pass has read it (`rq_clock_skip_update`); that what preempts a task does so as well in some
-    /// kernels is a rule of their schedulers (`rule_clock_stands` of `cfs`). `None`: it is read now.
-    pub(crate) fn pass_clock_ns(&mut self, cpu: u32, blocks: bool) -> Option<u64> {
-        let (now, cost) = (self.now_ns, &self.cost);
-        let rq = &mut self.cpus[cpu as usize];
-        let woken_ns = rq.woken_clock_ns.take();
-        let (read_ns, booked_ns) = match rq.curr {
-            Some(slot) if blocks => {
-                let read_ns = now.saturating_sub(cost.block_clock_ns.min(cost.block_ns));
-                (Some(read_ns), self.tasks[slot.index()].exec_start_ns)
-            }
-            Some(_) => return None,
-            None => (woken_ns.filter(|_| cost.wakeup_clock_ns > 0), rq.idle_since_ns),
-        };
-        read_ns.map(|ns| ns.max(booked_ns)).filter(|ns| *ns < now)
-    }
-
-    /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless whoever woke it has done so, and filling the
-    /// caches again.
+    /// What a task costs a CPU on arrival there, beyond the switch: being moved, unless the CPU that woke it has paid
+    /// for that, and filling the caches again.
     pub(crate) fn arrival_cost(&mut self, slot: Slot, cpu: u32) -> u64 {
         let task = self.task_mut(slot);
         let (last, moved_to) = (task.ran_on.replace(cpu), task.moved_to.take());

@@ -1,9 +1,9 @@
 //! What the CPUs' caches hold of the tasks' own memory.
 //!
-//! Each CPU has one private cache of [`CostModel::cache_bytes`]. It holds whole lines of tasks, those of the task that touched
-//! its memory last being kept longest. What goes when room is needed is taken from the task that has been away for longest; of
-//! one task, no line is better than another: a sweep over more than the cache holds finds what was left, where a real cache
-//! that forgets the oldest line first would find nothing.
+//! Each CPU has one private cache of [`CostModel::cache_bytes`]. It holds whole lines of tasks, those of the task that
+//! touched its memory last being kept longest. What goes when room is needed is taken from the task that has been away
+//! for longest; of one task, no line is better than another: a sweep over more than the cache holds finds what was
+//! left, where a real cache that forgets the oldest line first would find nothing.
 
 use fairground_trace::TaskId;
 

@@ -7,11 +7,11 @@ use fairground_workload::Workload;
 use super::Kernel;
 use crate::layout::offsets::cgroup as field;
 
-/// The weight of a cgroup that nobody set (`CGROUP_WEIGHT_DFL`).
+/// The weight of a cgroup that was not set (`CGROUP_WEIGHT_DFL`).
 const WEIGHT_DFL: u32 = 100;
 
-/// Numbers between the kernfs ids of two cgroups: on a real machine the control files of a cgroup have numbers too, so that
-/// nobody should take an id for an index.
+/// Numbers between the kernfs ids of two cgroups: on a real machine the control files of a cgroup have numbers too, so
+/// that an id cannot be taken for an index.
 const ID_STEP: u64 = 64;
 
 /// A cgroup's place in the tree; 0 is the root.
@@ -43,7 +43,8 @@ pub(crate) struct Cgroup {
     pub(crate) inited: bool,
 }
 
-/// All cgroups of a machine: parents before their children, each subtree in one piece (the order of a walk from the root).
+/// All cgroups of a machine: parents before their children, each subtree in one piece (the order of a walk from the
+/// root).
 #[derive(Clone, Debug)]
 pub(crate) struct Cgroups {
     list: Vec<Cgroup>,

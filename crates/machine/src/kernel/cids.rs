@@ -1,5 +1,6 @@
-//! Topological CPU numbers (`kernel/sched/ext/cid.c`, Linux 7.2): CPUs that share a core, a cache or a node have numbers next to
-//! each other. A scheduler of the cid form (`struct sched_ext_ops_cid`) hears of CPUs by these numbers alone.
+//! Topological CPU numbers (`kernel/sched/ext/cid.c`, Linux 7.2): CPUs that share a core, a cache or a node have
+//! numbers next to each other. A scheduler of the cid form (`struct sched_ext_ops_cid`) hears of CPUs by these numbers
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,8 @@ pub(crate) struct Cids {
 }
 
 impl Cids {
-    /// `scx_cid_init`: node by node, in it cache by cache, core by core, CPU by CPU; each in the order of its first CPU.
+    /// `scx_cid_init`: node by node, in it cache by cache, core by core, CPU by CPU; each in the order of its first
+    /// CPU.
     pub(crate) fn new(topology: &Topology, form: bool, flags: u64) -> Cids {
         let mut cpu_of: Vec<u32> = (0..topology.cpus()).collect();
         // The first CPU of each node, cache and core; a part is met first at its lowest CPU.

@@ -7,7 +7,7 @@ use crate::abi::{dsq, enq};
 
 /// One entry of the dispatch buffer (`struct scx_dsp_buf_ent`).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DispatchEntry {
+struct DispatchEntry {
     slot: Slot,
     /// Which time of being the scheduler's was meant; 0: the task was not the scheduler's.
     qseq: u64,
@@ -15,8 +15,50 @@ pub(crate) struct DispatchEntry {
     enq_flags: u64,
 }
 
+/// The dispatch buffer (`scx_dsp_ctx`) of the CPU in `ops.dispatch()`.
+#[derive(Debug)]
+pub(crate) struct DispatchBuffer {
+    entries: Vec<DispatchEntry>,
+    capacity: u32,
+    /// Tasks that the present call of `ops.dispatch()` has dispatched or moved.
+    dispatched: u32,
+}
+
+impl DispatchBuffer {
+    /// A buffer of so many entries (`dispatch_max_batch`).
+    pub(crate) fn new(capacity: u32) -> DispatchBuffer {
+        DispatchBuffer { entries: Vec::with_capacity(capacity as usize), capacity, dispatched: 0 }
+    }
+
+    /// `ops.dispatch()` is called.
+    pub(crate) fn begin(&mut self) {
+        self.dispatched = 0;
+    }
+
+    /// Whether that call has dispatched or moved anything so far.
+    pub(crate) fn has_dispatched(&self) -> bool {
+        self.dispatched > 0
+    }
+
+    /// A task was moved to the CPU's local queue at once.
+    pub(crate) fn count_move(&mut self) {
+        self.dispatched += 1;
+    }
+
+    /// Entries that are free (`scx_bpf_dispatch_nr_slots`).
+    pub(crate) fn free(&self) -> u64 {
+        u64::from(self.capacity) - self.entries.len() as u64
+    }
+
+    /// Takes the last entry back (`scx_bpf_dispatch_cancel`). False: there is none.
+    pub(crate) fn cancel(&mut self) -> bool {
+        self.entries.pop().is_some()
+    }
+}
+
 impl Kernel {
-    /// `scx_dispatch_commit`: within an enqueue the decision for that task, within `ops.dispatch()` an entry of the buffer.
+    /// `scx_dispatch_commit`: within an enqueue the decision for that task, within `ops.dispatch()` an entry of the
+    /// buffer.
     pub(crate) fn dispatch_commit(&mut self, slot: Slot, dsq_id: u64, enq_flags: u64) {
         match self.direct {
             DirectDispatch::Open(subject) if subject == slot => {
@@ -35,18 +77,19 @@ impl Kernel {
                 self.error(format!("{task} already direct-dispatched"));
             }
             DirectDispatch::Closed => {
-                if self.buffer.len() >= self.ops.batch as usize {
+                if self.buffer.free() == 0 {
                     self.error("dispatch buffer overflow");
                     return;
                 }
                 let task = self.task(slot);
                 let qseq = if task.ops_state == OpsState::Queued { task.qseq } else { 0 };
-                self.buffer.push(DispatchEntry { slot, qseq, dsq_id, enq_flags });
+                self.buffer.entries.push(DispatchEntry { slot, qseq, dsq_id, enq_flags });
             }
         }
     }
 
-    /// `find_dsq_for_dispatch`: the queue of an identifier; a wrong one ejects the scheduler and means the global queue.
+    /// `find_dsq_for_dispatch`: the queue of an identifier; a wrong one ejects the scheduler and means the global
+    /// queue.
     pub(crate) fn dsq_for_dispatch(&mut self, cpu: u32, dsq_id: u64, slot: Slot) -> DsqRef {
         if dsq_id == dsq::LOCAL {
             return DsqRef::Local(cpu);
@@ -72,8 +115,8 @@ impl Kernel {
         }
     }
 
-    /// `direct_dispatch`: carries out what `ops.select_cpu()` or `ops.enqueue()` decided. The local queue of another CPU has to
-    /// wait until the run queue is unlocked: [`Kernel::run_deferred`].
+    /// `direct_dispatch`: carries out what `ops.select_cpu()` or `ops.enqueue()` decided. The local queue of another
+    /// CPU has to wait until the run queue is unlocked: [`Kernel::run_deferred`].
     pub(crate) fn direct_dispatch(
         &mut self,
         mem: &Memory,
@@ -87,7 +130,7 @@ impl Kernel {
         self.task_mut(slot).ops_state = OpsState::None;
         if matches!(target, DsqRef::Local(other) if other != cpu) {
             self.task_mut(slot).ddsp = Some((dsq_id, flags));
-            self.rq(cpu).deferred.push(slot);
+            self.rq(cpu).defer(slot);
             return Ok(());
         }
         self.task_mut(slot).ddsp = None;
@@ -96,8 +139,7 @@ impl Kernel {
 
     /// `process_ddsp_deferred_locals`: direct dispatches to local queues of other CPUs.
     pub(crate) fn run_deferred(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        while !self.cpus[cpu as usize].deferred.is_empty() {
-            let slot = self.rq(cpu).deferred.remove(0);
+        while let Some(slot) = self.rq(cpu).next_deferred() {
             let Some((dsq_id, flags)) = self.task_mut(slot).ddsp.take() else { continue };
             if let DsqRef::Local(target) = self.dsq_for_dispatch(cpu, dsq_id, slot) {
                 self.dispatch_to_local(mem, cpu, target, slot, flags)?;
@@ -109,8 +151,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// `dispatch_to_local_dsq`: into the local queue of `target`, on behalf of `cpu`. Off the task's affinity it ejects the
-    /// scheduler and leaves the task in the global queue.
+    /// `dispatch_to_local_dsq`: into the local queue of `target`, on behalf of `cpu`. Off the task's affinity it ejects
+    /// the scheduler and leaves the task in the global queue.
     pub(crate) fn dispatch_to_local(
         &mut self,
         mem: &Memory,
@@ -133,13 +175,14 @@ impl Kernel {
         } else {
             self.move_remote_to_local(mem, slot, enq_flags, target)?;
         }
-        if self.cpus[target as usize].is_idle() && !self.cpus[target as usize].in_balance {
+        if self.cpus[target as usize].is_idle() && !self.cpus[target as usize].in_balance() {
             self.resched_curr(target);
         }
         Ok(())
     }
 
-    /// `task_can_run_on_remote_rq`: whether the scheduler may move a task to a CPU; with `report`, a wrong CPU ejects it.
+    /// `task_can_run_on_remote_rq`: whether the scheduler may move a task to a CPU; with `report`, a wrong CPU ejects
+    /// it.
     pub(crate) fn can_run_remote(&mut self, slot: Slot, cpu: u32, report: bool) -> bool {
         let allowed = self.task(slot).allows(cpu);
         if !allowed && report {
@@ -149,8 +192,8 @@ impl Kernel {
         allowed
     }
 
-    /// `move_remote_task_to_local_dsq`: deactivate there, activate here. The task is between run queues meanwhile, so no
-    /// callback hears of it.
+    /// `move_remote_task_to_local_dsq`: deactivate there, activate here. The task is between run queues meanwhile, so
+    /// no callback hears of it.
     pub(crate) fn move_remote_to_local(
         &mut self,
         mem: &Memory,
@@ -159,9 +202,9 @@ impl Kernel {
         cpu: u32,
     ) -> Result<(), Trap> {
         let from = self.task(slot).cpu;
-        self.sub_running(mem, from)?;
+        self.rq(from).sub_running(mem)?;
         self.set_task_cpu(mem, slot, cpu)?;
-        self.add_running(mem, cpu)?;
+        self.rq(cpu).add_running(mem)?;
         self.task_mut(slot).ddsp = None;
         self.dispatch_enqueue(mem, DsqRef::Local(cpu), slot, enq_flags)
     }
@@ -189,12 +232,12 @@ impl Kernel {
 
     /// `flush_dispatch_buf`.
     pub(crate) fn flush_dispatch_buffer(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
-        for at in 0..self.buffer.len() {
-            let entry = self.buffer[at];
+        for at in 0..self.buffer.entries.len() {
+            let entry = self.buffer.entries[at];
             self.finish_dispatch(mem, cpu, entry)?;
         }
-        self.dispatched += self.buffer.len() as u32;
-        self.buffer.clear();
+        self.buffer.dispatched += self.buffer.entries.len() as u32;
+        self.buffer.entries.clear();
         Ok(())
     }
 
@@ -207,10 +250,10 @@ impl Kernel {
         enq_flags: u64,
     ) -> Result<(), Trap> {
         let rq = &self.cpus[cpu as usize];
-        if rq.in_balance {
+        if rq.in_balance() {
             return Ok(());
         }
-        match rq.curr {
+        match rq.curr() {
             None => self.resched_curr(cpu),
             Some(curr) if enq_flags & enq::PREEMPT != 0 && curr != slot => {
                 self.task(curr).set_slice(mem, 0)?;

@@ -1,6 +1,6 @@
 //! The timers of sleeping tasks, as each CPU keeps them (`struct hrtimer_cpu_base`, `kernel/time/hrtimer.c`).
 
-use super::{Kernel, Slot, Task};
+use super::{Kernel, Slot, Tasks};
 use crate::CostModel;
 use crate::events::{CpuEvent, SLOT_BITS, Slot as EventSlot};
 use crate::heap::Keyed;
@@ -29,9 +29,9 @@ impl Hrtimer {
         Slot((self.arming & ((1 << SLOT_BITS) - 1)) as u32)
     }
 
-    /// Its task has been woken by somebody else since.
-    fn is_stale(self, tasks: &[Task]) -> bool {
-        tasks[self.slot().index()].timer.is_none_or(|armed| armed.arming != self.arming)
+    /// Its task has been woken otherwise since.
+    fn is_stale(self, tasks: &Tasks) -> bool {
+        tasks[self.slot()].timer.is_none_or(|armed| armed.arming != self.arming)
     }
 }
 
@@ -50,21 +50,20 @@ pub(crate) struct Hrtimers {
     queue: MostlySorted<Hrtimer>,
     stale: usize,
     /// Until when interrupts are off, ns.
-    pub(crate) irqs_off_ns: u64,
+    irqs_off_ns: u64,
     /// A timer is due and waits for interrupts to be on again.
-    pub(crate) pending: bool,
+    pending: bool,
     /// The time that the interrupt under way goes by, ns: what is due then ends in it.
-    pub(crate) interrupt_ns: Option<u64>,
-    /// The interrupt under way has nothing more to do: it is over when interrupts are on again, which is no event of its own.
-    pub(crate) lapses: bool,
+    interrupt_ns: Option<u64>,
+    /// The interrupt under way has nothing more to do: it is over when interrupts are on again, which is no event of
+    /// its own.
+    lapses: bool,
     /// Since when a tick is due, ns. It comes before others that end at that time: most often it was armed before them.
-    pub(crate) tick: Option<u64>,
-    /// The switch that the interrupt has asked for sets the timer again.
-    pub(crate) set_late: bool,
+    tick: Option<u64>,
     /// A kick has come up in the interrupt under way: the others share its interrupt.
-    pub(crate) kicked: bool,
+    kicked: bool,
     /// What the end of the interrupt under way costs, ns: its own part, and that of the kicks, which go out there.
-    pub(crate) owed_ns: u64,
+    owed_ns: u64,
 }
 
 /// What a timer interrupt does next.
@@ -87,6 +86,7 @@ impl Hrtimers {
         let Some(base_ns) = self.interrupt_ns else { return false };
         let may_end_ns = self.next_ns().saturating_sub(reach_ns);
         !self.pending
+            && self.owed_ns == 0
             && self.tick.is_none()
             && may_end_ns > base_ns
             && self.next_ns() > self.irqs_off_ns
@@ -96,14 +96,68 @@ impl Hrtimers {
     #[inline]
     pub(crate) fn lapse(&mut self, now_ns: u64) {
         if self.lapses && self.irqs_off_ns < now_ns {
-            self.close();
+            (self.interrupt_ns, self.kicked, self.lapses) = (None, false, false);
         }
     }
 
-    /// The interrupt under way is over.
+    /// The interrupt under way is over: what its end costs, ns.
     #[inline]
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&mut self) -> u64 {
         (self.interrupt_ns, self.kicked, self.lapses) = (None, false, false);
+        std::mem::take(&mut self.owed_ns)
+    }
+
+    /// A timer is due: the interrupt comes as soon as interrupts are on.
+    #[inline]
+    pub(crate) fn raise(&mut self) {
+        self.pending = true;
+    }
+
+    /// A tick is due since a time, ns.
+    #[inline]
+    pub(crate) fn raise_tick(&mut self, since_ns: u64) {
+        self.tick = Some(since_ns);
+    }
+
+    /// The interrupt comes, or goes on: whether it was under way.
+    #[inline]
+    pub(crate) fn enter(&mut self) -> bool {
+        (self.pending, self.lapses) = (false, false);
+        self.interrupt_ns.is_some()
+    }
+
+    /// The end of the interrupt under way costs so much more, ns.
+    #[inline]
+    pub(crate) fn owe(&mut self, ns: u64) {
+        self.owed_ns += ns;
+    }
+
+    /// Kicks go out that cost so much, ns. In an interrupt they go out at its end, and all share the cost of the first.
+    /// False: no interrupt is under way, and they are paid for at once.
+    pub(crate) fn owe_kicks(&mut self, ns: u64) -> bool {
+        if self.interrupt_ns.is_some() && !std::mem::replace(&mut self.kicked, true) {
+            self.owed_ns += ns;
+        }
+        self.interrupt_ns.is_some()
+    }
+
+    /// The end of the interrupt under way, which has nothing more to do, is no event: whatever happens next finds it
+    /// over.
+    #[inline]
+    pub(crate) fn let_lapse(&mut self) {
+        self.lapses = true;
+    }
+
+    /// When the interrupt under way is over by itself, ns; `None`: there is none, or its end is an event.
+    #[inline]
+    pub(crate) fn lapses_ns(&self) -> Option<u64> {
+        self.lapses.then_some(self.irqs_off_ns)
+    }
+
+    /// Keeps interrupts off for so long, from now or from the end of what keeps them off already.
+    #[inline]
+    pub(crate) fn keep_off(&mut self, now_ns: u64, ns: u64) {
+        self.irqs_off_ns = self.irqs_off_ns.max(now_ns).saturating_add(ns);
     }
 
     /// The task whose sleep ends first.
@@ -124,8 +178,8 @@ impl Hrtimers {
         self.queue.prefetch();
     }
 
-    /// Forgets timers that nobody waits for any more.
-    fn drop_stale(&mut self, tasks: &[Task]) {
+    /// Forgets timers whose tasks are awake.
+    fn drop_stale(&mut self, tasks: &Tasks) {
         while self.stale > 0
             && let Some(timer) = self.queue.first()
             && timer.is_stale(tasks)
@@ -139,8 +193,8 @@ impl Hrtimers {
         }
     }
 
-    /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at the
-    /// latest, each up to `reach_ns` before; the first one that may not end yet holds up all behind it.
+    /// `__hrtimer_run_queues`: takes out what an interrupt at a time does next, in the order in which the timers end at
+    /// the latest, each up to `reach_ns` before; the first one that may not end yet holds up all behind it.
     fn take_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         if self.tick.is_some_and(|tick| tick <= self.next_ns()) {
             self.tick = None;
@@ -154,8 +208,9 @@ impl Hrtimers {
         Some(Due::Sleep(first.slot()))
     }
 
-    /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due looks at
-    /// the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its `retry`).
+    /// What the interrupt under way does next at `now_ns`; `None`: it is over. One that has ended all that was due
+    /// looks at the clock again, and goes on if meanwhile a timer's last moment has come (`hrtimer_interrupt`, its
+    /// `retry`).
     fn next_due(&mut self, now_ns: u64, reach_ns: u64) -> Option<Due> {
         let base_ns = *self.interrupt_ns.get_or_insert(now_ns);
         if let Some(due) = self.take_due(base_ns, reach_ns) {
@@ -170,14 +225,8 @@ impl Hrtimers {
 }
 
 impl CostModel {
-    /// What a timer's interrupt costs once, whatever has expired, ns.
-    #[inline]
-    pub(crate) fn timer_once_ns(&self) -> u64 {
-        self.timer_irq_ns.saturating_sub(self.timer_each_ns)
-    }
-
-    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the clock when it has been
-    /// entered, a third of its cost after its time.
+    /// How far before the end of its slack a timer may end in the interrupt of an earlier one, ns: that looks at the
+    /// clock when it has been entered, a third of its cost after its time.
     #[inline]
     pub(crate) fn timer_reach_ns(&self) -> u64 {
         let entry_ns = if self.timer_slack_ns == 0 { 0 } else { self.timer_irq_ns / 3 };
@@ -186,8 +235,8 @@ impl CostModel {
 }
 
 impl Kernel {
-    /// Arms the timer of a task that goes to sleep on the executing CPU: it may end from `soft_ns` on, and ends at the end of the
-    /// machine's timer slack at the latest (`hrtimer_start_range_ns`).
+    /// Arms the timer of a task that goes to sleep on the executing CPU: it may end from `soft_ns` on, and ends at the
+    /// end of the machine's timer slack at the latest (`hrtimer_start_range_ns`).
     #[inline]
     pub(crate) fn arm_sleep(&mut self, slot: Slot, soft_ns: u64) {
         let cpu = self.this_cpu;
@@ -206,7 +255,7 @@ impl Kernel {
     /// Takes the timer of a task away, if one is armed.
     #[inline]
     pub(crate) fn cancel_sleep(&mut self, slot: Slot) {
-        let Some(armed) = self.tasks[slot.index()].timer.take() else { return };
+        let Some(armed) = self.tasks[slot].timer.take() else { return };
         let timers = &mut self.cpus[armed.cpu as usize].timers;
         timers.stale += 1;
         timers.drop_stale(&self.tasks);
@@ -217,9 +266,9 @@ impl Kernel {
     #[inline]
     pub(crate) fn next_due(&mut self, cpu: u32) -> Option<Due> {
         let timers = &mut self.cpus[cpu as usize].timers;
-        let due = timers.next_due(self.now_ns, self.cost.timer_reach_ns());
+        let due = timers.next_due(self.clock.now_ns(), self.cost.timer_reach_ns());
         if let Some(Due::Sleep(slot)) = due {
-            self.tasks[slot.index()].timer = None;
+            self.tasks[slot].timer = None;
             timers.drop_stale(&self.tasks);
         }
         due
@@ -236,17 +285,15 @@ impl Kernel {
         if at_ns == u64::MAX {
             self.events.cancel(slot);
         } else if self.events.armed(slot) != Some(at_ns) {
-            // One that is overdue waits for its CPU's turn.
-            self.events.arm(slot, at_ns.max(self.now_ns));
+            self.events.arm(slot, at_ns.max(self.clock.now_ns()));
         }
     }
 
     /// Kernel work with interrupts off occupies a CPU for so long.
     #[inline]
     pub(crate) fn charge_irqs_off(&mut self, cpu: u32, ns: u64) {
-        let now = self.now_ns;
-        let timers = &mut self.cpus[cpu as usize].timers;
-        timers.irqs_off_ns = timers.irqs_off_ns.max(now).saturating_add(ns);
+        let now = self.clock.now_ns();
+        self.cpus[cpu as usize].timers.keep_off(now, ns);
         self.charge(cpu, ns);
     }
 }

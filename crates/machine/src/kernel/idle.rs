@@ -20,15 +20,15 @@ impl Kernel {
         prev_cpu: u32,
         wake_flags: u64,
     ) -> (u32, bool) {
-        if !self.ops.builtin_idle {
+        if !self.builtin_idle {
             return (prev_cpu, false);
         }
         let waker_cpu = self.this_cpu;
         let waker = &self.cpus[waker_cpu as usize];
-        let exiting = waker.curr.is_some_and(|curr| self.task(curr).exiting);
-        let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local);
+        let exiting = waker.curr().is_some_and(|curr| self.task(curr).exiting);
+        let sync = wake_flags & wake::SYNC != 0 && !exiting && self.queues.is_empty(waker.local());
         let ask = |allowed| SelectCpu { prev_cpu, waker_cpu, allowed, sync };
-        match self.tasks[slot.index()].allowed.as_deref() {
+        match self.tasks[slot].allowed.as_deref() {
             Some(allowed) => self.idle.select_default(ask(allowed)),
             None => self.idle.select_default(ask(&self.all_cpus)),
         }
@@ -45,11 +45,7 @@ impl Kernel {
 
     /// `cpumask_any_distribute`: the next CPU of a mask after the one that this CPU got last.
     pub(crate) fn any_distribute(&mut self, mask: &CpuMask) -> Option<u32> {
-        let rq = &mut self.cpus[self.this_cpu as usize];
-        let start = rq.distribute_prev + 1;
-        let next = mask.iter().find(|cpu| *cpu >= start).or_else(|| mask.first())?;
-        rq.distribute_prev = next;
-        Some(next)
+        self.cpus[self.this_cpu as usize].distribute(mask)
     }
 
     /// `select_fallback_rq`: an allowed CPU when the chosen one is not, on the same node if there is one.

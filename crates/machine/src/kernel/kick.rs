@@ -2,7 +2,7 @@
 
 use fairground_bpf::{Memory, Trap};
 
-use super::{Kernel, Woken};
+use super::Kernel;
 use crate::abi::kick;
 use crate::events::{CpuEvent, Slot as EventSlot};
 
@@ -38,10 +38,10 @@ impl Kernel {
     /// `resched_curr`: what runs on a CPU shall make room. Another CPU learns of it by an interrupt.
     pub(crate) fn resched_curr(&mut self, cpu: u32) {
         let rq = &mut self.cpus[cpu as usize];
-        if rq.need_resched {
+        if rq.needs_resched() {
             return;
         }
-        rq.need_resched = true;
+        rq.set_need_resched(true);
         if cpu != self.this_cpu {
             self.counters.ipis += 1;
             self.ipis.push(cpu);
@@ -49,35 +49,25 @@ impl Kernel {
         }
     }
 
-    /// `__ttwu_queue_wakelist`: a woken task waits until its CPU puts it into its queue. The first one on the list is announced by an interrupt.
-    pub(crate) fn put_on_wake_list(&mut self, cpu: u32, woken: Woken) {
-        let rq = &mut self.cpus[cpu as usize];
-        let is_first = rq.wake_list.is_empty();
-        rq.wake_list.push(woken);
-        if is_first && !rq.need_resched {
-            self.counters.ipis += 1;
-            self.ipis.push(cpu);
-        }
-    }
-
-    /// What runs on another CPU is to make room. If it is in the kernel, it sees that on its way out, before the interrupt arrives:
-    /// the end of the work there is an event after all.
+    /// What runs on another CPU is to make room. If it is in the kernel, it sees that on its way out, before the
+    /// interrupt arrives: the end of the work there is an event after all.
     fn look_on_way_out(&mut self, cpu: u32) {
         let rq = &self.cpus[cpu as usize];
-        let Some(slot) = rq.curr else { return };
-        let at_ns = if rq.timers.lapses && rq.timers.irqs_off_ns > self.now_ns {
-            rq.timers.irqs_off_ns
-        } else if self.task(slot).begins && rq.run_start_ns > self.now_ns {
-            rq.run_start_ns
+        let Some(slot) = rq.curr() else { return };
+        let lapses_ns = rq.timers.lapses_ns().filter(|at_ns| *at_ns > self.clock.now_ns());
+        let at_ns = if let Some(at_ns) = lapses_ns {
+            at_ns
+        } else if self.task(slot).begins && rq.busy_until_ns() > self.clock.now_ns() {
+            rq.busy_until_ns()
         } else {
             return;
         };
-        let at_ns = at_ns.min(rq.armed_ns);
+        let at_ns = at_ns.min(rq.armed_ns());
         self.arm_cpu(cpu, at_ns);
     }
 
-    /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the executing CPU
-    /// has been charged so far.
+    /// Reschedule interrupts leave when the work of the kernel that leads to them is done: behind all that the
+    /// executing CPU has been charged so far.
     #[inline]
     pub(crate) fn flush_ipis(&mut self) {
         if self.ipis.is_empty() {
@@ -91,14 +81,14 @@ impl Kernel {
 
     /// When an interrupt arrives that the executing CPU sends now.
     pub(crate) fn ipi_arrival_ns(&self) -> u64 {
-        let sent_ns = self.cpus[self.this_cpu as usize].run_start_ns.max(self.now_ns);
+        let sent_ns = self.cpus[self.this_cpu as usize].busy_until_ns().max(self.clock.now_ns());
         sent_ns + self.cost.ipi_ns
     }
 
     /// `can_skip_idle_kick`: the CPU will go through a scheduling pass before it goes idle.
     fn can_skip_idle_kick(&self, cpu: u32) -> bool {
         let rq = &self.cpus[cpu as usize];
-        !rq.is_idle() && !rq.in_balance
+        !rq.is_idle() && !rq.in_balance()
     }
 
     /// `scx_bpf_kick_cpu`.
@@ -116,19 +106,17 @@ impl Kernel {
         }
     }
 
-    /// `kick_cpus_irq_workfn`: carries out the kicks, in the order of CPU numbers; first those of busy CPUs, then those that
-    /// only an idle CPU gets.
+    /// `kick_cpus_irq_workfn`: carries out the kicks, in the order of CPU numbers; first those of busy CPUs, then those
+    /// that only an idle CPU gets.
     #[inline]
     pub(crate) fn flush_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
         if self.kicks.is_empty() { Ok(()) } else { self.send_kicks(mem) }
     }
 
     fn send_kicks(&mut self, mem: &Memory) -> Result<(), Trap> {
-        let timers = &mut self.cpus[self.this_cpu as usize].timers;
-        match timers.interrupt_ns {
-            None => self.charge_irqs_off(self.this_cpu, self.cost.kick_ns),
-            Some(_) if std::mem::replace(&mut timers.kicked, true) => {}
-            Some(_) => timers.owed_ns += self.cost.kick_ns,
+        let (this_cpu, ns) = (self.this_cpu, self.cost.kick_ns);
+        if !self.rq(this_cpu).timers.owe_kicks(ns) {
+            self.charge_irqs_off(this_cpu, ns);
         }
         let mut cpus = std::mem::take(&mut self.kicks.cpus);
         cpus.sort_unstable();
@@ -152,19 +140,17 @@ impl Kernel {
     fn kick_one(&mut self, mem: &Memory, cpu: u32) -> Result<(), Trap> {
         let flags = u64::from(self.kicks.flags[cpu as usize]);
         if flags & kick::PREEMPT != 0
-            && let Some(curr) = self.cpus[cpu as usize].curr
+            && let Some(curr) = self.cpus[cpu as usize].curr()
         {
             self.task(curr).set_slice(mem, 0)?;
         }
         self.resched_curr(cpu);
         if flags & kick::WAIT != 0 && cpu != self.this_cpu {
-            // The kicker spins until the target has rescheduled: until the interrupt arrives there and what the target does
-            // in the kernel is done.
-            let arrival = self.ipi_arrival_ns().max(self.cpus[cpu as usize].run_start_ns);
+            // The kicker spins until the target has rescheduled: until the interrupt arrives there and what the target
+            // does in the kernel is done.
+            let arrival = self.ipi_arrival_ns().max(self.cpus[cpu as usize].busy_until_ns());
             let this = self.this_cpu;
-            self.charge(this, 0);
-            let rq = &mut self.cpus[this as usize];
-            rq.run_start_ns = rq.run_start_ns.max(arrival);
+            self.rq(this).occupy(arrival, 0);
         }
         Ok(())
     }

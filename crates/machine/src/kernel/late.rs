@@ -1,10 +1,11 @@
 //! The trace, and switches that stand in it a little later than they are decided.
 //!
-//! A kernel writes `sched_switch` when the choice is made: after the scheduler's own instructions, while the task that leaves is
-//! still on the CPU. Its books (`update_curr_scx`, `set_next_task_scx`) go by the run-queue clock, which `__schedule` reads once,
-//! before. So the time of a decision is the leaving task's in the trace and the coming task's in the books. Here a choice is made
-//! in no time and paid for afterwards; its event waits in [`Late`] until then. Nothing that happens on the same CPU or to one of
-//! the two tasks overtakes it: if something does happen there, the switch is written at once.
+//! A kernel writes `sched_switch` when the choice is made: after the scheduler's own instructions, while the task that
+//! leaves is still on the CPU. Its books (`update_curr_scx`, `set_next_task_scx`) go by the run-queue clock, which
+//! `__schedule` reads once, before. So the time of a decision is the leaving task's in the trace and the coming task's
+//! in the books. Here a choice is made in no time and paid for afterwards; its event waits in [`Late`] until then.
+//! Nothing that happens on the same CPU or to one of the two tasks overtakes it: if something does happen there, the
+//! switch is written at once.
 
 use std::collections::VecDeque;
 
@@ -74,8 +75,8 @@ impl Late {
         is_set(&self.tasks, task.index())
     }
 
-    /// By how much the books of a task are ahead of the trace (negative: behind) at a time, because of switches that the trace
-    /// does not know yet, ns.
+    /// By how much the books of a task are ahead of the trace (negative: behind) at a time, because of switches that
+    /// the trace does not know yet, ns.
     pub(crate) fn ahead_ns(&self, task: TaskId, now_ns: u64) -> i64 {
         let since = |switch: &LateSwitch| (now_ns - switch.decided_ns) as i64;
         self.switches
@@ -120,18 +121,18 @@ impl Kernel {
             self.write_late(cpu, tasks_of(&kind));
         }
         let insns = u32::try_from(insns).unwrap_or(u32::MAX);
-        self.trace.push(Event { time_ns: self.now_ns, cpu, insns, kind });
+        self.trace.push(Event { time_ns: self.clock.now_ns(), cpu, insns, kind });
     }
 
     /// Appends a switch that is decided now, by so many instructions, which take so many ns.
     #[inline]
     pub(crate) fn emit_switch(&mut self, cpu: u32, insns: u64, kind: EventKind, choice_ns: u64) {
-        let decided_ns = self.clock_ns();
-        if choice_ns == 0 && decided_ns == self.now_ns {
+        let decided_ns = self.clock.now_ns();
+        if choice_ns == 0 {
             return self.emit(cpu, insns, kind);
         }
         self.write_late(cpu, tasks_of(&kind));
-        let time_ns = self.now_ns.saturating_add(choice_ns);
+        let time_ns = self.clock.now_ns().saturating_add(choice_ns);
         let insns = u32::try_from(insns).unwrap_or(u32::MAX);
         let event = Event { time_ns, cpu, insns, kind };
         self.late.insert(LateSwitch { event, decided_ns });
@@ -139,7 +140,7 @@ impl Kernel {
 
     /// Writes the switches that are due, and those that an event on a CPU about some tasks may not overtake.
     fn write_late(&mut self, cpu: u32, tasks: [TaskId; 2]) {
-        while let Some(switch) = self.late.next_before(self.now_ns, cpu, tasks) {
+        while let Some(switch) = self.late.next_before(self.clock.now_ns(), cpu, tasks) {
             self.write_switch(switch);
         }
     }
@@ -161,7 +162,7 @@ impl Kernel {
         if self.check {
             self.checker.decided.push_back((self.trace.len(), decided_ns));
         }
-        self.trace.push(Event { time_ns: event.time_ns.min(self.now_ns), ..event });
+        self.trace.push(Event { time_ns: event.time_ns.min(self.clock.now_ns()), ..event });
     }
 }
 

@@ -6,6 +6,8 @@ mod account;
 mod caches;
 mod cgroup;
 mod cids;
+mod clock;
+mod cpu_time;
 mod dispatch;
 mod history;
 mod hrtimers;
@@ -16,8 +18,8 @@ mod ops;
 mod queues;
 mod rq;
 mod task;
+mod tasks;
 mod timers;
-mod turns;
 
 use std::collections::BTreeMap;
 
@@ -28,24 +30,25 @@ use crate::check::{Checker, Violation};
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::{DispatchQueues, Dsq};
 use crate::events::EventQueue;
-use crate::layout::offsets;
 use crate::prng::Prng;
 use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
 
 pub(crate) use caches::Caches;
 pub(crate) use cgroup::{CgroupRef, Cgroups};
 pub(crate) use cids::Cids;
-pub(crate) use dispatch::DispatchEntry;
+pub(crate) use clock::Clock;
+pub(crate) use cpu_time::CpuTime;
+pub(crate) use dispatch::DispatchBuffer;
 pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
 pub(crate) use ops::{Op, kf};
-pub(crate) use rq::{Meter, Rq, Woken};
+pub(crate) use rq::{Meter, Rq};
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
+pub(crate) use tasks::Tasks;
 pub(crate) use timers::{Timer, Timers};
-pub(crate) use turns::{Turns, is_timer};
 
 /// Places in the event queue that belong to the whole machine.
 pub(crate) mod agenda {
@@ -59,18 +62,11 @@ pub(crate) mod agenda {
     pub(crate) const START: u32 = 3;
     /// The loader runs programs of the object: at each full second.
     pub(crate) const PROGRAMS: u32 = 4;
-    /// The timer of RCU's thread.
-    pub(crate) const RCU: u32 = 5;
-    /// A CPU's turn on the one thread is over.
-    pub(crate) const TURN: u32 = 6;
-    /// The runner forks the next task of the workload, or wakes them all.
-    pub(crate) const LAUNCH: u32 = 7;
+    /// The lead-in begins: the tasks of the workload are made.
+    pub(crate) const LEAD_IN: u32 = 5;
 }
 
-/// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
-pub(crate) const FIRST_PID: u32 = 1000;
-
-/// Whom a direct dispatch may name (`direct_dispatch_task`).
+/// The task that a direct dispatch may name (`direct_dispatch_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectDispatch {
     /// No enqueue is under way: a dispatch goes to the buffer.
@@ -81,60 +77,36 @@ pub(crate) enum DirectDispatch {
     Done,
 }
 
-/// What of the scheduler's table the core looks at.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpsInfo {
-    pub(crate) batch: u32,
-    pub(crate) builtin_idle: bool,
-}
-
 /// Everything that the simulated kernel knows.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    pub(crate) now_ns: u64,
-    /// What the executing CPU's run queue takes for the time, where that is not now: in a wake-up, and in a scheduling pass.
-    pub(crate) clock_ns: Option<u64>,
-    /// What `scx_bpf_now` reads where that is not the run queue's clock: in a scheduling pass, once dispatch has let go of the lock.
-    pub(crate) reading_ns: Option<u64>,
-    /// Instructions that the scheduler had executed when the scheduling pass began that is going on.
-    pub(crate) pass_insns: u64,
-    pub(crate) tick_ns: u64,
+    pub(crate) clock: Clock,
     pub(crate) cost: CostModel,
     /// Callbacks, and what kfuncs found to do, not charged yet, ns.
     pub(crate) calls_ns: u64,
     pub(crate) topology: Topology,
     pub(crate) caches: Caches,
     pub(crate) cpus: Vec<Rq>,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) free_slots: Vec<Slot>,
-    /// The place that each task has or had, by its pid less [`FIRST_PID`].
-    pub(crate) slots_by_birth: Vec<Slot>,
-    /// Guest address of the slab; the first `cpus` places are the idle tasks.
-    pub(crate) slab: u64,
+    pub(crate) tasks: Tasks,
     pub(crate) idle: IdleCpus,
     /// All CPUs of the machine.
     pub(crate) all_cpus: CpuMask,
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
-    /// Idle CPUs that have their tick still: the next one comes, and then none (`idle_call_stop_or_retain_tick`).
-    pub(crate) ticks_idle: CpuMask,
     pub(crate) queues: DispatchQueues,
     /// The global queues, by node.
     pub(crate) global: Vec<Dsq>,
-    pub(crate) ops: OpsInfo,
+    /// Idle CPUs are tracked here, not by the scheduler.
+    pub(crate) builtin_idle: bool,
     /// The CPU that executes.
     pub(crate) this_cpu: u32,
     /// What the running callback may call; `None`: no callback runs.
     pub(crate) kf_mask: u32,
     pub(crate) direct: DirectDispatch,
-    /// The dispatch buffer (`scx_dsp_ctx`) of the CPU in `ops.dispatch()`.
-    pub(crate) buffer: Vec<DispatchEntry>,
-    pub(crate) dispatched: u32,
+    pub(crate) buffer: DispatchBuffer,
     pub(crate) kicks: Kicks,
     /// Switches on their way into the trace.
     pub(crate) late: Late,
-    /// Who executes, where the CPUs do so in turns.
-    pub(crate) turns: Turns,
     /// CPUs that a reschedule interrupt of the executing CPU is to reach.
     pub(crate) ipis: Vec<u32>,
     pub(crate) exit: Option<Exit>,
@@ -192,7 +164,7 @@ impl Kernel {
 
     #[inline]
     pub(crate) fn task(&self, slot: Slot) -> &Task {
-        &self.tasks[slot.index()]
+        &self.tasks[slot]
     }
 
     #[inline]
@@ -200,13 +172,13 @@ impl Kernel {
         if self.check {
             self.checker.touch(slot.0);
         }
-        &mut self.tasks[slot.index()]
+        &mut self.tasks[slot]
     }
 
     /// Asks for the cache lines of a task.
     #[inline]
     pub(crate) fn prefetch(&self, slot: Slot) {
-        if let Some(task) = self.tasks.get(slot.index()) {
+        if let Some(task) = self.tasks.get(slot) {
             fairground_bpf::prefetch_start(task, Task::HOT_BYTES);
         }
         self.queues.prefetch(slot.0);
@@ -216,54 +188,10 @@ impl Kernel {
         self.cpus.len() as u32
     }
 
-    /// The guest address of a task's `task_struct`, without a look at the task.
-    #[inline]
-    pub(crate) fn task_addr(&self, slot: Slot) -> u64 {
-        self.slab + (self.cpus.len() + slot.index()) as u64 * offsets::TASK_STRIDE
-    }
-
-    /// The task whose `task_struct` lies at a guest address; `None` for anything else, idle tasks included.
-    #[inline]
-    pub(crate) fn task_at(&self, addr: u64) -> Option<Slot> {
-        let first = self.task_addr(Slot(0));
-        let distance = addr.wrapping_sub(first);
-        let index = distance / offsets::TASK_STRIDE;
-        let alive = index < self.tasks.len() as u64
-            && index * offsets::TASK_STRIDE == distance
-            && self.tasks[index as usize].scx_state != ScxState::None;
-        alive.then_some(Slot(index as u32))
-    }
-
-    /// The CPU whose idle task lies at a guest address.
-    #[inline]
-    pub(crate) fn idle_task_at(&self, addr: u64) -> Option<u32> {
-        let distance = addr.wrapping_sub(self.slab);
-        let index = distance / offsets::TASK_STRIDE;
-        let there = index < self.cpus.len() as u64 && index * offsets::TASK_STRIDE == distance;
-        there.then_some(index as u32)
-    }
-
-    /// The living task of a pid.
-    pub(crate) fn slot_of_pid(&self, pid: u32) -> Option<Slot> {
-        let number = pid.checked_sub(FIRST_PID)?;
-        let slot = *self.slots_by_birth.get(number as usize)?;
-        let task = self.task(slot);
-        let lives = task.pid == pid && task.scx_state != ScxState::None && !task.exiting;
-        lives.then_some(slot)
-    }
-
-    /// The living task of a `p->scx.tid`: tasks count from 1 in the order of their birth.
-    pub(crate) fn slot_of_tid(&self, tid: u64) -> Option<Slot> {
-        let born = usize::try_from(tid.checked_sub(1)?).ok()?;
-        let slot = *self.slots_by_birth.get(born)?;
-        let task = self.task(slot);
-        let lives = u64::from(task.pid - FIRST_PID) + 1 == tid && task.scx_state != ScxState::None;
-        lives.then_some(slot)
-    }
-
     /// A task that a program names: an error of the scheduler, and a trap, when there is none at that address.
     pub(crate) fn need_task(&mut self, addr: u64, kfunc: &str) -> Result<Slot, Trap> {
-        self.task_at(addr)
+        self.tasks
+            .at(addr)
             .ok_or_else(|| Trap::host(format!("{kfunc}(): no task lies at address {addr:#x}")))
     }
 
@@ -281,7 +209,7 @@ impl Kernel {
 
     /// The task that a CPU runs, for the trace.
     pub(crate) fn current(&self, cpu: u32) -> TaskId {
-        self.cpus[cpu as usize].curr.map_or(TaskId::IDLE, |slot| self.task(slot).id)
+        self.cpus[cpu as usize].curr().map_or(TaskId::IDLE, |slot| self.task(slot).id)
     }
 
     /// Claims the exit (`scx_ops_exit_kind`): the first claim counts.
@@ -302,7 +230,7 @@ impl Kernel {
             code,
             reason: kind.reason().to_owned(),
             message,
-            time_ns: self.now_ns,
+            time_ns: self.clock.now_ns(),
             origin: None,
         });
     }

@@ -10,15 +10,15 @@ use crate::dsq::{Dsq, DsqError};
 impl Kernel {
     pub(crate) fn dsq_of(&self, target: DsqRef) -> Dsq {
         match target {
-            DsqRef::Local(cpu) => self.cpus[cpu as usize].local,
+            DsqRef::Local(cpu) => self.cpus[cpu as usize].local(),
             DsqRef::Global(node) => self.global[node as usize],
             DsqRef::User(dsq, _) => dsq,
         }
     }
 
-    /// `dispatch_enqueue`: puts a task into a queue, by vtime with [`enq::DSQ_PRIQ`], else at the tail, or at the head with
-    /// `SCX_ENQ_HEAD` or `SCX_ENQ_PREEMPT`. A built-in queue has no order by vtime, and a queue keeps to one order: whoever
-    /// breaks that is ejected.
+    /// `dispatch_enqueue`: puts a task into a queue, by vtime with [`enq::DSQ_PRIQ`], else at the tail, or at the head
+    /// with `SCX_ENQ_HEAD` or `SCX_ENQ_PREEMPT`. A built-in queue has no order by vtime, and a queue keeps to one
+    /// order: a scheduler that breaks that is ejected.
     pub(crate) fn dispatch_enqueue(
         &mut self,
         mem: &Memory,
@@ -58,12 +58,13 @@ impl Kernel {
         }
     }
 
-    /// `dispatch_dequeue`: takes a task off its queue, or off the list of those on their way to another CPU's local queue.
+    /// `dispatch_dequeue`: takes a task off its queue, or off the list of those on their way to another CPU's local
+    /// queue.
     pub(crate) fn dispatch_dequeue(&mut self, slot: Slot) {
         self.touch(slot);
         if self.queues.remove(slot.0).is_none() && self.task(slot).ddsp.is_some() {
             let cpu = self.task(slot).cpu;
-            self.rq(cpu).deferred.retain(|other| *other != slot);
+            self.rq(cpu).forget_deferred(slot);
         }
     }
 
@@ -108,7 +109,7 @@ impl Kernel {
         cpu: u32,
     ) -> Result<(), Trap> {
         self.touch(slot);
-        let local = self.cpus[cpu as usize].local;
+        let local = self.cpus[cpu as usize].local();
         let placed = if enq_flags & (enq::HEAD | enq::PREEMPT) != 0 {
             self.queues.push_front(local, slot.0)
         } else {
@@ -157,9 +158,9 @@ impl Kernel {
             at = self.queues.next(number);
         }
         if at != Some(slot.0) {
-            let first = at.map_or("nobody".to_owned(), |number| self.describe(Slot(number)));
+            let first = at.map_or("no task".to_owned(), |number| self.describe(Slot(number)));
             let what =
-                format!("it is picked for CPU {cpu} before {first}, who stands further left");
+                format!("it is picked for CPU {cpu} before {first}, which stands further left");
             self.violate(Invariant::PickOrder, Some(slot), what);
         }
     }
@@ -186,14 +187,14 @@ impl Kernel {
     pub(crate) fn violate(&mut self, invariant: Invariant, slot: Option<Slot>, what: String) {
         let cpu = slot.map(|slot| self.task(slot).cpu);
         let task = slot.map(|slot| self.describe(slot));
-        let time_ns = self.now_ns;
+        let time_ns = self.clock.now_ns();
         self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
     }
 
     /// Notes that a rule was broken on a CPU.
     #[cold]
     pub(crate) fn violate_cpu(&mut self, invariant: Invariant, cpu: u32, what: String) {
-        let time_ns = self.now_ns;
+        let time_ns = self.clock.now_ns();
         let violation = Violation { time_ns, invariant, cpu: Some(cpu), task: None, what };
         self.violation.get_or_insert(violation);
     }
@@ -206,7 +207,7 @@ impl Kernel {
             let info = &self.trace.tasks()[task.index()];
             format!("{}[{}]", info.comm, info.pid)
         });
-        let time_ns = self.now_ns;
+        let time_ns = self.clock.now_ns();
         self.violation.get_or_insert(Violation { time_ns, invariant, cpu, task, what });
     }
 }

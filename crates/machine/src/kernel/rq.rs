@@ -1,10 +1,15 @@
-//! A CPU's run queue and what the CPU is busy with.
+//! A CPU's run queue, and until when the CPU is busy.
 
-use super::Hrtimers;
+use fairground_bpf::{Memory, Trap};
+
 use super::task::Slot;
+use super::{CpuTime, Hrtimers};
+use crate::cpuset::CpuMask;
 use crate::dsq::Dsq;
+use crate::layout::offsets;
 
-/// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it executed on one.
+/// Instructions of the scheduler's program, and the divisions among them: its counts at the start of a path, or what it
+/// executed on one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     pub(crate) insns: u64,
@@ -18,102 +23,152 @@ impl Meter {
     }
 }
 
-/// A task that another CPU has woken.
-#[derive(Debug)]
-pub(crate) struct Woken {
-    pub(crate) slot: Slot,
-    pub(crate) enq_flags: u64,
-    /// What was executed for it so far.
-    pub(crate) executed: Meter,
-}
-
-/// One CPU (`struct rq` with its `struct scx_rq`).
+/// One CPU (`struct rq` with its `struct scx_rq`). What each step touches comes first.
 #[derive(Debug)]
 pub(crate) struct Rq {
     /// What runs; `None`: the idle task.
-    pub(crate) curr: Option<Slot>,
+    curr: Option<Slot>,
     /// `SCX_DSQ_LOCAL`.
-    pub(crate) local: Dsq,
-    /// `TIF_NEED_RESCHED` of what runs.
-    pub(crate) need_resched: bool,
-    /// What the clock said when somebody was woken for this CPU, and no scheduling pass has come since, ns.
-    pub(crate) woken_clock_ns: Option<u64>,
-    /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
-    pub(crate) unpreempted: bool,
-    /// `SCX_RQ_IN_BALANCE`: looking for the next task.
-    pub(crate) in_balance: bool,
-    /// Runnable tasks of this run queue, the running one included.
-    pub(crate) nr_running: u32,
+    local: Dsq,
     /// Until when kernel work occupies the CPU; computing goes on from here, ns.
-    pub(crate) run_start_ns: u64,
+    busy_until_ns: u64,
+    /// When the CPU's own event is due; `u64::MAX`: none.
+    armed_ns: u64,
+    /// Runnable tasks of this run queue, the running one included.
+    nr_running: u32,
+    /// `TIF_NEED_RESCHED` of what runs.
+    need_resched: bool,
+    /// What runs cannot be preempted: it has a spin lock, or spins for one (`preempt_disable`).
+    unpreempted: bool,
+    /// `SCX_RQ_IN_BALANCE`: looking for the next task.
+    in_balance: bool,
+    /// A signal's interrupt is on its way.
+    signalled: bool,
     /// Its timers, and its timer interrupt.
     pub(crate) timers: Hrtimers,
-    /// When the CPU's own event is due; `u64::MAX`: none.
-    pub(crate) armed_ns: u64,
-    /// Since when the CPU's own work stands still, where CPUs execute in turns and another one does; `None`: it does not.
-    pub(crate) paused_ns: Option<u64>,
-    /// When it went idle, or last set up its tick anew, ns.
-    pub(crate) idle_entered_ns: u64,
-    /// Tasks that another CPU woke for this one while it was idle, and that it has still to put into its queue.
-    pub(crate) wake_list: Vec<Woken>,
-    /// Tasks that another CPU woke for this one while it was idle, and put into its queue.
-    pub(crate) woken_remotely: u32,
-    /// A signal's interrupt is on its way.
-    pub(crate) signalled: bool,
-    /// `ddsp_deferred_locals`: tasks that go to the local queue of another CPU.
-    pub(crate) deferred: Vec<Slot>,
-    /// Where `cpumask_any_distribute` went last (`distribute_cpu_mask_prev`).
-    pub(crate) distribute_prev: u32,
-    /// The instant of the last pass, and the passes that led nowhere since.
-    pub(crate) pass_time_ns: u64,
-    pub(crate) passes_now: u32,
+    /// How long it has run tasks, and how long its idle task.
+    pub(crate) time: CpuTime,
     /// Guest address of its `struct rq`.
-    pub(crate) addr: u64,
+    addr: u64,
     /// Guest address of its idle task.
-    pub(crate) idle_addr: u64,
-    /// CPU time of tasks here, and of the idle task up to `idle_since_ns`, ns.
-    pub(crate) exec_ns: u64,
-    pub(crate) idle_ns: u64,
-    pub(crate) idle_since_ns: u64,
+    idle_addr: u64,
+    /// The instant of the last scheduling pass, ns, and the passes that led nowhere since.
+    pass_time_ns: u64,
+    vain_passes: u32,
+    /// Where `cpumask_any_distribute` went last (`distribute_cpu_mask_prev`).
+    distribute_prev: u32,
+    /// `ddsp_deferred_locals`: tasks that go to the local queue of another CPU.
+    deferred: Vec<Slot>,
 }
 
 impl Rq {
+    /// Scheduling passes of a CPU that may lead nowhere at one instant.
+    const VAIN_PASSES_MAX: u32 = 1_000;
+    /// How long each further one takes, ns: so the watchdog sees such a CPU.
+    pub(crate) const VAIN_PASS_NS: u64 = 1_000_000;
+
+    /// An idle CPU, whose `struct rq` and idle task lie at these guest addresses.
     pub(crate) fn new(local: Dsq, addr: u64, idle_addr: u64) -> Rq {
         Rq {
             curr: None,
             local,
+            busy_until_ns: 0,
+            armed_ns: u64::MAX,
+            nr_running: 0,
             need_resched: false,
-            woken_clock_ns: None,
             unpreempted: false,
             in_balance: false,
-            nr_running: 0,
-            run_start_ns: 0,
-            timers: Hrtimers::default(),
-            armed_ns: u64::MAX,
-            paused_ns: None,
-            idle_entered_ns: 0,
-            wake_list: Vec::new(),
-            woken_remotely: 0,
             signalled: false,
-            deferred: Vec::new(),
-            distribute_prev: 0,
-            pass_time_ns: 0,
-            passes_now: 0,
+            timers: Hrtimers::default(),
+            time: CpuTime::default(),
             addr,
             idle_addr,
-            exec_ns: 0,
-            idle_ns: 0,
-            idle_since_ns: 0,
+            pass_time_ns: 0,
+            vain_passes: 0,
+            distribute_prev: 0,
+            deferred: Vec::new(),
         }
     }
 
-    /// The CPU's own work stood still for a while.
-    pub(crate) fn shift(&mut self, since_ns: u64, now_ns: u64) {
-        let stood_ns = now_ns - since_ns;
-        self.run_start_ns += stood_ns;
-        if self.timers.irqs_off_ns > since_ns {
-            self.timers.irqs_off_ns += stood_ns;
-        }
+    /// What runs; `None`: the idle task.
+    #[inline]
+    pub(crate) fn curr(&self) -> Option<Slot> {
+        self.curr
+    }
+
+    /// Lets a task run, or the idle task. Whatever runs can be preempted at first.
+    #[inline]
+    pub(crate) fn run(&mut self, next: Option<Slot>, now_ns: u64) {
+        (self.curr, self.unpreempted) = (next, false);
+        self.time.enter_idle(now_ns);
+    }
+
+    /// Whether the idle task runs.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.curr.is_none()
+    }
+
+    /// The local dispatch queue.
+    #[inline]
+    pub(crate) fn local(&self) -> Dsq {
+        self.local
+    }
+
+    /// Guest address of its `struct rq`.
+    #[inline]
+    pub(crate) fn addr(&self) -> u64 {
+        self.addr
+    }
+
+    /// Guest address of its idle task.
+    #[inline]
+    pub(crate) fn idle_addr(&self) -> u64 {
+        self.idle_addr
+    }
+
+    /// Until when kernel work occupies the CPU, ns; may have passed.
+    #[inline]
+    pub(crate) fn busy_until_ns(&self) -> u64 {
+        self.busy_until_ns
+    }
+
+    /// Kernel work occupies the CPU for so long, from now or from the end of what occupies it already.
+    #[inline]
+    pub(crate) fn occupy(&mut self, now_ns: u64, ns: u64) {
+        self.busy_until_ns = self.busy_until_ns.max(now_ns).saturating_add(ns);
+    }
+
+    /// How long it has computed since it was asked last, ns.
+    #[inline]
+    pub(crate) fn take_computed(&mut self, now_ns: u64) -> u64 {
+        let computed_ns = now_ns.saturating_sub(self.busy_until_ns);
+        self.busy_until_ns = self.busy_until_ns.max(now_ns);
+        computed_ns
+    }
+
+    /// When the CPU's own event is due, ns; `u64::MAX`: it is not armed.
+    #[inline]
+    pub(crate) fn armed_ns(&self) -> u64 {
+        self.armed_ns
+    }
+
+    /// Notes when the CPU's own event is due. False: it is as it was.
+    #[inline]
+    pub(crate) fn note_armed(&mut self, at_ns: u64) -> bool {
+        std::mem::replace(&mut self.armed_ns, at_ns) != at_ns
+    }
+
+    /// Whether what runs is to make room.
+    #[inline]
+    pub(crate) fn needs_resched(&self) -> bool {
+        self.need_resched
+    }
+
+    /// Asks what runs to make room, or takes that back.
+    #[inline]
+    pub(crate) fn set_need_resched(&mut self, need: bool) {
+        self.need_resched = need;
     }
 
     /// What runs is to make room, and may.
@@ -122,7 +177,93 @@ impl Rq {
         self.need_resched && !self.unpreempted
     }
 
-    pub(crate) fn is_idle(&self) -> bool {
-        self.curr.is_none()
+    /// Forbids preemption of what runs, or allows it.
+    pub(crate) fn set_unpreempted(&mut self, off: bool) {
+        self.unpreempted = off;
+    }
+
+    /// Whether a scheduling pass looks for the next task.
+    #[inline]
+    pub(crate) fn in_balance(&self) -> bool {
+        self.in_balance
+    }
+
+    /// A scheduling pass begins or ends to look for the next task.
+    #[inline]
+    pub(crate) fn set_in_balance(&mut self, looks: bool) {
+        self.in_balance = looks;
+    }
+
+    /// Runnable tasks of this run queue, the running one included.
+    #[inline]
+    pub(crate) fn nr_running(&self) -> u32 {
+        self.nr_running
+    }
+
+    /// A task joins the run queue (`add_nr_running`).
+    #[inline]
+    pub(crate) fn add_running(&mut self, mem: &Memory) -> Result<(), Trap> {
+        self.nr_running += 1;
+        mem.store_u32(self.addr + offsets::rq::NR_RUNNING, self.nr_running)
+    }
+
+    /// A task leaves the run queue (`sub_nr_running`).
+    #[inline]
+    pub(crate) fn sub_running(&mut self, mem: &Memory) -> Result<(), Trap> {
+        self.nr_running -= 1;
+        mem.store_u32(self.addr + offsets::rq::NR_RUNNING, self.nr_running)
+    }
+
+    /// Counts one task too many, for tests of the checker.
+    #[cfg(test)]
+    pub(crate) fn miscount(&mut self) {
+        self.nr_running += 1;
+    }
+
+    /// A signal's interrupt is sent. False: one is on its way already.
+    pub(crate) fn send_signal(&mut self) -> bool {
+        !std::mem::replace(&mut self.signalled, true)
+    }
+
+    /// A signal's interrupt has arrived.
+    pub(crate) fn receive_signal(&mut self) {
+        self.signalled = false;
+    }
+
+    /// A task goes to the local queue of another CPU once this run queue is unlocked.
+    pub(crate) fn defer(&mut self, slot: Slot) {
+        self.deferred.push(slot);
+    }
+
+    /// Forgets a task that was deferred.
+    pub(crate) fn forget_deferred(&mut self, slot: Slot) {
+        self.deferred.retain(|other| *other != slot);
+    }
+
+    /// Takes the first task that was deferred.
+    #[inline]
+    pub(crate) fn next_deferred(&mut self) -> Option<Slot> {
+        if self.deferred.is_empty() { None } else { Some(self.deferred.remove(0)) }
+    }
+
+    /// `cpumask_any_distribute`: the next CPU of a mask after the one that this CPU got last.
+    pub(crate) fn distribute(&mut self, mask: &CpuMask) -> Option<u32> {
+        let start = self.distribute_prev + 1;
+        let next = mask.iter().find(|cpu| *cpu >= start).or_else(|| mask.first())?;
+        self.distribute_prev = next;
+        Some(next)
+    }
+
+    /// Counts a scheduling pass. True: too many of them have led nowhere, at one instant or, where the CPU `rests`,
+    /// from the idle task to the idle task over and over.
+    pub(crate) fn count_pass(&mut self, now_ns: u64, rests: bool) -> bool {
+        let since_ns = now_ns.saturating_sub(self.pass_time_ns);
+        self.pass_time_ns = now_ns;
+        if since_ns > 0 && !(rests && since_ns <= Rq::VAIN_PASS_NS) {
+            self.vain_passes = 0;
+            return false;
+        }
+        self.vain_passes += 1;
+        self.vain_passes > Rq::VAIN_PASSES_MAX
     }
 }

@@ -32,7 +32,7 @@ pub(crate) enum DsqRef {
     User(Dsq, u64),
 }
 
-/// Who owns a task between enqueue and dispatch (`enum scx_ops_state`).
+/// What owns a task between enqueue and dispatch (`enum scx_ops_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpsState {
     /// The core.
@@ -52,12 +52,6 @@ pub(crate) enum Stage {
     Advance,
     /// Compute for so many ns; `u64::MAX`: for ever.
     Compute(u64),
-    /// So much of the kernel's work for it, in one piece.
-    Kernel(u64),
-    /// Get ready, and sleep until the runner of a start with a lead-in lets it go; with a time, until then.
-    Ready(Option<u64>),
-    /// The same once it is ready: take the own nice value, and sleep.
-    Renice(Option<u64>),
     /// Leave the CPU in this state; with a time, to wake up then.
     Block(TaskState, Option<u64>),
     /// `sched_yield`.
@@ -91,7 +85,8 @@ pub(crate) enum Phase {
     Running,
 }
 
-/// One task, in whole cache lines. What every turn of it touches stands before what few turns do; see [`Task::HOT_BYTES`].
+/// One task, in whole cache lines. What every turn of it touches stands before what few turns do; see
+/// [`Task::HOT_BYTES`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Task {
@@ -147,13 +142,6 @@ pub(crate) struct Task {
     pub(crate) blocks: bool,
     /// A signal came while it computed, and it has not noticed yet.
     pub(crate) signalled: bool,
-    /// Its timer has expired, and its CPU, which waits for its turn, has not seen the interrupt yet.
-    pub(crate) timer_pending: bool,
-    /// What it computes is the kernel's work, which keeps its CPU's turn.
-    pub(crate) in_kernel: bool,
-    /// Operations since it gave its CPU's turn away, and that it is about to do so.
-    pub(crate) operations: u8,
-    pub(crate) gives_way: bool,
     /// It was woken while it was about to sleep.
     pub(crate) woken: bool,
     pub(crate) nice: i8,
@@ -184,7 +172,7 @@ impl Task {
 
     /// Whether it has called for sleep and has not left the CPU yet.
     pub(crate) fn about_to_sleep(&self) -> bool {
-        matches!(self.stage, Stage::Block(..) | Stage::Ready(_) | Stage::Renice(_))
+        matches!(self.stage, Stage::Block(..))
     }
 
     #[inline]

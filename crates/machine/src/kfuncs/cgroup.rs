@@ -19,8 +19,8 @@ pub(super) const KFUNCS: &[Kfunc] = &[
 type Ret = Result<u64, Trap>;
 
 /// `struct cgroup *scx_bpf_task_cgroup(p)`: the cgroup from the scheduler's point of view. Only about a task that the
-/// callback is called for, and not from `ops.dispatch()`, `ops.init_task()` or a callback that may sleep: anything else ejects
-/// the scheduler and gives the root, as in the kernel.
+/// callback is called for, and not from `ops.dispatch()`, `ops.init_task()` or a callback that may sleep: anything else
+/// ejects the scheduler and gives the root, as in the kernel.
 fn task_cgroup(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_cgroup")?;
     let allowed = k.kf_allowed_on(kf::RQ_LOCKED, slot);

@@ -37,7 +37,7 @@ fn cid_to_cpu(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
 
 /// `s32 scx_bpf_task_cid(p)`: of the CPU of the task's run queue.
 fn task_cid(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    let cpu = match k.idle_task_at(task) {
+    let cpu = match k.tasks.idle_at(task) {
         Some(cpu) => cpu,
         None => {
             let slot = k.need_task(task, "scx_bpf_task_cid")?;
@@ -69,7 +69,7 @@ fn kick_cid(k: &mut Kernel, _: &Memory, [cid, flags, ..]: [u64; 5]) -> Ret {
 fn cid_curr(k: &mut Kernel, _: &Memory, [cid, ..]: [u64; 5]) -> Ret {
     let Some(cpu) = k.cpu_of_cid(int(cid)) else { return Ok(0) };
     let rq = &k.cpus[cpu as usize];
-    Ok(rq.curr.map_or(rq.idle_addr, |slot| k.task(slot).addr))
+    Ok(rq.curr().map_or(rq.idle_addr(), |slot| k.task(slot).addr))
 }
 
 /// `u32 scx_bpf_cidperf_cap(cid)` and `scx_bpf_cidperf_cur(cid)`: all CPUs run at the same, full speed.
@@ -121,5 +121,5 @@ fn tid_to_task(k: &mut Kernel, _: &Memory, [tid, ..]: [u64; 5]) -> Ret {
         k.error("scx_bpf_tid_to_task() called without SCX_OPS_TID_TO_TASK");
         return Ok(0);
     }
-    Ok(k.slot_of_tid(tid).map_or(0, |slot| k.task(slot).addr))
+    Ok(k.tasks.of_tid(tid).map_or(0, |slot| k.task(slot).addr))
 }

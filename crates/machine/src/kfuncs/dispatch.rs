@@ -23,7 +23,7 @@ pub(super) const KFUNCS: &[Kfunc] = &[
 
 type Ret = Result<u64, Trap>;
 
-/// `scx_dispatch_preamble`: who may dispatch, and what.
+/// `scx_dispatch_preamble`: which callbacks may dispatch, and what.
 fn preamble(k: &mut Kernel, task: u64, enq_flags: u64, kfunc: &str) -> Result<Option<Slot>, Trap> {
     if !k.kf_allowed(kf::ENQUEUE | kf::DISPATCH) {
         return Ok(None);
@@ -78,12 +78,12 @@ fn nr_slots(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
     if !k.kf_allowed(kf::DISPATCH) {
         return Ok(0);
     }
-    Ok(u64::from(k.ops.batch) - k.buffer.len() as u64)
+    Ok(k.buffer.free())
 }
 
 /// `scx_bpf_dispatch_cancel()`.
 fn cancel(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    if k.kf_allowed(kf::DISPATCH) && k.buffer.pop().is_none() {
+    if k.kf_allowed(kf::DISPATCH) && !k.buffer.cancel() {
         k.error("dispatch buffer underflow");
     }
     Ok(0)
@@ -111,8 +111,7 @@ fn move_to_local_with(k: &mut Kernel, mem: &Memory, [dsq_id, enq_flags, ..]: [u6
     };
     let moved = k.consume(mem, cpu, dsq, enq_flags)?;
     if moved {
-        k.dispatched += 1;
-        k.calls_ns += k.cost.calls.moved_ns;
+        k.buffer.count_move();
     }
     Ok(u64::from(moved))
 }

@@ -24,10 +24,10 @@ pub(super) const KFUNCS: &[Kfunc] = &[
 type Ret = Result<u64, Trap>;
 
 fn builtin(k: &mut Kernel) -> bool {
-    if !k.ops.builtin_idle {
+    if !k.builtin_idle {
         k.error("built-in idle tracking is disabled");
     }
-    k.ops.builtin_idle
+    k.builtin_idle
 }
 
 /// `s32 scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, is_idle)`.
@@ -63,7 +63,8 @@ fn select_cpu_and(
         return Ok(s32(errno::EBUSY));
     }
     let waker_cpu = k.this_cpu;
-    let sync = wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local);
+    let sync =
+        wake_flags & wake::SYNC != 0 && k.queues.is_empty(k.cpus[waker_cpu as usize].local());
     let whole_core = flags & crate::abi::PICK_IDLE_CORE != 0;
     let found = if allowed.test(prev_cpu) && !whole_core {
         let (cpu, idle) =
@@ -90,7 +91,7 @@ fn pick_idle_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> R
 /// `s32 scx_bpf_pick_any_cpu(cpus_allowed, flags)`.
 fn pick_any_cpu(k: &mut Kernel, mem: &Memory, [mask, flags, ..]: [u64; 5]) -> Ret {
     let allowed: CpuMask = k.read_mask(mem, mask)?;
-    if k.ops.builtin_idle {
+    if k.builtin_idle {
         let cpu = k.pick_idle(&allowed, flags);
         if cpu >= 0 {
             k.idle_masks_changed(mem)?;

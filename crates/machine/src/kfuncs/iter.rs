@@ -56,16 +56,13 @@ fn new(k: &mut Kernel, mem: &Memory, [it, id, flags, ..]: [u64; 5]) -> Ret {
 fn next(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     let Some(cursor) = cursor(mem, it)? else { return Ok(0) };
     let Some(number) = k.queues.advance(cursor) else { return Ok(0) };
-    k.calls_ns += k.cost.calls.iter_found_ns;
-    Ok(k.task_addr(Slot(number)))
+    Ok(k.tasks.addr(Slot(number)))
 }
 
 /// `bpf_iter_scx_dsq_destroy(it)`.
 fn destroy(k: &mut Kernel, mem: &Memory, [it, ..]: [u64; 5]) -> Ret {
     if let Some(cursor) = cursor(mem, it)? {
-        if k.queues.end(cursor) {
-            k.calls_ns += k.cost.calls.iter_end_ns;
-        }
+        k.queues.end(cursor);
         mem.store_u64(it + CURSOR, 0)?;
     }
     Ok(0)

@@ -1,5 +1,5 @@
-//! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later spellings
-//! stand side by side, so that an object built for either finds its own.
+//! The kernel functions that a scheduler's program calls, one file per family. Names of Linux 6.12 and their later
+//! spellings stand side by side, so that an object built for either finds its own.
 
 mod cgroup;
 mod cid;
@@ -43,7 +43,7 @@ pub(crate) fn helpers() -> Vec<(u32, HostFn<Kernel>)> {
 
 /// `bpf_jiffies64`: ticks since the start.
 fn jiffies64(kernel: &mut Kernel, _: &Memory, _: [u64; 5]) -> Result<u64, Trap> {
-    Ok(kernel.now_ns / kernel.tick_ns)
+    Ok(kernel.clock.jiffies())
 }
 
 /// A C `int` argument.

@@ -46,10 +46,10 @@ fn destroy(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
 /// `s32 scx_bpf_dsq_nr_queued(dsq_id)`.
 fn nr_queued(k: &mut Kernel, _: &Memory, [id, ..]: [u64; 5]) -> Ret {
     let queue = if id == dsq::LOCAL {
-        Some(k.cpus[k.this_cpu as usize].local)
+        Some(k.cpus[k.this_cpu as usize].local())
     } else if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
         let cpu = k.named_cpu(i64::from((id & dsq::LOCAL_CPU_MASK) as u32 as i32), "");
-        cpu.map(|cpu| k.cpus[cpu as usize].local)
+        cpu.map(|cpu| k.cpus[cpu as usize].local())
     } else {
         k.queues.user(id)
     };

@@ -27,12 +27,12 @@ type Ret = Result<u64, Trap>;
 fn running(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
     let slot = k.need_task(task, "scx_bpf_task_running")?;
     let cpu = k.task(slot).cpu;
-    Ok(u64::from(k.cpus[cpu as usize].curr == Some(slot)))
+    Ok(u64::from(k.cpus[cpu as usize].curr() == Some(slot)))
 }
 
 /// `s32 scx_bpf_task_cpu(p)`: the CPU of the task's run queue. An idle task's is its own.
 fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
-    if let Some(cpu) = k.idle_task_at(task) {
+    if let Some(cpu) = k.tasks.idle_at(task) {
         return Ok(u64::from(cpu));
     }
     let slot = k.need_task(task, "scx_bpf_task_cpu")?;
@@ -41,14 +41,14 @@ fn cpu(k: &mut Kernel, _: &Memory, [task, ..]: [u64; 5]) -> Ret {
 
 /// `struct rq *scx_bpf_cpu_rq(cpu)`.
 fn cpu_rq(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
-    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr))
+    Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| k.cpus[cpu as usize].addr()))
 }
 
 /// `struct task_struct *scx_bpf_cpu_curr(cpu)` (6.18).
 fn cpu_curr(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     let Some(cpu) = k.cpu_valid(int(cpu), "") else { return Ok(0) };
     let rq = &k.cpus[cpu as usize];
-    Ok(rq.curr.map_or(rq.idle_addr, |slot| k.task(slot).addr))
+    Ok(rq.curr().map_or(rq.idle_addr(), |slot| k.task(slot).addr))
 }
 
 /// `bool scx_bpf_task_set_slice(p, slice)` (6.19).
@@ -67,7 +67,7 @@ fn set_vtime(k: &mut Kernel, mem: &Memory, [task, vtime, ..]: [u64; 5]) -> Ret {
 
 /// `u64 scx_bpf_now()` (6.14): the clock of the run queue while it is valid (`SCX_RQ_CLK_VALID`), else a new reading.
 fn now(k: &mut Kernel, _: &Memory, _: [u64; 5]) -> Ret {
-    Ok(k.reading_ns.unwrap_or_else(|| k.clock_ns()))
+    Ok(k.clock.now_ns())
 }
 
 /// `u32 scx_bpf_nr_cpu_ids()`.
@@ -85,10 +85,10 @@ fn cpu_node(k: &mut Kernel, _: &Memory, [cpu, ..]: [u64; 5]) -> Ret {
     Ok(k.cpu_valid(int(cpu), "").map_or(0, |cpu| u64::from(k.topology.node_of(cpu))))
 }
 
-/// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task that a
-/// program may see lives for as long as the callback.
+/// `struct task_struct *bpf_task_from_pid(pid)`: NULL when no task has that pid. References are not counted: a task
+/// that a program may see lives for as long as the callback.
 fn from_pid(k: &mut Kernel, _: &Memory, [pid, ..]: [u64; 5]) -> Ret {
-    let slot = k.slot_of_pid(pid as u32);
+    let slot = k.tasks.of_pid(pid as u32);
     Ok(slot.map_or(0, |slot| k.task(slot).addr))
 }
 

@@ -41,8 +41,8 @@ pub(crate) const OPS_CALLBACKS: &[&str] = &[
     "exit",
 ];
 
-/// What a callback is called in a table of the cid form (`struct sched_ext_ops_cid`, 7.2), where CPUs go by their topological
-/// numbers.
+/// What a callback is called in a table of the cid form (`struct sched_ext_ops_cid`, 7.2), where CPUs go by their
+/// topological numbers.
 pub(crate) fn cid_form_name(callback: &'static str) -> &'static str {
     match callback {
         "select_cpu" => "select_cid",

@@ -8,8 +8,8 @@ pub(crate) const TASK_HOT_BYTES: u64 = task::FLAGS;
 /// Three cache lines.
 const _: () = assert!(TASK_HOT_BYTES <= 3 * 64);
 
-/// `struct task_struct`. What every turn of a task touches lies in the first three cache lines: of many tasks, one that comes up
-/// is in no cache, and each line is waited for.
+/// `struct task_struct`. What every turn of a task touches lies in the first three cache lines: of many tasks, one that
+/// comes up is in no cache, and each line is waited for.
 pub(crate) mod task {
     use super::{sched_entity, scx_entity, thread_info};
 
@@ -118,7 +118,8 @@ pub(crate) mod init_task_args {
     pub(crate) const SIZE: u64 = 16;
 }
 
-/// `struct cgroup`, with what belongs to it behind it in one block: its `kernfs_node`, name, `task_group` and `css_set`.
+/// `struct cgroup`, with what belongs to it behind it in one block: its `kernfs_node`, name, `task_group` and
+/// `css_set`.
 pub(crate) mod cgroup {
     /// `self`, a `struct cgroup_subsys_state`: its cgroup, and the one above.
     pub(crate) const CSS_CGROUP: u64 = 0;

@@ -1,7 +1,8 @@
-//! The topology that a scheduler's program reads: arrays that whoever loads the object fills in.
+//! The topology that a scheduler's program reads: arrays that the loader of the object fills in.
 //!
-//! sched_ext has no kfunc that tells which CPUs share a core, a cache or a node. Programs take it from their loader, in global
-//! arrays indexed by CPU. A declaration tag says which array means what: `topology:core`, `:llc`, `:node`, `:socket`.
+//! sched_ext has no kfunc that tells which CPUs share a core, a cache or a node. Programs take it from their loader, in
+//! global arrays indexed by CPU. A declaration tag says which array means what: `topology:core`, `:llc`, `:node`,
+//! `:socket`.
 
 use fairground_bpf::{Global, GlobalType};
 
@@ -80,7 +81,8 @@ fn wanted() -> String {
 }
 
 impl TopologyArray {
-    /// The bytes of the array: the place of each CPU; 0 behind the last one. An error when there is no room for every CPU.
+    /// The bytes of the array: the place of each CPU; 0 behind the last one. An error when there is no room for every
+    /// CPU.
     pub(crate) fn bytes(&self, topology: &Topology) -> Result<Vec<u8>, String> {
         let (level, number) = LEVELS[self.level];
         if self.count < u64::from(topology.cpus()) {

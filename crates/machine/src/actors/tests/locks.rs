@@ -1,4 +1,4 @@
-//! Locks between actors: who gets them, in which order, and what is an error.
+//! Locks between actors: the order in which they get them, and what is an error.
 
 use fairground_workload::{Lock, LockKind, Op, TaskSpec, Workload};
 
@@ -37,7 +37,7 @@ fn waiters_get_a_lock_in_the_order_in_which_they_came() {
     }
 }
 
-/// A lock that nobody else wants costs no system call; one that others wait for costs one to wait and one to give back.
+/// A lock that no other wants costs no system call; one that others wait for costs one to wait and one to give back.
 #[test]
 fn only_contention_costs_system_calls() {
     let alone = vec![Op::Lock(0), run(10), Op::Unlock(0), mark("out")];
@@ -57,7 +57,8 @@ fn only_contention_costs_system_calls() {
     assert_eq!(spin[..3], ["1 b waits for l of a", "10 a: out 0", "10 b has l"]);
 }
 
-/// A mutex that is free may be taken by whoever comes before the one that was woken; the second time it is handed over.
+/// A mutex that is free may be taken by an actor that comes before the one that was woken; the second time it is handed
+/// over.
 #[test]
 fn a_mutex_is_stolen_once_and_then_handed_over() {
     let thief = vec![
@@ -91,7 +92,8 @@ fn a_mutex_is_stolen_once_and_then_handed_over() {
             "20 t ends"
         ]
     );
-    // With priority inheritance nobody overtakes one that waits; of the kernel's own locks on PREEMPT_RT equals do, again and again.
+    // With priority inheritance none overtakes one that waits; of the kernel's own locks on PREEMPT_RT equals do, again
+    // and again.
     let rt = order(LockKind::RtMutex);
     assert_eq!(rt[1..4], ["10 t waits for l of ?", "10 w has l", "10 w: got 0"], "{rt:?}");
     let spin = order(LockKind::RtSpin);
@@ -141,7 +143,8 @@ fn misuse_that_was_not_checked_before_is_a_typed_error() {
     assert_eq!(error(vec![Op::Lock(0), run]), "task `a` ends while it has the lock `l` at 1 ns");
 }
 
-/// A signal ends the wait for a mutex, and the task waits again behind the others; inside the kernel it is handled afterwards.
+/// A signal ends the wait for a mutex, and the task waits again behind the others; inside the kernel it is handled
+/// afterwards.
 #[test]
 fn signals_and_waiting_for_locks() {
     let order = |kind| {

@@ -106,13 +106,13 @@ impl Toy {
         let mut effects = Vec::new();
         let need = self.actors.advance(ActorId(id as u32), self.now_ns, &mut effects)?;
         self.states[id] = match need {
-            Need::Cpu { ns } | Need::Kernel { ns } => State::Computing(Some(ns)),
+            Need::Cpu { ns } => State::Computing(Some(ns)),
             Need::Touch { bytes } => State::Computing(Some(bytes)),
             Need::CpuForever => State::Computing(None),
             Need::Block | Need::BlockHard => State::Blocked(None),
             Need::Spin | Need::SpinOn { .. } => State::Computing(None),
             Need::SleepUntil { at_ns, .. } | Need::Io { at_ns } => State::Blocked(Some(at_ns)),
-            Need::Yield | Need::MoveOut => State::Due,
+            Need::Yield => State::Due,
             Need::Exit => State::Gone,
         };
         for effect in effects {

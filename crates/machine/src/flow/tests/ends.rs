@@ -9,8 +9,8 @@ fn record(cpus: u32, seed: u64, tasks: &[TaskSpec], stepwise: bool) -> RunResult
     config.cost = CostModel::preset("modern").expect("the preset exists");
     config.check = true;
     config.trace.ticks = true;
-    // Several CPUs have no tick: their ticks would end at the same nanosecond, and which of two such ends comes first hangs on what
-    // was armed first.
+    // Several CPUs have no tick: their ticks would end at the same nanosecond, and which of two such ends comes first
+    // depends on what was armed first.
     config.hz = if cpus == 1 { 1000 } else { 10 };
     config.seed = seed;
     let mut machine = Machine::new(&config, &core_only(), &[], &workload(tasks.to_vec())).unwrap();
@@ -47,8 +47,8 @@ fn tasks(seed: u64) -> Vec<TaskSpec> {
     tasks
 }
 
-/// The first events in which two recordings differ. Which of two CPUs that do something at one nanosecond comes first hangs on what
-/// was armed first, and is no difference; from there on the two cannot be compared.
+/// The first events in which two recordings differ. Which of two CPUs that do something at one nanosecond comes first
+/// depends on what was armed first, and is no difference; from there on the two cannot be compared.
 fn difference(a: &Trace, b: &Trace) -> Option<String> {
     let (mut a, mut b) = (a.events(), b.events());
     loop {

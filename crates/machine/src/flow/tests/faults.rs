@@ -13,7 +13,7 @@ fn machine(cpus: u32, workload: &Workload) -> Machine {
     Machine::new(&config, &core_only(), &[], workload).expect("a machine")
 }
 
-/// Two hogs on CPU 0, another on CPU 1, a sleeper on CPU 2, somebody who waits for a message.
+/// Two hogs on CPU 0, another on CPU 1, a sleeper on CPU 2, a task that waits for a message.
 fn load() -> Workload {
     let on = |cpu: u32, spec: TaskSpec| TaskSpec { cpus: Some(CpuList(vec![(cpu, cpu)])), ..spec };
     let mut workload = workload(vec![
@@ -42,12 +42,12 @@ fn seen(fault: impl FnOnce(&mut Machine)) -> Violation {
             Err(other) => panic!("{other}"),
         }
     }
-    panic!("nobody noticed")
+    panic!("the checker missed it")
 }
 
 /// The task of a name that waits in a queue, or sleeps.
 fn find(machine: &Machine, name: &str, queued: bool) -> Slot {
-    let found = (0..machine.kernel.tasks.len() as u32).map(Slot).find(|slot| {
+    let found = machine.kernel.tasks.slots().find(|slot| {
         machine.kernel.describe(*slot).starts_with(name)
             && machine.kernel.queues.queue_of(slot.0).is_some() == queued
     });
@@ -87,8 +87,8 @@ fn a_lost_task() {
 #[test]
 fn a_task_in_two_places() {
     let violation = seen(|machine| {
-        let slot = machine.kernel.cpus[0].curr.expect("a hog runs");
-        let local = machine.kernel.cpus[1].local;
+        let slot = machine.kernel.cpus[0].curr().expect("a hog runs");
+        let local = machine.kernel.cpus[1].local();
         machine.kernel.queues.push_back(local, slot.0).expect("it takes it");
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("hog"), None);
@@ -100,7 +100,7 @@ fn a_sleeper_in_a_queue() {
         let slot = find(machine, "receiver", false);
         // The queue's own functions say so, too.
         machine.kernel.checker.touch(slot.0);
-        let local = machine.kernel.cpus[0].local;
+        let local = machine.kernel.cpus[0].local();
         machine.kernel.queues.push_back(local, slot.0).expect("it takes it");
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("receiver"), None);
@@ -118,7 +118,7 @@ fn a_timer_that_is_forgotten() {
 
 #[test]
 fn a_count_that_is_off() {
-    let violation = seen(|machine| machine.kernel.cpus[1].nr_running += 1);
+    let violation = seen(|machine| machine.kernel.cpus[1].miscount());
     assert_is(&violation, Invariant::Count, None, Some(1));
     let violation = seen(|machine| machine.kernel.busy.clear(0));
     assert_is(&violation, Invariant::Count, None, Some(0));
@@ -127,9 +127,9 @@ fn a_count_that_is_off() {
 #[test]
 fn a_task_where_it_may_not_run() {
     let violation = seen(|machine| {
-        let slot = machine.kernel.cpus[0].curr.expect("a hog runs");
+        let slot = machine.kernel.cpus[0].curr().expect("a hog runs");
         let only = Box::new(crate::cpuset::CpuMask::one(1));
-        machine.kernel.tasks[slot.index()].allowed = Some(only);
+        machine.kernel.tasks[slot].allowed = Some(only);
     });
     assert_is(&violation, Invariant::Affinity, Some("hog"), Some(0));
 }
@@ -139,7 +139,8 @@ fn a_switch_that_did_not_happen() {
     let violation = seen(|machine| {
         let prev = machine.kernel.current(1);
         let kind = EventKind::Switch { prev, prev_state: TaskState::Runnable, next: TaskId::IDLE };
-        machine.kernel.now_ns += 1;
+        let now_ns = machine.kernel.clock.now_ns();
+        machine.kernel.clock.move_to(now_ns + 1);
         machine.kernel.emit(0, 0, kind);
     });
     assert_is(&violation, Invariant::TwoPlaces, Some("other"), Some(0));
@@ -147,11 +148,11 @@ fn a_switch_that_did_not_happen() {
 
 #[test]
 fn time_that_is_lost() {
-    let violation = seen(|machine| machine.kernel.cpus[0].exec_ns -= 1);
+    let violation = seen(|machine| machine.kernel.cpus[0].time.lose_ns());
     assert_is(&violation, Invariant::CpuTime, None, Some(0));
     let violation = seen(|machine| {
         let slot = find(machine, "sleeper", false);
-        machine.kernel.tasks[slot.index()].sum_exec_ns += 1;
+        machine.kernel.tasks[slot].sum_exec_ns += 1;
     });
     assert_is(&violation, Invariant::TaskTime, Some("sleeper"), None);
 }
@@ -162,15 +163,15 @@ fn a_cpu_that_rests_while_a_task_waits() {
     let mut machine = machine(3, &load());
     machine.run_until(50 * MS).expect("all is well so far");
     // The two hogs share CPU 0; the other CPU's tasks go to sleep. The hogs may run there now, and are not told.
-    for index in 0..machine.kernel.tasks.len() {
-        machine.kernel.tasks[index].allowed = None;
+    for slot in machine.kernel.tasks.slots() {
+        machine.kernel.tasks[slot].allowed = None;
     }
     machine.idle_bound_ns = Some(5 * MS);
     machine.kernel.checker.next_idle_look_ns = 0;
-    let idle_since = machine.kernel.now_ns;
+    let idle_since = machine.kernel.clock.now_ns();
     machine.kernel.checker.audit.cpus[1] =
         crate::check::OnCpu { task: TaskId::IDLE, since_ns: idle_since };
-    let error = machine.run_until(60 * MS).expect_err("somebody waits for 20 ms");
+    let error = machine.run_until(60 * MS).expect_err("a task waits for 20 ms");
     let MachineError::Invariant(violation) = &error else { panic!("{error}") };
     assert_is(violation, Invariant::WorkConservation, Some(""), None);
     assert!(error.to_string().contains("the scheduler does not keep its promise"), "{error}");

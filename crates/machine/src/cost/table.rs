@@ -1,0 +1,108 @@
+//! The table of costs: name, meaning, unit, default and source of each, in one place.
+//!
+//! The fields of [`CostModel`](super::CostModel), the names that `--cost` takes, the lines of a result and the table of
+//! `docs/reference/costs.md` follow from it.
+
+/// Makes the fields of the cost model, and their descriptions, of one line for each cost. The unit is the last part of
+/// its name.
+macro_rules! cost_table {
+    ($($(#[doc = $doc:literal])+ $name:ident = $default:literal, $source:literal;)+) => {
+        /// What the steps of the simulated kernel take, of the CPU that does the step unless a field says otherwise.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct CostModel {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+            /// The preset that it started from.
+            pub(super) preset: &'static PresetFile,
+        }
+
+        /// All costs, in the order in which they are printed.
+        pub(super) const COSTS: &[Cost] = &[
+            $(Cost {
+                name: stringify!($name),
+                about: concat!($($doc),+),
+                default: $default,
+                source: $source,
+                field: |model| &mut model.$name,
+            },)+
+        ];
+
+        impl CostModel {
+            /// Every cost 0.
+            pub(super) fn free(preset: &'static PresetFile) -> CostModel {
+                CostModel { $($name: 0,)+ preset }
+            }
+        }
+    };
+}
+
+/// What is known of a cost.
+pub(super) struct Cost {
+    pub(super) name: &'static str,
+    /// What it stands for: the documentation of its field.
+    pub(super) about: &'static str,
+    /// Its value in `modern`.
+    pub(super) default: u64,
+    /// Where that value comes from.
+    pub(super) source: &'static str,
+    pub(super) field: fn(&mut CostModel) -> &mut u64,
+}
+
+impl Cost {
+    /// The unit of its values.
+    pub(super) fn unit(&self) -> &'static str {
+        match self.name.rsplit_once('_') {
+            Some((_, "ps")) => "ps",
+            Some((_, "bytes")) => "bytes",
+            _ => "ns",
+        }
+    }
+}
+
+use super::presets::PresetFile;
+
+cost_table! {
+    /// Switching from one task to another, or to the idle task, without the scheduler's own decision.
+    context_switch_ns = 800, "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)";
+    /// Waking a task, on the CPU that wakes it, without the scheduler's own decision.
+    wakeup_ns = 500, "assumed";
+    /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task
+    /// that ends pays it, too.
+    block_ns = 0, "contained in wakeup_ns";
+    /// From the sending of a reschedule interrupt until it arrives at the other CPU. A delay, not work.
+    ipi_ns = 1_500, "assumed";
+    /// The interrupt that a CPU sends itself to carry out kicks (`scx_bpf_kick_cpu`); the kicks of one operation share
+    /// it.
+    kick_ns = 0, "not modelled unless it is set";
+    /// From an interrupt at an idle CPU until it can schedule: leaving the idle state. A delay, not work.
+    idle_exit_ns = 2_000, "assumed: the shallowest idle state of x86";
+    /// The periodic tick with its interrupt, without the scheduler's callback.
+    tick_ns = 1_500, "assumed";
+    /// The interrupt of a high-resolution timer, without the wake-ups that it causes.
+    timer_irq_ns = 1_000, "assumed";
+    /// How much later than asked for the sleep of a normal task may end.
+    timer_slack_ns = 50_000, "Linux: 50 us for tasks that are not real-time, since 2.6.28 (PR_SET_TIMERSLACK(2const))";
+    /// A system call, without what it makes the scheduler do and without the bytes that it copies.
+    syscall_ns = 200, "assumed";
+    /// Copying a byte into a pipe or socket, or out of it.
+    copy_byte_ps = 100, "assumed: 10 GB/s";
+    /// Making a process (`fork`), beyond the system call: what its parent pays before the child may run.
+    fork_ns = 0, "not modelled unless it is set";
+    /// The end of a process that another one has made, beyond the system call: what it pays before its parent hears of
+    /// it.
+    exit_ns = 0, "not modelled unless it is set";
+    /// Moving a task to another CPU's run queue: paid by the CPU that wakes it there or pulls it.
+    migration_ns = 300, "assumed";
+    /// CPU time that a task needs more after it has moved to another CPU, to fill the caches again.
+    cache_refill_ns = 0, "not modelled: tasks have no footprint unless this is set";
+    /// The private cache of each CPU. With 0 every line that a task touches is fetched anew.
+    cache_bytes = 1_048_576, "assumed: a second-level cache of 1 MiB";
+    /// Reading a line of 64 bytes that the CPU's cache holds, and the work on it.
+    line_hit_ps = 4_000, "assumed: 16 words added up, 4 in a nanosecond";
+    /// Reading a line of 64 bytes that the CPU's cache does not hold, and the work on it.
+    line_miss_ps = 20_000, "assumed: from the cache of the socket";
+    /// An instruction of the scheduler's program.
+    policy_insn_ps = 333, "assumed: one instruction per cycle at 3 GHz";
+    /// A call between the kernel and the scheduler's program, beyond its instructions: of a callback, or of a kfunc
+    /// that works on a dispatch queue, looks for a task or for idle CPUs, or kicks a CPU.
+    call_ns = 0, "not told apart: a call is charged as the one instruction that it is";
+}

@@ -1,0 +1,152 @@
+//! The table of tasks: their places in the slab of `task_struct`s, their pids, and which places are free.
+
+use std::ops::{Index, IndexMut};
+
+use super::{ScxState, Slot, Task};
+use crate::layout::offsets;
+
+/// The pid of the first task; the next ones count up. Small numbers belong to kernel threads on a real machine.
+const FIRST_PID: u32 = 1000;
+
+/// All tasks, living and dead, by their places.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    tasks: Vec<Task>,
+    free: Vec<Slot>,
+    /// The place that each task has or had, in the order of their birth: by its pid less [`FIRST_PID`].
+    by_birth: Vec<Slot>,
+    /// Guest address of the slab; its first places, one a CPU, are the idle tasks.
+    slab: u64,
+    cpus: u32,
+}
+
+impl Tasks {
+    /// No task yet; the slab with the idle tasks of so many CPUs lies at a guest address.
+    pub(crate) fn new(slab: u64, cpus: u32) -> Tasks {
+        Tasks { tasks: Vec::new(), free: Vec::new(), by_birth: Vec::new(), slab, cpus }
+    }
+
+    /// Places that were ever taken.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The tasks of all places, dead ones included.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Task)> {
+        (0..).map(Slot).zip(&self.tasks)
+    }
+
+    /// All places.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        (0..self.tasks.len() as u32).map(Slot)
+    }
+
+    /// The task at a place, if that was ever taken.
+    #[inline]
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Task> {
+        self.tasks.get(slot.index())
+    }
+
+    /// The next task: its place, which [`Tasks::put`] fills, and its pid.
+    pub(crate) fn take_place(&mut self) -> (Slot, u32) {
+        let slot = self.free.pop().unwrap_or(Slot(self.tasks.len() as u32));
+        let pid = FIRST_PID + self.by_birth.len() as u32;
+        self.by_birth.push(slot);
+        (slot, pid)
+    }
+
+    /// Puts a new task into the place that was taken for it.
+    pub(crate) fn put(&mut self, slot: Slot, task: Task) {
+        match self.tasks.get_mut(slot.index()) {
+            Some(free) => *free = task,
+            None => self.tasks.push(task),
+        }
+    }
+
+    /// The place of a task that is gone may be taken again.
+    pub(crate) fn free(&mut self, slot: Slot) {
+        self.free.push(slot);
+    }
+
+    /// Whether no task lives at a place.
+    pub(crate) fn is_free(&self, slot: Slot) -> bool {
+        self.free.contains(&slot)
+    }
+
+    /// The places at which no task lives.
+    pub(crate) fn free_places(&self) -> &[Slot] {
+        &self.free
+    }
+
+    /// The guest address of a task's `task_struct`, without a look at the task.
+    #[inline]
+    pub(crate) fn addr(&self, slot: Slot) -> u64 {
+        self.slab + (u64::from(self.cpus) + u64::from(slot.0)) * offsets::TASK_STRIDE
+    }
+
+    /// The guest address of a CPU's idle task.
+    pub(crate) fn idle_addr(&self, cpu: u32) -> u64 {
+        self.slab + u64::from(cpu) * offsets::TASK_STRIDE
+    }
+
+    /// The task whose `task_struct` lies at a guest address; `None` for anything else, idle tasks included.
+    #[inline]
+    pub(crate) fn at(&self, addr: u64) -> Option<Slot> {
+        let distance = addr.wrapping_sub(self.addr(Slot(0)));
+        let index = distance / offsets::TASK_STRIDE;
+        let alive = index < self.tasks.len() as u64
+            && index * offsets::TASK_STRIDE == distance
+            && self.tasks[index as usize].scx_state != ScxState::None;
+        alive.then_some(Slot(index as u32))
+    }
+
+    /// The CPU whose idle task lies at a guest address.
+    #[inline]
+    pub(crate) fn idle_at(&self, addr: u64) -> Option<u32> {
+        let distance = addr.wrapping_sub(self.slab);
+        let index = distance / offsets::TASK_STRIDE;
+        let there = index < u64::from(self.cpus) && index * offsets::TASK_STRIDE == distance;
+        there.then_some(index as u32)
+    }
+
+    /// The living task of a pid; one that ends has none any more.
+    pub(crate) fn of_pid(&self, pid: u32) -> Option<Slot> {
+        let slot = self.born(pid.checked_sub(FIRST_PID)?.into())?;
+        let task = &self[slot];
+        let lives = task.pid == pid && task.scx_state != ScxState::None && !task.exiting;
+        lives.then_some(slot)
+    }
+
+    /// The living task of a `p->scx.tid`.
+    pub(crate) fn of_tid(&self, tid: u64) -> Option<Slot> {
+        let slot = self.born(tid.checked_sub(1)?)?;
+        let task = &self[slot];
+        (Tasks::tid(task.pid) == tid && task.scx_state != ScxState::None).then_some(slot)
+    }
+
+    /// The `p->scx.tid` of a pid: tasks count from 1 in the order of their birth.
+    pub(crate) fn tid(pid: u32) -> u64 {
+        u64::from(pid - FIRST_PID) + 1
+    }
+
+    fn born(&self, nth: u64) -> Option<Slot> {
+        self.by_birth.get(usize::try_from(nth).ok()?).copied()
+    }
+}
+
+impl Index<Slot> for Tasks {
+    type Output = Task;
+
+    #[inline]
+    fn index(&self, slot: Slot) -> &Task {
+        &self.tasks[slot.index()]
+    }
+}
+
+impl IndexMut<Slot> for Tasks {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut Task {
+        &mut self.tasks[slot.index()]
+    }
+}
