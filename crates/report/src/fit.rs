@@ -49,7 +49,8 @@ pub(crate) fn blocks(table: &Table, width: Option<u16>) -> Vec<Block> {
     if total(needs.iter().map(Need::natural)) <= width {
         return vec![whole(&needs, all)];
     }
-    split(&needs, table.keys(), width).into_iter().map(|columns| narrow(&needs, columns)).collect()
+    let groups = split(&needs, table.keys(), width).into_iter();
+    groups.map(|columns| narrow(&needs, columns, width)).collect()
 }
 
 /// Groups of columns that fit, each with the first `keys` columns.
@@ -78,10 +79,17 @@ fn whole(needs: &[Need], columns: Vec<usize>) -> Block {
     Block { columns, headings, wraps }
 }
 
-fn narrow(needs: &[Need], columns: Vec<usize>) -> Block {
+/// A block whose headings take the room that its cells leave, from the left.
+fn narrow(needs: &[Need], columns: Vec<usize>, width: usize) -> Block {
+    let least = total(columns.iter().map(|column| needs[*column].least()));
+    let mut spare = width.saturating_sub(least);
     let heading = |column: &usize| {
         let need = &needs[*column];
-        wrap(&need.heading, need.cell.max(need.word)).join("\n")
+        let more = length(&need.heading).saturating_sub(need.least()).min(spare);
+        let lines = wrap(&need.heading, need.least() + more);
+        let taken = lines.iter().map(|line| length(line)).max().unwrap_or(0);
+        spare -= taken.saturating_sub(need.least()).min(spare);
+        lines.join("\n")
     };
     let headings = columns.iter().map(heading).collect();
     let wraps = columns.iter().map(|column| needs[*column].is_text).collect();

@@ -56,8 +56,11 @@ impl Table {
             text += &bold(&printable(&self.title), options);
             text.push('\n');
         }
-        for block in fit::blocks(self, options.width) {
-            for line in self.grid(&block, options).lines() {
+        for (number, block) in fit::blocks(self, options.width).iter().enumerate() {
+            if number > 0 {
+                text.push('\n');
+            }
+            for line in self.grid(block, options).lines() {
                 text += line.trim_end();
                 text.push('\n');
             }

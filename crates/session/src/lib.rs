@@ -45,4 +45,4 @@ pub use spec::{
     NullLoadsChoice, Resolved, RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice,
     TopologySpec, VmModeChoice,
 };
-pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, never_ran};
+pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Source, Verdict, never_ran};

@@ -1,13 +1,12 @@
 //! The result of a run: the stream of events, its analysis, and what only its target reports.
 
 use fairground_analysis::Analysis;
-use fairground_bpf::SourceLine;
 use fairground_machine::{Counters, Exit, MachineConfig, Path, PathCost, Setting, Waiting};
 use fairground_realkernel::job;
 use fairground_trace::{Counter, Trace};
 
 use crate::input::Sizes;
-use crate::verdict;
+use crate::verdict::{self, Source};
 
 /// A finished run.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ pub enum Told {
         /// How the scheduler's time in charge ended.
         exit: Exit,
         /// The lines of its source from which that comes.
-        sources: Vec<SourceLine>,
+        sources: Vec<Source>,
         /// The tasks that were runnable and did not run at the end.
         waiting: Vec<Waiting>,
         /// What the machine counted.

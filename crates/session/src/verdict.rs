@@ -39,6 +39,15 @@ pub struct Verdict {
     pub details: Vec<String>,
 }
 
+/// Where in the source something happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The line.
+    pub line: SourceLine,
+    /// Whether it is this line; else it is this one or one that follows.
+    pub is_exact: bool,
+}
+
 /// The exit code for the kernel's number of an exit kind (`enum scx_exit_kind`); 0 when the scheduler stayed to the end.
 pub(crate) fn exit_code(kind: u64) -> u8 {
     let is = |of: ExitKind| kind == u64::from(of.number());
@@ -51,25 +60,28 @@ pub(crate) fn exit_code(kind: u64) -> u8 {
 }
 
 /// The lines of the source from which an exit comes; none where the object has no line information.
-pub(crate) fn sources(object: &Object, exit: &Exit) -> Vec<SourceLine> {
+pub(crate) fn sources(object: &Object, exit: &Exit) -> Vec<Source> {
     let places = exit.origin.iter().flat_map(|origin| &origin.places);
-    let mut lines: Vec<SourceLine> = Vec::new();
+    let mut sources: Vec<Source> = Vec::new();
     for place in places {
-        if let Some(line) = line_of(object, place)
-            && !lines.contains(line)
+        if let Some(source) = source_of(object, place)
+            && !sources.contains(&source)
         {
-            lines.push(line.clone());
+            sources.push(source);
         }
     }
-    lines
+    sources
 }
 
-/// The line of an instruction in the file of its function: of one that a header's inline function became part of, the line before.
-fn line_of<'o>(object: &'o Object, place: &TrapPlace) -> Option<&'o SourceLine> {
+/// The line of an instruction in the file of its function. Code of a header's inline function has lines of that header only: then
+/// the last line before it.
+fn source_of(object: &Object, place: &TrapPlace) -> Option<Source> {
+    let exact = object.source_line(&place.function, place.insn)?;
     let first = object.source_line(&place.function, 0);
+    let is_own = |line: &&SourceLine| first.is_none_or(|first| first.file == line.file);
     let lines = (0..=place.insn).rev().map(|slot| object.source_line(&place.function, slot));
-    let own = lines.flatten().find(|line| first.is_none_or(|first| first.file == line.file));
-    own.or_else(|| object.source_line(&place.function, place.insn))
+    let own = lines.flatten().find(is_own).unwrap_or(exact);
+    Some(Source { line: own.clone(), is_exact: is_own(&exact) })
 }
 
 /// The statement about tasks that are runnable at the end of a recording and that it shows on no CPU.
@@ -166,24 +178,27 @@ fn place_of(waiting: &[Waiting], task: TaskId) -> &'static str {
 }
 
 /// An exit in words: what, in which callback for which task, and where in the source.
-pub(crate) fn describe(exit: &Exit, sources: &[SourceLine]) -> String {
+pub(crate) fn describe(exit: &Exit, sources: &[Source]) -> String {
     let verb = if exit.kind.is_error() { "was ejected" } else { "left" };
-    let after = format!("the scheduler {verb} after {}: {exit}", milliseconds(exit.time_ns));
+    let after = match exit.time_ns {
+        ns @ ..1_000_000_000 => milliseconds(ns),
+        ns => seconds(ns),
+    };
+    let after = format!("the scheduler {verb} after {after}: {exit}");
     let Some(origin) = &exit.origin else { return after };
     let mut text = after;
     if exit.kind == ExitKind::ErrorStall {
         text += &format!("; last callback {}", origin.callback);
-    } else if !exit.message.starts_with(&origin.callback) {
+    } else if exit.message.starts_with(&origin.callback) {
+        text.push(',');
+    } else {
         text += &format!(", in {}", origin.callback);
     }
     text += &about(origin);
-    match sources {
-        [] => {}
-        [line] => text += &format!(", at {line}"),
-        [first, others @ ..] => {
-            let others = others.iter().map(|line| format!(" or {}", line.line));
-            text += &format!(", at {first}{}", others.collect::<String>());
-        }
+    if let [first, others @ ..] = sources {
+        let at = if first.is_exact { "at" } else { "at or after" };
+        let others = others.iter().map(|source| format!(" or {}", source.line.line));
+        text += &format!(", {at} {}{}", first.line, others.collect::<String>());
     }
     text
 }
@@ -193,9 +208,9 @@ fn about(origin: &Origin) -> String {
     format!("{task} on CPU {}", origin.cpu)
 }
 
-fn details(exit: &Exit, sources: &[SourceLine]) -> Vec<String> {
+fn details(exit: &Exit, sources: &[Source]) -> Vec<String> {
     let Some(origin) = &exit.origin else { return Vec::new() };
-    let with_text = sources.iter().filter(|line| !line.text.is_empty());
+    let with_text = sources.iter().map(|source| &source.line).filter(|line| !line.text.is_empty());
     let mut lines: Vec<String> =
         with_text.map(|line| format!("{line}: {}", line.text.trim())).collect();
     if !origin.calls.is_empty() {
