@@ -4,8 +4,8 @@ use fairground_bpf::FuncRef;
 use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
-use crate::events::Slot as EventSlot;
-use crate::kernel::{agenda, kf};
+use crate::events::EventHandle;
+use crate::kernel::{Permission, agenda};
 
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
@@ -18,8 +18,7 @@ impl Machine {
                 return Ok(());
             }
             machine.set_context();
-            machine.kernel.kf_mask = crate::kernel::kf::UNLOCKED;
-            machine.kernel.kf_task = None;
+            machine.kernel.permission = Permission::UNLOCKED;
             let before = machine.program.insns();
             let result = machine.in_interrupt(|machine| {
                 machine.program.call_function(timer.callback, timer.args, &mut machine.kernel)
@@ -48,7 +47,7 @@ impl Machine {
         }
         self.kernel.this_cpu = 0;
         self.set_context();
-        (self.kernel.kf_mask, self.kernel.kf_task) = (kf::UNLOCKED, None);
+        self.kernel.permission = Permission::UNLOCKED;
         let result = self.program.call_function(FuncRef(function), [0; 5], &mut self.kernel);
         self.kernel.idle_shown = false;
         self.kernel.counters.count_callback(CallbackKind::Other);
@@ -84,7 +83,7 @@ impl Machine {
         const SECOND_NS: u64 = 1_000_000_000;
         if !self.policy.setup.each_second.is_empty() {
             let at = (self.kernel.clock.now_ns() / SECOND_NS + 1) * SECOND_NS;
-            self.kernel.events.arm(EventSlot::Machine(agenda::PROGRAMS), at);
+            self.kernel.events.arm(EventHandle::Machine(agenda::PROGRAMS), at);
         }
     }
 }
