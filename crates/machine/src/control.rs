@@ -4,7 +4,7 @@
 //! the way, give the bytes that one call of [`Machine::run_until`] and a [`Setting`] with that time give.
 
 use crate::changes::Changes;
-use crate::events::Slot;
+use crate::events::EventHandle;
 use crate::kernel::agenda;
 use crate::{Machine, MachineError, Setting};
 
@@ -42,7 +42,7 @@ impl Machine {
         self.changes.append(&mut change);
         self.kernel.clock.move_to(at_ns);
         self.kernel.counters.steps += 1;
-        self.handle(Slot::Machine(agenda::SETTING)).map_err(MachineError::Memory)?;
+        self.handle(EventHandle::Machine(agenda::SETTING)).map_err(MachineError::Memory)?;
         self.kernel.flush_ipis();
         self.kernel.write_due();
         self.outcome()?;

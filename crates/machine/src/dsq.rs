@@ -102,6 +102,8 @@ pub(crate) struct DispatchQueues {
     cursors: Vec<CursorState>,
     direct: Vec<u32>,
     sparse: BTreeMap<u64, u32>,
+    /// By node.
+    globals: Vec<Dsq>,
 }
 
 /// `a` comes before `b` on a clock that wraps (`time_before64`).
@@ -125,7 +127,7 @@ impl DispatchQueues {
         DispatchQueues { nodes: Vec::with_capacity(tasks), ..DispatchQueues::default() }
     }
 
-    /// Makes a queue that has no user number: a local or global one.
+    /// Makes a queue that has no user number.
     pub(crate) fn create(&mut self) -> Dsq {
         if let Some(free) = self.free.pop() {
             self.queues[free as usize] = EMPTY;
@@ -133,6 +135,18 @@ impl DispatchQueues {
         }
         self.queues.push(EMPTY);
         Dsq(self.queues.len() as u32 - 1)
+    }
+
+    /// Makes the global queue of the next node (`global_dsqs`).
+    pub(crate) fn create_global(&mut self) {
+        let dsq = self.create();
+        self.globals.push(dsq);
+    }
+
+    /// The global queue of a node.
+    #[inline]
+    pub(crate) fn global(&self, node: u32) -> Dsq {
+        self.globals[node as usize]
     }
 
     /// Makes the user queue of a number (`scx_bpf_create_dsq`).

@@ -29,9 +29,9 @@ impl CpuEvent {
         [CpuEvent::Tick, CpuEvent::Burst, CpuEvent::Resched, CpuEvent::Deferred, CpuEvent::Timer];
 }
 
-/// What a slot stands for.
+/// A possible event: each has one slot of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Slot {
+pub(crate) enum EventHandle {
     /// An event of the whole machine, by number: end of the run, watchdog, next setting.
     Machine(u32),
     /// An event of a CPU.
@@ -95,45 +95,47 @@ impl EventQueue {
     pub(crate) fn new(cpus: u32, tasks: u32) -> EventQueue {
         let mut queue =
             EventQueue { heap: Heap::default(), places: Vec::new(), cpus, armings: 0, hole: false };
-        let slots = queue.index(Slot::Task(tasks));
+        let slots = queue.index(EventHandle::Task(tasks));
         queue.places.resize(slots, UNARMED);
         queue.heap.reserve(slots.min(1 << 16));
         queue
     }
 
     #[inline]
-    fn index(&self, slot: Slot) -> usize {
+    fn index(&self, slot: EventHandle) -> usize {
         let cpu_base = MACHINE_SLOTS + TIMER_SLOTS;
         let index = match slot {
-            Slot::Machine(n) => n,
-            Slot::Timer(n) => MACHINE_SLOTS + n,
-            Slot::Cpu(cpu, event) => cpu_base + cpu * CpuEvent::ALL.len() as u32 + event as u32,
-            Slot::Task(task) => cpu_base + self.cpus * CpuEvent::ALL.len() as u32 + task,
+            EventHandle::Machine(n) => n,
+            EventHandle::Timer(n) => MACHINE_SLOTS + n,
+            EventHandle::Cpu(cpu, event) => {
+                cpu_base + cpu * CpuEvent::ALL.len() as u32 + event as u32
+            }
+            EventHandle::Task(task) => cpu_base + self.cpus * CpuEvent::ALL.len() as u32 + task,
         };
         index as usize
     }
 
     #[inline]
-    fn named(&self, index: usize) -> Slot {
+    fn named(&self, index: usize) -> EventHandle {
         let kinds = CpuEvent::ALL.len() as u32;
         let (index, cpu_base) = (index as u32, MACHINE_SLOTS + TIMER_SLOTS);
         let task_base = cpu_base + self.cpus * kinds;
         if index >= task_base {
-            Slot::Task(index - task_base)
+            EventHandle::Task(index - task_base)
         } else if index >= cpu_base {
             let n = index - cpu_base;
-            Slot::Cpu(n / kinds, CpuEvent::ALL[(n % kinds) as usize])
+            EventHandle::Cpu(n / kinds, CpuEvent::ALL[(n % kinds) as usize])
         } else if index >= MACHINE_SLOTS {
-            Slot::Timer(index - MACHINE_SLOTS)
+            EventHandle::Timer(index - MACHINE_SLOTS)
         } else {
-            Slot::Machine(index)
+            EventHandle::Machine(index)
         }
     }
 
     /// Lets the slot's event happen at `time_ns`, behind all events that are armed for that time; an earlier arming of
     /// the slot is forgotten.
     #[inline]
-    pub(crate) fn arm(&mut self, slot: Slot, time_ns: u64) {
+    pub(crate) fn arm(&mut self, slot: EventHandle, time_ns: u64) {
         let index = self.index(slot);
         if index >= self.places.len() {
             assert!(
@@ -165,7 +167,7 @@ impl EventQueue {
 
     /// Takes the slot's event out, if it is armed.
     #[inline]
-    pub(crate) fn cancel(&mut self, slot: Slot) {
+    pub(crate) fn cancel(&mut self, slot: EventHandle) {
         let index = self.index(slot);
         if let Some(&place) = self.places.get(index)
             && place != UNARMED
@@ -176,7 +178,7 @@ impl EventQueue {
     }
 
     /// When the slot's event happens; `None`: it is not armed.
-    pub(crate) fn armed(&self, slot: Slot) -> Option<u64> {
+    pub(crate) fn armed(&self, slot: EventHandle) -> Option<u64> {
         let place = *self.places.get(self.index(slot))?;
         (place != UNARMED).then(|| self.heap.at(place as usize).time_ns)
     }
@@ -195,13 +197,13 @@ impl EventQueue {
 
     /// Takes the next event out.
     #[cfg(test)]
-    pub(crate) fn pop(&mut self) -> Option<(u64, Slot)> {
+    pub(crate) fn pop(&mut self) -> Option<(u64, EventHandle)> {
         self.pop_until(u64::MAX)
     }
 
     /// Takes the next event out unless it comes after `until_ns`.
     #[inline]
-    pub(crate) fn pop_until(&mut self, until_ns: u64) -> Option<(u64, Slot)> {
+    pub(crate) fn pop_until(&mut self, until_ns: u64) -> Option<(u64, EventHandle)> {
         self.fill_hole();
         let first = self.heap.first()?;
         if first.time_ns > until_ns {
@@ -215,7 +217,7 @@ impl EventQueue {
     /// What comes after the event that was taken out last, unless something else is armed before it; `None` also when
     /// so few are armed that preparing for it is not worth while.
     #[inline]
-    pub(crate) fn expected(&self) -> Option<Slot> {
+    pub(crate) fn expected(&self) -> Option<EventHandle> {
         let many = self.hole && self.heap.len() >= PREPARED_EVENTS_MIN;
         let next = if many { self.heap.second()? } else { return None };
         Some(self.named(next.slot()))
@@ -249,14 +251,14 @@ mod tests {
     #[test]
     fn equal_times_keep_the_order_of_arming() {
         let mut queue = EventQueue::new(2, 1);
-        queue.arm(Slot::Task(0), 5);
-        queue.arm(Slot::Cpu(1, CpuEvent::Timer), 5);
-        queue.arm(Slot::Cpu(0, CpuEvent::Burst), 5);
-        queue.arm(Slot::Task(0), 5);
+        queue.arm(EventHandle::Task(0), 5);
+        queue.arm(EventHandle::Cpu(1, CpuEvent::Timer), 5);
+        queue.arm(EventHandle::Cpu(0, CpuEvent::Burst), 5);
+        queue.arm(EventHandle::Task(0), 5);
         assert_eq!(queue.len(), 3);
-        assert_eq!(queue.pop(), Some((5, Slot::Cpu(1, CpuEvent::Timer))));
-        assert_eq!(queue.pop(), Some((5, Slot::Cpu(0, CpuEvent::Burst))));
-        assert_eq!(queue.pop(), Some((5, Slot::Task(0))));
+        assert_eq!(queue.pop(), Some((5, EventHandle::Cpu(1, CpuEvent::Timer))));
+        assert_eq!(queue.pop(), Some((5, EventHandle::Cpu(0, CpuEvent::Burst))));
+        assert_eq!(queue.pop(), Some((5, EventHandle::Task(0))));
         assert_eq!(queue.pop(), None);
     }
 
@@ -264,14 +266,14 @@ mod tests {
     fn every_slot_comes_back_as_it_went_in() {
         let mut queue = EventQueue::new(3, 0);
         let slots = [
-            Slot::Machine(0),
-            Slot::Machine(MACHINE_SLOTS - 1),
-            Slot::Timer(0),
-            Slot::Timer(TIMER_SLOTS - 1),
-            Slot::Cpu(0, CpuEvent::Timer),
-            Slot::Cpu(2, CpuEvent::Deferred),
-            Slot::Task(0),
-            Slot::Task(1_000_000),
+            EventHandle::Machine(0),
+            EventHandle::Machine(MACHINE_SLOTS - 1),
+            EventHandle::Timer(0),
+            EventHandle::Timer(TIMER_SLOTS - 1),
+            EventHandle::Cpu(0, CpuEvent::Timer),
+            EventHandle::Cpu(2, CpuEvent::Deferred),
+            EventHandle::Task(0),
+            EventHandle::Task(1_000_000),
         ];
         for (time, slot) in slots.iter().enumerate() {
             queue.arm(*slot, time as u64);
@@ -280,8 +282,8 @@ mod tests {
             assert_eq!(queue.armed(*slot), Some(time as u64));
             assert_eq!(queue.pop_until(slots.len() as u64), Some((time as u64, *slot)));
         }
-        queue.cancel(Slot::Task(5_000_000));
-        queue.arm(Slot::Task(3), 10);
+        queue.cancel(EventHandle::Task(5_000_000));
+        queue.arm(EventHandle::Task(3), 10);
         assert_eq!((queue.pop_until(9), queue.next_time()), (None, Some(10)));
     }
 
@@ -293,23 +295,23 @@ mod tests {
             for (sequence, (what, task, time)) in steps.into_iter().enumerate() {
                 match what {
                     0 | 1 => {
-                        queue.arm(Slot::Task(task), time);
+                        queue.arm(EventHandle::Task(task), time);
                         model.retain(|m| m.2 != task);
                         model.push((time, sequence as u64, task));
                         model.sort_unstable();
                     }
                     2 => {
-                        queue.cancel(Slot::Task(task));
+                        queue.cancel(EventHandle::Task(task));
                         model.retain(|m| m.2 != task);
                     }
                     _ => {
                         let first = (!model.is_empty()).then(|| model.remove(0));
-                        prop_assert_eq!(queue.pop(), first.map(|m| (m.0, Slot::Task(m.2))));
+                        prop_assert_eq!(queue.pop(), first.map(|m| (m.0, EventHandle::Task(m.2))));
                     }
                 }
                 prop_assert_eq!(queue.len(), model.len());
                 prop_assert_eq!(queue.next_time(), model.first().map(|m| m.0));
-                prop_assert_eq!(queue.armed(Slot::Task(task)), model.iter().find(|m| m.2 == task).map(|m| m.0));
+                prop_assert_eq!(queue.armed(EventHandle::Task(task)), model.iter().find(|m| m.2 == task).map(|m| m.0));
             }
         }
     }

@@ -6,7 +6,7 @@ use fairground_workload::Workload;
 
 use crate::actors::{ActorId, Actors, Effect};
 use crate::changes::{Change, Target};
-use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::events::{CpuEvent, EventHandle};
 use crate::flow::Step;
 use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
@@ -137,7 +137,7 @@ impl Machine {
 
     /// What the scheduler printed so far.
     pub fn log(&self) -> &[String] {
-        &self.kernel.log
+        self.kernel.log.lines()
     }
 
     /// Simulates up to and including `until_ns`. Ends earlier when the scheduler is ejected; then [`Machine::exit`]
@@ -218,8 +218,8 @@ impl Machine {
             return;
         }
         let slot = match self.kernel.events.expected() {
-            Some(EventSlot::Task(number)) => Some(Slot(number)),
-            Some(EventSlot::Cpu(cpu, event)) => {
+            Some(EventHandle::Task(number)) => Some(Slot(number)),
+            Some(EventHandle::Cpu(cpu, event)) => {
                 let rq = &self.kernel.cpus[cpu as usize];
                 rq.timers.prefetch();
                 if event == CpuEvent::Timer { rq.timers.first() } else { rq.curr() }
@@ -234,25 +234,25 @@ impl Machine {
     }
 
     #[inline]
-    pub(crate) fn handle(&mut self, slot: EventSlot) -> Step {
+    pub(crate) fn handle(&mut self, slot: EventHandle) -> Step {
         match slot {
-            EventSlot::Cpu(cpu, CpuEvent::Burst) => self.cpu_event(cpu),
-            EventSlot::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
-            EventSlot::Cpu(cpu, CpuEvent::Deferred) => self.signal_event(cpu),
-            EventSlot::Cpu(cpu, CpuEvent::Tick) => self.cpu_tick(cpu),
-            EventSlot::Cpu(cpu, CpuEvent::Timer) => self.timer_due(cpu),
-            EventSlot::Task(number) => self.sleep_over(Slot(number)),
-            EventSlot::Timer(number) => self.timer_event(number),
-            EventSlot::Machine(agenda::TICK) => self.tick_event(),
-            EventSlot::Machine(agenda::SETTING) => self.setting_event(),
-            EventSlot::Machine(agenda::START) => self.start_event(),
-            EventSlot::Machine(agenda::LEAD_IN) => self.begin_lead_in(),
-            EventSlot::Machine(agenda::PROGRAMS) => self.programs_event(),
-            EventSlot::Machine(agenda::WATCHDOG) => {
+            EventHandle::Cpu(cpu, CpuEvent::Burst) => self.cpu_event(cpu),
+            EventHandle::Cpu(cpu, CpuEvent::Resched) => self.resched_event(cpu),
+            EventHandle::Cpu(cpu, CpuEvent::Deferred) => self.signal_event(cpu),
+            EventHandle::Cpu(cpu, CpuEvent::Tick) => self.cpu_tick(cpu),
+            EventHandle::Cpu(cpu, CpuEvent::Timer) => self.timer_due(cpu),
+            EventHandle::Task(number) => self.sleep_over(Slot(number)),
+            EventHandle::Timer(number) => self.timer_event(number),
+            EventHandle::Machine(agenda::TICK) => self.tick_event(),
+            EventHandle::Machine(agenda::SETTING) => self.setting_event(),
+            EventHandle::Machine(agenda::START) => self.start_event(),
+            EventHandle::Machine(agenda::LEAD_IN) => self.begin_lead_in(),
+            EventHandle::Machine(agenda::PROGRAMS) => self.programs_event(),
+            EventHandle::Machine(agenda::WATCHDOG) => {
                 self.watchdog();
                 Ok(())
             }
-            EventSlot::Machine(_) => Ok(()),
+            EventHandle::Machine(_) => Ok(()),
         }
     }
 
@@ -277,7 +277,7 @@ impl Machine {
         }
         if let Some(change) = self.changes.last() {
             let at = change.at_ns;
-            self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
+            self.kernel.events.arm(EventHandle::Machine(agenda::SETTING), at);
         }
         Ok(())
     }
@@ -350,7 +350,7 @@ impl Machine {
     pub(crate) fn arm_starts(&mut self) {
         if let Some(start) = self.starts.last() {
             let at = start.at_ns;
-            self.kernel.events.arm(EventSlot::Machine(agenda::START), at);
+            self.kernel.events.arm(EventHandle::Machine(agenda::START), at);
         }
     }
 
@@ -389,7 +389,7 @@ impl Machine {
         let counters = self.counters();
         let Kernel { trace, log, exit, .. } = self.kernel;
         let exit = exit.unwrap_or_else(|| unreachable!("`unregister` and `disable` leave an exit"));
-        Ok(RunResult { trace, exit, log, counters, waiting: self.waiting })
+        Ok(RunResult { trace, exit, log: log.into_lines(), counters, waiting: self.waiting })
     }
 
     /// Books the time of what still runs, and checks that no time got lost.

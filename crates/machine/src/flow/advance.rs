@@ -5,7 +5,7 @@ use fairground_trace::{EventKind, Label, TaskState};
 use super::{Machine, Step};
 use crate::MachineError;
 use crate::actors::{ActorId, Effect, Need};
-use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::events::{CpuEvent, EventHandle};
 use crate::kernel::{CgroupRef, Slot, Stage};
 
 impl Machine {
@@ -113,7 +113,7 @@ impl Machine {
         } else if cpu != self.kernel.this_cpu && self.kernel.rq(cpu).send_signal() {
             self.kernel.counters.ipis += 1;
             let at = self.kernel.ipi_arrival_ns();
-            self.kernel.events.arm(EventSlot::Cpu(cpu, CpuEvent::Deferred), at);
+            self.kernel.events.arm(EventHandle::Cpu(cpu, CpuEvent::Deferred), at);
         }
         if self.kernel.task(slot).begins && start_ns > self.kernel.clock.now_ns() {
             // On its way out of the kernel it sees the signal by itself.

@@ -4,7 +4,7 @@ use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::kernel::{Called, Meter, Op, Slot};
+use crate::kernel::{Called, Meter, Op, Permission, Slot};
 
 impl Machine {
     /// `SCX_HAS_OP`: whether the scheduler has a callback, and is in charge.
@@ -21,17 +21,15 @@ impl Machine {
         if self.broken {
             return 0;
         }
-        let outer = std::mem::replace(&mut self.kernel.kf_mask, op.context());
-        let about = subject.filter(|_| op.is_about_its_task());
-        let outer_task = std::mem::replace(&mut self.kernel.kf_task, about);
+        let inner = Permission::of(op, subject);
+        let outer = std::mem::replace(&mut self.kernel.permission, inner);
         self.set_context();
-        self.remember(op.kind(), about);
+        self.remember(op.kind(), subject.filter(|_| op.is_about_its_task()));
         let was_in_charge = self.kernel.exit.is_none();
         let before = self.program.insns();
         let result = self.program.call(function, args, &mut self.kernel);
         self.kernel.calls_ns += self.kernel.cost.call_ns;
-        self.kernel.kf_mask = outer;
-        self.kernel.kf_task = outer_task;
+        self.kernel.permission = outer;
         self.kernel.idle_shown = false;
         let insns = self.program.insns() - before;
         self.kernel.counters.count_callback(op.kind());

@@ -130,7 +130,7 @@ impl Machine {
             return None;
         }
         let armed = task.timer.is_some()
-            || self.kernel.events.armed(crate::events::Slot::Task(slot.0)).is_some();
+            || self.kernel.events.armed(crate::events::EventHandle::Task(slot.0)).is_some();
         let armed = armed || self.sleeps_until_start(task.actor);
         self.actors.why_it_waits_in_vain(task.actor, armed)
     }

@@ -4,7 +4,7 @@ use fairground_trace::TaskState;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::events::Slot as EventSlot;
+use crate::events::EventHandle;
 use crate::kernel::{Op, Slot, Stage};
 use crate::{SleepTimers, abi};
 
@@ -173,7 +173,7 @@ impl Machine {
         }
         if let (TaskState::Uninterruptible, Some(at)) = (state, until_ns) {
             if at > self.kernel.clock.now_ns() {
-                self.kernel.events.arm(EventSlot::Task(slot.0), at);
+                self.kernel.events.arm(EventHandle::Task(slot.0), at);
                 return self.schedule(Some(state));
             }
             return Ok(());
@@ -189,7 +189,7 @@ impl Machine {
             }
             match self.timers {
                 SleepTimers::Hrtimer => self.kernel.arm_sleep(slot, at),
-                SleepTimers::Jiffies => self.kernel.events.arm(EventSlot::Task(slot.0), at),
+                SleepTimers::Jiffies => self.kernel.events.arm(EventHandle::Task(slot.0), at),
             }
         }
         self.schedule(Some(state))

@@ -115,6 +115,8 @@ impl Machine {
     /// The next look, half a timeout from now.
     pub(crate) fn arm_watchdog(&mut self) {
         let at = self.kernel.clock.now_ns() + (self.watchdog_ns / 2).max(1);
-        self.kernel.events.arm(crate::events::Slot::Machine(crate::kernel::agenda::WATCHDOG), at);
+        self.kernel
+            .events
+            .arm(crate::events::EventHandle::Machine(crate::kernel::agenda::WATCHDOG), at);
     }
 }

@@ -11,10 +11,10 @@ use crate::changes::{Change, Changes, Target};
 use crate::check::Checker;
 use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
-use crate::events::{EventQueue, Slot as EventSlot};
+use crate::events::{EventHandle, EventQueue};
 use crate::kernel::{
     Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
-    GuestMasks, Kernel, Kicks, Late, Op, Rq, Tasks, Timers, agenda, write_mask,
+    GuestMasks, Kernel, Kicks, Late, Log, Op, Permission, Rq, Tasks, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -199,12 +199,12 @@ impl Machine {
         self.policy_ns(0);
         self.arm_watchdog();
         if self.lead_in_ns > 0 {
-            self.kernel.events.arm(EventSlot::Machine(agenda::LEAD_IN), 0);
+            self.kernel.events.arm(EventHandle::Machine(agenda::LEAD_IN), 0);
         }
         self.arm_starts();
         if let Some(change) = self.changes.last() {
             let at = change.at_ns;
-            self.kernel.events.arm(EventSlot::Machine(agenda::SETTING), at);
+            self.kernel.events.arm(EventHandle::Machine(agenda::SETTING), at);
         }
         Ok(())
     }
@@ -239,8 +239,7 @@ fn make_queues(kernel: &mut Kernel, cpus: u32, rqs: u64) {
         kernel.cpus.push(Rq::new(local, addr, idle));
     }
     for _ in 0..kernel.topology.nodes().max(1) {
-        let dsq = kernel.queues.create();
-        kernel.global.push(dsq);
+        kernel.queues.create_global();
     }
 }
 
@@ -340,10 +339,9 @@ fn new_kernel(
         all_cpus: config.topology.all(),
         busy: CpuMask::EMPTY,
         queues: DispatchQueues::new(1024),
-        global: Vec::new(),
         builtin_idle,
         this_cpu: 0,
-        kf_mask: 0,
+        permission: Permission::NONE,
         direct: DirectDispatch::Closed,
         buffer: DispatchBuffer::new(ops.batch),
         kicks: Kicks::new(cpus),
@@ -357,8 +355,7 @@ fn new_kernel(
         prng: Prng::new(config.seed).fork(STREAM_SCHEDULER),
         trace,
         trace_options: config.trace,
-        log: Vec::new(),
-        max_log_lines: config.max_log_lines,
+        log: Log::new(config.max_log_lines),
         counters: Counters::default(),
         reaped_exec_ns: 0,
         check: config.check,
@@ -372,7 +369,6 @@ fn new_kernel(
         cids: Cids::new(&config.topology, ops.cid_form, ops.flags),
         reenqueues: Vec::new(),
         history: CallHistory::default(),
-        kf_task: None,
         preempt_counts: 0,
     }
 }

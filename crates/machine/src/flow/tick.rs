@@ -4,7 +4,7 @@ use fairground_trace::EventKind;
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::events::Slot as EventSlot;
+use crate::events::EventHandle;
 use crate::kernel::{Op, agenda};
 
 impl Machine {
@@ -12,7 +12,7 @@ impl Machine {
     #[inline]
     pub(crate) fn arm_tick(&mut self) {
         if let Some(at_ns) = self.kernel.clock.start_tick() {
-            self.kernel.events.arm(EventSlot::Machine(agenda::TICK), at_ns);
+            self.kernel.events.arm(EventHandle::Machine(agenda::TICK), at_ns);
         }
     }
 

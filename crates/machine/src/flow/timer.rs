@@ -4,8 +4,8 @@ use fairground_bpf::{FuncRef, Trap};
 use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
-use crate::events::Slot as EventSlot;
-use crate::kernel::{agenda, kf};
+use crate::events::EventHandle;
+use crate::kernel::{Permission, agenda};
 
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
@@ -19,8 +19,7 @@ impl Machine {
                 return Ok(());
             }
             machine.set_context();
-            machine.kernel.kf_mask = crate::kernel::kf::UNLOCKED;
-            machine.kernel.kf_task = None;
+            machine.kernel.permission = Permission::UNLOCKED;
             machine.remember(CallbackKind::Timer, None);
             let was_in_charge = machine.kernel.exit.is_none();
             let before = machine.program.insns();
@@ -55,7 +54,7 @@ impl Machine {
         }
         self.kernel.this_cpu = 0;
         self.set_context();
-        (self.kernel.kf_mask, self.kernel.kf_task) = (kf::UNLOCKED, None);
+        self.kernel.permission = Permission::UNLOCKED;
         self.remember(CallbackKind::Other, None);
         let result = self.program.call_function(FuncRef(function), [0; 5], &mut self.kernel);
         self.kernel.idle_shown = false;
@@ -97,7 +96,7 @@ impl Machine {
         const SECOND_NS: u64 = 1_000_000_000;
         if !self.policy.setup.each_second.is_empty() {
             let at = (self.kernel.clock.now_ns() / SECOND_NS + 1) * SECOND_NS;
-            self.kernel.events.arm(EventSlot::Machine(agenda::PROGRAMS), at);
+            self.kernel.events.arm(EventHandle::Machine(agenda::PROGRAMS), at);
         }
     }
 }

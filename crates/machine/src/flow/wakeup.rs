@@ -74,7 +74,7 @@ impl Machine {
         match self.timers {
             SleepTimers::Hrtimer => self.kernel.cancel_sleep(slot),
             SleepTimers::Jiffies => {
-                self.kernel.events.cancel(crate::events::Slot::Task(slot.0));
+                self.kernel.events.cancel(crate::events::EventHandle::Task(slot.0));
             }
         }
         Ok(())
@@ -146,7 +146,7 @@ impl Machine {
         let by_device = self.kernel.task(slot).state == TaskState::Uninterruptible;
         if !by_device && self.kernel.clock.tick_is_due() {
             let now = self.kernel.clock.now_ns();
-            self.kernel.events.arm(crate::events::Slot::Task(slot.0), now);
+            self.kernel.events.arm(crate::events::EventHandle::Task(slot.0), now);
             return Ok(());
         }
         let cpu = self.kernel.task(slot).cpu;

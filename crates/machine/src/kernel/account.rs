@@ -5,7 +5,7 @@ use fairground_trace::{EventKind, TaskState};
 
 use super::{Kernel, Slot, Stage};
 use crate::abi;
-use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::events::{CpuEvent, EventHandle};
 use crate::layout::offsets::{self, task as field};
 
 impl Kernel {
@@ -64,7 +64,7 @@ impl Kernel {
         if !self.cpus[cpu as usize].note_armed(at_ns) {
             return;
         }
-        let slot = EventSlot::Cpu(cpu, CpuEvent::Burst);
+        let slot = EventHandle::Cpu(cpu, CpuEvent::Burst);
         if at_ns == u64::MAX {
             self.events.cancel(slot);
         } else {

@@ -2,7 +2,7 @@
 
 use super::{Kernel, Slot, Tasks};
 use crate::CostModel;
-use crate::events::{CpuEvent, SLOT_BITS, Slot as EventSlot};
+use crate::events::{CpuEvent, EventHandle, SLOT_BITS};
 use crate::heap::Keyed;
 use crate::mostly_sorted::MostlySorted;
 
@@ -281,7 +281,7 @@ impl Kernel {
         if timers.pending || (timers.interrupt_ns.is_some() && !timers.lapses) {
             return;
         }
-        let (slot, at_ns) = (EventSlot::Cpu(cpu, CpuEvent::Timer), timers.next_ns());
+        let (slot, at_ns) = (EventHandle::Cpu(cpu, CpuEvent::Timer), timers.next_ns());
         if at_ns == u64::MAX {
             self.events.cancel(slot);
         } else if self.events.armed(slot) != Some(at_ns) {

@@ -4,7 +4,7 @@ use fairground_bpf::{Memory, Trap};
 
 use super::Kernel;
 use crate::abi::kick;
-use crate::events::{CpuEvent, Slot as EventSlot};
+use crate::events::{CpuEvent, EventHandle};
 
 /// CPUs that the executing CPU will kick when its interrupts are on again (`cpus_to_kick` and its companions).
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Kernel {
         }
         let at = self.ipi_arrival_ns();
         for cpu in self.ipis.drain(..) {
-            self.events.arm(EventSlot::Cpu(cpu, CpuEvent::Resched), at);
+            self.events.arm(EventHandle::Cpu(cpu, CpuEvent::Resched), at);
         }
     }
 

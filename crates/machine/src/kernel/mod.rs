@@ -14,6 +14,7 @@ mod hrtimers;
 mod idle;
 mod kick;
 mod late;
+mod log;
 mod ops;
 mod queues;
 mod rq;
@@ -28,7 +29,7 @@ use fairground_trace::{EventKind, TaskId, Trace};
 
 use crate::check::{Checker, Violation};
 use crate::cpuset::{CpuMask, IdleCpus};
-use crate::dsq::{DispatchQueues, Dsq};
+use crate::dsq::DispatchQueues;
 use crate::events::EventQueue;
 use crate::prng::Prng;
 use crate::{CostModel, Counters, Exit, ExitKind, Topology, TraceOptions, abi};
@@ -44,7 +45,8 @@ pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
 pub(crate) use late::Late;
-pub(crate) use ops::{Op, kf};
+pub(crate) use log::Log;
+pub(crate) use ops::{Op, Permission, kf};
 pub(crate) use rq::{Meter, Rq};
 pub(crate) use task::{DsqRef, OpsState, Phase, ScxState, Slot, Stage, Task};
 pub(crate) use tasks::Tasks;
@@ -94,14 +96,12 @@ pub(crate) struct Kernel {
     /// CPUs that run a task: those that tick.
     pub(crate) busy: CpuMask,
     pub(crate) queues: DispatchQueues,
-    /// The global queues, by node.
-    pub(crate) global: Vec<Dsq>,
     /// Idle CPUs are tracked here, not by the scheduler.
     pub(crate) builtin_idle: bool,
     /// The CPU that executes.
     pub(crate) this_cpu: u32,
-    /// What the running callback may call; `None`: no callback runs.
-    pub(crate) kf_mask: u32,
+    /// What the running callback may call.
+    pub(crate) permission: Permission,
     pub(crate) direct: DirectDispatch,
     pub(crate) buffer: DispatchBuffer,
     pub(crate) kicks: Kicks,
@@ -118,8 +118,7 @@ pub(crate) struct Kernel {
     pub(crate) prng: Prng,
     pub(crate) trace: Trace,
     pub(crate) trace_options: TraceOptions,
-    pub(crate) log: Vec<String>,
-    pub(crate) max_log_lines: usize,
+    pub(crate) log: Log,
     pub(crate) counters: Counters,
     /// CPU time of tasks that are gone, ns.
     pub(crate) reaped_exec_ns: u64,
@@ -141,8 +140,6 @@ pub(crate) struct Kernel {
     pub(crate) reenqueues: Vec<DsqRef>,
     /// The last callbacks, for the report of a failure.
     pub(crate) history: CallHistory,
-    /// The task that the running callback is about (`kf_tasks`).
-    pub(crate) kf_task: Option<Slot>,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
     pub(crate) preempt_counts: u64,
 }
@@ -254,10 +251,10 @@ impl Kernel {
     /// `scx_kf_allowed`: whether the running callback may call a kfunc of these groups; if not, it is ejected.
     #[inline]
     pub(crate) fn kf_allowed(&mut self, mask: u32) -> bool {
-        if self.kf_mask & mask != 0 {
+        let allowed = self.permission.mask();
+        if allowed & mask != 0 {
             return true;
         }
-        let allowed = self.kf_mask;
         self.error(format!(
             "kfunc with mask {mask:#x} called from an operation only allowing {allowed:#x}"
         ));
@@ -270,7 +267,7 @@ impl Kernel {
         if !self.kf_allowed(mask) {
             return false;
         }
-        if self.kf_task == Some(slot) {
+        if self.permission.is_about(slot) {
             return true;
         }
         self.error("called on a task not being operated on");
@@ -282,9 +279,7 @@ impl Kernel {
         if let Some(label) = self.trace.intern_print(line) {
             self.emit(self.this_cpu, 0, EventKind::Print { label });
         }
-        if self.log.len() < self.max_log_lines {
-            self.log.push(line.to_owned());
-        } else {
+        if !self.log.push(line) {
             self.counters.log_lines_dropped += 1;
         }
     }

@@ -11,7 +11,7 @@ impl Kernel {
     pub(crate) fn dsq_of(&self, target: DsqRef) -> Dsq {
         match target {
             DsqRef::Local(cpu) => self.cpus[cpu as usize].local(),
-            DsqRef::Global(node) => self.global[node as usize],
+            DsqRef::Global(node) => self.queues.global(node),
             DsqRef::User(dsq, _) => dsq,
         }
     }
@@ -96,7 +96,7 @@ impl Kernel {
 
     /// `consume_global_dsq`: from the global queue of the CPU's node.
     pub(crate) fn consume_global(&mut self, mem: &Memory, cpu: u32) -> Result<bool, Trap> {
-        let dsq = self.global[self.topology.node_of(cpu) as usize];
+        let dsq = self.queues.global(self.topology.node_of(cpu));
         if self.queues.is_empty(dsq) { Ok(false) } else { self.consume(mem, cpu, dsq, 0) }
     }
 

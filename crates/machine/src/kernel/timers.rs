@@ -6,7 +6,7 @@ use fairground_bpf::FuncRef;
 
 use super::Kernel;
 use crate::abi::errno;
-use crate::events::{Slot as EventSlot, TIMER_SLOTS};
+use crate::events::{EventHandle, TIMER_SLOTS};
 use crate::flow::origin::TIMER_LIMIT;
 
 /// `BPF_F_TIMER_ABS`: the time is a point, not a delay.
@@ -95,14 +95,14 @@ impl Kernel {
             ));
         }
         self.timers.armed[number as usize] = Some(timer);
-        self.events.arm(EventSlot::Timer(number), at);
+        self.events.arm(EventHandle::Timer(number), at);
         0
     }
 
     /// `bpf_timer_cancel`: whether it was armed.
     pub(crate) fn cancel_timer(&mut self, addr: u64) -> bool {
         let Some(number) = self.timers.by_addr.get(&addr).copied() else { return false };
-        self.events.cancel(EventSlot::Timer(number));
+        self.events.cancel(EventHandle::Timer(number));
         self.timers.take(number).is_some()
     }
 }

@@ -81,7 +81,7 @@ fn move_vtime(k: &mut Kernel, mem: &Memory, [it, task, id, flags, _]: [u64; 5]) 
 /// `scx_dispatch_from_dsq`: moves a task that the iteration visits, if it is still there.
 fn move_task(k: &mut Kernel, mem: &Memory, it: u64, task: u64, id: u64, flags: u64) -> Ret {
     let Some(cursor) = cursor(mem, it)? else { return Ok(0) };
-    if k.kf_mask != kf::UNLOCKED && !k.kf_allowed(kf::DISPATCH) {
+    if !k.permission.is_unlocked() && !k.kf_allowed(kf::DISPATCH) {
         return Ok(0);
     }
     let slot = k.need_task(task, "scx_bpf_dsq_move")?;
