@@ -20,6 +20,7 @@
 mod failure;
 mod input;
 mod outcome;
+mod replay;
 mod samples;
 mod simulate;
 
@@ -33,5 +34,6 @@ pub use input::{
     read_recording_watched, resize_writes, split_knobs, split_set, topology_value, variants,
 };
 pub use outcome::{Outcome, Told};
+pub use replay::replay_workload;
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};

@@ -1,0 +1,4 @@
+//! The tests of sessions, in one program.
+
+mod replay;
+mod runs;
