@@ -48,6 +48,8 @@ struct Recorded {
     runs_from_ns: Option<u64>,
     /// While it is blocked: since when, ns.
     blocked_from_ns: Option<u64>,
+    /// The first event that named it queued it: when, ns. It may have come onto a CPU of which there was no event yet.
+    queued_from_ns: Option<u64>,
     early: Option<EarlyWake>,
 }
 
@@ -84,17 +86,25 @@ impl Recorder {
         if waker.is_idle() || waker == wakee || waker.index() >= self.tasks.len() {
             return None;
         }
+        let from_ns = self.unseen_from_ns(waker, states.task(waker).state);
         let seen = &mut self.seen_cpus[cpu as usize];
-        if !*seen && states.task(waker).state == State::Initial {
-            // The first event of this CPU: the waker ran there from the start.
-            *seen = true;
-            self.tasks[waker.index()].runs_from_ns.get_or_insert(self.start_ns);
+        let runs_from_ns = &mut self.tasks[waker.index()].runs_from_ns;
+        if !*seen && runs_from_ns.is_none() && from_ns.is_some() {
+            // The first event of this CPU: the waker has been running there.
+            (*seen, *runs_from_ns) = (true, from_ns);
         }
         if !self.split_burst(waker) {
             self.builder.notes.wakers_not_running += 1;
             return None;
         }
         Some(self.builder.send(waker.0, wakee.0))
+    }
+
+    /// From when on a task that was not seen on a CPU may have run on one of which there was no event, ns; `None` where its
+    /// state excludes that.
+    fn unseen_from_ns(&self, id: TaskId, state: State) -> Option<u64> {
+        let unnamed = (state == State::Initial).then_some(self.start_ns);
+        self.tasks[id.index()].queued_from_ns.or(unnamed)
     }
 
     fn on_waking(&mut self, states: &States, cpu: u32, waker: TaskId, wakee: TaskId) {
@@ -130,15 +140,14 @@ impl Recorder {
     }
 
     fn on_switch_out(&mut self, task: &Task, change: &Change) {
+        // The first event of this CPU, and of this task on one: it has been running there.
+        let unseen = self.unseen_from_ns(task.id, change.from).filter(|_| self.is_first);
         let recorded = &mut self.tasks[task.id.index()];
         let blocked_from_ns = recorded.blocked_from_ns.take();
         let early = recorded.early.take();
-        match recorded.runs_from_ns.take() {
+        recorded.queued_from_ns = None;
+        match recorded.runs_from_ns.take().or(unseen) {
             Some(from_ns) => self.builder.run(task.id.0, self.now_ns - from_ns),
-            // The first event of this CPU, and of this task: it was there from the start.
-            None if change.from == State::Initial && self.is_first => {
-                self.builder.run(task.id.0, self.now_ns - self.start_ns);
-            }
             None => {
                 self.builder.notes.unmatched_switches += 1;
                 self.miss_wakeup(task.id, blocked_from_ns);
@@ -157,7 +166,7 @@ impl Recorder {
 
     fn on_switch_in(&mut self, task: &Task, change: &Change) {
         let recorded = &mut self.tasks[task.id.index()];
-        recorded.runs_from_ns = Some(self.now_ns);
+        (recorded.runs_from_ns, recorded.queued_from_ns) = (Some(self.now_ns), None);
         let blocked_from_ns = recorded.blocked_from_ns.take();
         self.builder.notes.unmatched_switches += u64::from(change.from == State::Absent);
         if change.from == State::Asleep {
@@ -173,9 +182,15 @@ impl Recorder {
         }
     }
 
-    fn on_wakeup(&mut self, task: &Task) {
+    fn on_wakeup(&mut self, task: &Task, from: State) {
         let message = self.message.take();
-        let Some(from_ns) = self.tasks[task.id.index()].blocked_from_ns.take() else { return };
+        let recorded = &mut self.tasks[task.id.index()];
+        let Some(from_ns) = recorded.blocked_from_ns.take() else {
+            if from == State::Initial {
+                recorded.queued_from_ns = Some(self.now_ns);
+            }
+            return;
+        };
         match message {
             Some(message) => self.builder.receive(task.id.0, message),
             None => {
@@ -241,7 +256,7 @@ impl Observer for Recorder {
         match change.cause {
             Cause::SwitchOut { .. } => self.on_switch_out(task, change),
             Cause::SwitchIn { .. } => self.on_switch_in(task, change),
-            Cause::Wakeup if change.from != State::Waking => self.on_wakeup(task),
+            Cause::Wakeup if change.from != State::Waking => self.on_wakeup(task, change.from),
             Cause::Contradiction => {
                 self.builder.notes.unmatched_switches += 1;
                 self.tasks[task.id.index()].runs_from_ns = None;

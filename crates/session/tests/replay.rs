@@ -187,6 +187,20 @@ fn a_task_that_ran_before_its_fork_is_not_forked() {
     assert!(workload.tasks.iter().all(|task| task.start_ns == Some(0)));
 }
 
+/// The recording begins between the request to wake a task and its wake-up.
+#[test]
+fn a_task_that_wakes_another_where_nothing_ran_yet_has_run_since_it_was_queued() {
+    let mut replay = Recording::new(2);
+    let task = replay.id(1);
+    replay.event(1_000, 0, EventKind::Wakeup { task, target_cpu: 1 });
+    replay.waking(3_000, 1, Some(1), 2).switch(4_000, 1, 1, true, false, 2);
+    replay.switch(5_000, 1, 2, true, false, 0);
+    let (workload, notes) = finished(replay);
+    let run = |ns| Op::Run(Duration::Fixed(ns));
+    assert_eq!(workload.tasks[0].program[..3], [run(2_000), Op::Send(0), run(1_000)]);
+    assert_eq!((notes.messages, notes.unmatched_switches), (1, 0));
+}
+
 #[test]
 fn an_empty_recording_is_an_error() {
     let error = Recording::new(4).finish("replay").expect_err("nothing was recorded");
