@@ -47,9 +47,6 @@ pub(crate) struct MachineFluid {
     active: Vec<usize>,
     /// Space for the filling of one node.
     shares: Vec<Share>,
-    /// By number of runnable tasks, what each gets when they are all of one class of the root; 0 where that is not
-    /// known yet.
-    equal: Vec<u64>,
 }
 
 /// A control group.
@@ -76,20 +73,6 @@ struct Class {
     runnable: u64,
     node: usize,
     weight: u32,
-}
-
-impl Class {
-    /// Takes the rate that the only class with runnable tasks has, if it may and that is known.
-    #[inline(always)]
-    fn tune(&mut self, equal: &[u64]) -> bool {
-        match equal.get(self.runnable as usize) {
-            Some(rate) if *rate > 0 && self.node == ROOT => {
-                self.rate = *rate;
-                true
-            }
-            _ => false,
-        }
-    }
 }
 
 /// A share of what a node gets.
@@ -151,7 +134,6 @@ impl MachineFluid {
             classes,
             active: Vec::new(),
             shares: Vec::new(),
-            equal: Vec::new(),
         }
     }
 
@@ -215,14 +197,6 @@ impl MachineFluid {
         for at in 0..self.active_nodes.len() {
             self.fill_node(self.active_nodes[at]);
         }
-        // Tasks of one weight and no groups, as in most recordings: so many get this each.
-        if let [class] = self.active[..]
-            && self.classes[class].node == ROOT
-        {
-            let Class { runnable, rate, .. } = self.classes[class];
-            self.equal.resize(self.equal.len().max(runnable as usize + 1), 0);
-            self.equal[runnable as usize] = rate;
-        }
     }
 
     /// Shares out what one node gets. Those with the most weight for what they can use come first.
@@ -280,8 +254,8 @@ impl MachineFluid {
         if class.runnable == 1 {
             insert(&mut self.active, number);
         }
-        self.stale = self.active.len() != 1 || !class.tune(&self.equal);
         let (node, served) = (class.node, class.served);
+        self.stale = true;
         if node != ROOT {
             self.add_below(node);
         }
@@ -309,8 +283,8 @@ impl MachineFluid {
         if class.runnable == 0 {
             remove(&mut self.active, number);
         }
-        self.stale = self.active.len() != 1 || !class.tune(&self.equal);
         let (node, served) = (class.node, class.served);
+        self.stale = true;
         if node != ROOT {
             self.remove_below(node);
         }
