@@ -1,5 +1,5 @@
-//! Where time goes: an observer of task states that adds each stretch of time, cut to the window, to the right figure, and
-//! feeds the fluid schedules.
+//! Where time goes: an observer of task states that adds each stretch of time, cut to the window, to the right
+//! figure, and feeds the fluid schedules.
 
 mod cgroups;
 mod events;
@@ -35,7 +35,8 @@ pub(crate) struct TaskAccount {
     restriction: Option<usize>,
     migrations: u64,
     pub(crate) group: usize,
-    /// Waits that are wake-up latencies, too, as most are: missing in both sets of the figures until these are complete.
+    /// Waits that are wake-up latencies, too, as most are: missing in both sets of the figures until these are
+    /// complete.
     woken_waits: Samples,
     /// At the end: it was seen on a CPU.
     pub(crate) has_run: bool,
@@ -82,7 +83,8 @@ pub(crate) struct Accounting {
 }
 
 impl Accounting {
-    /// Accounts of a trace that begins at `now_ns`. `groups[task]` is the number of the task's group, below `group_count`.
+    /// Accounts of a trace that begins at `now_ns`. `groups[task]` is the number of the task's group, below
+    /// `group_count`.
     pub(crate) fn new(
         trace: &Trace,
         options: &Options,
@@ -153,7 +155,8 @@ impl Accounting {
         }
     }
 
-    /// A task that was entered before had this nice value from its first appearance on. `None` when that comes too late.
+    /// A task that was entered before had this nice value from its first appearance on. `None` when that comes too
+    /// late.
     pub(crate) fn set_first_nice(&mut self, id: TaskId, nice: i8) -> Option<()> {
         let weight = self.weights.weight(Some(nice));
         let task = self.tasks.get_mut(id.index());

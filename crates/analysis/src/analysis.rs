@@ -10,7 +10,7 @@ use crate::{
 use fairground_trace::{CgroupId, TaskId, Trace};
 use std::collections::BTreeMap;
 
-/// Everything that was measured in one window of one trace. The module docs of the crate say how.
+/// Everything that was measured in one window of one trace, by the rules in the documentation of the crate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// The first instant of the window, ns of the trace's clock.
@@ -54,8 +54,8 @@ pub struct TaskMetrics {
     pub cgroup: Option<CgroupId>,
     /// Whether the trace shows it on a CPU, from the trace's begin to the end of the window.
     pub has_run: bool,
-    /// How long it has been waiting for a CPU when the window ends, ns: since the wait began, or since the last loss of events;
-    /// `None` when it does not wait.
+    /// How long it has been waiting for a CPU when the window ends, ns: since the wait began, or since the last
+    /// loss of events; `None` when it does not wait.
     pub waiting_ns: Option<u64>,
     /// What it got and did.
     pub figures: Figures,
@@ -151,8 +151,9 @@ impl Analysis {
         self.tasks.get(task.index().checked_sub(1)?)
     }
 
-    /// The tasks that are runnable when the window ends and that the trace shows on no CPU up to there, the one that has waited
-    /// longest first. In a recording of a running machine a task may have run before the recording began.
+    /// The tasks that are runnable when the window ends and that the trace shows on no CPU up to there, the one
+    /// that has waited longest first. In a recording of a running machine a task may have run before the recording
+    /// began.
     pub fn never_ran(&self) -> Vec<NeverRan> {
         let never_ran = |task: &TaskMetrics| {
             let waiting_ns = task.waiting_ns.filter(|_| !task.has_run)?;
@@ -247,7 +248,7 @@ fn name_tasks(trace: &Trace, tasks: Vec<TaskAccount>) -> Vec<TaskMetrics> {
         .collect()
 }
 
-/// One walk over the tasks, so that as many groups as tasks cost no more than one.
+/// One pass over the tasks: its cost does not depend on the number of groups.
 fn sum_groups(tasks: &[TaskMetrics], count: usize) -> Vec<Figures> {
     let mut groups = vec![Figures::default(); count];
     for task in tasks {

@@ -17,11 +17,11 @@ pub struct CgroupMetrics {
     pub level: u32,
     /// `cpu.weight` at the end of the window; `None` for the root, and where the trace does not say.
     pub weight: Option<u32>,
-    /// What its tasks got and did together. [`Figures::tasks`] counts each task that was ever there once. The figures of one
-    /// task that moved are divided at the move, so that they do not add up to the window.
+    /// What its tasks got and did together. [`Figures::tasks`] counts each task that was ever there once. The
+    /// figures of one task that moved are divided at the move, so that they do not add up to the window.
     pub figures: Figures,
-    /// How evenly its tasks got what they were due: Jain's index over run time / fluid service of its tasks. `None` when none
-    /// was due anything.
+    /// How evenly its tasks got what they were due: Jain's index over run time / fluid service of its tasks. `None`
+    /// when none was due anything.
     pub jain_index: Option<f64>,
 }
 

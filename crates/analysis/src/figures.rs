@@ -4,8 +4,8 @@ use crate::Samples;
 
 /// What one task, or a group of tasks together, got and did in the window. Times are ns.
 ///
-/// For a task, `run + wait + sleep + absent + unknown = window`; for a group the same with the window times the number of
-/// tasks. Durations in [`Samples`] belong to the window in which they end, with their whole length.
+/// For a task, `run + wait + sleep + absent + unknown = window`; for a group the same with the window times the
+/// number of tasks. Durations in [`Samples`] belong to the window in which they end, with their whole length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// The length of the window, ns.
@@ -16,7 +16,8 @@ pub struct Figures {
     pub cpus: u32,
     /// On a CPU: from switch-in to switch-out.
     pub run_ns: u64,
-    /// Runnable and not running: from waking (or wakeup where there is no waking, or a switch-out in state R) to switch-in.
+    /// Runnable and not running: from waking (or wakeup where there is no waking, or a switch-out in state R) to
+    /// switch-in.
     pub wait_ns: u64,
     /// The part of `wait_ns` between waking and wakeup: the task was asked to wake and stood in no queue yet.
     pub waking_ns: u64,
@@ -32,8 +33,8 @@ pub struct Figures {
     pub fluid_ns: u64,
     /// Service in the fluid schedules of the CPUs on which the task was queued, ns.
     pub fluid_on_cpu_ns: u64,
-    /// The most that the task was behind the fluid schedule of the machine since the window's begin, ns; for a group, of
-    /// its worst task.
+    /// The most that the task was behind the fluid schedule of the machine since the window's begin, ns; for a
+    /// group, of its worst task.
     pub lag_max_ns: u64,
     /// The most that the task was ahead of the fluid schedule, ns; for a group, of its best task.
     pub lead_max_ns: u64,
@@ -43,8 +44,8 @@ pub struct Figures {
     pub voluntary_switches: u64,
     /// Switches away in state R: the task was preempted or yielded (the kernel's `nivcsw`).
     pub involuntary_switches: u64,
-    /// Moves between the queues of two CPUs (`sched_migrate_task`). `None`: the trace has switch-ins on changing CPUs and
-    /// no such event.
+    /// Moves between the queues of two CPUs (`sched_migrate_task`). `None`: the trace has switch-ins on changing
+    /// CPUs and no such event.
     pub migrations: Option<u64>,
     /// Switch-ins on another CPU than the last one's.
     pub cpu_changes: u64,
@@ -74,8 +75,8 @@ pub struct Member {
 }
 
 impl Figures {
-    /// CPU time of the `most` tasks of a group that got most, in % of the group's. `None` for a task by itself, for a group
-    /// that has no more than so many, and for one that did not run.
+    /// CPU time of the `most` tasks of a group that got most, in % of the group's. `None` for a task by itself, for
+    /// a group that has no more than so many, and for one that did not run.
     pub fn top_share_percent(&self, most: usize) -> Option<f64> {
         if self.members.len() <= most {
             return None;
@@ -86,8 +87,8 @@ impl Figures {
         percent(top, runs.iter().map(|ns| *ns as f64).sum())
     }
 
-    /// Coefficient of variation over the tasks of a group: standard deviation / mean, %. `None` for fewer than two tasks, and
-    /// when all of them have 0.
+    /// Coefficient of variation over the tasks of a group: standard deviation / mean, %. `None` for fewer than two
+    /// tasks, and when all of them have 0.
     pub fn variation_percent(&self, of: fn(&Member) -> u64) -> Option<f64> {
         if self.members.len() < 2 {
             return None;
@@ -139,8 +140,8 @@ impl Figures {
         percent(self.fairness_error_on_cpu_ns() as f64, self.fluid_on_cpu_ns as f64)
     }
 
-    /// CPU time per involuntary switch, ns: what the `slice` program of 2009 wanted to print. `None` without involuntary
-    /// switches.
+    /// CPU time per involuntary switch, ns: what the `slice` program of 2009 wanted to print. `None` without
+    /// involuntary switches.
     pub fn true_mean_slice_ns(&self) -> Option<f64> {
         ratio(self.run_ns as f64, self.involuntary_switches as f64)
     }
@@ -251,7 +252,8 @@ impl Figures {
     }
 }
 
-/// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due anything.
+/// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due
+/// anything.
 pub(crate) fn jain_index<'a>(tasks: impl Iterator<Item = &'a Figures>) -> Option<f64> {
     let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for figures in tasks {

@@ -1,21 +1,23 @@
 //! The fluid schedule that a run is compared with: weighted generalised processor sharing (GPS).
 //!
-//! At each instant the tasks that are runnable in the trace share the machine in proportion to their weights, and none gets
-//! more than one whole CPU. With m CPUs, n runnable tasks and weights w the rate of task i is min(1, λ·w_i), with the λ at
-//! which the rates sum to min(m, n). Sorted by falling weight this is water-filling: as long as a task's share of what is
-//! left would be a CPU or more, it gets one and leaves; the rest share by weight (Parekh & Gallager 1993 for GPS; the cap as
-//! in Chandra et al., "Surplus Fair Scheduling", OSDI 2000, section 2.1).
+//! At each instant the tasks that are runnable in the trace share the machine in proportion to their weights, and
+//! none gets more than one whole CPU. With m CPUs, n runnable tasks and weights w the rate of task i is min(1,
+//! λ·w_i), with the λ at which the rates sum to min(m, n). Sorted by falling weight this is water-filling: as long
+//! as a task's share of what is left would be a CPU or more, it gets one and leaves; the rest share by weight
+//! (Parekh & Gallager 1993 for GPS; the cap as in Chandra et al., "Surplus Fair Scheduling", OSDI 2000, section
+//! 2.1).
 //!
-//! With control groups the same happens at each level of the tree (hierarchical GPS: Bennett & Zhang, "Hierarchical Packet
-//! Fair Queueing Algorithms", SIGCOMM 1996): the tasks of a group and the groups below it that have a runnable task share what
-//! the group gets, tasks by their weight and groups by theirs. A group gets at most one CPU for each of its runnable tasks:
-//! min(n_i, λ·w_i). What one cannot use goes to its siblings, so that all min(m, n) CPUs are given away.
+//! With control groups the same happens at each level of the tree (hierarchical GPS: Bennett & Zhang, "Hierarchical
+//! Packet Fair Queueing Algorithms", SIGCOMM 1996): the tasks of a group and the groups below it that have a
+//! runnable task share what the group gets, tasks by their weight and groups by theirs. A group gets at most one
+//! CPU for each of its runnable tasks: min(n_i, λ·w_i). What one cannot use goes to its siblings, so that all
+//! min(m, n) CPUs are given away.
 //!
-//! Tasks of one weight in one group have one rate, so the integral of the rate is kept per group and weight, and a task's
-//! service is a difference of two readings: an event costs O(distinct weights + groups), never O(tasks).
+//! Tasks of one weight in one group have one rate, so the integral of the rate is kept per group and weight, and a
+//! task's service is a difference of two readings: an event costs O(distinct weights + groups), never O(tasks).
 //!
-//! Fixed point: rates and integrals carry [`FRACTION_BITS`] fraction bits. A rate is rounded down by less than 2^-40 at each
-//! level, which loses a task less than 1 ns in 10^12 ns.
+//! Fixed point: rates and integrals carry [`FRACTION_BITS`] fraction bits. A rate is rounded down by less than
+//! 2^-40 at each level, which loses a task less than 1 ns in 10^12 ns.
 
 use std::ops::Range;
 
@@ -45,8 +47,6 @@ pub(crate) struct MachineFluid {
     active: Vec<usize>,
     /// Space for the filling of one node.
     shares: Vec<Share>,
-    /// By number of runnable tasks, what each gets when they are all of one class of the root; 0 where that is not known yet.
-    equal: Vec<u64>,
 }
 
 /// A control group.
@@ -66,7 +66,7 @@ struct Node {
 /// The tasks of one weight in one group.
 #[derive(Clone, Debug)]
 struct Class {
-    /// ns << FRACTION_BITS per task.
+    /// Per task, ns << FRACTION_BITS.
     served: u128,
     /// CPU per task, at most 1 << FRACTION_BITS.
     rate: u64,
@@ -75,21 +75,7 @@ struct Class {
     weight: u32,
 }
 
-impl Class {
-    /// Takes the rate that the only class with runnable tasks has, if it may and that is known.
-    #[inline(always)]
-    fn tune(&mut self, equal: &[u64]) -> bool {
-        match equal.get(self.runnable as usize) {
-            Some(rate) if *rate > 0 && self.node == ROOT => {
-                self.rate = *rate;
-                true
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Who shares what a node gets.
+/// A share of what a node gets.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     /// A class of tasks, or a child.
@@ -110,12 +96,12 @@ enum Member {
 /// What is not shared out yet of what a node gets.
 struct Left {
     rate: u64,
-    /// Of all who have not got their share.
+    /// The weight of those that have no share yet.
     weight: u64,
 }
 
 impl Left {
-    /// What each of some members gets. One whose share would be more than it can use gets that, and leaves.
+    /// What each of some members gets: its share by weight, or what it can use where that is less.
     #[inline(always)]
     fn share(&mut self, weight: u32, members: u64, cap: u64) -> u64 {
         let weight = u64::from(weight);
@@ -148,7 +134,6 @@ impl MachineFluid {
             classes,
             active: Vec::new(),
             shares: Vec::new(),
-            equal: Vec::new(),
         }
     }
 
@@ -212,14 +197,6 @@ impl MachineFluid {
         for at in 0..self.active_nodes.len() {
             self.fill_node(self.active_nodes[at]);
         }
-        // Tasks of one weight and no groups, as in most recordings: so many get this each.
-        if let [class] = self.active[..]
-            && self.classes[class].node == ROOT
-        {
-            let Class { runnable, rate, .. } = self.classes[class];
-            self.equal.resize(self.equal.len().max(runnable as usize + 1), 0);
-            self.equal[runnable as usize] = rate;
-        }
     }
 
     /// Shares out what one node gets. Those with the most weight for what they can use come first.
@@ -277,8 +254,8 @@ impl MachineFluid {
         if class.runnable == 1 {
             insert(&mut self.active, number);
         }
-        self.stale = self.active.len() != 1 || !class.tune(&self.equal);
         let (node, served) = (class.node, class.served);
+        self.stale = true;
         if node != ROOT {
             self.add_below(node);
         }
@@ -306,8 +283,8 @@ impl MachineFluid {
         if class.runnable == 0 {
             remove(&mut self.active, number);
         }
-        self.stale = self.active.len() != 1 || !class.tune(&self.equal);
         let (node, served) = (class.node, class.served);
+        self.stale = true;
         if node != ROOT {
             self.remove_below(node);
         }
@@ -327,15 +304,15 @@ impl MachineFluid {
         }
     }
 
-    /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with the rate
-    /// of its class: meaningful as a difference.
+    /// What one task of the class would have got so far, ns << [`FRACTION_BITS`], had it always been runnable with
+    /// the rate of its class: meaningful as a difference.
     #[inline(always)]
     pub(crate) fn served(&self, class: usize) -> u128 {
         self.classes[class].served
     }
 }
 
-/// A quotient, rounded down. Most numbers fit in a word, which processors divide several times as fast.
+/// A quotient, rounded down. Most numbers fit in a word, which is divided several times as fast.
 #[inline]
 fn quotient(dividend: u128, divisor: u128) -> u128 {
     match (u64::try_from(dividend), u64::try_from(divisor)) {
@@ -366,8 +343,8 @@ pub(crate) struct CpuFluid {
 }
 
 impl CpuFluid {
-    /// Lets the fluid schedule run until `now_ns`; gives what a unit of weight would have got by then, had it always been there: meaningful
-    /// as a difference. Who needs that takes it from here: a processor waits for it where it was just written.
+    /// Lets the fluid schedule run until `now_ns`. Returns what a unit of weight would have got by then, had it
+    /// always been there: meaningful as a difference.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now_ns: u64) -> u128 {
         let mut served_per_weight = self.served_per_weight;

@@ -1,7 +1,7 @@
 //! Idle while waiting: CPUs that idle although a task that may run there waits in another CPU's queue.
 //!
-//! A task that waits on the idle CPU itself is being woken there and does not count. The cost per event is O(1) as long as
-//! no task that waits is restricted to some CPUs, and O(idle CPUs × distinct restrictions) while one is.
+//! A task that waits on the idle CPU itself is being woken there and does not count. The cost per event is O(1) as
+//! long as no task that waits is restricted to some CPUs, and O(idle CPUs × distinct restrictions) while one is.
 
 /// The inclusive ranges of CPUs on which a task may run; empty means everywhere.
 pub(crate) type Allowed = Vec<(u32, u32)>;
@@ -103,8 +103,8 @@ impl IdleWaiting {
         }
     }
 
-    /// The number under which tasks with this restriction are to be entered. `None`: the task never counts, because it may
-    /// run on one CPU only.
+    /// The number under which tasks with this restriction are to be entered. `None`: the task never counts, because
+    /// it may run on one CPU only.
     pub(crate) fn restriction(&mut self, allowed: Option<&Allowed>) -> Option<usize> {
         let Some(allowed) = allowed else { return Some(0) };
         let last = self.idle.len().saturating_sub(1) as u32;
@@ -152,7 +152,7 @@ impl IdleWaiting {
         }
     }
 
-    /// Begins anew at an instant up to which time was counted; who idles and who waits stays.
+    /// Begins anew at an instant up to which time was counted; the idle CPUs and the waiting tasks stay.
     pub(crate) fn begin_window(&mut self, start_ns: u64) {
         self.now_ns = start_ns;
         self.stale = true;

@@ -1,14 +1,15 @@
 //! Scheduler metrics, computed from a trace alone.
 //!
-//! [`Analysis::of`] reads a [`fairground_trace::Trace`] once, in order of time, and gives figures per task, per group of
-//! tasks, per CPU and for the whole machine. It works the same for a simulation, for a kernel in a VM and for an imported
-//! recording, so that two runs differ by what happened and never by how it was counted.
+//! [`Analysis::of`] reads a [`fairground_trace::Trace`] once, in order of time, and gives figures per task, per
+//! group of tasks, per CPU and for the whole machine. It works the same for a simulation, for a kernel in a VM and
+//! for an imported recording, so that two runs differ by what happened and never by how it was counted.
 //!
 //! Three rules hold everywhere:
 //!
-//! * What the trace does not say is unknown. Unknown time is a figure of its own ([`Figures::unknown_ns`],
+//! * What the trace does not show is unknown. Unknown time is a figure of its own ([`Figures::unknown_ns`],
 //!   [`CpuMetrics::unknown_ns`]), and a figure that cannot be had is `None`, never zero.
-//! * Quantiles are exact: every sample is kept ([`Samples`]), and the number of samples and of censored ones is beside them.
+//! * Quantiles are exact: every sample is kept ([`Samples`]), and the number of samples and of censored ones is
+//!   beside them.
 //! * A metric has one definition. Its page is `docs/reference/metrics/NAME.md`, where NAME is that of [`metric::MACHINE`],
 //!   [`metric::GROUP`], [`metric::SLICE_PROGRAM`] or [`metric::RING_PROGRAM`].
 //!
@@ -57,7 +58,7 @@ mod samples;
 mod series;
 mod services;
 pub mod slice_report;
-mod states;
+pub mod states;
 mod tracks;
 mod weight;
 

@@ -1,7 +1,7 @@
 //! The figures of a run that goes on: since the last line that was drawn, and since the begin.
 //!
-//! It is the same pass over the same events that [`Analysis::of`] makes; no event is kept. Memory grows with the number of tasks and
-//! with the slices and waits since the last line, not with the length of the run.
+//! It is the same pass over the same events that [`Analysis::of`] makes; no event is kept. Memory grows with the
+//! number of tasks and with the slices and waits since the last line, not with the length of the run.
 
 use crate::pass::Pass;
 use crate::states::State;
@@ -21,8 +21,8 @@ pub struct Live {
 pub struct Look {
     /// The figures since the last line.
     pub recent: Analysis,
-    /// What each task got since the beginning, in the order of `recent.tasks`. It has no samples and no extremes of lag;
-    /// fluid service lacks less than 1 ns for each line; migrations are known if they were in each part.
+    /// What each task got since the beginning, in the order of `recent.tasks`. It has no samples and no extremes of
+    /// lag; fluid service lacks less than 1 ns for each line; migrations are known if they were in each part.
     pub whole: Vec<Figures>,
     /// Where each task is, in that order.
     pub doing: Vec<Doing>,
@@ -33,7 +33,7 @@ pub struct Look {
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// The events do not say.
+    /// Not known from the events.
     Unknown,
     /// It does not exist: not yet, or no longer.
     Absent,
@@ -50,7 +50,7 @@ pub enum Doing {
 /// What a CPU does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuNow {
-    /// The task that runs, [`TaskId::IDLE`] for none; `None`: the events do not say.
+    /// The task that runs, [`TaskId::IDLE`] for none; `None`: not known.
     pub running: Option<TaskId>,
     /// Tasks that are known to wait in its queue, the running one not among them.
     pub queue: u64,
@@ -99,7 +99,8 @@ impl Live {
         Look { recent, whole, doing: doing.collect(), cpus: self.cpus() }
     }
 
-    /// Draws a line: what happens from `now_ns` on is counted anew. Returns the figures up to it, and since the line before.
+    /// Draws a line: what happens from `now_ns` on is counted anew. Returns the figures up to it, and since the
+    /// line before.
     pub fn draw_line(&mut self, trace: &Trace, now_ns: u64) -> Analysis {
         self.meet(trace);
         let ended = self.recent(trace, now_ns);

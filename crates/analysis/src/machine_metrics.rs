@@ -49,7 +49,8 @@ pub struct MachineMetrics {
     pub wakeups: u64,
     /// First wake-ups of new tasks (`sched_wakeup_new`).
     pub new_tasks: u64,
-    /// Moves between queues (`sched_migrate_task`); `None` when the trace shows tasks on changing CPUs and no such event.
+    /// Moves between queues (`sched_migrate_task`); `None` when the trace shows tasks on changing CPUs and no such
+    /// event.
     pub migrations: Option<u64>,
     /// Switch-ins on another CPU than the task's last one.
     pub cpu_changes: u64,
@@ -65,8 +66,8 @@ pub struct MachineMetrics {
     pub wakeup_latency: Samples,
     /// What the scheduler's program cost; `None` when the trace does not count instructions.
     pub policy: Option<PolicyCost>,
-    /// Jain's fairness index over run time / fluid service of all tasks that were runnable; 1 is exactly fair, 1/n is all to
-    /// one of n.
+    /// Jain's fairness index over run time / fluid service of all tasks that were runnable; 1 is exactly fair, 1/n
+    /// is all to one of n.
     pub jain_index: Option<f64>,
     /// Lines that the scheduler's program printed.
     pub prints: u64,
@@ -156,8 +157,8 @@ pub struct ParamChange {
     pub text: String,
 }
 
-/// What in the trace contradicts itself or is missing, and what the recorder lost. All counts are over the events read, from
-/// the trace's begin to the window's end.
+/// What in the trace contradicts itself or is missing, and what the recorder lost. All counts are over the events
+/// read, from the trace's begin to the window's end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Irregularities {
     /// What the recorder and the reader lost.

@@ -8,13 +8,13 @@ pub const MAX_INTERVALS: u64 = 10_000;
 /// What an analysis looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The window in ns of the trace's clock, from the first instant to the last; clipped to the trace. Events before it
-    /// are read to learn the state in which the window begins. `None` is the whole trace.
+    /// The window in ns of the trace's clock, from the first instant to the last; clipped to the trace. Events
+    /// before it are read to learn the state in which the window begins. `None` is the whole trace.
     pub window: Option<(u64, u64)>,
     /// The length of one interval of [`crate::Series`], ns. `None` or 0: no series.
     pub interval_ns: Option<u64>,
-    /// The recording begins with the machine itself, as in a simulation: at `start_ns` every CPU idles and no task runs or
-    /// waits. Without it, what happened on a CPU before its first switch is unknown.
+    /// The recording begins with the machine itself, as in a simulation: at `start_ns` every CPU idles and no task
+    /// runs or waits. Without it, what happened on a CPU before its first switch is unknown.
     pub starts_idle: bool,
     /// The weights of nice −20…19 in the fluid schedule. A scheduler with another table is judged by Linux's unless its
     /// own is given here. Zeros count as 1.

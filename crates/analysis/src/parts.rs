@@ -18,7 +18,8 @@ pub struct Analysed {
 }
 
 impl Analysis {
-    /// Reads a recording from a file ([`read_file`]) and analyses it meanwhile. The events of most `perf.data` are not kept.
+    /// Reads a recording from a file ([`read_file`]) and analyses it meanwhile. The events of most `perf.data` are
+    /// not kept.
     ///
     /// # Errors
     /// As [`fairground_trace::read`].
@@ -171,8 +172,8 @@ mod tests {
         }
     }
 
-    /// Parts of so many events; each task comes with the part that names it or a later one first. `late` is told its nice value only
-    /// with the part behind that.
+    /// Parts of so many events; each task comes with the part that names it or a later one first. The nice value of
+    /// `late` comes only with the part after that.
     fn parts(trace: &Trace, size: usize, late: Option<TaskId>) -> Vec<Part> {
         let events: Vec<Event> = trace.events().collect();
         let mut known = 1;

@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::accounting::{Accounting, Accounts};
-use crate::states::{States, extent, has_wakeups};
+use crate::states::{States, extent};
 
 use fairground_trace::{Event, TaskId, Trace};
 
@@ -29,8 +29,7 @@ impl Pass {
         let window_ns = (start_ns, end_ns.clamp(start_ns, trace_end_ns));
         let span_ns = (trace_start_ns, window_ns);
         let accounting = Accounting::new(trace, options, span_ns, groups, group_count);
-        let mut states = States::new(trace, options.starts_idle, !has_wakeups(trace));
-        states.irregularities.loss = trace.loss.clone();
+        let states = States::of(trace, options.starts_idle);
         Self { trace_end_ns, states, accounting }
     }
 
@@ -39,7 +38,8 @@ impl Pass {
         self.states.queued_at_waking = !has_wakeups;
     }
 
-    /// Enters the tasks of the trace that are new; nothing is known of them since `since_ns`. Their group is the first one.
+    /// Enters the tasks of the trace that are new; nothing is known of them since `since_ns`. Their group is the
+    /// first one.
     pub(crate) fn add_tasks(&mut self, trace: &Trace, since_ns: u64) {
         if self.states.tasks.len() < trace.tasks().len() {
             self.states.add_tasks(trace);
@@ -47,7 +47,8 @@ impl Pass {
         }
     }
 
-    /// A task that was entered before had this nice value from its first appearance on. `None` when that comes too late.
+    /// A task that was entered before had this nice value from its first appearance on. `None` when that comes too
+    /// late.
     pub(crate) fn set_first_nice(&mut self, task: TaskId, nice: i8) -> Option<()> {
         self.accounting.set_first_nice(task, nice)
     }

@@ -2,19 +2,19 @@
 //!
 //! perf accounts for a task when it leaves the CPU, and differs from [`crate::Figures`] in these points:
 //!
-//! * *run time* is the time since the CPU's last switch, whichever task that switch brought in. Where a recording lacks a
-//!   switch, the next task to leave is given the time of the one before; [`crate::Figures`] calls that time unknown. A stretch
-//!   that is still going on at the recording's end is not counted.
+//! * *run time* is the time since the CPU's last switch, whichever task that switch brought in. Where a recording
+//!   lacks a switch, the next task to leave is given the time of the one before; [`crate::Figures`] calls that time
+//!   unknown. A stretch that is still going on at the recording's end is not counted.
 //! * *sch delay* begins with `sched_waking` where the recording has it, otherwise with `sched_wakeup`, and with
-//!   `sched_wakeup_new`. A wake-up that is asked for while the task is still on the CPU counts nothing, since the switch away
-//!   forgets it; [`crate::Figures::wakeup_latency`] counts it.
-//! * *wait time* is all time off the CPU: sleep, the delay after it, and preemption. perf splits it by the state in which the
-//!   task left (`sleep`, `iowait`, `preempt`), with `R+`, preempted in the kernel, under `sleep`.
+//!   `sched_wakeup_new`. A wake-up that is asked for while the task is still on the CPU counts nothing, since the
+//!   switch away forgets it; [`crate::Figures::wakeup_latency`] counts it.
+//! * *wait time* is all time off the CPU: sleep, the delay after it, and preemption. perf splits it by the state in
+//!   which the task left (`sleep`, `iowait`, `preempt`), with `R+`, preempted in the kernel, under `sleep`.
 //!
-//! The rules were read off perf's output and its manual page, perf-sched(1); agreement to the printed digit on a recording
-//! with 4919 switches is a test.
+//! The rules were read off perf's output and its manual page, perf-sched(1); agreement to the printed digit on a
+//! recording with 4919 switches is a test.
 
-use crate::states::{Observer, States, has_wakeups};
+use crate::states::{Observer, States};
 use fairground_trace::{Event, EventKind, TaskId, Trace};
 
 /// What `perf sched timehist -s` prints.
@@ -63,7 +63,7 @@ impl Timehist {
             last_switch_ns: vec![None; trace.cpus as usize],
             has_waking: trace.events().any(|e| matches!(e.kind, EventKind::Waking { .. })),
         };
-        States::new(trace, false, !has_wakeups(trace)).observe(trace, &mut watch);
+        States::of(trace, false).observe(trace, &mut watch);
         watch.timehist
     }
 }

@@ -1,8 +1,9 @@
-//! The figures of lmbench's `lat_ctx` (L. McVoy, C. Staelin), from the marks of a ring of processes that pass a token round.
+//! The figures of lmbench's `lat_ctx` (L. McVoy, C. Staelin), from the marks of a ring of processes that pass a
+//! token round.
 //!
-//! The parent marks each pass of the token. Passes that it made alone through all pipes are the overhead; a round of all
-//! members costs that much and as many switches as there are members. As lmbench does, the middle of many passes counts, so
-//! that a tick in one of them does not.
+//! The parent marks each pass of the token. Passes that it made alone through all pipes are the overhead; a round
+//! of all members costs that much and as many switches as there are members. As lmbench does, the middle of many
+//! passes counts, so that a tick in one of them does not.
 
 use crate::metric::{Metric, Unit, Value};
 use fairground_trace::{EventKind, Trace};
@@ -23,8 +24,8 @@ pub struct RingReport {
     pub round_ns: u64,
     /// Rounds that were measured.
     pub rounds: u64,
-    /// Switches between the first and the last mark of a round, on all CPUs; `None`: the trace holds none at all, as it is of a
-    /// run whose tasks left marks and that nobody recorded.
+    /// Switches between the first and the last mark of a round, on all CPUs; `None`: the trace holds none at all,
+    /// as it is of a run whose tasks left marks and that was not recorded.
     pub switches: Option<u64>,
     /// Wake-ups in that time; `None` as above.
     pub wakeups: Option<u64>,
@@ -63,7 +64,8 @@ impl RingReport {
         self.round_ns as f64 / self.members as f64 / 1e3
     }
 
-    /// Finds a ring in a trace; `None` when there is none, or it has not gone round twice. Of several rings the first counts.
+    /// Finds a ring in a trace; `None` when there is none, or it has not gone round twice. Of several rings the
+    /// first counts.
     pub fn of(trace: &Trace) -> Option<RingReport> {
         let members_of = |label: &String, start| label.strip_prefix(start)?.parse::<u64>().ok();
         let members = trace.labels().iter().find_map(|label| members_of(label, ROUND))?;

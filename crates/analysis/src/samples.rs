@@ -7,11 +7,12 @@ use crate::quantiles::{Buckets, rank_of};
 
 /// A set of durations in ns with exact quantiles, and the number of those whose length is not known.
 ///
-/// Every sample is kept, 4 bytes each and 8 from 2^32 ns on (4.3 s), and once for all sets that have it; a small set that is asked for
-/// quantiles keeps them in order, too, for another 8. Quantiles have no rounding error, and two sets can be merged without loss. A
-/// *censored* duration is one whose begin or end lies outside of what was recorded; it is counted and takes no part in
-/// the distribution, so a mean over few samples and many censored ones is biased towards short durations. Where a lower bound of
-/// its length is known, as of a wait that has not ended yet, [`Samples::max_ns`] takes it into account.
+/// Every sample is kept, 4 bytes each and 8 from 2^32 ns on (4.3 s), and once for all sets that have it; a small
+/// set that is asked for quantiles keeps them in order, too, for another 8. Quantiles have no rounding error, and
+/// two sets can be merged without loss. A *censored* duration is one whose begin or end lies outside of what was
+/// recorded; it is counted and takes no part in the distribution, so a mean over few samples and many censored ones
+/// is biased towards short durations. Where a lower bound of its length is known, as of a wait that has not ended
+/// yet, [`Samples::max_ns`] takes it into account.
 #[derive(Clone, Default)]
 pub struct Samples {
     own: Batch,
@@ -172,8 +173,8 @@ impl Samples {
         Some(sum as f64 / count as f64)
     }
 
-    /// The quantile `per_mille`/1000 by nearest rank: the smallest sample that at least that part of all samples does not
-    /// exceed. 0 gives the smallest and 1000 the largest sample. `None` without samples.
+    /// The quantile `per_mille`/1000 by nearest rank: the smallest sample that at least that part of all samples
+    /// does not exceed. 0 gives the smallest and 1000 the largest sample. `None` without samples.
     pub fn quantile_ns(&self, per_mille: u32) -> Option<u64> {
         let count = self.count();
         let rank = rank_of(per_mille, count);

@@ -6,14 +6,15 @@ use crate::{MAX_INTERVALS, ParamChange, Samples};
 /// The window in equal intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The length of an interval, ns; the last one may be shorter. Longer than asked for where there would have been more
-    /// than [`MAX_INTERVALS`].
+    /// The length of an interval, ns; the last one may be shorter. Longer than asked for where there would have
+    /// been more than [`MAX_INTERVALS`].
     pub interval_ns: u64,
     /// The intervals in order.
     pub intervals: Vec<Interval>,
 }
 
-/// The figures of one interval. Times are cut at its borders; slices and latencies belong to the interval in which they end.
+/// The figures of one interval. Times are cut at its borders; slices and latencies belong to the interval in which
+/// they end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
     /// First instant, ns.

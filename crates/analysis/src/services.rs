@@ -12,8 +12,9 @@ pub(crate) struct Services {
 
 /// The services of a task.
 ///
-/// While the task is in a queue its services lack the readings of the fluid schedules: those from when it came are taken off, and those
-/// from when it leaves are added. All of this is below 2^104, as there are 2^64 ns, so it comes out right although it wraps.
+/// While the task is in a queue its services are the differences between what it got before and the readings of the
+/// fluid schedules at the time at which it came; readings at the time at which it leaves are added. All of this is
+/// below 2^104, as there are 2^64 ns, so that wrapping arithmetic gives the right result.
 #[derive(Clone, Debug, Default)]
 struct Service {
     /// Fluid services, ns << FRACTION_BITS.
@@ -168,7 +169,8 @@ impl Service {
 
     /// Notes how far the task that got so much in the fluid schedule is behind or ahead.
     ///
-    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of state.
+    /// Lag grows only while a task waits and shrinks only while it runs, so its extremes are at its own changes of
+    /// state.
     #[inline(always)]
     fn settle(&mut self, served: u128, run_ns: u64) {
         let fluid_ns = self.fluid_ns(served);

@@ -1,17 +1,17 @@
-//! The reports of the historical `slice` program (A. Gruenbacher, posted with the mail of 2009-05-28), recomputed from a
-//! trace: its own figure as it would have printed it, and the true ones.
+//! The reports of the historical `slice` program (A. Gruenbacher, posted with the mail of 2009-05-28), recomputed
+//! from a trace: its own figure as it would have printed it, and the true ones.
 //!
-//! The program: a parent signals every worker about once a second; each worker, as soon as it is scheduled, answers with the
-//! user time and the involuntary switches since its last answer; the parent prints when all have answered. In a trace each
-//! worker's answer is a mark [`ANSWER`] and each line of the parent is a mark [`REPORT`].
+//! The program: a parent signals every worker about once a second; each worker, as soon as it is scheduled, answers
+//! with the user time and the involuntary switches since its last answer; the parent prints when all have answered.
+//! In a trace each worker's answer is a mark [`ANSWER`] and each line of the parent is a mark [`REPORT`].
 //!
 //! What the program prints is not what it means to print:
 //!
-//! * `long avg_slice` takes `avg_slice += slice` with a `double` slice: C converts the sum to double, adds, and truncates, so
-//!   each worker's slice loses its fraction. The printed figure is the mean of whole milliseconds: 0.31 says that 5 of 16
-//!   workers had at least 1 ms, and nothing about the rest.
-//! * `utime` is that of an interval which ends when the last worker has been scheduled. With long slices that is later.
-//!   [`SliceReport::utime_us_per_s`] divides by the interval.
+//! * `long avg_slice` takes `avg_slice += slice` with a `double` slice: C converts the sum to double, adds, and
+//!   truncates, so each worker's slice loses its fraction. The printed figure is the mean of whole milliseconds:
+//!   0.31 says that 5 of 16 workers had at least 1 ms, and nothing about the rest.
+//! * `utime` is that of an interval which ends when the last worker has been scheduled. With long slices that is
+//!   later. [`SliceReport::utime_us_per_s`] divides by the interval.
 //! * The first report covers the start-up ([`SliceReport::start_up`]).
 
 use crate::figures::ratio;
@@ -23,14 +23,14 @@ pub const ANSWER: &str = "answer";
 /// The label of the parent's line.
 pub const REPORT: &str = "report";
 
-/// How the kernel counts the user time that `getrusage` tells.
+/// How the kernel counts the user time that `getrusage` returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UserTime {
     /// To the nanosecond, from the scheduler's clock (Linux since 2.6.32 scales what the tick samples to that sum).
     #[default]
     Exact,
-    /// By sampling (2.6.27 and before): each tick that finds the task running adds the whole tick. What always runs between
-    /// two ticks is never seen.
+    /// By sampling (2.6.27 and before): each tick that finds the task running adds the whole tick. What always runs
+    /// between two ticks is never seen.
     Ticks {
         /// The period of the tick, ns.
         tick_ns: u64,
@@ -61,13 +61,14 @@ pub struct SliceReport {
     pub answers: Vec<Answer>,
 }
 
-/// What one worker told.
+/// The answer of one worker.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// The worker.
     pub task: TaskId,
-    /// User time since its previous answer as the program learns it ([`UserTime`]), µs: a difference of two times that are
-    /// rounded down to µs, as getrusage gives them. The trace does not tell user from system time; both count.
+    /// User time since its previous answer as the program learns it ([`UserTime`]), µs: a difference of two times
+    /// that are rounded down to µs, as getrusage gives them. The trace does not tell user from system time; both
+    /// count.
     pub utime_us: u64,
     /// CPU time since its previous answer from the switches, µs.
     pub run_us: u64,
@@ -197,8 +198,9 @@ const fn program_metric(
 impl SliceReports {
     /// Finds the reports in a trace; there are none when nothing is marked.
     ///
-    /// All marks are taken as those of one program. CPU time counts from the trace's begin or the worker's first switch-in,
-    /// whichever is later; a worker that is switched away from a CPU of which nothing was known counts from then on.
+    /// All marks are taken as those of one program. CPU time counts from the trace's begin or the worker's first
+    /// switch-in, whichever is later; a worker that is switched away from a CPU of which nothing was known counts
+    /// from then on.
     pub fn of(trace: &Trace, user_time: UserTime) -> Self {
         let mut pass = Pass {
             user_time,

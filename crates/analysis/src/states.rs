@@ -1,8 +1,8 @@
-//! The state of every task and CPU of a trace: the one place that decides what an event means for them.
+//! The state of every task and CPU of a trace. Here alone is decided what an event means for them.
 //!
-//! [`States`] takes events in order of time, one by one, from whatever produces them, and tells an [`Observer`] of each change:
-//! which task left which state for which, what the time in the old state was, and why it changed. Metrics, findings, waits for
-//! locks and perf's figures are observers.
+//! [`States`] takes events in order of time, one by one, from whatever produces them, and reports each change to an
+//! [`Observer`]: which task left which state for which, what the time in the old state was, and why it changed.
+//! Metrics, findings, waits for locks and perf's figures are observers.
 //!
 //! ```text
 //!            fork            sched_wakeup_new
@@ -15,16 +15,16 @@
 //!    └─────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A task that is asked to wake before it has left its CPU goes from Running to Waking at the switch. A recording that lacks
-//! `sched_wakeup` queues a task at `sched_waking`. Events that contradict each other leave [`State::Unknown`] behind and are
-//! counted in [`Irregularities`].
+//! A task that is asked to wake before it has left its CPU goes from Running to Waking at the switch. A recording
+//! that lacks `sched_wakeup` queues a task at `sched_waking`. Events that contradict each other leave
+//! [`State::Unknown`] behind and are counted in [`Irregularities`].
 
 use crate::Irregularities;
 use fairground_trace::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// No event has named it yet.
     Initial,
     /// A contradiction or a loss made its state unknown.
@@ -43,19 +43,20 @@ pub(crate) enum State {
 
 impl State {
     /// Whether the task is runnable and belongs to a CPU.
-    pub(crate) fn is_queued(self) -> bool {
+    pub fn is_queued(self) -> bool {
         matches!(self, State::Waiting | State::Running)
     }
 
     /// Whether the task is in a wait that a switch-in ends.
-    pub(crate) fn waits(self) -> bool {
+    pub fn waits(self) -> bool {
         matches!(self, State::Waiting | State::Waking)
     }
 }
 
 /// What a task did in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimeKind {
+pub enum TimeKind {
+    /// On a CPU.
     Run,
     /// Runnable, between waking and wakeup.
     Waking,
@@ -63,30 +64,35 @@ pub(crate) enum TimeKind {
     Preempted,
     /// Runnable in a queue after a wake-up.
     Queued,
+    /// Blocked.
     Sleep,
+    /// It did not exist.
     Absent,
+    /// Not known from the trace.
     Unknown,
 }
 
 /// A task.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
-    pub(crate) id: TaskId,
-    pub(crate) state: State,
+pub struct Task {
+    /// Its number in the trace.
+    pub id: TaskId,
+    /// Where it is.
+    pub state: State,
     /// Begin of the state, ns; Waking and the Waiting that follows it count as one, as does Waiting in several queues.
-    pub(crate) since_ns: u64,
+    pub since_ns: u64,
     /// The CPU on which it runs or in whose queue it waits.
-    pub(crate) cpu: u32,
+    pub cpu: u32,
     /// The CPU on which it ran last.
-    pub(crate) ran_on: Option<u32>,
+    pub ran_on: Option<u32>,
     /// Whether the present wait began with a switch-out in state R.
-    pub(crate) preempted: bool,
+    pub preempted: bool,
     /// When the wake-up was asked for that its present wait follows, ns.
-    pub(crate) woken_ns: Option<u64>,
+    pub woken_ns: Option<u64>,
     /// The task in whose context it was woken last; `None`: an interrupt, the idle task, or not known.
-    pub(crate) waker: Option<TaskId>,
+    pub waker: Option<TaskId>,
     /// The lock that it waits for, asleep or spinning.
-    pub(crate) lock: Option<Label>,
+    pub lock: Option<Label>,
     /// It was asked to wake while it was still on the CPU: when, ns.
     early_waking_ns: Option<u64>,
 }
@@ -94,7 +100,7 @@ pub(crate) struct Task {
 impl Task {
     /// What it has been doing since its last change.
     #[inline(always)]
-    pub(crate) fn time_kind(&self) -> TimeKind {
+    pub fn time_kind(&self) -> TimeKind {
         match self.state {
             State::Initial | State::Unknown => TimeKind::Unknown,
             State::Absent => TimeKind::Absent,
@@ -109,18 +115,23 @@ impl Task {
 
 /// A CPU.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cpu {
+pub struct Cpu {
     /// The task that runs, [`TaskId::IDLE`] for none; `None`: that is not known.
-    pub(crate) running: Option<TaskId>,
+    pub running: Option<TaskId>,
     /// Since when, ns.
-    pub(crate) since_ns: u64,
+    pub since_ns: u64,
 }
 
 /// Why a task changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// It left a CPU in state `left`. `slice_ns`: how long it had run there, where the trace shows the begin.
-    SwitchOut { left: TaskState, slice_ns: Option<u64> },
+pub enum Cause {
+    /// It left a CPU. The length of the slice is known where the trace shows its begin.
+    SwitchOut {
+        /// The state in which it left.
+        left: TaskState,
+        /// How long it had run there, ns.
+        slice_ns: Option<u64>,
+    },
     /// It came onto a CPU.
     SwitchIn {
         /// How long it had waited, ns; `None` where it was not known to wait.
@@ -148,24 +159,26 @@ pub(crate) enum Cause {
 
 /// A change of a task's state or queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
+pub struct Change {
     /// The state before.
-    pub(crate) from: State,
+    pub from: State,
     /// [`Task::cpu`] before.
-    pub(crate) from_cpu: u32,
+    pub from_cpu: u32,
     /// What the time since the last change was.
-    pub(crate) time: TimeKind,
+    pub time: TimeKind,
     /// [`Task::woken_ns`] was set before.
-    pub(crate) was_woken: bool,
-    pub(crate) cause: Cause,
+    pub was_woken: bool,
+    /// Why.
+    pub cause: Cause,
 }
 
 /// Receives the changes of tasks and CPUs.
-pub(crate) trait Observer {
+pub trait Observer {
     /// The next events happen at `now_ns`, later than those before.
     fn on_time(&mut self, _now_ns: u64) {}
 
-    /// An event, before the changes that it makes. All tasks, CPUs and control groups that it names exist, save for wakers.
+    /// An event, before the changes that it makes. All tasks, CPUs and control groups that it names exist, save for
+    /// wakers.
     fn on_event(&mut self, trace: &Trace, states: &States, event: &Event);
 
     /// What runs on a CPU changed. `disowned`: what it was thought to run before was wrong.
@@ -184,7 +197,7 @@ pub(crate) trait Observer {
 
 /// The tasks and CPUs at an instant.
 #[derive(Clone, Debug)]
-pub(crate) struct States {
+pub struct States {
     pub(crate) now_ns: u64,
     pub(crate) tasks: Vec<Task>,
     pub(crate) cpus: Vec<Cpu>,
@@ -198,8 +211,42 @@ pub(crate) struct States {
 }
 
 impl States {
+    /// At the begin of a trace, before its first event. `starts_idle`: every CPU idles then and no task is
+    /// runnable, as in a simulation.
+    pub fn of(trace: &Trace, starts_idle: bool) -> Self {
+        Self::new(trace, starts_idle, !has_wakeups(trace))
+    }
+
+    /// The time of the last event, or of the trace's begin, ns.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// A task of the trace.
+    ///
+    /// # Panics
+    /// When the trace does not have it.
+    pub fn task(&self, id: TaskId) -> &Task {
+        &self.tasks[id.index()]
+    }
+
+    /// The tasks by [`TaskId`], the idle task included.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The CPUs by number.
+    pub fn cpus(&self) -> &[Cpu] {
+        &self.cpus
+    }
+
+    /// What contradicted itself so far.
+    pub fn irregularities(&self) -> &Irregularities {
+        &self.irregularities
+    }
+
     /// At the begin of a trace, whose tasks are entered.
-    pub(crate) fn new(trace: &Trace, starts_idle: bool, queued_at_waking: bool) -> Self {
+    fn new(trace: &Trace, starts_idle: bool, queued_at_waking: bool) -> Self {
         let (now_ns, _) = extent(trace);
         let running = starts_idle.then_some(TaskId::IDLE);
         let mut states = Self {
@@ -209,7 +256,7 @@ impl States {
             lost_ns: 0,
             starts_idle,
             queued_at_waking,
-            irregularities: Irregularities::default(),
+            irregularities: Irregularities { loss: trace.loss.clone(), ..Default::default() },
         };
         states.add_tasks(trace);
         states
@@ -234,15 +281,15 @@ impl States {
     }
 
     /// Drives an observer over a whole trace.
-    pub(crate) fn observe(mut self, trace: &Trace, observer: &mut impl Observer) -> Self {
+    pub fn observe(mut self, trace: &Trace, observer: &mut impl Observer) -> Self {
         trace.events().for_each(|event| self.take(trace, &event, observer));
         self
     }
 
-    /// What happened next. Events that lie before the last one count as simultaneous with it; those that name what the trace
-    /// does not have are ignored.
+    /// What happened next. Events that lie before the last one count as simultaneous with it; those that name what
+    /// the trace does not have are ignored.
     #[inline(always)]
-    pub(crate) fn take<O: Observer>(&mut self, trace: &Trace, event: &Event, observer: &mut O) {
+    pub fn take<O: Observer>(&mut self, trace: &Trace, event: &Event, observer: &mut O) {
         if event.time_ns < self.now_ns {
             self.irregularities.clock_jumps += 1;
         } else {
@@ -486,8 +533,8 @@ impl States {
         }
     }
 
-    /// `before`: what a task that no event has named has done until now, where the recording saw all of it. `woken`: the wait
-    /// follows a request to wake.
+    /// `before`: what a task that no event has named has done until now, where the recording saw all of it.
+    /// `woken`: the wait follows a request to wake.
     #[inline(always)]
     fn begin_wait<O: Observer>(
         &mut self,
@@ -552,7 +599,7 @@ pub(crate) fn extent(trace: &Trace) -> (u64, u64) {
 }
 
 /// Whether any event is a `sched_wakeup`.
-pub(crate) fn has_wakeups(trace: &Trace) -> bool {
+fn has_wakeups(trace: &Trace) -> bool {
     trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }))
 }
 

@@ -3,8 +3,8 @@
 /// The weight of nice 0.
 pub const NICE_0_WEIGHT: u32 = 1024;
 
-/// The weights of nice −20…19: each step is a factor of about 1.25, so that one step of nice between two competing tasks
-/// moves about 10 % of the CPU. The values are those of Linux since 2.6.23 (`sched_prio_to_weight` in
+/// The weights of nice −20…19: each step is a factor of about 1.25, so that one step of nice between two competing
+/// tasks moves about 10 % of the CPU. The values are those of Linux since 2.6.23 (`sched_prio_to_weight` in
 /// `kernel/sched/core.c`).
 pub const NICE_WEIGHTS: [u32; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,

@@ -10,4 +10,5 @@ mod laws;
 mod open_waits;
 mod perf_agreement;
 mod slice_program;
+mod states;
 mod tape;

@@ -94,7 +94,8 @@ fn a_stack_may_come_after_the_wake_up_by_another_cpu() {
     );
 }
 
-/// The waiter spins 1 ms, sleeps 5, and gets the lock; the first holder has it 2 ms of these and then goes to sleep with it for 4.
+/// The waiter spins 1 ms, sleeps 5, and gets the lock; the first holder has it 2 ms of these and then goes to sleep
+/// with it for 4.
 fn at_a_lock(holder_is_known: bool) -> Tape {
     let mut tape = Tape::new(2);
     let (waiter, holder) = (tape.task("waiter"), tape.task("holder"));
@@ -166,4 +167,19 @@ fn what_the_trace_cuts_off_is_counted_and_not_measured() {
         assert_eq!((site.waits.count(), site.waits.censored), (0, 1), "{site:?}");
     }
     assert_eq!(found.sites.len(), 2);
+}
+
+/// It is asked to wake on its way to sleep: what follows the switch is the scheduler's delay.
+#[test]
+fn a_task_that_is_woken_before_it_leaves_its_cpu_does_not_sleep() {
+    let mut tape = Tape::new(2);
+    let (task, other) = (tape.task("task"), tape.task("other"));
+    tape.preempt(0, 0, IDLE, task).preempt(0, 1, IDLE, other);
+    waking(&mut tape, MS, 0, task, other);
+    tape.block(2 * MS, 0, task, IDLE);
+    stack(&mut tape, 2 * MS, 0, task, READ);
+    tape.wakeup(3 * MS, task, 0).preempt(9 * MS, 0, IDLE, task);
+    let found = Contention::of(&tape.trace, 1);
+    assert_eq!((found.switches, found.with_stack), (1, 1));
+    assert!(found.sites.is_empty(), "{:?}", found.sites);
 }

@@ -16,8 +16,8 @@ fn named<'a>(counters: &'a [Counter], name: &'a str) -> impl Iterator<Item = &'a
     counters.iter().filter(move |counter| counter.name == name)
 }
 
-/// The depth of all queues, summed over time, is the time that all tasks waited in them: in a window before which every CPU has
-/// said what it runs. (Until then a running task may be woken, and seems to wait.)
+/// The depth of all queues, summed over time, is the time that all tasks waited in them: in a window before which
+/// every CPU has said what it runs. (Until then a running task may be woken, and seems to wait.)
 #[test]
 fn depth_over_time_is_wait_time() {
     let trace = recorded();

@@ -1,4 +1,5 @@
-//! Laws that hold for every trace: conservation of time, windows that add up, the fluid schedule against its definition.
+//! Laws that hold for every trace: conservation of time, windows that add up, the fluid schedule against its
+//! definition.
 
 use crate::tape::Tape;
 use fairground_analysis::{Analysis, Figures, Live, Options, Samples, weight_of_nice};

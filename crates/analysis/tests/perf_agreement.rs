@@ -204,7 +204,8 @@ fn wait_time_is_that_of_perf_sched_latency() {
         }
         compared += 1;
         assert_eq!(figures.waits.count(), count, "pid {pid}");
-        // perf begins with sched_wakeup, so the time between waking and wakeup is not in it. Its mean has three decimals.
+        // perf begins with sched_wakeup, so the time between waking and wakeup is not in it. Its mean has three
+        // decimals.
         let ours_us = (figures.waits.sum_ns() - figures.waking_ns) as f64 / 1000.0;
         let perfs_us = mean_us * count as f64;
         let rounding_us = 0.5 * count as f64 + 1.0;

@@ -24,6 +24,7 @@
 mod failure;
 mod input;
 mod outcome;
+mod replay;
 mod samples;
 mod simulate;
 mod spec;
@@ -38,6 +39,7 @@ pub use input::{
     resize_writes, split_knobs, split_set, variants,
 };
 pub use outcome::{Outcome, Told};
+pub use replay::replay_workload;
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
 pub use spec::{

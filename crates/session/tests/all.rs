@@ -1,4 +1,5 @@
-//! The integration tests of the crate, linked as one program.
+//! The tests of sessions, in one program.
 
+mod replay;
 mod runs;
 mod spec;

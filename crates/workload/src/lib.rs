@@ -34,7 +34,7 @@ pub use model::{
 };
 pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, parse};
 pub use pipe_ring::{PipeRing, Taken};
-pub use replay::{ReplayBuilder, ReplayNotes};
+pub use replay::{MessageId, ReplayBuilder, ReplayNotes};
 pub use rt_app::{
     IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, RtApp, RtAppText, parse_rt_app,
     to_rt_app,

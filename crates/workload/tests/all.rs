@@ -4,5 +4,4 @@ mod diagnostics;
 mod docs;
 mod library;
 mod parser;
-mod replay;
 mod rt_app;

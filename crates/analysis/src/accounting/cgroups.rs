@@ -9,8 +9,8 @@ use fairground_trace::{CgroupId, Trace};
 const WEIGHT_DEFAULT: u32 = 100;
 
 impl Accounting {
-    /// Enters the tree into the fluid schedule. A parent that does not stand before its child is damage; the root stands in
-    /// for it.
+    /// Enters the tree into the fluid schedule. A parent that does not precede its child is damage; the root takes its
+    /// place.
     pub(super) fn set_up_cgroups(&mut self, trace: &Trace) {
         for (index, info) in trace.cgroups().iter().enumerate() {
             let weight = info.weight.unwrap_or(WEIGHT_DEFAULT);

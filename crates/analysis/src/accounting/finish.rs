@@ -90,7 +90,7 @@ impl Accounting {
         let served = self.services.served(id);
         figures.fluid_ns = served.machine_ns;
         (figures.lag_max_ns, figures.lead_max_ns) = (served.lag_max_ns, served.lead_max_ns);
-        // How a group's weight is spread over CPUs is the scheduler's to say: with groups there is no such figure.
+        // The scheduler decides how a group's weight is spread over CPUs: with groups this figure is not defined.
         if !self.has_cgroups {
             figures.fluid_on_cpu_ns = served.cpu_ns;
         }

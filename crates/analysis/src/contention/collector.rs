@@ -8,7 +8,7 @@ use super::history::{Doing, History};
 use super::site::Gathered;
 use super::{Contention, Folded, Point, Site, WaitKind, stacks};
 use crate::analysis::group_tasks;
-use crate::states::{Cause, Change, Observer, State, States, Task, has_wakeups};
+use crate::states::{Cause, Change, Observer, State, States, Task};
 
 /// What the next stack of a task belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ struct Asleep {
     since_ns: u64,
     kind: WaitKind,
     stack: Option<Label>,
-    /// It was woken, when and by whom, before its stack came.
+    /// When it was woken and by which task, where that came before its stack.
     woken: Option<(u64, TaskId)>,
 }
 
@@ -84,7 +84,7 @@ pub(super) fn collect(trace: &Trace, depth: usize) -> Contention {
         folded: BTreeMap::new(),
         found: Contention::default(),
     };
-    let states = States::new(trace, false, !has_wakeups(trace));
+    let states = States::of(trace, false);
     collector.now_ns = states.now_ns;
     states.observe(trace, &mut collector);
     collector.cut_off();

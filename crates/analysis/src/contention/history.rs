@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(history.between(0, 510), [100, 10, 300]);
     }
 
-    /// As the module's documentation says.
+    /// As the documentation of [`super`] says.
     #[test]
     fn a_change_takes_forty_bytes() {
         assert_eq!(size_of::<Change>(), 40);

@@ -1,21 +1,24 @@
-//! Who waits where, for whom: locks and scheduling points of a trace.
+//! Where tasks wait and for which others: locks and scheduling points of a trace.
 //!
-//! Ingo Molnar's mail on PREEMPT_RT of December 2006 counts the call chains that end in `__schedule()`: each is a point where a task
-//! gave up its CPU, and under PREEMPT_RT a contended lock is one. [`Contention::of`] makes that histogram ([`Contention::points`]) of a
-//! recording with stacks, and beside it what the histogram cannot say: how long the tasks waited, and what the one that let
-//! them go on was doing meanwhile ([`Contention::sites`]).
+//! Ingo Molnar's mail on PREEMPT_RT of December 2006 counts the call chains that end in `__schedule()`: each is a
+//! point where a task gave up its CPU, and under PREEMPT_RT a contended lock is one. [`Contention::of`] makes that
+//! histogram ([`Contention::points`]) of a recording with stacks, and beside it what the histogram does not show:
+//! how long the tasks waited, and what the one that let them go on was doing meanwhile ([`Contention::sites`]).
 //!
 //! A wait is
 //!
 //! * *for a lock*: from `lock:contention_begin` to `lock:contention_end` of a task, asleep or spinning; or
-//! * *asleep*: from the switch by which a task left its CPU, not runnable, to the wake-up (`sched_waking`, or `sched_wakeup` where the
-//!   trace has no wakings). Only those outside of a wait for a lock.
+//! * *asleep*: from the switch by which a task left its CPU, not runnable, to the wake-up (`sched_waking`, or
+//!   `sched_wakeup` where the trace has no wakings). Only those outside of a wait for a lock. A task that is woken
+//!   before it has left its CPU does not sleep.
 //!
-//! *Who ends it* is the holder that the event names (simulated locks name it), or else the task whose wake-up ended the wait. A wake-up
-//! from an interrupt is told of the task that was interrupted, for a trace does not show interrupts: sites that wait
-//! for a timer or a device name whoever ran. Waits that the trace cuts off are counted and not measured.
+//! A wait is *ended by* the holder that the event names (simulated locks name it), or else by the task whose
+//! wake-up ended it. A trace does not show interrupts: a wake-up from an interrupt counts for the task that was
+//! interrupted, so that sites that wait for a timer or a device name the task that happened to run. Waits that the
+//! trace cuts off are counted and not measured.
 //!
-//! Memory: 40 bytes for each change of state of a task (running, runnable, asleep), 8 for each wait, and what the different sites take.
+//! Memory: 40 bytes for each change of state of a task (running, runnable, asleep), 8 for each wait, and what the
+//! different sites take.
 
 mod collector;
 mod history;
@@ -27,7 +30,7 @@ use fairground_trace::{LockFlags, TaskState, Trace};
 pub use site::{Blocking, HolderTime, Site};
 pub use stacks::Chain;
 
-/// Pairs of groups (who made whom wait) that are kept for each site.
+/// Pairs of groups (blocker and waiter) that are kept for each site.
 pub const BLOCKERS_MAX: usize = 1024;
 
 /// Functions of a call chain that are shown: as in the mail.
@@ -88,7 +91,7 @@ pub struct Folded {
     pub wait_ns: u64,
 }
 
-/// What a trace says of waits.
+/// The waits of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contention {
     /// Switches away from a task.
@@ -108,7 +111,7 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Looks at a whole trace. `depth` is the number of functions in a point, at least 1.
+    /// Analyses a whole trace. `depth` is the number of functions in a point, at least 1.
     pub fn of(trace: &Trace, depth: usize) -> Self {
         collector::collect(trace, depth.max(1))
     }

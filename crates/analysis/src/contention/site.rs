@@ -1,11 +1,11 @@
-//! One place where tasks wait.
+//! A site: a lock, or a point in the kernel, where tasks wait.
 
 use std::collections::BTreeMap;
 
 use super::{BLOCKERS_MAX, WaitKind};
 use crate::Samples;
 
-/// What those did that others waited for, while they waited, ns.
+/// What the blockers did while other tasks waited for them, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HolderTime {
     /// They ran: the lock was held, or the data made.
@@ -14,7 +14,7 @@ pub struct HolderTime {
     pub runnable_ns: u64,
     /// They slept: they waited for others.
     pub sleeping_ns: u64,
-    /// Nobody knows who it was, or what he did.
+    /// The blocker, or its state, is not known.
     pub unknown_ns: u64,
 }
 
@@ -27,7 +27,7 @@ impl HolderTime {
     }
 }
 
-/// Who made whom wait, by groups.
+/// Blockers and waiters, by groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocking {
     /// The group of the one that ended the wait, or held the lock.
@@ -40,7 +40,7 @@ pub struct Blocking {
     pub wait_ns: u64,
 }
 
-/// A lock, or a place in the kernel where tasks sleep.
+/// A lock, or a point in the kernel where tasks sleep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The lock's name, or the call chain; `-` where the trace has neither.
@@ -51,7 +51,7 @@ pub struct Site {
     pub waits: Samples,
     /// What the others did meanwhile.
     pub holder: HolderTime,
-    /// Who made whom wait, the longest first.
+    /// Blockers and waiters, the longest waits first.
     pub blockers: Vec<Blocking>,
 }
 

@@ -1,9 +1,9 @@
-//! Call chains: what of a kernel stack says where a task waits.
+//! Call chains: the part of a kernel stack that shows where a task waits.
 
-/// Functions of tracing itself, which stand inside of the function that is traced.
+/// Functions of tracing itself, inside of the function that is traced.
 const OF_TRACING: [&str; 4] = ["trace_event_", "__traceiter_", "__bpf_trace_", "perf_trace_"];
 
-/// Functions by which everybody waits. What called them says for what.
+/// Functions by which all tasks wait. Their callers show for what.
 const OF_WAITING: [&str; 20] = [
     "__schedule",
     "schedule",
@@ -49,15 +49,15 @@ pub(super) fn point(folded: &str, depth: usize) -> Chain {
     Chain(called_first(folded).take(depth).map(str::to_owned).collect())
 }
 
-/// Where a task waits: the first function that is not of waiting itself, and its callers, `depth` in all; the whole chain where there
-/// is none.
+/// Where a task waits: the first function that is not of waiting itself, and its callers, `depth` in all; the whole
+/// chain where there is none.
 pub(super) fn site(folded: &str, depth: usize) -> Chain {
-    let says: Vec<&str> =
+    let callers: Vec<&str> =
         called_first(folded).skip_while(|name| OF_WAITING.contains(name)).take(depth).collect();
-    if says.is_empty() {
+    if callers.is_empty() {
         return point(folded, depth);
     }
-    Chain(says.into_iter().map(str::to_owned).collect())
+    Chain(callers.into_iter().map(str::to_owned).collect())
 }
 
 /// The stack without the functions of tracing, `outer;…;inner`.

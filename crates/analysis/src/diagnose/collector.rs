@@ -1,9 +1,10 @@
-//! Collects the facts that rules look at: an observer of task states, in O(1) a change (O(log pairs) where a slice is cut).
+//! Collects the facts that rules look at: an observer of task states, in O(1) a change (O(log pairs) where a slice
+//! is cut).
 
 use super::facts::{Cuts, Facts, Phase, Stretches, TaskFacts, Wait};
 use super::queue::{OpenCut, Queue};
 use super::{cut_slices, ping_pong, tail, waiting};
-use crate::states::{Cause, Change, Observer, State, States, Task, has_wakeups};
+use crate::states::{Cause, Change, Observer, State, States, Task};
 use crate::{Analysis, weight_of_nice};
 use fairground_trace::{Event, EventKind, TaskId, TaskState, Trace};
 
@@ -47,10 +48,8 @@ struct Collector {
 
 /// The facts of a whole trace.
 pub(super) fn collect(trace: &Trace, analysis: &Analysis) -> Facts {
-    let queued_at_waking = !has_wakeups(trace);
-    let states = States::new(trace, false, queued_at_waking);
     let mut collector = Collector::new(trace, analysis);
-    let states = states.observe(trace, &mut collector);
+    let states = States::of(trace, false).observe(trace, &mut collector);
     collector.finish(&states, analysis)
 }
 
@@ -174,7 +173,7 @@ impl Collector {
         if let Some(open) = queue.cut.take() {
             let Facts { cuts, dropped_pairs, .. } = &mut self.facts;
             if let Some(cuts) = Facts::pair(cuts, open.key, dropped_pairs) {
-                cuts.turns_ns = cuts.turns_ns.saturating_add(stretch_ns);
+                cuts.taken_ns = cuts.taken_ns.saturating_add(stretch_ns);
                 if next == open.victim {
                     cuts.resumed += 1;
                 } else if just_woken {

@@ -7,7 +7,8 @@ use fairground_trace::LockFlags;
 /// Fewer waits for a lock are chance.
 const WAITS_MIN: u64 = 100;
 
-/// A convoy: on average so many tasks or more wait at the lock, in millionths. Below one there are times when it is free.
+/// A convoy: on average so many tasks or more wait at the lock, in millionths. Below one there are times when it is
+/// free.
 const WAITING_MIN_PPM: u64 = 1_000_000;
 
 /// And so much of all CPU time must be lost by it: a hundredth, ppm.
@@ -17,7 +18,7 @@ const LOST_MIN_PPM: u64 = 10_000;
 const HOLDER_WAITS_PPM: u64 = 200_000;
 
 pub(super) fn look(case: &Case<'_>) -> Verdict {
-    // Without them the walk over all sleeps would be for nothing.
+    // Without them the pass over all sleeps would be for nothing.
     if !case.facts.has_lock_waits {
         return Verdict::NotJudged("the recording has no waits for locks (`record --stacks`)");
     }
@@ -68,7 +69,8 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
     Verdict::Found(finding)
 }
 
-/// What the queues cost: those that spin burn their CPU; those that sleep leave CPUs idle, at most as much as idles at all.
+/// What the queues cost: those that spin burn their CPU; those that sleep leave CPUs idle, at most as much as idles
+/// at all.
 fn lost_ns(queues: &[&Site], idle_ns: u64) -> u64 {
     let spins = |site: &&Site| match site.kind {
         WaitKind::Lock(flags) => LockFlags(flags).has(LockFlags::SPIN),
@@ -83,10 +85,10 @@ fn lost_ns(queues: &[&Site], idle_ns: u64) -> u64 {
 
 fn meaning(runnable_ppm: u64) -> &'static str {
     if runnable_ppm >= HOLDER_WAITS_PPM {
-        "The lock is held by tasks that have no CPU: they were preempted, or not yet scheduled after the lock was handed to them. Another scheduler or \
-         another kind of lock would change that; less work under the lock helps more."
+        "The lock is held by tasks that have no CPU: they were preempted, or not yet scheduled after the lock was \
+         handed to them. Another scheduler or another kind of lock would change that; less work under the lock helps more."
     } else {
-        "The tasks do one after the other what the lock covers: more CPUs do not help, less work under the lock does. Of those that sleep, at most the idle \
-         time of the CPUs is counted as lost."
+        "The tasks do one after the other what the lock covers: more CPUs do not help, less work under the lock \
+         does. Of those that sleep, at most the idle time of the CPUs is counted as lost."
     }
 }

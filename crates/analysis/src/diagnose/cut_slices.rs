@@ -3,8 +3,8 @@
 use super::facts::Cuts;
 use super::{Case, Fact, Finding, RECORDING, Rule, Verdict, ratio_ppm};
 
-/// A task that comes on the CPU later than this after its wake-up did not preempt: it was picked at a tick, or at the end of a
-/// slice. A quarter of the shortest tick (1 ms at HZ 1000), and far more than an interrupt needs, ns.
+/// A task that comes on the CPU later than this after its wake-up did not preempt: it was picked at a tick, or at
+/// the end of a slice. A quarter of the shortest tick (1 ms at HZ 1000), and far more than an interrupt needs, ns.
 pub(super) const CUT_DELAY_MAX_NS: u64 = 250_000;
 
 /// Fewer cuts than this in a trace are chance.
@@ -16,7 +16,7 @@ const CUT_SHARE_MIN_PPM: u64 = 500_000;
 /// A slice of this length was worth having: the minimal granularity of `cfs@2.6.27-sle11`, and a tick at HZ 250, ns.
 const SHORT_SLICE_NS: u64 = 4_000_000;
 
-/// From this share of the cuts on, the CPU goes to somebody else afterwards: the slice is lost and not only interrupted.
+/// From this share of the cuts on, the CPU goes to another task afterwards: the slice is lost and not only interrupted.
 const PASSED_ON_MIN_PPM: u64 = 500_000;
 
 /// Fewer slices than this have no mean that is worth a line.
@@ -39,7 +39,7 @@ fn against(case: &Case<'_>, victim: usize) -> Option<Cuts> {
     for (_, cuts) in cutters(case, victim) {
         all.count += cuts.count;
         all.slices_ns = all.slices_ns.saturating_add(cuts.slices_ns);
-        all.turns_ns = all.turns_ns.saturating_add(cuts.turns_ns);
+        all.taken_ns = all.taken_ns.saturating_add(cuts.taken_ns);
         all.resumed += cuts.resumed;
         all.passed_on += cuts.passed_on;
     }
@@ -52,7 +52,7 @@ fn against(case: &Case<'_>, victim: usize) -> Option<Cuts> {
     matters.then_some(all)
 }
 
-/// Who cuts the slices of a group: most cuts first.
+/// The groups that cut the slices of a group: most cuts first.
 fn cutters(case: &Case<'_>, victim: usize) -> Vec<(usize, Cuts)> {
     let pairs = case.facts.cuts.iter().filter(|((_, cut), _)| *cut == victim);
     let mut cutters: Vec<_> = pairs.map(|((by, _), cuts)| (*by, *cuts)).collect();
@@ -63,13 +63,13 @@ fn cutters(case: &Case<'_>, victim: usize) -> Vec<(usize, Cuts)> {
 fn finding(case: &Case<'_>, victim: usize, all: Cuts) -> Finding {
     let cutters = cutters(case, victim);
     let (first, firsts) = cutters[0];
-    let (by, who) = (case.group_name(first), case.group_name(victim));
+    let (by, victim_name) = (case.group_name(first), case.group_name(victim));
     let cut_ns = all.slices_ns / all.count;
     let mut finding = Finding::new(
         Rule::CutSlices,
-        format!("slices cut by a sleeper: `{by}` wakes up and ends the slices of `{who}`"),
+        format!("slices cut by a sleeper: `{by}` wakes up and ends the slices of `{victim_name}`"),
     );
-    finding.severity_ppm = case.share_ppm(all.turns_ns.into());
+    finding.severity_ppm = case.share_ppm(all.taken_ns.into());
     finding.tasks = case.tasks_of(first);
     if first != victim {
         finding.tasks.extend(case.tasks_of(victim));
@@ -86,18 +86,20 @@ fn finding(case: &Case<'_>, victim: usize, all: Cuts) -> Finding {
     }
     let ends = case.analysis.groups[victim].figures.involuntary_switches;
     let of_ends = ratio_ppm(all.count.into(), ends.into());
-    finding.add(format!("of the slices of `{who}` that a wake-up cut"), Fact::Ppm(of_ends));
+    finding.add(format!("of the slices of `{victim_name}` that a wake-up cut"), Fact::Ppm(of_ends));
     finding.add("length of a slice that was cut, mean", Fact::Ns(cut_ns));
     add_effect(case, victim, cut_ns, &mut finding);
     let after = all.passed_on + all.resumed;
     let lost = ratio_ppm(all.passed_on.into(), after.into());
     finding.add("cuts after which the CPU went to another task", Fact::Ppm(lost));
     finding.add("switches for the cuts, a second", case.rate(all.count * 2));
-    finding.add("loss: CPU time from cut to the next slice", Fact::Ns(all.turns_ns));
+    finding.add("loss: CPU time from cut to the next slice", Fact::Ns(all.taken_ns));
     finding.add("loss, of all CPU time", Fact::Ppm(finding.severity_ppm));
-    finding.meaning = "In CFS the feature is FAIR_SLEEPERS or NEW_FAIR_SLEEPERS, GENTLE_FAIR_SLEEPERS and WAKEUP_PREEMPTION. The loss holds the sleepers' own work and the switches to and from them; \
-        caches that go cold are not in a recording."
-        .to_owned();
+    finding.meaning =
+        "In CFS the feature is FAIR_SLEEPERS or NEW_FAIR_SLEEPERS, GENTLE_FAIR_SLEEPERS and \
+        WAKEUP_PREEMPTION. The loss holds the sleepers' own work and the switches to and from \
+        them; caches that go cold are not in a recording."
+            .to_owned();
     finding.command =
         format!("replay {RECORDING} --sched cfs@2.6.27-sle11 --set NEW_FAIR_SLEEPERS=on,off");
     finding

@@ -1,4 +1,4 @@
-//! What the walk keeps for the rules: sums and extremes, no samples.
+//! The facts that rules judge by: sums and extremes, no samples.
 
 use super::PAIRS_MAX;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ pub(super) struct Cuts {
     /// What the cut slices had come to, ns.
     pub(super) slices_ns: u64,
     /// From the cut until the CPU went to a task that had not just woken up, ns.
-    pub(super) turns_ns: u64,
-    /// After the turn the CPU went back to the task that had been cut.
+    pub(super) taken_ns: u64,
+    /// Afterwards the CPU went back to the task that had been cut.
     pub(super) resumed: u64,
-    /// After the turn the CPU went to another task.
+    /// Afterwards the CPU went to another task.
     pub(super) passed_on: u64,
 }
 

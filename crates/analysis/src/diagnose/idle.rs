@@ -6,11 +6,12 @@ use fairground_trace::TaskId;
 /// So much idle time while others wait, of all CPU time: a hundredth, ppm.
 const WASTE_MIN_PPM: u64 = 10_000;
 
-/// With it, an idle CPU must have stayed so for a tick at HZ 1000. Shorter times are wake-ups and moves under way: tasks that wake each
-/// other many thousand times a second add up to some per cent of them under any scheduler, ns.
+/// With it, an idle CPU must have stayed so for a tick at HZ 1000. Shorter times are wake-ups and moves under way:
+/// tasks that wake each other many thousand times a second add up to some per cent of them under any scheduler, ns.
 const WASTE_EPISODE_MIN_NS: u64 = 1_000_000;
 
-/// Or so long without a break: the threshold of Lozi et al., "The Linux scheduler: a decade of wasted cores" (EuroSys 2016), ns.
+/// Or so long without a break: the threshold of Lozi et al., "The Linux scheduler: a decade of wasted cores"
+/// (EuroSys 2016), ns.
 const WASTE_LONG_NS: u64 = 100_000_000;
 
 /// CPUs and tasks that are named.
@@ -47,9 +48,10 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
     if let Some((wait_ns, _)) = tasks.first() {
         finding.add("time that the first of them waits", Fact::Ns(*wait_ns));
     }
-    finding.meaning = "Work conservation would have used that time, less what moves cost. Where the recording does not tell affinity, pinned tasks \
-        look alike."
-        .to_owned();
+    finding.meaning =
+        "Work conservation would have used that time, less what moves cost. Where the recording \
+        does not tell affinity, pinned tasks look alike."
+            .to_owned();
     finding.tasks = waiting;
     finding.cpus = idle;
     finding.command = format!("analyze {RECORDING} --all --interval 100ms");

@@ -10,17 +10,18 @@ use std::collections::BTreeMap;
 /// A task that is runnable for so much of its life always wants a CPU, ppm.
 const ALWAYS_RUNNABLE_PPM: u64 = 800_000;
 
-/// So much less, or more, than the fluid share is unfair: a tenth. Ten hogs on eight CPUs of a real 2.6.24 come within 4 % below it in 8 s, ppm.
+/// So much less, or more, than the fluid share is unfair: a tenth. Ten hogs on eight CPUs of a real 2.6.24 come
+/// within 4 % below it in 8 s, ppm.
 const UNFAIR_PPM: u64 = 100_000;
 
-/// A task gets what its own CPU has for it when it is within this of the share there: then the split between CPUs is the cause, and
-/// not the order of its queue, ppm.
+/// A task gets what its own CPU has for it when it is within this of the share there: then the split between CPUs
+/// is the cause, and not the order of its queue, ppm.
 const LOCAL_PPM: u64 = 100_000;
 
 /// So much CPU time must go to the wrong task: a hundredth, ppm.
 const LOSS_MIN_PPM: u64 = 10_000;
 
-/// The imbalance is frozen when the tasks that get too little stand on one CPU for at least this part of the trace, ppm.
+/// The imbalance is frozen when the tasks that get too little stay on one CPU for at least this part of the trace, ppm.
 const FROZEN_PPM: u64 = 500_000;
 
 pub(super) fn look(case: &Case<'_>) -> Verdict {
@@ -124,15 +125,17 @@ fn finding(
     add_loads(case, &crowded, &mut finding);
     let missing_ns = u64::try_from(missing_ns).unwrap_or(u64::MAX);
     finding.add("CPU time that they are short of", Fact::Ns(missing_ns));
-    finding.meaning = "On its own CPU each gets its share: the queues are fair, and their lengths are not. The balancer does not see the \
-        difference, or finds it too small to move a task. Pinned tasks look alike where the recording does not tell affinity."
-        .to_owned();
+    finding.meaning =
+        "On its own CPU each gets its share: the queues are fair, and their lengths are not. The \
+        balancer does not see the difference, or finds it too small to move a task. \
+        Pinned tasks look alike where the recording does not tell affinity."
+            .to_owned();
     finding.cpus = crowded;
     finding.command = format!("analyze {RECORDING} --per task");
     finding
 }
 
-/// How long the queues are where the tasks stand that get too little, and elsewhere.
+/// The lengths of the queues of the tasks that get too little, and of the others.
 fn add_loads(case: &Case<'_>, crowded: &[u32], finding: &mut Finding) {
     let loads = case.facts.load_milli.iter().enumerate();
     let (here, elsewhere): (Vec<_>, Vec<_>) =

@@ -1,13 +1,15 @@
-//! What is wrong in a trace, and how one sees it: ranked findings, each with its evidence and the command that shows more.
+//! What is wrong in a trace, and what shows it: ranked findings, each with its evidence and the command that shows
+//! more.
 //!
-//! [`Diagnosis::of`] takes the figures of [`Analysis`] and walks over the events once more for what no metric keeps: who cut whose
-//! slice, who ran while a wake-up waited, where a task stood and for how long. Then each [`Rule`] looks at both and says nothing,
-//! or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside it, and `docs/reference/diagnose.md` gives their
-//! reasons. All arithmetic is in integers, and the order is fixed: the costliest finding first.
+//! [`Diagnosis::of`] takes the figures of [`Analysis`] and collects what no metric keeps: which task cut whose
+//! slice, which ran while a wake-up waited, where a task was queued and for how long. Then each [`Rule`] judges
+//! both and yields nothing or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside
+//! it, and `docs/reference/diagnose.md` gives their reasons. All arithmetic is in integers, and the order is fixed: the
+//! costliest finding first.
 //!
-//! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`] pairs of groups
-//! twice, whatever the length of the trace; where the trace has waits for locks, also that of [`crate::contention`], which grows with
-//! the number of switches, until the rule of locks has judged.
+//! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`]
+//! pairs of groups twice, whatever the length of the trace; where the trace has waits for locks, also that of
+//! [`crate::contention`], which grows with the number of switches, until the rule of locks has judged.
 
 mod collector;
 mod convoy;
@@ -24,7 +26,8 @@ use crate::{Analysis, Options};
 use facts::Facts;
 use fairground_trace::{TaskId, Trace};
 
-/// Pairs of groups (who cut whom, who ran while whom waited) that are kept; what comes after is counted and not kept.
+/// Pairs of groups (one cut the other, or ran while the other waited) that are kept; further ones are counted and
+/// not kept.
 pub const PAIRS_MAX: usize = 4096;
 
 /// Names that a finding lists before it says "and so many more".
@@ -33,7 +36,7 @@ pub const LISTED_MAX: usize = 8;
 /// What [`Finding::command`] has where the name of the recording goes.
 pub const RECORDING: &str = "TRACE";
 
-/// A shorter trace says nothing about how CPU time is shared: a balancer needs some looks at the queues. A choice, ns.
+/// A shorter trace shows nothing about how CPU time is shared: a balancer needs several passes. A choice, ns.
 pub(crate) const SHARING_WINDOW_MIN_NS: u64 = 1_000_000_000;
 
 /// A million: severities are in parts of it.
@@ -44,7 +47,7 @@ const PPM: u128 = 1_000_000;
 pub enum Rule {
     /// Tasks that wake up cut the slices of others short, and the CPU does not go back to those.
     CutSlices,
-    /// Tasks that always want to run get less than their share, because they stand on the wrong CPU.
+    /// Tasks that always want to run get less than their share, because they are on the wrong CPU.
     Imbalance,
     /// A task is kept waiting although much CPU time is due to it.
     Starved,
@@ -130,14 +133,14 @@ pub struct Evidence {
 pub struct Finding {
     /// Which rule found it.
     pub rule: Rule,
-    /// One sentence: who, what.
+    /// One sentence: the task and what is wrong.
     pub title: String,
-    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window; `docs/reference/diagnose.md` says for
-    /// each rule which time. Findings are ranked by it.
+    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window;
+    /// `docs/reference/diagnose.md` defines for each rule which time. Findings are ranked by it.
     pub severity_ppm: u64,
     /// The tasks that suffer or do it, by number; all of them.
     pub tasks: Vec<TaskId>,
-    /// The CPUs where it happens; empty where the rule does not say.
+    /// The CPUs where it happens; empty where the rule does not name any.
     pub cpus: Vec<u32>,
     /// The figures.
     pub evidence: Vec<Evidence>,
@@ -166,7 +169,7 @@ impl Finding {
     }
 }
 
-/// What a rule says.
+/// The verdict of a rule.
 #[derive(Clone, Debug)]
 enum Verdict {
     Nothing,
@@ -186,7 +189,7 @@ pub struct Diagnosis {
     pub not_counted: u64,
 }
 
-/// What the rules look at.
+/// What the rules judge.
 struct Case<'a> {
     trace: &'a Trace,
     analysis: &'a Analysis,
@@ -194,7 +197,7 @@ struct Case<'a> {
 }
 
 impl Diagnosis {
-    /// Looks at a whole trace. The same trace gives the same findings to the last digit.
+    /// Diagnoses a whole trace. The same trace gives the same findings to the last digit.
     pub fn of(trace: &Trace) -> Self {
         Self::with(trace, &Analysis::of(trace, &Options::default()))
     }
@@ -230,7 +233,7 @@ impl Case<'_> {
         Fact::MilliPerSecond(u64::try_from(milli).unwrap_or(u64::MAX))
     }
 
-    /// Tasks blocked, and no event says when they woke up.
+    /// Tasks blocked, and no event shows when they woke up.
     fn lacks_wakeups(&self) -> bool {
         !self.facts.has_wakeups && self.analysis.machine.voluntary_switches > 0
     }

@@ -48,9 +48,10 @@ pub(super) fn look(case: &Case<'_>) -> Verdict {
     let share = ratio_ppm(first.bounces.into(), first.switch_ins.into());
     finding.add("of its arrivals on a CPU that are returns", Fact::Ppm(share));
     finding.add("run time in the first 500 µs after a move", Fact::Ns(cold_ns));
-    finding.meaning = "A task that returns at once was moved for nothing. The run time after the moves is what may run on a cold cache; what that \
-        costs is not in a recording."
-        .to_owned();
+    finding.meaning =
+        "A task that returns at once was moved for nothing. The run time after the moves is what \
+        may run on a cold cache; what that costs is not in a recording."
+            .to_owned();
     finding.tasks = ids;
     finding.command = format!("analyze {RECORDING} --per task");
     Verdict::Found(finding)

@@ -9,8 +9,8 @@ pub(super) const SLOW_NS: u64 = 4_000_000;
 /// With fewer wake-ups the 99th percentile is only the worst of them.
 const WAKEUPS_MIN: u64 = 100;
 
-/// The 99th percentile must be so many times the median. Below it all wake-ups of the group are slow, which is a property of the
-/// scheduler and no tail.
+/// The 99th percentile must be so many times the median. Below it all wake-ups of the group are slow, which is a
+/// property of the scheduler and no tail.
 const TAIL_FACTOR: u64 = 10;
 
 pub(super) fn look(case: &Case<'_>) -> Verdict {
@@ -55,15 +55,15 @@ fn finding(case: &Case<'_>, at: usize, group: &GroupMetrics) -> Finding {
     let blockers = case.facts.slow.iter().filter(|((waits, _), _)| *waits == at);
     let worst = blockers.max_by_key(|((_, runs), count)| (**count, usize::MAX - runs));
     if let Some(((_, runs), count)) = worst {
-        let who = case.group_name(*runs);
+        let runs = case.group_name(*runs);
         finding.add(
-            format!("of the slow ones, those that waited for `{who}` last"),
+            format!("of the slow ones, those that waited for `{runs}` last"),
             Fact::Count(*count),
         );
     }
     finding.add("CPU time due in the slow ones' waits", Fact::Ns(due_ns));
-    finding.meaning = "Most of its wake-ups are answered at once and some wait for a slice of somebody else: look at what differs between them, \
-        the CPU that was chosen above all."
+    finding.meaning = "Most of its wake-ups are answered at once and some wait for a slice of somebody else: look \
+        at what differs between them, the CPU that was chosen above all."
         .to_owned();
     finding.command = format!("analyze {RECORDING} --per task --interval 100ms");
     finding

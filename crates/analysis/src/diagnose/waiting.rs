@@ -3,9 +3,9 @@
 use super::{Case, Fact, Finding, RECORDING, Rule, Verdict};
 use fairground_trace::TaskId;
 
-/// A wait in which so much CPU time was due to the waiter starves it: two of the longest slices that a time-sharing scheduler of Linux
-/// gives at nice 0 (100 ms under O(1)). However many tasks share a CPU and whatever their weights, a fair queue owes a waiter no more
-/// than a slice or two, so a long wait alone is no starvation, ns.
+/// A wait in which so much CPU time was due to the waiter starves it: two of the longest slices that a time-sharing
+/// scheduler of Linux gives at nice 0 (100 ms under O(1)). However many tasks share a CPU and whatever their
+/// weights, a fair queue owes a waiter no more than a slice or two, so a long wait alone is no starvation, ns.
 pub(super) const STARVED_DUE_NS: u64 = 200_000_000;
 
 /// A stretch in which others wait for so long behind the running task: two of the longest slices at nice 0, ns.
@@ -35,9 +35,10 @@ pub(super) fn starved(case: &Case<'_>) -> Verdict {
     finding.add("starved tasks", Fact::Count(ids.len() as u64));
     let due_ns = u64::try_from(due_ns).unwrap_or(u64::MAX);
     finding.add("CPU time due in all such waits", Fact::Ns(due_ns));
-    finding.meaning = "Due is what the queues in which it stood had for it by weight while it waited. A fair scheduler owes a waiter a slice \
-        or two, however long the queue."
-        .to_owned();
+    finding.meaning =
+        "Due is what the queues in which it stood had for it by weight while it waited. A fair \
+        scheduler owes a waiter a slice or two, however long the queue."
+            .to_owned();
     finding.tasks = ids;
     finding.command = format!("analyze {RECORDING} --per task");
     Verdict::Found(finding)
@@ -67,8 +68,8 @@ pub(super) fn hog(case: &Case<'_>) -> Verdict {
     }
     let held_ns = u64::try_from(held_ns).unwrap_or(u64::MAX);
     finding.add("time of all such stretches", Fact::Ns(held_ns));
-    finding.meaning = "Nothing took the CPU away from it in that time: a scheduler without a slice or with a very long one, a task of a real-time \
-        class, or kernel code without a preemption point."
+    finding.meaning = "Nothing took the CPU away from it in that time: a scheduler without a slice or with a very \
+        long one, a task of a real-time class, or kernel code without a preemption point."
         .to_owned();
     finding.tasks = ids;
     finding.command = format!("analyze {RECORDING} --per task --all");

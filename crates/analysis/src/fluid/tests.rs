@@ -118,7 +118,7 @@ fn a_group_gets_at_most_a_cpu_per_task_and_the_rest_goes_to_its_siblings() {
 
 #[test]
 fn a_heavy_group_with_many_tasks_does_not_hide_a_light_one_at_its_cap() {
-    // Two CPUs; a (4) with four tasks could use all; b (3) with one task is due 6/7: nobody is capped.
+    // Two CPUs; a (4) with four tasks could use all; b (3) with one task is due 6/7: none is capped.
     let mut fluid = tree(2, &[(0, 4), (0, 3)], &[(1, 1), (1, 1), (1, 1), (1, 1), (2, 1)]);
     assert!((fluid.rates_in(2)[0] - 6.0 / 7.0).abs() < 1e-11);
     // With three CPUs b is due 9/7: capped, though it is the lighter one.
@@ -127,8 +127,8 @@ fn a_heavy_group_with_many_tasks_does_not_hide_a_light_one_at_its_cap() {
 }
 
 proptest! {
-    /// All CPUs that can be used are given away; members that are not capped share in proportion; a capped one would get at
-    /// least its cap at its siblings' price.
+    /// All CPUs that can be used are given away; members that are not capped share in proportion; a capped one
+    /// would get at least its cap at its siblings' price.
     #[test]
     fn the_rates_of_a_tree_are_the_definition(
         cpus in 1u32..9,

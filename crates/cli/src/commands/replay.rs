@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_session::{Failure, RunSpec};
-use fairground_trace::{EventKind, TaskState, Trace};
-use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
+use fairground_session::{Failure, RunSpec, replay_workload};
+use fairground_workload::{Workload, to_toml};
 
 use super::compare::{Compared, compare_all};
 use super::plan::RunPlan;
@@ -18,7 +17,8 @@ use crate::present;
 
 pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let recording = find_recording(&args.recording, cli.quiet)?;
-    let (workload, notes) = workload_of(&recording.name, &recording.trace)?;
+    let (workload, notes) = replay_workload("replay", &recording.trace)
+        .map_err(|e| Failure::new(format_args!("{}: {e}", recording.name)))?;
     if let Some(path) = &args.write_workload {
         write_workload(path, &workload)?;
         return Ok(ExitCode::SUCCESS);
@@ -69,31 +69,4 @@ fn write_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {
         return present::write_stdout(&text);
     }
     fs::write(path, text).map_err(|e| Failure::io(path.display(), &e))
-}
-
-/// Hands the events of a recording to the builder, which knows no trace.
-fn workload_of(name: &str, trace: &Trace) -> Result<(Workload, ReplayNotes), Failure> {
-    let mut builder = ReplayBuilder::new(trace.cpus);
-    builder.name("replay").window(trace.start_ns, trace.end_ns);
-    for (number, task) in trace.tasks().iter().enumerate().skip(1) {
-        builder.task(number as u32, task.pid, &task.comm, task.nice.unwrap_or(0));
-    }
-    for event in trace.events() {
-        let (time_ns, cpu) = (event.time_ns, event.cpu);
-        match event.kind {
-            EventKind::Switch { prev, prev_state, next } => {
-                let dead = prev_state == TaskState::Dead;
-                let blocked = prev_state != TaskState::Runnable;
-                builder.switch(time_ns, cpu, prev.0, blocked, dead, next.0)
-            }
-            EventKind::Waking { task, waker, .. } => {
-                builder.waking(time_ns, cpu, Some(waker.0), task.0)
-            }
-            EventKind::Fork { parent, child } => builder.fork(time_ns, parent.0, child.0),
-            EventKind::Exit { task } => builder.exit(time_ns, task.0),
-            EventKind::Lost { count } => builder.lost(count),
-            _ => &mut builder,
-        };
-    }
-    builder.finish().map_err(|e| Failure::new(format_args!("{name}: {e}")))
 }

@@ -2,11 +2,97 @@
 
 use std::collections::BTreeMap;
 
-use fairground_workload::{Duration, Op, ReplayBuilder, ReplayNotes, Workload, parse, to_toml};
+use fairground_session::replay_workload;
+use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
+use fairground_workload::{Duration, Op, ReplayNotes, Workload, WorkloadError, parse, to_toml};
 use proptest::prelude::*;
 
-fn finished(builder: ReplayBuilder) -> (Workload, ReplayNotes) {
-    builder.finish().unwrap_or_else(|error| panic!("{error}"))
+/// A recording in the making. Tasks have numbers of the test's; 0 is the idle task.
+struct Recording {
+    trace: Trace,
+    ids: BTreeMap<u32, TaskId>,
+    window_ns: Option<(u64, u64)>,
+    now_ns: u64,
+}
+
+impl Recording {
+    fn new(cpus: u32) -> Self {
+        Self { trace: Trace::new(cpus), ids: BTreeMap::new(), window_ns: None, now_ns: 0 }
+    }
+
+    fn window(&mut self, start_ns: u64, end_ns: u64) {
+        self.window_ns = Some((start_ns, end_ns));
+    }
+
+    fn task(&mut self, number: u32, pid: u32, comm: &str, nice: i8) -> &mut Self {
+        let info = TaskInfo { nice: Some(nice), ..TaskInfo::new(pid, comm) };
+        self.ids.insert(number, self.trace.add_task(info));
+        self
+    }
+
+    fn id(&mut self, number: u32) -> TaskId {
+        if number == 0 {
+            return TaskId::IDLE;
+        }
+        let trace = &mut self.trace;
+        *self.ids.entry(number).or_insert_with(|| trace.add_task(TaskInfo::new(number, "")))
+    }
+
+    /// An event that lies before the last one is counted and moved, as readers do.
+    fn event(&mut self, time_ns: u64, cpu: u32, kind: EventKind) -> &mut Self {
+        self.trace.loss.clock_jumps += u64::from(time_ns < self.now_ns);
+        self.now_ns = self.now_ns.max(time_ns);
+        self.trace.push(Event { time_ns: self.now_ns, cpu, insns: 0, kind });
+        self
+    }
+
+    fn switch(
+        &mut self,
+        time_ns: u64,
+        cpu: u32,
+        prev: u32,
+        blocked: bool,
+        dead: bool,
+        next: u32,
+    ) -> &mut Self {
+        let prev_state = match (blocked, dead) {
+            (_, true) => TaskState::Dead,
+            (true, _) => TaskState::Sleeping,
+            _ => TaskState::Runnable,
+        };
+        let (prev, next) = (self.id(prev), self.id(next));
+        self.event(time_ns, cpu, EventKind::Switch { prev, prev_state, next })
+    }
+
+    fn waking(&mut self, time_ns: u64, cpu: u32, waker: Option<u32>, wakee: u32) -> &mut Self {
+        let (waker, task) = (self.id(waker.unwrap_or(0)), self.id(wakee));
+        self.event(time_ns, cpu, EventKind::Waking { task, waker, target_cpu: cpu })
+    }
+
+    fn fork(&mut self, time_ns: u64, parent: u32, child: u32) -> &mut Self {
+        let (parent, child) = (self.id(parent), self.id(child));
+        self.event(time_ns, 0, EventKind::Fork { parent, child })
+    }
+
+    fn exit(&mut self, time_ns: u64, number: u32) -> &mut Self {
+        let task = self.id(number);
+        self.event(time_ns, 0, EventKind::Exit { task })
+    }
+
+    fn lost(&mut self, count: u64) -> &mut Self {
+        self.event(self.now_ns, 0, EventKind::Lost { count })
+    }
+
+    fn finish(mut self, name: &str) -> Result<(Workload, ReplayNotes), WorkloadError> {
+        let first_ns = self.trace.get(0).map_or(0, |event| event.time_ns);
+        let window_ns = self.window_ns.unwrap_or((first_ns, self.now_ns));
+        (self.trace.start_ns, self.trace.end_ns) = window_ns;
+        replay_workload(name, &self.trace)
+    }
+}
+
+fn finished(recording: Recording) -> (Workload, ReplayNotes) {
+    recording.finish("by hand").unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn run_ns(workload: &Workload, group: usize) -> u64 {
@@ -20,8 +106,8 @@ fn run_ns(workload: &Workload, group: usize) -> u64 {
 /// Two CPUs: a reader that a writer wakes, a sleeper with a timer, a forked child, and a hog that existed before.
 #[test]
 fn a_recording_by_hand() {
-    let mut replay = ReplayBuilder::new(2);
-    replay.name("by hand").task(1, 10, "writer", 0).task(2, 11, "reader", 5);
+    let mut replay = Recording::new(2);
+    replay.task(1, 10, "writer", 0).task(2, 11, "reader", 5);
     replay.task(3, 12, "hog", 0).task(4, 13, "child", 0).task(5, 7, "kworker/0:1", 0);
     replay.switch(1_000, 0, 0, false, false, 1);
     // The reader was blocked from the start. The writer runs 4 us before it wakes it, and 1 us behind that.
@@ -45,7 +131,7 @@ fn a_recording_by_hand() {
 
 #[test]
 fn a_wake_up_before_the_block_is_a_message_or_nothing() {
-    let mut replay = ReplayBuilder::new(2);
+    let mut replay = Recording::new(2);
     replay.switch(0, 0, 0, false, false, 1).switch(0, 1, 0, false, false, 2);
     // 2 wakes 1 while 1 still runs, on its way to sleep.
     replay.waking(1_000, 1, Some(2), 1);
@@ -68,7 +154,7 @@ fn a_wake_up_before_the_block_is_a_message_or_nothing() {
 
 #[test]
 fn what_is_missing_is_counted() {
-    let mut replay = ReplayBuilder::new(2);
+    let mut replay = Recording::new(2);
     replay.lost(7).switch(0, 0, 0, false, false, 1);
     replay.switch(1_000, 0, 1, true, false, 0);
     // No event woke it.
@@ -91,9 +177,33 @@ fn what_is_missing_is_counted() {
     insta::assert_snapshot!(notes.to_string());
 }
 
+/// Its first event shows it awake: it ran from the start.
+#[test]
+fn a_task_that_ran_before_its_fork_is_not_forked() {
+    let mut replay = Recording::new(2);
+    replay.waking(0, 0, Some(3), 1).fork(5, 3, 3);
+    let (workload, notes) = finished(replay);
+    assert_eq!((notes.forks, notes.unplaced_forks), (0, 1));
+    assert!(workload.tasks.iter().all(|task| task.start_ns == Some(0)));
+}
+
+/// The recording begins between the request to wake a task and its wake-up.
+#[test]
+fn a_task_that_wakes_another_where_nothing_ran_yet_has_run_since_it_was_queued() {
+    let mut replay = Recording::new(2);
+    let task = replay.id(1);
+    replay.event(1_000, 0, EventKind::Wakeup { task, target_cpu: 1 });
+    replay.waking(3_000, 1, Some(1), 2).switch(4_000, 1, 1, true, false, 2);
+    replay.switch(5_000, 1, 2, true, false, 0);
+    let (workload, notes) = finished(replay);
+    let run = |ns| Op::Run(Duration::Fixed(ns));
+    assert_eq!(workload.tasks[0].program[..3], [run(2_000), Op::Send(0), run(1_000)]);
+    assert_eq!((notes.messages, notes.unmatched_switches), (1, 0));
+}
+
 #[test]
 fn an_empty_recording_is_an_error() {
-    let error = ReplayBuilder::new(4).finish().expect_err("nothing was recorded");
+    let error = Recording::new(4).finish("replay").expect_err("nothing was recorded");
     insta::assert_snapshot!(error.to_string());
 }
 
@@ -113,12 +223,12 @@ struct Machine {
     states: Vec<State>,
     since_ns: Vec<u64>,
     run_ns: Vec<u64>,
-    replay: ReplayBuilder,
+    replay: Recording,
 }
 
 impl Machine {
     fn new(cpus: usize, tasks: usize) -> Self {
-        let mut replay = ReplayBuilder::new(cpus as u32);
+        let mut replay = Recording::new(cpus as u32);
         replay.window(0, 0);
         Self {
             now_ns: 0,
@@ -189,7 +299,7 @@ impl Machine {
         }
     }
 
-    fn finish(mut self) -> (BTreeMap<String, u64>, ReplayBuilder) {
+    fn finish(mut self) -> (BTreeMap<String, u64>, Recording) {
         for cpu in 0..self.cpus.len() {
             if let Some(task) = self.cpus[cpu] {
                 self.run_ns[task] += self.now_ns - self.since_ns[task];
@@ -220,7 +330,7 @@ proptest! {
         }
         let (seen, replay) = machine.finish();
         let total: u64 = seen.values().sum();
-        match replay.finish() {
+        match replay.finish("replay") {
             Ok((workload, notes)) => {
                 prop_assert!(!notes.has_gaps(), "{notes}");
                 prop_assert_eq!(notes.run_ns, total);
@@ -238,19 +348,18 @@ proptest! {
 
     #[test]
     fn no_recording_panics(
-        events in prop::collection::vec((0_u8..5, 0_u64..1_000, 0_u32..4, 0_u32..6, 0_u32..6, any::<u8>()), 0..200)
+        events in prop::collection::vec((0_u8..4, 0_u64..1_000, 0_u32..4, 0_u32..6, 0_u32..6, any::<u8>()), 0..200)
     ) {
-        let mut replay = ReplayBuilder::new(2);
+        let mut replay = Recording::new(2);
         for (what, time_ns, cpu, a, b, flags) in events {
             match what {
                 0 => replay.switch(time_ns, cpu, a, flags & 1 > 0, flags & 2 > 0, b),
                 1 => replay.waking(time_ns, cpu, (flags & 1 > 0).then_some(a), b),
                 2 => replay.fork(time_ns, a, b),
-                3 => replay.exit(time_ns, a),
-                _ => replay.running_at_start(cpu, a),
+                _ => replay.exit(time_ns, a),
             };
         }
-        if let Err(error) = replay.finish() {
+        if let Err(error) = replay.finish("replay") {
             prop_assert!(error.to_string().contains("holds no task"), "{}", error);
         }
     }

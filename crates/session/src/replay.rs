@@ -1,0 +1,274 @@
+//! A workload from a recording: an observer of task states that writes down what each task did.
+//!
+//! [`ReplayBuilder`] says what the programs of a replay are; here is decided which part of a recording each
+//! operation stands for. What a recording cannot tell is counted in [`ReplayNotes`], never invented: run time of a
+//! task before the first event that names it, except for the first task that is seen on a CPU, which ran there from
+//! the start; affinity; what lost events held.
+
+use fairground_analysis::states::{Cause, Change, Observer, State, States, Task};
+use fairground_trace::{Event, EventKind, TaskId, Trace};
+use fairground_workload::{MessageId, ReplayBuilder, ReplayNotes, Workload, WorkloadError};
+
+/// Makes a workload named `name` of a whole recording, and notes what the recording could not tell.
+///
+/// # Errors
+/// When no task of the recording ever ran, or when the workload passes a limit (groups, operations).
+pub fn replay_workload(
+    name: &str,
+    trace: &Trace,
+) -> Result<(Workload, ReplayNotes), WorkloadError> {
+    let states = States::of(trace, false);
+    let mut recorder = Recorder {
+        builder: ReplayBuilder::new(name),
+        start_ns: states.now_ns(),
+        now_ns: states.now_ns(),
+        seen_cpus: vec![false; trace.cpus as usize],
+        is_first: false,
+        message: None,
+        tasks: vec![Recorded::default(); trace.tasks().len()],
+    };
+    for (id, task) in trace.tasks().iter().enumerate().skip(1) {
+        recorder.builder.task(id as u32, task.pid, &task.comm, task.nice.unwrap_or(0));
+    }
+    let states = states.observe(trace, &mut recorder);
+    recorder.finish(&states, trace.end_ns)
+}
+
+/// A wake-up of a task that has not left its CPU yet.
+#[derive(Clone, Copy, Debug)]
+enum EarlyWake {
+    Message(MessageId),
+    Outside,
+}
+
+/// A task while the recording is read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recorded {
+    /// While it runs: from when on that is not written down yet, ns.
+    runs_from_ns: Option<u64>,
+    /// While it is blocked: since when, ns.
+    blocked_from_ns: Option<u64>,
+    /// The first event that named it queued it: when, ns. It may have come onto a CPU of which there was no event yet.
+    queued_from_ns: Option<u64>,
+    early: Option<EarlyWake>,
+}
+
+struct Recorder {
+    builder: ReplayBuilder,
+    start_ns: u64,
+    now_ns: u64,
+    /// CPUs of which there was an event that says what they run.
+    seen_cpus: Vec<bool>,
+    /// The present switch is the first event of its CPU.
+    is_first: bool,
+    /// The message of the present wake-up.
+    message: Option<MessageId>,
+    tasks: Vec<Recorded>,
+}
+
+impl Recorder {
+    /// Ends the burst of a running task at this time and begins the next one; `false` when it does not run.
+    fn split_burst(&mut self, id: TaskId) -> bool {
+        let Some(from_ns) = &mut self.tasks[id.index()].runs_from_ns else { return false };
+        self.builder.run(id.0, self.now_ns - *from_ns);
+        *from_ns = self.now_ns;
+        true
+    }
+
+    /// Lets the waker send at this point of its burst; `None` when no recorded task did it.
+    fn send(
+        &mut self,
+        states: &States,
+        cpu: u32,
+        waker: TaskId,
+        wakee: TaskId,
+    ) -> Option<MessageId> {
+        if waker.is_idle() || waker == wakee || waker.index() >= self.tasks.len() {
+            return None;
+        }
+        let from_ns = self.unseen_from_ns(waker, states.task(waker).state);
+        let seen = &mut self.seen_cpus[cpu as usize];
+        let runs_from_ns = &mut self.tasks[waker.index()].runs_from_ns;
+        if !*seen && runs_from_ns.is_none() && from_ns.is_some() {
+            // The first event of this CPU: the waker has been running there.
+            (*seen, *runs_from_ns) = (true, from_ns);
+        }
+        if !self.split_burst(waker) {
+            self.builder.notes.wakers_not_running += 1;
+            return None;
+        }
+        Some(self.builder.send(waker.0, wakee.0))
+    }
+
+    /// From when on a task that was not seen on a CPU may have run on one of which there was no event, ns; `None` where its
+    /// state excludes that.
+    fn unseen_from_ns(&self, id: TaskId, state: State) -> Option<u64> {
+        let unnamed = (state == State::Initial).then_some(self.start_ns);
+        self.tasks[id.index()].queued_from_ns.or(unnamed)
+    }
+
+    fn on_waking(&mut self, states: &States, cpu: u32, waker: TaskId, wakee: TaskId) {
+        let state = states.task(wakee).state;
+        if self.tasks[wakee.index()].runs_from_ns.is_some() {
+            let message = self.send(states, cpu, waker, wakee);
+            let early = message.map_or(EarlyWake::Outside, EarlyWake::Message);
+            self.tasks[wakee.index()].early = Some(early);
+        } else if state.waits() || state == State::Absent {
+            self.builder.notes.needless_wakes += 1;
+        } else {
+            self.message = self.send(states, cpu, waker, wakee);
+            if state == State::Initial {
+                self.tasks[wakee.index()].blocked_from_ns = Some(self.start_ns);
+            }
+        }
+    }
+
+    fn on_fork(&mut self, states: &States, parent: TaskId, child: TaskId) {
+        if child.is_idle() {
+            return;
+        }
+        let runs = self.tasks[child.index()].runs_from_ns.is_some();
+        if runs || states.task(child).state != State::Initial {
+            self.builder.notes.unplaced_forks += 1;
+        } else if !parent.is_idle() && self.split_burst(parent) {
+            self.builder.notes.forks += 1;
+            self.builder.fork(parent.0, child.0);
+        } else {
+            self.builder.notes.unplaced_forks += 1;
+            self.builder.start_at(child.0, self.now_ns - self.start_ns);
+        }
+    }
+
+    fn on_switch_out(&mut self, task: &Task, change: &Change) {
+        // The first event of this CPU, and of this task on one: it has been running there.
+        let unseen = self.unseen_from_ns(task.id, change.from).filter(|_| self.is_first);
+        let recorded = &mut self.tasks[task.id.index()];
+        let blocked_from_ns = recorded.blocked_from_ns.take();
+        let early = recorded.early.take();
+        recorded.queued_from_ns = None;
+        match recorded.runs_from_ns.take().or(unseen) {
+            Some(from_ns) => self.builder.run(task.id.0, self.now_ns - from_ns),
+            None => {
+                self.builder.notes.unmatched_switches += 1;
+                self.miss_wakeup(task.id, blocked_from_ns);
+            }
+        }
+        match early.filter(|_| !task.preempted) {
+            Some(EarlyWake::Message(message)) => self.builder.receive(task.id.0, message),
+            // It was woken before it could block: it does not wait.
+            Some(EarlyWake::Outside) => {}
+            None if task.state == State::Asleep => {
+                self.tasks[task.id.index()].blocked_from_ns = Some(self.now_ns);
+            }
+            None => {}
+        }
+    }
+
+    fn on_switch_in(&mut self, task: &Task, change: &Change) {
+        let recorded = &mut self.tasks[task.id.index()];
+        (recorded.runs_from_ns, recorded.queued_from_ns) = (Some(self.now_ns), None);
+        let blocked_from_ns = recorded.blocked_from_ns.take();
+        self.builder.notes.unmatched_switches += u64::from(change.from == State::Absent);
+        if change.from == State::Asleep {
+            self.miss_wakeup(task.id, blocked_from_ns);
+        }
+    }
+
+    /// No event says what ended this: the task sleeps until now.
+    fn miss_wakeup(&mut self, id: TaskId, blocked_from_ns: Option<u64>) {
+        if let Some(from_ns) = blocked_from_ns {
+            self.builder.notes.missing_wakes += 1;
+            self.builder.sleep(id.0, self.now_ns - from_ns);
+        }
+    }
+
+    fn on_wakeup(&mut self, task: &Task, from: State) {
+        let message = self.message.take();
+        let recorded = &mut self.tasks[task.id.index()];
+        let Some(from_ns) = recorded.blocked_from_ns.take() else {
+            if from == State::Initial {
+                recorded.queued_from_ns = Some(self.now_ns);
+            }
+            return;
+        };
+        match message {
+            Some(message) => self.builder.receive(task.id.0, message),
+            None => {
+                self.builder.notes.sleeps += 1;
+                self.builder.sleep(task.id.0, self.now_ns - from_ns);
+            }
+        }
+    }
+
+    fn finish(
+        mut self,
+        states: &States,
+        end_ns: u64,
+    ) -> Result<(Workload, ReplayNotes), WorkloadError> {
+        let end_ns = end_ns.max(self.now_ns);
+        for task in states.tasks().iter().skip(1) {
+            let recorded = self.tasks[task.id.index()];
+            if let Some(from_ns) = recorded.runs_from_ns {
+                self.builder.run(task.id.0, end_ns - from_ns);
+            } else if let Some(from_ns) = recorded.blocked_from_ns {
+                self.builder.notes.blocked_at_end += 1;
+                self.builder.sleep(task.id.0, end_ns - from_ns);
+            } else if task.state == State::Initial {
+                self.builder.notes.unseen_tasks += 1;
+            }
+        }
+        let found = states.irregularities();
+        self.builder.notes.clock_jumps = found.clock_jumps + found.loss.clock_jumps;
+        self.builder.finish((end_ns - self.start_ns).max(1))
+    }
+}
+
+impl Observer for Recorder {
+    fn on_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    fn on_event(&mut self, _: &Trace, states: &States, event: &Event) {
+        match event.kind {
+            EventKind::Switch { .. } => {
+                self.builder.notes.switches += 1;
+                let seen = &mut self.seen_cpus[event.cpu as usize];
+                self.is_first = !std::mem::replace(seen, true);
+            }
+            EventKind::Waking { task, waker, .. } if !task.is_idle() => {
+                self.on_waking(states, event.cpu, waker, task);
+            }
+            // It is awake before it left its CPU: it does not block.
+            EventKind::Wakeup { task, .. } if states.task(task).state == State::Running => {
+                self.tasks[task.index()].early = None;
+            }
+            EventKind::Fork { parent, child } => self.on_fork(states, parent, child),
+            EventKind::Exit { task } => self.builder.notes.exits += u64::from(!task.is_idle()),
+            EventKind::Lost { count } => {
+                let lost = &mut self.builder.notes.lost_events;
+                *lost = lost.saturating_add(count);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_change(&mut self, task: &Task, change: &Change) {
+        match change.cause {
+            Cause::SwitchOut { .. } => self.on_switch_out(task, change),
+            Cause::SwitchIn { .. } => self.on_switch_in(task, change),
+            Cause::Wakeup if change.from != State::Waking => self.on_wakeup(task, change.from),
+            Cause::Contradiction => {
+                self.builder.notes.unmatched_switches += 1;
+                self.tasks[task.id.index()].runs_from_ns = None;
+            }
+            Cause::Loss => {
+                // It ran up to here.
+                if let Some(from_ns) = self.tasks[task.id.index()].runs_from_ns.take() {
+                    self.builder.run(task.id.0, self.now_ns - from_ns);
+                }
+            }
+            Cause::Exit => self.tasks[task.id.index()].blocked_from_ns = None,
+            Cause::Wakeup | Cause::Migrate | Cause::Fork => {}
+        }
+    }
+}
