@@ -168,7 +168,7 @@ impl Machine {
     /// Counts the events of one instant, and ends the scheduler's time in charge when they do not end.
     #[inline]
     fn count_at_once(&mut self, time_ns: u64) {
-        if time_ns != self.kernel.now_ns {
+        if time_ns != self.kernel.clock.now_ns() {
             self.steps_at_once = 0;
             return;
         }

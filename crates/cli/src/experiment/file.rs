@@ -318,8 +318,10 @@ impl Experiment {
                 let place = place.map(|line| format!(":{line}")).unwrap_or_default();
                 let failure = Failure::new(format_args!("{file}{place}: [{section}] {wrong}"));
                 failure.help(match &wrong.help {
-                    Some(help) => format!("{help}; docs/experiments.md explains them"),
-                    None => "docs/experiments.md lists the keys of an experiment".to_owned(),
+                    Some(help) => format!("{help}; docs/reference/experiments.md explains them"),
+                    None => {
+                        "docs/reference/experiments.md lists the keys of an experiment".to_owned()
+                    }
                 })
             })?;
         }

@@ -58,11 +58,11 @@ impl Machine {
     /// Notes a callback that begins, for the report of a failure.
     #[inline]
     pub(crate) fn remember(&mut self, kind: CallbackKind, about: Option<Slot>) {
-        let (time_ns, cpu) = (self.kernel.now_ns, self.kernel.this_cpu);
+        let (time_ns, cpu) = (self.kernel.clock.now_ns(), self.kernel.this_cpu);
         let mut task = TaskId::IDLE;
         if let Some(slot) = about {
             // No part of the machine's state: the checker need not look.
-            let about = &mut self.kernel.tasks[slot.index()];
+            let about = &mut self.kernel.tasks[slot];
             about.last_call = Some(kind);
             task = about.id;
         }

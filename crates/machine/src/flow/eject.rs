@@ -89,8 +89,8 @@ impl Machine {
 
     /// The tasks that are runnable and do not run, the one that has waited longest first.
     fn waiting_tasks(&self) -> Vec<Waiting> {
-        let now_ns = self.kernel.now_ns;
-        let slots = (0..self.kernel.tasks.len()).map(|index| Slot(index as u32));
+        let now_ns = self.kernel.clock.now_ns();
+        let slots = self.kernel.tasks.slots();
         let mut waiting: Vec<Waiting> = slots
             .filter_map(|slot| {
                 let task = self.kernel.task(slot);
@@ -98,7 +98,7 @@ impl Machine {
                 let place = match task.ops_state {
                     OpsState::Queued => WaitingPlace::Scheduler,
                     _ => match self.kernel.queues.queue_of(slot.0) {
-                        Some(queue) if queue == self.kernel.cpus[task.cpu as usize].local => {
+                        Some(queue) if queue == self.kernel.cpus[task.cpu as usize].local() => {
                             WaitingPlace::Local(task.cpu)
                         }
                         _ => WaitingPlace::Queue,

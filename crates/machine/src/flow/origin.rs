@@ -44,7 +44,7 @@ impl Machine {
         place: Option<&TrapPlace>,
     ) {
         let task = subject.map_or(TaskId::IDLE, |slot| self.kernel.task(slot).id);
-        let (time_ns, cpu) = (self.kernel.now_ns, self.kernel.this_cpu);
+        let (time_ns, cpu) = (self.kernel.clock.now_ns(), self.kernel.this_cpu);
         self.explain(Called { time_ns, task, cpu, kind }, Some(function), place);
     }
 

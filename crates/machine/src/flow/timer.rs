@@ -10,7 +10,7 @@ use crate::kernel::{agenda, kf};
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
     pub(crate) fn timer_event(&mut self, number: u32) -> Step {
-        let now_ns = self.kernel.now_ns;
+        let now_ns = self.kernel.clock.now_ns();
         let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
         let cpu = timer.cpu;
         self.on_cpu(cpu, |machine| {

@@ -56,11 +56,6 @@ impl Timers {
         Some(number)
     }
 
-    /// The CPU that armed the timer of a number.
-    pub(crate) fn cpu_of(&self, number: u32) -> Option<u32> {
-        self.armed.get(number as usize)?.as_ref().map(|timer| timer.cpu)
-    }
-
     /// Takes the timer of a number that expires.
     pub(crate) fn expire(&mut self, number: u32, now_ns: u64) -> Option<Timer> {
         self.at_once = if self.last_ns == now_ns { self.at_once + 1 } else { 1 };
@@ -94,7 +89,7 @@ impl Kernel {
         } else {
             self.clock.now_ns().saturating_add(time_ns)
         };
-        if at <= self.now_ns && self.timers.is_endless(self.now_ns) {
+        if at <= self.clock.now_ns() && self.timers.is_endless(self.clock.now_ns()) {
             self.error(format!(
                 "{TIMER_LIMIT}: more than {EXPIRIES_AT_ONCE_MAX} at one instant, each armed again with no delay"
             ));
