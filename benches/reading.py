@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast a recording is read: `fairground analyze` beside `perf sched latency` and `perf sched timehist`.
+"""The speed of reading a recording: `fairground analyze` beside `perf sched latency` and `perf sched timehist`.
 
     benches/reading.py [--fairground BINARY] [--rounds N] [--events N] [perf.data]
 
-Without a file one is recorded under hackbench (root, Linux with perf): at least a million events, with perf's own buffers. Every
-program reads the same file in turn, its output goes to /dev/null; processor time (user and system) and peak memory are the kernel's
-(wait4), of each program the median of all rounds. Prints a table, and by how many times fairground is the faster one.
+Without a file one is recorded under hackbench (root, Linux with perf): at least a million events, with perf's own buffers. The
+programs read the same file alternately, with their output to /dev/null; processor time (user and system) and peak memory are the
+kernel's (wait4), medians of all rounds. Prints a table, and fairground's speed relative to the others.
 """
 
 import argparse

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""How long a sweep of 200 simulations takes: one after the other, and on a Dask cluster of two workers on this machine; and how much
-processor time, which also tells on a machine that has other things to do. At the end the same on the cluster, when one of its workers is
-killed in the middle.
+"""Wall time and processor time of a sweep of 200 simulations: one after the other, on a Dask cluster of two workers on this machine, and
+on the cluster when one of its workers is killed in the middle.
 
-Needs the Python module (`make python`) and two CPUs with nothing else to do. Usage: sweep.py [REPEATS]
+Needs the Python module (`make python`) and two idle CPUs. Usage: sweep.py [REPEATS]
 """
 
 import os

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Lays out what a package holds, for `make packages` and for the test of it. Usage: stage.sh BINARY FOLDER
+# Creates the file tree of a package, for `make packages` and its test. Usage: stage.sh BINARY FOLDER
 #
 #   FOLDER/bin/fairground                     the program, without its symbols
 #   FOLDER/share/man/man1/*.1                 its man pages, from its own definitions
 #   FOLDER/share/{bash-completion,zsh,fish}/  its completion scripts, likewise
 #   FOLDER/share/doc/fairground/              the documentation and the licences
 set -euo pipefail
-# Files get the permissions of a package, whoever builds it.
+# Files get the permissions of a package, independent of the umask.
 umask 022
 
 binary=$(realpath "$1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A tarball of what stage.sh laid out. Usage: tarball.sh FOLDER NAME OUTPUT_FOLDER
-# The same files give the same bytes: order, owner and times are fixed (SOURCE_DATE_EPOCH).
+# Makes a tarball of the tree of stage.sh. Usage: tarball.sh FOLDER NAME OUTPUT_FOLDER
+# Reproducible: order, owner and times are fixed (SOURCE_DATE_EPOCH).
 set -euo pipefail
 
 folder=$1

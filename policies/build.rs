@@ -1,4 +1,4 @@
-//! Compiles each `*.bpf.c` of this directory and writes the table of them that `src/lib.rs` includes.
+//! Compiles each `*.bpf.c` of this directory and writes the table that `src/lib.rs` includes.
 
 #[expect(unreachable_pub, reason = "the library exports what this script shares with it")]
 #[path = "src/compiler.rs"]
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Files of `dir` whose names end so, in the order of their names.
+/// Files of `dir` with this suffix, sorted by name.
 fn files(dir: &Path, end: &str) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -21,7 +21,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// What a scheduler's opening comment says that it is: the text after `NAME: ` up to the first full stop.
+/// The summary in a scheduler's opening comment: the text after `NAME: ` up to the first full stop.
 fn summary(source: &str) -> Option<String> {
     let comment = source.split("*/").nth(1)?.split_once("/*")?.1;
     let text: Vec<&str> =
@@ -67,7 +67,7 @@ fn build() -> Result<(), String> {
         compile(&clang, &dir, &source, &object)?;
         let text = fs::read_to_string(&path).map_err(|e| format!("{source}: {e}"))?;
         let summary = summary(&text).ok_or_else(|| {
-            format!("policies/{source}: its opening comment must say `NAME: what it is.` on its first line of text")
+            format!("policies/{source}: its opening comment must begin with `NAME: SUMMARY.`")
         })?;
         table += &format!(
             "    Policy {{ name: {name:?}, summary: {summary:?}, object: include_bytes!({object:?}), \

@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs: the Completely Fair Scheduler with vruntime, Linux 2.6.24 to 6.5. A parameter set per release: 2.6.24, 2.6.25, 2.6.26,
- * 2.6.27, 2.6.27-sle11, 2.6.28, 2.6.30, 2.6.32, 2.6.36, 6.1, 6.5 (cfs_releases.bpf.h is the table).
+ * cfs: the Completely Fair Scheduler with vruntime, Linux 2.6.24 to 6.5. A parameter set per release: 2.6.24, 2.6.25,
+ * 2.6.26, 2.6.27, 2.6.27-sle11, 2.6.28, 2.6.30, 2.6.32, 2.6.36, 6.1, 6.5 (cfs_releases.bpf.h is the table).
  *
- * Rule: a task's vruntime advances by the time it runs, * 1024 / weight. The task with the smallest vruntime runs next; the
- * one that runs is not in the queue. At a tick it must go when it has run longer than its slice, period * weight / load. A
- * task that wakes up is placed near the queue's own clock, min_vruntime, minus a credit, and preempts at once when it is
- * behind the current task by more than the wake-up granularity. A group of tasks (a control group) is such a task in its
- * parent's queue, with shares for a weight, and has a queue of its own.
+ * Rule: a task's vruntime advances by the time it runs, * 1024 / weight. The task with the smallest vruntime runs
+ * next; the one that runs is not in the queue. At a tick it must go when it has run longer than its slice, period *
+ * weight / load. A task that wakes up is placed near the queue's own clock, min_vruntime, minus a credit, and
+ * preempts at once when it is behind the current task by more than the wake-up granularity. A group of tasks (a
+ * control group) is an entity like a task in its parent's queue, with shares for a weight, and has a queue of its
+ * own.
  *
- * Example (set 2.6.24, one CPU, so latency 20 ms, min_granularity 4 ms, wake-up granularity 10 ms): hogs A, B at nice 0 and C
- * at nice 5 (weight 335) have 20 * 1024/2383 = 8.6, 8.6 and 2.8 ms per period; 2.8 ms of C are 2.8 * 1024/335 = 8.6 ms of
- * vruntime, so all three advance alike. S wakes up after a second of sleep, while A's vruntime is 3 ms right of
- * min_vruntime: S is placed 20 ms left of min_vruntime, is 23 ms behind A, more than 10, and runs at once. With A alone at the
- * root and B and C in a group of weight 100 (1024 shares), A has a half of the CPU, B 37.7 % and C 12.3 %.
+ * Example (set 2.6.24, one CPU, so latency 20 ms, min_granularity 4 ms, wake-up granularity 10 ms): hogs A, B at nice
+ * 0 and C at nice 5 (weight 335) have 20 * 1024/2383 = 8.6, 8.6 and 2.8 ms per period; 2.8 ms of C are 2.8 * 1024/335
+ * = 8.6 ms of vruntime, so all three advance alike. S wakes up after a second of sleep, while A's vruntime is 3 ms
+ * right of min_vruntime: S is placed 20 ms left of min_vruntime, is 23 ms behind A, more than 10, and runs at once.
+ * With A alone at the root and B and C in a group of weight 100 (1024 shares), A has a half of the CPU, B 37.7 % and
+ * C 12.3 %.
  *
- * Where it fails: with many hogs a sleeper with credit preempts at each wake-up and cuts every slice short (8 hogs and one
- * 1 kHz sleeper: 1 ms in place of 9 ms). CPUs are fair each by itself: who shares a CPU decides what a task gets. Slices
- * end at ticks only, but with HRTICK. Queue-scaled vruntime (2.6.27) is unfair when tasks come and go.
+ * Where it fails: with many hogs a sleeper with credit preempts at each wake-up and cuts every slice short (8 hogs
+ * and one 1 kHz sleeper: 1 ms in place of 9 ms). Fairness holds per CPU only: a task's share depends on the tasks
+ * that share its CPU. Slices end at ticks only, except with HRTICK. Queue-scaled vruntime (2.6.27) is unfair when
+ * tasks come and go.
  *
- * Follows kernel/sched_fair.c of 2.6.24 to 2.6.36 and kernel/sched/fair.c of 6.1 to 6.5: update_curr, update_min_vruntime,
- * place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair, task_fork_fair, hrtick_start_fair,
- * update_cfs_shares, and rq_clock_skip_update of kernel/sched/core.c. The load balancer is balance.bpf.h; sets 6.1 and 6.5
- * choose a CPU at a wake-up (balance_wake.bpf.h) and move tasks later (balance_kinds.bpf.h) as 6.1 does; of groups the balancer
- * knows tasks, not shares. Not modelled: bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the long-sleep
- * guard of 6.3 (asleep for 104 days).
- * ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it interrupts.
+ * Follows kernel/sched_fair.c of 2.6.24 to 2.6.36 and kernel/sched/fair.c of 6.1 to 6.5: update_curr,
+ * update_min_vruntime, place_entity, check_preempt_tick, check_preempt_wakeup, pick_next_entity, yield_task_fair,
+ * task_fork_fair, hrtick_start_fair, update_cfs_shares, and rq_clock_skip_update of kernel/sched/core.c. The load
+ * balancer is balance.bpf.h; sets 6.1 and 6.5 choose a CPU at a wake-up (balance_wake.bpf.h) and move tasks later
+ * (balance_kinds.bpf.h) as 6.1 does; the balancer weighs the tasks of groups, not their shares. docs/laws/cfs.md
+ * states what must hold. Not modelled: bandwidth limits (cpu.max), autogroups, SCHED_IDLE groups (cpu.idle), the
+ * long-sleep guard of 6.3 (asleep for 104 days). ADAPTIVE_GRAN counts a wake-up by a timer as one by the task that it
+ * interrupts.
  */
 #define BALANCE_RELEASE 6_1
 /* clang-format off */
@@ -54,7 +58,7 @@ s32 BPF_STRUCT_OPS(cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
     return cpu;
 }
 
-/* ADAPTIVE_GRAN: how long the current task of this CPU runs between the wake-ups that it issues; each sample counts 1/8. */
+/* ADAPTIVE_GRAN: run time of this CPU's current task between the wake-ups that it issues; each sample counts 1/8. */
 static __always_inline void note_wakeup_by_current(void)
 {
     struct cfs_queue *q = current_queue(this_cpu());
@@ -77,7 +81,10 @@ static __always_inline u64 place_woken(struct cfs_queue *q, struct cfs_task *t, 
     return max_time(vruntime, base);
 }
 
-/* place_entity for a new task, task_fork_fair / task_new_fair: one slice to the right, and who goes first. */
+/*
+ * place_entity for a new task, task_fork_fair / task_new_fair: one slice to the right, and which of the two runs
+ * first.
+ */
 SEPARATE u64 place_new(u32 cpu, struct cfs_task *t, u32 pid)
 {
     u32 here = this_cpu(), nr;
@@ -134,7 +141,7 @@ void BPF_STRUCT_OPS(cfs_runnable, struct task_struct *p, u64 enq_flags)
     scx_bpf_task_set_dsq_vtime(p, vruntime);
 }
 
-/* A task has come into the queue of a CPU where another one runs. */
+/* check_preempt_curr for a task that was queued on a CPU where another one runs. */
 static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, struct cfs_task *t)
 {
     struct cfs_queue *current = current_queue(cpu);
@@ -143,10 +150,10 @@ static __always_inline void check_preempt_curr(u32 cpu, struct task_struct *p, s
         end_turn(cpu);
     else if (HRTICK)
         hrtick_update(cpu);
-    current->clock_stands = current->must_go && rule_clock_stands;
+    current->skip_clock_update = current->need_resched && rule_clock_stands;
 }
 
-/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+/* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct cfs_task *t = task_of(p);
@@ -177,7 +184,7 @@ void BPF_STRUCT_OPS(cfs_enqueue, struct task_struct *p, u64 enq_flags)
     t->is_new = false;
 }
 
-/* The current task stays: it is alone, or still the one to run. */
+/* The current task stays: it is alone, or still the best. */
 static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
 {
     if (rule_repick_starts_slice)
@@ -191,8 +198,8 @@ static __always_inline void keep(struct cfs_queue *q, struct task_struct *prev)
 }
 
 /*
- * The turn was ended for the balancer alone. The current task goes on with its slice as it was, unless it is as far right of
- * the leftmost as lets a task that wakes up preempt it (pull_task checks a task that it has moved in the same way).
+ * The pass was for the load balancer only. The current task keeps its slice, unless a task moved here is far enough
+ * to the left to preempt it like a waking one (pull_task checks a task that it has moved in this way).
  */
 static __always_inline bool goes_on(struct cfs_queue *root, struct cfs_queue *q)
 {
@@ -206,23 +213,23 @@ static __always_inline bool goes_on(struct cfs_queue *root, struct cfs_queue *q)
                (s64)wakeup_granularity(q, q->curr_weight, q->curr_inverse, q->curr_weight, q->curr_inverse);
 }
 
-/* The first of the queue comes here. */
+/* Moves the first waiting task to this CPU. */
 static __always_inline enum pick_result take_first(struct cfs_queue *q, bool prev_runs)
 {
     if (!scx_bpf_dsq_move_to_local(q->cpu)) {
         forget_leftmost(&q->left);
-        return PICK_NOBODY;
+        return PICK_NONE;
     }
     took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
     return PICK_TAKEN;
 }
 
-/* pick_next_entity and getting it here, where no group takes part. */
+/* pick_next_entity on a CPU without groups, and the move of the picked task to this CPU. */
 static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev_runs)
 {
     if (rule_next_buddy == NEXT_PAIR && !q->next_pid)
         q->pair_start_ns = scx_bpf_now();
-    /* The current one sleeps and nobody has a friend here, or there is but one to take: no look is needed. */
+    /* The current task sleeps and there are no buddies, or a single task waits: no comparison is needed. */
     if (!prev_runs && (!(q->next_pid || q->last_pid || q->skip_pid) ||
                        (nr_running[q->cpu & (MAX_CPUS - 1)] == 1 && rule_next_buddy == NEXT_NEAR)))
         return take_first(q, false);
@@ -232,18 +239,18 @@ static __always_inline enum pick_result pick_task(struct cfs_queue *q, bool prev
         if (prev_runs && pid == q->curr_pid)
             return PICK_CURRENT;
         if (!pid || !take_task(q, pid))
-            return PICK_NOBODY;
+            return PICK_NONE;
         took_leftmost(&q->left, q->cpu, prev_runs ? 2 : 1);
         return PICK_TAKEN;
     }
-    if (!find_leftmost_surely(&q->left, q->cpu))
-        return PICK_NOBODY;
+    if (!find_leftmost_verified(&q->left, q->cpu))
+        return PICK_NONE;
     if (time_diff(q->curr_vruntime, q->left.vtime) < 0)
         return PICK_CURRENT;
     return take_first(q, true);
 }
 
-/* Who runs next on a CPU. */
+/* Picks the next task of a CPU. */
 SEPARATE enum pick_result pick_next(u32 cpu, bool prev_runs)
 {
     struct cfs_queue *root = queue_of(cpu);
@@ -251,7 +258,7 @@ SEPARATE enum pick_result pick_next(u32 cpu, bool prev_runs)
     return unlikely(root->children) ? pick_through_groups(cpu, prev_runs) : pick_task(root, prev_runs);
 }
 
-/* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
+/* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
 void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
@@ -261,7 +268,7 @@ void BPF_STRUCT_OPS(cfs_dispatch, s32 this, struct task_struct *prev)
 
     root->carry_ns = 0;
     root->chosen_ns = scx_bpf_now();
-    if (prev_runs && !q->clock_stands)
+    if (prev_runs && !q->skip_clock_update)
         update_curr(q, prev);
     balance_run(cpu);
     if (prev_runs && goes_on(root, q)) {
@@ -323,7 +330,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
         q->last_curr = q->curr_pid;
     if (unlikely(t->group))
         set_next_groups(t->group, cpu);
-    /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a task further to the left came meanwhile. */
     if (!root->picked && nr_running[cpu] > 1 && find_left(q, &left) &&
         time_diff(vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
@@ -353,14 +360,14 @@ void BPF_STRUCT_OPS(cfs_tick, struct task_struct *p)
         ends = true;
     if (ends) {
         queue_of(cpu)->balance_only = false;
-        q->must_go = true;
+        q->need_resched = true;
         scx_bpf_task_set_slice(p, 0);
     }
 }
 
 /*
- * put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. When another was picked before, that one is in
- * no queue and not yet current: min_vruntime must not be taken from the rest. dispatch has just updated it.
+ * put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. A task that was picked before is in
+ * no queue and not yet current: min_vruntime must not be computed without it. dispatch has just updated it.
  */
 void BPF_STRUCT_OPS(cfs_stopping, struct task_struct *p, bool runnable)
 {
@@ -407,7 +414,7 @@ void BPF_STRUCT_OPS(cfs_quiescent, struct task_struct *p, u64 deq_flags)
         hrtick_update(t->cpu);
 }
 
-/* yield_task_fair. The pick that follows decides whether it helps anybody. */
+/* yield_task_fair. The pick that follows decides whether another task runs. */
 bool BPF_STRUCT_OPS(cfs_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs_2_6_23: CFS as it was merged, with fair clock and wait_runtime. Sets 2.6.23-rc1, 2.6.23-rc3, 2.6.23-rc6 and 2.6.23.
+ * cfs_2_6_23: CFS as it was merged, with fair clock and wait_runtime. Sets 2.6.23-rc1, 2.6.23-rc3, 2.6.23-rc6 and
+ * 2.6.23.
  *
- * Rule: each queue has a fair clock that advances by time * 1024 / load: the CPU time that one nice-0 task is entitled to.
- * wait_runtime says what a task is owed: waiting adds its part of the fair clock's advance, running takes off the time that it
- * ran less its own part. key = fair clock - wait_runtime * 1024 / weight at the moment of insertion; the smallest key runs
- * next. The current task stays in the tree, and gets a new key at each tick; it must go when the first one is left of it by
- * more than a granularity, from which follows that each of n tasks runs latency / n. Sleep counts as waiting, up to
- * sched_runtime_limit; what is given so is a bonus that the others pay back out of their own entitlement.
+ * Rule: each queue has a fair clock that advances by time * 1024 / load: the CPU time that one nice-0 task is
+ * entitled to. wait_runtime is what a task is owed: waiting adds its part of the fair clock's advance, running
+ * subtracts the time that it ran less its own part. key = fair clock - wait_runtime * 1024 / weight at the moment of
+ * insertion; the smallest key runs next. The current task stays in the tree, and gets a new key at each tick; it is
+ * preempted when the first one is left of it by more than a granularity, from which follows that each of n tasks runs
+ * latency / n. Sleep counts as waiting, up to sched_runtime_limit; the credit for it is a bonus that the other tasks
+ * pay back out of their own entitlement.
  *
- * Example (2.6.23, one CPU: latency 20 ms, min_granularity 2 ms): A and B at nice 0, B waits, both with wait_runtime 0 and the
- * fair clock at 0. A runs 10 ms: the clock is at 5 ms, A is owed 5 - 10 = -5 ms, so its key is 10 ms; B's is still 0. The
- * distance grows by the full time run; granularity(2) = 20/2 - 20/4 = 5 ms, and after more than 5 ms B goes first. B's turn
- * is twice as long, from A's key - 5 ms to A's key + 5 ms: 10 ms = latency / 2 each. S wakes up after a long sleep:
- * wait_runtime + 20 ms, 20 ms left of the clock, further left than the wake-up granularity of 1 ms, so it runs at once.
+ * Example (2.6.23, one CPU: latency 20 ms, min_granularity 2 ms): A and B at nice 0, B waits, both with wait_runtime
+ * 0 and the fair clock at 0. A runs 10 ms: the clock is at 5 ms, A is owed 5 - 10 = -5 ms, so its key is 10 ms; B's
+ * is still 0. The distance grows by the full time run; granularity(2) = 20/2 - 20/4 = 5 ms, and after more than 5 ms
+ * B goes first. B's slice is twice as long, from A's key - 5 ms to A's key + 5 ms: 10 ms = latency / 2 each. S wakes
+ * up after a long sleep: wait_runtime + 20 ms, 20 ms left of the clock, further left than the wake-up granularity of
+ * 1 ms, so it runs at once.
  *
- * Where it fails: each advance of the clock is rounded and shared by all, and what the bound of wait_runtime cuts off is lost
- * (the Really Fair Scheduler was written against both). A sleeper's bonus is paid by whoever runs next, not by who gained.
- * Between ticks the current task's key is old. A fork bomb of processes that run first each time delays the others.
+ * Where it fails: each advance of the clock is rounded and shared by all, and what the bound of wait_runtime cuts off
+ * is lost (the Really Fair Scheduler was written against both). A sleeper's bonus is paid by the tasks that run next,
+ * not by those that gained from the sleep. Between ticks the current task's key is out of date. A fork bomb of
+ * processes that run first each time delays the other tasks.
  *
- * Follows kernel/sched_fair.c and kernel/sched.c from 2.6.23-rc1 to 2.6.23: update_curr, update_stats_enqueue, enqueue_sleeper,
- * entity_tick, check_preempt_curr_fair, task_new_fair, yield_task_fair, set_task_cpu; balancing by balance.bpf.h. Not modelled: task groups (2.6.23 could
- * not configure them), real-time load. A new thread is told from a new process by its thread group.
+ * Follows kernel/sched_fair.c and kernel/sched.c from 2.6.23-rc1 to 2.6.23: update_curr, update_stats_enqueue,
+ * enqueue_sleeper, entity_tick, check_preempt_curr_fair, task_new_fair, yield_task_fair, set_task_cpu; balancing by
+ * balance.bpf.h. docs/laws/cfs_2_6_23.md states what must hold. Not modelled: task groups (2.6.23 could not configure
+ * them), real-time load. A new thread is told from a new process by its thread group.
  */
 #include "exit.bpf.h"
 #include "cfs2623_moves.bpf.h"
@@ -41,8 +46,8 @@ s32 BPF_STRUCT_OPS(cfs2623_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 }
 
 /*
- * task_new_fair: a new process on its parent's CPU is put left of the parent by more than a granularity, whatever its
- * wait_runtime. Other new tasks start at the fair clock. Before the task is counted.
+ * task_new_fair: a new process on its parent's CPU is placed left of the parent by more than a granularity, whatever
+ * its wait_runtime. Other new tasks start at the fair clock. Called before the task is counted.
  */
 static __always_inline u64 place_new(struct cfs2623_queue *q, u32 cpu, struct task_struct *p, struct cfs2623_task *t)
 {
@@ -88,7 +93,7 @@ void BPF_STRUCT_OPS(cfs2623_runnable, struct task_struct *p, u64 enq_flags)
     scx_bpf_task_set_dsq_vtime(p, key);
 }
 
-/* delta > max(latency / nr, min_granularity), without the division: the current task has had its ideal turn. */
+/* delta > max(latency / nr, min_granularity), without the division: the current task has had its ideal slice. */
 static __always_inline bool had_ideal_turn(const struct cfs2623_queue *q, u32 cpu)
 {
     u64 ran_ns = curr_ran(q);
@@ -107,7 +112,7 @@ SEPARATE bool preempts(const struct cfs2623_queue *q, u32 cpu, u64 key, u64 gran
            niced_granularity(gran_ns, q->curr_weight, q->curr_inverse, rule_niced_gran_divides);
 }
 
-/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+/* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct cfs2623_task *t = task_of(p);
@@ -140,7 +145,7 @@ void BPF_STRUCT_OPS(cfs2623_enqueue, struct task_struct *p, u64 enq_flags)
     }
 }
 
-/* The current task is picked again: a new turn. */
+/* The current task is picked again: a new slice. */
 static __always_inline void keep(struct cfs2623_queue *q, struct task_struct *prev)
 {
     q->curr_prev_sum_exec = q->curr_sum_exec + q->curr_ahead_ns;
@@ -158,7 +163,7 @@ static __always_inline bool pick_waiting(struct cfs2623_queue *q, u32 cpu, bool 
     return q->picked;
 }
 
-/* The turn was interrupted for balancing alone. Nothing came that preempts the current task: it goes on as if never asked. */
+/* The pass was for the load balancer only. If nothing came that preempts the current task, it continues its slice. */
 static __always_inline bool goes_on(struct cfs2623_queue *q, u32 cpu)
 {
     bool only_balances = q->balances;
@@ -167,7 +172,7 @@ static __always_inline bool goes_on(struct cfs2623_queue *q, u32 cpu)
     return only_balances && !(q->pulled && preempts(q, cpu, q->pulled_key, wakeup_granularity(SCHED_NORMAL)));
 }
 
-/* This CPU decides anew: the smallest key. An equal one is decided for the waiting task, as a re-insertion would. */
+/* This CPU picks again: the smallest key. With equal keys the waiting task runs, as after a re-insertion. */
 void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
@@ -182,8 +187,8 @@ void BPF_STRUCT_OPS(cfs2623_dispatch, s32 this, struct task_struct *prev)
         scx_bpf_task_set_slice(prev, SCX_SLICE_INF);
         return;
     }
-    /* When the current one sleeps there is nothing to compare with. */
-    if ((!prev_runs || (find_leftmost_surely(&q->left, cpu) && time_diff(q->curr_key, q->left.vtime) >= 0)) &&
+    /* When the current task sleeps there is nothing to compare. */
+    if ((!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_key, q->left.vtime) >= 0)) &&
         pick_waiting(q, cpu, prev_runs))
         return;
     if (prev_runs) {
@@ -224,14 +229,14 @@ void BPF_STRUCT_OPS(cfs2623_running, struct task_struct *p)
     q->curr_prev_sum_exec = q->curr_sum_exec;
     q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead_ns = 0;
-    /* It came past dispatch (idle CPU, or back after a real-time task) and somebody further left came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a task further to the left came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
         preempts(q, cpu, q->left.vtime, wakeup_granularity(SCHED_NORMAL)) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }
 
-/* entity_tick: the current task is put where it belongs by now; is somebody left of it by more than the granularity? */
+/* entity_tick: the current task gets a new key; is a task left of it by more than the granularity? */
 void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
@@ -244,14 +249,17 @@ void BPF_STRUCT_OPS(cfs2623_tick, struct task_struct *p)
     refresh_curr_key(q);
     scx_bpf_task_set_dsq_vtime(p, q->curr_key);
     balances = balance_tick(cpu);
-    turn_over = nr_running[cpu] > 1 && find_leftmost_surely(&q->left, cpu) &&
+    turn_over = nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
                 preempts(q, cpu, q->left.vtime, granularity(nr_running[cpu]));
     q->balances = balances && !turn_over;
     if (balances || turn_over)
         scx_bpf_task_set_slice(p, 0);
 }
 
-/* put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. Its key stays as it was at the last tick. */
+/*
+ * put_prev_entity, and the first half of dequeue_entity: a task leaves its CPU. Its key stays as it was at the last
+ * tick.
+ */
 void BPF_STRUCT_OPS(cfs2623_stopping, struct task_struct *p, bool runnable)
 {
     struct cfs2623_task *t = task_of(p);
@@ -293,7 +301,7 @@ void BPF_STRUCT_OPS(cfs2623_quiescent, struct task_struct *p, u64 deq_flags)
     leave_cpu(cpu, t->weight);
 }
 
-/* yield_task_fair: the caller gets a new key, with sched_compat_yield behind everybody else's. */
+/* yield_task_fair: the caller gets a new key, with sched_compat_yield behind all others. */
 bool BPF_STRUCT_OPS(cfs2623_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);

@@ -2,25 +2,27 @@
 /*
  * eevdf: Earliest Eligible Virtual Deadline First, Linux 6.6 to 7.2. Parameter sets 6.6, 6.12, 6.18, 7.2.
  *
- * Rule: a task's vruntime v advances by the time it runs, * 1024 / weight. V is the average of all v, weighted. lag = V - v is
- * service that the task is owed; with lag >= 0 it is eligible. It asks for the CPU in requests of a slice each, and the
- * deadline of a request is d = v + slice * 1024 / weight. Of the eligible tasks the one with the earliest deadline runs. Once
- * picked it is protected: until its request, or the shortest slice that waits, is used up, or it is no longer eligible.
- * A task that sleeps keeps its lag, within a limit; one that sleeps in debt competes on until the debt is paid.
+ * Rule: a task's vruntime v advances by the time it runs, * 1024 / weight. V is the weighted average of all v. lag =
+ * V - v is service that the task is owed; with lag >= 0 it is eligible. It asks for the CPU in requests of a slice
+ * each, and the deadline of a request is d = v + slice * 1024 / weight. Of the eligible tasks the one with the
+ * earliest deadline runs. Once picked it is protected: until its request, or the shortest slice that waits, is used
+ * up, or it is no longer eligible. A task that sleeps keeps its lag, within a limit. A task that sleeps with negative
+ * lag stays queued as a delayed entity until V has caught up with it.
  *
- * Example (slice 3 ms; v in ms): A v 10, weight 1024; B v 12, weight 3121; C v 9, weight 335. V = 11.318526. A and C are
- * eligible; deadlines A 13, B 12.984299, C 18.170149. B's is the earliest, but B has run ahead of its share: A runs. When A
- * has run 3 ms, V is 11.318526 + 3 * 1024/4480 = 12.004241: B is eligible now, and runs.
+ * Example (slice 3 ms; v in ms): A v 10, weight 1024; B v 12, weight 3121; C v 9, weight 335. V = 11.318526. A and C
+ * are eligible; deadlines A 13, B 12.984299, C 18.170149. B's is the earliest, but B has run ahead of its share: A
+ * runs. When A has run 3 ms, V is 11.318526 + 3 * 1024/4480 = 12.004241: B is eligible now, and runs.
  *
- * Where it fails: a task that wakes up often has no credit; it waits for the current one's slice, up to slice + tick, unless
- * it asks for a shorter one by sched_setattr. Slices end at ticks only: at HZ 250 one of 2.8 ms lasts 4. CPUs are fair each by
- * itself: who shares a CPU decides what a task gets.
+ * Where it fails: a task that wakes up often has no credit; it waits for the current task's slice, up to slice +
+ * tick, unless it asks for a shorter one by sched_setattr. Slices end at ticks only: at HZ 250 a slice of 2.8 ms
+ * lasts 4. Fairness holds per CPU only: a task's share depends on the tasks that share its CPU.
  *
- * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline, place_entity,
- * pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity, yield_task_fair. CPUs are
- * chosen by balance_wake.bpf.h and balance_kinds.bpf.h. Not modelled: task groups, HRTICK, lazy preemption (a task in user mode
- * notices it as soon as the other kind). A picked ghost that ties with a waiting task is picked after it; among waiting tasks of
- * one deadline the order is that of eligibility.
+ * Follows kernel/sched/fair.c of 6.6, 6.12, 6.18 and 7.2: avg_vruntime, entity_eligible, update_deadline,
+ * place_entity, pick_eevdf, check_preempt_wakeup_fair, dequeue_entity, requeue_delayed_entity, reweight_entity,
+ * yield_task_fair. CPUs are chosen by balance_wake.bpf.h and balance_kinds.bpf.h. docs/laws/eevdf.md states what must
+ * hold. Not modelled: task groups, HRTICK, lazy preemption (a task in user mode is preempted at once in both modes).
+ * Of a delayed entity and a waiting task with the same deadline the waiting task is picked first; waiting tasks with
+ * the same deadline are picked in the order in which they became eligible.
  */
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 6_1
@@ -39,8 +41,8 @@ s32 BPF_STRUCT_OPS(eevdf_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
     bool is_idle = false;
     s32 cpu;
 
-    /* For the kernel a delayed task is on its queue still: no other CPU is looked for. */
-    if (t && t->ghost && t->cpu == (u32)prev_cpu && is_delayed(queue_of(t->cpu), t, (u32)p->pid) &&
+    /* The kernel keeps a delayed task on its queue and does not look for another CPU. */
+    if (t && t->delayed && t->cpu == (u32)prev_cpu && is_delayed(queue_of(t->cpu), t, (u32)p->pid) &&
         bpf_cpumask_test_cpu((u32)prev_cpu, p->cpus_ptr))
         return prev_cpu;
     cpu = balance_select_cpu(p, prev_cpu, wake_flags, &is_idle);
@@ -58,22 +60,22 @@ void BPF_STRUCT_OPS(eevdf_runnable, struct task_struct *p, u64 enq_flags)
 
     if (!t)
         return;
-    if (t->ghost && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
+    if (t->delayed && is_delayed(queue_of(t->cpu), t, (u32)p->pid)) {
         if (t->cpu == cpu && t->weight == task_weight(p)) {
             settle_pulled(q);
-            resume(p, t, cpu, custom_slice(p));
+            requeue_delayed(p, t, cpu, custom_slice(p));
             return;
         }
-        exorcise(t, cpu);
+        cancel_delayed_dequeue(t, cpu);
     }
-    forget_ghost(t);
+    clear_delayed(t);
     if (update_curr_by_clock(q, cpu))
         preempt_curr(q, cpu);
     place(q, t, custom_slice(p), reweight(t, p));
     join(p, q, t, cpu);
 }
 
-/* check_preempt_wakeup_fair: whether a task that was just queued ends the current task's turn. */
+/* check_preempt_wakeup_fair: whether a task that was just queued preempts the current one. */
 static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, struct task_struct *p,
                                             struct eevdf_task *t)
 {
@@ -113,7 +115,7 @@ static __always_inline bool wakeup_preempts(struct eevdf_queue *q, u32 cpu, stru
     return false;
 }
 
-/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+/* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct eevdf_task *t = task_of(p);
@@ -129,7 +131,7 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
     if (!woken)
         cpu = balance_active_push(p, cpu);
     if (t->cpu != cpu)
-        rehome(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+        account_migration(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
     q = queue_of(cpu);
     insert_waiting(q, cpu, p, t, enq_flags & ~SCX_ENQ_PREEMPT);
     if (!woken)
@@ -140,11 +142,11 @@ void BPF_STRUCT_OPS(eevdf_enqueue, struct task_struct *p, u64 enq_flags)
     t->is_new = false;
 }
 
-/* The current task stays: it is alone, or still the one to run. No new protection: nobody was picked. */
+/* The current task stays: it is alone, or still the best. Nothing was picked, so its protection stays as it is. */
 static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_struct *prev)
 {
-    if (q->unasked) {
-        q->unasked = false;
+    if (q->bypassed) {
+        q->bypassed = false;
         protect(q, cpu);
     }
     clear_buddy(q, q->curr_pid);
@@ -152,30 +154,30 @@ static __always_inline void keep(struct eevdf_queue *q, u32 cpu, struct task_str
 }
 
 /*
- * Brings the chosen task here. What cannot come, as somebody else took it, leaves its place to the next.
+ * Brings the chosen task to this CPU. If another CPU has taken it, the next one comes.
  *
- * Behind the last one nobody is left. Another CPU that puts a task here at the same moment counts it first and forgets the
- * record afterwards: the record is written before the count is read again, so that one of the two is seen.
+ * Behind the last task the queue is empty. Another CPU that puts a task here at the same time counts it before it
+ * invalidates the record: the record is written before the count is read again, so that one of the two is seen.
  */
 static __always_inline bool fetch(struct eevdf_queue *q, u32 cpu, enum choice choice)
 {
-    bool is_last = q->nr == 1, is_late = is_last && q->late.state == LEFT_KNOWN;
+    bool is_last = q->nr == 1, is_ineligible = is_last && q->ineligible.state == LEFT_KNOWN;
 
     if (choice == CHOOSE_BUDDY && move_pid_to_local(cpu, q->next_pid))
         return true;
-    if (!is_late && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
+    if (!is_ineligible && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE)))
         return true;
-    WRITE_ONCE(q->late.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
+    WRITE_ONCE(q->ineligible.state, is_last ? LEFT_NONE : LEFT_UNKNOWN);
     if (is_last && __sync_fetch_and_add(&q->nr, 0) != 1)
-        forget_leftmost(&q->late);
-    if (scx_bpf_dsq_move_to_local(queue_id(cpu, LATE)))
+        forget_leftmost(&q->ineligible);
+    if (scx_bpf_dsq_move_to_local(queue_id(cpu, INELIGIBLE)))
         return true;
-    forget_leftmost(&q->late);
+    forget_leftmost(&q->ineligible);
     /* The record was out of date. */
-    return is_late && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
+    return is_ineligible && scx_bpf_dsq_move_to_local(queue_id(cpu, ELIGIBLE));
 }
 
-/* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
+/* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
 void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
@@ -191,7 +193,7 @@ void BPF_STRUCT_OPS(eevdf_dispatch, s32 this, struct task_struct *prev)
     q->resched = false;
     q->balances = false;
     choice = balances_only ? CHOOSE_CURRENT : choose(q, cpu, prev_runs);
-    if (choice == CHOOSE_NOBODY && !q->nr && newidle_balance(cpu)) {
+    if (choice == CHOOSE_NONE && !q->nr && newidle_balance(cpu)) {
         settle_pulled(q);
         choice = choose(q, cpu, false);
     }
@@ -216,10 +218,10 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     if (!t)
         return;
     if (t->cpu != cpu)
-        rehome(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
+        account_migration(p, t, t->cpu & (MAX_CPUS - 1), cpu, place_elsewhere(t, t->cpu, cpu));
     settle_pulled(q);
     sums_sub(q, t->vruntime, t->weight);
-    t->late = false;
+    t->ineligible = false;
     t->is_new = false;
     q->curr_pid = pid;
     q->curr_vruntime = t->vruntime;
@@ -235,15 +237,18 @@ void BPF_STRUCT_OPS(eevdf_running, struct task_struct *p)
     q->curr_ahead_ns = 0;
     q->resched = false;
     clear_buddy(q, pid);
-    /* It came past dispatch (idle CPU, or back after a real-time task), and somebody who waits comes first: let dispatch choose. */
+    /*
+     * It bypassed dispatch (idle CPU, or back after a real-time task) and a waiting task is better: let dispatch
+     * choose.
+     */
     ends = q->restored_pid == pid && p->flags & PF_EXITING;
-    q->unasked =
+    q->bypassed =
         !q->picked && q->restored_pid != pid && nr_running[cpu] > 1 && is_beaten(q, cpu) && ask_for_choice(cpu);
-    if (q->unasked) {
+    if (q->bypassed) {
         q->curr_vprot = rule_vprot ? q->curr_vruntime : q->curr_deadline + 1;
         preempt_curr(q, cpu);
     } else if (ends && q->nr) {
-        /* It has left its autogroup, and a scheduling pass follows, under the protection that it has (sched_move_task). */
+        /* It has left its autogroup; a scheduling pass follows, under the protection that it has (sched_move_task). */
         preempt_curr(q, cpu);
     } else {
         protect(q, cpu);
@@ -288,18 +293,18 @@ void BPF_STRUCT_OPS(eevdf_stopping, struct task_struct *p, bool runnable)
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
 
-/* The rest of dequeue_entity, of a task whose run queue is another than the one that it waits for: it was just moved. */
+/* The rest of dequeue_entity for a task that waits on another run queue than its own: it was just moved. */
 static __noinline void leave_elsewhere(struct eevdf_task *t, u32 cpu)
 {
     struct eevdf_queue *q = queue_of(cpu);
-    struct outside_view view;
+    struct remote_view view;
 
-    look_from_outside(q, &view);
+    view_remote(q, &view);
     t->vlag = lag_of(t, cpu, view.average);
-    announce(q, t->vruntime, t->weight, -1);
+    account_remotely(q, t->vruntime, t->weight, -1);
     uncount_slice(cpu, t->kind);
-    if (t->late)
-        forget_leftmost(&q->late);
+    if (t->ineligible)
+        forget_leftmost(&q->ineligible);
 }
 
 /* dequeue_entity: a task goes to sleep, or out for an attribute change. */
@@ -322,11 +327,11 @@ void BPF_STRUCT_OPS(eevdf_quiescent, struct task_struct *p, u64 deq_flags)
         q->restored_pid = stopped && !sleeps ? (u32)p->pid : 0;
         if (update_curr_by_clock(q, cpu))
             preempt_curr(q, cpu);
-        if (!stopped && t->late)
-            forget_leftmost(&q->late);
+        if (!stopped && t->ineligible)
+            forget_leftmost(&q->ineligible);
         clear_buddy(q, (u32)p->pid);
         if (sleeps && DELAY_DEQUEUE && !(deq_flags & SCX_DEQ_SPECIAL) && !(p->flags & PF_EXITING) &&
-            !eligible(q, t->vruntime) && haunt(q, cpu, t, (u32)p->pid)) {
+            !eligible(q, t->vruntime) && delay_dequeue(q, cpu, t, (u32)p->pid)) {
             if (rule_delay_keeps)
                 t->vlag = lag_of(t, cpu, average(q));
             return;
@@ -355,7 +360,7 @@ bool BPF_STRUCT_OPS(eevdf_yield, struct task_struct *from, struct task_struct *t
     if (to) {
         struct eevdf_task *t = task_of(to);
 
-        if (!t || t->cpu != cpu || t->ghost || !(to->scx.flags & SCX_TASK_QUEUED))
+        if (!t || t->cpu != cpu || t->delayed || !(to->scx.flags & SCX_TASK_QUEUED))
             return false;
         q->next_pid = (u32)to->pid;
         q->next_vruntime = t->vruntime;

@@ -3,9 +3,10 @@
  * fifo: the smallest scheduler. Copy this file to start your own; README.md goes through it line by line.
  *
  * Rule: all CPUs share one queue. A task waits at its end, runs for at most slice_ns, and goes to the end again.
- * Example: hogs A, B, C on one CPU, slice 20 ms: A 0-20, B 20-40, C 40-60, A 60-80 ... each gets a third, waits 40 ms.
- * Fails: it knows no nice values; a task that wakes up waits for every other one (here up to 40 ms, grows with each hog);
- * one queue for all CPUs moves tasks away from their caches and is one lock that all CPUs fight for.
+ * Example: hogs A, B, C on one CPU, slice 20 ms: A 0-20, B 20-40, C 40-60, A 60-80 ... each gets a third, waits 40
+ * ms. Where it fails: it ignores nice values; a task that wakes up waits for all others (here up to 40 ms, more with
+ * each hog); one queue for all CPUs moves tasks away from their caches, and all CPUs contend for its lock. It follows
+ * no kernel.
  */
 #include "exit.bpf.h"
 #include "scx.bpf.h"
@@ -16,7 +17,7 @@ TUNABLE(u64, slice_ns, 20000000, UNIT("ns"), DOC("longest time that a task runs 
 
 #define QUEUE 0
 
-/* A task wakes up: where to? An idle CPU takes it at once, without the queue. */
+/* A task wakes up: an idle CPU takes it at once, without the queue. */
 s32 BPF_STRUCT_OPS(fifo_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
     bool is_idle = false;
@@ -33,7 +34,7 @@ void BPF_STRUCT_OPS(fifo_enqueue, struct task_struct *p, u64 enq_flags)
     scx_bpf_dsq_insert(p, QUEUE, slice_ns, enq_flags);
 }
 
-/* A CPU wants work: the first in the queue that may run there. */
+/* A CPU needs a task: the first in the queue that may run there. */
 void BPF_STRUCT_OPS(fifo_dispatch, s32 cpu, struct task_struct *prev)
 {
     scx_bpf_dsq_move_to_local(QUEUE);

@@ -2,25 +2,29 @@
 /*
  * o1: the O(1) scheduler with its interactivity estimator, Linux 2.6.22, the last before CFS.
  *
- * Rule: per CPU two arrays of FIFO lists, one list per priority. The head of the best list of the active array runs, until it
- * has used up its time slice (100 ms at nice 0) and goes to the expired array; when the active one is empty the two swap. A
- * task's priority is 120 + nice less a bonus of -5 to +5, which sleeping earns and running costs (o1_estimator.bpf.h). Tasks
- * with a high bonus are rated interactive: they stay in the active array when their slice ends, and take turns in small
- * pieces. A waking task preempts when its priority is better than that of the current one.
+ * Rule: each CPU has two arrays of FIFO lists, one list per priority. The head of the best list of the active array
+ * runs until it has used up its time slice (100 ms at nice 0) and goes to the expired array; when the active one is
+ * empty the two swap. A task's priority is 120 + nice less a bonus of -5 to +5, which sleeping earns and running
+ * costs (o1_estimator.bpf.h). Tasks with a high bonus are rated interactive: they stay in the active array when their
+ * slice ends, and alternate in small pieces. A waking task preempts when its priority is better than that of the
+ * current one.
  *
- * Example (HZ 1000, one CPU): hogs A, B at nice 0 have bonus 0, priority 125 and take turns of 100 ms. S sleeps 9 ms of 10:
- * after a good second its bonus is 10, priority 115: it preempts at each wake-up, and is interactive. When S begins to compute,
- * it loses a ninth of its run time, then an eighth, a seventh: 0.9 + 0.8 + 0.7 s until its bonus is below 7. So long it keeps
- * the CPU, slice after slice, unless 3 s (a second per runnable task) have passed since one of them expired.
+ * Example (HZ 1000, one CPU): hogs A, B at nice 0 have bonus 0, priority 125 and alternate in slices of 100 ms. S
+ * sleeps 9 ms of 10: after a good second its bonus is 10, priority 115: it preempts at each wake-up, and is
+ * interactive. When S begins to compute, it loses a ninth of its run time, then an eighth, a seventh: 0.9 + 0.8 + 0.7
+ * s until its bonus is below 7. Until then it keeps the CPU, slice after slice, unless 3 s (a second per runnable
+ * task) have passed since one of them expired.
  *
- * Where it fails: many tasks that sleep a little all become interactive, and the few that are in front keep the CPU
- * (experiment massive-intr). The time from nice to nice is not a constant ratio: 420 : 100 from -1 to 0, 10 : 5 from 18 to
- * 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50, 50, 100 %.
+ * Where it fails: many tasks that sleep a little all become interactive, and the first few of them keep the CPU
+ * (experiment massive-intr). The ratio of slices of neighbouring nice values is not constant: 420 : 100 from -1 to 0,
+ * 10 : 5 from 18 to 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50,
+ * 50, 100 %.
  *
- * Follows kernel/sched.c of 2.6.22: schedule, scheduler_tick, task_running_tick, try_to_wake_up, recalc_task_prio, sched_fork,
- * wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. A wake-up counts as one by an interrupt by the kernel's own
- * preempt_count where that can be read, else when the CPU of the waker is idle. Not modelled: real-time tasks (other classes
- * run them), sched_exec, sleep times that wrap on 32 bits; vfork children stand before their parent, which waits for them.
+ * Follows kernel/sched.c of 2.6.22: schedule, scheduler_tick, task_running_tick, try_to_wake_up, recalc_task_prio,
+ * sched_fork, wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. docs/laws/o1.md states what must hold. A
+ * wake-up counts as one by an interrupt according to the kernel's preempt_count where that can be read, otherwise
+ * when the waker's CPU is idle. Not modelled: real-time tasks (other classes run them), sched_exec, sleep times that
+ * wrap on 32 bits. A vfork child is queued before its parent, which waits for it.
  */
 #define BALANCE_RELEASE 2_6_22
 #define BALANCE_SCALE   128
@@ -35,7 +39,7 @@ TUNABLE(
     bool, rule_sync_sleep_noninteractive, true, UNIT("bool"),
     DOC("a sleep that a synchronous wake-up ends was one at a pipe (2.6.22 marks those): it earns no full bonus"));
 
-/* Slices are in ticks of the right length; until then in those of HZ_FALLBACK. */
+/* HZ is known, and slices are counted in its ticks; until then in those of HZ_FALLBACK. */
 bool hz_is_known;
 
 TUNABLE(bool, rule_fork_stays, true, UNIT("bool"),
@@ -58,7 +62,7 @@ static __always_inline bool is_user(const struct task_struct *p)
     return !(p->flags & PF_KTHREAD);
 }
 
-/* pull_task: the task comes under another CPU's care. It keeps the kind of array, and stands at the tail of its list. */
+/* pull_task: accounts for the task on another CPU. It keeps its kind of array, at the tail of its list. */
 static __always_inline void rehome(struct o1_task *t, u32 cpu)
 {
     struct o1_queue *to = queue_of(cpu);
@@ -73,8 +77,8 @@ static __always_inline void rehome(struct o1_task *t, u32 cpu)
 #include "o1_balance.bpf.h"
 
 /*
- * A new task starts on its parent's CPU: only execve and machines of several nodes look for a better one. What was started
- * from outside is placed as at execve.
+ * A new task starts on its parent's CPU: only execve, and machines of several nodes, look for a better one. A task
+ * that was started from outside of the machine is placed as at execve.
  */
 static __always_inline bool stays_at_fork(struct task_struct *p, u64 wake_flags)
 {
@@ -117,7 +121,10 @@ static __always_inline void wake_up(struct task_struct *p, struct o1_task *t, u3
     t->checks = !sync || cpu != this_cpu();
 }
 
-/* wake_up_new_task. A thread goes to the tail of its list, the child of a fork right before its parent, and runs first. */
+/*
+ * wake_up_new_task. A thread goes to the tail of its list, a forked child right before its parent, so that it runs
+ * first.
+ */
 static __noinline void wake_up_new(struct task_struct *p, struct o1_task *t, u32 cpu)
 {
     struct task_struct *parent = bpf_get_current_task_btf();
@@ -145,7 +152,7 @@ static __noinline void wake_up_new(struct task_struct *p, struct o1_task *t, u32
         of_parent->sleep_avg_ns = penalised(of_parent, PARENT_PENALTY);
 }
 
-/* What it is now: nice value, policy. True: something changed since it was last looked at. */
+/* Reads nice value and policy. True: one of them has changed. */
 static __always_inline bool note_attributes(const struct task_struct *p, struct o1_task *t)
 {
     u32 policy = p->policy, prio = static_prio_of(p);
@@ -161,7 +168,7 @@ static __always_inline bool note_attributes(const struct task_struct *p, struct 
     return true;
 }
 
-/* set_user_nice, __setscheduler: `p` could run, and comes back with other attributes: to the tail of another list. */
+/* set_user_nice, __setscheduler: a runnable `p` is enqueued again with new attributes: at the tail of another list. */
 static __always_inline void renice(struct task_struct *p, struct o1_task *t, u32 cpu)
 {
     struct o1_queue *q = queue_of(cpu);
@@ -197,7 +204,7 @@ void BPF_STRUCT_OPS(o1_runnable, struct task_struct *p, u64 enq_flags)
     join_cpu(cpu, t->weight);
 }
 
-/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+/* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct o1_task *t = task_of(p);
@@ -241,7 +248,10 @@ static __always_inline bool take(struct o1_queue *q, u32 cpu)
     return true;
 }
 
-/* Whether the current task, which can go on, is the first of the active array; it is in that queue by its key only. */
+/*
+ * Whether the current task, which can continue, is the first of the active array; it is not in that queue but has a
+ * key.
+ */
 static __always_inline bool is_first(struct o1_queue *q, u32 cpu, struct o1_task *t)
 {
     u64 key = 0;
@@ -255,7 +265,7 @@ static __always_inline bool is_first(struct o1_queue *q, u32 cpu, struct o1_task
     return t->array == q->active && (!first_key(queue_id(cpu, q->active), &key) || (s64)(t->key - key) < 0);
 }
 
-/* schedule(): this CPU decides anew. If `prev` can go on and its slice is not 0 afterwards, it does. */
+/* schedule(): this CPU picks again. If `prev` can run and its slice is not 0 afterwards, it continues. */
 void BPF_STRUCT_OPS(o1_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
@@ -294,7 +304,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
         return;
     if (t->cpu != cpu)
         rehome(t, cpu);
-    /* It came past dispatch: to an idle CPU, pulled, or back after a real-time task. */
+    /* It bypassed dispatch: to an idle CPU, pulled, or back after a real-time task. */
     if (!q->picked && t->array != q->active && !scx_bpf_dsq_nr_queued(queue_id(cpu, q->active)))
         swap_arrays(q);
     if (account_wait(t, now_ns, is_user(p)))
@@ -312,7 +322,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
     q->picked = false;
 }
 
-/* Without a configuration to read HZ from: ticks per second over the first whole second, the nearest that kernels have. */
+/* Without a kernel configuration to read: HZ is the supported value nearest to the ticks of the first whole second. */
 static __noinline void measure_hz(u64 now_ns)
 {
     static u64 start_ns, start_jiffies;
@@ -330,7 +340,7 @@ static __noinline void measure_hz(u64 now_ns)
     set_times(hz < 175 ? 100 : hz < 275 ? 250 : hz < 650 ? 300 : 1000);
 }
 
-/* task_running_tick: true when the current task's turn is over. */
+/* task_running_tick: true when the current task shall be preempted. */
 static __always_inline bool running_tick(struct o1_queue *q, struct o1_task *t)
 {
     if (t->array != q->active)
@@ -346,7 +356,7 @@ static __always_inline bool running_tick(struct o1_queue *q, struct o1_task *t)
     return true;
 }
 
-/* scheduler_tick: slices and turns end here only. */
+/* scheduler_tick: the only place where slices end. */
 void BPF_STRUCT_OPS(o1_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
@@ -376,7 +386,10 @@ void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
     q->curr_pid = 0;
 }
 
-/* sched_exit: a child that dies in its first slice gives back what is left of it; one that slept little costs bonus. */
+/*
+ * sched_exit: a child that exits in its first slice returns the rest; a child that slept little lowers the parent's
+ * bonus.
+ */
 static __always_inline void leave_to_parent(struct task_struct *p, struct o1_task *t)
 {
     struct task_struct *parent = p->real_parent;
@@ -394,7 +407,7 @@ static __always_inline void leave_to_parent(struct task_struct *p, struct o1_tas
         of_parent->sleep_avg_ns = of_parent->sleep_avg_ns / (weight + 1) * weight + t->sleep_avg_ns / (weight + 1);
 }
 
-/* A task goes to sleep or ends, or goes out for an attribute change. */
+/* A task goes to sleep, exits, or is dequeued for an attribute change. */
 void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct o1_task *t = task_of(p);
@@ -411,7 +424,7 @@ void BPF_STRUCT_OPS(o1_quiescent, struct task_struct *p, u64 deq_flags)
         t->sleep_type = SLEEP_NONINTERACTIVE;
 }
 
-/* sys_sched_yield: behind everybody, into the expired array. */
+/* sys_sched_yield: to the tail of the expired array. */
 bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
 {
     struct o1_task *t = task_of(from);
@@ -424,7 +437,7 @@ bool BPF_STRUCT_OPS(o1_yield, struct task_struct *from, struct task_struct *to)
     return false;
 }
 
-/* A new task: what it has of its own. */
+/* A new task: its own state. */
 s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
     struct o1_task *t = bpf_task_storage_get(&task_ctx, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -444,8 +457,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(o1_init_task, struct task_struct *p, struct scx_ini
 }
 
 /*
- * sched_fork: the child takes half of the parent's slice, which is what makes forking no way to get more. What has process 0
- * for a parent was started from outside the machine, and takes nothing.
+ * sched_fork: the child takes half of the parent's slice, so that forking gains no time. A task whose parent is
+ * process 0 was started from outside of the machine, and takes nothing.
  */
 void BPF_STRUCT_OPS(o1_enable, struct task_struct *p)
 {

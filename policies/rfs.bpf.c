@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rfs: Roman Zippel's Really Fair Scheduler of August 2007, in 64-bit nanoseconds. Parameter sets literal and accurate.
+ * rfs: Roman Zippel's Really Fair Scheduler of August 2007, in 64-bit nanoseconds. Parameter sets literal, accurate
+ * and ms32.
  *
- * Rule: a task's normalised time advances by the time it runs * inv, inv = round(2^S / weight): a constant, so no rounding
- * adds up. The task with the smallest normalised time runs next. The one that runs goes on until it is G ns ahead of the
- * smallest. The weighted average of all normalised times is kept exactly (rfs_sums.bpf.h) and says where a task is placed
- * that wakes up: at its own time, but at most BONUS behind the average. There are no time slices.
+ * Rule: a task's normalised time advances by the time it runs * inv, inv = round(2^S / weight): a constant, so no
+ * rounding adds up. The task with the smallest normalised time runs next. The running task continues until it is G ns
+ * ahead of the smallest. The weighted average of all normalised times is kept exactly (rfs_sums.bpf.h) and determines
+ * the placement of a task that wakes up: at its own time, but at most BONUS behind the average. There are no time
+ * slices.
  *
- * Example (set literal, S = 16): A nice 0, inv 64, shift 10; B nice 5, inv 196, shift 8. A runs 4 ms: 4e6 * 64 = 256000000.
- * B is at 0, A 256000000 ahead, which is G * 64 for G = 4 ms: not more, so A goes on; 1 ms later it is, and B runs. The
- * average is (320000000 * 1024 + 0 * 256) / 1280 = 256000000. A task C that slept long is placed at 256000000 - 10e6 * 64.
+ * Example (set literal, S = 16): A nice 0, inv 64, shift 10; B nice 5, inv 196, shift 8. A runs 4 ms: 4e6 * 64 =
+ * 256000000. B is at 0, A 256000000 ahead, which is G * 64 for G = 4 ms: not more, so A continues; 1 ms later it is,
+ * and B runs. The average is (320000000 * 1024 + 0 * 256) / 1280 = 256000000. A task C that slept long is placed at
+ * 256000000 - 10e6 * 64.
  *
- * Where it fails: with S = 16 the weights of negative nice levels are rounded badly (nice -20 to -17 all run alike); that is
- * what `accurate`, S = 24, is for. Many tasks wait long: nothing shortens a turn as CFS's period does. A task that sleeps
- * often is favoured by BONUS each time. CPUs are fair each by itself.
+ * Where it fails: with S = 16 the weights of negative nice values are rounded badly (nice -20 to -17 all run alike);
+ * `accurate`, S = 24, has no such error. With many tasks each waits long: nothing shortens the granularity as CFS's
+ * period does. A task that sleeps often is favoured by BONUS each time. Fairness holds per CPU only.
  *
- * Follows the announcement (lkml, 31 August 2007, against 2.6.23-rc3-git1, one CPU): its equations are named by number. The
- * patch itself is lost; what the announcement leaves open (G, Gw, BONUS, fork, yield, several CPUs) is our choice: equal
- * granularity in wall time for all tasks, scaled like CFS's by the number of CPUs; queues per CPU; over a migration the
- * distance to the average stays.
+ * Follows the announcement (linux-kernel, 31 August 2007, against 2.6.23-rc3-git1, one CPU), whose equations are
+ * cited by number; docs/laws/rfs.md lists them. The patch itself is lost; what the announcement leaves open (G, Gw,
+ * BONUS, fork, yield, several CPUs) is our choice: equal granularity in wall time for all tasks, scaled like CFS's by
+ * the number of CPUs; queues per CPU; a migration keeps the distance to the average.
  */
 #define BALANCE_RELEASE 2_6_23_RC2
 #include "exit.bpf.h"
@@ -26,7 +29,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* What a task weighs for the load balancer. */
+/* The load of a task for the load balancer. */
 static __always_inline u64 balance_weight(struct task_struct *p)
 {
     return nice_weight[nice_index(p->static_prio)];
@@ -55,7 +58,7 @@ static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 t
     return queue_id(to, 0);
 }
 
-/* On the CPU that takes or that gives: its own sums at once, the other's by message. */
+/* Updates the sums after a move: this CPU's own at once, the other's by message. */
 static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
 {
     struct rfs_task *t = task_of(p);
@@ -79,7 +82,10 @@ s32 BPF_STRUCT_OPS(rfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake
     return cpu;
 }
 
-/* Wake-up: own time, but at most BONUS behind the average of the others. `stale`: the own time can no longer be compared. */
+/*
+ * Wake-up: own time, but at most BONUS behind the average of the others. `stale`: the own time can no longer be
+ * compared.
+ */
 static __always_inline u64 place_woken(struct rfs_queue *q, struct rfs_task *t, u64 time_norm, bool stale)
 {
     u64 limit = average_of(q) - units_norm(clock_units(bonus_ns), BONUS_BY_WEIGHT ? t->inv : nice_inv[20]);
@@ -87,7 +93,7 @@ static __always_inline u64 place_woken(struct rfs_queue *q, struct rfs_task *t, 
     return stale || time_diff(time_norm, limit) < 0 ? limit : time_norm;
 }
 
-/* Fork: not ahead of the average, nor of the parent. */
+/* Fork: at the average, or at the parent's time if that is larger. */
 static __always_inline u64 place_new(struct rfs_queue *q, struct rfs_task *t, u32 cpu)
 {
     struct rfs_queue *parent = queue_of(this_cpu());
@@ -136,7 +142,7 @@ void BPF_STRUCT_OPS(rfs_runnable, struct task_struct *p, u64 enq_flags)
     scx_bpf_task_set_dsq_vtime(p, time_norm);
 }
 
-/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+/* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct rfs_task *t = task_of(p);
@@ -173,7 +179,7 @@ void BPF_STRUCT_OPS(rfs_enqueue, struct task_struct *p, u64 enq_flags)
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* This CPU decides anew: the smallest time. An equal one is decided for the waiting task. */
+/* This CPU picks again: the smallest time. With equal times the waiting task runs. */
 void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
@@ -183,8 +189,8 @@ void BPF_STRUCT_OPS(rfs_dispatch, s32 this, struct task_struct *prev)
     if (prev_runs)
         account_exec(q, prev);
     balance_run(cpu);
-    /* When the current one sleeps there is nothing to compare with. */
-    if (!prev_runs || (find_leftmost_surely(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
+    /* When the current task sleeps there is nothing to compare. */
+    if (!prev_runs || (find_leftmost_verified(&q->left, cpu) && time_diff(q->curr_time_norm, q->left.vtime) >= 0)) {
         if (scx_bpf_dsq_move_to_local(cpu)) {
             took_leftmost(&q->left, cpu, prev_runs ? 2 : 1);
             q->picked = true;
@@ -231,14 +237,14 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
     q->curr_clock_ns = scx_bpf_now() - t->rest_ns;
     q->curr_ahead = 0;
-    /* It came past dispatch (idle CPU, or back after a real-time task) and somebody far behind it came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a task far behind it came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
         time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }
 
-/* The current task has had its turn when it is G ahead of the first that waits. */
+/* The current task is preempted at the tick when it is G ahead of the first waiting one. */
 void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
@@ -250,7 +256,7 @@ void BPF_STRUCT_OPS(rfs_tick, struct task_struct *p)
         return;
     account_exec(q, p);
     scx_bpf_task_set_dsq_vtime(p, q->curr_time_norm);
-    if (nr_running[cpu] > 1 && find_leftmost_surely(&q->left, cpu) &&
+    if (nr_running[cpu] > 1 && find_leftmost_verified(&q->left, cpu) &&
         time_diff(q->curr_time_norm, q->left.vtime) > gran_norm(granularity_ns, q->curr_inv))
         scx_bpf_task_set_slice(p, 0);
 }
@@ -271,7 +277,7 @@ void BPF_STRUCT_OPS(rfs_stopping, struct task_struct *p, bool runnable)
     q->stopped_pid = runnable ? 0 : (u32)p->pid;
 }
 
-/* A task goes to sleep, or out for an attribute change: off the sums. Its time stays with it. */
+/* A task goes to sleep, or is dequeued for an attribute change: it leaves the sums and keeps its time. */
 void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct rfs_task *t = task_of(p);
@@ -288,7 +294,7 @@ void BPF_STRUCT_OPS(rfs_quiescent, struct task_struct *p, u64 deq_flags)
     queue_of(cpu)->stopped_pid = 0;
 }
 
-/* By default a yield only asks for a new decision: whoever is behind runs. */
+/* By default a yield only asks for a new pick: the task with the smallest time runs. */
 bool BPF_STRUCT_OPS(rfs_yield, struct task_struct *from, struct task_struct *to)
 {
     u32 cpu = task_cpu(from);
@@ -302,7 +308,7 @@ bool BPF_STRUCT_OPS(rfs_yield, struct task_struct *from, struct task_struct *to)
         s64 norm = time_diff(last, q->curr_time_norm) + (s64)(1ULL << norm_low_bits);
 
         q->curr_time_norm += (u64)norm;
-        sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both places */
+        sums_advance(&q->sums, norm, q->curr_average_weight); /* (24) for both positions */
     }
     scx_bpf_task_set_slice(from, 0);
     return false;

@@ -2,29 +2,33 @@
 /*
  * sd: Con Kolivas's Staircase Deadline of 2007, and its predecessor, the rotating staircase (set rsdl).
  *
- * Rule: time goes in epochs of 40 levels. A nice value may use s = 20 - nice of them, spread evenly. A task runs for its
- * quota, rr_interval, on its first level, then waits at the end of its next level, and so down the staircase; after its last
- * one it is expired and waits for the next epoch. The task on the best level runs; within a level in order of arrival. When
- * all are expired the next epoch begins. Nobody's sleep is measured: who slept is still up on the level where hogs were
- * long ago, with what is left of his quota, and preempts whoever is on a worse one.
+ * Rule: time is divided into epochs of 40 levels. A nice value may use s = 20 - nice of them, spread evenly. A task
+ * runs for its quota, rr_interval, on its first level, then waits at the end of its next level, and so on down the
+ * staircase; after its last one it is expired and waits for the next epoch. The task on the best level runs; within a
+ * level in order of arrival. When all are expired the next epoch begins. Sleep is not measured: a task that slept is
+ * still on a level that hogs left long ago, with the rest of its quota, and preempts tasks on worse levels.
  *
- * Example (one CPU, rr_interval 8 ms): A nice 0 has 20 levels, 1, 3, 5 ... 39; B nice 10 has 10, 3, 7, 11 ... 39. A runs 8 ms on
- * level 1; on level 3 A and B run 8 ms each, A on 5, both on 7. After 20 * 8 + 10 * 8 = 240 ms both are expired: A has had
- * two thirds. S sleeps 10 ms and runs 1 ms: eight times it runs at once on level 1, eight times on level 3 ...
+ * Example (one CPU, rr_interval 8 ms): A nice 0 has 20 levels, 1, 3, 5 ... 39; B nice 10 has 10, 3, 7, 11 ... 39. A
+ * runs 8 ms on level 1; on level 3 A and B run 8 ms each, A on 5, both on 7. After 20 * 8 + 10 * 8 = 240 ms both are
+ * expired: A has had two thirds. S sleeps 10 ms and runs 1 ms: eight times it runs at once on level 1, eight times on
+ * level 3 ...
  *
- * Where it fails: who has just expired waits for all others' epochs: 20 * 8 = 160 ms for one of nice 0, and as much again for each
- * other. nice 19 has one turn an epoch. Levels that hogs have left are free for sleepers: a task that sleeps until it is
- * alone with its quota gets its share in the best places. Turns end at ticks: what is run beyond the quota is a gift.
+ * Where it fails: a task that has just expired waits for all others' epochs: 20 * 8 = 160 ms for one of nice 0, and
+ * as much again for each other. nice 19 runs once per epoch. Levels that hogs have left are free for sleepers: a task
+ * that sleeps until the others have descended gets its share on the best levels. Slices end at ticks: what is run
+ * beyond the quota is not charged.
  *
- * Rotating staircase: a nice value has its own level and all worse ones. Each level has a quota too, the sum of those handed
- * out there; when it is used up, all who are still on the level go down with it (minor rotation), so that how long anybody
- * waits does not depend on sleepers that come back to it. Nice 1 to 19 have half the quota, below nice -6 it grows.
+ * Rotating staircase: a nice value has its own level and all worse ones. Each level has a quota too, the sum of those
+ * granted there; when it is used up, all tasks still on the level descend with it (minor rotation), so that the wait
+ * of a task does not depend on sleepers that return to its level. Nice 1 to 19 have half the quota, below nice -6 it
+ * grows.
  *
- * Follows the documentation of RSDL 0.2x and SD 0.3x/0.4x for 2.6.21 (March to May 2007) as far as it is kept; the patches are
- * not. Our choices: the dithering of the levels (it gives the documented rows of nice -20, 0, 10, 15, 19), the numbers marked
- * "as remembered", fork, yield (to the end of the own level), SCHED_BATCH (as many slots, but the last ones), and over a
- * migration level and rest stay, expired stays expired. Between CPUs the load balancer of 2.6.22, where a task weighs its
- * slots times its quota. Not modelled: the later `interactive` switch, SCHED_ISO.
+ * Follows the documentation of RSDL 0.2x and SD 0.3x/0.4x for 2.6.21 (March to May 2007); the patches were not
+ * available. docs/laws/sd.md states what must hold. Our choices: the dithering of the levels (it gives the documented
+ * rows of nice -20, 0, 10, 15, 19), the numbers marked "as remembered", fork, yield (to the end of the own level),
+ * SCHED_BATCH (as many slots, but the last ones); a migration keeps level and rest of the quota, and expired stays
+ * expired. Between CPUs the load balancer of 2.6.22, for which the load of a task is its slots times its quota. Not
+ * modelled: the later `interactive` switch, SCHED_ISO.
  */
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 2_6_22
@@ -34,7 +38,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/* What one decision pushes down at most; the rest goes at the next one. */
+/* Limit of the tasks that one decision pushes down; the rest follow at the next one. */
 #define PUSHED_MAX 1024
 
 struct {
@@ -55,7 +59,7 @@ static __always_inline u64 array_id(u32 cpu, u64 rotation)
     return queue_id(cpu, (u32)rotation & 1);
 }
 
-/* Charges the current task, where the kernel has just brought sum_exec_runtime up to date. */
+/* Charges the current task, where the kernel has just updated sum_exec_runtime. */
 static __always_inline void charge(struct sd_queue *q, struct task_struct *p)
 {
     s64 ran_ns = (s64)(p->se.sum_exec_runtime - q->curr_sum_exec);
@@ -66,7 +70,7 @@ static __always_inline void charge(struct sd_queue *q, struct task_struct *p)
         *level_quota(q, q->curr_rotation, q->curr_level) -= ran_ns;
 }
 
-/* What its nice value allows. */
+/* The levels and the load of its nice value. */
 static __always_inline void read_nice(struct task_struct *p, struct sd_task *t)
 {
     t->nice_index = nice_index(p->static_prio);
@@ -76,25 +80,28 @@ static __always_inline void read_nice(struct task_struct *p, struct sd_task *t)
     t->load = nice_load[t->nice_index % NICE_LEVELS];
 }
 
-/* The epoch of CPU `to` that corresponds to the task's: each CPU counts its own. Seen stays seen, expired stays expired. */
+/*
+ * The epoch of CPU `to` that corresponds to the task's: CPUs count their own epochs. Seen stays seen, expired stays
+ * expired.
+ */
 static __always_inline u64 rotation_on(const struct sd_task *t, u32 to)
 {
     return t->rotation + READ_ONCE(queue_of(to)->rotation) - READ_ONCE(queue_of(t->cpu)->rotation);
 }
 
-/* What a task weighs for the load balancer: its run time in an epoch. */
+/* The load of a task for the load balancer: its run time in an epoch. */
 static __always_inline u64 balance_weight(struct task_struct *p)
 {
     return nice_load[nice_index(p->static_prio)];
 }
 
-/* Those who have expired are taken first: their caches are coldest. */
+/* Expired tasks are taken first: their caches are coldest. */
 static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
     return array_id(cpu, queue_of(cpu)->rotation + 1 - turn);
 }
 
-/* A task that would be the best one there moves, however heavy it is. */
+/* A task that would be the best one there is moved, however heavy it is. */
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
 {
     struct sd_queue *q = queue_of(to);
@@ -118,7 +125,7 @@ static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 t
     return array_id(to, t ? rotation_on(t, to) : queue_of(to)->rotation);
 }
 
-/* The books follow a task to another CPU. What it has left there counts for the level there. */
+/* Moves a task's accounting to another CPU. Its rest counts for the level there. */
 static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
 {
     struct sd_task *t = task_of(p);
@@ -146,7 +153,10 @@ s32 BPF_STRUCT_OPS(sd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_
     return cpu;
 }
 
-/* A new task: beside its parent, if it stays on that CPU, with half of what the parent has left; else it comes as a stranger. */
+/*
+ * A new task: beside its parent, if it stays on that CPU, with half of the parent's rest; otherwise like a task that
+ * is new here.
+ */
 static __always_inline void place_new(struct sd_queue *q, struct sd_task *t, u32 cpu)
 {
     t->slice_ns = 0;
@@ -179,7 +189,7 @@ void BPF_STRUCT_OPS(sd_runnable, struct task_struct *p, u64 enq_flags)
     join_cpu(cpu, t->load);
 }
 
-/* A task waits: it woke up, is new, was put back after its turn, or had to leave another CPU. */
+/* A task waits: it woke up, is new, was preempted, or had to leave another CPU. */
 void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
 {
     struct sd_task *t = task_of(p);
@@ -209,7 +219,7 @@ void BPF_STRUCT_OPS(sd_enqueue, struct task_struct *p, u64 enq_flags)
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* First key of an array. False: nobody waits there. */
+/* The first key of an array. False: it is empty. */
 static __always_inline bool first_key(u64 array, u64 *key)
 {
     struct bpf_iter_scx_dsq it;
@@ -227,7 +237,7 @@ static __always_inline bool first_key(u64 array, u64 *key)
     return found;
 }
 
-/* Pushes the first one of the active array down if its level was used up by a minor rotation. False: it was not. */
+/* Pushes the first task of the active array down if its level was used up by a minor rotation. False: it was not. */
 static __always_inline bool push_first_down(struct sd_queue *q, u32 cpu)
 {
     struct bpf_iter_scx_dsq it;
@@ -249,7 +259,7 @@ static __always_inline bool push_first_down(struct sd_queue *q, u32 cpu)
     return pushed;
 }
 
-/* The rest of a minor rotation: whoever waits on the levels above prio_level goes down, in order. */
+/* The rest of a minor rotation: tasks that wait on the levels above prio_level descend, in order. */
 static __noinline void push_down(struct sd_queue *q, u32 cpu)
 {
     u32 i;
@@ -260,7 +270,7 @@ static __noinline void push_down(struct sd_queue *q, u32 cpu)
     }
 }
 
-/* The first one of an epoch, the current task included if it goes on. True: there is one. */
+/* The first task of an epoch, including the current one if it continues. True: there is one. */
 static __always_inline bool pick_from(struct sd_queue *q, u32 cpu, u64 rotation, struct task_struct *prev)
 {
     u64 array = array_id(cpu, rotation), first = 0;
@@ -276,7 +286,7 @@ static __always_inline bool pick_from(struct sd_queue *q, u32 cpu, u64 rotation,
     return stays;
 }
 
-/* The first one of this epoch, else of the next, which then begins. */
+/* The first task of this epoch, otherwise of the next, which then begins. */
 static __always_inline bool pick(struct sd_queue *q, u32 cpu, struct task_struct *prev)
 {
     if (pick_from(q, cpu, q->rotation, prev))
@@ -287,7 +297,7 @@ static __always_inline bool pick(struct sd_queue *q, u32 cpu, struct task_struct
     return true;
 }
 
-/* This CPU decides anew. `prev` is still current: if it can go on and its slice is not 0 afterwards, it does. */
+/* This CPU picks again. `prev` is still current: if it can run and its slice is not 0 afterwards, it continues. */
 void BPF_STRUCT_OPS(sd_dispatch, s32 this, struct task_struct *prev)
 {
     u32 cpu = (u32)this & (MAX_CPUS - 1);
@@ -321,7 +331,7 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
         scx_bpf_task_set_dsq_vtime(p, last_key(q, t));
     }
     t->is_new = false;
-    /* It came onto an idle CPU, where nobody of the old epoch is left. */
+    /* It came onto an idle CPU, where no task of the old epoch is left. */
     if (t->rotation == q->rotation + 1)
         rotate_arrays(q);
     t->rotation = q->rotation;
@@ -330,14 +340,14 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
     q->curr_rotation = t->rotation;
     q->curr_slice_ns = t->slice_ns;
     q->curr_sum_exec = p->se.sum_exec_runtime;
-    /* It came past dispatch (idle CPU, or back after a real-time task) and somebody better came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a better task came meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
         level_of_key(first) < q->curr_level && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
     q->picked = false;
 }
 
-/* The current task goes down when its quota, or that of its level, is used up. */
+/* The current task descends when its quota, or that of its level, is used up. */
 void BPF_STRUCT_OPS(sd_tick, struct task_struct *p)
 {
     u32 cpu = this_cpu();
@@ -381,7 +391,7 @@ void BPF_STRUCT_OPS(sd_stopping, struct task_struct *p, bool runnable)
     q->curr_pid = 0;
 }
 
-/* A task goes to sleep, or out for an attribute change. Level, rest and epoch stay with it. */
+/* A task goes to sleep, or is dequeued for an attribute change. It keeps level, rest of the quota and epoch. */
 void BPF_STRUCT_OPS(sd_quiescent, struct task_struct *p, u64 deq_flags)
 {
     struct sd_task *t = task_of(p);

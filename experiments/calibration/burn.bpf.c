@@ -6,7 +6,7 @@
  * difference between the times of a switch at two values of `burn`, divided by the difference in instructions, is the cost of
  * an instruction, free of everything that both runs have in common.
  * Example: a hop of `pipe` takes 73.7 us at burn=0 and 130.9 us at burn=1000: 57.2 us for 5,000 instructions, 11.4 ns each.
- * Fails: as a scheduler, on purpose. docs/costs.md says what was measured with it.
+ * Fails: as a scheduler, on purpose. docs/reference/costs.md says what was measured with it.
  */
 #include "scx.bpf.h"
 

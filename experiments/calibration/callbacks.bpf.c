@@ -6,7 +6,7 @@
  * sleep goes through each of them once more than under fifo; a quarter of what it takes longer is the cost of a callback. With `by_key`
  * the queue is one in the order of keys, all of them alike.
  * Example: a hop takes 72.7 us under fifo and 76.8 us under callbacks: 1.0 us for each of the four.
- * Fails: as fifo does. docs/costs.md says what was measured with it.
+ * Fails: as fifo does. docs/reference/costs.md says what was measured with it.
  */
 #include "scx.bpf.h"
 

@@ -6,7 +6,7 @@
  * where they may be repeated, else one. What the two looks themselves take is timed as well, and the loop. Printed by bpf_printk as
  * `name calls ns`; the clock counts the guest's instructions, nothing interrupts, so two runs print the same.
  * Example: `now 100 61112` less `loop 100 4312`, whose turn is a store and the counting: 568 ns for each call of scx_bpf_now.
- * Fails: as a scheduler, on purpose. docs/costs.md says what was measured with it.
+ * Fails: as a scheduler, on purpose. docs/reference/costs.md says what was measured with it.
  */
 #include "scx.bpf.h"
 

@@ -1,10 +1,7 @@
-//! Hash tables that are the same in every process: the coverage of an input, and with it all that a run tries later, does not hang on
-//! the seed that the standard library takes from the kernel for its hash tables.
+//! Hash tables that are the same in every process: the coverage of an input, and so all later inputs of a run, does
+//! not depend on the seed that the standard library requests from the kernel for its hash tables.
 
-/// Stands in for the C library's function of this name. Nobody in a fuzz target needs chance.
-///
-/// # Safety
-/// `buffer` holds `length` bytes that may be written.
+/// Replaces the C library's function of this name. No fuzz target needs randomness.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> isize {
     // SAFETY: the caller promises it.

@@ -1,4 +1,4 @@
-//! Any bytes as an object: they are refused with an error, or linked into a program whose every instruction is checked.
+//! Any bytes as an object: refused with an error, or linked to a program whose every instruction is checked.
 #![no_main]
 
 mod fixed_hash_seed;
@@ -11,9 +11,9 @@ use fairground_bpf::{
 use libfuzzer_sys::fuzz_target;
 
 /// A host that does nothing.
-struct Nobody;
+struct NoHost;
 
-impl Host for Nobody {
+impl Host for NoHost {
     fn random_u32(&mut self) -> u32 {
         4
     }
@@ -47,7 +47,7 @@ static KERNEL: LazyLock<TargetTypes> = LazyLock::new(|| {
     types
 });
 
-fn environment() -> Env<Nobody> {
+fn environment() -> Env<NoHost> {
     let mut env = Env::new(TargetTypes::new());
     for name in KFUNCS {
         env.kfuncs.push((name, |_, _, _| Ok(0)));
@@ -63,7 +63,7 @@ fn linked(bytes: &[u8]) -> Option<Linked> {
         ksyms: &[("runqueues", 0x4000)],
     };
     let linked = link(&object, &KERNEL, &symbols).ok()?;
-    // What the object says of itself holds for the program.
+    // The properties of the object hold for the program.
     assert_eq!(object.functions().len(), linked.functions.len());
     for global in object.globals() {
         let end = global.offset.checked_add(global.size).expect("a place in memory");

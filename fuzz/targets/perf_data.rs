@@ -1,4 +1,5 @@
-//! Bytes behind the magic of perf.data, in either byte order: refused with an error, or a trace with its losses counted.
+//! Bytes after the magic of perf.data, in either byte order: refused with an error, or a trace with its losses
+//! counted.
 #![no_main]
 
 mod fixed_hash_seed;

@@ -1,5 +1,5 @@
-//! Any text as a file of rt-app: what is accepted is a workload like any other, and where rt-app's form can say it, it is written
-//! down again, and that is accepted too and means the same.
+//! Any text as a file of rt-app: an accepted one is a valid workload; as far as rt-app can express it, it is written,
+//! accepted again, and equal.
 #![no_main]
 
 use fairground_workload::{parse, parse_rt_app, to_rt_app, to_toml};

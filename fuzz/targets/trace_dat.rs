@@ -1,4 +1,4 @@
-//! Bytes behind the magic of trace.dat: refused with an error, or a trace with its losses counted.
+//! Bytes after the magic of trace.dat: refused with an error, or a trace with its losses counted.
 #![no_main]
 
 mod fixed_hash_seed;

@@ -1,4 +1,4 @@
-//! Any bytes as a recording: what can be read is a trace, and what is lost is counted.
+//! Any bytes as a recording: an accepted one is a trace with its losses counted.
 #![no_main]
 
 mod fixed_hash_seed;

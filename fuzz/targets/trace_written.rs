@@ -1,4 +1,4 @@
-//! Any bytes as a recording; what can be read can be written in every form, and our own form gives the same trace again.
+//! Any bytes as a recording; a trace can be written in every format, and our own format gives the same trace again.
 #![no_main]
 
 mod fixed_hash_seed;
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     write_chrome(&trace, &[], &mut other).expect("a vector takes everything");
     write_ftrace(&trace, &mut text).expect("a vector takes everything");
     let again = read("again", &text[..]).expect("what we wrote can be read");
-    // A stack stands below its event, and names may be shown otherwise than they are.
+    // A stack is written below its event, and names may be changed for display.
     let count = |trace: &Trace| {
         let stacks =
             |event: &fairground_trace::Event| matches!(event.kind, EventKind::Stack { .. });

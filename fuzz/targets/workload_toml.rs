@@ -1,4 +1,4 @@
-//! Any text as a workload: what is accepted is written down again, and that is accepted too and means the same.
+//! Any text as a workload: an accepted one is written, accepted again, and equal.
 #![no_main]
 
 mod fixed_hash_seed;

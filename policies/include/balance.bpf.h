@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The load balancer of Linux 2.6.22 to 2.6.27, and of 5.5 to 7.2, for a scheduler with queues per CPU (kernel/sched.c: rebalance_domains,
- * load_balance, load_balance_newidle, active_load_balance, try_to_wake_up, sched_balance_self).
+ * The load balancer of Linux 2.6.22 to 2.6.27, and of 5.5 to 7.2, for a scheduler with queues per CPU
+ * (kernel/sched.c: rebalance_domains, load_balance, load_balance_newidle, active_load_balance, try_to_wake_up,
+ * sched_balance_self).
  *
- * Rule: every CPU, from time to time, looks for itself through its domains (domains.bpf.h), the smallest first: it finds the
- * busiest group (balance_group.bpf.h) and takes tasks from that group's busiest CPU (balance_move.bpf.h). A CPU with work
- * does so every balance_interval * busy_factor ms (64 to 256 on most levels), an idle one every balance_interval (1 to 4).
- * The interval doubles each time nothing was to do, and is the shortest again after an imbalance. A CPU that runs out of
- * work looks at once. Who wakes up and who is new is placed by balance_place.bpf.h.
+ * Rule: every CPU periodically searches its domains (domains.bpf.h) for work, the smallest first: it finds the
+ * busiest group (balance_group.bpf.h) and takes tasks from that group's busiest CPU (balance_move.bpf.h). A CPU with
+ * work does so every balance_interval * busy_factor ms (64 to 256 on most levels), an idle one every balance_interval
+ * (1 to 4). The interval doubles each time there was nothing to do, and is the shortest again after an imbalance. A
+ * CPU that becomes idle searches at once. balance_place.bpf.h places waking and new tasks.
  *
- * The kernel balances in a softirq. A sched_ext program moves tasks between queues only in dispatch, so the tick looks and
- * dispatch moves. An idle CPU has no tick: the tick of a CPU with two tasks wakes an idle one that is due, and that one then
- * balances in its dispatch. When no CPU has two tasks, nothing is looked at.
+ * The kernel balances in a softirq. A sched_ext program moves tasks between queues only in dispatch, so the tick
+ * searches and dispatch moves. An idle CPU has no tick: the tick of a CPU with two tasks wakes an idle CPU that is
+ * due, which then balances in its dispatch. When no CPU has two tasks, nothing is searched.
  *
- * What a scheduler does, in whole (a scheduler with one queue ordered by time of arrival on each CPU):
+ * A complete example (a scheduler with one queue per CPU, in order of arrival):
  *
  *     #define BALANCE_RELEASE 2_6_24                       // which release's rules: see balance_tunables.bpf.h
  *     #include "cpus.bpf.h"                                // before it: #define BALANCE_QUEUES n, if more than 1
@@ -27,7 +28,7 @@
  *         return queue_id(cpu, turn);
  *     }
  *     static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
- *     {                                                    // move it though it is too heavy: it would be the best there
+ *     {                                                    // move it although too heavy: it would be the best there
  *         return false;
  *     }
  *     static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
@@ -40,7 +41,7 @@
  *         return queue_id(to, 0);
  *     }
  *     static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
- *     {                                                    // it has been moved: books, own records
+ *     {                                                    // it has been moved: accounting, own records
  *         struct my_task *t = task_of(p);                  // scx_bpf_task_cpu(p) is still `from` until it is picked
  *
  *         leave_cpu(from, balance_weight(p));
@@ -63,17 +64,17 @@
  *     dispatch:    balance_run(cpu);                                         // first
  *                  pick from own queues; if there is nothing: if (newidle_balance(cpu)) pick again;
  *                  if nothing came: balance_nothing_came(cpu);
- *     running:     if (t->cpu != scx_bpf_task_cpu(p)) the books follow       // a remote CPU's move_to_local
- *                  if it came past dispatch, and a better one waits, and ask_for_choice(cpu): kick this CPU
+ *     running:     if (t->cpu != scx_bpf_task_cpu(p)) move the accounting    // a remote CPU's move_to_local
+ *                  if it bypassed dispatch, and a better one waits, and ask_for_choice(cpu): kick this CPU
  *
- * A turn that ends only because balance_tick said so is not over: when nothing better came, let the task go on with its
- * slice as it was.
+ * A slice is not used up when only balance_tick asked for dispatch: when nothing better came, the task continues with
+ * its slice as it was.
  *
- * `--set trace_balance=on` prints one line for each look: which rule acted, and with which loads.
+ * `--set trace_balance=on` prints one line for each search: the rule that decided, and the loads.
  *
- * Not modelled: power-saving modes; SD_SERIALIZE (one CPU at a time balances between nodes); pushing the only task of a CPU
- * away from a busy sibling (a scheduler cannot take it off); execve, at which the kernel places a task anew: sched_ext
- * reports none, so a new task is placed as at execve right away.
+ * Not modelled: power-saving modes; SD_SERIALIZE (one CPU at a time balances between nodes); pushing the only task of
+ * a CPU away from a busy sibling (a scheduler cannot take it off); execve, at which the kernel places a task anew:
+ * sched_ext reports none, so a new task is placed as at execve right away.
  */
 #ifndef FAIRGROUND_BALANCE_BPF_H
 #define FAIRGROUND_BALANCE_BPF_H
@@ -81,10 +82,10 @@
 #include "balance_place.bpf.h"
 #include "balance_look.bpf.h"
 
-/* Balances of one pass at most: each level once, and again for each CPU whose tasks are all pinned. */
+/* Limit of the balances of one pass: each level once, and again for each CPU whose tasks are all pinned. */
 #define BALANCE_ROUNDS_MAX 64
 
-/* What the outcome of a balance means for the next ones. True: look at the same level again, without the busiest CPU. */
+/* Updates intervals and failures after a balance. True: search the same level again, without the busiest CPU. */
 static __always_inline bool note_outcome(u32 cpu, u32 moved)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -117,7 +118,7 @@ static __always_inline bool note_outcome(u32 cpu, u32 moved)
     return false;
 }
 
-/* Moves what the look has found, and goes on with it. */
+/* Moves what the search has found, and continues it. */
 SEPARATE void carry_out(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -129,7 +130,10 @@ SEPARATE void carry_out(u32 cpu)
         if (!b->pending)
             break;
         if (b->seen_moves != READ_ONCE(balance_moves)) {
-            /* Others have moved tasks since this CPU looked, in the same tick even: in the kernel look and move are one. */
+            /*
+             * Another CPU has moved tasks since this one searched, perhaps in the same tick: in the kernel search and
+             * move are one step.
+             */
             b->seen_moves = READ_ONCE(balance_moves);
             b->pending = find_work(cpu, level, b->idle);
             if (!b->pending) {
@@ -158,7 +162,7 @@ SEPARATE void carry_out(u32 cpu)
     b->pending = false;
 }
 
-/* What others ask of this CPU, then what it has found. */
+/* First the requests of other CPUs, then what this CPU has found. */
 SEPARATE void serve_requests(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -182,8 +186,8 @@ SEPARATE void serve_requests(u32 cpu)
 }
 
 /*
- * At the start of ops.dispatch: carries out what the tick found, what an idle CPU was woken for, and what another CPU asked
- * this one to push. Tasks that it moved here are in this CPU's queues.
+ * At the start of ops.dispatch: carries out what the tick found, what an idle CPU was woken for, and what another CPU
+ * asked this one to push. Tasks that it moved here are in this CPU's queues.
  */
 static __always_inline void balance_run(u32 cpu)
 {
@@ -196,38 +200,38 @@ static __always_inline void balance_run(u32 cpu)
 }
 
 #ifdef NEWIDLE_BY_CHANCE
-/* Sides of the dice. */
-#define NEWIDLE_DICE 1024
+/* newidle_ratio is relative to this. */
+#define NEWIDLE_RATIO_MAX 1024
 
 /*
- * update_newidle_stats: after so many times, with a look or without one, the ratio is the share of those that brought a task, or more if they
- * come seldom.
+ * update_newidle_stats: after this many idle entries, with a search or without, the ratio is the part of the searches
+ * that brought a task, or more if idle entries are rare.
  */
 static __always_inline void note_newidle(struct balance_domain *d, u32 success)
 {
     u64 now, ratio = 0;
 
     d->newidle_success += success;
-    if (++d->newidle_call < NEWIDLE_DICE)
+    if (++d->newidle_call < NEWIDLE_RATIO_MAX)
         return;
     now = scx_bpf_now();
     if (NI_RATE)
         ratio = (now - d->newidle_stamp_ns) >> 22;
     d->newidle_stamp_ns = now;
-    d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_DICE);
+    d->newidle_ratio = (u32)least(ratio + d->newidle_success, NEWIDLE_RATIO_MAX);
     d->newidle_call /= 2;
     d->newidle_success /= 2;
 }
 
-/* Whether the dice let it look; for how many times that stands. 0: not. */
+/* Whether to search, at random; the number of idle entries that this search stands for. 0: no search. */
 static __always_inline u32 newidle_throw(struct balance_domain *d)
 {
     u32 sides = 1 + d->newidle_ratio;
 
-    if (!NEWIDLE_BY_CHANCE || sides > NEWIDLE_DICE)
+    if (!NEWIDLE_BY_CHANCE || sides > NEWIDLE_RATIO_MAX)
         return 1;
-    if (bpf_get_prandom_u32() % NEWIDLE_DICE <= sides)
-        return (NEWIDLE_DICE + sides / 2) / sides;
+    if (bpf_get_prandom_u32() % NEWIDLE_RATIO_MAX <= sides)
+        return (NEWIDLE_RATIO_MAX + sides / 2) / sides;
     note_newidle(d, 0);
     return 0;
 }
@@ -288,7 +292,7 @@ SEPARATE u32 newidle_levels(u32 cpu)
     return moved;
 }
 
-/* In ops.dispatch when nothing is left to run: looks at once. True: something is now in this CPU's queues. */
+/* In ops.dispatch when nothing is left to run: searches at once. True: this CPU's queues have tasks now. */
 static __always_inline bool newidle_balance(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -298,7 +302,7 @@ static __always_inline bool newidle_balance(u32 cpu)
         return false;
     if (anybody_overloaded())
         moved = newidle_levels(cpu);
-    /* It will be idle: the time of the next look may have been set for a busy CPU. */
+    /* It will be idle: the time of the next search may have been set for a busy CPU. */
     set_next_balance(cpu, !moved);
 #ifdef BALANCE_RECORDS
     if (!moved)
@@ -307,7 +311,10 @@ static __always_inline bool newidle_balance(u32 cpu)
     return moved;
 }
 
-/* In ops.dispatch when no task came and the current one does not go on: with tasks on its books the CPU was refused them. */
+/*
+ * In ops.dispatch when no task came and the current one does not continue: if tasks are counted here, the kernel
+ * refused them.
+ */
 static __always_inline void balance_nothing_came(u32 cpu)
 {
     if (unlikely(nr_running[cpu & (MAX_CPUS - 1)]))
@@ -315,9 +322,10 @@ static __always_inline void balance_nothing_came(u32 cpu)
 }
 
 /*
- * In ops.running of a task that came past dispatch while a better one waits: whether it shall make room. Once until dispatch
- * was called: the kernel takes those tasks first that it put into the CPU's own queue, all of a CPU that comes up and those
- * that must not migrate just now. If each of them had itself preempted at once, none of them would ever get on.
+ * In ops.running of a task that bypassed dispatch while a better one waits: whether it shall be preempted. Once until
+ * dispatch has been called: the kernel first takes the tasks that it put into the CPU's own queue, all tasks of a CPU
+ * that comes on line and those that must not migrate at present. If each of them had itself preempted at once, none
+ * of them would ever run.
  */
 static __always_inline bool ask_for_choice(u32 cpu)
 {
@@ -330,8 +338,8 @@ static __always_inline bool ask_for_choice(u32 cpu)
 }
 
 /*
- * In ops.enqueue for a task that is put back after its turn: the CPU whose queue it goes to, which is another one when active
- * balancing pushes it.
+ * In ops.enqueue for a task that was preempted: the CPU whose queue it goes to, another one when active balancing
+ * pushes it.
  */
 static __always_inline u32 balance_active_push(struct task_struct *p, u32 cpu)
 {
@@ -358,7 +366,7 @@ static __always_inline s32 balance_init(void)
     make_domains();
     for_range (cpu, nr_cpus) {
         struct balance_cpu *b = balance_of(cpu);
-        /* CPUs come up one after the other, so that they do not balance in step. */
+        /* CPUs start one after the other, so that they do not balance in step. */
         u64 phase_ns = (cpu * 23 & 63) * NS_PER_MS;
 
         b->load_jiffy = bpf_jiffies64();
@@ -366,13 +374,13 @@ static __always_inline s32 balance_init(void)
         for_range (level, DOMAIN_LEVELS) {
             struct balance_domain *d = &b->domains[level & (DOMAIN_LEVELS - 1)];
 
-            /* Where intervals go by the number of CPUs, those of a machine that has had nothing to balance so far. */
+            /* Where intervals depend on the number of CPUs: those of a machine that had nothing to balance so far. */
             d->interval_ms = params_of(level)->flags & INTERVAL_BY_SPAN ? interval_limit_ms(cpu, level, true) : 1;
             d->last_balance_ns = scx_bpf_now() - phase_ns;
 #ifdef NEWIDLE_BY_CHANCE
-            d->newidle_call = NEWIDLE_DICE / 2;
-            d->newidle_success = NEWIDLE_DICE / 4;
-            d->newidle_ratio = NEWIDLE_DICE / 2;
+            d->newidle_call = NEWIDLE_RATIO_MAX / 2;
+            d->newidle_success = NEWIDLE_RATIO_MAX / 4;
+            d->newidle_ratio = NEWIDLE_RATIO_MAX / 2;
             d->newidle_stamp_ns = scx_bpf_now();
 #endif
         }

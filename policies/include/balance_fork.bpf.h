@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a new task goes, since Linux 5.5: find_idlest_cpu of 6.1 and 7.2 (find_idlest_group, update_pick_idlest, find_idlest_group_cpu).
+ * The CPU of a new task, since Linux 5.5: find_idlest_cpu of 6.1 and 7.2 (find_idlest_group, update_pick_idlest,
+ * find_idlest_group_cpu).
  *
- * From the largest domain down, the idlest of the groups that are not the parent's: that of the lowest kind (balance_kinds.bpf.h); of
- * those with spare CPUs that with most idle ones, then that with the lowest utilization; of busy ones that with the lowest load. If it
- * is of a lower kind than the parent's own group, the task goes there; if of a higher kind, it stays. Of the same kind:
+ * From the largest domain down, the idlest of the groups other than the parent's is compared with the parent's. The
+ * idlest is the one of the lowest kind (balance_kinds.bpf.h); of groups with spare CPUs the one with the most idle
+ * CPUs, then the one with the lowest utilization; of busy groups the one with the lowest load. If it is of a lower
+ * kind than the parent's own group, the task goes there; if of a higher kind, it stays. Of the same kind:
  *     both have spare CPUs: it goes where more CPUs are idle;
- *     both are busy:        it goes if the own load is more than imbalance_pct (117) of the other's. So of two busy CPUs that are nearly
- *                           even the parent's keeps the child.
- * In the group that was found: an idle CPU, else that with the lowest load.
+ *     both are busy:        it goes if the own load is more than imbalance_pct (117) of the other's. So of two busy
+ *                           CPUs that are nearly even the parent's keeps the child.
+ * In that group: an idle CPU, otherwise the one with the lowest load.
  *
- * Example, two busy CPUs, loads 2600 on CPU 0, where the parent is, and 2300: less than 1.17 * 2300 = 2691. The child stays on CPU 0,
- * though CPU 1 may have fewer tasks.
+ * Example, two busy CPUs, loads 2600 on CPU 0, where the parent is, and 2300: less than 1.17 * 2300 = 2691. The child
+ * stays on CPU 0, even if CPU 1 has fewer tasks.
  *
- * Not modelled: which of several idle CPUs of a group was idle last; NUMA's allowed imbalance; utilization as estimated (util_est).
+ * Not modelled: the time since when an idle CPU of a group is idle; NUMA's allowed imbalance; estimated utilization
+ * (util_est).
  */
 #ifndef FAIRGROUND_BALANCE_FORK_BPF_H
 #define FAIRGROUND_BALANCE_FORK_BPF_H
@@ -29,7 +32,7 @@ struct idle_group {
     enum group_kind kind;
 };
 
-/* What one CPU's fork has found so far: in memory, where a verifier does not follow it. */
+/* The state of one CPU's search at a fork: in memory, where the verifier does not track it. */
 struct fork_look {
     struct idle_group own, idlest, under_way;
 } __attribute__((aligned(64)));
@@ -93,7 +96,7 @@ static __always_inline bool goes_there(const struct fork_look *look, u32 level)
     return 100 * own->load > percent * idlest->load;
 }
 
-/* find_idlest_group: looks at a domain's groups, the parent's first, then round about. True: the task goes to look->idlest. */
+/* find_idlest_group: scans a domain's groups, the parent's first, then round. True: the task goes to look->idlest. */
 static __noinline bool finds_idlest(struct task_struct *p, u32 cpu, u32 level)
 {
     struct fork_look *look = &fork_looks[this_cpu()];
@@ -114,7 +117,7 @@ static __noinline bool finds_idlest(struct task_struct *p, u32 cpu, u32 level)
     return goes_there(look, level);
 }
 
-/* find_idlest_group_cpu: in the group that was found, an idle CPU, else that with the lowest load. */
+/* find_idlest_group_cpu: in that group an idle CPU, otherwise the one with the lowest load. */
 static __noinline u32 idlest_of_group(struct task_struct *p, u32 cpu)
 {
     const struct idle_group *group = &fork_looks[this_cpu()].idlest;

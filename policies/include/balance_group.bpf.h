@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is the busiest, and how much to take: find_busiest_group and find_busiest_queue.
+ * The busiest group and queue, and the load to take: find_busiest_group and find_busiest_queue.
  *
- * A CPU asks for itself. It takes from the group with the highest load that has more tasks than power, when that one is
- * imbalance_pct above its own group and its own group is below the average:
+ * A CPU searches for itself. It takes from the group with the highest load that has more tasks than power, when that
+ * one is imbalance_pct above its own group and its own group is below the average:
  *
  *     imbalance = min(max - avg, max - lpt, avg - this)        lpt: mean load of a task of the busiest group
  *
- * Example, 10 tasks of nice 0 on 8 CPUs of one domain: loads 2048 twice and 1024 six times, average 1280. A CPU with one
- * task finds min(768, 1024, 256) = 256: a quarter of a task. Whether that moves one is the small-imbalance rule, and the
- * whole matter of the patch of July 2007: see rule_small_imbalance, sched_load_scale_fuzz and docs/balancing.md.
+ * Example, 10 tasks of nice 0 on 8 CPUs of one domain: loads 2048 twice and 1024 six times, average 1280. A CPU with
+ * one task finds min(768, 1024, 256) = 256: a quarter of a task. Whether that moves a task is decided by the
+ * small-imbalance rule, the subject of the patch of July 2007: see rule_small_imbalance, sched_load_scale_fuzz and
+ * docs/explanation/balancing.md.
  *
- * What a look costs: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle while any CPU
- * has two tasks. The kernel does its whole arithmetic on the way. Where each group is a single CPU this code keeps a sum and a
- * maximum only, and where these CPUs are neighbours in memory it takes eight of them at a time (scan_neighbours). Where loads are
- * weights it keeps what it found at each eight, until a task joins or leaves one of them. The outcome is the same, the instructions are
- * fewer. So this balancer is cheaper on a large machine than the one that it follows. `sched show --cost` counts what it has.
+ * The cost of a search: it reads the load of every CPU of the domain, as the kernel's does, at each switch to idle
+ * while any CPU has two tasks. The kernel computes everything on the way. Where each group is a single CPU this code
+ * keeps only a sum and a maximum, and where these CPUs are neighbours in memory it takes eight of them at a time
+ * (scan_neighbours). Where loads are weights it caches the result for each eight until a task joins or leaves one of
+ * them. The outcome is the same with fewer instructions, so this balancer is cheaper on a large machine than the
+ * kernel's. `sched show --cost` counts its own.
  */
 #ifndef FAIRGROUND_BALANCE_GROUP_BPF_H
 #define FAIRGROUND_BALANCE_GROUP_BPF_H
 
 #include "balance_kinds.bpf.h"
 
-/* CPUs in one turn of the walk over neighbours: what a turn itself costs is shared by them. */
+/* CPUs in one iteration of the scan of neighbours, which share the cost of the iteration. */
 #define SCAN_STEP 8
 
 #define FINDS(verdict) ((verdict) >= NORMAL)
@@ -58,7 +60,7 @@ static __always_inline u64 least(u64 a, u64 b)
     return a < b ? a : b;
 }
 
-/* Adds a CPU to the sums of the group under way. */
+/* Adds a CPU to the sums of the present group. */
 static __always_inline void add_cpu(struct group_scan *s, u32 cpu, u32 other, bool local, u32 idx)
 {
     u64 load = local ? target_load(other, idx) : source_load(other, idx);
@@ -85,7 +87,7 @@ static __always_inline void add_cpu(struct group_scan *s, u32 cpu, u32 other, bo
         s->sum_per_task += nr > 1 ? weight / nr : weight;
 }
 
-/* Whether the CPUs of a group differ so much that it counts as overloaded whatever its number of tasks. */
+/* Whether the loads of a group's CPUs differ so much that it counts as overloaded whatever its number of tasks. */
 static __always_inline bool group_imbalanced(const struct group_scan *s, u32 cpus)
 {
     u64 difference = s->max_cpu_load - s->min_cpu_load;
@@ -138,9 +140,9 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
 }
 
 /*
- * Passes a CPU: such a group is the busiest if it has the highest load of those with two tasks, and nothing else of it is asked
- * for. Returns the load, for the sum. What is known so far stands in memory, where the verifier does not follow its value: in a
- * register each comparison would make the turns of a loop differ.
+ * Scans a CPU that is a group by itself: it is the busiest if it has the highest load of those with two tasks.
+ * Returns the load, for the sum. The state is in memory, where the verifier does not track its value: in a register
+ * each comparison would make the iterations of a loop differ.
  */
 static __always_inline u64 pass_cpu(struct group_scan *s, u32 place, u64 load, const u32 *nr)
 {
@@ -151,7 +153,7 @@ static __always_inline u64 pass_cpu(struct group_scan *s, u32 place, u64 load, c
     return load;
 }
 
-/* The outcome of such a walk, in the terms of groups. `others`: the loads of all other CPUs together. */
+/* The result of such a scan as groups. `others`: the load of all other CPUs together. */
 static __always_inline void close_cpus(u32 cpu, u32 level, u32 idx, u64 others)
 {
     struct group_scan *s = &balance_of(cpu)->scan;
@@ -172,7 +174,7 @@ static __always_inline void close_cpus(u32 cpu, u32 level, u32 idx, u64 others)
     s->found = s->max_load > 0;
 }
 
-/* The walk over a domain whose groups are single CPUs, the usual kind: from the next CPU on, round about. */
+/* The scan of a domain whose groups are single CPUs, the usual kind: from the next CPU on, round. */
 SEPARATE void scan_cpus(u32 cpu, u32 level, u32 idx)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -209,18 +211,18 @@ static __always_inline u64 pass_averages(struct group_scan *s, const u64 *averag
     return sum;
 }
 
-/* Of the CPUs of a step, as of the last look; before, they have no tasks. */
+/* The CPUs of a step as of the last search; initially without tasks. */
 struct step_sums {
-    u64 weight;   /* of all of them */
-    u64 most;     /* of one of those with two tasks; 0: there is none */
-    u64 most_cpu; /* the first that has so much */
+    u64 weight;   /* sum over them */
+    u64 most;     /* maximum over those with two tasks; 0: none */
+    u64 most_cpu; /* the first CPU with that maximum */
 };
 
 struct step_sums step_sums[MAX_CPUS / SCAN_STEP];
 
 /*
- * Looks at the CPUs of a step. A change during the look is seen by it or by the next one. Others may look at the same time, so what is
- * known so far stands with the CPU that looks.
+ * Scans the CPUs of a step. A change during the scan is seen by it or by the next one. Other CPUs may scan at the
+ * same time, so the state belongs to the CPU that searches.
  */
 static __noinline void sum_step(u32 cpu, u32 at)
 {
@@ -271,7 +273,7 @@ static __always_inline u64 pass_part(struct group_scan *s, u32 idx, u32 first, u
     return sum;
 }
 
-/* The steps behind the CPU's own one, round about. */
+/* The steps after the CPU's own one, round. */
 static __always_inline u64 pass_steps(u32 cpu, u32 idx, u32 own, const struct unit *span, struct group_scan *s)
 {
     const u64 *averages = cpu_load_of(0, load_index(idx));
@@ -287,7 +289,10 @@ static __always_inline u64 pass_steps(u32 cpu, u32 idx, u32 own, const struct un
     return sum;
 }
 
-/* The same walk where places are CPU numbers: the own step's CPUs behind the CPU come first, those before it last. */
+/*
+ * The same scan where indexes are CPU numbers: the CPUs of its own step after the CPU come first, those before it
+ * last.
+ */
 SEPARATE void scan_neighbours(u32 cpu, u32 level, u32 idx)
 {
     struct group_scan *s = &balance_of(cpu)->scan;
@@ -300,7 +305,7 @@ SEPARATE void scan_neighbours(u32 cpu, u32 level, u32 idx)
     close_cpus(cpu, level, idx, others);
 }
 
-/* Walks the groups of a CPU's domain, from its own one on, round about: among equals the next one counts as busiest. */
+/* Scans the groups of a CPU's domain, from its own one on, round: of equal groups the next one counts as busiest. */
 SEPARATE void scan_groups(u32 cpu, u32 level, u32 idx)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -319,7 +324,7 @@ SEPARATE void scan_groups(u32 cpu, u32 level, u32 idx)
     }
 }
 
-/* The second thought: is the imbalance so small that moving a task only swaps the roles? */
+/* The second test: is the imbalance so small that moving a task only swaps the roles? */
 static __always_inline bool is_small(u64 imbalance, u64 lpt)
 {
     switch (rule_small_imbalance) {
@@ -391,7 +396,10 @@ SEPARATE u32 weigh_groups(u32 cpu, u32 level)
     return is_small(s->imbalance, s->lpt) ? small_imbalance(s) : NORMAL;
 }
 
-/* find_busiest_queue: the CPU of the busiest group with the highest load, unless it runs its only task, or with the most tasks. */
+/*
+ * find_busiest_queue: the CPU of the busiest group with the highest load, or with the most tasks; not one that runs
+ * its only task.
+ */
 SEPARATE u32 find_busiest_queue(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -413,20 +421,23 @@ SEPARATE u32 find_busiest_queue(u32 cpu)
     return busiest;
 }
 
-/* Whether a walk over a domain's CPUs is one over neighbours in memory, in whole steps, none of them left out. */
+/* Whether a domain's CPUs are neighbours in memory, in whole steps, none of them excluded. */
 static __always_inline bool are_neighbours(const struct balance_cpu *b, const struct unit *span)
 {
     return cpus_in_order && !b->left_out_count && !((span->first | span->end) & (SCAN_STEP - 1));
 }
 
-/* Looks for work in one domain of a CPU. What decided is in scan.rule, from whom and how much in the rest of scan. */
+/*
+ * Searches one domain of a CPU for work. scan.rule is the rule that decided; the rest of scan is from where, and how
+ * much.
+ */
 SEPARATE bool find_work(u32 cpu, u32 level, u32 idle)
 {
     struct balance_cpu *b = balance_of(cpu);
     struct group_scan *s = &b->scan;
     const struct domain_params *params = params_of(level);
     u32 idx = idle == NOT_IDLE ? params->busy_idx : idle == NEWLY_IDLE ? params->newidle_idx : params->idle_idx;
-    /* Whether a sibling has work is asked of the lowest level only. */
+    /* Whether a sibling has work is checked at the lowest level only. */
     bool of_cpus = level > DOMAIN_SMT && groups_are_cpus[level & (DOMAIN_LEVELS - 1)];
 
     __builtin_memset(s, 0, sizeof(*s));

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is the busiest, and how much to take, since Linux 5.5: groups are of kinds (group_classify, update_sd_pick_busiest,
- * calculate_imbalance of 6.1).
+ * The busiest group, and the load or tasks to take, since Linux 5.5: groups are of kinds (group_classify,
+ * update_sd_pick_busiest, calculate_imbalance of 6.1).
  *
- * A group has spare CPUs (fewer tasks than CPUs; or its CPUs were idle for more than a seventh of the time, imbalance_pct, and its
- * tasks were able to run for no more than 1.17 of its CPUs' time), is fully busy (as many tasks), or overloaded (more). The busiest group is the one of the highest kind; of overloaded ones that with the
- * highest load for its power, of others that with the fewest idle CPUs. What is moved hangs on the own group's kind:
- *     it has spare CPUs: tasks are counted. Half the difference of their numbers moves, from groups of single CPUs and between cores;
- *                        else half the difference of idle CPUs; from another cache as many as this one has idle CPUs.
+ * A group has spare CPUs (fewer tasks than CPUs; or its CPUs were idle for more than a seventh of the time,
+ * imbalance_pct, and its tasks were runnable for no more than 1.17 of its CPUs' time), is fully busy (as many tasks),
+ * or overloaded (more). The busiest group is the one of the highest kind; of overloaded ones the one with the highest
+ * load for its power, of others the one with the fewest idle CPUs. What is moved depends on the own group's kind:
+ *     it has spare CPUs: tasks are counted. Half the difference of their numbers moves, from groups of single CPUs and
+ *                        between cores; otherwise half the difference of idle CPUs; from another cache as many as this
+ *                        one has idle CPUs.
  *     it is fully busy:  load is moved, min(max - avg, avg - this), as long as the own group is below the average.
  *     it is overloaded:  the same, if the busiest is imbalance_pct (117) above it.
- * A task moves whose load, halved for each time that balancing has failed, is not more than what is left to move.
+ * A task is moved if its load, halved for each time that balancing has failed, is not more than what is left to move.
  *
- * Example, loads 3121 + 1024 on CPU 0 and 3121 + 1024 + 335 + 335 on CPU 1: 4815 is less than 1.17 * 4145: balanced, though one task of
- * nice 5 would make it even. That is what stays unfair: see docs/balancing.md.
+ * Example, loads 3121 + 1024 on CPU 0 and 3121 + 1024 + 335 + 335 on CPU 1: 4815 is less than 1.17 * 4145: balanced,
+ * although one task of nice 5 would make it even. This remains unfair: see docs/explanation/balancing.md.
  *
- * Not modelled: the utilization of tasks as what another cache gives; reduced, asymmetric and preferred capacities; NUMA's allowed
- * imbalance.
+ * Not modelled: the utilization of tasks as what another cache gives; reduced, asymmetric and preferred capacities;
+ * NUMA's allowed imbalance.
  */
 #ifndef FAIRGROUND_BALANCE_KINDS_BPF_H
 #define FAIRGROUND_BALANCE_KINDS_BPF_H
@@ -31,7 +33,7 @@ static __always_inline enum group_kind kind_of(u64 tasks, u32 cpus)
     return tasks < cpus ? GROUP_HAS_SPARE : tasks == cpus ? GROUP_FULLY_BUSY : GROUP_OVERLOADED;
 }
 
-/* Whether CPUs were hardly idle, or tasks had to wait there. */
+/* Whether CPUs were hardly ever idle, or tasks had to wait there. */
 static __always_inline bool is_filled(u64 util, u64 runnable, u32 cpus, u32 percent)
 {
     u64 capacity = (u64)cpus * 1024;
@@ -39,7 +41,7 @@ static __always_inline bool is_filled(u64 util, u64 runnable, u32 cpus, u32 perc
     return util * percent > capacity * 100 || runnable * 100 > capacity * percent;
 }
 
-/* The same of the CPUs from one place to another. */
+/* The same for a range of CPUs in cpu_order. */
 static __always_inline bool is_utilized(u32 first, u32 end, u32 percent)
 {
 #ifdef BALANCE_RECORDS
@@ -56,7 +58,7 @@ static __always_inline bool is_utilized(u32 first, u32 end, u32 percent)
 #endif
 }
 
-/* group_classify: one with a task for each CPU and more that has been idle is not full. */
+/* group_classify: a group with a task for each CPU, or more, that was idle for a part of the time is not full. */
 static __always_inline enum group_kind kind_by_util(u64 tasks, u32 first, u32 end, u32 level)
 {
     enum group_kind kind = kind_of(tasks, end - first);
@@ -67,12 +69,12 @@ static __always_inline enum group_kind kind_by_util(u64 tasks, u32 first, u32 en
 }
 
 #ifdef BALANCE_RECORDS
-/* Of each cache, by its first place: so many CPUs a wake-up looks at for an idle one, + 1; 0: nothing is known yet. */
+/* For each cache, by its first index: the CPUs that a wake-up searches for an idle one, + 1; 0: not known yet. */
 u16 idle_scan[MAX_CPUS];
 
 /*
- * update_idle_cpu_scan: the busier a cache, the fewer CPUs a wake-up looks at, none when 85 % of it is used (100 / imbalance_pct). At each look
- * of a CPU that does not run out of work just now.
+ * update_idle_cpu_scan: the busier a cache, the fewer CPUs a wake-up searches, none when 85 % of it is used (100 /
+ * imbalance_pct). Updated at each search of a CPU that is not becoming idle.
  */
 SEPARATE void update_idle_scan(u32 cpu, u32 level)
 {
@@ -93,7 +95,7 @@ SEPARATE void update_idle_scan(u32 cpu, u32 level)
 }
 #endif
 
-/* update_sd_pick_busiest: whether the group under way is busier than the busiest so far. */
+/* update_sd_pick_busiest: whether the present group is busier than the busiest so far. */
 static __always_inline bool is_busier(const struct group_scan *s, u64 load, u32 cpus)
 {
     u32 busiest_cpus = s->busiest_end - s->busiest_first;
@@ -110,7 +112,7 @@ static __always_inline bool is_busier(const struct group_scan *s, u64 load, u32 
     return s->sum_idle < s->busiest_idle || s->sum_nr > s->busiest_nr;
 }
 
-/* calculate_imbalance where the own group has spare CPUs: how many tasks. */
+/* calculate_imbalance where the own group has spare CPUs: a number of tasks. */
 static __always_inline u64 spare_imbalance(const struct group_scan *s, u32 level, enum group_kind busiest,
                                            bool spreads)
 {
@@ -139,7 +141,7 @@ SEPARATE u32 weigh_kinds(u32 cpu, u32 level, u32 idle)
 
     if (!s->found || !s->busiest_nr)
         return NO_BUSIEST;
-    /* An idle CPU takes what waits on another one, however long. */
+    /* An idle CPU takes what waits on another one. */
     if (this != GROUP_HAS_SPARE || s->this_nr || busiest_cpus > 1)
         busiest = kind_by_util(s->busiest_nr, s->busiest_first, s->busiest_end, level);
     s->avg_load = BALANCE_SCALE * s->total_load / (s->total_power ?: 1);

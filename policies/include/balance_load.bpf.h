@@ -2,14 +2,14 @@
 /*
  * The loads that the balancer compares: what a CPU has now, and slow averages of it (cpu_load[], update_cpu_load).
  *
- * Each tick: cpu_load[i] = (cpu_load[i] * (2^i - 1) + now) / 2^i. Index 0 of a domain's table means the load now, index k
- * the average cpu_load[k-1]. What might be pulled is guessed low (source_load: the smaller of both), the place that it
- * would come to is guessed high (target_load: the larger), so that a load that comes and goes moves nothing. Example: a
- * CPU gets its second task of weight 1024: cpu_load[1] is 1024, then 1536, 1792 ... for the next ticks; seen from others
- * at index 2 it has so much, though it has 2048.
+ * Each tick: cpu_load[i] = (cpu_load[i] * (2^i - 1) + now) / 2^i. Index 0 of a domain's table means the load now,
+ * index k the average cpu_load[k-1]. The load to pull from is estimated low (source_load: the smaller of both), the
+ * load to pull to is estimated high (target_load: the larger), so that a load that comes and goes moves nothing.
+ * Example: a CPU gets its second task of weight 1024: cpu_load[1] is 1024, then 1536, 1792 ... for the next ticks;
+ * seen from others at index 2 it has that load, although it has 2048.
  *
- * Three averages are kept: no table has a larger index than 3. An idle CPU has no ticks here; what they would have done
- * is made up for when its averages are next read or written.
+ * Three averages are kept: no table has a larger index than 3. An idle CPU has no ticks here; what they would have
+ * done is made up for when its averages are next read or written.
  */
 #ifndef FAIRGROUND_BALANCE_LOAD_BPF_H
 #define FAIRGROUND_BALANCE_LOAD_BPF_H
@@ -17,14 +17,14 @@
 #include "domains.bpf.h"
 
 #define LOAD_AVERAGES 3
-/* The CPUs that a fork looks at for the least load. The kernel looks at all of a domain. */
+/* Limit of the CPUs that a fork compares. The kernel compares all of a domain. */
 #define FORK_LOOK_MAX 256
-/* After so many idle ticks nothing is left of an average: (3/4)^64 of it is 10^-8. */
+/* After this many idle ticks nothing is left of an average: (3/4)^64 of it is 10^-8. */
 #define IDLE_TICKS_MAX 64
 
 enum idle_type { NOT_IDLE, IDLE, NEWLY_IDLE };
 
-/* What decided. The first of them find nothing to do. */
+/* The rule that decided a search. The first ones find nothing to do. */
 enum balance_verdict {
     NOT_OURS,   /* another CPU of the group balances at this level and above */
     NO_BUSIEST, /* no group has more tasks than power */
@@ -43,56 +43,56 @@ enum balance_verdict {
 struct balance_domain {
     u64 last_balance_ns;
     u32 interval_ms;
-    u32 nr_failed; /* nr_balance_failed: balances in a row that found an imbalance and moved nothing */
+    u32 nr_failed; /* nr_balance_failed: consecutive balances that found an imbalance and moved nothing */
 #ifdef NEWIDLE_BY_CHANCE
-    /* How often a CPU had nothing left to run, and how often a look brought a task then; both are halved from time to time. */
+    /* Idle entries of a CPU, and searches then that brought a task; both are halved from time to time. */
     u32 newidle_call, newidle_success;
-    u32 newidle_ratio; /* so many times of NEWIDLE_DICE it looks */
+    u32 newidle_ratio; /* it searches with the probability newidle_ratio / NEWIDLE_RATIO_MAX */
     u64 newidle_stamp_ns;
 #endif
 };
 
-/* What one walk over the groups of a domain has found; loads are relative to the power of the group. */
+/* The state of a scan of a domain's groups; loads are relative to the power of the group. */
 struct group_scan {
     u64 total_load, total_power;
     u64 this_load, this_weight, this_nr, this_power;
     u64 max_load, busiest_weight, busiest_nr, busiest_power;
-    u64 sum_load, sum_weight, sum_nr; /* of the group under way */
+    u64 sum_load, sum_weight, sum_nr; /* of the present group */
     u64 sum_per_task, max_cpu_load, min_cpu_load;
     u64 sum_idle, this_idle, busiest_idle; /* CPUs without tasks */
     u64 avg_load, lpt, imbalance;          /* the result */
     u32 busiest_first, busiest_end;
-    u32 balance_cpu; /* of the own group: the CPU that may balance */
+    u32 balance_cpu; /* the CPU of the own group that may balance */
     u32 found, busiest_imb, rule, busiest_cpu, sibling_busy;
     u32 by_tasks; /* the imbalance is a number of tasks, not a load */
-    u32 one_only; /* so much of it moves at a time */
+    u32 one_only; /* one task moves at a time */
 };
 
-/* One for each CPU; others write push_to and kicked only. */
+/* One per CPU; other CPUs write push_to and kicked only. */
 struct balance_cpu {
     struct balance_domain domains[DOMAIN_LEVELS];
     u64 load_jiffy; /* cpu_loads are as of this tick */
     u64 next_balance_ns;
-    u64 seen_moves;       /* balance_moves when it looked */
-    u64 refused_until_ns; /* it takes nothing before that time; 0: it may */
+    u64 seen_moves;       /* balance_moves at its search */
+    u64 refused_until_ns; /* it takes nothing before that time; 0: no limit */
     struct group_scan scan;
-    u64 left_out[WAITING_WORDS]; /* CPUs all of whose tasks proved to be pinned, for this balance */
+    u64 left_out[WAITING_WORDS]; /* CPUs whose tasks all proved to be pinned, for this balance */
     enum idle_type idle;
     u32 level;
-    u32 pending;    /* a balance that found work waits for dispatch: it moves */
+    u32 pending;    /* a balance that found work waits for dispatch */
     u32 all_pinned; /* nothing in this balance could be moved because of affinity */
     u32 left_out_count;
     u32 kicked;    /* an idle CPU was woken to balance */
-    u32 idle_pass; /* it has done so in this pass */
-    u32 asked;     /* a task that came past dispatch has asked for a choice, and none has been made since */
-    u32 push_to;   /* active balancing: CPU + 1 that wants one of this CPU's tasks; 0: none */
-    u32 next_idle; /* where the search for an idle CPU to wake goes on */
-    u32 looked;    /* the waiting tasks that this balance has looked at, */
-    u32 moved;     /* and moved: in memory, where a verifier does not follow their values */
+    u32 idle_pass; /* it has balanced in this pass */
+    u32 asked;     /* a task that bypassed dispatch has asked for a pick; none was made since */
+    u32 push_to;   /* active balancing: CPU + 1 to which one of this CPU's tasks shall go; 0: none */
+    u32 next_idle; /* where the search for an idle CPU to wake continues */
+    u32 looked;    /* the waiting tasks that this balance has examined, */
+    u32 moved;     /* and moved: in memory, where the verifier does not track them */
 } __attribute__((aligned(64)));
 
 struct balance_cpu balance_cpus[MAX_CPUS];
-/* cpu_load[k] of every CPU. By average, not by CPU: whoever looks for work reads one of them, of many CPUs. */
+/* cpu_load[k] of every CPU. By average, not by CPU: a search reads one of them, of many CPUs. */
 u64 cpu_loads[LOAD_AVERAGES][MAX_CPUS];
 /* Tasks that balancing has moved, on all CPUs, since the start. */
 u64 balance_moves;
@@ -102,7 +102,7 @@ static __always_inline struct balance_cpu *balance_of(u32 cpu)
     return &balance_cpus[BOUNDED(cpu, MAX_CPUS)];
 }
 
-/* What is fed into the averages; a scheduler may define another measure (PRECISE_CPU_LOAD of 2.6.23). */
+/* The load that is averaged; a scheduler may define another measure (PRECISE_CPU_LOAD of 2.6.23). */
 #ifndef cpu_load_input
 #define cpu_load_input(cpu) (cpu_weight[(cpu) & (MAX_CPUS - 1)])
 #endif
@@ -127,7 +127,7 @@ static __always_inline void average_load(u32 cpu, u64 load)
     *quarter = (*quarter * 3 + two) >> 2;
 }
 
-/* The ticks that an idle CPU has not had. */
+/* Makes up for the ticks that an idle CPU did not have. */
 SEPARATE void average_idle_ticks(u32 cpu, u64 ticks)
 {
     u32 i;
@@ -187,7 +187,7 @@ static __always_inline u64 load_over_time(u32 cpu)
 #endif
 }
 
-/* A low guess of the load of a CPU from which something might be taken. */
+/* A low estimate of the load of a CPU from which a task might be taken. */
 static __always_inline u64 source_load(u32 cpu, u32 idx)
 {
     u64 load = cpu_weight[cpu & (MAX_CPUS - 1)], average;
@@ -200,7 +200,7 @@ static __always_inline u64 source_load(u32 cpu, u32 idx)
     return average < load ? average : load;
 }
 
-/* A high guess of the load of a CPU to which something might be brought. */
+/* A high estimate of the load of a CPU to which a task might be moved. */
 static __always_inline u64 target_load(u32 cpu, u32 idx)
 {
     u64 load = cpu_weight[cpu & (MAX_CPUS - 1)], average;
@@ -218,7 +218,7 @@ static __always_inline bool is_left_out(struct balance_cpu *b, u32 cpu)
     return b->left_out_count && b->left_out[(cpu & (MAX_CPUS - 1)) / 64] >> (cpu & 63) & 1;
 }
 
-/* Whether any CPU has two tasks: else there is nothing to move anywhere. */
+/* Whether any CPU has two tasks: otherwise there is nothing to move. */
 static __always_inline bool anybody_overloaded(void)
 {
     bool any = false;

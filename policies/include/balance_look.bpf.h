@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When a CPU looks for work, and at which levels: intervals, rebalance_domains, and who wakes an idle CPU.
+ * When a CPU searches for work, and at which levels: intervals, rebalance_domains, and the wake-up of idle CPUs.
  *
- * Each level of each CPU has an interval (1 ms at first) and the time of its last balance. It is due after the interval, or
- * after interval * busy_factor while the CPU has work. Nothing to do: the interval doubles, up to max_interval_ms (512 ms
- * when only pinned tasks are in the way). Something to move: it is the shortest again.
+ * Each level of each CPU has an interval (1 ms at first) and the time of its last balance. It is due after the
+ * interval, or after interval * busy_factor while the CPU has work. Nothing to do: the interval doubles, up to
+ * max_interval_ms (512 ms when only pinned tasks are in the way). Something to move: it is the shortest again.
+ *
+ * Example (level MC of 2.6.24, 1 to 4 ms, busy_factor 64): a busy CPU balances after 64 ms, then after 128, then
+ * every 256 ms.
  */
 #ifndef FAIRGROUND_BALANCE_LOOK_BPF_H
 #define FAIRGROUND_BALANCE_LOOK_BPF_H
@@ -14,11 +17,11 @@
 extern u32 CONFIG_HZ __kconfig __weak;
 
 #define NS_PER_MS 1000000ULL
-/* A tick may come this much before the time: ticks are not on time to the nanosecond. Half the shortest tick. */
+/* A tick may come this much early: ticks are not exact to the nanosecond. Half the shortest tick. */
 #define TICK_SLACK_NS 500000ULL
 /* MAX_PINNED_INTERVAL */
 #define PINNED_INTERVAL_MAX_MS 512
-/* How many idle CPUs one tick looks at for one that is due. */
+/* Limit of the idle CPUs that one tick checks for one that is due. */
 #define IDLE_LOOK_MAX 8
 
 static __always_inline u32 interval_limit_ms(u32 cpu, u32 level, bool longest)
@@ -31,7 +34,10 @@ static __always_inline u32 interval_limit_ms(u32 cpu, u32 level, bool longest)
     return longest ? params->max_interval_ms : params->min_interval_ms;
 }
 
-/* When a level of a CPU is due next, ns. At most a tenth of a second per CPU of the machine passes (rebalance_domains). */
+/*
+ * The time when a level of a CPU is due next, ns. At most a tenth of a second per CPU of the machine
+ * (rebalance_domains).
+ */
 static __always_inline u64 due_ns(u32 cpu, u32 level, bool idle)
 {
     struct balance_domain *d = &balance_of(cpu)->domains[level & (DOMAIN_LEVELS - 1)];
@@ -40,14 +46,14 @@ static __always_inline u64 due_ns(u32 cpu, u32 level, bool idle)
     if (interval_ms > 100 * (u64)nr_cpus && nr_cpus > 1)
         interval_ms = 100 * (u64)nr_cpus;
 #ifdef BALANCE_RECORDS
-    /* Since 5.10 a busy CPU looks a tick earlier, so that the levels' times are no multiples of each other. */
+    /* Since 5.10 a busy CPU searches a tick earlier, so that the levels' times are no multiples of each other. */
     if (!idle && rule_domains == DOMAINS_6_1)
         less_ns = least(1000 * NS_PER_MS / (CONFIG_HZ ?: 1000), interval_ms * NS_PER_MS / 2);
 #endif
     return d->last_balance_ns + interval_ms * NS_PER_MS - less_ns;
 }
 
-/* When the CPU has to look next: the earliest of its levels. */
+/* The time of the CPU's next search: the earliest of its levels. */
 SEPARATE void set_next_balance(u32 cpu, bool idle)
 {
     u64 earliest = ~0ULL;
@@ -60,7 +66,7 @@ SEPARATE void set_next_balance(u32 cpu, bool idle)
     balance_of(cpu)->next_balance_ns = earliest;
 }
 
-/* Nothing to do at a level (out_balanced): it is looked at half as often. */
+/* Nothing to do at a level (out_balanced): its interval doubles. */
 static __always_inline void note_balanced(u32 cpu, u32 level)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -72,7 +78,7 @@ static __always_inline void note_balanced(u32 cpu, u32 level)
         d->interval_ms *= 2;
 }
 
-/* With SIS_UTIL each such look says how far wake-ups look for an idle CPU. */
+/* With SIS_UTIL each such search determines how many CPUs wake-ups search for an idle one. */
 static __always_inline void note_idle_scan(u32 cpu, u32 level)
 {
 #ifdef BALANCE_RECORDS
@@ -93,8 +99,8 @@ static __always_inline void begin_level(struct balance_cpu *b)
 }
 
 /*
- * rebalance_domains from b->level on. True: it stopped at a level where there is something to move; b->scan says what. False:
- * it is through.
+ * rebalance_domains from b->level on. True: it stopped at a level with something to move, described in b->scan.
+ * False: it is done.
  */
 SEPARATE bool look_through_domains(u32 cpu)
 {
@@ -131,7 +137,7 @@ SEPARATE bool look_through_domains(u32 cpu)
     return found;
 }
 
-/* No level has found anything since no CPU has two tasks. */
+/* No CPU has two tasks, so no level finds anything. */
 static __always_inline void skip_domains(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -164,7 +170,7 @@ static __always_inline bool begin_balance(u32 cpu, enum idle_type idle)
     return look_through_domains(cpu);
 }
 
-/* A CPU with waiting tasks wakes an idle one whose time to balance has come. They take turns. */
+/* A CPU with waiting tasks wakes an idle one that is due to balance, in rotation. */
 SEPARATE void wake_idle_balancer(u32 cpu)
 {
     struct balance_cpu *b = balance_of(cpu);
@@ -194,8 +200,8 @@ SEPARATE void wake_idle_balancer(u32 cpu)
 }
 
 /*
- * At the start of ops.tick: averages, and the look through the domains when it is due. True: there is something to move, so
- * the current task's slice must be set to 0, that dispatch runs.
+ * At the start of ops.tick: averages, and the search of the domains when it is due. True: there is something to move;
+ * the current task's slice must be set to 0, so that dispatch runs.
  */
 static __always_inline bool balance_tick(u32 cpu)
 {

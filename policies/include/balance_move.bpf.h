@@ -2,31 +2,32 @@
 /*
  * Taking tasks from another CPU: move_tasks and balance_tasks, can_migrate_task, and active balancing.
  *
- * The waiting tasks of the busiest CPU are looked at in the order of its queue, sched_nr_migrate + 1 of them at most. One
- * is passed over when
- *     it is too heavy:     weight / 2 > what is left to move + FUZZ (2.6.22: weight > what is left), unless the scheduler
- *                          prefers it (balance_prefers: it would be the best on this CPU). Since 5.5: its load over time, halved
- *                          for each failure, > what is left; none where tasks are counted;
- *     it may not run here: when that goes for all that are light enough, the balance is repeated without that CPU, and
- *                          the interval may grow to 512 ms (in the kernel, too, all tasks too heavy count as all pinned);
+ * The waiting tasks of the busiest CPU are examined in the order of its queue, sched_nr_migrate + 1 of them at most.
+ * A task is skipped when
+ *     it is too heavy:     weight / 2 > what is left to move + FUZZ (2.6.22: weight > what is left), unless the
+ *                          scheduler prefers it (balance_prefers: it would be the best on this CPU). Since 5.5: its
+ *                          load over time, halved for each failure, > what is left; never where tasks are counted;
+ *     it may not run here: when that is so for all that are light enough, the balance is repeated without that CPU,
+ *                          and the interval may grow to 512 ms (in the kernel, too, all tasks too heavy count as all
+ *                          pinned);
  *     it is cache-hot:     it ran less than sched_migration_cost_ns ago, and balancing has not failed cache_nice_tries
  *                          times before.
- * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false, so a
- * task moves; 256 - 1024 is negative, so one is enough. A task of nice -5 (3121) stays: 1560 > 768.
+ * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false,
+ * so a task moves; 256 - 1024 is negative, so one is enough. A task of nice -5 (3121) stays: 1560 > 768.
  *
- * A CPU that is about to go off line is in no domain of the kernel's any more. A scheduler does not hear of it: it may still
- * take tasks, but the kernel lets none of them run there, and their own CPU does not see them. So a CPU to which nothing came
- * although tasks are in its queues gives back what it took (give_back), and takes nothing for a while.
+ * A CPU that is about to go off line is in no domain of the kernel any more. A scheduler is not told: it may still
+ * take tasks, but the kernel lets none of them run there, and their own CPU does not see them. So a CPU to which
+ * nothing came although tasks are in its queues gives back what it took (give_back), and takes nothing for a while.
  */
 #ifndef FAIRGROUND_BALANCE_MOVE_BPF_H
 #define FAIRGROUND_BALANCE_MOVE_BPF_H
 
 #include "balance_group.bpf.h"
 
-/* The waiting tasks that one balance looks at, at most, whatever sched_nr_migrate says. */
+/* Limit of the waiting tasks that one balance examines, whatever sched_nr_migrate is. */
 #define MOVE_LOOK_MAX 4096
 
-/* Queues of a CPU that are searched: a scheduler with more of them at times says how many. */
+/* Queues of a CPU that are searched; a scheduler with a varying number defines it. */
 #ifndef BALANCE_TURNS
 #define BALANCE_TURNS(cpu) BALANCE_QUEUES
 #endif
@@ -44,7 +45,7 @@ static __always_inline bool task_hot(struct task_struct *p)
     return last_ran_ns && (s64)(scx_bpf_now() - last_ran_ns) < (s64)sched_migration_cost_ns;
 }
 
-/* What a task counts against the imbalance: its weight, its load over time (task_h_load), or one. */
+/* The part of the imbalance that a task uses up: its weight, its load over time (task_h_load), or one. */
 static __always_inline u64 load_to_move(struct task_struct *p, const struct group_scan *s)
 {
 #ifdef BALANCE_RECORDS
@@ -56,7 +57,7 @@ static __always_inline u64 load_to_move(struct task_struct *p, const struct grou
     return s->by_tasks ? 1 : balance_weight(p);
 }
 
-/* Whether so much load forbids to move a task for this much imbalance, after so many failures. */
+/* Whether a task with this load is too heavy for this imbalance after so many failures. */
 static __always_inline bool too_heavy(u64 load, u64 left, u32 failed)
 {
     if (rule_skip == SKIP_HALVED)
@@ -66,10 +67,10 @@ static __always_inline bool too_heavy(u64 load, u64 left, u32 failed)
     return load / 2 > left + sched_load_scale_fuzz;
 }
 
-/* How long a CPU takes nothing after the kernel has refused it what it took. */
+/* How long a CPU takes nothing after the kernel has refused it the tasks that it took. */
 #define REFUSED_PAUSE_NS 10000000ULL
 
-/* Whether the kernel has just refused this CPU what it took. */
+/* Whether the kernel has recently refused this CPU the tasks that it took. */
 static __always_inline bool is_refused(const struct balance_cpu *b)
 {
     return unlikely(b->refused_until_ns) && (s64)(b->refused_until_ns - scx_bpf_now()) > 0;
@@ -103,8 +104,8 @@ static __always_inline bool move_task(struct bpf_iter_scx_dsq *it, struct task_s
 }
 
 /*
- * Moves waiting tasks of `from` to the queues of `to`, until `load` of weight has been moved (~0: one task, whatever its
- * weight). Returns how many. Only in dispatch.
+ * Moves waiting tasks of `from` to the queues of `to`, until `load` of weight has been moved (~0: one task, whatever
+ * its weight). Returns how many. Only in dispatch.
  */
 SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
 {
@@ -142,7 +143,7 @@ SEPARATE u32 move_tasks(u32 from, u32 to, u64 load, u32 level)
     return b->moved;
 }
 
-/* Tasks that wait here and were taken from other CPUs go back there. Only in dispatch. */
+/* Returns tasks that wait here to the CPUs that they were taken from. Only in dispatch. */
 SEPARATE void give_back(u32 cpu)
 {
     u32 i, turn;
@@ -176,9 +177,9 @@ SEPARATE void give_back(u32 cpu)
 }
 
 /*
- * Active balancing, on the busiest CPU: another CPU has failed to take anything so often that this one pushes a task to it,
- * hot or not. In the kernel the migration thread does that, so the current task can be pushed too: here it is when no
- * waiting one could and it is put back after its turn (balance_active_push).
+ * Active balancing, on the busiest CPU: another CPU has failed to take anything so often that this one pushes a task
+ * to it, hot or not. In the kernel the migration thread does that, so the current task can be pushed too: here it is
+ * pushed when no waiting one could be and it is preempted (balance_active_push).
  */
 SEPARATE void push_one(u32 cpu)
 {

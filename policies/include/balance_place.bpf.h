@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a task goes that wakes up or is new: try_to_wake_up, wake_idle and sched_balance_self of 2.6.22 to 2.6.27.
+ * The CPU of a waking or new task: try_to_wake_up, wake_idle and sched_balance_self of 2.6.22 to 2.6.27.
  *
- * Wake-up, waker on CPU `here`, the task last on CPU `prev`, in the smallest domain that holds both: it goes to `here`
- *     affine (SMT to CPU level): when sync and cache-cold (2.6.24); or when the load here (less the waker's, if it is about
- *         to sleep) is at most that of prev, and both together are at most one mean task; or when load here + task is at
- *         most load of prev * (100 + (imbalance_pct - 100) / 2) %;
+ * Wake-up, waker on CPU `here`, the task last on CPU `prev`, in the smallest domain that holds both: it goes to
+ * `here`
+ *     affine (SMT to CPU level): when sync and cache-cold (2.6.24); or when the load here (less the waker's, if it is
+ *         about to sleep) is at most that of prev, and both together are at most one mean task; or when load here +
+ *         task is at most load of prev * (100 + (imbalance_pct - 100) / 2) %;
  *     passive (between nodes): when the load here * that percentage is at most that of prev;
  * else to prev. When that CPU has exactly one task, an idle CPU is taken from the domains with WAKE_IDLE around it.
  *
  * Fork (see balance.bpf.h: as at execve): from the largest domain down, the idlest group, if the own one is
  * imbalance_pct / 2 above it, and in it the CPU with the least load; then the same in the domains of that CPU below.
  *
- * WAKE_FAIR is the choice of 6.1 (balance_wake.bpf.h). WAKE_NEAR_IDLE leaves it to sched_ext's own search for an idle CPU near by,
- * and so does WAKE_FAIR where the scheduler keeps no records of its tasks' loads.
+ * WAKE_FAIR is the choice of 6.1 (balance_wake.bpf.h). WAKE_NEAR_IDLE leaves it to sched_ext's own search for an idle
+ * CPU near by, and so does WAKE_FAIR where the scheduler keeps no records of its tasks' loads.
  */
 #ifndef FAIRGROUND_BALANCE_PLACE_BPF_H
 #define FAIRGROUND_BALANCE_PLACE_BPF_H
@@ -23,7 +24,7 @@
 #include "balance_wake.bpf.h"
 #endif
 
-/* The CPUs that a wake-up looks at for an idle one. The kernel looks at all of a domain. */
+/* Limit of the CPUs that a wake-up searches for an idle one. The kernel searches all of a domain. */
 #define WAKE_LOOK_MAX 64
 
 static __always_inline bool is_idle_cpu(u32 cpu)
@@ -31,7 +32,7 @@ static __always_inline bool is_idle_cpu(u32 cpu)
     return !nr_running[cpu & (MAX_CPUS - 1)];
 }
 
-/* wake_idle: for a CPU with exactly one task, an idle CPU near by. */
+/* wake_idle: for a CPU with exactly one task, a nearby idle CPU. */
 static __noinline u32 wake_idle(struct task_struct *p, u32 cpu)
 {
     u32 level, i, found = cpu;
@@ -61,7 +62,7 @@ static __noinline u32 wake_idle(struct task_struct *p, u32 cpu)
     return found;
 }
 
-/* Whether a task that ran on prev shall wake up here. */
+/* Whether a task that ran on `prev` shall wake up on `here`. */
 static __noinline bool wake_here(struct task_struct *p, u32 here, u32 prev, bool sync)
 {
     u32 level = common_level(here, prev), nr = nr_running[here & (MAX_CPUS - 1)];
@@ -90,7 +91,7 @@ static __noinline bool wake_here(struct task_struct *p, u32 here, u32 prev, bool
     return (params->flags & WAKE_BALANCE) && percent * this_load <= 100 * load;
 }
 
-/* What the walk over the groups of a fork has found. In a map, not on the stack, for the verifier's sake. */
+/* The state of the scan of groups at a fork. In a map, not on the stack, because of the verifier. */
 struct idlest_scan {
     u64 this_load, min_load, sum_load, cpu_load;
     u32 first, end, found, cpu;
@@ -116,7 +117,7 @@ static __always_inline void close_idlest(struct idlest_scan *s, u32 level, u32 p
     s->sum_load = 0;
 }
 
-/* find_idlest_group: a group with clearly less load than the own one. */
+/* find_idlest_group: a group with less load than the own one by imbalance_pct / 2. */
 static __noinline bool find_idlest_group(struct task_struct *p, u32 cpu, u32 level)
 {
     struct idlest_scan *s = &idlest_scans[this_cpu()];
@@ -142,7 +143,7 @@ static __noinline bool find_idlest_group(struct task_struct *p, u32 cpu, u32 lev
     return s->found && 100 * s->this_load >= percent * s->min_load;
 }
 
-/* find_idlest_cpu: of the group that was found; `cpu` if none of it is allowed. */
+/* find_idlest_cpu: in that group; `cpu` if none of it is allowed. */
 static __noinline u32 find_idlest_cpu(struct task_struct *p, u32 cpu)
 {
     struct idlest_scan *s = &idlest_scans[this_cpu()];
@@ -178,7 +179,7 @@ static __noinline u32 place_new_task(struct task_struct *p, u32 cpu)
 }
 
 /*
- * In ops.select_cpu: where the task goes. *is_idle: that CPU is idle and now reserved for it, so that it is to be inserted
+ * In ops.select_cpu: the task's CPU. *is_idle: that CPU is idle and now reserved for it, so that it is to be inserted
  * into SCX_DSQ_LOCAL.
  */
 static __always_inline s32 balance_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the choice of a CPU by loads over time (balance_wake.bpf.h) knows of tasks and CPUs. A scheduler that has it defines
- * BALANCE_RECORDS, keeps a balance_record for each task, and gives it by balance_record_of(p). Before the include it says by
- * NEW_UTIL_BY_WEIGHT which rule a new task's utilization follows.
+ * Loads over time of tasks and CPUs, for the choice of a CPU (balance_wake.bpf.h). A scheduler that keeps them
+ * defines BALANCE_RECORDS, keeps a balance_record for each task, and returns it by balance_record_of(p). Before the
+ * include it defines NEW_UTIL_BY_WEIGHT, the rule for a new task's utilization.
  *
- * In the kernel a task's utilization grows while it runs and fades while it waits. Here what it ran is spread evenly over the time
- * from when it became able to run until it ceases to be, or is moved: no call at each switch, the same average.
+ * In the kernel a task's utilization grows while it runs and decays while it waits. Here its run time is spread
+ * evenly over the time from when it becomes runnable until it stops being so, or is moved: no call at each switch,
+ * the same average.
+ *
+ * Example: a task of nice 0 is runnable for 10 ms and runs for 4 of them: it counts as 10 ms of load and 4 ms of
+ * utilization.
  */
 #ifndef FAIRGROUND_BALANCE_RECORD_BPF_H
 #define FAIRGROUND_BALANCE_RECORD_BPF_H
@@ -18,41 +22,44 @@
 
 extern u32 CONFIG_HZ __kconfig __weak;
 
-/* What is kept for each task. */
+/* Per-task record. */
 struct balance_record {
     struct pelt pelt;
-    u64 ran_ns;     /* sum_exec_runtime as of then */
+    u64 ran_ns;     /* sum_exec_runtime at that time */
     u64 flip_jiffy; /* when the flips were halved last */
-    u32 weight;     /* with this weight the load is in that of the CPU */
-    u32 load_cpu;   /* CPU + 1; 0: of none, it is new; LOAD_GONE: it has left one and joined no other yet */
+    u32 weight;     /* the weight of its load in the CPU's sum */
+    u32 load_cpu;   /* CPU + 1; 0: none, it is new; LOAD_GONE: it left one and has joined no other */
     u32 last_wakee; /* pid */
     u32 wakee_flips;
-    u32 recent_cpu; /* CPU + 1 where it was before the last one */
+    u32 recent_cpu; /* CPU + 1 before the last one */
 };
 
 #define LOAD_GONE (MAX_CPUS + 1)
 
-/* The sums of CPUs: of their tasks, those included that sleep there. */
+/* The sums of CPUs: over their tasks, including those that sleep there. */
 struct pelt cpu_pelt[MAX_CPUS];
-/* Those of tasks that slept on a CPU and woke up elsewhere: it takes them off when its own time passes (cfs_rq->removed). */
+/*
+ * The sums of tasks that slept on a CPU and woke up elsewhere: the CPU subtracts them at its next update
+ * (cfs_rq->removed).
+ */
 struct pelt cpu_removed[MAX_CPUS];
 
-/* An idle CPU that was chosen for a task which is not in its queue yet: another CPU's wake-ups may take their time. */
+/* An idle CPU that was chosen for a task that is not in its queue yet: wake-ups from another CPU may take time. */
 bool cpu_claimed[MAX_CPUS];
 
-/* available_idle_cpu: no task is there, and none is on its way there. */
+/* available_idle_cpu: it has no task, and none is about to be queued there. */
 static __always_inline bool is_free(u32 cpu)
 {
     return !nr_running[BOUNDED(cpu, MAX_CPUS)] && !cpu_claimed[BOUNDED(cpu, MAX_CPUS)];
 }
 
-/* Takes from a sum what is in it of a part. */
+/* Subtracts a part from a sum, as far as the sum contains it. */
 static __always_inline void take_off(u64 *sum, u64 part)
 {
     *sum -= part < *sum ? part : *sum;
 }
 
-/* What others have left of it is taken off a sum. */
+/* Subtracts the sums of tasks that have left. */
 static __always_inline void take_removed(u64 *sum, u64 *removed)
 {
     u64 gone = READ_ONCE(*removed);
@@ -62,8 +69,8 @@ static __always_inline void take_removed(u64 *sum, u64 *removed)
 }
 
 /*
- * update_cfs_rq_load_avg: the time up to now passes for a CPU with the tasks that it has had: when a task joins or leaves it, and at its
- * ticks. Others may do so at the same time: then some time may count twice, or not at all, which fades like all that is past.
+ * update_cfs_rq_load_avg: updates a CPU's sums to the present time, when a task joins or leaves it, and at its ticks.
+ * Two CPUs may do so at the same time: then some time counts twice, or not at all, which decays like everything else.
  */
 static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
 {
@@ -86,7 +93,7 @@ static __always_inline struct pelt *cpu_pelt_until(u32 cpu, u64 now)
     return sums;
 }
 
-/* cpu_util_cfs, 0 ... 1024, as of the last time that something happened on the CPU. */
+/* cpu_util_cfs, 0 ... 1024, as of the CPU's last update. */
 static __always_inline u64 util_of_cpu(u32 cpu)
 {
     const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
@@ -94,7 +101,7 @@ static __always_inline u64 util_of_cpu(u32 cpu)
     return sums->util * 1024 / pelt_divider(sums->at);
 }
 
-/* cpu_runnable, 1024 for each task that has long been able to run. */
+/* cpu_runnable, 1024 for each task that has been runnable for long. */
 static __always_inline u64 runnable_of_cpu(u32 cpu)
 {
     const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];
@@ -102,15 +109,15 @@ static __always_inline u64 runnable_of_cpu(u32 cpu)
     return sums->runnable * 1024 / pelt_divider(sums->at);
 }
 
-/* LOAD_AVG_PERIOD: how long idle CPUs are left alone. */
+/* LOAD_AVG_PERIOD: the interval of updates of idle CPUs. */
 #define IDLE_LOADS_MS 32
 
-/* When the time shall pass for idle CPUs next (nohz.next_blocked), jiffies. */
+/* The next update of idle CPUs (nohz.next_blocked), jiffies. */
 u64 idle_loads_jiffy;
 
 /*
- * _nohz_idle_balance(NOHZ_STATS_KICK): the time passes for all idle CPUs, so that what has gone to sleep there fades. Whoever goes idle, or
- * has a tick, does that for them, not before 32 ms after the last time.
+ * _nohz_idle_balance(NOHZ_STATS_KICK): updates all idle CPUs, so that the loads of tasks that went to sleep there
+ * decay. A CPU that becomes idle, or has a tick, does that for them, 32 ms after the last time at the earliest.
  */
 SEPARATE void idle_loads_fade(u64 jiffy)
 {
@@ -149,7 +156,7 @@ static __always_inline void load_rests(void)
         idle_loads_due(0);
 }
 
-/* Time passes for a task that was able to run all the while, or not at all, and ran for so many units of it, evenly spread. */
+/* Updates a task that was runnable all the time, or not at all, and ran for `ran` units of it, evenly spread. */
 static __always_inline void task_pelt_until(struct pelt *sums, u64 now, bool able, u64 ran)
 {
     u64 passed = now - sums->at;
@@ -167,9 +174,9 @@ static __always_inline void task_pelt_until(struct pelt *sums, u64 now, bool abl
 }
 
 /*
- * The sums of a new task (init_entity_runnable_average, post_init_entity_util_avg): its load is that of one that has long been able
- * to run; it is taken to run half of the time that its CPU has to spare, or, where that is less, as much as its weight has made others
- * run there (since 6.10; before, that was reckoned a thousand times too high).
+ * The sums of a new task (init_entity_runnable_average, post_init_entity_util_avg): the load of a task that has been
+ * runnable for long; the utilization of half of its CPU's spare time, or, if that is less, of the other tasks there
+ * in proportion to its weight (since 6.10; before, this was computed a thousand times too high).
  */
 static __always_inline void pelt_of_new(struct pelt *sums, const struct pelt *cpu, u32 weight, u64 now)
 {
@@ -185,7 +192,9 @@ static __always_inline void pelt_of_new(struct pelt *sums, const struct pelt *cp
     sums->runnable = sums->util;
 }
 
-/* The sums of a task that joins another CPU leave the one where it was: at once if it waited there, else see cpu_removed. */
+/*
+ * The sums of a task that joins another CPU leave its old one: at once if it waited there, otherwise see cpu_removed.
+ */
 static __always_inline void load_goes(const struct balance_record *r, u64 now)
 {
     u32 cpu = BOUNDED(r->load_cpu - 1, MAX_CPUS);
@@ -205,8 +214,8 @@ static __always_inline void load_goes(const struct balance_record *r, u64 now)
 }
 
 /*
- * set_task_cpu of one that wakes up: its sums leave the CPU on which it slept when it is known where it goes, though it may be long until it is
- * in that CPU's queue.
+ * set_task_cpu of a waking task: its sums leave the CPU on which it slept when its new CPU is known, although it may
+ * be queued there much later.
  */
 static __always_inline void load_departs(struct balance_record *r, u32 cpu)
 {
@@ -216,7 +225,7 @@ static __always_inline void load_departs(struct balance_record *r, u32 cpu)
     r->load_cpu = LOAD_GONE;
 }
 
-/* A task becomes able to run on a CPU; before join_cpu. Its sums follow it there. */
+/* A task becomes runnable on a CPU; before join_cpu. Its sums move with it. */
 static __always_inline void load_joins(const struct task_struct *p, struct balance_record *r, u32 cpu, u32 weight)
 {
     struct pelt *sums;
@@ -250,7 +259,7 @@ static __always_inline void load_joins(const struct task_struct *p, struct balan
     r->weight = weight;
 }
 
-/* It is no longer able to run there; before leave_cpu. Its sums stay behind, and fade. */
+/* It is no longer runnable there; before leave_cpu. Its sums stay, and decay. */
 static __always_inline void load_leaves(const struct task_struct *p, struct balance_record *r, u32 cpu)
 {
     u64 now;
@@ -262,13 +271,13 @@ static __always_inline void load_leaves(const struct task_struct *p, struct bala
     task_pelt_until(&r->pelt, now, true, (p->se.sum_exec_runtime - r->ran_ns) >> PELT_UNIT_SHIFT);
 }
 
-/* task_h_load, as of when the task last began or ceased to be able to run. */
+/* task_h_load, as of when the task last became runnable or stopped being so. */
 static __always_inline u64 load_of_task(const struct balance_record *r)
 {
     return r->pelt.load * r->weight / pelt_divider(r->pelt.at);
 }
 
-/* task_h_load of one that waits for its CPU. */
+/* task_h_load of a task that waits for its CPU. */
 static __always_inline u64 waiting_load(const struct balance_record *r)
 {
     u64 now = pelt_now(), load = r->pelt.load;
@@ -278,7 +287,7 @@ static __always_inline u64 waiting_load(const struct balance_record *r)
     return load * r->weight / pelt_divider(now);
 }
 
-/* cpu_load: as of the last time that something happened on the CPU, or others let the time pass for it (idle_loads_fade). */
+/* cpu_load: as of the CPU's last update, by itself or by another (idle_loads_fade). */
 static __always_inline u64 load_of_cpu(u32 cpu)
 {
     const struct pelt *sums = &cpu_pelt[BOUNDED(cpu, MAX_CPUS)];

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be set on the load balancer, and what each release had. The names are the kernel's where it had one (a constant
- * or a sysctl); rule_* is what changed between releases without a switch.
+ * The tunables of the load balancer, and their values by release. The names are the kernel's where it had one (a
+ * constant or a sysctl); rule_* are changes between releases without a switch.
  *
- * A scheduler says before its first include which column is its default, and which column each of its parameter sets takes:
+ * A scheduler defines before its first include the column of its defaults, and the column of each of its parameter
+ * sets:
  *
  *     #define BALANCE_RELEASE 2_6_24
  *     #define BALANCE_SETS(t) BALANCE_SET("2.6.24", t, 2_6_24) BALANCE_SET("6.1", t, 6_1)
  *
- * Columns: 2_6_22, 2_6_23_RC1, 2_6_23_RC2 (rc2 and rc3), 2_6_23_RC4 (rc4 and rc5), 2_6_23, 2_6_24, 2_6_27, 6_1. The column
- * 6_1 has the choice of a CPU at a wake-up of 6.1 to 7.2 (balance_wake.bpf.h), the domains of 6.1, and moves what it moves later by the
- * kinds of groups of 5.5 to 7.2 (balance_kinds.bpf.h); both by loads over time.
+ * Columns: 2_6_22, 2_6_23_RC1, 2_6_23_RC2 (rc2 and rc3), 2_6_23_RC4 (rc4 and rc5), 2_6_23, 2_6_24, 2_6_27, 6_1. The
+ * column 6_1 has the choice of a CPU at a wake-up of 6.1 to 7.2 (balance_wake.bpf.h), the domains of 6.1, and later
+ * moves by the kinds of groups of 5.5 to 7.2 (balance_kinds.bpf.h); both by loads over time.
  */
 #ifndef FAIRGROUND_BALANCE_TUNABLES_BPF_H
 #define FAIRGROUND_BALANCE_TUNABLES_BPF_H
@@ -36,7 +37,9 @@
 #define BALANCE_SCALE 1024
 #endif
 
-/* imbalance < lpt; imbalance + FUZZ < lpt / 2; imbalance + FUZZ < lpt. lpt: mean load of a task of the busiest group. */
+/*
+ * imbalance < lpt; imbalance + FUZZ < lpt / 2; imbalance + FUZZ < lpt. lpt: mean load of a task of the busiest group.
+ */
 enum small_rule { SMALL_LPT, SMALL_HALF_LPT_FUZZ, SMALL_LPT_FUZZ };
 /* weight > what is left to move; weight / 2 > what is left + FUZZ; load / 2^failures > what is left. */
 enum skip_rule { SKIP_WEIGHT, SKIP_HALF_WEIGHT, SKIP_HALVED };
@@ -180,7 +183,7 @@ TUNABLE(
     DOC("a task that ran less long ago than this is cache-hot and stays (until 2.6.22: cache_hot_time of the domain, "
         "measured at boot)"));
 TUNABLE(u32, sched_nr_migrate, BALANCE_DEFAULT(NR_MIGRATE), UNIT("count"), BALANCE_SETS(NR_MIGRATE),
-        DOC("tasks that one balance looks at, at most (2.6.24)"));
+        DOC("limit of the tasks that one balance examines (2.6.24)"));
 TUNABLE(
     enum small_rule, rule_small_imbalance, BALANCE_DEFAULT(SMALL_RULE), UNIT("enum"), BALANCE_SETS(SMALL_RULE),
     DOC("when an imbalance is too small to move a task without a second thought: below the mean load of a task (lpt; "
@@ -195,7 +198,7 @@ TUNABLE(enum skip_rule, rule_skip, BALANCE_DEFAULT(SKIP_RULE), UNIT("enum"), BAL
             "(5.5) exceeds what is left to move"));
 TUNABLE(enum imbalance_rule, rule_imbalance, BALANCE_DEFAULT(IMBALANCE_RULE), UNIT("enum"),
         BALANCE_SETS(IMBALANCE_RULE),
-        DOC("what is an imbalance: a difference of loads, or what the kinds of the groups say: spare CPUs, fully "
+        DOC("what counts as imbalance: a difference of loads, or the kinds of the groups: spare CPUs, fully "
             "busy, overloaded (5.5; "
             "`cfs` and `eevdf`)"));
 TUNABLE(bool, rule_hot, BALANCE_DEFAULT(HOT), UNIT("bool"), BALANCE_SETS(HOT),
@@ -215,7 +218,7 @@ TUNABLE(
         "`eevdf`)"));
 TUNABLE(
     bool, SIS_UTIL, BALANCE_DEFAULT(IDLE_SCAN), UNIT("bool"), BALANCE_SETS(IDLE_SCAN),
-    DOC("the busier a cache, the fewer of its CPUs a wake-up looks at for an idle one (5.19; `cfs` and `eevdf`)"));
+    DOC("the busier a cache, the fewer of its CPUs a wake-up searches for an idle one (5.19; `cfs` and `eevdf`)"));
 TUNABLE(bool, trace_balance, false, UNIT("bool"),
         DOC("prints one line for each decision of the balancer: which rule acted, and the numbers"));
 

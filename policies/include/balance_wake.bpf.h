@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a task goes that wakes up, since Linux 3.12: select_task_rq_fair of 6.1 and 7.2 (wake_affine, select_idle_sibling), by loads
- * over time (pelt.bpf.h).
+ * The CPU of a waking task, since Linux 3.12: select_task_rq_fair of 6.1 and 7.2 (wake_affine, select_idle_sibling),
+ * by loads over time (pelt.bpf.h).
  *
  * Wake-up, waker on CPU `here`, the task last on CPU `prev`. First a target, which is prev unless
  *     - here is idle (an interrupt), prev is not, and both share a cache: here;
  *     - the wake-up is sync and the waker is alone here: here;
  *     - prev is not idle, and load here (without the waker's, if sync) + load of the task is less than
  *       (100 + (imbalance_pct - 100) / 2) % of the load of prev without the task: here.
- * A waker of many, and one that is woken by many, does not draw tasks to itself: with the number f of different tasks that each
- * has woken lately (wakee_flips), if the smaller f is at least the number n of CPUs in the cache, and the larger n times that.
- * Then an idle CPU: the target, prev, the one before that, any that shares the target's cache; else the target itself.
+ * A task that wakes many, or is woken by many, does not draw tasks to its CPU: f is the number of different tasks
+ * that a task has woken recently (wakee_flips); the smaller f is at least the number n of CPUs in the cache, and the
+ * larger n times that. Then an idle CPU: the target, prev, the one before that, any that shares the target's cache;
+ * otherwise the target itself.
  *
- * Example (n = 4): a sender on CPU 0, load 2000, its own 900, writes to a reader that slept on CPU 1, which is busy; load of CPU 1
- * 1900, the reader's 300. 2000 - 900 + 300 = 1400 < 1.08 * 1600: the reader comes to CPU 0, and if 2 is idle to CPU 2.
+ * Example (n = 4): a sender on CPU 0, load 2000, its own 900, writes to a reader that slept on CPU 1, which is busy;
+ * load of CPU 1 1900, the reader's 300. 2000 - 900 + 300 = 1400 < 1.08 * 1600: the reader goes to CPU 0, and if 2 is
+ * idle to CPU 2.
  *
- * A new task: balance_fork.bpf.h.
+ * A new task: balance_fork.bpf.h. In a busy cache the search covers fewer CPUs (SIS_UTIL, update_idle_scan).
  *
- * In a busy cache the search looks at fewer CPUs (SIS_UTIL, update_idle_scan).
- *
- * Not modelled: a wake-up by an interrupt counts as one by the
- * task that it interrupts, idle cores before idle threads, asymmetric capacities, per-CPU kernel threads.
+ * Not modelled: wake-ups by interrupts (they count as wake-ups by the interrupted task), idle cores before idle
+ * threads, asymmetric capacities, per-CPU kernel threads.
  */
 #ifndef FAIRGROUND_BALANCE_WAKE_BPF_H
 #define FAIRGROUND_BALANCE_WAKE_BPF_H
@@ -30,12 +30,12 @@
 #include "balance_record.bpf.h"
 #include "interrupt.bpf.h"
 
-/* In a cache of more CPUs than this sched_ext itself searches for an idle one, from the first on. */
+/* In a cache of more CPUs than this sched_ext's own search finds an idle one, from the first on. */
 #define CACHE_LOOK_MAX 64
 
 /*
- * available_idle_cpu: true reserves the CPU for the task. A CPU without tasks of ours is not idle while one of a higher class, of which
- * we do not hear, runs there.
+ * available_idle_cpu: true reserves the CPU for the task. A CPU without tasks of this scheduler is not idle while a
+ * task of a higher class runs there, of which the scheduler is not told.
  */
 static __always_inline bool takes_idle(struct task_struct *p, u32 cpu)
 {
@@ -51,7 +51,7 @@ static __always_inline bool shares_cache(u32 a, u32 b)
     return unit_at(DOMAIN_MC + 1, place_of(a))->first == unit_at(DOMAIN_MC + 1, place_of(b))->first;
 }
 
-/* record_wakee: how many different tasks has this one woken lately? Each second counts half of the one before. */
+/* record_wakee: the number of different tasks that this one has woken; halved every second. */
 static __always_inline void note_wakee(struct balance_record *waker, u32 pid)
 {
     u64 jiffy = bpf_jiffies64();
@@ -97,7 +97,7 @@ static __noinline bool is_lighter(const struct balance_record *waker, const stru
     return (s64)(here_load + load) * 100 < ((s64)prev_load - (s64)load) * percent + sync;
 }
 
-/* wake_affine: whether the CPU that wakes the task up is the better target than the one that it slept on. */
+/* wake_affine: whether the waker's CPU is the better target than the one on which the task slept. */
 static __always_inline bool is_drawn(const struct balance_record *waker, const struct balance_record *wakee, u32 here,
                                      u32 prev, bool by_interrupt, bool sync)
 {
@@ -110,7 +110,7 @@ static __always_inline bool is_drawn(const struct balance_record *waker, const s
     return !prev_free && is_lighter(waker, wakee, here, prev, sync);
 }
 
-/* select_idle_cpu: the first idle CPU behind the target in its cache, reserved; MAX_CPUS: there is none. */
+/* select_idle_cpu: the first idle CPU after the target in its cache, reserved; MAX_CPUS: none. */
 static __noinline u32 idle_in_cache(struct task_struct *p, u32 target)
 {
     const struct unit *cache = unit_at(DOMAIN_MC + 1, place_of(target));
@@ -151,7 +151,7 @@ static __always_inline u32 idle_near(struct task_struct *p, struct balance_recor
     return *is_idle ? found : target;
 }
 
-/* Where a task shall wake up, unless an idle CPU is near: the CPU that it slept on, or this one. */
+/* The target CPU of a waking task, unless an idle CPU is near: the one on which it slept, or this one. */
 static __always_inline u32 wake_target(struct task_struct *p, const struct balance_record *wakee, u32 prev,
                                        u64 wake_flags)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The arithmetic of `cfs_2_6_23`: scaling by weights as kernel/sched.c and kernel/sched_fair.c of 2.6.23-rc1 to 2.6.23 do it.
+ * The arithmetic of `cfs_2_6_23`: scaling by weights as kernel/sched.c and kernel/sched_fair.c of 2.6.23-rc1 to
+ * 2.6.23 do it.
  *
- * One primitive scales everything: delta * w / W, by the inverse 2^32 / W. The inverse of a task's weight is in a table, that
- * of a queue's load is computed when the load has changed. Both are rounded, and so is each result: what that costs is the
- * subject of equation (7) of the Really Fair Scheduler's announcement. Pure arithmetic: it compiles for the host, too.
+ * One primitive scales everything: delta * w / W, by the inverse 2^32 / W. The inverse of a task's weight is in a
+ * table, that of a queue's load is computed when the load has changed. Both are rounded, and so is each result: this
+ * error is the subject of equation (7) of the Really Fair Scheduler's announcement. Pure arithmetic: it compiles for
+ * the host, too.
  */
 #ifndef FAIRGROUND_CFS2623_MATH_BPF_H
 #define FAIRGROUND_CFS2623_MATH_BPF_H
@@ -35,13 +37,19 @@ static inline __attribute__((always_inline)) u64 shift_right(u64 value, u32 shif
     return (value + (rounds ? 1ULL << (shift - 1) : 0)) >> shift;
 }
 
-/* The inverse of a load: 2^32 / load, to the nearest (commit 194081ebfaa8) or, before -rc3, below. load must not be 0. */
+/*
+ * The inverse of a load: 2^32 / load, to the nearest (commit 194081ebfaa8) or, before -rc3, below. load must not be
+ * 0.
+ */
 static inline __attribute__((always_inline)) u64 inverse_of_load(u64 load, bool rounds)
 {
     return rounds ? (WMULT_CONST - load / 2) / load + 1 : WMULT_CONST / load;
 }
 
-/* calc_delta_mine: delta * weight / load, where inverse belongs to load. Large products lose 16 bits before they are scaled. */
+/*
+ * calc_delta_mine: delta * weight / load, where inverse belongs to load. Large products lose 16 bits before they are
+ * scaled.
+ */
 static inline __attribute__((always_inline)) u64 calc_delta_mine(u64 delta_ns, u64 weight, u64 inverse, bool rounds)
 {
     u64 product = delta_ns * weight;
@@ -51,15 +59,15 @@ static inline __attribute__((always_inline)) u64 calc_delta_mine(u64 delta_ns, u
     return shift_right(product * inverse, 32, rounds);
 }
 
-/* calc_weighted: time of the fair clock as time of a task of that weight. */
+/* calc_weighted: fair time as time of a task of that weight. */
 static inline __attribute__((always_inline)) u64 calc_weighted(u64 delta_ns, u32 weight)
 {
     return weight == NICE_0_WEIGHT ? delta_ns : delta_ns * weight >> NICE_0_SHIFT;
 }
 
 /*
- * How far left of the fair clock a task with that wait_runtime stands: wait_runtime * 1024 / weight. -rc1 multiplied where it
- * should divide, when wait_runtime was positive (`multiplies`).
+ * The distance of a task with that wait_runtime from the fair clock, to the left: wait_runtime * 1024 / weight. -rc1
+ * multiplied instead of dividing when wait_runtime was positive (`multiplies`).
  */
 static inline __attribute__((always_inline)) s64 key_distance(s64 wait_runtime, u32 weight, u32 inverse,
                                                               bool multiplies)
@@ -73,7 +81,7 @@ static inline __attribute__((always_inline)) s64 key_distance(s64 wait_runtime, 
     return (s64)((u64)wait_runtime * inverse >> (32 - NICE_0_SHIFT));
 }
 
-/* niced_granularity: light tasks get a finer one in proportion; heavy ones too (`divides`), but not in -rc1. */
+/* niced_granularity: finer in proportion for light tasks; for heavy ones too (`divides`), but not in -rc1. */
 static inline __attribute__((always_inline)) s64 niced_granularity(u64 gran_ns, u32 weight, u32 inverse, bool divides)
 {
     if (weight < NICE_0_WEIGHT)

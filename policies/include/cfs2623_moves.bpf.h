@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tasks of `cfs_2_6_23` and their moves between CPUs, and what the balancer asks of a scheduler (balance.bpf.h).
+ * Tasks of `cfs_2_6_23`, their migrations, and the callbacks of the load balancer (balance.bpf.h).
  *
- * Fair clocks of two CPUs are unrelated. A task that is pulled ends its wait where it was, keeps its wait_runtime, and gets a
- * key on the other CPU as at any insertion (deactivate_task, set_task_cpu, activate_task). 2.6.23 knows no cache-hot task.
+ * Fair clocks of two CPUs are unrelated. A task that is pulled ends its wait where it was, keeps its wait_runtime,
+ * and gets a key on the other CPU as at any insertion (deactivate_task, set_task_cpu, activate_task). 2.6.23 has no
+ * cache-hot test.
  */
 #ifndef FAIRGROUND_CFS2623_MOVES_BPF_H
 #define FAIRGROUND_CFS2623_MOVES_BPF_H
@@ -22,7 +23,7 @@ static __always_inline struct cfs2623_task *task_of(struct task_struct *p)
     return bpf_task_storage_get(&task_ctx, p, 0, 0);
 }
 
-/* set_load_weight: another weight forgives all debts. */
+/* set_load_weight: a new weight resets wait_runtime. */
 static __always_inline void read_weight(struct cfs2623_task *t, const struct task_struct *p)
 {
     u32 index = nice_index(p->static_prio), weight, inverse;
@@ -44,7 +45,7 @@ static __always_inline void read_weight(struct cfs2623_task *t, const struct tas
     }
 }
 
-/* wait_runtime of a waiting task, were its wait to end now. */
+/* wait_runtime of a waiting task if its wait ended now. */
 SEPARATE s64 earned_before_move(const struct cfs2623_task *t)
 {
     s64 limit_ns = runtime_limit(), wait_runtime;
@@ -55,7 +56,7 @@ SEPARATE s64 earned_before_move(const struct cfs2623_task *t)
     return wait_runtime > limit_ns ? limit_ns : wait_runtime;
 }
 
-/* The task waits or runs on a CPU whose books do not have it yet. Returns its key there. */
+/* Accounts for a task on the CPU where it waits or runs now. Returns its key there. */
 SEPARATE u64 migrate(struct cfs2623_task *t, u32 cpu)
 {
     struct cfs2623_queue *q = queue_of(cpu);
@@ -86,7 +87,7 @@ static __always_inline u64 balance_queue(u32 cpu, u32 turn)
     return queue_id(cpu, turn);
 }
 
-/* p->prio < this_best_prio: better than the task that runs there. */
+/* p->prio < this_best_prio: it is better than the task that runs there. */
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
 {
     return p->static_prio < queue_of(to)->curr_prio;

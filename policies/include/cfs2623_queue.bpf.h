@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The books of `cfs_2_6_23`: the fair clock of a queue, and what each task is owed, its wait_runtime.
+ * The accounting of `cfs_2_6_23`: the fair clock of a queue, and wait_runtime, what each task is owed.
  *
- * The current task is in no queue. What is known of it lies in its CPU's record, so that the tick looks nothing up and a
- * wake-up from another CPU can see it. Everything here runs under the run queue's lock of that CPU, except what says so.
+ * The current task is in no queue. Its state is in its CPU's record, so that the tick needs no lookup and a wake-up
+ * from another CPU can read it. Everything here runs under the run queue's lock of that CPU, unless a comment says
+ * otherwise.
+ *
+ * Example: A and B of nice 0, A runs 10 ms. fair_clock + 5 ms; A's wait_runtime + 5 - 10 = -5 ms, B's, when its wait
+ * ends, + 5.
  */
 #ifndef FAIRGROUND_CFS2623_QUEUE_BPF_H
 #define FAIRGROUND_CFS2623_QUEUE_BPF_H
@@ -12,17 +16,17 @@
 #include "leftmost.bpf.h"
 #include "cfs2623_tunables.bpf.h"
 
-/* init_cfs_rq: 0 is kept for "not waiting". */
+/* init_cfs_rq: 0 means "not waiting". */
 #define FAIR_CLOCK_START 1
-/* sched_init_granularity: no scaled time is longer. */
+/* sched_init_granularity: upper bound of a scaled time. */
 #define SCALED_TIME_MAX_NS 100000000ULL
-/* Worse than that of any task: MAX_PRIO. */
+/* MAX_PRIO: worse than the priority of any task. */
 #define IDLE_PRIO 140
 
 struct cfs2623_queue {
-    u64 fair_clock;    /* time that a nice-0 task would have been given, had it been here always, ns */
+    u64 fair_clock;    /* time that a nice-0 task that is always runnable would have received, ns */
     u64 exec_clock;    /* time that fair tasks ran here, ns */
-    u64 sleeper_bonus; /* given to sleepers and not yet paid back by others, ns */
+    u64 sleeper_bonus; /* credited to sleepers and not yet paid back by others, ns */
     u64 curr_key;      /* of its last (re-)insertion: pick, tick or yield */
     s64 curr_wait_runtime;
     u64 curr_sum_exec;                   /* the current task's sum_exec_runtime when it was last read, ns */
@@ -35,26 +39,26 @@ struct cfs2623_queue {
     u32 curr_weight;
     u32 curr_inverse;
     u32 sync_pid;         /* woken by this CPU's current task, which is about to sleep */
-    u32 stopped_pid;      /* has stopped to sleep, and is not yet off the books */
-    u32 picked;           /* dispatch chose: the next task to run need not be questioned */
+    u32 stopped_pid;      /* has stopped to sleep; quiescent has not been called yet */
+    u32 picked;           /* dispatch picked: the next task to run is not compared again */
     struct leftmost left; /* smallest key of the waiting tasks */
     u64 inverse_load;     /* the load that `inverse` belongs to */
     u64 inverse;
     u64 seen_fair_clock, seen_exec_clock, seen_ns; /* PRECISE_CPU_LOAD: at the last tick */
     u64 pulled_key;                                /* smallest key of tasks that balancing brought, */
     u32 pulled;                                    /* if any since the tick that asked for it */
-    u32 balances;                                  /* that tick ended the turn only so that dispatch balances */
-    s32 curr_prio;                                 /* static_prio; of an idle CPU IDLE_PRIO */
+    u32 balances;                                  /* that tick rescheduled only for the load balancer */
+    s32 curr_prio;                                 /* static_prio; IDLE_PRIO when idle */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is the key. wait_runtime is the queue's while the task runs. */
 struct cfs2623_task {
-    s64 wait_runtime;     /* CPU time that it is owed, ns; negative: that it owes */
+    s64 wait_runtime;     /* CPU time that it is owed, ns; negative: owes */
     u64 wait_start_fair;  /* the fair clock when it began to wait */
     u64 sleep_start_fair; /* the fair clock when it fell asleep; 0: not asleep */
     u64 delta_fair_run;   /* waited or slept, and not yet charged: see sched_stat_granularity_ns */
     u64 delta_fair_sleep;
-    u32 cpu; /* whose clock those two are of, and whose load counts it */
+    u32 cpu; /* the CPU of these two clock values, whose load counts it */
     u32 weight;
     u32 inverse;
     u32 is_new;
@@ -156,7 +160,7 @@ SEPARATE u64 share_of(const struct cfs2623_queue *q, u64 delta_ns, u64 weight)
     return share_ns;
 }
 
-/* The current task pays for sleepers: returns what, of the delta_mine_ns that it was entitled to. */
+/* The current task's payment for sleepers, out of the delta_mine_ns that it was entitled to. */
 static __noinline u64 pay_bonus(struct cfs2623_queue *q, u64 delta_exec_ns, u64 delta_mine_ns)
 {
     u64 bonus_ns = q->sleeper_bonus, pay_ns = bonus_ns, room_ns;
@@ -194,7 +198,7 @@ static __always_inline void refresh_inverse(struct cfs2623_queue *q, u64 load)
     }
 }
 
-/* __update_curr: the current task ran for delta_ns. It was entitled to its share of that, and the clock of all goes on. */
+/* __update_curr: the current task ran for delta_ns. It was entitled to its share of that; the fair clock advances. */
 SEPARATE void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 {
     u64 load = READ_ONCE(cpu_weight[cpu & (MAX_CPUS - 1)]), fair_ns, mine_ns;
@@ -214,8 +218,8 @@ SEPARATE void charge_curr(struct cfs2623_queue *q, u32 cpu, u64 delta_ns)
 }
 
 /*
- * update_curr where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield). If more was
- * charged by the clock than the task has run, the rest waits for the next time: nothing is ever taken back.
+ * update_curr where the kernel has just updated sum_exec_runtime (tick, dispatch, stopping, yield). If the clock
+ * charged more than the task has run, the rest is deducted from the next charge: nothing is ever subtracted.
  */
 static __always_inline void update_curr(struct cfs2623_queue *q, u32 cpu, const struct task_struct *p)
 {
@@ -230,7 +234,7 @@ static __always_inline void update_curr(struct cfs2623_queue *q, u32 cpu, const 
     q->curr_clock_ns = scx_bpf_now();
 }
 
-/* update_curr from elsewhere: a wake-up sees what the current task has used up to now by the clock. */
+/* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
 static __always_inline void update_curr_by_clock(struct cfs2623_queue *q, u32 cpu)
 {
     s64 delta_ns;
@@ -244,7 +248,7 @@ static __always_inline void update_curr_by_clock(struct cfs2623_queue *q, u32 cp
     q->curr_ahead_ns += (u64)delta_ns;
 }
 
-/* Another CPU's fair clock as it would be after update_curr, without its lock and without a change. */
+/* Another CPU's fair clock as it would be after update_curr; without its lock, changes nothing. */
 SEPARATE u64 fair_clock_of_other(u32 cpu)
 {
     const struct cfs2623_queue *q = queue_of(cpu);
@@ -258,8 +262,8 @@ SEPARATE u64 fair_clock_of_other(u32 cpu)
 }
 
 /*
- * PRECISE_CPU_LOAD, at a tick after update_curr: the load that explains how far the fair clock came for the time that ran,
- * times the part of the tick that was not idle. With a constant load W it gives W, nearly.
+ * PRECISE_CPU_LOAD, at a tick after update_curr: the load that corresponds to the advance of the fair clock in the
+ * time that tasks ran, times the busy part of the tick. With a constant load W it is nearly W.
  */
 SEPARATE u64 precise_load(u32 cpu)
 {
@@ -272,7 +276,7 @@ SEPARATE u64 precise_load(u32 cpu)
     q->seen_exec_clock = q->exec_clock;
     if (!PRECISE_CPU_LOAD)
         return cpu_weight[cpu & (MAX_CPUS - 1)];
-    /* After idleness: the idle ticks that the kernel would have had are made up for by the balancer. */
+    /* After an idle time: the balancer makes up for the idle ticks that the kernel would have had. */
     if (interval_ns < tick_ns || interval_ns > 2 * tick_ns)
         interval_ns = tick_ns;
     if (exec_ns > interval_ns)
@@ -313,7 +317,7 @@ static __always_inline u64 fair_since(u64 fair_clock, u64 start)
     return (u64)(delta_ns > most_ns ? most_ns : delta_ns);
 }
 
-/* What a wait up to `fair_clock` adds to wait_runtime, ns. */
+/* The wait_runtime that a wait up to `fair_clock` adds, ns. */
 static __always_inline u64 waited(const struct cfs2623_task *t, u64 fair_clock)
 {
     if (!t->waiting || (rule_wait_needs_start && !t->wait_start_fair))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be set on `cfs_2_6_23`: sysctls and feature bits of 2.6.23 by their own names, and, named rule_*, what changed
+ * The tunables of `cfs_2_6_23`: sysctls and feature bits of 2.6.23 by their own names, and, named rule_*, changes
  * between the release candidates without a switch. Sets: 2.6.23-rc1, 2.6.23-rc3, 2.6.23-rc6, 2.6.23 (the default).
  *
- * kernel.sched_features as a number: FAIR_SLEEPERS 1, SLEEPER_AVG 2, SLEEPER_LOAD_AVG 4, PRECISE_CPU_LOAD 8, START_DEBIT 16,
- * SKIP_INITIAL 32. It was 31 in -rc1 and 29 from -rc3 on.
+ * kernel.sched_features as a number: FAIR_SLEEPERS 1, SLEEPER_AVG 2, SLEEPER_LOAD_AVG 4, PRECISE_CPU_LOAD 8,
+ * START_DEBIT 16, SKIP_INITIAL 32. It was 31 in -rc1 and 29 from -rc3 on.
  */
 #ifndef FAIRGROUND_CFS2623_TUNABLES_BPF_H
 #define FAIRGROUND_CFS2623_TUNABLES_BPF_H
 
-/* The balancer of 2.6.23: -rc6 has had the release's rules, commit 7fd0d2dde92. */
+/* The balancer of 2.6.23: -rc6 has the release's rules, commit 7fd0d2dde92. */
 #define BALANCE_RELEASE 2_6_23
 #define BALANCE_SETS(t)                                                                                              \
     BALANCE_SET("2.6.23-rc1", t, 2_6_23_RC1)                                                                         \
@@ -20,7 +20,7 @@
 #define SETS(rc1, rc3, rc6, release)                                                                                 \
     SET("2.6.23-rc1", rc1) SET("2.6.23-rc3", rc3) SET("2.6.23-rc6", rc6) SET("2.6.23", release)
 
-/* What the current task pays back of the bonus that sleepers were given. */
+/* The current task's payment for the bonus of sleepers. */
 enum bonus_rule { PAY_SHARE_OF_BONUS, PAY_SHARE_OF_TIME, PAY_ALL };
 
 extern u32 CONFIG_HZ __kconfig __weak;
@@ -31,7 +31,7 @@ TUNABLE(u64, sched_latency_ns, 20000000, UNIT("ns"), SETS("0", "0", "20000000", 
 TUNABLE(u64, sched_min_granularity_ns, 2000000, UNIT("ns"), SETS("0", "0", "2000000", "2000000"),
         DOC("shortest part of the period; times the factor, at most 100 ms (from rc4 on)"));
 TUNABLE(u64, sched_granularity_ns, 0, UNIT("ns"), SETS("0", "0", "0", "0"),
-        DOC("key distance at which a tick ends a turn, times the factor; 0: two ticks (until rc3)"));
+        DOC("key distance at which a tick ends a slice, times the factor; 0: two ticks (until rc3)"));
 TUNABLE(u64, sched_wakeup_granularity_ns, 0, UNIT("ns"), SETS("0", "0", "0", "0"),
         DOC("a waking task preempts when it is left of the current one by more; times the factor; 0: half of "
             "sched_min_granularity, until rc3 of sched_granularity"));
@@ -76,7 +76,7 @@ TUNABLE(bool, rule_niced_gran_divides, true, UNIT("bool"), SETS("0", "1", "1", "
         DOC("the granularity of a heavy current task is divided by its weight (not in rc1)"));
 TUNABLE(
     bool, rule_latency, true, UNIT("bool"), SETS("0", "0", "1", "1"),
-    DOC("granularity and ideal turn follow from sched_latency and the number of tasks; else it is sched_granularity "
+    DOC("granularity and ideal slice follow from sched_latency and the number of tasks; else it is sched_granularity "
         "(until rc3)"));
 TUNABLE(
     enum bonus_rule, rule_bonus, PAY_ALL, UNIT("enum"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups as groups of `cfs`: a cgroup with the cpu controller is a group, its weight (cpu.weight, 100 by default) is
- * its shares (1024 by default). The root cgroup is the root.
+ * Control groups as groups of `cfs`: a cgroup with the cpu controller is a group, its weight (cpu.weight, 100 by
+ * default) is its shares (1024 by default). The root cgroup is the root.
  *
  * A task that moves keeps its distance to min_vruntime, as since 2.6.33; before, it was placed like a new one.
  */
@@ -24,7 +24,7 @@ struct {
     __type(value, u32);
 } cgroup_groups SEC(".maps");
 
-/* The entry of a cgroup; 0, the root, for one that is not known. */
+/* The group of a cgroup; 0, the root, for an unknown one. */
 static __always_inline u32 cgroup_entry(struct cgroup *cgrp)
 {
     u64 id = cgrp->kn->id;
@@ -38,13 +38,13 @@ static __always_inline u32 group_of_cgroup(struct cgroup *cgrp)
     return cgroup_entry(cgrp) & (GROUPS_MAX - 1);
 }
 
-/* sched_weight_from_cgroup: to the nearest. */
+/* sched_weight_from_cgroup, rounded to the nearest. */
 static __always_inline u32 shares_of_weight(u32 weight)
 {
     return (weight * GROUP_SHARES_DEFAULT + CGROUP_WEIGHT_DEFAULT / 2) / CGROUP_WEIGHT_DEFAULT;
 }
 
-/* A number that nobody has, and for which the tables have room; 0: there is none. */
+/* An unused group number for which the tables have room; 0: there is none. */
 SEPARATE u32 free_group(void)
 {
     u32 i;
@@ -91,20 +91,20 @@ SEPARATE u32 add_group(u32 parent, u64 cgroup_id, u32 weight)
     struct group *g, *above = group_of(parent);
     u32 group = free_group(), place;
 
-    if (!group || above->level >= GROUP_DEPTH_MAX || !~above->places)
+    if (!group || above->level >= GROUP_DEPTH_MAX || !~above->children_used)
         return 0;
     if (make_group_queues(group))
         return 0;
-    place = (u32)__builtin_ctzll(~above->places) & (GROUP_CHILDREN_MAX - 1);
-    above->places |= 1ULL << place;
+    place = (u32)__builtin_ctzll(~above->children_used) & (GROUP_CHILDREN_MAX - 1);
+    above->children_used |= 1ULL << place;
     above->children[place] = group;
     g = group_of(group);
     g->cgroup_id = cgroup_id;
-    g->load = g->load_avg = g->places = 0;
+    g->load = g->load_avg = g->children_used = 0;
     g->parent = parent;
     g->level = above->level + 1;
     g->shares = shares_of_weight(weight);
-    g->place = place;
+    g->child_index = place;
     g->in_use = g->has_queues = true;
     return group;
 }
@@ -136,13 +136,13 @@ void BPF_STRUCT_OPS_SLEEPABLE(cfs_cgroup_exit, struct cgroup *cgrp)
     u32 entry = cgroup_entry(cgrp), group = entry & (GROUPS_MAX - 1);
 
     if (group && !(entry & GROUP_MERGED)) {
-        group_of(parent_group(group))->places &= ~child_bit(group);
+        group_of(parent_group(group))->children_used &= ~child_bit(group);
         group_of(group)->in_use = false;
     }
     bpf_map_delete_elem(&cgroup_groups, &id);
 }
 
-/* The task is in no queue: it was taken out, and comes back after this. */
+/* The task is in no queue: it was dequeued, and is enqueued again afterwards. */
 void BPF_STRUCT_OPS(cfs_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
 {
     struct cfs_task *t = task_of(p);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The groups of `cfs` (CONFIG_FAIR_GROUP_SCHED): who is whose child, and what a group is on one CPU.
+ * The groups of `cfs` (CONFIG_FAIR_GROUP_SCHED): the tree, and a group's state on one CPU.
  *
- * Groups have numbers; 0 is the root, which is no entity. On each CPU a group has a queue of its own, for its tasks and child
- * groups, and one entity in its parent's queue. Both lie in tables of GROUP_QUEUES slots, handed out nr_cpus at a time: 2 CPUs
- * have room for 255 groups, 256 CPUs for 64, 1024 for 16. A group too many, too deep or with too many siblings is merged into
- * its parent: its tasks count as the parent's own (groups_merged counts them).
+ * Groups have numbers; 0 is the root, which is no entity. On each CPU a group has a queue of its own, for its tasks
+ * and child groups, and one entity in its parent's queue. Both lie in tables of GROUP_QUEUES slots, allocated nr_cpus
+ * at a time: 2 CPUs have room for 255 groups, 256 CPUs for 64, 1024 for 16. A group beyond that, too deep or with too
+ * many siblings, is merged into its parent: its tasks count as the parent's own (groups_merged counts them).
  */
 #ifndef FAIRGROUND_CFS_GROUPS_BPF_H
 #define FAIRGROUND_CFS_GROUPS_BPF_H
@@ -17,7 +17,7 @@
 #define GROUP_DEPTH_MAX    8
 #define GROUP_CHILDREN_MAX 64
 #define GROUP_WORDS        (GROUPS_MAX / 64)
-/* Groups of a CPU that one balance looks through, at most. */
+/* Limit of the groups of a CPU that one balance searches. */
 #define GROUP_TURNS 16
 /* In place of a pid: the entity is the group of this number. */
 #define GROUP_ENTITY (1U << 31)
@@ -31,14 +31,14 @@
 struct group {
     u64 cgroup_id;
     u64 load;     /* sum of the loads of its queues of all CPUs; atomic */
-    u64 load_avg; /* sum of what the CPUs have reported of their averages; atomic */
+    u64 load_avg; /* sum of the averages that the CPUs have reported; atomic */
     u32 parent;
     u32 level; /* 1: child of the root */
     u32 shares;
-    u32 place; /* among its siblings */
+    u32 child_index; /* index in its parent's children */
     u32 in_use;
     u32 has_queues;                   /* dispatch queues stay for the next group of this number */
-    u64 places;                       /* bit c: children[c] is taken */
+    u64 children_used;                /* bit c: children[c] is taken */
     u32 children[GROUP_CHILDREN_MAX]; /* numbers of the groups below */
 };
 
@@ -47,19 +47,19 @@ struct group_entity {
     u64 vruntime;
     u64 sum_exec_ns;
     u64 slice_exec_ns;
-    u64 refreshed_ns; /* when weight was last worked out */
-    u64 averaged_ns;  /* up to when load_avg counts, */
+    u64 refreshed_ns; /* when weight was last computed */
+    u64 averaged_ns;  /* the time up to which load_avg counts, */
     u64 load_avg;     /* the mean load of the group's queue, older time counting less, */
-    u64 reported_avg; /* and what of it the group's sum has */
+    u64 reported_avg; /* and the part of it that is in the group's sum */
     u32 weight;
     u32 inverse;
-    u32 queued_weight; /* what of it counts in the parent queue's load; 0: it is not queued */
-    u32 barren_try;    /* a search for a task (pick_tries) that found none here */
+    u32 queued_weight; /* its part of the parent queue's load; 0: it is not queued */
+    u32 empty_in_pass; /* the pick_pass that found no task here */
 };
 
 struct group groups[GROUPS_MAX];
 struct group_entity group_entities[GROUP_QUEUES];
-/* Bit g: group g has something that can run on the CPU; atomic. */
+/* Bit g: group g has runnable entities on the CPU; atomic. */
 u64 cpu_groups[MAX_CPUS][GROUP_WORDS];
 u32 groups_merged;
 
@@ -90,7 +90,10 @@ static __always_inline u64 *groups_word(u32 group, u32 cpu)
     return &cpu_groups[cpu & (MAX_CPUS - 1)][(group / 64) & (GROUP_WORDS - 1)];
 }
 
-/* The dispatch queue of the index-th group that has something on a CPU; one that does not exist when there is none. */
+/*
+ * The dispatch queue of the index-th group with runnable entities on a CPU; a queue that does not exist when there is
+ * none.
+ */
 SEPARATE u64 group_dsq_at(u32 cpu, u32 index)
 {
     u32 word, i;
@@ -118,7 +121,7 @@ static __always_inline u32 child_at(u32 group, u32 place)
 
 static __always_inline u64 child_bit(u32 group)
 {
-    return 1ULL << (group_of(group)->place & (GROUP_CHILDREN_MAX - 1));
+    return 1ULL << (group_of(group)->child_index & (GROUP_CHILDREN_MAX - 1));
 }
 
 /* In cfs_hierarchy.bpf.h: 2.6.27's vruntime through the groups above; the leftmost of the child groups that wait. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What `cfs` does in the queues above a task when the task is in a group. Nothing here runs while a CPU has no group with
- * tasks.
+ * The part of `cfs` for the queues above a task in a group. Nothing here runs while a CPU has no group with tasks.
  *
- * Each kernel function with a for_each_sched_entity loop has its counterpart: the task's own queue is the callback's business,
- * the loop goes on from there to the root. Groups wait in no dispatch queue: a queue knows by a bit each which child groups
- * can run, and a group's vruntime is compared with that of the leftmost task.
+ * Each kernel function with a for_each_sched_entity loop has its counterpart: the callback handles the task's own
+ * queue, the loop continues from there to the root. Groups wait in no dispatch queue: a queue has a bit for each
+ * child group that can run, and a group's vruntime is compared with that of the leftmost task.
  *
- * Another CPU can take a task away without this CPU's lock. So what it changes is atomic: loads, counts, bits. Who sets a
- * group's count to zero clears its bit and then looks again, who raises it from zero sets the bit after that.
+ * Example: A at the root, B and C in group g. At the root A competes with g; when g is leftmost, B with C in g's
+ * queue.
+ *
+ * Another CPU can take a task away without this CPU's lock. So what it changes is atomic: loads, counts, bits. A CPU
+ * that sets a group's count to zero clears its bit and then checks the count again; a CPU that raises it from zero
+ * sets the bit afterwards.
  */
 #ifndef FAIRGROUND_CFS_HIERARCHY_BPF_H
 #define FAIRGROUND_CFS_HIERARCHY_BPF_H
@@ -16,10 +19,10 @@
 #include "cfs_pick.bpf.h"
 #include "cfs_shares.bpf.h"
 
-/* Searches for a task that a CPU makes in one dispatch; each finds a group empty whose tasks are on their way elsewhere. */
+/* Limit of the searches for a task in one dispatch; each finds a group empty whose tasks are being moved elsewhere. */
 #define PICK_TRIES 8
 
-/* calc_delta_fair of 2.6.27 goes on through the groups above. */
+/* calc_delta_fair of 2.6.27 continues through the groups above. */
 SEPARATE u64 scale_by_groups(u32 group, u32 cpu, u64 delta_ns)
 {
     u32 level;
@@ -72,7 +75,7 @@ static __always_inline void place_group(struct cfs_queue *q, u32 group, struct g
         q->last_curr = 0;
 }
 
-/* The groups above a queue that got an entity. Those that had none join their parents' queues. */
+/* A queue got an entity: groups above it that were empty join their parents' queues. */
 SEPARATE void join_groups(u32 group, u32 cpu)
 {
     u32 level, leaf = group;
@@ -103,7 +106,7 @@ SEPARATE void join_groups(u32 group, u32 cpu)
     refresh_shares(leaf, cpu, true);
 }
 
-/* The groups above a queue that lost an entity. Those that have none any more leave their parents' queues. */
+/* A queue lost an entity: groups above it that became empty leave their parents' queues. */
 SEPARATE void leave_groups(u32 group, u32 cpu)
 {
     u32 level, leaf = group;
@@ -197,7 +200,7 @@ SEPARATE void put_prev_groups(u32 group, u32 cpu)
     }
 }
 
-/* The current task goes on: put and set again for its groups (until 3.14). */
+/* The current task continues: put and set again for its groups (until 3.14). */
 SEPARATE void keep_groups(u32 group, u32 cpu)
 {
     u32 level;
@@ -240,7 +243,7 @@ SEPARATE void set_group_buddies(u32 group, u32 cpu, enum buddy which)
     }
 }
 
-/* Gets the entity that pick_entity chose in `q`, a waiting task, to this CPU. */
+/* Moves the waiting task that pick_entity chose in `q` to this CPU. */
 static __always_inline bool take_task(struct cfs_queue *q, u32 pid)
 {
     struct buddies *b = &cpu_buddies[q->cpu & (MAX_CPUS - 1)];
@@ -250,24 +253,24 @@ static __always_inline bool take_task(struct cfs_queue *q, u32 pid)
     return first ? scx_bpf_dsq_move_to_local(dsq_of(q)) : move_pid_to_local(dsq_of(q), pid);
 }
 
-enum pick_result { PICK_NOBODY, PICK_CURRENT, PICK_TAKEN };
+enum pick_result { PICK_NONE, PICK_CURRENT, PICK_TAKEN };
 
-/* pick_next_task_fair: from the root down to a task. PICK_TAKEN: it is in this CPU's local queue now. */
+/* pick_next_task_fair: from the root down to a task. PICK_TAKEN: it is in this CPU's local queue. */
 SEPARATE enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
 {
     struct cfs_queue *root = queue_of(cpu);
-    u32 barren_try = 0, i, level;
+    u32 empty_in_pass = 0, i, level;
 
     for_range (i, PICK_TRIES) {
         struct cfs_queue *q = root;
         bool with_current = prev_runs;
         u32 group = 0, id = 0;
 
-        if (!barren_try)
-            barren_try = root->pick_tries = (root->pick_tries + 2) | 1;
+        if (!empty_in_pass)
+            empty_in_pass = root->pick_pass = (root->pick_pass + 2) | 1;
         for_range (level, GROUP_DEPTH_MAX + 1) {
             q = queue_in(group, cpu);
-            id = pick_entity(q, with_current && q->curr_pid, barren_try);
+            id = pick_entity(q, with_current && q->curr_pid, empty_in_pass);
             if (!(id & GROUP_ENTITY))
                 break;
             with_current = with_current && id == q->curr_pid;
@@ -281,9 +284,9 @@ SEPARATE enum pick_result pick_through_groups(u32 cpu, bool prev_runs)
         }
         if (!group)
             break;
-        entity_of(group, cpu)->barren_try = barren_try;
+        entity_of(group, cpu)->empty_in_pass = empty_in_pass;
     }
-    return PICK_NOBODY;
+    return PICK_NONE;
 }
 
 #endif

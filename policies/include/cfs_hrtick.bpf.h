@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * HRTICK in `cfs`: a timer per CPU that ends the current slice when it is over, in place of the tick behind (hrtick_start_fair,
- * hrtick_update, hrtick).
+ * HRTICK in `cfs`: a timer per CPU that ends the current slice when it is used up, instead of the following tick
+ * (hrtick_start_fair, hrtick_update, hrtick).
  *
- * The kernel stops the timer at each switch. Here it runs on and finds that it is no longer meant: hrtick_ns is the time that
- * counts. A wake-up from another CPU arms it there, so that CPU takes the interrupt and sends word.
+ * The kernel stops the timer at each switch. Here it continues and finds that it is out of date: hrtick_ns is the
+ * time that counts. A wake-up from another CPU asks that CPU to arm its timer.
  */
 #ifndef FAIRGROUND_CFS_HRTICK_BPF_H
 #define FAIRGROUND_CFS_HRTICK_BPF_H
 
 #include "cfs_place.bpf.h"
 
-/* Not armed for less: shorter slices make no sense (hrtick_start_fair). */
+/* The timer is not armed for less (hrtick_start_fair). */
 #define HRTICK_MIN_NS       10000
 #define CLOCK_MONOTONIC     1
 #define BPF_F_TIMER_CPU_PIN 2
@@ -61,7 +61,7 @@ static __always_inline void hrtick_start(struct cfs_queue *q)
     hrtick_arm(q->cpu, slice_ns < HRTICK_MIN_NS ? HRTICK_MIN_NS : slice_ns);
 }
 
-/* Another task came or went: the current one's slice has changed. Its time must be up to date. */
+/* The number of tasks has changed, and so has the current one's slice. Its run time must be up to date. */
 SEPARATE void hrtick_update(u32 cpu)
 {
     struct cfs_queue *q = current_queue(cpu);
@@ -77,7 +77,7 @@ SEPARATE void hrtick_update(u32 cpu)
         hrtick_arm(cpu, slice_ns - ran_ns);
 }
 
-/* The tick leaves the slice alone while the timer looks after it. */
+/* The tick does not check the slice while the timer does. */
 static __always_inline bool hrtick_is_armed(u32 cpu)
 {
     return HRTICK && !DOUBLE_TICK && queue_of(cpu)->hrtick_ns;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The choice among a queue's entities when buddies have a say, or groups are among them (pick_next_entity). Else the leftmost
- * task is taken without a look at it.
+ * The choice among a queue's entities when there are buddies or groups (pick_next_entity). Otherwise the leftmost
+ * task is taken without a search.
  */
 #ifndef FAIRGROUND_CFS_PICK_BPF_H
 #define FAIRGROUND_CFS_PICK_BPF_H
 
 #include "cfs_place.bpf.h"
 
-/* A buddy further from the left than this many waiting tasks is not found: its vruntime is too far right long before. */
+/* A buddy behind more waiting tasks than this is not found: its vruntime is too far right long before. */
 #define BUDDY_SCAN_MAX 64
 
 /* One entity that could be picked. */
@@ -19,9 +19,9 @@ struct candidate {
     u64 vruntime;
 };
 
-/* What a look at a queue has found. In a map, not on the stack, for the verifier's sake: see struct pull_list. */
+/* The state of a search in a queue. In a map, not on the stack, because of the verifier: see struct pull_list. */
 struct buddies {
-    struct candidate one; /* that is being looked at */
+    struct candidate one; /* the candidate under examination */
     struct candidate left, second, next, last;
     u32 left_is_first; /* the leftmost is the first task of its dispatch queue */
 };
@@ -52,7 +52,7 @@ static __always_inline bool near_enough(const struct cfs_queue *q, const struct 
     return (u64)distance <= wakeup_granularity(q, c->weight, c->inverse, left->weight, left->inverse);
 }
 
-/* Whether the next buddy is taken. 2.6.27: for as long as a slice of its own, since somebody was picked by order. */
+/* Whether the next buddy is taken. 2.6.27: for a slice of its own since a task was picked in order. */
 static __always_inline bool next_may_run(struct cfs_queue *q, const struct candidate *next,
                                          const struct candidate *left)
 {
@@ -67,7 +67,10 @@ static __always_inline bool next_may_run(struct cfs_queue *q, const struct candi
     return false;
 }
 
-/* Whether b->one takes part: as leftmost, second from the left, or buddy. Of equal ones the first to come is further left. */
+/*
+ * Updates the search with b->one: as leftmost, second from the left, or buddy. Of equal vruntimes the first is
+ * further left.
+ */
 static __always_inline void consider(struct buddies *b, const struct cfs_queue *q, bool is_first_task)
 {
     if (!b->left.pid || time_diff(b->one.vruntime, b->left.vruntime) < 0) {
@@ -103,7 +106,7 @@ static __always_inline void consider_tasks(struct buddies *b, const struct cfs_q
     bpf_iter_scx_dsq_destroy(&it);
 }
 
-static __always_inline void consider_groups(struct buddies *b, const struct cfs_queue *q, u32 barren_try)
+static __always_inline void consider_groups(struct buddies *b, const struct cfs_queue *q, u32 empty_in_pass)
 {
     u64 bits = q->children;
     u32 i;
@@ -117,7 +120,7 @@ static __always_inline void consider_groups(struct buddies *b, const struct cfs_
         group = child_at(q->group, (u32)__builtin_ctzll(bits));
         bits &= bits - 1;
         e = entity_of(group, q->cpu);
-        if (q->curr_pid == (GROUP_ENTITY | group) || (barren_try && e->barren_try == barren_try))
+        if (q->curr_pid == (GROUP_ENTITY | group) || (empty_in_pass && e->empty_in_pass == empty_in_pass))
             continue;
         b->one.pid = GROUP_ENTITY | group;
         b->one.weight = e->weight;
@@ -128,11 +131,11 @@ static __always_inline void consider_groups(struct buddies *b, const struct cfs_
 }
 
 /*
- * The entity of `q` to run next: the current one (if it wants to go on) or one that waits; 0 if there is none. An equal
- * vruntime is decided for the one that waits, as re-insertion puts the current one behind it. Groups that have turned out to
- * hold nobody in the search `barren_try` are passed over.
+ * The entity of `q` to run next: the current one (if it can continue) or a waiting one; 0 if there is none. With
+ * equal vruntimes the waiting one runs, since re-insertion puts the current one behind it. Groups that the search
+ * `empty_in_pass` has found empty are skipped.
  */
-SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
+SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 empty_in_pass)
 {
     bool buddies, next = false, last = false;
     struct buddies *b;
@@ -146,7 +149,7 @@ SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
     b->left_is_first = false;
     consider_tasks(b, q, buddies ? BUDDY_SCAN_MAX : 1);
     if (unlikely(q->children))
-        consider_groups(b, q, barren_try);
+        consider_groups(b, q, empty_in_pass);
     if (curr_runs) {
         b->one.pid = q->curr_pid;
         b->one.weight = q->curr_weight;
@@ -170,7 +173,7 @@ SEPARATE u32 pick_entity(struct cfs_queue *q, bool curr_runs, u32 barren_try)
     return picked;
 }
 
-/* Moves the waiting task of that pid to this CPU. False: it is no longer there. */
+/* Moves the waiting task of that pid to this CPU's local queue. False: it is no longer there. */
 SEPARATE bool move_pid_to_local(u64 dsq_id, u32 pid)
 {
     struct bpf_iter_scx_dsq it;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The lengths of `cfs`: period and slice, where an entity is placed that joins a queue (place_entity), and by how much one must
- * be behind to preempt. Times are wall ns where nothing else is said; virtual ns are those of vruntime.
+ * The times of `cfs`: period and slice, the placement of an entity that joins a queue (place_entity), and the lead
+ * that allows preemption. Times are wall ns unless they are called virtual; virtual ns are those of vruntime.
+ *
+ * Example (2.6.24, one CPU, five tasks of nice 0): the period is 20 ms, a slice 4 ms; a sixth task makes the period
+ * 24 ms and is placed one slice, 4 ms, right of min_vruntime.
  */
 #ifndef FAIRGROUND_CFS_PLACE_BPF_H
 #define FAIRGROUND_CFS_PLACE_BPF_H
@@ -23,7 +26,7 @@ static __always_inline u64 sched_period(u32 nr)
     return sched_min_granularity_ns * factor * nr;
 }
 
-/* The part of a slice that the groups above leave: * weight / load at each level. */
+/* A slice within the groups above: * weight / load at each level. */
 SEPARATE u64 slice_within_groups(u32 group, u32 cpu, u64 slice_ns)
 {
     u32 level;
@@ -68,7 +71,7 @@ static __always_inline u64 curr_slice(const struct cfs_queue *q)
     return sched_slice(q, nr_queued(q), READ_ONCE(q->load), q->curr_weight, q->curr_policy == SCHED_IDLE);
 }
 
-/* One slice of an entity that is to join, virtual ns. */
+/* One slice of an entity that is about to join, virtual ns. */
 static __always_inline u64 sched_vslice(const struct cfs_queue *q, u32 nr, u64 load, u32 weight, u32 inverse,
                                         bool idle)
 {
@@ -77,7 +80,10 @@ static __always_inline u64 sched_vslice(const struct cfs_queue *q, u32 nr, u64 l
     return virtual_time(sched_slice(q, nr, load, weight, idle), weight, inverse);
 }
 
-/* Base of place_entity: min_vruntime, or one of the averages that 2.6.24 could try. nr and load without the new entity. */
+/*
+ * Base of place_entity: min_vruntime, or one of the averages that 2.6.24 has as options. nr and load without the new
+ * entity.
+ */
 SEPARATE u64 placement_base(struct cfs_queue *q, u32 nr, u64 load)
 {
     u64 vruntime, left = 0, rightmost = 0;

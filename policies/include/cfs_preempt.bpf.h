@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When the current task of `cfs` must go: a task that wakes up and is far enough behind (check_preempt_wakeup), and a tick
- * that finds the slice used up (check_preempt_tick). Of tasks in different groups the ancestors in one queue are compared.
+ * Preemption of the current task of `cfs`: by a waking task that is far enough behind (check_preempt_wakeup), and at
+ * a tick when the slice is used up (check_preempt_tick). Of tasks in different groups the ancestors in one queue are
+ * compared.
  */
 #ifndef FAIRGROUND_CFS_PREEMPT_BPF_H
 #define FAIRGROUND_CFS_PREEMPT_BPF_H
 
 #include "cfs_task.bpf.h"
 
-/* The entity of a waking task's that is compared with the current one, and the queue where both are. */
+/* The ancestor of a waking task that is compared with the current entity, and the queue that holds both. */
 struct match {
     u64 vruntime;
     u64 avg_wakeup_ns;
@@ -80,7 +81,7 @@ static __always_inline void set_last_buddy(struct cfs_queue *q)
         set_group_buddies(q->group, q->cpu, BUDDY_LAST);
 }
 
-/* check_preempt_wakeup: whether a task that was just queued ends the current task's turn. */
+/* check_preempt_wakeup: whether a task that was just queued preempts the current one. */
 static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, struct cfs_task *t)
 {
     struct cfs_queue *root = queue_of(cpu), *current = current_queue(cpu), *own = queue_in(t->group, cpu), *q = own;
@@ -97,8 +98,8 @@ static __always_inline bool wakeup_preempts(u32 cpu, struct task_struct *p, stru
         root->fork_pid = 0;
         return true;
     }
-    /* Whoever has ended the turn before stays the next: of two that one interrupt wakes, the first. */
-    if (sync || current->must_go)
+    /* The first task that preempts stays the next one: of two that one interrupt wakes, the first. */
+    if (sync || current->need_resched)
         return false;
     if (current->curr_policy == SCHED_IDLE && policy != SCHED_IDLE)
         return true;

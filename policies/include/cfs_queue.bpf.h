@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The queues of `cfs`: one per CPU, and one per group and CPU; their clock, min_vruntime; the current entity's vruntime.
+ * The queues of `cfs`: one per CPU, and one per group and CPU; their clock, min_vruntime; the current entity's
+ * vruntime.
  *
- * An entity is a task, or a group as its parent's queue sees it. The current one is in no queue. What is known of it lives in
- * the cfs_queue that it comes from, so that the tick looks nothing up and a wake-up from another CPU can see it. Everything
- * here runs under the run queue's lock of that CPU, except what says atomic.
+ * An entity is a task, or a group in its parent's queue. The current one is in no queue. Its state is in the
+ * cfs_queue that it comes from, so that the tick needs no lookup and a wake-up from another CPU can read it.
+ * Everything here runs under the run queue's lock of that CPU, except what is marked atomic.
  */
 #ifndef FAIRGROUND_CFS_QUEUE_BPF_H
 #define FAIRGROUND_CFS_QUEUE_BPF_H
@@ -32,30 +33,30 @@ struct cfs_queue {
     u32 curr_weight;
     u32 curr_inverse;
     u32 curr_policy;
-    u32 next_pid;     /* buddies: woken last, */
-    u32 last_pid;     /* preempted by a wake-up, */
-    u32 skip_pid;     /* yielded; 0: none */
-    u32 sync_pid;     /* woken by this CPU's current task, which is about to sleep */
-    u32 fork_pid;     /* new, and ahead of its parent by exchange: runs first */
-    u32 stopped_pid;  /* has stopped to sleep, and is not yet off the books */
-    u32 picked;       /* dispatch chose: the next task to run need not be questioned */
-    u32 picked_group; /* whose task that is */
-    u32 balance_only; /* the tick ended the turn for the balancer alone */
-    u32 must_go;      /* the current task's turn is over, and the CPU has not chosen yet (test_tsk_need_resched) */
-    u32 clock_stands; /* and a task woke up since: what follows that is the next task's time */
+    u32 next_pid;          /* buddies: woken last, */
+    u32 last_pid;          /* preempted by a wake-up, */
+    u32 skip_pid;          /* yielded; 0: none */
+    u32 sync_pid;          /* woken by this CPU's current task, which is about to sleep */
+    u32 fork_pid;          /* new, and ahead of its parent by exchange: runs first */
+    u32 stopped_pid;       /* has stopped to sleep; quiescent has not been called yet */
+    u32 picked;            /* dispatch picked: the next task to run is not compared again */
+    u32 picked_group;      /* the group of that task */
+    u32 balance_only;      /* the tick rescheduled only for the load balancer */
+    u32 need_resched;      /* the current task is to be preempted; no pick yet (test_tsk_need_resched) */
+    u32 skip_clock_update; /* and a task woke up since: the time after it is the next task's */
     u32 cpu;
-    u32 group;      /* whose queue; 0: the root's */
+    u32 group;      /* the group; 0: the root */
     u32 leaf_group; /* root only: the group of the current task */
     u32 nr_idle;    /* SCHED_IDLE tasks among those that can run; atomic */
     u32 nr_grouped; /* root: tasks of groups among those that can run; a group's: 1. 0: no group is here; atomic */
     u32 nr;         /* groups only: entities that can run; atomic */
-    u32 last_curr;  /* who was current last, where groups are */
-    u32 pick_tries; /* root only: number of the last search through groups */
+    u32 last_curr;  /* the last current entity, with groups */
+    u32 pick_pass;  /* root only: number of the last search through groups */
     u64 pair_start_ns;
-    u64 chosen_ns; /* root only: the clock when dispatch began; it goes on while the next task is chosen */
-    u64 carry_ns;  /* root only: what ran since the wake-up that ended the last turn */
-    u64 hrtick_ns; /* the timer of HRTICK ends the current slice then; 0: it is not armed */
-    u64 children;  /* bit c: the group's child c can run here; atomic */
+    u64 chosen_ns;              /* root only: the clock when dispatch began */
+    u64 carry_ns;               /* root only: run time since the wake-up that preempted the last task */
+    u64 hrtick_ns;              /* the timer of HRTICK ends the current slice then; 0: it is not armed */
+    u64 children;               /* bit c: the group's child c can run here; atomic */
     struct leftmost left_group; /* smallest vruntime of the child groups that wait */
 } __attribute__((aligned(64)));
 
@@ -80,18 +81,18 @@ static __always_inline struct cfs_queue *current_queue(u32 cpu)
     return queue_in(queue_of(cpu)->leaf_group, cpu);
 }
 
-/* resched_curr: the CPU is to choose anew. */
+/* resched_curr: the CPU shall pick again. */
 static __always_inline void end_turn(u32 cpu)
 {
-    current_queue(cpu)->must_go = true;
+    current_queue(cpu)->need_resched = true;
     scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* The CPU has chosen, and its current task is this queue's. */
+/* The CPU has picked, and its current task is of this queue. */
 static __always_inline void note_chosen(struct cfs_queue *q)
 {
-    q->must_go = false;
-    q->clock_stands = false;
+    q->need_resched = false;
+    q->skip_clock_update = false;
 }
 
 static __always_inline u64 dsq_of(const struct cfs_queue *q)
@@ -114,7 +115,7 @@ static __always_inline u64 tunable_factor(void)
     return scaling_factor(sched_tunable_scaling, rule_scaling_cpus_max);
 }
 
-/* nr <= nr_latency, where nr_latency = ceil(latency / min_granularity): without a division. */
+/* nr <= nr_latency, where nr_latency = ceil(latency / min_granularity), without a division. */
 static __always_inline bool fits_latency(u32 nr)
 {
     return (u64)(nr - 1) * sched_min_granularity_ns < sched_latency_ns;
@@ -131,8 +132,8 @@ static __always_inline u64 fair_delta(const struct cfs_queue *q, u64 delta_ns, u
 }
 
 /*
- * The task that dispatch has picked is in no queue and not yet current: the clock of the queue that it comes from must not be
- * taken from the rest.
+ * The task that dispatch has picked is in no queue and not yet current: min_vruntime of its queue must not be
+ * computed without it.
  */
 static __always_inline bool is_in_transit(const struct cfs_queue *root, const struct cfs_queue *q)
 {
@@ -161,7 +162,7 @@ SEPARATE bool find_left_of_all(struct cfs_queue *q, u64 *vruntime)
     return waits;
 }
 
-/* The smallest vruntime among those that wait, tasks and groups. False: nobody does. */
+/* The smallest vruntime of the waiting tasks and groups. False: none waits. */
 static __always_inline bool find_left(struct cfs_queue *q, u64 *vruntime)
 {
     bool waits;
@@ -174,8 +175,8 @@ static __always_inline bool find_left(struct cfs_queue *q, u64 *vruntime)
 }
 
 /*
- * update_min_vruntime: min_vruntime = max(min_vruntime, min(current, leftmost)). It never goes back. 2.6.25 to 2.6.27 follow
- * the leftmost waiting entity alone, so there it can be right of the current one.
+ * update_min_vruntime: min_vruntime = max(min_vruntime, min(current, leftmost)). It never decreases. 2.6.25 to 2.6.27
+ * follow the leftmost waiting entity alone, so there it can be right of the current one.
  */
 SEPARATE void update_min_vruntime(struct cfs_queue *q)
 {
@@ -202,7 +203,7 @@ SEPARATE void update_min_vruntime(struct cfs_queue *q)
     q->min_vruntime = max_time(q->min_vruntime, vruntime);
 }
 
-/* Moves the current entity's vruntime; back, when it had been charged ahead. */
+/* Advances the current entity's vruntime; backwards if it had been charged ahead. */
 SEPARATE void advance_curr(struct cfs_queue *q, s64 delta_ns)
 {
     if (!q)
@@ -213,7 +214,7 @@ SEPARATE void advance_curr(struct cfs_queue *q, s64 delta_ns)
         q->curr_vruntime -= fair_delta(q, (u64)-delta_ns, q->curr_weight, q->curr_inverse);
 }
 
-/* The groups above a queue are charged what its current task is. */
+/* Charges the groups above a queue for its current task. */
 SEPARATE void advance_groups(u32 group, u32 cpu, s64 delta_ns)
 {
     u32 level;
@@ -233,8 +234,8 @@ SEPARATE void advance_groups(u32 group, u32 cpu, s64 delta_ns)
 }
 
 /*
- * Charges the current task where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield).
- * What was charged ahead by the clock is taken back, so in the end exactly sum_exec_runtime is charged.
+ * Charges the current task where the kernel has just updated sum_exec_runtime (tick, dispatch, stopping, yield). What
+ * was charged ahead by the clock is subtracted, so in the end exactly sum_exec_runtime is charged.
  */
 static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct *p)
 {
@@ -247,20 +248,20 @@ static __always_inline void charge_curr(struct cfs_queue *q, struct task_struct 
     q->curr_sum_exec = sum_exec;
     q->curr_ahead_ns = 0;
     q->curr_clock_ns = scx_bpf_now();
-    q->clock_stands = false;
+    q->skip_clock_update = false;
 }
 
 /*
- * rq_clock_skip_update: a wake-up has just read the clock, so the choice that it asked for does not read it again. The
- * preempted task is charged up to the wake-up, and the rest, the way through the scheduler, is its successor's.
+ * rq_clock_skip_update: a wake-up has just read the clock, so the pick that follows does not read it again. The
+ * preempted task is charged up to the wake-up; the rest, the time in the scheduler, is charged to its successor.
  */
 static __always_inline void charge_stopped(struct cfs_queue *q, struct task_struct *p)
 {
-    if (!q->clock_stands) {
+    if (!q->skip_clock_update) {
         charge_curr(q, p);
         return;
     }
-    q->clock_stands = false;
+    q->skip_clock_update = false;
     queue_of(q->cpu)->carry_ns = p->se.sum_exec_runtime - q->curr_sum_exec - q->curr_ahead_ns;
 }
 
@@ -270,7 +271,7 @@ static __always_inline void update_curr(struct cfs_queue *q, struct task_struct 
     update_min_vruntime(q);
 }
 
-/* update_curr from elsewhere: a wake-up sees what the current task has used up to now by the clock. */
+/* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
 static __always_inline void update_curr_by_clock(u32 cpu)
 {
     struct cfs_queue *q = current_queue(cpu);

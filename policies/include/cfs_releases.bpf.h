@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * `cfs` by release: one column is one parameter set, `cfs@2.6.26` runs as Linux 2.6.26 did. What each row means stands where
- * the variable is defined, in cfs_tunables.bpf.h; a row here only gives its values. A release that is not named behaves as the
- * one before it: 2.6.29 as 2.6.28, 2.6.31 as 2.6.30, 2.6.33 as 2.6.32, but for what a row says. 2.6.27-sle11 is 2.6.27 as
- * SLE 11 ships it, without HRTICK.
+ * `cfs` by release: one column is one parameter set, `cfs@2.6.26` runs as Linux 2.6.26 did. cfs_tunables.bpf.h
+ * defines the variables and explains them; a row here gives their values. A release that is not named behaves like
+ * the one before it: 2.6.29 as 2.6.28, 2.6.31 as 2.6.30, 2.6.33 as 2.6.32, unless a row says otherwise. 2.6.27-sle11
+ * is 2.6.27 as shipped with SLE 11, without HRTICK.
  *
- * A row declares the variable with the tags `set:2.6.24=...`; its definition, further down in the program, inherits them.
+ * A row declares the variable with the tags `set:2.6.24=...`; its definition, further down in the program, inherits
+ * them.
  */
 #ifndef FAIRGROUND_CFS_RELEASES_BPF_H
 #define FAIRGROUND_CFS_RELEASES_BPF_H
@@ -32,7 +33,7 @@ RELEASES(bool, sched_child_runs_first,          on,    on,    on,    on,    on, 
 RELEASES(u32, rule_scaling_cpus_max,          4294967295, 4294967295, 4294967295, 4294967295, 4294967295, 4294967295,
                                               4294967295, 4294967295,                                      8,     8,     8);
 
-/* What kernel/sched_features.h had on. */
+/* Features that kernel/sched_features.h had switched on. */
 RELEASES(bool, FAIR_SLEEPERS,                   on,    on,    on,    on,    on,    on,    on,    on,    on,    on,    on);
 RELEASES(bool, GENTLE_FAIR_SLEEPERS,           off,   off,   off,   off,   off,   off,   off,    on,    on,    on,    on);
 RELEASES(bool, NORMALIZED_SLEEPER,             off,   off,   off,    on,    on,    on,   off,   off,   off,   off,   off);
@@ -49,7 +50,7 @@ RELEASES(bool, DOUBLE_TICK,                    off,   off,   off,   off,   off, 
 RELEASES(bool, BASE_SLICE,                     off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 RELEASES(bool, ALT_PERIOD,                     off,   off,   off,   off,   off,   off,   off,   off,   off,    on,    on);
 
-/* What changed without a switch. */
+/* Changes without a switch. */
 RELEASES(enum gran_rule, rule_gran, GRAN_CURR, GRAN_CURR, GRAN_HEAVY_CURR, GRAN_QUEUE, GRAN_QUEUE, GRAN_HEAVY_CURR,
                                     GRAN_WAKEE, GRAN_WAKEE, GRAN_WAKEE, GRAN_WAKEE, GRAN_WAKEE);
 RELEASES(enum min_rule, rule_min_vruntime, MIN_AT_UPDATE, MIN_OF_TREE, MIN_OF_TREE, MIN_OF_TREE, MIN_OF_TREE,

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much a group weighs on one CPU. Its shares are for all CPUs together; tg->shares 1024 is one nice-0 task's weight.
+ * The weight of a group on one CPU. Its shares are for all CPUs together; tg->shares 1024 is the weight of one nice-0
+ * task.
  *
- * SHARES_FULL (2.6.24): all of them on every CPU. SHARES_BY_WEIGHT (2.6.26, update_group_shares_cpu): in proportion to the
- * weight that can run there. SHARES_BY_LOAD (4.x to 6.5, calc_group_shares): to the greater of that weight and its mean over
- * the last some ten milliseconds, so that a CPU whose tasks sleep for a moment keeps its part.
+ * SHARES_FULL (2.6.24): all of them on every CPU. SHARES_BY_WEIGHT (2.6.26, update_group_shares_cpu): in proportion
+ * to the runnable weight there. SHARES_BY_LOAD (4.x to 6.5, calc_group_shares): in proportion to the greater of that
+ * weight and its mean over some ten milliseconds, so that a CPU whose tasks sleep for a moment keeps its part.
  *
  * Example: shares 1024, three hogs of weight 1024 on CPU 0 and one on CPU 1: 1024 and 1024, or 768 and 256.
  *
- * The kernel works the weights of all CPUs out when one of them balances (until 2.6.37) or each at its own ticks, as here.
+ * The kernel computes the weights of all CPUs when one of them balances (until 2.6.37), or each CPU its own at its
+ * ticks, as here.
  */
 #ifndef FAIRGROUND_CFS_SHARES_BPF_H
 #define FAIRGROUND_CFS_SHARES_BPF_H
 
 #include "cfs_place.bpf.h"
 
-/* Smaller changes are not worth the trouble (sysctl_sched_shares_thresh); a CPU reports its mean when it moved by 1/64. */
+/* Smaller changes are ignored (sysctl_sched_shares_thresh); a CPU reports its mean when it has moved by 1/64. */
 #define SHARES_THRESHOLD 4
 #define AVERAGE_SHIFT    6
-/* The mean forgets half within 32 steps of 2^20 ns. */
+/* The mean halves within 32 steps of 2^20 ns. */
 #define AVERAGE_STEP_SHIFT 20
 #define AVERAGE_HALF       32
 
-/* 2^-(i/32) * 2^32, rounded down: what is left after i steps. */
+/* 2^-(i/32) * 2^32, rounded down: the remainder after i steps. */
 static const u32 average_left[AVERAGE_HALF] = {
     4294967295, 4202935003, 4112874773, 4024744347, 3938502375, 3854108391, 3771522796, 3690706839,
     3611622602, 3534232977, 3458501653, 3384393094, 3311872529, 3240905930, 3171459999, 3103502151,
@@ -30,7 +32,7 @@ static const u32 average_left[AVERAGE_HALF] = {
     2553802833, 2499080104, 2445529971, 2393127307, 2341847523, 2291666560, 2242560871, 2194507416,
 };
 
-/* Brings a group's mean load on a CPU up to now; `load` is what could run there since the last call. */
+/* Updates a group's mean load on a CPU; `load` is the runnable load since the last call. */
 SEPARATE void average_group_load(u32 group, u32 cpu, u64 load)
 {
     struct group_entity *e = entity_of(group, cpu);
@@ -78,7 +80,7 @@ static __always_inline u32 clamp_shares(u64 shares, u32 most)
     return shares > most ? most : (u32)shares;
 }
 
-/* What a group's entity should weigh on a CPU now. */
+/* The weight that a group's entity should have on a CPU now. */
 static __always_inline u32 shares_on(u32 group, u32 cpu)
 {
     struct group *g = group_of(group);
@@ -127,7 +129,7 @@ static __always_inline void reweight(u32 group, u32 cpu, u32 weight)
     }
 }
 
-/* update_cfs_shares: works the weights of a group and those above it out anew, where it is time (`now`: in any case). */
+/* update_cfs_shares: recomputes the weights of a group and those above it when it is time (`now`: in any case). */
 SEPARATE void refresh_shares(u32 group, u32 cpu, bool now)
 {
     u64 now_ns = scx_bpf_now(), ratelimit_ns = sched_shares_ratelimit_ns * tunable_factor();

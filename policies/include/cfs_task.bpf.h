@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What `cfs` keeps per task, on whose books a task is, and how it moves: what the balancer asks (balance.bpf.h).
+ * The per-task state of `cfs`, the CPU that accounts for a task, migrations, and the callbacks of the load balancer
+ * (balance.bpf.h).
  *
- * The balancer weighs a task of a group by the task's own weight, as 2.6.24 did, and takes tasks from the root's queue before
- * those of groups.
+ * The balancer weighs a task of a group by the task's own weight, as 2.6.24 did, and takes tasks from the root's
+ * queue before those of groups.
  */
 #ifndef FAIRGROUND_CFS_TASK_BPF_H
 #define FAIRGROUND_CFS_TASK_BPF_H
@@ -13,9 +14,9 @@
 #define NEW_UTIL_BY_WEIGHT false
 #include "balance_record.bpf.h"
 
-/* What `cfs` keeps per task beside p->scx.dsq_vtime, which is the vruntime (of the running task: at the last tick). */
+/* Per-task state beside p->scx.dsq_vtime, which is the vruntime (of the running task: as of the last tick). */
 struct cfs_task {
-    u32 cpu; /* whose queue counts it, and relative to whose min_vruntime its vruntime is meant */
+    u32 cpu; /* the CPU whose queue counts it and to whose min_vruntime its vruntime is relative */
     u32 weight;
     u32 inverse;
     u32 is_new; /* not yet placed */
@@ -86,7 +87,7 @@ static __always_inline u64 migrated_vruntime(u64 vruntime, u32 group, u32 from, 
     return vruntime + READ_ONCE(queue_in(group, to)->min_vruntime) - READ_ONCE(queue_in(group, from)->min_vruntime);
 }
 
-/* A task is on another CPU than the one that counts it. Returns its vruntime there. */
+/* Moves a task's accounting to the CPU where it is now. Returns its vruntime there. */
 static __always_inline u64 migrate(const struct task_struct *p, struct cfs_task *t, u32 to, u64 vruntime)
 {
     vruntime = migrated_vruntime(vruntime, t->group, t->cpu, to);
@@ -96,7 +97,7 @@ static __always_inline u64 migrate(const struct task_struct *p, struct cfs_task 
     return vruntime;
 }
 
-/* What the balancer asks: see balance.bpf.h. */
+/* The load balancer's callbacks: see balance.bpf.h. */
 static __always_inline u64 balance_weight(struct task_struct *p)
 {
     u32 weight, inverse;
@@ -105,7 +106,7 @@ static __always_inline u64 balance_weight(struct task_struct *p)
     return weight;
 }
 
-/* The root's queue, then those of the groups that have something there. */
+/* The root's queue, then those of the groups with runnable tasks there. */
 static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
     return turn ? group_dsq_at(cpu, turn - 1) : cpu;

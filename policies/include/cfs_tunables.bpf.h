@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be set on `cfs`: the kernel's sysctls and feature switches by their own names, and, named rule_*, what changed
- * between releases without a switch. The defaults are 6.5; the values of each release stand in cfs_releases.bpf.h.
+ * The tunables of `cfs`: the kernel's sysctls and feature switches by their own names, and, named rule_*, changes
+ * between releases without a switch. The defaults are 6.5; cfs_releases.bpf.h has the values of each release.
  *
- * Where a feature has had two names, the later one is used: FAIR_SLEEPERS was NEW_FAIR_SLEEPERS until 2.6.31,
- * WAKEUP_PREEMPTION was WAKEUP_PREEMPT. sched_batch_wakeup_granularity (2.6.24, 2.6.25) is missing: no code read it any more.
- * 2.6.26 has NORMALIZED_SLEEPER switched on, but place_entity did not look at it, so it is off in that set.
+ * A feature that had two names has the later one: FAIR_SLEEPERS was NEW_FAIR_SLEEPERS until 2.6.31, WAKEUP_PREEMPTION
+ * was WAKEUP_PREEMPT. sched_batch_wakeup_granularity (2.6.24, 2.6.25) is missing: no code read it any more. 2.6.26
+ * has NORMALIZED_SLEEPER switched on, but place_entity did not read it, so it is off in that set.
  */
 #ifndef FAIRGROUND_CFS_TUNABLES_BPF_H
 #define FAIRGROUND_CFS_TUNABLES_BPF_H
@@ -22,7 +22,7 @@ TUNABLE(u64, sched_idle_min_granularity_ns, 750000, UNIT("ns"),
 TUNABLE(u64, sched_wakeup_granularity_ns, 1000000, UNIT("ns"),
         DOC("a waking task preempts when it is behind by more than this; times the factor"));
 TUNABLE(u64, sched_shares_ratelimit_ns, 250000, UNIT("ns"),
-        DOC("a group's weight on a CPU is worked out anew at most so often (2.6.27 to 2.6.37); times the factor"));
+        DOC("least time between two updates of a group's weight on a CPU (2.6.27 to 2.6.37); times the factor"));
 TUNABLE(bool, sched_child_runs_first, false, UNIT("bool"),
         DOC("after fork the child gets the smaller vruntime of the two"));
 TUNABLE(bool, sched_compat_yield, false, UNIT("bool"),
@@ -53,8 +53,7 @@ TUNABLE(bool, NEXT_BUDDY, false, UNIT("bool"),
         DOC("a woken task is picked next if it is not too far right, even when it did not preempt"));
 TUNABLE(bool, HRTICK, false, UNIT("bool"),
         DOC("a timer ends each slice to the nanosecond; else the next tick does (2.6.25)"));
-TUNABLE(bool, DOUBLE_TICK, false, UNIT("bool"),
-        DOC("with HRTICK, the tick goes on checking slices while the timer runs"));
+TUNABLE(bool, DOUBLE_TICK, false, UNIT("bool"), DOC("with HRTICK, the tick also checks slices while the timer runs"));
 TUNABLE(bool, BASE_SLICE, true, UNIT("bool"), DOC("a slice is never shorter than sched_min_granularity (5.13)"));
 TUNABLE(bool, ALT_PERIOD, true, UNIT("bool"),
         DOC("a group's period counts the tasks of the whole CPU, not its own alone (5.13)"));
@@ -83,12 +82,13 @@ TUNABLE(bool, rule_slice_of_hierarchy, true, UNIT("bool"),
 TUNABLE(bool, rule_group_sleeps_with_credit, true, UNIT("bool"),
         DOC("a group that wakes up has the credit of FAIR_SLEEPERS, too (2.6.25)"));
 TUNABLE(bool, rule_tick_checks_vruntime, true, UNIT("bool"),
-        DOC("at the tick also: end the turn when the leftmost task is behind by more than a slice (2.6.32)"));
+        DOC("at the tick also: preempt when the leftmost task is behind by more than a slice (2.6.32)"));
 TUNABLE(bool, rule_tick_obeys_preemption, false, UNIT("bool"),
         DOC("that check only with WAKEUP_PREEMPTION (2.6.32, 2.6.36)"));
 TUNABLE(bool, rule_slice_within_latency, true, UNIT("bool"), DOC("a slice is never longer than the latency (6.3)"));
-TUNABLE(bool, rule_hrtick_few, true, UNIT("bool"),
-        DOC("who comes or goes moves the timer of HRTICK only while the latency suffices for all (2.6.28)"));
+TUNABLE(
+    bool, rule_hrtick_few, true, UNIT("bool"),
+    DOC("a task that joins or leaves re-arms the timer of HRTICK only while the latency suffices for all (2.6.28)"));
 TUNABLE(bool, rule_place_never_left, true, UNIT("bool"),
         DOC("a new task, too, is never placed left of its own vruntime (2.6.32)"));
 TUNABLE(bool, rule_fork_parent_queue, true, UNIT("bool"),
@@ -98,7 +98,7 @@ TUNABLE(bool, rule_fork_reschedules, false, UNIT("bool"),
 TUNABLE(bool, rule_sync_keeps_waker, false, UNIT("bool"),
         DOC("no preemption check when a waker about to sleep wakes a task on its own CPU (2.6.24)"));
 TUNABLE(bool, rule_repick_starts_slice, false, UNIT("bool"),
-        DOC("a task that is picked again after its turn starts a new slice (until 3.14)"));
+        DOC("a task that is picked again after its slice starts a new one (until 3.14)"));
 TUNABLE(bool, rule_last_of_many, true, UNIT("bool"),
         DOC("LAST_BUDDY only when the latency does not suffice for all, and only at a preemption (2.6.32)"));
 TUNABLE(bool, rule_last_beats_next, false, UNIT("bool"),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups, for schedulers that know them.
+ * Control groups, for schedulers that support them.
  *
- * Who may ask what (6.12): scx_bpf_task_cgroup() only about the task that a callback is called for, and neither in dispatch
- * nor in init_task (which gets the cgroup as an argument) nor in the cgroup callbacks (which get it too). What it and the two
- * functions below it return must be released. p->scx.weight stays the task's own: a cgroup's weight comes with
- * cgroup_init and cgroup_set_weight.
+ * When a scheduler may call what (6.12): scx_bpf_task_cgroup() only for the task of the present callback, and neither
+ * in dispatch nor in init_task (which gets the cgroup as an argument) nor in the cgroup callbacks (likewise). The
+ * cgroups that it and the two functions below it return must be released. p->scx.weight stays the task's own: a
+ * cgroup's weight comes with cgroup_init and cgroup_set_weight.
  */
 #ifndef FAIRGROUND_CGROUP_BPF_H
 #define FAIRGROUND_CGROUP_BPF_H

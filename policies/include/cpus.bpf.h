@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPU: placement at wake-up and fork, and what an idle CPU pulls. Shared by the schedulers with one queue per CPU.
+ * The choice of a CPU: placement at wake-up and fork, and pulls by an idle CPU. Shared by the schedulers with one
+ * queue per CPU.
  *
- * Every CPU has a dispatch queue with its own number as id. A summary bitmap says which of them hold waiting tasks, so an
- * idle CPU looks at words, not at CPUs. This is no load balancer: a CPU pulls only when it has nothing to do.
+ * Every CPU has a dispatch queue with its own number as id. A summary bitmap marks the queues that hold waiting
+ * tasks, so an idle CPU scans words, not CPUs. This is no load balancer: a CPU pulls only when it is idle.
  */
 #ifndef FAIRGROUND_CPUS_BPF_H
 #define FAIRGROUND_CPUS_BPF_H
@@ -12,7 +13,7 @@
 
 #define MAX_CPUS      1024
 #define WAITING_WORDS (MAX_CPUS / 64)
-/* An idle CPU compares at most so many CPUs with waiting tasks, and tries to pull from at most so many others. */
+/* Limits: the CPUs with waiting tasks that an idle CPU compares, and the other CPUs from which it tries to pull. */
 #define PULL_CANDIDATES 16
 #define PULL_TRIES      4
 
@@ -22,14 +23,14 @@ u64 waiting_cpus[WAITING_WORDS];
 u32 nr_running[MAX_CPUS];
 /* The sum of their balance weights. */
 u64 cpu_weight[MAX_CPUS];
-/* Bit c: CPU c has nothing that can run; two tasks or more. Hints: right but for a moment while two CPUs change one count. */
+/* Bit c: CPU c has no runnable task; two or more. Hints: wrong only while two CPUs change one count. */
 u64 idle_cpus[WAITING_WORDS];
 u64 overloaded_cpus[WAITING_WORDS];
-/* CPUs that the kernel may ever have. */
+/* Possible CPUs of the kernel. */
 u32 nr_cpus;
 /* floor(log2(nr_cpus)) */
 u32 nr_cpus_log2;
-/* Whether tasks have joined or left a CPU since a look for work, which reads eight of these as one word, has set it to 0. */
+/* Set when a task has joined or left a CPU; a search for work, which reads eight of these as one word, resets it. */
 u8 cpu_changed[MAX_CPUS] __attribute__((aligned(8)));
 
 static __always_inline u32 this_cpu(void)
@@ -84,7 +85,10 @@ static __always_inline void join_cpu(u32 cpu, u64 weight)
         set_cpu_bit(overloaded_cpus, cpu);
 }
 
-/* It leaves the books of the CPU: it sleeps, ends, or was moved. The same weight as when it joined. */
+/*
+ * A task of this weight is no longer counted on the CPU: it sleeps, exits, or was moved. The same weight as when it
+ * joined.
+ */
 static __always_inline void leave_cpu(u32 cpu, u64 weight)
 {
     u32 before = __sync_fetch_and_sub(&nr_running[cpu & (MAX_CPUS - 1)], 1);
@@ -107,8 +111,8 @@ static __always_inline void mark_waiting(u32 cpu)
 }
 
 /*
- * The queue of this CPU was found empty. Others can insert at the same time: whoever inserts after the look marks again,
- * since it does so after its insertion.
+ * The queue of this CPU was found empty. A CPU that inserts a task at the same time sets the mark again, since it
+ * does so after its insertion.
  */
 static __always_inline void mark_empty(u32 cpu)
 {
@@ -119,7 +123,7 @@ static __always_inline void mark_empty(u32 cpu)
         __sync_fetch_and_and(word, ~bit);
 }
 
-/* A new task goes to an idle CPU, else to the allowed CPU with the fewest tasks; the parent's CPU wins a draw. */
+/* A new task goes to an idle CPU, otherwise to the allowed CPU with the fewest tasks; the parent's CPU wins a tie. */
 static __noinline s32 least_loaded_cpu(struct task_struct *p, s32 prev_cpu)
 {
     const cpumask_t *allowed = p->cpus_ptr;
@@ -141,8 +145,8 @@ static __noinline s32 least_loaded_cpu(struct task_struct *p, s32 prev_cpu)
 }
 
 /*
- * Where a task goes that wakes up: the CPU that it ran on if that is idle, else an idle one near by, else the CPU that it ran
- * on. Sets *is_idle when the CPU is idle and now reserved for the task.
+ * The CPU for a task that wakes up: the one that it ran on if that is idle, otherwise an idle one near by, otherwise
+ * the one that it ran on. Sets *is_idle when the CPU is idle and now reserved for the task.
  */
 static __always_inline s32 select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags, bool *is_idle)
 {
@@ -154,13 +158,13 @@ static __always_inline s32 select_cpu(struct task_struct *p, s32 prev_cpu, u64 w
 }
 
 /*
- * Candidates to pull from, as one look at the bitmap finds them. In a map, not on the stack: the verifier follows what is on
- * the stack value by value, through every path of the loop.
+ * Candidates to pull from, found by one scan of the bitmap. In a map, not on the stack: the verifier tracks values on
+ * the stack through every path of a loop.
  */
 struct pull_list {
     u32 count;
-    u32 longest; /* the CPU with the most tasks, */
-    u32 most;    /* and so many it has */
+    u32 longest; /* the CPU with the most tasks */
+    u32 most;    /* their number */
     u32 cpus[PULL_CANDIDATES];
 };
 
@@ -170,7 +174,7 @@ static __always_inline void add_candidate(struct pull_list *list, u32 cpu)
 {
     u32 tasks = nr_running[cpu & (MAX_CPUS - 1)], slot = list->count;
 
-    /* A lone waiting task is about to run where it is. */
+    /* A single waiting task is about to run where it is. */
     if (tasks < 2)
         return;
     list->cpus[slot & (PULL_CANDIDATES - 1)] = cpu;
@@ -208,8 +212,8 @@ static __always_inline void find_waiting(u32 cpu, struct pull_list *list)
 }
 
 /*
- * Pulls one task for an idle CPU: from the longest queue, else from others. Pinned tasks stay: the kernel moves only what may
- * run here. Returns the CPU that lost a task, or -1.
+ * Pulls one task for an idle CPU: from the longest queue, otherwise from others. Pinned tasks stay: the kernel moves
+ * only tasks that may run here. Returns the CPU that lost a task, or -1.
  */
 static __attribute__((unused)) __noinline s32 pull_task(u32 cpu)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sched domains: what the balancer knows of the machine. Linux 2.6.22 to 2.6.27 (kernel/sched.c, include/linux/topology.h).
+ * Sched domains, the balancer's view of the machine. Linux 2.6.22 to 2.6.27 (kernel/sched.c,
+ * include/linux/topology.h).
  *
- * A machine is nested units: CPU < core (SMT threads) < last-level cache < node < machine. A domain of a level has one unit
- * as its span and the units of the next smaller kind as its groups:
+ * A machine is nested units: CPU < core (SMT threads) < last-level cache < node < machine. A domain of a level has
+ * one unit as its span and the units of the next smaller kind as its groups:
  *
  *     level         span                groups               in the kernel
  *     DOMAIN_SMT    core                its threads          SIBLING
@@ -11,14 +12,15 @@
  *     DOMAIN_CPU    node                its caches           CPU, "package"
  *     DOMAIN_NODE   machine             its nodes            NODE
  *
- * A level whose span is a single group does nothing and is left out. Example: 2 sockets of 4 cores of 2 threads, a node
- * each: CPU 5 has SMT {4,5}, MC {0...7} with 4 groups, and NODE {0...15} with 2 groups; DOMAIN_CPU would have one group.
+ * A level whose span is a single group is left out. Example: 2 sockets of 4 cores of 2 threads, a node each: CPU 5
+ * has SMT {4,5}, MC {0...7} with 4 groups, and NODE {0...15} with 2 groups; DOMAIN_CPU would have one group.
  *
- * CPUs are put in an order in which each unit is a stretch without gaps. So a unit is two numbers, a group is walked by
- * counting, and no bitmaps are needed. All arrays are made once, in init().
+ * CPUs are sorted so that each unit is a contiguous range. So a unit is two numbers, a group is walked by counting,
+ * and no bitmaps are needed. All arrays are built once, in init().
  *
- * Power of a group (cpu_power): BALANCE_SCALE, whatever it holds: threads and the cores of a cache share something, and a
- * group shall take one task while other groups are idle (init_sched_groups_power). A node has one BALANCE_SCALE per cache.
+ * Power of a group (cpu_power): BALANCE_SCALE, whatever it holds: threads, and the cores of a cache, share resources,
+ * and a group shall take one task while other groups are idle (init_sched_groups_power). A node has one BALANCE_SCALE
+ * per cache.
  */
 #ifndef FAIRGROUND_DOMAINS_BPF_H
 #define FAIRGROUND_DOMAINS_BPF_H
@@ -26,7 +28,7 @@
 #include "balance_tunables.bpf.h"
 #include "cpus.bpf.h"
 
-/* Filled by whoever loads the object. All zero: a machine of single CPUs that share one cache. */
+/* Filled by the loader of the object. All zero: a machine of single CPUs that share one cache. */
 u32 topology_core[MAX_CPUS] TOPOLOGY("core");
 u32 topology_llc[MAX_CPUS] TOPOLOGY("llc");
 u32 topology_node[MAX_CPUS] TOPOLOGY("node");
@@ -38,10 +40,10 @@ enum domain_level { DOMAIN_SMT, DOMAIN_MC, DOMAIN_CPU, DOMAIN_NODE, DOMAIN_LEVEL
 #define UNIT_SPACE (8 * MAX_CPUS)
 
 enum domain_flag {
-    BALANCE_NEWIDLE = 1, /* a CPU that runs out of work looks here */
-    BALANCE_EXEC = 2,    /* a task that starts a program looks here */
+    BALANCE_NEWIDLE = 1, /* balanced by a CPU that becomes idle */
+    BALANCE_EXEC = 2,    /* searched at execve and fork */
     WAKE_AFFINE_TO = 4,  /* a task may wake up at the waker's CPU */
-    WAKE_BALANCE = 8,    /* ... if that one is less loaded */
+    WAKE_BALANCE = 8,    /* ... if that CPU is less loaded */
     WAKE_IDLE = 16,      /* a task may wake up at an idle CPU */
     INTERVAL_BY_SPAN = 32,
 };
@@ -90,11 +92,11 @@ struct unit {
 };
 
 u16 cpu_order[MAX_CPUS];
-u16 cpu_place[MAX_CPUS]; /* where a CPU is in cpu_order */
+u16 cpu_place[MAX_CPUS]; /* index of a CPU in cpu_order */
 struct unit units[UNIT_SPACE];
 /* Whether each group of each domain of a level is a single CPU. */
 bool groups_are_cpus[DOMAIN_LEVELS];
-/* Whether each CPU's place is its number. */
+/* Whether each CPU's index in cpu_order is its number. */
 bool cpus_in_order;
 
 static __always_inline u32 cpu_at(u32 place)
@@ -107,7 +109,7 @@ static __always_inline u32 place_of(u32 cpu)
     return cpu_place[BOUNDED(cpu, MAX_CPUS)] & (MAX_CPUS - 1);
 }
 
-/* The unit of a kind (0 ... DOMAIN_LEVELS) that holds a place. */
+/* The unit of a kind (0 ... DOMAIN_LEVELS) at an index of cpu_order. */
 static __always_inline struct unit *unit_at(u32 kind, u32 place)
 {
     return &units[BOUNDED(kind * MAX_CPUS + (place & (MAX_CPUS - 1)), UNIT_SPACE)];
@@ -127,7 +129,7 @@ static __always_inline bool has_domain(u32 cpu, u32 level)
     return span->first != group->first || span->end != group->end;
 }
 
-/* The smallest level whose domain of `here` holds `prev` too. */
+/* The smallest level whose domain of `here` also contains `prev`. */
 static __always_inline u32 common_level(u32 here, u32 prev)
 {
     u32 level, common = DOMAIN_NODE;
@@ -143,7 +145,7 @@ static __always_inline u32 common_level(u32 here, u32 prev)
     return common;
 }
 
-/* cpu_power of the group that holds a place in the domains of a level. */
+/* cpu_power of the group at an index of cpu_order, in the domains of a level. */
 static __always_inline u64 group_power(u32 level, u32 place)
 {
     const struct unit *group = unit_at(level, place);
@@ -164,7 +166,7 @@ static __always_inline u64 group_power(u32 level, u32 place)
     return power;
 }
 
-/* Scratch of the sort: how many CPUs have each number, then where the next of them goes. */
+/* Scratch memory of the sort: the CPUs per number, then the index of the next of them. */
 u16 sort_start[MAX_CPUS + 1];
 u16 sort_from[MAX_CPUS];
 
@@ -199,7 +201,7 @@ SEPARATE void sort_cpus(u32 key_kind)
     }
 }
 
-/* The largest kind of unit that two CPUs do not share, + 1: they share units of this kind and larger ones. */
+/* One more than the largest kind of unit that two CPUs do not share: they share this kind and larger ones. */
 static __always_inline u32 shared_kind(u32 a, u32 b, bool flat)
 {
     if (topology_node[a] != topology_node[b])
@@ -211,7 +213,7 @@ static __always_inline u32 shared_kind(u32 a, u32 b, bool flat)
     return DOMAIN_SMT + 1;
 }
 
-/* Puts the CPUs in order and finds the units. `flat`: nobody told the topology. */
+/* Sorts the CPUs and finds the units. `flat`: the topology is unknown. */
 SEPARATE void find_units(bool flat)
 {
     u32 i, kind;
@@ -243,7 +245,7 @@ SEPARATE void find_units(bool flat)
     }
 }
 
-/* Makes the domains from the topology. In init, after create_cpu_queues(). */
+/* Builds the domains from the topology. In init, after create_cpu_queues(). */
 static __always_inline void make_domains(void)
 {
     bool flat = nr_cpus > 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the load balancer asks of `eevdf`: weights, queues, and where a task that it moves gets to. */
+/* The load balancer's callbacks of `eevdf`: weights, queues, and the placement of a task that it moves. */
 #ifndef FAIRGROUND_EEVDF_BALANCE_BPF_H
 #define FAIRGROUND_EEVDF_BALANCE_BPF_H
 
@@ -10,10 +10,10 @@ static __always_inline u64 balance_weight(struct task_struct *p)
     return task_weight(p);
 }
 
-/* Who is not eligible there, and has to wait longest, goes first. */
+/* Ineligible tasks, which have to wait longest, are taken first. */
 static __always_inline u64 balance_queue(u32 cpu, u32 turn)
 {
-    return queue_id(cpu, turn ? ELIGIBLE : LATE);
+    return queue_id(cpu, turn ? ELIGIBLE : INELIGIBLE);
 }
 
 static __always_inline bool balance_prefers(struct task_struct *p, u32 to)
@@ -26,13 +26,13 @@ static __always_inline u64 balance_last_ran_ns(struct task_struct *p)
     return p->se.exec_start;
 }
 
-/* It waits among the ineligible first, by vruntime; that CPU's next choice moves it on if V has passed it. */
+/* It waits in INELIGIBLE first, by vruntime; the CPU's next pick moves it to ELIGIBLE if V has passed it. */
 static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 to, u64 *vtime)
 {
     struct eevdf_task *t = task_of(p);
 
     *vtime = t ? place_elsewhere(t, from, to) : queue_of(to)->zero;
-    return queue_id(to, LATE);
+    return queue_id(to, INELIGIBLE);
 }
 
 static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
@@ -41,9 +41,9 @@ static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 t
 
     if (!t)
         return;
-    rehome(p, t, from, to, p->scx.dsq_vtime);
-    t->late = true;
-    forget_leftmost(&queue_of(to)->late);
+    account_migration(p, t, from, to, p->scx.dsq_vtime);
+    t->ineligible = true;
+    forget_leftmost(&queue_of(to)->ineligible);
 }
 
 #include "balance.bpf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The current task's time and requests in `eevdf`, and where a task is placed that joins. */
+/* The current task's vruntime and requests in `eevdf`, and the placement of a task that joins. */
 #ifndef FAIRGROUND_EEVDF_CURR_BPF_H
 #define FAIRGROUND_EEVDF_CURR_BPF_H
 
@@ -22,7 +22,7 @@ static __always_inline bool renew_request(struct eevdf_queue *q, u32 cpu)
     return true;
 }
 
-/* The second half of update_curr. True: the current task shall make room. */
+/* The second half of update_curr. True: the current task shall be preempted. */
 SEPARATE bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
 {
     bool resched;
@@ -43,8 +43,8 @@ SEPARATE bool charge(struct eevdf_queue *q, u32 cpu, u64 delta_ns)
 }
 
 /*
- * update_curr where the kernel has just brought sum_exec_runtime up to date (tick, dispatch, stopping, yield). What was
- * charged ahead by the clock is taken off, so in the end exactly sum_exec_runtime is charged.
+ * update_curr where the kernel has just updated sum_exec_runtime (tick, dispatch, stopping, yield). What was charged
+ * ahead by the clock is subtracted, so in the end exactly sum_exec_runtime is charged.
  */
 static __always_inline bool update_curr(struct eevdf_queue *q, u32 cpu, struct task_struct *p)
 {
@@ -61,7 +61,7 @@ static __always_inline bool update_curr(struct eevdf_queue *q, u32 cpu, struct t
     return false;
 }
 
-/* update_curr from elsewhere: a wake-up sees what the current task has used up to now by the clock. */
+/* update_curr from other callbacks: a wake-up charges the current task up to now by the clock. */
 static __always_inline bool update_curr_by_clock(struct eevdf_queue *q, u32 cpu)
 {
     s64 delta_ns;
@@ -86,8 +86,9 @@ static __always_inline void preempt_curr(struct eevdf_queue *q, u32 cpu)
 }
 
 /*
- * How far from V place_entity puts a task that joins others of this much weight. Adding weight w at V - l moves V to
- * V - l * w / (W + w), so l is made larger by (W + w) / W, and the lag is vlag again once the task has joined.
+ * The distance from V at which place_entity places a task that joins a queue of this weight. Adding weight w at V - l
+ * moves V to V - l * w / (W + w), so l is inflated by (W + w) / W, and the lag is vlag again once the task has
+ * joined.
  */
 static __always_inline s64 lag_to_place(s64 vlag, u32 weight, u64 others)
 {
@@ -96,7 +97,7 @@ static __always_inline s64 lag_to_place(s64 vlag, u32 weight, u64 others)
     return vlag + mul_div_cut(vlag, weight, others);
 }
 
-/* place_entity, for a task that is in no sum. */
+/* place_entity, for a task that is not in the sums. */
 static __always_inline void place(struct eevdf_queue *q, struct eevdf_task *t, u64 custom_ns, bool reweighted)
 {
     u64 vslice, v = average(q), others = total_weight(q);
@@ -130,8 +131,8 @@ static __always_inline void set_weight(struct eevdf_task *t, const struct task_s
 }
 
 /*
- * reweight_entity, while the task is out: vlag and the distance of the deadline are virtual times of the old weight. True:
- * the weight is another.
+ * reweight_entity of a dequeued task: vlag and the distance of the deadline are virtual times of the old weight.
+ * True: the weight has changed.
  */
 static __always_inline bool reweight(struct eevdf_task *t, const struct task_struct *p)
 {
@@ -146,7 +147,7 @@ static __always_inline bool reweight(struct eevdf_task *t, const struct task_str
     return true;
 }
 
-/* The task competes from now on. */
+/* Adds the task to the queue's accounting. */
 static __always_inline void join(const struct task_struct *p, struct eevdf_queue *q, struct eevdf_task *t, u32 cpu)
 {
     t->cpu = cpu;
@@ -163,34 +164,35 @@ static __always_inline s64 lag_of(const struct eevdf_task *t, u32 cpu, u64 avera
 }
 
 /*
- * Where a task that waits on `from` gets to on `to`: its lag goes with it. Its vruntime there. Changes nothing. Both queues
- * are looked at without their locks, so the lag is as of their last looks; its limit bounds it.
+ * The vruntime on `to` of a task that waits on `from`: its lag goes with it. Changes nothing. Both queues are read
+ * without their locks, so the lag is as of their last updates; its limit bounds it.
  */
 static __always_inline u64 place_elsewhere(const struct eevdf_task *t, u32 from, u32 to)
 {
-    struct outside_view src, dst;
+    struct remote_view src, dst;
 
-    look_from_outside(queue_of(from), &src);
-    look_from_outside(queue_of(to), &dst);
+    view_remote(queue_of(from), &src);
+    view_remote(queue_of(to), &dst);
     return dst.average - (u64)lag_to_place(lag_of(t, from, src.average), t->weight, dst.weight);
 }
 
-/* A task that waits moves from one CPU's books to another's, where it has this vruntime. */
-static __noinline void rehome(const struct task_struct *p, struct eevdf_task *t, u32 from, u32 to, u64 vruntime)
+/* Moves a waiting task from one CPU's accounting to another's, where it has this vruntime. */
+static __noinline void account_migration(const struct task_struct *p, struct eevdf_task *t, u32 from, u32 to,
+                                         u64 vruntime)
 {
     u64 distance = t->deadline - t->vruntime;
 
-    announce(queue_of(from), t->vruntime, t->weight, -1);
+    account_remotely(queue_of(from), t->vruntime, t->weight, -1);
     uncount_slice(from, t->kind);
     load_leaves(p, &t->record, from);
     leave_cpu(from, t->weight);
-    if (t->late)
-        forget_leftmost(&queue_of(from)->late);
+    if (t->ineligible)
+        forget_leftmost(&queue_of(from)->ineligible);
     t->vruntime = vruntime;
     t->deadline = vruntime + (PLACE_REL_DEADLINE ? distance : virtual_time(t->slice_ns, t->weight, t->inverse));
     t->cpu = to;
     t->kind = count_slice(to, t->slice_ns);
-    announce(queue_of(to), vruntime, t->weight, 1);
+    account_remotely(queue_of(to), vruntime, t->weight, 1);
     load_joins(p, &t->record, to, t->weight);
     join_cpu(to, t->weight);
 }

@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The choice of the next task in `eevdf`: of the eligible one with the earliest deadline, in logarithmic time.
+ * The pick of the next task in `eevdf`: the eligible one with the earliest deadline, in logarithmic time.
  *
- * Each CPU has two dispatch queues: ELIGIBLE, ordered by deadline, and LATE, ordered by vruntime. Before each choice what V
- * has passed moves from the head of LATE to ELIGIBLE, so LATE holds nobody who is eligible. ELIGIBLE may hold some who no
- * longer are, as V steps back when a task with positive lag joins; those at its head move to LATE. So each task moves about
- * once a turn, and the head of ELIGIBLE is the one to pick. Moves are possible in dispatch only.
+ * Each CPU has two dispatch queues: ELIGIBLE, ordered by deadline, and INELIGIBLE, ordered by vruntime. Before each
+ * pick the tasks that V has passed move from the head of INELIGIBLE to ELIGIBLE, so INELIGIBLE holds no eligible
+ * task. ELIGIBLE may hold tasks that are no longer eligible, since V steps back when a task with positive lag joins;
+ * those at its head move to INELIGIBLE. So each task moves about once per slice, and the head of ELIGIBLE is the one
+ * to pick. Moves are possible in dispatch only.
+ *
+ * Example: V 11, A v 10 d 13 and C v 9 d 18 in ELIGIBLE, B v 12 d 12.98 in INELIGIBLE. A is picked. When V has
+ * reached 12.004 B moves to ELIGIBLE, ahead of A.
  */
 #ifndef FAIRGROUND_EEVDF_PICK_BPF_H
 #define FAIRGROUND_EEVDF_PICK_BPF_H
 
-#include "eevdf_ghosts.bpf.h"
+#include "eevdf_delayed.bpf.h"
 
-enum queue_index { ELIGIBLE, LATE };
+enum queue_index { ELIGIBLE, INELIGIBLE };
 
-/* One choice moves at most so many tasks each way; who is left over can be chosen the next time. */
+/* Limit of the tasks that one pick moves each way; the rest can move at the next one. */
 #define MOVES_MAX 1024
-/* A buddy behind more tasks than this is not found, and then not favoured. */
+/* A buddy behind more waiting tasks than this is not found, and not favoured. */
 #define BUDDY_SCAN_MAX 64
 
-/* So much later than another one no deadline is. */
+/* Further than this no deadline is from another. */
 #define FAR_DEADLINE (1ULL << 62)
 
-enum choice { CHOOSE_NOBODY, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY };
+enum choice { CHOOSE_NONE, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY };
 
-/* Puts a task into the queue where it belongs as far as is known: `zero` is what V was at the last look. */
+/* Inserts a task into the queue for its last known eligibility: `zero` is V as it was last computed. */
 static __always_inline void insert_waiting(struct eevdf_queue *q, u32 cpu, struct task_struct *p,
                                            struct eevdf_task *t, u64 enq_flags)
 {
-    t->late = time_diff(t->vruntime, q->zero) > 0;
-    if (t->late) {
-        note_inserted(&q->late, t->vruntime);
-        scx_bpf_dsq_insert_vtime(p, queue_id(cpu, LATE), SCX_SLICE_INF, t->vruntime, enq_flags);
+    t->ineligible = time_diff(t->vruntime, q->zero) > 0;
+    if (t->ineligible) {
+        note_inserted(&q->ineligible, t->vruntime);
+        scx_bpf_dsq_insert_vtime(p, queue_id(cpu, INELIGIBLE), SCX_SLICE_INF, t->vruntime, enq_flags);
     } else {
         scx_bpf_dsq_insert_vtime(p, queue_id(cpu, ELIGIBLE), SCX_SLICE_INF, t->deadline, enq_flags);
     }
     mark_waiting(cpu);
 }
 
-/* Moves whom V has passed to the eligible. */
+/* Moves the tasks that V has passed to ELIGIBLE. */
 SEPARATE void promote(u32 cpu, u64 v)
 {
     struct eevdf_queue *q = queue_of(cpu);
@@ -47,28 +51,28 @@ SEPARATE void promote(u32 cpu, u64 v)
     struct eevdf_task *t;
     u32 i;
 
-    q->late.state = LEFT_UNKNOWN;
-    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, LATE), 0)) {
+    q->ineligible.state = LEFT_UNKNOWN;
+    if (!bpf_iter_scx_dsq_new(&it, queue_id(cpu, INELIGIBLE), 0)) {
         for_range (i, MOVES_MAX) {
             p = bpf_iter_scx_dsq_next(&it);
             if (!p) {
-                q->late.state = LEFT_NONE;
+                q->ineligible.state = LEFT_NONE;
                 break;
             }
             if (time_diff(p->scx.dsq_vtime, v) > 0) {
-                q->late.vtime = p->scx.dsq_vtime;
-                q->late.state = LEFT_KNOWN;
+                q->ineligible.vtime = p->scx.dsq_vtime;
+                q->ineligible.state = LEFT_KNOWN;
                 break;
             }
             t = task_of(p);
             if (t && scx_bpf_dsq_move_vtime(&it, p, queue_id(cpu, ELIGIBLE), t->deadline, 0))
-                t->late = false;
+                t->ineligible = false;
         }
     }
     bpf_iter_scx_dsq_destroy(&it);
 }
 
-/* Whether a task that waits at the head of ELIGIBLE belongs there. If not, it goes to LATE. */
+/* Whether the head of ELIGIBLE is still eligible. If not, it moves to INELIGIBLE. */
 static __always_inline bool is_eligible_head(struct eevdf_queue *q, struct bpf_iter_scx_dsq *it, u32 cpu,
                                              struct task_struct *p, u64 v)
 {
@@ -76,14 +80,14 @@ static __always_inline bool is_eligible_head(struct eevdf_queue *q, struct bpf_i
 
     if (!t || time_diff(t->vruntime, v) <= 0)
         return true;
-    if (scx_bpf_dsq_move_vtime(it, p, queue_id(cpu, LATE), t->vruntime, 0)) {
-        t->late = true;
-        note_inserted(&q->late, t->vruntime);
+    if (scx_bpf_dsq_move_vtime(it, p, queue_id(cpu, INELIGIBLE), t->vruntime, 0)) {
+        t->ineligible = true;
+        note_inserted(&q->ineligible, t->vruntime);
     }
     return false;
 }
 
-/* Makes the head of ELIGIBLE eligible. Its deadline into *deadline; false: there is none. */
+/* Makes sure that the head of ELIGIBLE is eligible, and writes its deadline to *deadline. False: none is. */
 SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
 {
     struct eevdf_queue *q = queue_of(cpu);
@@ -116,12 +120,12 @@ SEPARATE bool first_waiting(u32 cpu, u64 v, u64 *deadline)
     return found;
 }
 
-/* A choice, and the ghost that is picked before it: GHOSTS_MAX, none. */
-#define CHOICE(choice, ghost) ((u32)(choice) << 8 | (ghost))
-#define CHOSEN(pair)          ((enum choice)((pair) >> 8))
-#define GHOST_BEFORE(pair)    ((pair) & 0xff)
+/* A choice, and the delayed entity that is picked before it (DELAYED_MAX: none). */
+#define CHOICE(choice, delayed) ((u32)(choice) << 8 | (delayed))
+#define CHOSEN(pair)            ((enum choice)((pair) >> 8))
+#define DELAYED_BEFORE(pair)    ((pair) & 0xff)
 
-/* pick_eevdf, once buddy and protection have had their say, with V as it stands. */
+/* pick_eevdf without buddy and protection, for the present V. */
 SEPARATE u32 choose_at_once(u32 cpu, bool prev_runs)
 {
     struct eevdf_queue *q = queue_of(cpu);
@@ -129,30 +133,31 @@ SEPARATE u32 choose_at_once(u32 cpu, bool prev_runs)
     bool curr_competes = prev_runs && time_diff(q->curr_vruntime, v) <= 0;
     enum choice choice;
 
-    /* Of one there is no choice: if the current task has run ahead of V, the other one has not. */
-    if (q->nr == 1 && !q->ghosts && !curr_competes)
-        return CHOICE(CHOOSE_FIRST, GHOSTS_MAX);
-    if (q->late.state == LEFT_UNKNOWN || (q->late.state == LEFT_KNOWN && time_diff(q->late.vtime, v) <= 0))
+    /* With a single waiting task: if the current task has run ahead of V, the other one has not. */
+    if (q->nr == 1 && !q->delayed && !curr_competes)
+        return CHOICE(CHOOSE_FIRST, DELAYED_MAX);
+    if (q->ineligible.state == LEFT_UNKNOWN ||
+        (q->ineligible.state == LEFT_KNOWN && time_diff(q->ineligible.vtime, v) <= 0))
         promote(cpu, v);
-    choice = first_waiting(cpu, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NOBODY;
+    choice = first_waiting(cpu, v, &deadline) ? CHOOSE_FIRST : CHOOSE_NONE;
     if (curr_competes && (!choice || time_diff(q->curr_deadline, deadline) < 0)) {
         choice = CHOOSE_CURRENT;
         deadline = q->curr_deadline;
     }
-    return CHOICE(choice, ghost_before(q, cpu, v, choice, deadline));
+    return CHOICE(choice, delayed_before(q, cpu, v, choice, deadline));
 }
 
-/* The same until a task is picked: a ghost that is picked goes, and the choice is made anew. */
+/* The same until a task is picked: a delayed entity that is picked is dequeued, and the choice is made again. */
 static __always_inline enum choice choose_by_deadline(u32 cpu, bool prev_runs)
 {
     u32 pair = choose_at_once(cpu, prev_runs), i;
 
-    if (likely(GHOST_BEFORE(pair) >= GHOSTS_MAX))
+    if (likely(DELAYED_BEFORE(pair) >= DELAYED_MAX))
         return CHOSEN(pair);
-    for_range (i, GHOSTS_MAX) {
-        bury(cpu, GHOST_BEFORE(pair));
+    for_range (i, DELAYED_MAX) {
+        finish_delayed_dequeue(cpu, DELAYED_BEFORE(pair));
         pair = choose_at_once(cpu, prev_runs);
-        if (GHOST_BEFORE(pair) >= GHOSTS_MAX)
+        if (DELAYED_BEFORE(pair) >= DELAYED_MAX)
             break;
     }
     return CHOSEN(pair);
@@ -164,11 +169,11 @@ static __always_inline bool buddy_first(const struct eevdf_queue *q)
     return q->next_pid && eligible(q, q->next_vruntime);
 }
 
-/* pick_next_entity. `prev_runs`: the current task can go on. */
+/* pick_next_entity. `prev_runs`: the current task can continue. */
 static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool prev_runs)
 {
     if (!q->nr)
-        return prev_runs ? CHOOSE_CURRENT : CHOOSE_NOBODY;
+        return prev_runs ? CHOOSE_CURRENT : CHOOSE_NONE;
     if ((PICK_BUDDY || (rule_next_buddy_picks && NEXT_BUDDY)) && buddy_first(q))
         return CHOOSE_BUDDY;
     if (prev_runs && is_protected(q) && eligible(q, q->curr_vruntime))
@@ -176,7 +181,7 @@ static __always_inline enum choice choose(struct eevdf_queue *q, u32 cpu, bool p
     return choose_by_deadline(cpu, prev_runs);
 }
 
-/* Moves the waiting task of that pid to this CPU. False: it is not there. */
+/* Moves the waiting task of that pid to this CPU's local queue. False: it is not there. */
 SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
 {
     struct bpf_iter_scx_dsq it;
@@ -199,15 +204,15 @@ SEPARATE bool move_pid_to_local(u32 cpu, u32 pid)
         bpf_iter_scx_dsq_destroy(&it);
         if (moved) {
             if (index)
-                forget_leftmost(&queue_of(cpu)->late);
+                forget_leftmost(&queue_of(cpu)->ineligible);
             break;
         }
     }
     return moved;
 }
 
-/* Whether somebody who waits in this queue beats the task `pid`: is eligible, and has no later deadline. */
-SEPARATE bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadline, u64 v)
+/* Whether a task that waits in this queue is better than the task `pid`: eligible, with no later deadline. */
+SEPARATE bool waiting_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadline, u64 v)
 {
     struct bpf_iter_scx_dsq it;
     struct task_struct *p;
@@ -220,12 +225,12 @@ SEPARATE bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadl
             p = bpf_iter_scx_dsq_next(&it);
             if (!p)
                 break;
-            if (time_diff(p->scx.dsq_vtime, index == LATE ? v : deadline) > 0)
+            if (time_diff(p->scx.dsq_vtime, index == INELIGIBLE ? v : deadline) > 0)
                 break;
             t = task_of(p);
             if (!t || (u32)p->pid == pid)
                 continue;
-            beaten = index == LATE ? time_diff(t->deadline, deadline) <= 0 : time_diff(t->vruntime, v) <= 0;
+            beaten = index == INELIGIBLE ? time_diff(t->deadline, deadline) <= 0 : time_diff(t->vruntime, v) <= 0;
             if (beaten)
                 break;
         }
@@ -234,7 +239,10 @@ SEPARATE bool somebody_beats(u32 cpu, enum queue_index index, u32 pid, u64 deadl
     return beaten;
 }
 
-/* Whether the choice, made now and without protection, would be somebody who waits and not the current task. Of equals it is that one. */
+/*
+ * Whether a waiting task would be chosen now, without protection, and not the current one. The current one wins a
+ * tie.
+ */
 SEPARATE bool is_beaten(struct eevdf_queue *q, u32 cpu)
 {
     u64 v, before;
@@ -243,10 +251,14 @@ SEPARATE bool is_beaten(struct eevdf_queue *q, u32 cpu)
         return false;
     v = average(q);
     before = eligible(q, q->curr_vruntime) ? q->curr_deadline - 1 : q->curr_deadline + FAR_DEADLINE;
-    return somebody_beats(cpu, ELIGIBLE, q->curr_pid, before, v) || somebody_beats(cpu, LATE, q->curr_pid, before, v);
+    return waiting_beats(cpu, ELIGIBLE, q->curr_pid, before, v) ||
+           waiting_beats(cpu, INELIGIBLE, q->curr_pid, before, v);
 }
 
-/* Whether the choice, made now, would be this waiting task. It decides from the keys alone: outside of dispatch nobody moves. */
+/*
+ * Whether this waiting task would be chosen now. Decides from the keys alone: outside of dispatch tasks cannot be
+ * moved.
+ */
 SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct eevdf_task *t, bool heed_protection)
 {
     u64 v;
@@ -261,9 +273,9 @@ SEPARATE bool would_choose(struct eevdf_queue *q, u32 cpu, u32 pid, const struct
         ((heed_protection && is_protected(q)) || time_diff(q->curr_deadline, t->deadline) < 0))
         return false;
     v = average(q);
-    if (ghost_before(q, cpu, v, true, t->deadline) < GHOSTS_MAX)
+    if (delayed_before(q, cpu, v, true, t->deadline) < DELAYED_MAX)
         return false;
-    return !somebody_beats(cpu, ELIGIBLE, pid, t->deadline, v) && !somebody_beats(cpu, LATE, pid, t->deadline, v);
+    return !waiting_beats(cpu, ELIGIBLE, pid, t->deadline, v) && !waiting_beats(cpu, INELIGIBLE, pid, t->deadline, v);
 }
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A queue of `eevdf`: who competes, their weighted average V, who is eligible, and the current task's request.
+ * A queue of `eevdf`: the queued entities, their weighted average V, eligibility, and the current task's request.
  *
- * V = sum(w * v) / sum(w) over all that are queued, the current task included. Kept is, for all but the current one,
- * sum((v - zero) * w) and sum(w); the current one is added on the fly. `zero` moves to V each time V is computed, so the
- * sum stays near 0 and never wraps: |sum| <= 1024 * the wall-time lags of all, 2^63 is about 100 000 tasks a day away from V.
- * An eligibility test needs no division: v <= V exactly when sum >= (v - zero) * weight, as v is a whole number.
+ * V = sum(w * v) / sum(w) over all that are queued, the current task included. The stored sums are sum((v - zero) *
+ * w) and sum(w) over all but the current task, which is added when V is computed. `zero` moves to V each time V is
+ * computed, so the sum stays near 0 and does not wrap: |sum| <= 1024 * the wall-time lags of all; 2^63 is about 100
+ * 000 tasks that are a day away from V. An eligibility test needs no division: v <= V exactly when sum >= (v - zero)
+ * * weight, since v is an integer.
  *
- * Everything runs under the run queue's lock of that CPU, except what says atomic.
+ * Everything runs under the run queue's lock of that CPU, except what is marked atomic.
  */
 #ifndef FAIRGROUND_EEVDF_QUEUE_BPF_H
 #define FAIRGROUND_EEVDF_QUEUE_BPF_H
@@ -21,7 +22,7 @@
 
 /* A queue's time starts just below the wrap, so that arithmetic which cannot wrap shows at once. */
 #define ZERO_START (-(1ULL << 20))
-/* Distinct slice lengths that a queue tells apart: what is beyond does not count for the shortest and longest slice. */
+/* Distinct slice lengths that a queue distinguishes: further ones do not count for the shortest and longest slice. */
 #define SLICE_KINDS 8
 
 struct eevdf_queue {
@@ -32,32 +33,32 @@ struct eevdf_queue {
     u64 curr_deadline;
     u64 curr_vprot; /* protection: up to here (rule_vprot), else while it equals curr_deadline */
     u64 curr_slice_ns;
-    u64 curr_custom_ns;   /* the slice that it asked for itself; 0: none */
-    u64 curr_sum_exec;    /* the current task's sum_exec_runtime when it was last read, ns */
-    u64 curr_clock_ns;    /* the clock when it was last read */
-    u64 curr_ahead_ns;    /* charged by the clock since then */
-    u64 next_vruntime;    /* the buddy's */
-    struct leftmost late; /* smallest vruntime in the queue of the ineligible */
-    u32 nr;               /* queued tasks and ghosts, the current one left out; atomic */
-    u32 curr_pid;         /* 0: none, or one that was put and not yet replaced */
+    u64 curr_custom_ns;         /* the slice that it asked for itself; 0: none */
+    u64 curr_sum_exec;          /* the current task's sum_exec_runtime when it was last read, ns */
+    u64 curr_clock_ns;          /* the clock when it was last read */
+    u64 curr_ahead_ns;          /* charged by the clock since then */
+    u64 next_vruntime;          /* the buddy's */
+    struct leftmost ineligible; /* smallest vruntime in the queue of the ineligible */
+    u32 nr;                     /* queued tasks and delayed entities without the current task; atomic */
+    u32 curr_pid;               /* 0: none, or one that was put and not yet replaced */
     u32 curr_weight;
     u32 curr_inverse;
     u32 curr_policy;
-    u32 curr_kind;      /* where its slice is counted */
-    u32 next_pid;       /* buddy; 0: none */
-    u32 stopped_pid;    /* has stopped to sleep, and is not yet off the books */
-    u32 restored_pid;   /* the same, for a change of its attributes: it comes back at once */
-    u32 picked;         /* dispatch chose: the next task to run need not be questioned */
-    u32 unasked;        /* the current task came past dispatch: the next choice counts as its pick */
-    u32 resched;        /* the current task has been asked to make room */
-    u32 balances;       /* the tick ended its turn for the balancer's sake alone */
-    u32 ghosts;         /* bit i: ghost i competes */
-    u64 ghost_vruntime; /* no ghost's vruntime is smaller, ... */
-    u64 ghost_deadline; /* ... and no ghost's deadline earlier */
+    u32 curr_kind;        /* index of its slice length in cpu_slices */
+    u32 next_pid;         /* buddy; 0: none */
+    u32 stopped_pid;      /* has stopped to sleep; quiescent has not been called yet */
+    u32 restored_pid;     /* the same for a change of its attributes: it is enqueued again at once */
+    u32 picked;           /* dispatch picked: the next task to run is not compared again */
+    u32 bypassed;         /* the current task bypassed dispatch: the next choice counts as its pick */
+    u32 resched;          /* the current task shall be preempted (resched_curr) */
+    u32 balances;         /* the tick rescheduled only for the load balancer */
+    u32 delayed;          /* bit i: delayed entity i is queued */
+    u64 delayed_vruntime; /* lower bound of their vruntimes, ... */
+    u64 delayed_deadline; /* ... and of their deadlines */
     /*
-     * Tasks that other CPUs took from here, less those that they brought: sums of weight and of vruntime * weight since the
-     * start. Who does so adds one to `pulls`, adds the sums, then adds one to `pulled`; the owner takes the difference off
-     * when both counts agree.
+     * Tasks that other CPUs took from here, less those that they brought: sums of weight and of vruntime * weight
+     * since the start. The other CPU adds one to `pulls`, adds the sums, then adds one to `pulled`; the owner
+     * subtracts the difference when both counts agree.
      */
     u64 pulls, pulled, pulled_weight, pulled_norm;
     u64 seen_pulled, seen_weight, seen_norm;
@@ -70,19 +71,19 @@ struct slice_kinds {
     u32 met; /* bit i: kind i has been used; atomic */
 };
 
-/* Per task. What is said of the current task here is as of the time when it came onto the CPU. */
+/* Per task. For the current task the values are those of the time when it was switched in. */
 struct eevdf_task {
     u64 vruntime;
     u64 deadline; /* with rel_deadline: its distance to vruntime */
     s64 vlag;     /* V - vruntime when it left, virtual ns */
     u64 slice_ns;
-    u32 cpu; /* in whose sums it is, or was last */
+    u32 cpu; /* the CPU whose sums it is in, or was last */
     u32 weight;
     u32 inverse;
-    u32 kind;  /* where its slice is counted; SLICE_KINDS: nowhere */
-    u32 ghost; /* number of its ghost on `cpu` + 1; 0: it has none */
+    u32 kind;    /* index of its slice length in cpu_slices; SLICE_KINDS: not counted */
+    u32 delayed; /* index + 1 of its delayed entity on `cpu`; 0: none */
     u32 is_new;
-    u32 late; /* it waits in the queue of the ineligible, which is ordered by vruntime */
+    u32 ineligible; /* it waits in the INELIGIBLE queue, ordered by vruntime */
     u32 rel_deadline;
     struct balance_record record;
 };
@@ -135,7 +136,7 @@ static __always_inline s64 floor_div(s64 a, u64 b)
     return (s64)((u64)a / b);
 }
 
-/* a * w / b with the fraction cut off, as C divides. |a| * w must fit 63 bits. */
+/* a * w / b, truncated toward zero. |a| * w must fit 63 bits. */
 static __always_inline s64 mul_div_cut(s64 a, u64 w, u64 b)
 {
     if (a < 0)
@@ -148,7 +149,7 @@ static __always_inline s64 clamp_lag(s64 lag, s64 limit)
     return lag > limit ? limit : lag < -limit ? -limit : lag;
 }
 
-/* Takes off the sums what other CPUs have taken meanwhile. */
+/* Subtracts from the sums what other CPUs have taken meanwhile. */
 SEPARATE void take_off_pulled(struct eevdf_queue *q)
 {
     u64 pulled, weight, norm;
@@ -159,7 +160,7 @@ SEPARATE void take_off_pulled(struct eevdf_queue *q)
     weight = READ_ONCE(q->pulled_weight);
     norm = READ_ONCE(q->pulled_norm);
     if (__sync_fetch_and_add(&q->pulls, 0) != pulled)
-        return; /* one is at it: next time */
+        return; /* an update is under way: next time */
     q->sum -= (s64)(norm - q->seen_norm - q->zero * (weight - q->seen_weight));
     q->weight -= weight - q->seen_weight;
     q->seen_pulled = pulled;
@@ -186,7 +187,7 @@ static __always_inline u64 total_weight(const struct eevdf_queue *q)
     return q->weight + (q->curr_pid ? q->curr_weight : 0);
 }
 
-/* avg_vruntime: V, which is the new reference. Of an empty queue: what it was last. */
+/* avg_vruntime: V, which becomes the reference. For an empty queue: its last value. */
 SEPARATE u64 average(struct eevdf_queue *q)
 {
     u64 weight, v;
@@ -196,7 +197,7 @@ SEPARATE u64 average(struct eevdf_queue *q)
         return 0;
     weight = total_weight(q);
     sum = total_sum(q);
-    /* Most often V has not moved since the last look by as much as 1. */
+    /* Usually V has moved by less than 1 since the last call. */
     if (!weight || (u64)sum < weight)
         return q->zero;
     v = q->weight ? q->zero + (u64)floor_div(sum, weight) : q->curr_vruntime;
@@ -205,13 +206,13 @@ SEPARATE u64 average(struct eevdf_queue *q)
     return v;
 }
 
-/* What there is of another CPU's queue, as its sums and the moves from and to it stand. */
-struct outside_view {
+/* Another CPU's queue, from its sums and the moves from and to it. */
+struct remote_view {
     u64 average;
     u64 weight;
 };
 
-static __always_inline void look_from_outside(const struct eevdf_queue *q, struct outside_view *view)
+static __always_inline void view_remote(const struct eevdf_queue *q, struct remote_view *view)
 {
     u64 pulled_weight = READ_ONCE(q->pulled_weight) - q->seen_weight;
     u64 pulled_norm = READ_ONCE(q->pulled_norm) - q->seen_norm;
@@ -223,8 +224,8 @@ static __always_inline void look_from_outside(const struct eevdf_queue *q, struc
         view->average += (u64)floor_div(total_sum(q) - (s64)(pulled_norm - zero * pulled_weight), view->weight);
 }
 
-/* Tells another CPU that a task is no longer among its own, or (+1) that it is from now on. */
-static __always_inline void announce(struct eevdf_queue *q, u64 vruntime, u32 weight, s32 joins)
+/* Accounts on another CPU for a task that has left its queue, or (+1) joined it. */
+static __always_inline void account_remotely(struct eevdf_queue *q, u64 vruntime, u32 weight, s32 joins)
 {
     __sync_fetch_and_add(&q->pulls, 1);
     __sync_fetch_and_add(&q->pulled_weight, -(u64)(s64)joins * weight);
@@ -253,7 +254,7 @@ static __always_inline void sums_sub(struct eevdf_queue *q, u64 vruntime, u32 we
     __sync_fetch_and_add(&q->nr, -1);
 }
 
-/* Counts a slice length; the number of its kind. */
+/* Counts a slice length. Returns its index, or SLICE_KINDS when there is no room. */
 SEPARATE u32 count_slice(u32 cpu, u64 slice_ns)
 {
     struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
@@ -286,7 +287,7 @@ static __always_inline void uncount_slice(u32 cpu, u32 kind)
         __sync_fetch_and_add(&cpu_slices[cpu & (MAX_CPUS - 1)].count[kind & (SLICE_KINDS - 1)], -1);
 }
 
-/* cfs_rq_min_slice, cfs_rq_max_slice: of all that are queued and `own`. */
+/* cfs_rq_min_slice, cfs_rq_max_slice: over all queued entities and `own_ns`. */
 SEPARATE u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
 {
     const struct slice_kinds *kinds = &cpu_slices[cpu & (MAX_CPUS - 1)];
@@ -302,7 +303,7 @@ SEPARATE u64 extreme_slice(u32 cpu, u64 own_ns, bool longest)
     return found_ns;
 }
 
-/* How much lag a task may keep, virtual ns. */
+/* Bound of the lag that a task keeps, virtual ns. */
 static __always_inline s64 lag_limit(u32 cpu, const struct eevdf_task *t)
 {
     u64 limit_ns;
@@ -317,7 +318,7 @@ static __always_inline s64 lag_limit(u32 cpu, const struct eevdf_task *t)
     return (s64)virtual_time(limit_ns, t->weight, t->inverse);
 }
 
-/* Whether the current task goes on although somebody else is eligible with an earlier deadline. */
+/* Whether the current task is not preempted although another eligible one has an earlier deadline. */
 static __always_inline bool is_protected(const struct eevdf_queue *q)
 {
     if (rule_vprot)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be set on `eevdf`: the kernel's knobs and feature switches by their own names, and, named rule_*, what changed
+ * The tunables of `eevdf`: the kernel's knobs and feature switches by their own names, and, named rule_*, changes
  * between releases without a switch. Four sets: 6.6, 6.12, 6.18, 7.2. The defaults are 6.18.
  *
- * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default up to 6.18, and on in 7.2.
+ * A switch that a release does not have is off in its set. HRTICK is not modelled: it is off by default up to 6.18,
+ * and on in 7.2.
  */
 #ifndef FAIRGROUND_EEVDF_TUNABLES_BPF_H
 #define FAIRGROUND_EEVDF_TUNABLES_BPF_H
 
 #include "scaling.bpf.h"
 
-/* 7.2 is 6.18 but for rules of its own. */
+/* 7.2 is 6.18 and rules of its own. */
 #define SETS(v66, v612, v618) SET("6.6", v66) SET("6.12", v612) SET("6.18", v618) SET("7.2", v618)
 #define SETS_SINCE_7_2        SET("6.6", "0") SET("6.12", "0") SET("6.18", "0") SET("7.2", "1")
 
@@ -45,10 +46,10 @@ TUNABLE(bool, DELAY_ZERO, true, UNIT("bool"), SETS("0", "1", "1"),
 TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), SETS("1", "1", "1"),
         DOC("a waking task may preempt the current one"));
 TUNABLE(bool, NI_RANDOM, false, UNIT("bool"), SETS_SINCE_7_2,
-        DOC("a CPU that has nothing left to run looks for tasks by chance, as often as that has brought some lately "
+        DOC("a CPU that becomes idle searches for tasks at random, as often as searches have recently found some "
             "(7.2)"));
 TUNABLE(bool, NI_RATE, false, UNIT("bool"), SETS_SINCE_7_2,
-        DOC("the chance of NI_RANDOM is the better, the more seldom it comes to that (7.2)"));
+        DOC("NI_RANDOM searches with a higher probability when CPUs become idle rarely (7.2)"));
 
 /* Changes between releases that had no switch. */
 TUNABLE(bool, rule_custom_slices, true, UNIT("bool"), SETS("0", "1", "1"),
@@ -79,7 +80,7 @@ TUNABLE(
 TUNABLE(
     bool, rule_delay_settles, false, UNIT("bool"), SETS_SINCE_7_2,
     DOC("a task that wakes up while it competes on finds what the current one has used up to then charged, and its "
-        "lag as it is now (7.2), not as of the last look"));
+        "lag as it is now (7.2), not as of the last update"));
 TUNABLE(bool, rule_delay_keeps, false, UNIT("bool"), SETS_SINCE_7_2,
         DOC("the lag of a task that competes on in its sleep does not become worse by what others do (7.2)"));
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a scheduler's time in charge ended, written down where its loader can read it.
+ * The record of a scheduler's exit, for its loader to read.
  *
- * The kernel calls exit() when a scheduler has left, whatever the reason: its user took it off, a CPU went away, it did something
- * wrong, a task waited for too long. `EXIT_RECORD(mine)` makes the callback `mine_exit`, to be named in the callback table, and
- * the variable `exit_record`. A loader finds the variable by its members' names; `kind` is written last, and not 0 from then on.
+ * The kernel calls exit() when a scheduler has been unloaded, whatever the reason: its user detached it, a CPU went
+ * off line, it made an error, a task stalled. `EXIT_RECORD(mine)` defines the callback `mine_exit`, to be named in
+ * the callback table, and the variable `exit_record`. A loader finds the variable by its members' names; `kind` is
+ * written last, and not 0 from then on.
+ *
+ * Example: the watchdog finds a task that has waited for 30 s: kind 1026, reason "runnable task stall", msg the
+ * task's name.
  */
 #ifndef FAIRGROUND_EXIT_BPF_H
 #define FAIRGROUND_EXIT_BPF_H
@@ -14,7 +18,7 @@
 enum { EXIT_REASON_MAX = 64, EXIT_MSG_MAX = 256 };
 
 struct exit_record {
-    u32 kind;                     /* enum scx_exit_kind: 64 its user, 66 the kernel, 1024 an error, 1026 a stall */
+    u32 kind;                     /* enum scx_exit_kind: 64 the user, 66 the kernel, 1024 an error, 1026 a stall */
     s64 exit_code;                /* bit 48: the kernel asks for the scheduler to be attached again */
     char reason[EXIT_REASON_MAX]; /* the kind in words */
     char msg[EXIT_MSG_MAX];       /* what happened */

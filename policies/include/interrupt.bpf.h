@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether a callback runs in an interrupt: a wake-up by a timer or a device, not by the task that runs.
+ * Whether a callback runs in an interrupt: then a wake-up is issued by a timer or a device, not by the running task.
  *
- * x86 keeps the count of what is nested in a per-CPU variable that programs may read: in pcpu_hot until 6.14, by itself
- * since. Elsewhere it cannot be read, and the caller's guess counts.
+ * x86 keeps the nesting count in a per-CPU variable that programs may read: in pcpu_hot until 6.14, by itself since.
+ * Elsewhere it cannot be read, and the caller's guess is used.
  */
 #ifndef FAIRGROUND_INTERRUPT_BPF_H
 #define FAIRGROUND_INTERRUPT_BPF_H

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The smallest key among the tasks that wait in a CPU's queue, kept so that most looks cost no call into the kernel.
+ * The smallest key among the tasks that wait in a CPU's queue, cached so that most reads cost no call into the
+ * kernel.
  *
- * An insertion can only lower it. A removal makes it unknown, unless the CPU's count of tasks says that nobody is left; the
- * next look asks the queue. A CPU that pulls a task makes the other CPU's record unknown without its lock: at worst that CPU
- * works with the old key until its own next removal. A record of nobody may have crossed an insertion by another CPU: where
- * a turn is about to end or not, find_leftmost_surely asks again.
+ * An insertion can only lower it. A removal makes it unknown, unless the CPU's count of tasks says that none is left;
+ * the next read asks the queue. A CPU that pulls a task makes the other CPU's record unknown without its lock: at
+ * worst that CPU works with the old key until its own next removal. A record of an empty queue may have crossed an
+ * insertion by another CPU: find_leftmost_verified asks again where that decides whether a slice ends.
+ *
+ * Example: keys 5 and 8 wait: LEFT_KNOWN 5. An insertion of 3 makes it 3. When 3 is taken it is LEFT_UNKNOWN until
+ * the next read, 5.
  */
 #ifndef FAIRGROUND_LEFTMOST_BPF_H
 #define FAIRGROUND_LEFTMOST_BPF_H
@@ -44,7 +48,7 @@ static __always_inline bool peek_vtime(u32 cpu, u64 flags, u64 *vtime)
     return peek_queue(cpu & (MAX_CPUS - 1), flags, vtime);
 }
 
-/* Asks the queue of a CPU who is first, for the record. */
+/* Reads the first key of a CPU's queue into the record. */
 SEPARATE void ask_for_leftmost(struct leftmost *left, u32 cpu)
 {
     u64 vtime = 0;
@@ -60,7 +64,7 @@ SEPARATE void ask_for_leftmost(struct leftmost *left, u32 cpu)
     }
 }
 
-/* Brings the record up to date. True: somebody waits, and left->vtime is the smallest key. */
+/* Updates the record. True: a task waits, and left->vtime is the smallest key. */
 static __always_inline bool find_leftmost(struct leftmost *left, u32 cpu)
 {
     if (left->state == LEFT_UNKNOWN)
@@ -68,8 +72,8 @@ static __always_inline bool find_leftmost(struct leftmost *left, u32 cpu)
     return left->state == LEFT_KNOWN;
 }
 
-/* The same, and nobody is only believed to the queue itself. */
-static __always_inline bool find_leftmost_surely(struct leftmost *left, u32 cpu)
+/* The same, except that "empty" is always confirmed by the queue. */
+static __always_inline bool find_leftmost_verified(struct leftmost *left, u32 cpu)
 {
     if (left->state != LEFT_KNOWN)
         ask_for_leftmost(left, cpu);
@@ -91,7 +95,10 @@ static __always_inline void forget_leftmost(struct leftmost *left)
     WRITE_ONCE(left->state, LEFT_UNKNOWN);
 }
 
-/* This CPU took the first of its queue. Of those that can run on it `not_waiting`, that one included, are not in the queue. */
+/*
+ * This CPU took the first task of its queue. `not_waiting` of its runnable tasks, that one included, are not in the
+ * queue.
+ */
 static __always_inline void took_leftmost(struct leftmost *left, u32 cpu, u32 not_waiting)
 {
     bool others = nr_running[cpu & (MAX_CPUS - 1)] > not_waiting;

@@ -2,10 +2,13 @@
 /*
  * The active and the expired array of `o1`, per CPU.
  *
- * An array is a dispatch queue ordered by a key: prio << 56 | sequence << 8 | 0. So it holds the 40 lists of the original, one
- * behind the other, each in order of arrival; the first task is the head of the best list. The original finds that list in a
- * bitmap in constant time, a dispatch queue takes log(n). The running task is in no queue but keeps its key: its place in its
- * list. The lowest eight bits let a forked child stand right before its parent.
+ * An array is a dispatch queue ordered by a key: prio << 56 | sequence << 8 | 0. It holds the 40 lists of the
+ * original one behind the other, each in order of arrival; the first task is the head of the best list. The original
+ * finds that list in a bitmap in constant time; a dispatch queue takes log(n). The running task is in no queue but
+ * keeps its key, its position in its list. The lowest eight bits allow a forked child to be placed right before its
+ * parent.
+ *
+ * Example: A and B of prio 125 have the keys 125:1:0 and 125:2:0, S of prio 115 has 115:3:0. S is first, then A.
  */
 #ifndef FAIRGROUND_O1_ARRAYS_BPF_H
 #define FAIRGROUND_O1_ARRAYS_BPF_H
@@ -20,15 +23,15 @@ TUNABLE(u64, STARVATION_LIMIT_ns, 1000000000, UNIT("ns"),
         DOC("so long after the first expiry, per runnable task, even interactive tasks expire; 0: never"));
 
 struct o1_queue {
-    u64 sequence;          /* of the next task that joins a list at its tail */
-    u64 expired_timestamp; /* jiffy at which the first task expired since the last swap; 0: none did */
-    u32 best_expired_prio; /* best static prio that expired; MAX_PRIO: none did */
+    u64 sequence;          /* of the next task that is added at the tail of a list */
+    u64 expired_timestamp; /* jiffy of the first expiry since the last swap; 0: none */
+    u32 best_expired_prio; /* best static prio that expired; MAX_PRIO: none */
     u32 active;            /* which of the two queues is the active array */
     u32 curr_pid;          /* 0: the CPU is idle or between two tasks */
     u32 curr_prio;
-    u32 sync_pid;  /* the task that this CPU is waking with the promise to sleep at once */
-    bool picked;   /* the task that comes was chosen by dispatch */
-    bool balances; /* the pass under way is for the balancer: the current task's turn is not over */
+    u32 sync_pid;  /* the task that this CPU wakes up before it sleeps at once */
+    bool picked;   /* dispatch picked the next task */
+    bool balances; /* the pass is for the load balancer: the current slice is not over */
 };
 
 struct o1_queue cpu_queues[MAX_CPUS];
@@ -56,13 +59,13 @@ static __always_inline void join_array(struct o1_queue *q, struct o1_task *t, u3
     t->key = tail_key(q, t->prio);
 }
 
-/* __activate_task: batch tasks are never in the active array before it is their turn. */
+/* __activate_task: batch tasks go to the expired array. */
 static __always_inline void activate(struct o1_queue *q, struct o1_task *t)
 {
     join_array(q, t, t->policy == SCHED_BATCH ? !q->active : q->active);
 }
 
-/* The active array is empty: the expired one takes its place. */
+/* Swaps the arrays when the active one is empty. */
 static __always_inline void swap_arrays(struct o1_queue *q)
 {
     q->active = !q->active;
@@ -117,7 +120,10 @@ static __always_inline void expire(struct o1_queue *q, struct o1_task *t)
         q->best_expired_prio = t->static_prio;
 }
 
-/* TIMESLICE_GRANULARITY: how often interactive tasks of one prio take turns; the higher the bonus the oftener. */
+/*
+ * TIMESLICE_GRANULARITY: the piece of a slice after which interactive tasks of one prio alternate; shorter with a
+ * higher bonus.
+ */
 static __always_inline u32 timeslice_granularity(const struct o1_task *t)
 {
     u32 bonus = current_bonus(t), steps = bonus < MAX_BONUS ? MAX_BONUS - bonus : 1;
@@ -125,7 +131,7 @@ static __always_inline u32 timeslice_granularity(const struct o1_task *t)
     return (o1_times.granularity << (steps - 1)) * nr_cpus;
 }
 
-/* Whether the tick that has just passed ends the turn, not the slice, of an interactive task. */
+/* Whether an interactive task goes to the tail of its list at this tick, within its slice. */
 static __always_inline bool turn_ends(struct o1_queue *q, const struct o1_task *t)
 {
     u32 granularity;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the load balancer (balance.bpf.h) asks of `o1`: which tasks it may take, and where they go.
+ * The load balancer's callbacks (balance.bpf.h) of `o1`: the tasks that it may take, and where they are queued.
  *
- * 2.6.22 takes expired tasks first, which ran longest ago, then active ones; a task keeps its kind of array. A task that is
- * too heavy is taken all the same when it would be the best on its new CPU and is not the best of its old one. Where several
- * tasks share a list, the original takes the last, here it is the first.
+ * 2.6.22 takes expired tasks first, which ran longest ago, then active ones; a task keeps its kind of array. A task
+ * that is too heavy is taken nevertheless when it would be the best on its new CPU and is not the best of its old
+ * one. Where several tasks share a list, the original takes the last; here it is the first.
  */
 #ifndef FAIRGROUND_O1_BALANCE_BPF_H
 #define FAIRGROUND_O1_BALANCE_BPF_H
@@ -23,7 +23,7 @@ static __always_inline u64 balance_queue(u32 cpu, u32 turn)
     return queue_id(cpu, turn ? active : !active);
 }
 
-/* rq_best_prio: of what runs, and of the nice values of what has expired. */
+/* rq_best_prio: of the running task, and of the static priorities in the expired array. */
 static __always_inline u32 best_prio(const struct o1_queue *q)
 {
     u32 current = q->curr_pid ? q->curr_prio : MAX_PRIO;
@@ -59,7 +59,7 @@ static __always_inline u64 balance_target(struct task_struct *p, u32 from, u32 t
     return queue_id(to, expired ? !q->active : q->active);
 }
 
-/* Its key is the one that balance_target has named: nothing has joined in between, under the lock of `to`. */
+/* Its key is the one that balance_target returned: under the lock of `to` nothing has joined since. */
 static __always_inline void balance_moved(struct task_struct *p, u32 from, u32 to)
 {
     struct o1_task *t = task_of(p);

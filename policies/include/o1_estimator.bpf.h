@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The interactivity estimator of `o1`: sleep_avg, the bonus that it earns, time slices, and what a sleep is worth.
+ * The interactivity estimator of `o1`: sleep_avg, the bonus that follows from it, time slices, and the credit for a
+ * sleep.
  *
- * sleep_avg is a balance of at most one second: sleep fills it, run time drains it, and the fuller it is the slower it
- * drains. A tenth of a second is one bonus point, five points are neutral. The constants are those of kernel/sched.c in
- * 2.6.22, where they hang on HZ: a "jiffy" is a tick, and slices are whole jiffies. At HZ 1000, 250 and 100 a slice at
- * nice 0 is 100, 25 and 10 jiffies, always 100 ms; the smallest one is 5, 1 and 1, that is 5, 4 and 10 ms.
+ * sleep_avg is at most one second: sleep increases it, run time decreases it, and the higher the bonus the slower the
+ * decrease. A tenth of a second is one bonus point; five points are neutral. The constants are those of
+ * kernel/sched.c in 2.6.22, where they depend on HZ: a "jiffy" is a tick, and slices are whole jiffies. At HZ 1000,
+ * 250 and 100 a slice at nice 0 is 100, 25 and 10 jiffies, always 100 ms; the smallest one is 5, 1 and 1, that is 5,
+ * 4 and 10 ms.
+ *
+ * Example: a task with sleep_avg 900 ms has bonus 9. Running for 90 ms takes 90 / 9 = 10 ms from it.
  */
 #ifndef FAIRGROUND_O1_ESTIMATOR_BPF_H
 #define FAIRGROUND_O1_ESTIMATOR_BPF_H
@@ -29,12 +33,12 @@ TUNABLE(u32, EXIT_WEIGHT, 3, UNIT("count"),
 TUNABLE(u32, ON_RUNQUEUE_WEIGHT, 30, UNIT("percent"),
         DOC("part of the wait for a CPU that counts as sleep after a wake-up by another task; by an interrupt: all"));
 
-/* The kernel's own HZ. 0 where the loader found no configuration: then it is measured (o1.bpf.c, measure_hz). */
+/* The kernel's HZ. 0 where the loader found no configuration: it is then measured (o1.bpf.c, measure_hz). */
 extern unsigned int CONFIG_HZ __kconfig __weak;
 
 #define HZ_FALLBACK 250
 
-/* What follows from HZ. Times are in ticks where they do not end in _ns. */
+/* Values derived from HZ. Times are in ticks unless their names end in _ns. */
 struct o1_times {
     u64 tick_ns;
     u64 bonus_ns;         /* sleep_avg per bonus point: a tenth of max_sleep_avg */
@@ -47,29 +51,29 @@ struct o1_times {
 
 struct o1_times o1_times;
 
-/* How a task slept before the wake-up that is under way; NORMAL once it has run. */
+/* The kind of sleep before the present wake-up; NORMAL once the task has run. */
 enum sleep_type { SLEEP_NORMAL, SLEEP_NONINTERACTIVE, SLEEP_INTERACTIVE, SLEEP_INTERRUPTED };
 
-/* What `o1` keeps per task. Times in ns of the monotonic clock. */
+/* Per-task state of `o1`. Times in ns of the monotonic clock. */
 struct o1_task {
-    u64 key;           /* place in its array: see task_key() */
+    u64 key;           /* position in its array: see task_key() */
     u64 sleep_avg_ns;  /* 0 to one second */
     u64 timestamp_ns;  /* when it came onto or left a CPU, or woke up */
     u64 last_ran_ns;   /* when it came onto or left a CPU */
     u32 time_slice;    /* ticks left */
     u32 prio;          /* dynamic: static_prio less the bonus */
-    u32 static_prio;   /* 120 + nice, as it was last looked at */
+    u32 static_prio;   /* 120 + nice, as last read */
     u32 policy;        /* likewise */
     u32 sleep_type;    /* enum sleep_type */
-    u32 cpu;           /* whose queue counts it */
+    u32 cpu;           /* the CPU whose queue counts it */
     u32 weight;        /* for balancing, 128 at nice 0 */
     u8 array;          /* 0 or 1: which of the two arrays of that CPU it is in */
-    bool is_new;       /* has not been woken for the first time */
-    bool has_parent;   /* forked by a task, which shared its slice with it */
-    bool first_slice;  /* still in the slice that its parent gave it */
-    bool checks;       /* on its way into the queue: preempt the current task if better */
+    bool is_new;       /* has not been woken up yet */
+    bool has_parent;   /* forked by a task that shared its slice with it */
+    bool first_slice;  /* in the slice that its parent shared */
+    bool checks;       /* being enqueued: preempt the current task if better */
     bool reschedules;  /* likewise: preempt it in any case */
-    bool fork_expired; /* gave its last tick to a child: its slice is over */
+    bool fork_expired; /* gave its last tick to a child: its slice is used up */
 };
 
 static void set_times(u32 hz)
@@ -135,13 +139,13 @@ static __always_inline s32 interactive_delta(u32 static_prio)
     return (s32)((static_prio - MAX_RT_PRIO) / 4) - NEUTRAL_BONUS + INTERACTIVE_DELTA;
 }
 
-/* TASK_INTERACTIVE, by the prio that it has. */
+/* TASK_INTERACTIVE, for its present prio. */
 static __always_inline bool is_interactive(const struct o1_task *t)
 {
     return (s32)t->prio <= (s32)t->static_prio - interactive_delta(t->static_prio);
 }
 
-/* INTERACTIVE_SLEEP: up to here a long sleep lifts a task at once; a tick more would be the bonus after "interactive". */
+/* INTERACTIVE_SLEEP: the ceiling of a single long sleep; one tick below the bonus after "interactive". */
 static __always_inline u64 interactive_sleep_ns(u32 static_prio)
 {
     s32 points = NEUTRAL_BONUS + interactive_delta(static_prio) + 1;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Load over time (PELT, kernel/sched/pelt.c since 3.8): a sum over periods of 1,048,576 ns in which a period of n periods ago
- * counts y^n, with y^32 = 1/2. The load of a task is its weight times the part of that time in which it was able to run; that
- * of a CPU is the sum of the loads of its tasks, those that went to sleep there included, as they fade.
+ * Load over time (PELT, kernel/sched/pelt.c since 3.8): a sum over periods of 1,048,576 ns in which a period of n
+ * periods ago counts y^n, with y^32 = 1/2. The load of a task is its weight times the part of that time in which it
+ * was able to run; that of a CPU is the sum of the loads of its tasks, those that went to sleep there included, as
+ * they fade.
  *
- * Example: a task of weight 1024 that has run for long sleeps 32 ms: its load is 512 then, after 32 ms more 256, and its CPU has
- * so much of it left. If it wakes up on another CPU, its load goes along.
+ * Example: a task of weight 1024 that has run for long sleeps 32 ms: its load is 512 then, after 32 ms more 256, and
+ * its CPU has so much of it left. If it wakes up on another CPU, its load moves with it.
  *
- * Here all sums stand on the same clock, so that a task's sum can be taken off a CPU's without a remainder.
+ * Here all sums use the same clock, so that a task's sum can be subtracted from a CPU's without a remainder.
  */
 #ifndef FAIRGROUND_PELT_BPF_H
 #define FAIRGROUND_PELT_BPF_H
@@ -19,14 +20,14 @@
 #define PELT_PERIOD_UNITS 1024
 /* The sum over an unlimited past, in units, with each period rounded down (LOAD_AVG_MAX). */
 #define PELT_SUM_MAX 47742
-/* After so many periods nothing is left (LOAD_AVG_PERIOD * 63). */
+/* After this many periods nothing is left (LOAD_AVG_PERIOD * 63). */
 #define PELT_PERIODS_MAX 2016
 
-/* Of a task or a CPU, up to a point in time (struct sched_avg). */
+/* The sums of a task or a CPU, as of a point in time (struct sched_avg). */
 struct pelt {
-    u64 load;     /* weight * units of a CPU, units of a task: it was able to run */
-    u64 runnable; /* units, of all tasks of a CPU: the same without weights, and from another start */
-    u64 util;     /* units: it ran */
+    u64 load;     /* runnable: weight * units for a CPU, units for a task */
+    u64 runnable; /* units: the same without weights, over the tasks of a CPU, from another start */
+    u64 util;     /* units: running */
     u64 at;       /* units */
 };
 
@@ -38,7 +39,7 @@ static const u32 pelt_decays[32] = {
     0x9837f050, 0x94f4efa8, 0x91c3d373, 0x8ea4398a, 0x8b95c1e3, 0x88980e80, 0x85aac367, 0x82cd8698,
 };
 
-/* The units of the n - 1 whole periods between two points in time n periods apart, each as much as it counts at the later one. */
+/* The units of the n - 1 whole periods between two points in time n periods apart, decayed to the later one. */
 static const u32 pelt_whole[32] = {
     0,     0,     1001,  1980,  2939,  3877,  4795,  5693,  6572,  7433,  8274,  9098,  9904,  10693, 11465, 12221,
     12960, 13683, 14391, 15084, 15762, 16425, 17074, 17709, 18331, 18939, 19534, 20117, 20687, 21245, 21791, 22325,
@@ -63,16 +64,16 @@ static __always_inline u64 pelt_decay(u64 value, u64 periods)
     return periods < PELT_PERIODS_MAX ? pelt_decay_few(value >> periods / 32, periods) : 0;
 }
 
-/* What a sum is divided by to give an average (get_pelt_divider). */
+/* The divisor of a sum that gives the average (get_pelt_divider). */
 static __always_inline u64 pelt_divider(u64 at)
 {
     return PELT_SUM_MAX - PELT_PERIOD_UNITS + at % PELT_PERIOD_UNITS;
 }
 
-/* The time from one point to another: what was in a sum before fades by its periods, and its units are added once for each load. */
+/* The time between two points: a sum decays by its periods, and its units are added once for each load. */
 struct pelt_span {
-    u64 periods; /* that end in it */
-    u64 units;   /* that lie in it, each as much as it counts at the end */
+    u64 periods; /* that end in the span */
+    u64 units;   /* of the span, decayed to its end */
 };
 
 /* The units of a span of 32 periods or more. */

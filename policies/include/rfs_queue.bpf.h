@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The queue of the Really Fair Scheduler: what can be set on it, the current task's account, and who is in which CPU's sums.
+ * The queue of the Really Fair Scheduler: tunables, the current task's account, and the tasks in each CPU's sums.
  *
- * Two forms of one arithmetic. Set literal or accurate: 64-bit numbers, time in ns. Set ms32: 32-bit numbers, time in ms; each
- * is kept in the upper half of a 64-bit word whose lower half is 0. Such words add, subtract, compare, wrap and are multiplied
- * by a number as the 32-bit numbers do, so that the same instructions serve both and none asks which form it is. In 32 bits
- * two tasks can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits for 23 s (18),
- * and the base, which saves it, moves about every 16 s. At most 2^29 of average weight fits on a CPU, 8192 tasks of nice -20.
- * Who joins must be nearer to the base than 2^31 over his average weight (24): at nice -20 7.5 ms of nice 19, so that the
- * average goes wrong where these two meet.
+ * Two forms of one arithmetic. Sets literal and accurate: 64-bit numbers, time in ns. Set ms32: 32-bit numbers, time
+ * in ms, each in the upper half of a 64-bit word whose lower half is 0. Such words add, subtract, compare, wrap and
+ * are multiplied by a number as 32-bit numbers are, so that the same instructions serve both forms without a test. In
+ * 32 bits two tasks can be compared while they are less than 491 s of nice-19 time apart (9), a sum of run times fits
+ * for 23 s (18), and the base moves about every 16 s. The sum of average weights on a CPU is at most 2^29, 8192 tasks
+ * of nice -20. A task that joins must be nearer to the base than 2^31 over its average weight (24): at nice -20 that
+ * is 7.5 ms of nice 19, so the average is wrong where these two meet.
+ *
+ * Example (ms32, nice 0, inv 64): 3 ms of run time are 3 * 64 = 192 units, stored as 192 << 32.
  */
 #ifndef FAIRGROUND_RFS_QUEUE_BPF_H
 #define FAIRGROUND_RFS_QUEUE_BPF_H
@@ -23,7 +25,7 @@ enum rfs_clock { CLOCK_NS64, CLOCK_MS32 };
 /* The equations whose average places a task that wakes up. */
 enum average_rule { AVERAGE_12_WEIGHT, AVERAGE_13_PLAIN, AVERAGE_14_SHIFT };
 
-/* Fixed while the scheduler runs: every time that is kept is in these units. */
+/* Fixed while the scheduler runs: all stored times are in these units. */
 TUNABLE(const volatile u32, fraction_bits, 24, UNIT("bits"), SETS("16", "24", "16"),
         DOC("S: fraction bits of the inverse weights; 16 as announced, 24 exact for negative nice"));
 TUNABLE(const volatile u32, max_timesum_log2, 54, UNIT("log2"), SETS("46", "54", "62"),
@@ -39,15 +41,16 @@ TUNABLE(const volatile u64, time_norm_start, 0, UNIT("normalised time"),
         DOC("normalised time at which every queue starts; near 2^64 to see that wrapping changes nothing"));
 
 TUNABLE(u64, granularity_ns, 4000000, UNIT("ns"),
-        DOC("G: the current task goes on until it is this far ahead of the first waiting one; times the factor"));
+        DOC("G: the current task runs until it is this far ahead of the first waiting one; times the factor"));
 TUNABLE(u64, wakeup_granularity_ns, 1000000, UNIT("ns"),
         DOC("Gw: a waking task preempts when the current one is this far ahead of it; times the factor"));
 TUNABLE(u64, bonus_ns, 10000000, UNIT("ns"),
         DOC("BONUS: a waking task is placed at most this far behind the average"));
 TUNABLE(enum tunable_scaling, tunable_scaling, SCALING_LOG, UNIT("enum"),
         DOC("factor on both granularities: none 1, log 1 + log2(CPUs), linear CPUs"));
-TUNABLE(bool, GRAN_BY_WEIGHT, false, UNIT("bool"),
-        DOC("granularities are distances of normalised time: light tasks run shorter turns, heavy ones longer"));
+TUNABLE(
+    bool, GRAN_BY_WEIGHT, false, UNIT("bool"),
+    DOC("granularities are distances of normalised time: light tasks run for shorter times, heavy ones for longer"));
 TUNABLE(bool, BONUS_BY_WEIGHT, false, UNIT("bool"),
         DOC("BONUS is wall time of the waking task, not of a nice-0 task"));
 TUNABLE(bool, START_DEBIT, false, UNIT("bool"), DOC("a new task starts half a granularity behind the others"));
@@ -55,27 +58,27 @@ TUNABLE(bool, CHILD_RUNS_FIRST, false, UNIT("bool"), DOC("after fork the child g
 TUNABLE(bool, YIELD_TO_END, false, UNIT("bool"), DOC("sched_yield goes behind the last waiting task"));
 TUNABLE(bool, WAKEUP_PREEMPTION, true, UNIT("bool"), DOC("a waking task may preempt the current one"));
 
-/* The base has moved so far that comparisons with a time kept from before may be wrong by wrapping: equation (9). */
+/* The base has moved so far that comparisons with an earlier time may be wrong by wrapping: equation (9). */
 #define GENERATION_NORM (1ULL << 62)
 
 struct rfs_queue {
     struct rfs_sums sums;
-    u64 generation;      /* counts moves of the base by GENERATION_NORM, */
-    u64 generation_base; /* the last of which ended here */
+    u64 generation;      /* moves of the base by GENERATION_NORM, */
+    u64 generation_base; /* the base after the last of them */
     u64 curr_time_norm;
     u64 curr_sum_exec; /* the current task's sum_exec_runtime up to which it has been charged, ns */
-    u64 curr_clock_ns; /* the clock at that moment */
+    u64 curr_clock_ns; /* the clock at that time */
     u64 curr_ahead;    /* charged by the clock since then, units of the clock */
     struct leftmost left;
     u32 curr_pid; /* 0: none */
     u32 curr_inv;
     u32 curr_average_weight;
-    u32 picked;      /* dispatch chose the next task */
-    u32 stopped_pid; /* has stopped to sleep, and is not yet off the books */
+    u32 picked;      /* dispatch picked the next task */
+    u32 stopped_pid; /* has stopped to sleep; quiescent has not been called yet */
     /*
-     * Tasks that other CPUs moved away from here or to here: the sums of their average weights and of time_norm * average
-     * weight since the start, those who left counted negative. Another CPU adds one to `moves`, adds the sums, then adds one
-     * to `moved`; the owner takes the difference over when both counts agree.
+     * Tasks that other CPUs moved away from here or to here: the sums of their average weights and of time_norm *
+     * average weight since the start, departures counted negative. Another CPU adds one to `moves`, adds the sums,
+     * then adds one to `moved`; the owner adds the difference when both counts agree.
      */
     u64 moves, moved, moved_weight, moved_norm;
     u64 seen_moved, seen_weight, seen_norm;
@@ -83,14 +86,14 @@ struct rfs_queue {
 
 /* Per task, beside p->scx.dsq_vtime, which is time_norm (of the running task: at the last tick). */
 struct rfs_task {
-    u32 cpu; /* in whose sums it is, or was last */
+    u32 cpu; /* the CPU whose sums it is in, or was last */
     u32 inv;
-    u32 average_weight; /* with which it counts in the average */
+    u32 average_weight; /* its weight in the average */
     u32 is_new;
     u64 generation; /* of that queue when it went to sleep */
-    u64 time_norm;  /* with which it is in the sums while it waits */
-    u32 load;       /* with which the load balancer counts it */
-    u32 rest_ns;    /* run, and less than a unit of the clock: not yet charged */
+    u64 time_norm;  /* its value in the sums while it waits */
+    u32 load;       /* its load for the load balancer */
+    u32 rest_ns;    /* run time below a unit of the clock: not yet charged */
     u64 last_ran_ns;
 };
 
@@ -99,7 +102,10 @@ struct rfs_queue cpu_queues[MAX_CPUS];
 u32 nice_inv[NICE_LEVELS];
 /* Average weights of each nice level. */
 u32 nice_average_weight[NICE_LEVELS];
-/* Units of the clock in a time: (ns >> clock_drop) * clock_mul >> clock_shift. Numbers of the 32-bit form are in the upper half. */
+/*
+ * Units of the clock in a time: (ns >> clock_drop) * clock_mul >> clock_shift. Numbers of the 32-bit form are in the
+ * upper half.
+ */
 u32 clock_drop, clock_mul, clock_shift, clock_unit_ns;
 u32 norm_low_bits;
 
@@ -125,7 +131,7 @@ static __always_inline u64 tunable_factor(void)
     return scaling_factor(tunable_scaling, ~0u);
 }
 
-/* Whole units of the clock in a time of at most 457 s: a tick comes long before. No division. */
+/* Whole units of the clock in a time of at most 457 s; a tick comes long before. No division. */
 static __always_inline u64 clock_units(u64 ns)
 {
     return (ns >> clock_drop) * clock_mul >> clock_shift;
@@ -137,7 +143,7 @@ static __always_inline u64 units_norm(u64 units, u32 inv)
     return units * inv << norm_low_bits;
 }
 
-/* (20), a whole number of the form in use. */
+/* (20), an integer of the form in use. */
 SEPARATE u64 average_of(const struct rfs_queue *q)
 {
     if (!q)
@@ -151,7 +157,7 @@ static __always_inline s64 gran_norm(u64 gran_ns, u32 inv)
     return (s64)units_norm(clock_units(gran_ns * tunable_factor()), GRAN_BY_WEIGHT ? nice_inv[20] : inv);
 }
 
-/* Section 8: the base only moves on, but for the bonus of a task that wakes up into an empty queue. */
+/* Counts generations. The base only moves forward, apart from the bonus of a task that wakes up on an empty queue. */
 static __always_inline void count_generations(struct rfs_queue *q)
 {
     if (time_diff(q->sums.time_norm_base, q->generation_base) >= (s64)GENERATION_NORM) {
@@ -160,7 +166,7 @@ static __always_inline void count_generations(struct rfs_queue *q)
     }
 }
 
-/* The sums' rules, each checked once. */
+/* The operations on the sums, each verified once. */
 SEPARATE void change_sums(struct rfs_sums *s, u64 weight, u64 norm)
 {
     if (s)
@@ -185,13 +191,13 @@ SEPARATE void advance_sums(struct rfs_sums *s, s64 norm, u64 weight)
         sums_advance(s, norm, weight);
 }
 
-/* For a queue whose owner may be at work. Checked once, as its turns multiply the paths of whoever calls it. */
+/* For a queue that its owner may be changing. A separate function, as its loop multiplies the paths of its callers. */
 SEPARATE u64 average_of_other(struct rfs_sums *s)
 {
     return s ? sums_average_of_other(s) : 0;
 }
 
-/* Takes over into the sums what other CPUs have moved meanwhile. */
+/* Adds to the sums what other CPUs have moved meanwhile. */
 static __always_inline void settle_moved(struct rfs_queue *q)
 {
     u64 moved = READ_ONCE(q->moved), weight, norm;
@@ -201,14 +207,17 @@ static __always_inline void settle_moved(struct rfs_queue *q)
     weight = READ_ONCE(q->moved_weight);
     norm = READ_ONCE(q->moved_norm);
     if (__sync_fetch_and_add(&q->moves, 0) != moved)
-        return; /* one is at it: next time */
+        return; /* an update is under way: next time */
     change_sums(&q->sums, weight - q->seen_weight, norm - q->seen_norm);
     q->seen_moved = moved;
     q->seen_weight = weight;
     q->seen_norm = norm;
 }
 
-/* The other side: this average weight (of one who leaves: negative) and norm * weight join the sums of another CPU. */
+/*
+ * The other side: adds this average weight (negative when a task leaves) and norm * weight to the sums of another
+ * CPU.
+ */
 static __always_inline void tell_moved(struct rfs_queue *q, u64 weight, u64 norm)
 {
     __sync_fetch_and_add(&q->moves, 1);
@@ -231,7 +240,7 @@ SEPARATE void account(struct rfs_queue *q, s64 units)
     count_generations(q);
 }
 
-/* Where the kernel has just brought sum_exec_runtime up to date: in the end exactly that is charged, in whole units. */
+/* Where the kernel has just updated sum_exec_runtime: in the end exactly that is charged, in whole units. */
 static __always_inline void account_exec(struct rfs_queue *q, struct task_struct *p)
 {
     u64 sum_exec = p->se.sum_exec_runtime, units = clock_units(sum_exec - q->curr_sum_exec);
@@ -242,7 +251,7 @@ static __always_inline void account_exec(struct rfs_queue *q, struct task_struct
     q->curr_clock_ns = scx_bpf_now() - (sum_exec - q->curr_sum_exec);
 }
 
-/* From elsewhere, by the clock. */
+/* From other callbacks, by the clock. */
 static __always_inline void account_clock(struct rfs_queue *q)
 {
     s64 ran_ns = q->curr_pid ? (s64)(scx_bpf_now() - q->curr_clock_ns) : 0;
@@ -259,7 +268,7 @@ static __always_inline void account_clock(struct rfs_queue *q)
     }
 }
 
-/* Into the sums of this CPU's queue, and into its books. */
+/* Adds a task to the sums and the accounting of this CPU's queue. */
 SEPARATE void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_norm)
 {
     bool empty;
@@ -275,7 +284,10 @@ SEPARATE void join(struct rfs_queue *q, struct rfs_task *t, u32 cpu, u64 time_no
     join_cpu(cpu, t->load);
 }
 
-/* Off the sums of the queue that counts it: directly on the CPU whose queue we hold (`held`), by message on another. */
+/*
+ * Removes a task from the sums of its queue: directly on the CPU whose queue is locked (`held`), by message on
+ * another.
+ */
 SEPARATE void leave(struct rfs_task *t, u32 held, u64 time_norm)
 {
     struct rfs_queue *q;
@@ -292,7 +304,7 @@ SEPARATE void leave(struct rfs_task *t, u32 held, u64 time_norm)
     remove_from_sums(&q->sums, time_norm, t->average_weight);
 }
 
-/* Queues have unrelated times: over a migration the distance to the average stays. */
+/* Queues have unrelated times: a migration keeps the distance to the average. */
 SEPARATE u64 migrated_norm(u64 time_norm, u32 from, u32 to)
 {
     u64 distance = average_of_other(&queue_of(to)->sums) - average_of_other(&queue_of(from)->sums);
@@ -300,7 +312,7 @@ SEPARATE u64 migrated_norm(u64 time_norm, u32 from, u32 to)
     return time_norm + (distance >> norm_low_bits << norm_low_bits);
 }
 
-/* The books of a task that goes to another CPU, as a waiting one or to run, and its time there. */
+/* The accounting of a task that moves to another CPU, as a waiting one or to run, and its time there. */
 SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 here_norm)
 {
     struct rfs_queue *q = queue_of(to);
@@ -319,7 +331,7 @@ SEPARATE void migrate(struct rfs_task *t, u32 to, u32 held, u64 time_norm, u64 h
     join_cpu(to, t->load);
 }
 
-/* Sets what follows from the fixed tunables. Divisions: for init() only. */
+/* Computes the constants that depend on the fixed tunables. Divisions: for init() only. */
 static __always_inline void rfs_make_tables(void)
 {
     clock_mul = 1;

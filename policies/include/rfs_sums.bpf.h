@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The running average of the Really Fair Scheduler: equations (15) to (25) of Roman Zippel's announcement (lkml, 31 August
- * 2007), in 64-bit integers and without a division except in average().
+ * The running average of the Really Fair Scheduler: equations (15) to (25) of Roman Zippel's announcement
+ * (linux-kernel, 31 August 2007; docs/laws/rfs.md), in 64-bit integers and without a division except in average().
  *
- * The average of the tasks' normalised times is kept as time_norm_base plus time_sum_off / weight_sum_app. Each task counts in
- * it with its average weight: 2^weight_shift in (14), the announced average; its own weight in (12); 1 in (13). What must hold
- * after every operation:
+ * The average of the tasks' normalised times is time_norm_base + time_sum_off / weight_sum_app. Each task has an
+ * average weight in it: 2^weight_shift in (14), the announced average; its own weight in (12); 1 in (13). After every
+ * operation holds:
  *   N: max_timesum / 2 <= time_sum_max < max_timesum, and time_sum_max = time_norm_inc * weight_sum_app
  *   O: 0 <= time_sum_off < time_sum_max
  *   (25): time_sum_off = sum over the tasks of (time_norm - time_norm_base) * average weight
- * Pure arithmetic: it compiles for the host too, where a test compares it with a model.
+ * Example (S = 16): A of nice 0 (2^10) at 256000000, B of nice 5 (2^8) at 0: base 0, time_sum_off 256000000 * 1024,
+ * weight_sum_app 1280, average 204800000. Pure arithmetic: it compiles for the host too, where a test compares it
+ * with a model.
  */
 #ifndef FAIRGROUND_RFS_SUMS_BPF_H
 #define FAIRGROUND_RFS_SUMS_BPF_H
 
 #include "weights.bpf.h"
 
-/* Of use to a verifier alone (scx.bpf.h), of which a program that tests these rules by themselves knows nothing. */
+/* For the verifier (scx.bpf.h); a host program that tests this arithmetic does not have it. */
 #ifndef SEPARATE
 #define SEPARATE static inline
 #endif
 
 struct rfs_sums {
-    u64 weight_sum_app; /* (16) sum of the average weights; 0: nobody can run */
+    u64 weight_sum_app; /* (16) sum of the average weights; 0: no runnable task */
     u64 time_norm_base; /* (19) normalised time; wraps */
     s64 time_sum_off;   /* (19) normalised time * average weight */
     u64 time_sum_max;   /* (21) time_norm_inc * weight_sum_app */
     u64 time_norm_inc;  /* (21) step of the base, a power of two */
     u32 inc_log2;       /* log2 of it */
-    s32 inc_shift;      /* halvings of it so far, less doublings */
+    s32 inc_shift;      /* halvings of it so far minus doublings */
     u64 rotations;      /* steps of the base so far, in either direction */
     u64 turning;        /* 1 while the base and the offset are changed together: see sums_average_of_other */
 };
@@ -63,10 +65,7 @@ static inline __attribute__((always_inline)) void rotate_down(struct rfs_sums *s
     s->rotations += 1ULL << k;
 }
 
-/*
- * Brings time_sum_off back into O. One step is the rule; after a long time without a tick many are due, and then they are
- * taken in powers of two.
- */
+/* Restores O. Usually one step; after a long time without a tick many are due, and they are taken in powers of two. */
 SEPARATE void sums_turn(struct rfs_sums *s)
 {
     s64 max;
@@ -103,8 +102,8 @@ static inline __attribute__((always_inline)) void sums_fix(struct rfs_sums *s)
 }
 
 /*
- * N: halves or doubles the step until time_sum_max fits again, which is (21). No product overflows on the way: a nice -20 task
- * that joins a nice 19 one would otherwise.
+ * Restores N: halves or doubles the step until time_sum_max fits, which keeps (21). Intermediate products do not
+ * overflow, not even for a nice -20 task that joins a nice 19 one.
  */
 SEPARATE void sums_fit(struct rfs_sums *s, u32 max_log2)
 {
@@ -123,8 +122,9 @@ SEPARATE void sums_fit(struct rfs_sums *s, u32 max_log2)
 }
 
 /*
- * Before the average weights become `weight_sum`: halves the step as far as they will need, so that the base stands within one
- * such step of the average. From the long step of a light queue, (24) times a heavy task's weight would overflow.
+ * Before the average weights become `weight_sum`: halves the step as far as they will need, so that the base is
+ * within one such step of the average. With the long step of a light queue, (24) times a heavy task's weight would
+ * overflow.
  */
 SEPARATE void sums_make_room(struct rfs_sums *s, u64 weight_sum, u32 max_log2)
 {
@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
                                                            u32 max_log2)
 {
     if (!s->weight_sum_app) {
-        /* The first one is the average. The step is the largest power of two that N allows. */
+        /* The first task is the average. The step is the largest power of two that N allows. */
         s->time_norm_base = time_norm;
         s->time_sum_off = 0;
         s->weight_sum_app = weight;
@@ -179,8 +179,8 @@ static inline __attribute__((always_inline)) void sums_add(struct rfs_sums *s, u
 }
 
 /*
- * Tasks join and leave: (22) to (24) for the sum of their average weights and that of time_norm * average weight, both modulo
- * 2^64, those who leave counted negative. As all sums wrap alike, base * weight is taken off in one go.
+ * Tasks join and leave: (22) to (24) for the sums of their average weights and of time_norm * average weight, both
+ * modulo 2^64, departures negative. As all sums wrap alike, base * weight is subtracted once.
  */
 static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s, u64 weight, u64 norm, u32 max_log2)
 {
@@ -198,7 +198,10 @@ static inline __attribute__((always_inline)) void sums_change(struct rfs_sums *s
     sums_fix(s);
 }
 
-/* One task leaves. If it was alone, the base goes to its time: the average of an empty queue is where the last one left. */
+/*
+ * One task leaves. If it was alone, the base moves to its time: the average of an empty queue is where the last task
+ * left.
+ */
 static inline __attribute__((always_inline)) void sums_remove(struct rfs_sums *s, u64 time_norm, u64 weight,
                                                               u32 max_log2)
 {
@@ -222,7 +225,7 @@ static inline __attribute__((always_inline)) u64 sums_average(const struct rfs_s
     return s->time_norm_base + (u64)s->time_sum_off / s->weight_sum_app;
 }
 
-/* The average of another CPU's queue, whose owner may be at work: base and offset must be of the same moment. */
+/* The average of another CPU's queue, which its owner may be changing: base and offset must be of the same moment. */
 static inline __attribute__((always_inline)) u64 sums_average_of_other(const struct rfs_sums *s)
 {
     const volatile struct rfs_sums *shared = s;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Times that grow with the number of CPUs, as CFS has scaled its tunables since it was merged (sched_init_granularity). */
+/*
+ * Times that grow with the number of CPUs, as CFS has scaled its tunables since it was merged
+ * (sched_init_granularity).
+ */
 #ifndef FAIRGROUND_SCALING_BPF_H
 #define FAIRGROUND_SCALING_BPF_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a sched_ext scheduler includes: kernel types, constants, kfuncs, and the macros that declare callbacks and tunables.
+ * The base header of a sched_ext scheduler: kernel types, constants, kfuncs, and the macros that declare callbacks
+ * and tunables.
  *
- * The kernel's functions ("kfuncs") changed their names between releases. Each is declared weak under every name, and a
- * small function picks the one that exists. The loader knows which ones exist, so the choice costs nothing at run time.
- * A `___suffix` is not part of the name: loaders cut it off.
+ * The kernel's functions ("kfuncs") have changed their names between releases. Each is declared weak under every
+ * name, and a small function picks the one that exists. The loader knows which ones exist, so the choice costs
+ * nothing at run time. A `___suffix` is not part of the name: loaders cut it off.
  */
 #ifndef FAIRGROUND_SCX_BPF_H
 #define FAIRGROUND_SCX_BPF_H
@@ -50,14 +51,14 @@ enum { ENOMEM = 12 };
 
 /*
  * A global that tools list, explain and set, before and during a run: TUNABLE(u64, slice_ns, 4000000, UNIT("ns"),
- * DOC("length of a turn"), SET("short", "1000000")). It is a plain variable, so a change counts from the next decision on.
- * UNIT: ns, bool, log2, count, enum. SET: the value in a named parameter set; a variable without one keeps its default there.
- * ALIAS: an earlier name by which it can be set too.
+ * DOC("length of a slice"), SET("short", "1000000")). It is a plain variable, so a change counts from the next
+ * decision on. UNIT: ns, bool, log2, count, enum. SET: the value in a named parameter set; a variable without one
+ * keeps its default there. ALIAS: an earlier name by which it can be set too.
  *
- * TOPOLOGY marks an array that whoever loads the object fills before init() runs, one element for each CPU, numbers counted
- * from 0 over the whole machine: `u32 topology_core[MAX_CPUS] TOPOLOGY("core");` and so "llc", "node", "socket". CPUs with
- * equal numbers share the core (SMT threads), the last-level cache, the NUMA node, the socket. No kfunc tells that. All
- * elements are 0 where nobody filled it.
+ * TOPOLOGY marks an array that the loader of the object fills before init() runs, one element for each CPU, numbers
+ * counted from 0 over the whole machine: `u32 topology_core[MAX_CPUS] TOPOLOGY("core");` and so "llc", "node",
+ * "socket". CPUs with equal numbers share the core (SMT threads), the last-level cache, the NUMA node, the socket. No
+ * kfunc returns that. All elements are 0 when the loader did not fill it.
  */
 #define TAG(text)                                      __attribute__((btf_decl_tag(text)))
 #define UNIT(unit)                                     TAG("unit:" unit)
@@ -87,8 +88,9 @@ enum { ENOMEM = 12 };
 #define unlikely(x)          __builtin_expect(!!(x), 0)
 
 /*
- * A function that a verifier checks once, by itself, for any arguments: numbers, and pointers that may be NULL. A static one it
- * follows anew at each call and on each path to it, which multiplies: 1000000 instructions are soon reached.
+ * A function that the verifier checks once, by itself, for any arguments: numbers, and pointers that may be NULL. A
+ * static function is checked again at each call and on each path to it, which multiplies: the limit of 1000000
+ * instructions is soon reached.
  */
 #define SEPARATE __attribute__((noinline))
 
@@ -110,8 +112,8 @@ struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
 void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
 
 /*
- * for_range(i, n) { ... }: i = 0 ... n - 1. The verifier looks at the body once, not n times, so what differs from turn to turn
- * must be in memory or unknown to it anyway. Index with a mask. Leave by break or by return.
+ * for_range(i, n) { ... }: i = 0 ... n - 1. The verifier checks the body once, not n times, so what differs between
+ * iterations must be in memory or unknown to it. Index with a mask. Leave by break or by return.
  */
 #define for_range(i, n)                                                                                              \
     for (struct bpf_iter_num range_of_##i __attribute__((aligned(8), cleanup(bpf_iter_num_destroy))),                \
@@ -119,8 +121,8 @@ void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it) __ksym;
          !begun_##i && range_next(&range_of_##i, &(i));)
 
 /*
- * An index kept below `size`, a power of two, at the very place of its use. A plain `index & (size - 1)` is moved out of loops by
- * compilers, and left out where they know the range; a verifier forgets in each turn of a loop what it knew before.
+ * An index limited to `size`, a power of two, right where it is used. Compilers move a plain `index & (size - 1)` out
+ * of loops, and omit it where they know the range; the verifier forgets in each iteration what it knew before.
  */
 #define BOUNDED(index, size)                                                                                         \
     ({                                                                                                               \
@@ -203,7 +205,7 @@ static __always_inline bool scx_bpf_dsq_move_to_local(u64 dsq_id)
     return scx_bpf_consume___in612(dsq_id);
 }
 
-/* Moves one task that an iterator stands on. False: somebody else took it. Only in dispatch. */
+/* Moves the present task of an iterator. False: another CPU took it. Only in dispatch. */
 static __always_inline bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq_id,
                                              u64 enq_flags)
 {
@@ -237,7 +239,7 @@ static __always_inline void scx_bpf_task_set_slice(struct task_struct *p, u64 sl
         p->scx.slice = slice_ns;
 }
 
-/* Only while the task is in no queue: the queue's order rests on the key. */
+/* Only while the task is in no queue: the queue's order depends on the key. */
 static __always_inline void scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime)
 {
     if (bpf_ksym_exists(scx_bpf_task_set_dsq_vtime___since619))

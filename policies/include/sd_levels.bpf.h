@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The steps of the staircase: which of the 40 levels of an epoch a nice value may use, and how long it runs on each.
+ * The levels of the staircase: those of the 40 levels of an epoch that a nice value may use, and the run time on
+ * each.
  *
- * Level 0 is the best one. Staircase Deadline spreads the s slots of a nice value evenly over the 40 levels: nice -20 has all,
- * nice 0 every second, nice 19 only the last. The rotating variant gives a nice value its own level and all that are worse.
- * Pure arithmetic: it compiles for the host too.
+ * Level 0 is the best one. Staircase Deadline spreads the s slots of a nice value evenly over the 40 levels: nice -20
+ * has all, nice 0 every second, nice 19 only the last. The rotating variant gives a nice value its own level and all
+ * worse ones. Pure arithmetic: it compiles for the host too.
  */
 #ifndef FAIRGROUND_SD_LEVELS_BPF_H
 #define FAIRGROUND_SD_LEVELS_BPF_H
@@ -24,7 +25,7 @@ static inline __attribute__((always_inline)) u32 slot_count(u32 nice_index)
 }
 
 /*
- * The matrix of Staircase Deadline, bit k: level k is allowed. Even dithering: level k is the one where k * s / 40 steps up.
+ * The matrix of Staircase Deadline, bit k: level k is allowed. Even dithering: the levels where k * s / 40 steps up.
  * 40 divisions; for init() only.
  */
 static inline __attribute__((always_inline)) u64 dithered_levels(u32 slots)
@@ -44,7 +45,7 @@ static inline __attribute__((always_inline)) u64 last_levels(u32 slots)
     return ((1ULL << slots) - 1) << (SD_LEVELS - slots);
 }
 
-/* The best allowed level from `from` on, or NO_LEVEL. */
+/* The best allowed level that is not better than `from`, or NO_LEVEL. */
 static inline __attribute__((always_inline)) u32 next_level(u64 allowed, u32 from)
 {
     u64 rest = from < SD_LEVELS ? allowed >> from : 0;

@@ -2,9 +2,12 @@
 /*
  * The epochs of Staircase Deadline: a CPU's two arrays, its tasks' levels and quotas, minor and major rotations.
  *
- * An array is one dispatch queue, ordered by level and by arrival. The one with the parity of `rotation` is active, the other
- * one holds who has used up the epoch. Which epoch a task is in is its own `rotation`: that of its CPU, or one more if it has
- * expired; anything else means that it has not been seen in this epoch.
+ * An array is one dispatch queue, ordered by level and by arrival. The one with the parity of `rotation` is active;
+ * the other one holds the tasks that have used up the epoch. A task's epoch is its own `rotation`: that of its CPU,
+ * or one more if it has expired; any other value means that it is new in this epoch.
+ *
+ * Example: rotation 6. A with rotation 6 is in array 0, the active one; B with rotation 7 has expired and is in array
+ * 1. When array 0 is empty, rotation becomes 7, and array 1 is active.
  */
 #ifndef FAIRGROUND_SD_QUEUE_BPF_H
 #define FAIRGROUND_SD_QUEUE_BPF_H
@@ -16,7 +19,7 @@
 
 enum staircase { STAIRCASE_DEADLINE, STAIRCASE_ROTATING };
 
-/* Fixed while the scheduler runs: every level that is kept follows from it. */
+/* Fixed while the scheduler runs: all stored levels depend on it. */
 TUNABLE(
     const volatile enum staircase, rule_staircase, STAIRCASE_DEADLINE, UNIT("enum"),
     SETS("STAIRCASE_DEADLINE", "STAIRCASE_ROTATING"),
@@ -40,25 +43,25 @@ struct sd_queue {
     u64 sequence; /* insertions so far */
     u64 curr_rotation;
     u64 curr_sum_exec; /* sum_exec_runtime when it was last charged, ns */
-    s64 curr_slice_ns; /* what the current task has left on its level; below 0: it is over */
+    s64 curr_slice_ns; /* rest of the quota on the current task's level; below 0: used up */
     u32 curr_pid;      /* 0: none */
     u32 curr_level;
-    u32 picked;     /* dispatch chose the next task */
-    u32 prio_level; /* rotating: the best level that can still be used in this epoch; else 0 */
+    u32 picked;     /* dispatch picked the next task */
+    u32 prio_level; /* rotating: the best level that is usable in this epoch; otherwise 0 */
     u64 minor_rotations;
-    s64 prio_quota[2][SD_LEVELS]; /* rotating: per array and level, quotas handed out less run time, ns */
+    s64 prio_quota[2][SD_LEVELS]; /* rotating: per array and level, quotas granted minus run time, ns */
 } __attribute__((aligned(64)));
 
 /* Per task, beside p->scx.dsq_vtime, which is its key: see level_key(). */
 struct sd_task {
     u64 rotation;
     u64 allowed;  /* levels that its nice value may use */
-    s64 slice_ns; /* left on its level; of the running task see curr_slice_ns */
-    u64 load;     /* with which its CPU counts it */
+    s64 slice_ns; /* rest of the quota on its level; for the running task see curr_slice_ns */
+    u64 load;     /* its load on its CPU */
     u64 last_ran_ns;
     u32 level;
     u32 nice_index;
-    u32 cpu; /* whose epochs `rotation` counts, and which counts it as running */
+    u32 cpu; /* the CPU whose epochs `rotation` counts, and which counts it as runnable */
     u32 is_new;
 };
 
@@ -101,7 +104,7 @@ static __always_inline void grant(struct sd_queue *q, struct sd_task *t)
 {
     s64 quota = quota_ns(t->nice_index), overrun = rule_carry_overrun && t->slice_ns < 0 ? t->slice_ns : 0;
 
-    /* At most a quota: a task that ran long without a tick still gets a turn. */
+    /* At most a quota: a task that ran long without a tick still runs once. */
     t->slice_ns = overrun > -quota ? quota + overrun : 1;
     if (is_rotating())
         *level_quota(q, t->rotation, t->level) += quota;
@@ -129,7 +132,7 @@ static __always_inline void descend(struct sd_queue *q, struct sd_task *t, u32 f
     grant(q, t);
 }
 
-/* Whether a task can go on where it is: it has run time left there, and so has the level. */
+/* Whether a task can stay on its level: it has quota left there, and so has the level. */
 static __always_inline bool keeps_level(struct sd_queue *q, const struct sd_task *t)
 {
     if (t->slice_ns <= 0 || !(t->allowed >> (t->level & 63) & 1))
@@ -139,7 +142,7 @@ static __always_inline bool keeps_level(struct sd_queue *q, const struct sd_task
     return t->level >= q->prio_level && *level_quota(q, t->rotation, t->level) > 0;
 }
 
-/* Where a task goes that becomes able to run, or whose turn on its level is over. */
+/* The level of a task that becomes able to run, or whose quota on its level is used up. */
 static __always_inline void find_level(struct sd_queue *q, struct sd_task *t)
 {
     bool seen = t->rotation == q->rotation, expired = t->rotation == q->rotation + 1;
@@ -152,13 +155,13 @@ static __always_inline void find_level(struct sd_queue *q, struct sd_task *t)
         descend(q, t, seen ? t->level + 1 : 0);
 }
 
-/* The key that puts it behind all others of its level. */
+/* The key behind all others of its level. */
 static __always_inline u64 last_key(struct sd_queue *q, const struct sd_task *t)
 {
     return level_key(t->level, ++q->sequence);
 }
 
-/* Major rotation: nobody is left in this epoch. The other array becomes the active one. */
+/* Major rotation: no task is left in this epoch. The other array becomes the active one. */
 static __always_inline void rotate_arrays(struct sd_queue *q)
 {
     q->rotation++;

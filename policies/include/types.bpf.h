@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel types that the schedulers touch, and no more.
+ * The kernel types that the schedulers use.
  *
- * `preserve_access_index` makes each access a CO-RE relocation: the loader (libbpf for a kernel, fairground-bpf for the
- * simulated machine) puts in the offset that the running kernel really has. So a structure here names only the members in
- * use, in any order, and one object runs on every kernel from 6.12 on.
+ * `preserve_access_index` makes each access a CO-RE relocation: the loader (libbpf for a kernel, fairground-bpf for
+ * the simulated machine) inserts the offset of the running kernel. So a structure here names only the members in use,
+ * in any order, and one object runs on every kernel from 6.12 on.
  */
 #ifndef FAIRGROUND_TYPES_BPF_H
 #define FAIRGROUND_TYPES_BPF_H
@@ -49,7 +49,7 @@ enum bpf_map_type {
 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
-/* In a map's value, found there by its name. */
+/* In a map's value, where the kernel finds it by its name. */
 struct bpf_timer {
     u64 __opaque[2];
 } __attribute__((aligned(8)));
@@ -61,10 +61,10 @@ typedef struct cpumask {
 } cpumask_t;
 
 struct sched_entity {
-    u64 sum_exec_runtime; /* ns on a CPU since fork; brought up to date before tick, stopping and dispatch */
-    u64 exec_start;       /* the clock then, ns: of a task that waits, when it ran last */
-    u64 slice;            /* EEVDF's: what sched_setattr's sched_runtime asked for, ns */
-    u8 custom_slice;      /* it did */
+    u64 sum_exec_runtime; /* ns on a CPU since fork; updated before tick, stopping and dispatch */
+    u64 exec_start;       /* the clock at the last update, ns: for a waiting task, when it ran last */
+    u64 slice;            /* EEVDF: sched_runtime of sched_setattr, ns */
+    u8 custom_slice;      /* sched_setattr has set it */
 };
 
 struct sched_ext_entity {
@@ -76,10 +76,10 @@ struct sched_ext_entity {
 
 struct task_struct {
     s32 pid;
-    s32 tgid;        /* that of its first thread: the process */
+    s32 tgid;        /* pid of its first thread: the process */
     u32 flags;       /* PF_* */
-    u32 __state;     /* TASK_*: how it sleeps; 0 when it can run */
-    u32 on_cpu;      /* it runs; a byte in later kernels, and a signed type could not be adapted to that */
+    u32 __state;     /* TASK_*: kind of sleep; 0 when runnable */
+    u32 on_cpu;      /* it is running; a byte in later kernels, to which a signed type could not be adapted */
     s32 static_prio; /* 120 + nice */
     u32 policy;      /* SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE, ... */
     s32 nr_cpus_allowed;
@@ -91,7 +91,7 @@ struct task_struct {
 };
 
 struct kernfs_node {
-    u64 id; /* of a cgroup: the root's is 1; the others' are no small numbers and not in a row */
+    u64 id; /* of a cgroup: 1 for the root; the others are neither small nor consecutive */
 };
 
 struct cgroup {
@@ -100,8 +100,8 @@ struct cgroup {
 };
 
 struct scx_init_task_args {
-    bool fork;             /* a new task; else one that was there before the scheduler */
-    struct cgroup *cgroup; /* where it begins */
+    bool fork;             /* a new task; otherwise one that existed before the scheduler */
+    struct cgroup *cgroup; /* its first cgroup */
 };
 
 struct scx_cgroup_init_args {
@@ -112,7 +112,7 @@ struct scx_exit_task_args {
     bool cancelled;
 };
 
-enum scx_exit_kind { SCX_EXIT_NONE = 0 }; /* its size and name matter; the numbers: exit.bpf.h */
+enum scx_exit_kind { SCX_EXIT_NONE = 0 }; /* only size and name matter; the numbers: exit.bpf.h */
 
 struct scx_exit_info {
     enum scx_exit_kind kind;

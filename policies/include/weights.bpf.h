@@ -2,9 +2,10 @@
 /*
  * Nice values as weights, and division-free arithmetic with them.
  *
- * One nice step is about 10 % of the CPU: a factor near 1.25 around 1024 at nice 0 (sched_prio_to_weight). Dividing by a
- * weight is multiplying by its inverse, 2^32 / weight (sched_prio_to_wmult), and shifting. The kernel's table rounds to the
- * nearest, but cuts off four entries (nice 13, 14, 16, 17): the inverses here are its data, not our arithmetic.
+ * One nice step is about 10 % of the CPU: a factor near 1.25 around 1024 at nice 0 (sched_prio_to_weight). Dividing
+ * by a weight is done by multiplying with its inverse, 2^32 / weight (sched_prio_to_wmult), and shifting. The
+ * kernel's table rounds to the nearest, but truncates four entries (nice 13, 14, 16, 17): the inverses here are its
+ * data, not computed.
  */
 #ifndef FAIRGROUND_WEIGHTS_BPF_H
 #define FAIRGROUND_WEIGHTS_BPF_H
@@ -31,7 +32,7 @@ static const u32 nice_inverse[NICE_LEVELS] = {
     39045157, 49367440, 61356676, 76695844, 95443717, 119304647, 148102320, 186737708, 238609294, 286331153,
 };
 
-/* Index into the tables: 0 for nice -20 ... 39 for nice 19; anything else counts as nice 0. */
+/* Index into the tables: 0 for nice -20 ... 39 for nice 19; other values count as nice 0. */
 static inline __attribute__((always_inline)) u32 nice_index(s32 static_prio)
 {
     u32 index = (u32)static_prio - STATIC_PRIO_MIN;

@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-/// Names the compiler to use, in place of a search.
+/// The environment variable that names the compiler, instead of a search.
 pub const CLANG_VARIABLE: &str = "FAIRGROUND_CLANG";
 
-/// What turns a `.bpf.c` into an object that a kernel loads: little-endian BPF, instruction set 3 (the newest that every
-/// kernel with sched_ext runs), BTF, no path of this machine in the object.
+/// The flags that compile a `.bpf.c` to an object that a kernel loads: little-endian BPF, instruction set 3 (the
+/// newest that every kernel with sched_ext runs), BTF, no path of the build machine in the object.
 pub const CLANG_FLAGS: &[&str] = &[
     "-target",
     "bpfel",
@@ -21,16 +21,16 @@ pub const CLANG_FLAGS: &[&str] = &[
     "-fdebug-compilation-dir=.",
 ];
 
-/// Compilers that are tried, best first. Versions before 16 lack 64-bit enumerations in BTF.
+/// Candidates, best first. Versions before 16 lack 64-bit enumerations in BTF.
 const CANDIDATES: &[&str] = &["clang-19", "clang-20", "clang-18", "clang-17", "clang-16", "clang"];
 
 /// The oldest usable major version.
 const OLDEST: u32 = 16;
 
-/// Where `libbpf-dev` puts the header that every scheduler needs, below the root.
+/// The path of the header from `libbpf-dev` that every scheduler includes, below the root.
 const LIBBPF_HEADER: &str = "usr/include/bpf/bpf_helpers.h";
 
-/// A tool that is missing, and what to install.
+/// A missing tool, and the package to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingTool {
     problem: String,

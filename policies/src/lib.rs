@@ -1,8 +1,8 @@
 //! The schedulers of fairground: sched_ext programs in BPF C, compiled when this package is built.
 //!
-//! Each `NAME.bpf.c` beside this package's manifest becomes one object: the very bytes that a kernel from 6.12 on loads.
-//! An object describes itself: its tunables are global variables whose BTF tags hold unit (`unit:ns`), purpose (`doc:…`)
-//! and values in named parameter sets (`set:2.6.24=20000000`).
+//! Each `NAME.bpf.c` beside this package's manifest is compiled to one object: the bytes that a kernel from 6.12 on
+//! loads. An object describes itself: its tunables are global variables whose BTF tags hold unit (`unit:ns`), purpose
+//! (`doc:…`) and values in named parameter sets (`set:2.6.24=20000000`).
 
 mod compiler;
 
@@ -14,19 +14,19 @@ pub use compiler::{
 /// A compiled scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Its name: the file's without `.bpf.c`.
+    /// Its name: the file name without `.bpf.c`.
     pub name: &'static str,
-    /// What it is, in one sentence.
+    /// A summary of one sentence.
     pub summary: &'static str,
     /// The ELF object.
     pub object: &'static [u8],
-    /// The BPF C that it was compiled from.
+    /// Its BPF C source.
     pub source: &'static str,
 }
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
-/// Every scheduler, in the order of their names.
+/// All schedulers, sorted by name.
 pub fn all() -> &'static [Policy] {
     POLICIES
 }

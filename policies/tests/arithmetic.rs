@@ -1,7 +1,7 @@
 //! The schedulers' arithmetic against an independent model: weights, virtual time, and the running average of `rfs`.
 //!
-//! The C headers are compiled for this machine and driven through a pipe, so the same lines of code are tested that the
-//! BPF objects hold, without a simulator in between.
+//! The C headers are compiled for the host and driven through a pipe: the code under test is that of the BPF objects,
+//! without a simulator.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -82,7 +82,7 @@ fn weights_and_inverses_are_the_kernels() {
     assert_eq!(cut_off, [13, 14, 16, 17], "the kernel's table cuts off four entries");
 }
 
-/// cfs law 1: running d ns at nice n adds d * 1024 / w(n) within 1 ns + d * 2^-22.
+/// Law 1 of docs/laws/cfs.md: running d ns at nice n adds d * 1024 / w(n) within 1 ns + d * 2^-22.
 #[test]
 fn cfs_law_01_weighted_vruntime() {
     let lengths: [u64; 9] =
@@ -125,9 +125,10 @@ fn wide_multiplication_matches_128_bit() {
     }
 }
 
-/// cfs_2_6_23 law 1: wmult * weight is within a weight of 2^32, in the first tables as in the later ones.
+/// Law 1 of docs/laws/cfs_2_6_23.md: wmult * weight is within a weight of 2^32, in the first tables as in the later
+/// ones.
 #[test]
-fn cfs2623_law_01_inverses_belong_to_weights() {
+fn cfs_2_6_23_law_01_inverses_belong_to_weights() {
     for operation in ['t', 'w'] {
         let rows = run(&script(&(0..40).map(|n| (operation, n, 16, 0)).collect::<Vec<_>>()));
         assert_eq!(rows[20][..2], [1024, 1 << 22]);
@@ -140,10 +141,11 @@ fn cfs2623_law_01_inverses_belong_to_weights() {
     }
 }
 
-/// cfs_2_6_23 law 2: scaling by a weight over itself gives the time back, within 1 ns, what the 16-bit shift of large products
-/// loses (2^15 / w ns), and the error of a 32-bit inverse (w / 2^33 of the time; for nice 0 none).
+/// Law 2 of docs/laws/cfs_2_6_23.md: scaling by a weight over itself gives the time back, within 1 ns, what the 16-bit
+/// shift of large products loses (2^15 / w ns), and the error of a 32-bit inverse (w / 2^33 of the time; for nice 0
+/// none).
 #[test]
-fn cfs2623_law_02_scaling_is_exact_within_its_rounding() {
+fn cfs_2_6_23_law_02_scaling_is_exact_within_its_rounding() {
     let lengths: [u64; 8] =
         [0, 1, 999, (1 << 22) - 1, 1 << 22, 4_999_999, 999_999_937, 20_000_000_000];
     let cases: Vec<_> = (0..40).flat_map(|n| lengths.map(|d| (d, WEIGHTS[n]))).collect();
@@ -164,7 +166,8 @@ fn cfs2623_law_02_scaling_is_exact_within_its_rounding() {
     }
 }
 
-/// The tree key: wait_runtime * 1024 / weight, for debts and credits alike, but for -rc1; and granularities by weight.
+/// The tree key: wait_runtime * 1024 / weight, for negative and positive values alike, except in -rc1; and
+/// granularities by weight.
 #[test]
 fn cfs2623_keys_and_granularities_by_weight() {
     let owed: [i128; 4] = [-20_000_000, -1, 1, 20_000_000];
@@ -184,7 +187,8 @@ fn cfs2623_keys_and_granularities_by_weight() {
     }
 }
 
-/// rfs law 1: inv = floor((2^S + w/2) / w) and shift = round(log2 w) for all 40 nice values, and how far their product is from 1.
+/// Law 1 of docs/laws/rfs.md: inv = floor((2^S + w/2) / w) and shift = round(log2 w) for all 40 nice values, and how
+/// far their product is from 1.
 #[test]
 fn rfs_law_01_inverse_and_shift() {
     for (bits, from) in [(16u64, 20usize), (20, 0), (24, 0)] {
@@ -264,7 +268,8 @@ fn check_invariants(row: &[i128], tasks: &[Task], max_log2: u64, start: i128) {
     );
 }
 
-/// rfs laws 2, 3, 5, 6 and 7 over random histories, from 0 and from just below the wrap of 64 bits: the same numbers.
+/// Laws 2, 3, 5, 6 and 7 of docs/laws/rfs.md over random histories, from 0 and from just below the wrap of 64 bits:
+/// the same numbers.
 #[test]
 fn rfs_laws_02_03_05_06_07_sums_are_exact_and_wrap() {
     for (bits, max_log2) in [(16u32, 46u64), (16, 40), (24, 54), (24, 60)] {
@@ -336,7 +341,7 @@ fn random_history(bits: u32, max_log2: u64, start: i128) -> History {
     (operations, states)
 }
 
-/// rfs law 14: the worked example, digit for digit (S = 16, MAX_TIMESUM = 2^40).
+/// Law 14 of docs/laws/rfs.md: the worked example, digit for digit (S = 16, MAX_TIMESUM = 2^40).
 #[test]
 fn rfs_law_14_worked_example() {
     const MS: i128 = 1_000_000;

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, fields
+from typing import TypeAlias, TypedDict, TypeVar
 
 #: What a tunable or a feature may be set to: ``True`` is ``on``, a text is what the command line takes (``"3ms"``).
 SettingValue: TypeAlias = str | int | bool
@@ -16,6 +17,27 @@ T = TypeVar("T")
 
 #: More points than this are a mistake: a hundred thousand runs of a tenth of a second take three hours.
 POINTS_MAX = 100_000
+
+
+class Words(TypedDict, total=False):
+    """The keywords of a run that are plain words; :class:`Point` explains each."""
+
+    sched: str | os.PathLike[str]
+    cpus: int | None
+    topology: str | os.PathLike[str] | None
+    duration: str | None
+    seed: int
+    hz: int | None
+    timers: str
+    costs: str
+    locks: str | None
+    profile: str | os.PathLike[str] | None
+    engine: str
+    null_loads: str
+    lead_in: str | None
+    check: bool
+    idle_bound: str | None
+    max_events: int | None
 
 
 @dataclass(frozen=True)
@@ -63,9 +85,11 @@ class Point:
     check: bool = False
     #: With ``check``: how long a CPU may rest while a task that may run there waits, with its unit.
     idle_bound: str | None = None
+    #: How many events the run may record; 100,000,000 by default.
+    max_events: int | None = None
 
     def __post_init__(self) -> None:
-        plain: dict[str, object] = {name: _whole(getattr(self, name)) for name in ("cpus", "seed", "hz")}
+        plain: dict[str, object] = {name: _whole(getattr(self, name)) for name in ("cpus", "seed", "hz", "max_events")}
         plain |= {name: _path(getattr(self, name)) for name in ("workload", "sched", "topology", "profile")}
         plain["settings"] = tuple(tuple(pair) for pair in self.settings)
         plain["cost"] = tuple((name, _whole(value)) for name, value in self.cost)
@@ -74,6 +98,13 @@ class Point:
             object.__setattr__(self, name, value)
         if self.cpus is not None and self.topology is not None:
             raise ValueError("cpus and topology exclude each other: a topology says how many CPUs there are")
+
+    def words(self) -> str:
+        """What is given, as JSON: the native half reads it, and says what is wrong with it."""
+        words = {field.name: getattr(self, field.name) for field in fields(self)}
+        words |= {"set": dict(words.pop("settings")), "cost": dict(self.cost)}
+        given = {name: value for name, value in words.items() if value is not None}
+        return json.dumps(given, default=repr)
 
     @classmethod
     def of(

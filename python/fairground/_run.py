@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from fairground import _native
 from fairground._files import changed
-from fairground._points import Point, SettingValue
+from fairground._points import Point, SettingValue, Words
 from fairground._table import Table
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from fairground._plot import Picture
 
 
 class Run:
     """What a run, or a recording, left: its events and its figures.
 
-    The figures are those of the command line, from the same code; docs/metrics defines each. Null is "not measured".
+    The figures are those of the command line, from the same code; docs/reference/metrics defines each. Null is "not measured".
     """
 
     def __init__(self, native: _native.Run) -> None:
@@ -60,7 +62,7 @@ class Run:
 
     @property
     def events(self) -> Table:
-        """One row for each event, in the order of time; docs/parquet.md has the columns."""
+        """One row for each event, in the order of time; docs/reference/parquet.md has the columns."""
         return Table(self._native.events())
 
     @property
@@ -120,25 +122,11 @@ def _cell(value: object) -> str:
 def simulate(
     workload: str | os.PathLike[str],
     *,
-    sched: str | os.PathLike[str] = "cfs",
-    cpus: int | None = None,
-    topology: str | os.PathLike[str] | None = None,
-    duration: str | None = None,
-    seed: int = 1,
     settings: Mapping[str, SettingValue] | None = None,
     at: str | Sequence[str] = (),
-    hz: int | None = None,
-    timers: str = "hrtimer",
-    costs: str = "modern",
     cost: Mapping[str, int] | None = None,
-    locks: str | None = None,
-    profile: str | os.PathLike[str] | None = None,
-    engine: str = "jit",
-    null_loads: str = "error",
-    lead_in: str | None = None,
-    check: bool = False,
-    idle_bound: str | None = None,
     callbacks: bool = False,
+    **words: Unpack[Words],
 ) -> Run:
     """Runs a workload under a scheduler in the simulated machine.
 
@@ -150,27 +138,7 @@ def simulate(
 
     :raises Error: if a word means nothing; the message says what to do.
     """
-    point = Point.of(
-        workload,
-        sched=sched,
-        cpus=cpus,
-        topology=topology,
-        duration=duration,
-        seed=seed,
-        settings=settings,
-        at=at,
-        hz=hz,
-        timers=timers,
-        costs=costs,
-        cost=cost,
-        locks=locks,
-        profile=profile,
-        engine=engine,
-        null_loads=null_loads,
-        lead_in=lead_in,
-        check=check,
-        idle_bound=idle_bound,
-    )
+    point = Point.of(workload, settings=settings, at=at, cost=cost, **words)
     return Run(_native.simulate(point, scheduler_of(point, None), callbacks))
 
 

@@ -26,12 +26,12 @@ class Sweep:
     """The results of a sweep: a Parquet data set.
 
     The columns are the parameters (``workload``, ``sched``, ``cpus``, ``seed``, ``set.NAME`` …), and one value in each row:
-    ``of`` whom (``machine``, or a group of tasks), ``metric``, ``unit``, ``value``. docs/python.md has them all.
+    ``of`` whom (``machine``, or a group of tasks), ``metric``, ``unit``, ``value``. docs/howto/python.md has them all.
     """
 
     #: The folder.
     out: Path
-    #: The points, as they were asked for.
+    #: The points, as they were given.
     points: list[Point]
     #: The file of each point that has one, in the order of the points.
     files: list[Path]
@@ -102,7 +102,7 @@ def sweep(
     clean(folder, jobs)
     todo = [job for job in jobs if not job.file.exists()]
     errors: dict[Point, str] = {}
-    # Closed at once, whatever happens: nothing runs on for nobody.
+    # Closed at once, whatever happens: no process runs on without a reader.
     with closing(_results(todo, workers, client)) as results:
         for done in results:
             _write(done)

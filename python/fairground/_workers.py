@@ -1,4 +1,4 @@
-"""Who runs the points of a sweep. Each way gives the same bytes, in the order in which they happen to be done."""
+"""The ways to run the points of a sweep. Each gives the same bytes, in the order in which points finish."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLUSTER_MIN = 64
 _TOGETHER_MAX = 4
 #: How often a point may lose the process that it runs in, alone there, before it is an error.
 _LOSSES_MAX = 2
-#: Until somebody who waits for a process looks up: Ctrl-C does not wake every wait, as another thread may have got its signal.
+#: The longest wait for a process without a look at signals: Ctrl-C does not wake every wait, as another thread may have got its signal.
 _LOOK_S = 0.5
 #: How deep the reasons of a reason are told.
 _CAUSES_MAX = 4
@@ -124,7 +124,7 @@ def in_processes(jobs: Sequence[Job], workers: int) -> Generator[Done, None, Non
 
 def _in_pool(source: deque[Job], workers: int, at_once: int) -> Generator[Done, None, list[Job]]:
     """Runs the jobs of ``source`` until there are none, or until a process dies; gives those that were in the pool then and are not
-    done. Who stops listening ends the processes."""
+    done. Closing the generator ends the processes."""
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     running: dict[Future[Result], Job] = {}
     lost: list[Job] = []
@@ -166,7 +166,7 @@ def _end(pool: ProcessPoolExecutor) -> None:
     """Ends a pool at once: its processes write nothing, so there is nothing that they could leave half done."""
     for process in list((pool._processes or {}).values()):
         process.kill()
-    # A process may have sent half of a result. Whoever reads the other half, a thread of the pool, must not wait for it for ever.
+    # A process may have sent half of a result. A thread of the pool that reads the other half must not wait for ever.
     writer = getattr(pool._result_queue, "_writer", None)
     if writer is not None:
         writer.close()

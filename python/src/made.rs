@@ -2,14 +2,14 @@
 
 use fairground_analysis::Analysis;
 use fairground_machine::{MachineConfig, SleepTimers};
-use fairground_session::{Outcome, Recording, Told};
+use fairground_session::{Outcome, Recording, RunSpec, Told};
 use serde_json::{Map, Value, json};
 
 /// The version of fairground.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Of a run.
-pub(crate) fn of_run(workload: &str, outcome: &Outcome) -> String {
+pub(crate) fn of_run(spec: &RunSpec, outcome: &Outcome) -> String {
     let setting = |(index, setting): (usize, &fairground_machine::Setting)| {
         json!({
             "name": setting.name,
@@ -21,7 +21,8 @@ pub(crate) fn of_run(workload: &str, outcome: &Outcome) -> String {
     let settings: Vec<Value> = outcome.settings.iter().enumerate().map(setting).collect();
     let mut made = json!({
         "fairground": VERSION,
-        "workload": workload,
+        "workload": spec.workload,
+        "spec": spec.stated(),
         "scheduler": outcome.scheduler,
         "settings": settings,
     });
@@ -50,7 +51,7 @@ fn of_machine(machine: &MachineConfig) -> Value {
 }
 
 /// What ends a sleep, in the word for it.
-pub(crate) fn timers(timers: SleepTimers) -> &'static str {
+fn timers(timers: SleepTimers) -> &'static str {
     match timers {
         SleepTimers::Hrtimer => "hrtimer",
         SleepTimers::Jiffies => "jiffies",

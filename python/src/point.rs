@@ -4,23 +4,23 @@ use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 use fairground_analysis::metric::{self, Value};
-use fairground_session::Outcome;
+use fairground_session::{Outcome, RunSpec};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::Value as Json;
 
 use crate::error;
 use crate::figures::{self, Column, booleans, large_numbers, numbers, symbol, texts, values};
-use crate::made;
 use crate::run::carry_out;
-use crate::words::{Checked, Digests, Scheduler, Words};
+use crate::words::{Checked, Digests, Scheduler, spec_of};
 
 /// The version of the columns, as `fairground.schema_version` in the files says it. A new column does not change it.
 const SCHEMA_VERSION: u32 = 1;
-/// Whom the machine's own metrics are of.
+/// What the machine's own metrics are of.
 const MACHINE: &str = "machine";
 
 /// One measured value.
@@ -53,40 +53,68 @@ fn rows(outcome: &Outcome) -> Vec<Row> {
 
 /// What a file is of.
 struct Asked<'a> {
-    words: &'a Words,
-    /// The same, checked; nothing where that failed.
+    spec: &'a RunSpec,
+    /// The same, checked; `None` where that failed.
     checked: Option<&'a Checked>,
     digests: &'a Digests,
 }
 
+/// Words with columns of their own; `set` and `cost` have one for each name.
+const WITH_COLUMNS: [&str; 19] = [
+    "workload",
+    "sched",
+    "cpus",
+    "topology",
+    "duration",
+    "seed",
+    "hz",
+    "timers",
+    "costs",
+    "locks",
+    "lead_in",
+    "profile",
+    "at",
+    "engine",
+    "null_loads",
+    "check",
+    "idle_bound",
+    "set",
+    "cost",
+];
+
 /// The parameters, the same in every row. What could not be read of them is null. Whatever tells two points apart is among them.
 fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
-    let Asked { words, checked, digests } = asked;
+    let Asked { spec, checked, digests } = asked;
+    let words = spec.words();
     let text = |name: &str, value: Option<&str>| texts(name, std::iter::repeat_n(value, rows));
     let number = |name: &str, value: Option<u32>| numbers(name, std::iter::repeat_n(value, rows));
     let large =
         |name: &str, value: Option<u64>| large_numbers(name, std::iter::repeat_n(value, rows));
+    let word = |name: &str| text(name, words.get(name).and_then(Json::as_str));
+    let list = |name: &str| {
+        let items = words.get(name).and_then(Json::as_array).into_iter().flatten();
+        let items: Vec<&str> = items.filter_map(Json::as_str).collect();
+        text(name, (!items.is_empty()).then(|| items.join(" ")).as_deref())
+    };
     let machine = checked.map(|checked| &checked.machine);
-    let check = vec![words.check; rows];
     let topology = machine.map(|machine| machine.topology.to_string());
-    let at = (!words.at.is_empty()).then(|| words.at.join(" "));
     let mut columns = vec![
-        text("workload", Some(&words.workload)),
-        text("sched", Some(&words.sched)),
+        word("workload"),
+        list("sched"),
         number("cpus", machine.map(|machine| machine.cpus())),
         text("topology", topology.as_deref()),
         large("duration_ns", checked.map(|checked| checked.duration_ns)),
-        large("seed", Some(words.seed)),
+        large("seed", Some(spec.machine.seed)),
         number("hz", machine.map(|machine| machine.hz)),
-        text("timers", machine.map(|machine| made::timers(machine.timers))),
-        text("costs", Some(&words.costs)),
-        text("locks", words.locks.as_deref()),
+        word("timers"),
+        word("costs"),
+        word("locks"),
         large("lead_in_ns", machine.map(|machine| machine.lead_in_ns)),
-        text("profile", words.profile.as_ref().and_then(|path| path.to_str())),
-        text("at", at.as_deref()),
-        text("engine", Some(&words.engine)),
-        text("null_loads", Some(&words.null_loads)),
-        booleans("check", check),
+        list("profile"),
+        list("at"),
+        word("engine"),
+        word("null_loads"),
+        booleans("check", vec![spec.machine.check; rows]),
         large("idle_bound_ns", machine.and_then(|machine| machine.idle_bound_ns)),
         text("sched_sha256", digests.scheduler.as_deref()),
         text("workload_sha256", digests.workload.as_deref()),
@@ -95,10 +123,13 @@ fn parameters(asked: &Asked<'_>, rows: usize) -> Vec<Column> {
         text("fairground", Some(env!("CARGO_PKG_VERSION"))),
         text("fairground_sha256", Some(env!("FAIRGROUND_SOURCES_SHA256"))),
     ];
-    let settings = words.settings.iter();
+    let stated = spec.stated().into_iter();
+    let others = stated.filter(|(name, _)| !WITH_COLUMNS.contains(&name.as_str()));
+    columns.extend(others.map(|(name, value)| text(&name, Some(&value.to_string()))));
+    let settings = spec.scheduler.set.iter().filter_map(|set| set.split_once('='));
     columns.extend(settings.map(|(name, value)| text(&format!("set.{name}"), Some(value))));
-    let costs = words.cost.iter();
-    columns.extend(costs.map(|(name, value)| large(&format!("cost.{name}"), Some(*value))));
+    let costs = spec.machine.cost.iter().filter_map(|cost| cost.split_once('='));
+    columns.extend(costs.map(|(name, value)| large(&format!("cost.{name}"), value.parse().ok())));
     columns
 }
 
@@ -141,13 +172,14 @@ fn write(batch: &RecordBatch) -> Result<Vec<u8>, ParquetError> {
 #[pyfunction]
 pub(crate) fn point_file<'py>(
     py: Python<'py>,
-    point: Words,
+    point: &Bound<'py, PyAny>,
     scheduler: &Scheduler,
     digests: Digests,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let checked = py.detach(|| point.check(false)).map_err(error)?;
+    let spec = spec_of(point)?;
+    let checked = py.detach(|| Checked::of(&spec, false)).map_err(error)?;
     let outcome = carry_out(py, &checked, &scheduler.loaded)?;
-    let asked = Asked { words: &point, checked: Some(&checked), digests: &digests };
+    let asked = Asked { spec: &spec, checked: Some(&checked), digests: &digests };
     let made = py.detach(|| file(&asked, &rows(&outcome), outcome.ejection().as_deref(), None));
     Ok(PyBytes::new(py, &made.map_err(error)?))
 }
@@ -156,13 +188,14 @@ pub(crate) fn point_file<'py>(
 #[pyfunction]
 pub(crate) fn error_file<'py>(
     py: Python<'py>,
-    point: Words,
+    point: &Bound<'py, PyAny>,
     digests: Digests,
     why: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
+    let spec = spec_of(point)?;
     let made = py.detach(|| {
-        let checked = point.check(false).ok();
-        let asked = Asked { words: &point, checked: checked.as_ref(), digests: &digests };
+        let checked = Checked::of(&spec, false).ok();
+        let asked = Asked { spec: &spec, checked: checked.as_ref(), digests: &digests };
         let row = Row { of: None, metric: None, unit: None, value: None };
         file(&asked, &[row], None, Some(why))
     });

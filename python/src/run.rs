@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::table::Table;
 use crate::watch::Signals;
-use crate::words::{Checked, Scheduler, Words};
+use crate::words::{Checked, Scheduler, spec_of};
 use crate::{error, figures, made};
 
 /// What a run left.
@@ -94,18 +94,19 @@ pub(crate) fn carry_out(
 #[pyo3(signature = (point, scheduler, callbacks))]
 pub(crate) fn simulate(
     py: Python<'_>,
-    point: Words,
+    point: &Bound<'_, PyAny>,
     scheduler: &Scheduler,
     callbacks: bool,
 ) -> PyResult<Run> {
-    let checked = py.detach(|| point.check(callbacks)).map_err(error)?;
+    let spec = spec_of(point)?;
+    let checked = py.detach(|| Checked::of(&spec, callbacks)).map_err(error)?;
     let outcome = carry_out(py, &checked, &scheduler.loaded)?;
     let mut notes = checked.notes.clone();
     if outcome.ejection().is_some() {
         notes.extend(scheduler.loaded.object.left_at_zero(&checked.settings));
     }
     Ok(Run {
-        made: made::of_run(&point.workload, &outcome),
+        made: made::of_run(&spec, &outcome),
         notes,
         log: outcome.log().to_vec(),
         ejection: outcome.ejection(),

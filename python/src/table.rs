@@ -1,4 +1,4 @@
-//! Tables for the Arrow PyCapsule interface: whoever speaks it (pyarrow, polars, pandas, DuckDB) takes them without a copy.
+//! Tables for the Arrow PyCapsule interface: libraries that implement it (pyarrow, polars, pandas, DuckDB) take them without a copy.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::error;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// A table: its rows are there, or are made of a trace when they are asked for.
+/// A table: its rows exist, or are made from a trace when they are read.
 #[pyclass(frozen)]
 pub(crate) struct Table {
     schema: SchemaRef,

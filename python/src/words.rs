@@ -1,40 +1,30 @@
-//! What a point says in words, and the schedulers and workloads that there are.
+//! A point as a spec, and the schedulers and workloads that there are.
 
-use std::path::PathBuf;
-
-use fairground_machine::{Engine, MachineConfig, NullLoads, Setting, SleepTimers, TraceOptions};
+use fairground_machine::{MachineConfig, Setting};
 use fairground_session::{
-    Failure, MachineSpec, SchedulerObject, at_settings, duration_ns, find_object,
-    find_workload_noted, lock_model, machine_config, parameter_sets, read_profiles,
+    BadWord, Failure, RunSpec, SchedulerObject, find_object, one_variant, parameter_sets,
+    read_profiles,
 };
 use fairground_workload::{Workload, library};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::error;
 
-/// A run in words: the attributes of Python's `fairground.Point`.
-#[derive(FromPyObject)]
-pub(crate) struct Words {
-    pub(crate) workload: String,
-    pub(crate) sched: String,
-    cpus: Option<u32>,
-    topology: Option<String>,
-    duration: Option<String>,
-    pub(crate) seed: u64,
-    pub(crate) settings: Vec<(String, String)>,
-    pub(crate) at: Vec<String>,
-    hz: Option<u32>,
-    timers: String,
-    pub(crate) costs: String,
-    pub(crate) cost: Vec<(String, u64)>,
-    pub(crate) locks: Option<String>,
-    pub(crate) profile: Option<PathBuf>,
-    pub(crate) engine: String,
-    pub(crate) null_loads: String,
-    lead_in: Option<String>,
-    pub(crate) check: bool,
-    idle_bound: Option<String>,
+/// The spec of a point: of Python's `fairground.Point`, whose `words` are named values as JSON.
+///
+/// # Errors
+/// A `TypeError` for a value of the wrong type, else an `Error`; both name the keyword.
+pub(crate) fn spec_of(point: &Bound<'_, PyAny>) -> PyResult<RunSpec> {
+    let json: String = point.call_method0("words")?.extract()?;
+    let words: Map<String, Value> = serde_json::from_str(&json).map_err(error)?;
+    RunSpec::from_words(&words).map_err(|BadWord { name, why, is_type, .. }| {
+        let keyword = if name == "set" { "settings" } else { &name };
+        let text = format!("{keyword}: {why}");
+        if is_type { PyTypeError::new_err(text) } else { error(text) }
+    })
 }
 
 /// The SHA-256 of what a point names, where it names a file, and of its scheduler's object: Python's `fairground._files.Digests`.
@@ -46,7 +36,7 @@ pub(crate) struct Digests {
     pub(crate) profile: Option<String>,
 }
 
-/// A run's words, checked.
+/// A spec of one simulated run, checked; its scheduler is compiled apart.
 pub(crate) struct Checked {
     pub(crate) workload: Workload,
     /// What of a foreign workload has another meaning here.
@@ -57,63 +47,37 @@ pub(crate) struct Checked {
     pub(crate) duration_ns: u64,
 }
 
-/// One of a few words.
-fn one_of<T: Copy>(name: &str, word: &str, known: &[(&str, T)]) -> Result<T, Failure> {
-    known.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<_> = known.iter().map(|(known, _)| format!("`{known}`")).collect();
-        Failure::new(format_args!("{name}: there is no `{word}`"))
-            .help(format_args!("give {}", words.join(" or ")))
-    })
-}
-
-impl Words {
-    /// Reads and checks everything but the scheduler.
-    pub(crate) fn check(&self, callbacks: bool) -> Result<Checked, Failure> {
-        let (mut workload, notes) = find_workload_noted(&self.workload)?;
-        if let Some(locks) = &self.locks {
-            workload.set_lock_model(lock_model(locks)?);
-        }
-        let timers = [("hrtimer", SleepTimers::Hrtimer), ("jiffies", SleepTimers::Jiffies)];
-        let null_loads = [("error", NullLoads::Trap), ("zero", NullLoads::ReadZero)];
-        let machine = machine_config(&MachineSpec {
-            cpus: self.cpus,
-            topology: self.topology.clone(),
-            hz: self.hz,
-            timers: one_of("timers", &self.timers, &timers)?,
-            seed: self.seed,
-            costs: self.costs.clone(),
-            cost: self.cost.iter().map(|(name, value)| format!("{name}={value}")).collect(),
-            null_loads: one_of("null_loads", &self.null_loads, &null_loads)?,
-            trace: TraceOptions { callbacks, ticks: true },
-            check: self.check,
-            idle_bound: self.idle_bound.clone(),
-            lead_in: self.lead_in.clone(),
-            max_events: None,
-        })?;
-        let given = self.settings.iter().map(|(name, value)| Setting::initial(name, value));
-        let mut settings: Vec<_> = given.collect();
-        settings.extend(at_settings(&self.at)?);
-        let duration_ns = duration_ns(self.duration.as_deref(), workload.duration_ns)?;
+impl Checked {
+    /// Checks everything but the scheduler.
+    pub(crate) fn of(spec: &RunSpec, callbacks: bool) -> Result<Checked, Failure> {
+        let (workload, notes) = spec.find_workload()?;
+        let run = spec.resolve(&workload, callbacks)?;
+        let mut settings = one_variant(&spec.scheduler.set)?.settings;
+        settings.extend(run.later);
+        let (machine, duration_ns) = (run.machine, run.duration_ns);
         Ok(Checked { workload, notes, machine, settings, duration_ns })
     }
+}
 
-    fn engine(&self) -> Result<Engine, Failure> {
-        let engines = [("jit", Engine::Jit), ("interpreter", Engine::Interpreter)];
-        one_of("engine", &self.engine, &engines)
+/// The scheduler that a spec names.
+pub(crate) fn sched_of(spec: &RunSpec) -> Result<&str, Failure> {
+    match spec.scheduler.sched.as_slice() {
+        [sched] => Ok(sched),
+        _ => Err(Failure::new("sched: a run has one scheduler")
+            .help("`grid` and `sweep` run several, each for itself")),
     }
+}
 
-    fn load(&self) -> Result<fairground_session::Scheduler, Failure> {
-        let engine = self.engine()?;
-        let paths: Vec<PathBuf> = self.profile.iter().cloned().collect();
-        let profiles = read_profiles(&paths, &[&self.sched])?;
-        let Some(profile) = profiles.first() else {
-            return fairground_session::Scheduler::load(&self.sched, None, engine);
-        };
-        let checked = self.check(false)?;
-        profile.check(&self.sched, &checked.settings)?;
-        let cpus = checked.machine.cpus();
-        fairground_session::Scheduler::load(&self.sched, Some((profile, cpus)), engine)
-    }
+fn load(spec: &RunSpec) -> Result<fairground_session::Scheduler, Failure> {
+    let (sched, engine) = (sched_of(spec)?, spec.scheduler.engine.into());
+    let profiles = read_profiles(&spec.scheduler.profile, &[sched])?;
+    let Some(profile) = profiles.first() else {
+        return fairground_session::Scheduler::load(sched, None, engine);
+    };
+    let checked = Checked::of(spec, false)?;
+    profile.check(sched, &checked.settings)?;
+    let cpus = checked.machine.cpus();
+    fairground_session::Scheduler::load(sched, Some((profile, cpus)), engine)
 }
 
 /// A scheduler, compiled: any number of runs share it.
@@ -129,8 +93,9 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     /// Finds and compiles the scheduler of a point.
     #[new]
-    fn new(py: Python<'_>, point: Words) -> PyResult<Self> {
-        let load = || point.load().map(|loaded| (sha256(&loaded.object.bytes), loaded));
+    fn new(py: Python<'_>, point: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let spec = spec_of(point)?;
+        let load = || load(&spec).map(|loaded| (sha256(&loaded.object.bytes), loaded));
         let (digest, loaded) = py.detach(load).map_err(error)?;
         Ok(Self { loaded, digest })
     }

@@ -20,7 +20,7 @@ def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    result = doctest.testfile(str(ROOT / "docs/python.md"), module_relative=False, optionflags=flags)
+    result = doctest.testfile(str(ROOT / "docs/howto/python.md"), module_relative=False, optionflags=flags)
     assert result.attempted > 12
     assert result.failed == 0
 

@@ -48,7 +48,7 @@ def short(**words: object) -> fairground.Run:
 def printed_machine(text: str) -> dict[str, float | None]:
     """The machine's metrics in CSV, the missing ones as ``None``."""
     rows = csv.DictReader(io.StringIO(text))
-    values = ((row["label"], row["value"]) for row in rows if row["table"] == "machine" and row["column"] == "value")
+    values = ((row["metric"], row["value"]) for row in rows if row["of"] == "machine")
     return {key: float(value) if value else None for key, value in values}
 
 
@@ -108,7 +108,7 @@ def test_tables_go_into_every_library_in_one_call() -> None:
 
 
 def test_events_have_the_documented_columns() -> None:
-    page = (ROOT / "docs/parquet.md").read_text()
+    page = (ROOT / "docs/reference/parquet.md").read_text()
     section = page.split("## Events")[1].split("| kind | task")[0]
     documented = re.findall(r"^\| `(\w+)` \| (\w+)", section, flags=re.MULTILINE)
     kinds = {"UInt64": "uint64", "UInt32": "uint32", "Utf8": "string", "Int8": "int8"}
@@ -119,7 +119,7 @@ def test_events_have_the_documented_columns() -> None:
 
 def test_every_metric_of_a_group_has_a_page() -> None:
     for metric in short().groups.columns[2:]:
-        assert (ROOT / "docs/metrics" / f"{metric.split('.')[0]}.md").exists(), metric
+        assert (ROOT / "docs/reference/metrics" / f"{metric.split('.')[0]}.md").exists(), metric
 
 
 def test_settings_and_what_made_a_run_are_told() -> None:

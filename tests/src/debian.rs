@@ -1,7 +1,7 @@
-//! Programs of Debian for a guest, with the libraries that they are linked with.
+//! Debian's programs for a guest, with their libraries.
 //!
-//! They are the machine's own where they are installed. What is not is downloaded by apt into the cache and unpacked there, with
-//! the libraries that this machine lacks; nothing is installed.
+//! Installed programs are used as they are. Others are downloaded by apt into the cache and unpacked there, with the
+//! missing libraries; nothing is installed.
 
 use std::env;
 use std::fs;
@@ -26,24 +26,24 @@ pub const STRESS_NG: DebianProgram = DebianProgram { name: "stress-ng", package:
 /// See above.
 pub const RT_APP: DebianProgram = DebianProgram { name: "rt-app", package: "rt-app" };
 
-/// Where Debian has programs and libraries, below a root.
+/// Folders of programs and libraries in Debian, below a root.
 const PROGRAM_FOLDER: &str = "usr/bin";
 const LIBRARY_FOLDER: &str = "usr/lib/x86_64-linux-gnu";
 
 /// A program that the guest can start.
 #[derive(Clone, Debug)]
 pub struct PackedProgram {
-    /// Where it is in the guest.
+    /// Its path in the guest.
     pub path: String,
-    /// The program and its libraries, at their places in the guest.
+    /// The program and its libraries, with their paths in the guest.
     pub files: Vec<GuestFile>,
 }
 
 impl DebianProgram {
-    /// Finds the program, or gets it into `cache`, and collects what it needs.
+    /// Finds the program, or downloads it into `cache`, and collects its libraries.
     ///
     /// # Errors
-    /// Why it cannot be had here.
+    /// Why it is not available.
     pub fn pack(&self, cache: &Path) -> Result<PackedProgram, String> {
         let root = cache.join("load").join(self.package);
         let program = match self.installed() {
@@ -53,7 +53,7 @@ impl DebianProgram {
         let guest_path = format!("/usr/bin/{}", self.name);
         let mut files = vec![packed(&guest_path, &program)?];
         for library in libraries(&program, &root.join(LIBRARY_FOLDER))? {
-            // The guest's linker knows no folders but its own: the cache's libraries go where Debian has them.
+            // The guest's linker searches only its own folders: the cache's libraries get Debian's paths.
             let name = library.file_name().ok_or("a library without a name")?.to_string_lossy();
             let at_home = library.starts_with(&root);
             let path = if at_home { format!("/{LIBRARY_FOLDER}/{name}") } else { text(&library) };
@@ -67,7 +67,7 @@ impl DebianProgram {
         env::split_paths(&path).map(|folder| folder.join(self.name)).find(|p| p.is_file())
     }
 
-    /// From the cache; downloads it first where it is not there yet.
+    /// The program in the cache, downloaded first if it is missing.
     fn fetched(&self, root: &Path) -> Result<PathBuf, String> {
         let program = root.join(PROGRAM_FOLDER).join(self.name);
         if program.is_file() {
@@ -90,7 +90,7 @@ impl DebianProgram {
                 run(Command::new("dpkg-deb").arg("-x").arg(entry.path()).arg(&unpacked))?;
             }
         }
-        // Whole or not at all: it gets its name last.
+        // Atomic: it is renamed last.
         fs::rename(&unpacked, root).map_err(|e| format!("{}: {e}", root.display()))?;
         if program.is_file() {
             Ok(program)
@@ -111,7 +111,7 @@ fn run(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// What the dynamic linker would load for a program, itself included; `own` is looked at first.
+/// The files that the dynamic linker would load for a program, itself included; `own` is searched first.
 fn libraries(program: &Path, own: &Path) -> Result<Vec<PathBuf>, String> {
     let mut command = Command::new(program);
     command.env("LD_TRACE_LOADED_OBJECTS", "1").env("LD_LIBRARY_PATH", own);

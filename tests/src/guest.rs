@@ -1,14 +1,14 @@
-//! The programs that tests bring into virtual machines are the first process there, and what the host starts in it.
+//! Programs of tests in virtual machines: each is the first process there, and the program that the host starts in it.
 
 use std::error::Error;
 use std::path::Path;
 
 use fairground_realkernel::run::RUNNER_COMMAND;
 
-/// What such a program makes of its arguments: `command` starts `task`.
+/// Interprets the arguments of such a program: `command` starts `task`.
 ///
 /// # Errors
-/// Those of the task; and when somebody starts it who is not a test.
+/// Those of the task; and a start outside of a test.
 pub fn main(command: &str, task: fn() -> Result<(), Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
     if fairground_realkernel::guest::is_init() {
         fairground_realkernel::guest::main();

@@ -1,4 +1,4 @@
-//! What the whole-program tests bring into virtual machines.
+//! Programs that the whole-program tests run in virtual machines.
 
 pub mod debian;
 pub mod guest;

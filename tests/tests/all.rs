@@ -1,4 +1,4 @@
-//! Whole-program tests, in one program: the laws of the schedulers, determinism, the rules of the house.
+//! Whole-program tests, in one program: the laws of the schedulers, determinism, the rules of ARCHITECTURE.md.
 
 mod balance_groups;
 mod balance_kinds;

@@ -1,5 +1,5 @@
-//! The balancer's arithmetic as a pure function: `find_busiest_group` and what follows, on loads that the test lays out.
-//! The rules and their numbers stand in `docs/balancing.md`.
+//! The balancer's arithmetic as a pure function: `find_busiest_group` and its callees, on loads that the test sets.
+//! The laws are those of docs/laws/balancing.md, the worked example that of docs/explanation/balancing.md.
 
 use crate::rig::fixture;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Policy, Setting, Topology};
@@ -11,7 +11,7 @@ const SMALL_NO_GAIN: u64 = 4;
 const NORMAL: u64 = 6;
 const SMALL_DIFFERENCE: u64 = 7;
 
-/// A release's rules: the column of its tunables.
+/// The rules of a release: a column of the tunables.
 fn rules(column: &str) -> Policy {
     let column_define = format!("-DBALANCE_RELEASE={column}");
     let mut defines = vec![column_define.as_str()];
@@ -77,7 +77,7 @@ fn law_01_ten_hogs_on_eight_cpus() {
     }
 }
 
-/// Law 1: which releases move a task at all, for every case of the table of `docs/balancing.md`.
+/// Law 1: the releases that move a task at all, for every case of the table of docs/explanation/balancing.md.
 #[test]
 fn law_01_the_table_of_moves_and_stuck() {
     let table: [(u64, u64, [u64; 5]); 8] = [
@@ -164,7 +164,7 @@ fn law_11_a_heavy_task_needs_a_large_imbalance() {
     );
 }
 
-/// Nobody takes from a CPU within 125 % of its own load: 5 tasks against 4 are 125 %, 6 against 4 are more.
+/// No CPU takes tasks from a CPU within 125 % of its own load: 5 tasks against 4 are 125 %, 6 against 4 are more.
 #[test]
 fn loads_within_the_percentage_are_even() {
     let policy = rules("2_6_24");

@@ -1,5 +1,5 @@
-//! The laws of balancing by kinds of groups, since Linux 5.5 (`policies/include/balance_kinds.bpf.h`), on the compiled schedulers in the
-//! simulated machine.
+//! Balancing by kinds of groups, since Linux 5.5 (`policies/include/balance_kinds.bpf.h`), on the compiled schedulers
+//! in the simulated machine.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use fairground_trace::EventKind;
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 
-/// Tasks that compute for ever, each of a nice value and on a CPU that it may leave after 100 ms.
+/// Tasks that compute forever, each with a nice value and on a CPU that it may leave after 100 ms.
 fn placed(tasks: &[(i8, u32)], cpus: u32) -> String {
     let mut text = "format = 1\nname = \"placed\"\nduration = \"20s\"\n".to_owned();
     for (number, (nice, cpu)) in tasks.iter().enumerate() {
@@ -22,7 +22,7 @@ fn placed(tasks: &[(i8, u32)], cpus: u32) -> String {
     text
 }
 
-/// How often tasks changed their CPU from `from_ns` on.
+/// Number of migrations from `from_ns` on.
 fn migrations(run: &Run, from_ns: u64) -> usize {
     let moved = |event: &fairground_trace::Event| {
         event.time_ns >= from_ns && matches!(event.kind, EventKind::Migrate { .. })
@@ -30,8 +30,8 @@ fn migrations(run: &Run, from_ns: u64) -> usize {
     run.events().into_iter().filter(moved).count()
 }
 
-/// Loads within imbalance_pct (17 %) are left as they are, though a task of nice 5 (335) would make 4145 and 4815 even; a little more, and
-/// tasks move.
+/// Loads within imbalance_pct (17 %) are left as they are, though a task of nice 5 (335) would make 4145 and 4815
+/// even; a little more, and tasks move.
 #[test]
 fn what_is_within_the_percentage_stays() {
     let near = [(-5, 0), (0, 0), (-5, 1), (0, 1), (5, 1), (5, 1)];
@@ -47,8 +47,9 @@ fn what_is_within_the_percentage_stays() {
     }
 }
 
-/// A task that is heavier than the imbalance moves when its load, halved for each look that moved nothing, is not: of three tasks on two
-/// CPUs, loads 2048 and 1024, 512 shall move, so that every second look of a CPU moves one, or every third where loads are not full yet.
+/// A task that is heavier than the imbalance moves once its load, halved for each search that moved nothing, is not.
+/// Of three tasks on two CPUs, loads 2048 and 1024, 512 shall move, so that every second search of a CPU moves one, or
+/// every third where loads are not full yet.
 #[test]
 fn a_heavy_task_moves_after_failures() {
     for scheduler in SCHEDULERS {
@@ -72,8 +73,8 @@ fn a_heavy_task_moves_after_failures() {
     }
 }
 
-/// A CPU that runs out of work counts tasks, not loads: of four on another one half the difference, two, whatever their weights; and it takes
-/// them one at a time. Until then a task of nice -20 kept them off.
+/// A CPU that becomes idle counts tasks, not loads: of four on another CPU half the difference, two, whatever their
+/// weights; and it takes them one at a time. Until then a task of nice -20 kept them off.
 #[test]
 fn an_idle_cpu_counts_tasks() {
     for nice in [-10, 0, 10] {
@@ -99,8 +100,8 @@ fn an_idle_cpu_counts_tasks() {
     }
 }
 
-/// A busy CPU of four looks at least every 127 ms (two intervals of 4 ms, times busy_factor 16, less a tick), and not more often than every
-/// 63 ms.
+/// A busy CPU of four searches at least every 127 ms (two intervals of 4 ms, times busy_factor 16, less a tick), and
+/// at most every 63 ms.
 #[test]
 fn intervals_go_by_the_number_of_cpus() {
     for scheduler in SCHEDULERS {
@@ -114,8 +115,8 @@ fn intervals_go_by_the_number_of_cpus() {
     }
 }
 
-/// The surplus goes round: ten hogs on eight CPUs have 80 % each in the long run, and three on two CPUs 67 %. (A machine without costs is so
-/// regular that CPUs look in step, and some of the ten always at a bad time.)
+/// The surplus rotates: ten hogs on eight CPUs have 80 % each in the long run, and three on two CPUs 67 %. (A machine
+/// without costs is so regular that CPUs search in step, and some of the ten always at a bad time.)
 #[test]
 fn the_surplus_goes_round() {
     for scheduler in SCHEDULERS {
@@ -133,7 +134,7 @@ fn the_surplus_goes_round() {
     }
 }
 
-/// Of a CPU, in tasks: how many were able to run over time, and the part of the time in which one ran (`cpu_pelt`).
+/// For a CPU: the mean number of runnable tasks, and the part of the time in which one ran (`cpu_pelt`).
 fn averages(run: &Run, cpu: u64) -> (f64, f64) {
     let field = |word: u64| {
         let field = run.machine.variable_field("cpu_pelt", cpu * 32 + word * 8, 8);
@@ -143,7 +144,7 @@ fn averages(run: &Run, cpu: u64) -> (f64, f64) {
     (field(1) / whole, field(2) / whole)
 }
 
-/// The time that tasks waited goes along with them: it is on their CPU as soon as they are, and does not fade where they were.
+/// The waiting time of tasks moves with them: it is on their new CPU at once, and does not decay on the old one.
 #[test]
 fn what_a_task_has_waited_goes_with_it() {
     for scheduler in SCHEDULERS {
@@ -163,8 +164,8 @@ fn what_a_task_has_waited_goes_with_it() {
     }
 }
 
-/// A new task is taken to use half of what its CPU has to spare; the next one on the same CPU half of the rest, or, since 6.10, as much as others
-/// of its weight use there: of nice 19 a 68th part of what one of nice 0 does.
+/// The utilization of a new task is half of its CPU's spare time; of the next one on the same CPU half of the rest,
+/// or, since 6.10, the utilization of tasks of its weight there: for nice 19 a 68th of nice 0.
 #[test]
 fn a_new_task_is_guessed_at() {
     for (scheduler, second) in [("cfs@6.1", 0.75), ("eevdf@6.6", 0.75), ("eevdf@7.2", 0.507)] {
@@ -181,7 +182,8 @@ fn a_new_task_is_guessed_at() {
     }
 }
 
-/// What went to sleep on a CPU that is idle since fades there for others every 32 ms: another CPU's ticks see to that.
+/// The load of tasks that went to sleep on a CPU that is idle since decays for other CPUs every 32 ms: another CPU's
+/// ticks update it.
 #[test]
 fn what_sleeps_on_an_idle_cpu_fades() {
     for scheduler in SCHEDULERS {
@@ -196,7 +198,7 @@ fn what_sleeps_on_an_idle_cpu_fades() {
         run.step_ns = MS;
         run.watch(400 * MS, |run| steps.push(averages(run, 1).0));
         steps.dedup_by(|a, b| (*a - *b).abs() < 0.001);
-        // Half of it is gone in 32 ms, which are nine ticks: the one behind the eighth.
+        // Half of it is gone in 32 ms, which are nine ticks: the one after the eighth.
         let falls = steps[1..].windows(2).map(|pair| pair[1] / pair[0]);
         let falls: Vec<_> = falls.take(4).collect();
         assert!(falls.iter().all(|part| (0.4..0.55).contains(part)), "{scheduler}: {steps:?}");
@@ -204,7 +206,7 @@ fn what_sleeps_on_an_idle_cpu_fades() {
     }
 }
 
-/// A CPU that runs out of work throws the dice (`NI_RANDOM`, 7.2): of two times it looks once at first.
+/// A CPU that becomes idle searches at random (`NI_RANDOM`, 7.2): at first every second time.
 #[test]
 fn a_cpu_without_work_looks_by_chance_since_7_2() {
     let looks = |set: &'static str, random: bool| {

@@ -1,5 +1,4 @@
-//! The laws of the load balancer, on the compiled `cfs` in the simulated machine. Their numbers are those of the worked
-//! example in `docs/balancing.md`.
+//! The laws of the load balancer (docs/laws/balancing.md), on the compiled `cfs` in the simulated machine.
 
 use crate::rig::{Bench, MS, Run, US, bench};
 use fairground_trace::EventKind;
@@ -18,7 +17,7 @@ fn rc1(fuzz: u64) -> Bench {
         .set("rule_wake", "WAKE_AFFINE")
 }
 
-/// The rules of 2.6.22 on the same scheduler; loads are 1024 a task in place of 128, and all rules are ratios.
+/// The rules of 2.6.22 on the same scheduler; loads are 1024 a task instead of 128, and all rules are ratios.
 fn rules_22() -> Bench {
     rc1(0)
         .set("rule_small_imbalance", "SMALL_LPT")
@@ -81,11 +80,11 @@ fn law_06_three_hogs_on_two_cpus() {
     }
 }
 
-/// Law 7: no CPU is idle while another has two tasks for longer than the idle interval of 4 ms, the tries of cache-hot tasks
-/// and of active balancing (4 in all, with intervals of 1 ms after a failure), and two ticks.
+/// Law 7: no CPU is idle while another has two tasks for longer than the idle interval of 4 ms, the tries of cache-hot
+/// tasks and of active balancing (4 in all, with intervals of 1 ms after a failure), and two ticks.
 #[test]
 fn law_07_work_is_conserved() {
-    // A CPU per socket: at that level nothing looks for an idle CPU at a wake-up.
+    // One CPU per socket: at that level a wake-up does not search for an idle CPU.
     let mut run = bench("cfs@2.6.24").topology("4x1x1,nodes=1").hz(1000).run_toml(
         r#"
         format = 1
@@ -116,7 +115,7 @@ fn law_07_work_is_conserved() {
     assert!(longest <= 10 * MS, "{longest} ns");
 }
 
-/// Law 8: a busy CPU looks at most every 64 ms, and at least every 256 ms while all is balanced.
+/// Law 8: a busy CPU balances at most every 64 ms, and at least every 256 ms while all is balanced.
 #[test]
 fn law_08_intervals_of_a_busy_cpu() {
     let mut run = rc1(32).cpus(8).set("trace_balance", true).run("hogs:10");
@@ -126,7 +125,7 @@ fn law_08_intervals_of_a_busy_cpu() {
     assert_eq!(interval_ms(&run, 3), 4, "balanced for long");
 }
 
-/// Law 9: pinned tasks never move, and whoever would take them looks more and more rarely: every 512 ms at last.
+/// Law 9: pinned tasks never move, and the interval of a CPU that finds only them grows to 512 ms.
 #[test]
 fn law_09_pinned_tasks_stay() {
     let mut run = bench("cfs@2.6.24").cpus(2).hz(1000).run_toml(
@@ -168,9 +167,9 @@ fn law_10_as_many_hogs_as_cpus_do_not_move() {
     }
 }
 
-/// Law 12: active balancing comes with the 4th failure in a row (cache_nice_tries 1, + 2, exceeded). On a machine of three
-/// cores of two threads, core 0 runs two tasks, one on each thread, and core 1 is idle: that is an imbalance, and there is no
-/// waiting task that could be moved. (Two pinned tasks on core 2 keep the balancers awake.)
+/// Law 12: active balancing comes with the 4th failure in a row (cache_nice_tries 1, + 2, exceeded). On a machine of
+/// three cores of two threads, core 0 runs two tasks, one on each thread, and core 1 is idle: that is an imbalance,
+/// and there is no waiting task that could be moved. (Two pinned tasks on core 2 keep the balancers awake.)
 #[test]
 fn law_12_active_balance_after_four_failures() {
     let mut run =
@@ -208,12 +207,12 @@ fn law_12_active_balance_after_four_failures() {
             between.push(std::mem::take(&mut failures));
         }
     }
-    // Afterwards the counter stands at cache_nice_tries + 1: the next comes with the second failure.
+    // Afterwards the counter is cache_nice_tries + 1: the next one comes with the second failure.
     assert!(between.len() > 3, "{between:?}");
     assert_eq!(between[..3], [4, 2, 2]);
 }
 
-/// What a look for work keeps of eight CPUs is what they have, until one of them says that it has changed (`sum_step`).
+/// The cached sums of eight CPUs are correct until one of these CPUs marks them as changed (`sum_step`).
 #[test]
 fn what_is_kept_of_eight_cpus_is_so_until_one_changes() {
     for scheduler in ["cfs", "eevdf"] {

@@ -1,4 +1,4 @@
-//! The laws of the benchmark library, on the simulated machine.
+//! The laws of the benchmark library (docs/laws/benchmarks.md), on the simulated machine.
 
 use crate::rig::{MS, bench};
 use fairground_analysis::{Analysis, Options};
@@ -19,8 +19,8 @@ fn marks(trace: &Trace, text: &str) -> u64 {
     trace.events().filter(|event| of_text(event.kind)).count() as u64
 }
 
-/// Law 4 of the benchmarks' page: single bytes make more than 100,000 switches a second where a wake-up preempts at once, and blocks of
-/// 64 KB, the size of the pipe, make few.
+/// Law 4: single bytes make more than 100,000 switches a second where a wake-up preempts at once, and blocks of 64 KB,
+/// the size of the pipe, make few.
 #[test]
 fn single_bytes_are_switches_where_wake_ups_preempt() {
     let rate = |spec: &str| {
@@ -42,7 +42,7 @@ fn reads(scheduler: &'static str) -> [u64; 2] {
     })
 }
 
-/// Law 5: a terminal that has to wait for its CPU finds more and draws less often, under the fair schedulers.
+/// Law 5: a terminal that has to wait for its CPU finds more to read and draws less often, under the fair schedulers.
 #[test]
 fn beside_a_hog_the_terminal_draws_less_often() {
     for scheduler in ["cfs@2.6.24", "cfs@6.1", "eevdf"] {
@@ -51,15 +51,15 @@ fn beside_a_hog_the_terminal_draws_less_often() {
     }
 }
 
-/// Not so under O(1): beside the hog the terminal is the interactive one, and comes for nearly every byte. The report's kernel with that
-/// scheduler (Debian's 2.6.21) was slower beside the hog, not quicker.
+/// Under O(1) the terminal is rated interactive beside the hog, and runs for nearly every byte. The published run on
+/// Debian's 2.6.21 was slower beside the hog, too.
 #[test]
 fn under_o1_the_terminal_draws_more_often_beside_a_hog() {
     let [alone, beside] = reads("o1");
     assert!(beside > 2 * alone, "{beside} beside {alone}");
 }
 
-/// Law 8: workers that sleep 200 us and compute at least 250 us answer at most so often.
+/// Law 8: the rate of workers that sleep 200 us and compute at least 250 us is bounded.
 #[test]
 fn requests_are_no_quicker_than_their_work() {
     for scheduler in ["cfs@6.1", "eevdf", "fifo"] {
@@ -85,8 +85,7 @@ const BENCHMARKS: [(&str, &str); 12] = [
     ("dbench:6", "1 MiB"),
 ];
 
-/// Each makes headway under each scheduler; a lock of the kernel may be a `spin`
-/// or what PREEMPT_RT makes of it.
+/// Every benchmark makes progress under every scheduler.
 #[test]
 fn every_benchmark_runs_under_every_scheduler() {
     for policy in fairground_policies::all() {
@@ -101,8 +100,8 @@ fn every_benchmark_runs_under_every_scheduler() {
     }
 }
 
-/// Law 9: a generator that is read from a file of rt-app, alone and beside a hog on its CPU. The period of its wake-ups is off by
-/// less than 1 %, what it computes in one by less than 5 %.
+/// Law 9: a generator read from an rt-app file, alone and beside a hog on its CPU. The period of its wake-ups is off
+/// by less than 1 %, its run time per period by less than 5 %.
 #[test]
 fn a_periodic_generator_keeps_its_period_and_its_load() {
     const PERIODS: u64 = 100;
@@ -140,11 +139,11 @@ fn a_periodic_generator_keeps_its_period_and_its_load() {
     }
 }
 
-/// What competes with the generator.
+/// The competitor of the generator.
 const HOG: &str = r#""hog": { "cpus": [0], "run": 100000 },"#;
 
-/// Law 10: a message to the room reaches each of the others once. What was heard is at most what was said, to all but the speaker; what is
-/// missing is on its way.
+/// Law 10: a message to the room reaches each other user once. At most what was sent is received, by all but the
+/// sender; the difference is in transit.
 #[test]
 fn nobody_hears_what_was_not_said() {
     let spec = "volano:1,users=4";

@@ -1,6 +1,5 @@
-//! The laws of `cfs_2_6_23`: the fair clock, what tasks are owed, the sleepers' bonus, turns, fork and yield.
-//!
-//! Each test bears the number of its law. Laws 1 and 2 are about the arithmetic alone: `policies/tests/arithmetic.rs`.
+//! The laws of `cfs_2_6_23` (docs/laws/cfs_2_6_23.md): the fair clock, what tasks are owed, the sleepers' bonus,
+//! slices, fork and yield. `policies/tests/arithmetic.rs` has laws 1 and 2, which concern the arithmetic alone.
 
 use crate::rig::callbacks::{Callbacks, load};
 use crate::rig::cfs2623::{Queue, booked, owed, queue};
@@ -46,8 +45,8 @@ fn law_03_alone_a_task_is_owed_nothing() {
     }
 }
 
-/// Two hogs: A runs while its key moves right by what it runs. The distance must exceed latency/2 - latency/4 = 5 ms: the first
-/// switch comes then. From there on a turn begins 5 ms left of the other key and ends 5 ms right of it: 10 ms.
+/// Two hogs: while A runs, its key moves right by its run time. The distance must exceed latency/2 - latency/4 = 5 ms:
+/// the first switch comes then. Afterwards a slice begins 5 ms left of the other key and ends 5 ms right of it: 10 ms.
 #[test]
 fn law_04_two_hogs_alternate_by_half_the_latency() {
     for set in ["cfs_2_6_23@2.6.23-rc6", "cfs_2_6_23@2.6.23"] {
@@ -71,7 +70,7 @@ fn law_05_turns_of_equal_hogs_are_latency_over_n_down_to_the_least() {
         let mut run = bench("cfs_2_6_23").hz(1000).run(&format!("hogs:{hogs}"));
         run.until(10_000 * MS);
         let mean_ns = mean(&turns(&run, 500 * MS));
-        // A turn ends at the tick at or after the moment that is due.
+        // A slice ends at the tick at or after the due time.
         let bounds = ideal_ns as f64..=(ideal_ns + MS + 100 * US) as f64;
         assert!(bounds.contains(&mean_ns), "{hogs} hogs: {mean_ns} ns, ideal {ideal_ns}");
     }
@@ -111,7 +110,8 @@ fn law_07_what_tasks_are_owed_is_conserved() {
         let (before, clamped) = (sum(&run), queue(&run, 0).clamped_ns);
         run.until(2_500 * MS);
         let lost = queue(&run, 0).clamped_ns - clamped;
-        // 2000 ticks and as many switches at most; n + 1 scalings each, of 1 ns and the 16-bit shift: 2^15 / load, * w / 1024.
+        // 2000 ticks and as many switches at most; n + 1 scalings each, of 1 ns and the 16-bit shift: 2^15 / load, * w
+        // / 1024.
         let updates = 4_000;
         let bound = updates * (tasks.len() as i64 + 1) * 34;
         let change = sum(&run) - before + lost;
@@ -167,7 +167,7 @@ fn books(c: &Callbacks) -> Queue {
     Queue::read(|word| c.word("cpu_queues", word))
 }
 
-/// Wakes `nice` tasks and lets them take turns for a while.
+/// Wakes `nice` tasks and lets them alternate for a while.
 fn hogs(c: &mut Callbacks, nices: &[i8]) -> Vec<crate::rig::callbacks::Task> {
     let tasks: Vec<_> = nices.iter().map(|nice| c.task(*nice)).collect();
     for task in &tasks {
@@ -203,7 +203,7 @@ fn law_10_a_long_sleeper_comes_back_one_limit_to_the_left() {
     );
     assert_eq!(c.kicks(), kicks + 1, "it preempts");
     assert_eq!(c.schedule(), Some(sleeper));
-    // Without the feature it is where it went to sleep: owed next to nothing.
+    // Without the feature it is where it went to sleep: owed almost nothing.
     let mut c = one_cpu(&[("FAIR_SLEEPERS", 0)]);
     let sleeper = c.task(0);
     c.wake(sleeper);
@@ -236,13 +236,13 @@ fn law_11_a_child_is_left_of_its_parent_and_runs_once() {
         assert_eq!(before, gran as i64 + 1, "nice {parent_nice}");
         assert_eq!(c.storage(child, 0) as i64, -(5 * MS as i64) / 2, "the start debit");
         assert_eq!(c.schedule(), Some(child), "it runs first");
-        // Its debt counts from its first tick on: then it is behind everybody.
+        // Its debt counts from its first tick on: then it is behind all others.
         c.pass(MS);
         c.tick();
         let q = books(&c);
         assert!(diff(q.curr_key, q.fair_clock) > 0, "right of the clock");
     }
-    // A plain enqueue else: at the fair clock.
+    // Otherwise a plain enqueue: at the fair clock.
     let mut c = one_cpu(&[("sched_child_runs_first", 0)]);
     hogs(&mut c, &[0, 0]);
     let child = c.task(0);
@@ -264,7 +264,7 @@ fn law_12_compat_yield_goes_behind_everybody() {
         assert!(others.clone().all(|t| diff(key, c.dsq_vtime(*t)) > 0), "the last key");
         assert_ne!(c.schedule(), Some(caller));
     }
-    // Without it: its key is what its accounting says, so a caller that is still the first goes on.
+    // Without it: its key follows from its accounting, so a caller that is still the first continues.
     let mut c = one_cpu(&[]);
     hogs(&mut c, &[0, 0, 0]);
     let caller = c.current().expect("one runs");

@@ -1,4 +1,5 @@
-//! Groups of tasks in `cfs`: what a control group gets, on one CPU and on several, by release.
+//! Groups of tasks in `cfs` (docs/laws/cfs.md, law 13): what a control group gets, on one CPU and on several, by
+//! release.
 
 use std::collections::BTreeMap;
 
@@ -114,8 +115,8 @@ fn tasks_beside_groups_are_weighed_one_by_one() {
     }
 }
 
-/// A hog on CPU 0 beside a group with a hog on each of two CPUs. All shares count on each CPU in 2.6.24, so both get a half
-/// of CPU 0; later half of them do, so the group gets a third.
+/// A hog on CPU 0 beside a group with a hog on each of two CPUs. In 2.6.24 all shares count on each CPU, so both get a
+/// half of CPU 0; later half of them, so the group gets a third.
 #[test]
 fn shares_are_divided_among_cpus_by_release() {
     for (set, alone) in [
@@ -141,7 +142,7 @@ fn shares_are_divided_among_cpus_by_release() {
     }
 }
 
-/// The part of a CPU whose task sleeps for a moment: the weight there decides, or (4.x) its mean.
+/// The group's weight on a CPU whose task sleeps for a moment: the runnable weight there, or (4.x) its mean.
 #[test]
 fn the_mean_load_keeps_a_cpus_part_of_the_shares() {
     let alone = |set: &'static str| {
@@ -199,8 +200,8 @@ fn latency(run: &Run, name: &str) -> u64 {
     longest
 }
 
-/// A sleeper in one group preempts hogs in another as it would without groups. In 2.6.24 a group has no credit: it comes at
-/// its group's vruntime, and must wait for its turn.
+/// A sleeper in one group preempts hogs in another as without groups. In 2.6.24 a group has no credit: it is placed at
+/// its own vruntime, and waits.
 #[test]
 fn a_sleeper_preempts_across_groups() {
     let nap = "program = [{ loop = [{ sleep = \"40300us\" }, { run = \"100us\" }] }]\n";
@@ -219,7 +220,7 @@ fn a_sleeper_preempts_across_groups() {
     }
 }
 
-/// The turns of the two members of a group beside one hog: the parent's slices, cut by the group's own.
+/// The slices of the two members of a group beside one hog: the parent's slices, divided by the group's own.
 #[test]
 fn a_slice_is_the_product_of_the_hierarchy_since_2_6_26() {
     // 20 ms for two: 10 ms for the group. Of 20 ms again each member has 10 (2.6.24), or 10 of the group's half: 5.
@@ -257,7 +258,7 @@ fn a_weight_counts_from_when_it_is_set() {
     }
 }
 
-/// A task that moves is one of the new group's from then on, neither ahead nor behind.
+/// A task that moves is a member of the new group from then on, neither ahead nor behind.
 #[test]
 fn a_task_moves_between_groups() {
     for set in FAMILIES {
@@ -277,7 +278,7 @@ fn a_task_moves_between_groups() {
     }
 }
 
-/// Too deep: the lowest groups are merged into the last one that has room. Nobody is lost.
+/// Too deep: the lowest groups are merged into the last one that has room. No task is lost.
 #[test]
 fn groups_without_room_are_merged_upwards() {
     let paths: Vec<String> = (1..=12).map(|depth| vec!["d"; depth].join("/")).collect();
@@ -290,9 +291,10 @@ fn groups_without_room_are_merged_upwards() {
     assert_eq!(merged, 4_u32.to_le_bytes());
 }
 
-/// Fairness bound. In one queue of hogs the vruntimes stay within D = max (ideal + tick) * 1024 / w of each other (law 14), so
-/// in any window an entity's service differs from its fair part of what the queue got by at most 2 D w / 1024. Below, a queue
-/// gets its parent entity's service, of which an entity's fair part is w / W; the errors of the levels add:
+/// Fairness bound. In one queue of hogs the vruntimes stay within D = max (ideal + tick) * 1024 / w of each other (law
+/// 14), so in any window an entity's service differs from its fair part of what the queue got by at most 2 D w / 1024.
+/// Below, a queue gets its parent entity's service, of which an entity's fair part is w / W; the errors of the levels
+/// add:
 ///
 /// error(task) <= 2 D_leaf w / 1024 + (w / W) error(group)
 #[test]

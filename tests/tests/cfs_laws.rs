@@ -1,11 +1,11 @@
-//! The laws of `cfs`: what must hold of vruntime, slices, placement and preemption.
+//! The laws of `cfs` (docs/laws/cfs.md): vruntime, slices, placement and preemption.
 //!
-//! Each test is one law and bears its number. Law 1 is checked for all 40 nice values in `policies/tests/arithmetic.rs`, too.
+//! `policies/tests/arithmetic.rs` checks law 1 for all 40 nice values, `cfs_groups.rs` law 13.
 
 use crate::rig::{MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{TaskId, TaskState};
 
-/// Where the fields of `struct cfs_queue` lie that the laws speak of.
+/// Offsets of the fields of `struct cfs_queue` that the laws use.
 const MIN_VRUNTIME: usize = 0;
 const CURR_VRUNTIME: usize = 2;
 
@@ -19,7 +19,7 @@ fn current(run: &Run, cpu: usize) -> Option<(u32, u64)> {
     (pid != 0).then(|| (pid, run.queue_u64(cpu, CURR_VRUNTIME)))
 }
 
-/// Turns of the tasks that ended because another had to run, after a start-up.
+/// Slices of the tasks that were ended by preemption, after a start-up.
 fn turns(run: &Run, tasks: &[TaskId], from_ns: u64) -> Vec<u64> {
     let slices = run.slices();
     let of_tasks = slices.iter().filter(|s| tasks.contains(&s.task) && s.start_ns >= from_ns);
@@ -53,7 +53,8 @@ fn law_01_weighted_vruntime() {
     }
 }
 
-/// A sleeper with credit is placed left of min_vruntime, and is there still while it runs: the bound is one for the others.
+/// A sleeper with credit is placed left of min_vruntime, and is still there while it runs: the bound holds for the
+/// others.
 #[test]
 fn law_02_min_vruntime_is_monotone_and_not_past_the_current() {
     for (set, follows_current) in
@@ -89,7 +90,7 @@ fn law_02_min_vruntime_is_monotone_and_not_past_the_current() {
     }
 }
 
-/// Slices of equal hogs on one CPU: ideal length in ns, and what was measured.
+/// Slices of equal hogs on one CPU: ideal length in ns, and the measured ones.
 fn equal_hogs(
     set: &'static str,
     cpus: u32,
@@ -160,15 +161,16 @@ fn law_05_a_new_task_starts_one_slice_to_the_right() {
     assert_eq!(place("off"), 0);
 }
 
-/// A sleeper between two looks: its key and CPU time when it slept.
+/// A sleeper between two samples: its key and CPU time when it went to sleep.
 #[derive(Clone, Copy)]
 struct Asleep {
     vruntime: u64,
     sum_exec_ns: u64,
 }
 
-/// Watches wake-ups of the sleepers on CPU 0. Calls `check(vruntime before, vruntime after placement, min_vruntime before the
-/// sleep's last look, min_vruntime after)` for each whose placement could be seen before it ran; returns how many.
+/// Watches wake-ups of the sleepers on CPU 0. Calls `check(vruntime before, vruntime after placement, min_vruntime at
+/// the last sample of the sleep, min_vruntime after)` for each whose placement was seen before it ran; returns their
+/// number.
 fn watch_wakeups(run: &mut Run, until_ns: u64, mut check: impl FnMut(u64, u64, u64, u64)) -> usize {
     let sleepers = run.named("sleeper");
     let mut asleep: Vec<Option<Asleep>> = vec![None; sleepers.len()];
@@ -231,8 +233,8 @@ fn law_07_a_short_sleep_changes_nothing() {
     }
 }
 
-/// Involuntary switches of one hog that shares a CPU with a task that wakes once after a long sleep. The wakee is placed
-/// exactly `credit` = 20 ms behind the hog, which alone is at min_vruntime.
+/// Involuntary switches of one hog that shares a CPU with a task that wakes once after a long sleep. The wakee is
+/// placed exactly `credit` = 20 ms behind the hog, which alone is at min_vruntime.
 fn preemptions(wakeup_granularity_ns: u64) -> usize {
     let bench =
         bench("cfs@2.6.24").hz(100).set("sched_wakeup_granularity_ns", wakeup_granularity_ns);
@@ -278,7 +280,8 @@ fn law_09_fair_sleepers_cut_the_slices_of_hogs() {
     }
 }
 
-/// The current task is up to a slice right of min_vruntime, so the granularity must exceed credit + slice to cure it for good.
+/// The current task is up to a slice right of min_vruntime, so the granularity must exceed credit + slice to cure it
+/// for good.
 #[test]
 fn law_10_the_syndrome_needs_more_credit_than_granularity() {
     // Credit 40 ms, 20 with GENTLE; slices up to 9 ms; granularity twice what is set.
@@ -317,13 +320,13 @@ fn law_11_shares_follow_the_weights() {
 
 #[test]
 fn law_12_a_migration_keeps_the_distance_to_min_vruntime() {
-    // Two hogs share CPU 0 while CPU 1 is kept busy: the balancer moves them about; when that one ends, CPU 1 pulls.
+    // Two hogs share CPU 0 while CPU 1 is busy: the balancer moves them; when that one ends, CPU 1 pulls.
     let mut workload = workload("hogs:2 + sleepers:1,run=300300us,sleep=9s,cpus=1");
     workload.tasks[0].start_ns = Some(MS);
     let mut run = bench("cfs@2.6.24").cpus(2).hz(1000).run_workload(&workload);
     let hogs = run.until(5 * MS).named("hog");
     let mut last: Vec<_> = hogs.iter().map(|h| run.task(*h)).collect();
-    // The CPU in whose queue a task is. The kernel's record of it follows only when the task is picked.
+    // The CPU whose queue holds a task. The kernel's record of it follows only when the task is picked.
     let home = |run: &Run, hog| {
         run.machine.task_storage("task_ctx", hog, 0).expect("the scheduler keeps it") as u32
             as usize
@@ -340,7 +343,7 @@ fn law_12_a_migration_keeps_the_distance_to_min_vruntime() {
                 moves += 1;
                 let before = diff(last.dsq_vtime, mins[*was]);
                 let after = diff(view.dsq_vtime, now[is]);
-                // The clocks of both queues go on between two looks.
+                // The clocks of both queues advance between two samples.
                 assert!((before - after).abs() <= 20 * US as i64, "{before} ns became {after}");
             }
             (*last, *was) = (view, is);

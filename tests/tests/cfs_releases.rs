@@ -1,5 +1,5 @@
-//! `cfs` by release: every row of the tables of parameters, placement and granularity in which two releases differ, seen in
-//! what tasks get, and not only in the value of a variable.
+//! `cfs` by release: every row of the tables of parameters, placement and granularity in which two releases differ,
+//! seen in what tasks get, and not only in the value of a variable.
 
 use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_bpf::Object;
@@ -31,7 +31,7 @@ fn at_least(set: &str, release: &str) -> bool {
     place(set) >= place(release)
 }
 
-/// Latency, least granularity, wake-up granularity, µs: §3 of the reference.
+/// Latency, minimum granularity, wake-up granularity, µs: the table of docs/laws/cfs.md.
 fn times_us(set: &str) -> (u64, u64, u64) {
     match set {
         "2.6.24" | "2.6.26" => (20_000, 4_000, 10_000),
@@ -184,8 +184,8 @@ fn the_credit_of_sleepers_follows_the_release() {
     }
 }
 
-/// Until 2.6.27 min_vruntime follows the tree alone (2.6.25), so beside a lone hog it stands still and a sleeper is placed as
-/// far behind as it has slept.
+/// Until 2.6.27 min_vruntime follows the tree alone (2.6.25), so beside a lone hog it stands still and a sleeper is
+/// placed as far behind as it has slept.
 #[test]
 fn the_clock_of_a_lone_task_stands_still_from_2_6_25_to_2_6_27() {
     for set in SETS {
@@ -248,7 +248,7 @@ fn an_adaptive_granularity_shrinks_while_the_current_task_runs() {
     }
 }
 
-/// Who runs after a hog that a sleeper has preempted: the hog itself, in parts of one.
+/// The task that runs after a hog that a sleeper has preempted: the hog itself, as a fraction.
 fn goes_on(bench: Bench, hogs: u32) -> f64 {
     let bench = bench.hz(250).set("HRTICK", "off");
     let mut run = bench.run(&format!("hogs:{hogs} + sleepers:1,run=20us,sleep=980us"));
@@ -264,7 +264,7 @@ fn goes_on(bench: Bench, hogs: u32) -> f64 {
 #[test]
 fn the_last_buddy_follows_the_release() {
     for set in SETS {
-        // Beside what order alone does.
+        // Compared with the order alone.
         let by_buddy = |hogs: u32| {
             goes_on(of(set), hogs) - goes_on(of(set).set("LAST_BUDDY", "off"), hogs) > 0.2
         };
@@ -273,7 +273,7 @@ fn the_last_buddy_follows_the_release() {
     }
 }
 
-/// Two hogs and two sleepers that do not preempt: who woke last is next in line (2.6.26 to 2.6.31), not who is leftmost.
+/// Two hogs and two sleepers that do not preempt: the last one woken is next (2.6.26 to 2.6.31), not the leftmost.
 #[test]
 fn the_next_buddy_follows_the_release() {
     for set in SETS {
@@ -300,7 +300,7 @@ fn the_next_buddy_follows_the_release() {
             }
         }
         let always = others * 10 < first;
-        // 2.6.27: only within a slice of the last task that was picked by order; these come later.
+        // 2.6.27: only within a slice of the last task that was picked in order; these come later.
         let implicit = ["2.6.26", "2.6.28", "2.6.30"].contains(&set);
         assert_eq!(always, implicit, "{set}: {first} times next, {others} times not");
     }
@@ -376,7 +376,7 @@ fn a_yield_follows_the_release() {
             own.map(|s| s.ran_ns()).min().expect("some turns")
         };
         assert_eq!(shortest("on"), 100 * US, "{set}: behind the rightmost at once");
-        // The caller comes back as leftmost up to the hog's vruntime.
+        // The caller is leftmost up to the hog's vruntime.
         assert!(shortest("off") > 900 * US, "{set}: {} ns", shortest("off"));
     }
 }

@@ -1,10 +1,10 @@
-//! The rules of `cfs` that its numbered laws leave open: weights in slices, in the placement of children and in the wake-up
-//! granularity; who is picked beside the leftmost task; what a switch of a rule changes.
+//! Rules of `cfs` beyond its numbered laws: weights in slices, in the placement of children and in the wake-up
+//! granularity; picks other than the leftmost task; the effect of each switch.
 
 use crate::rig::{Bench, MS, Run, US, bench, diff, weight, workload};
 use fairground_trace::{EventKind, TaskId, TaskState};
 
-/// Turns of a task that ended because another had to run, after a start-up.
+/// Slices of a task that were ended by preemption, after a start-up.
 fn turns(run: &Run, task: TaskId, from_ns: u64) -> Vec<u64> {
     let slices = run.slices();
     let own = slices.iter().filter(|s| s.task == task && s.start_ns >= from_ns);
@@ -22,7 +22,8 @@ fn lengths(run: &Run, task: TaskId) -> Vec<u64> {
     lengths
 }
 
-/// `rule_repick_starts_slice`: whoever is still leftmost at the end of a turn starts another whole one, until 3.14.
+/// `rule_repick_starts_slice`: a task that is still leftmost at the end of a slice starts another whole one, until
+/// 3.14.
 #[test]
 fn turns_follow_the_weights_and_start_anew() {
     for set in ["cfs@2.6.24", "cfs@2.6.27-sle11"] {
@@ -35,7 +36,7 @@ fn turns_follow_the_weights_and_start_anew() {
         let run = run_with("on");
         let load: u64 = [-5, 0, 5].map(weight).iter().sum();
         for (task, _, nice) in run.tasks() {
-            // 20 ms * weight / load, ended by the tick behind.
+            // 20 ms * weight / load, ended by the following tick.
             let turn_ns = (20 * MS * weight(nice) / load / MS + 1) * MS;
             let whole = lengths(&run, task).iter().all(|ran_ns| ran_ns % turn_ns == 0);
             assert!(whole, "{set} nice {nice}: {:?}, not whole turns", lengths(&run, task));
@@ -60,7 +61,7 @@ fn the_period_grows_when_one_task_more_does_not_fit() {
 
 #[test]
 fn a_turn_is_never_shorter_than_the_least_granularity() {
-    // nice 10 has 6 ms * 110 / 1134 = 0.58 ms of the period; the least is 0.75 ms.
+    // nice 10 has 6 ms * 110 / 1134 = 0.58 ms of the period; the minimum is 0.75 ms.
     for (base_slice, turn_ns) in [("on", 800 * US), ("off", 600 * US)] {
         let mut run = bench("cfs@6.1").hz(10_000).set("BASE_SLICE", base_slice).run("hogs:1:0:10");
         run.until(4_000 * MS);
@@ -81,14 +82,14 @@ fn a_tick_ends_a_turn_early_for_whoever_is_a_slice_behind() {
         let of_hogs = hogs.iter().flat_map(|hog| turns(&run, *hog, 500 * MS));
         of_hogs.min().expect("some turns")
     };
-    // Four tasks: 1.5 ms each. Not before the least granularity, 0.75 ms, is over.
+    // Four tasks: 1.5 ms each. Not before the minimum granularity, 0.75 ms, is over.
     let early = shortest("on");
     assert!((750 * US..=850 * US).contains(&early), "{early} ns");
     let in_turn = shortest("off");
     assert!(in_turn > 1_500 * US, "{in_turn} ns");
 }
 
-/// Starts four hogs, then a fifth task; returns the run one ns before, and lets the caller go on.
+/// Starts four hogs, then a fifth task; returns the run one ns before, and passes it to the caller.
 fn before_fork(bench: Bench, nice: i8) -> (Run, u64) {
     const FORK_NS: u64 = 1_000_300_000;
     let mut workload = workload(&format!("hogs:4 + hogs:1,nice={nice}"));
@@ -137,7 +138,7 @@ fn a_child_that_runs_first_swaps_places_with_its_parent() {
         assert_eq!(switched, first, "{at_fork:?}");
         if first {
             let (child, parent) = (run.task(TaskId(5)).dsq_vtime, run.task(parent).dsq_vtime);
-            // Five tasks share 6 ms: 1.2 ms lie between them.
+            // Five tasks share 6 ms: they are 1.2 ms apart.
             assert_eq!(diff(parent, child), 1_200 * US as i64);
         }
     }
@@ -163,7 +164,8 @@ fn preempts(bench: Bench, hog: i8, sleeper: i8, granularity_ns: u64) -> bool {
 
 #[test]
 fn the_granularity_is_scaled_by_the_weight_that_the_rule_names() {
-    // Set, rule, ASYM_GRAN, nice of the hog and the sleeper; the credit, and by what weights the granularity is multiplied.
+    // Set, rule, ASYM_GRAN, nice of the hog and the sleeper; the credit, and by what weights the granularity is
+    // multiplied.
     let (old, new) = (("cfs@2.6.24", 20 * MS), ("cfs@6.1", 3 * MS));
     let w = weight;
     let cases = [
@@ -225,7 +227,8 @@ count = 2
 program = [{ loop = [{ timer = "round" }, { run = "100us" }] }]
 "#;
 
-/// `test_tsk_need_resched`: the second of two tasks that wake up before the CPU has chosen does not become the next buddy.
+/// `test_tsk_need_resched`: the second of two tasks that wake up before the CPU has chosen does not become the next
+/// buddy.
 #[test]
 fn of_two_tasks_woken_together_the_first_runs_first() {
     let mut run = bench("cfs@6.1").hz(250).run_toml(WOKEN_TOGETHER);
@@ -247,8 +250,8 @@ fn of_two_tasks_woken_together_the_first_runs_first() {
     assert!(together > 90, "{together} times");
 }
 
-/// How often a hog that a sleeper preempted goes on afterwards, in parts of one. The sleeper wakes up several times within the least
-/// granularity, 1.5 ms: who has used that up does not go on.
+/// How often a hog that a sleeper preempted continues afterwards, as a fraction. The sleeper wakes up several times
+/// within the minimum granularity, 1.5 ms: a hog that has used that up does not continue.
 fn goes_on(last_buddy: &str, hogs: u32) -> f64 {
     let bench = bench("cfs@6.1").hz(250).set("LAST_BUDDY", last_buddy);
     let mut run = bench.run(&format!("hogs:{hogs} + sleepers:1,run=20us,sleep=430us"));
@@ -266,7 +269,7 @@ fn goes_on(last_buddy: &str, hogs: u32) -> f64 {
 
 #[test]
 fn the_last_buddy_goes_on_where_tasks_are_many() {
-    // Latency / least granularity = 8: that many tasks must be there, the sleeper included.
+    // Latency / minimum granularity = 8: that many tasks must be runnable, the sleeper included.
     assert!(goes_on("on", 7) > 0.6, "{}", goes_on("on", 7));
     assert!(goes_on("off", 7) < 0.4, "{}", goes_on("off", 7));
     assert!(goes_on("on", 6) < 0.1, "{}", goes_on("on", 6));
@@ -300,7 +303,7 @@ fn a_yield_skips_once_the_other_is_near_enough() {
     assert_eq!(lengths(&run, TaskId(1)), [100 * US]);
 }
 
-/// Of the switches away from two tasks that wake each other through pipes, how many were forced by a wake-up, in per cent.
+/// The percentage of the switches between two tasks that wake each other through pipes that were forced by a wake-up.
 fn forced(clock_stands: &str) -> usize {
     let run = bench("cfs@6.1").hz(250).set("rule_clock_stands", clock_stands);
     let mut run = run.like_a_kernel("linux-6.1", 20 * MS).run("pipe");
@@ -318,9 +321,9 @@ fn forced(clock_stands: &str) -> usize {
     forced * 100 / all
 }
 
-/// `rq_clock_skip_update`: the way from a wake-up through the scheduler is the time of the task that preempts, which so falls
-/// behind no further, and the two settle into taking turns, as they do on Linux 6.1. Charged to the preempted one, it keeps
-/// that one ahead for ever.
+/// `rq_clock_skip_update`: the time from a wake-up through the scheduler is charged to the preempting task, which so
+/// falls behind no further, and the two settle into alternating, as on Linux 6.1. Charged to the preempted task, it
+/// keeps that one ahead indefinitely.
 #[test]
 fn tasks_that_wake_each_other_settle_into_turns() {
     assert_eq!(forced("on"), 0);

@@ -1,5 +1,5 @@
-//! "Renice users or containers, with fair scheduling within each": from the workload to the row of the table, with a small
-//! scheduler that knows cgroups, and one that does not as the negative control.
+//! "Renice users or containers, with fair scheduling within each": from the workload to the row of the table, with a
+//! small scheduler that knows cgroups, and one that does not as the negative control.
 
 use std::path::Path;
 use std::process::Command;
@@ -85,7 +85,7 @@ fn nested_containers() {
     assert_eq!(shares(&analysis), named(&expected));
 }
 
-/// On two CPUs a container with one task can use one; what it cannot use goes to its sibling.
+/// On two CPUs a container with one task can use one; the rest goes to its sibling.
 #[test]
 fn a_container_with_one_task_on_two_cpus() {
     let spec = "containers:web=10000:1 batch=1:5";

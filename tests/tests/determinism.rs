@@ -9,12 +9,12 @@ use fairground_machine::{
 use fairground_trace::Event;
 use fairground_workload::from_spec;
 
-/// Workloads that between them use every part of the machine: sleeps, random draws, signals, messages, forks, nice values.
+/// Workloads that together use every part of the machine: sleeps, random draws, signals, messages, forks, nice values.
 const WORKLOADS: [&str; 3] =
     ["slice:16", "hogs:5,nice=5 + sleepers:9,run=50us..300us,sleep=100us..2ms", "hogs:3"];
 
 fn run(name: &str, engine: Engine, workload: &str) -> RunResult {
-    let builtin = fairground_policies::get(name).expect("a scheduler of this house");
+    let builtin = fairground_policies::get(name).expect("a built-in scheduler");
     let object = Object::parse(name, builtin.object).expect("it parses");
     let policy = Policy::load(&object, engine).expect("it loads");
     let mut config = MachineConfig::new(4);

@@ -16,7 +16,7 @@ fn diagnose(bench: Bench, workload: &str, duration_ms: u64) -> Diagnosis {
     diagnosis
 }
 
-/// The same under a scheduler of the tests' own.
+/// The same under a test scheduler.
 fn diagnose_object(object: &Object, cpus: u32, workload: &str, duration_ms: u64) -> Diagnosis {
     let mut config = MachineConfig::new(1);
     config.cost = CostModel::preset("zero").expect("a preset of that name");
@@ -35,7 +35,7 @@ fn rules(diagnosis: &Diagnosis) -> Vec<Rule> {
     diagnosis.findings.iter().map(|finding| finding.rule).collect()
 }
 
-/// What a run without locks cannot answer.
+/// The rules that need locks or wake-ups.
 const NO_LOCKS: [Rule; 1] = [Rule::LockConvoy];
 
 fn unjudged(diagnosis: &Diagnosis) -> Vec<Rule> {
@@ -90,7 +90,7 @@ fn fair_sleepers_cut_slices() {
     let cut_ns = ns(finding, "length of a slice that was cut");
     assert!((MS * 9 / 10..MS * 11 / 10).contains(&cut_ns), "{cut_ns}");
     assert!(ns(finding, "length of a slice that no wake-up cut") > 8 * MS);
-    // A sleeper's turn takes 2 µs where switches cost nothing, and there are about a thousand a second on each CPU.
+    // A sleeper runs for 2 µs where switches cost nothing, and there are about a thousand a second on each CPU.
     assert!((1_500..=2_500).contains(&finding.severity_ppm), "{finding:#?}");
 }
 
@@ -99,7 +99,7 @@ fn without_fair_sleepers_nothing_is_cut() {
     absent(&diagnose(slice(false), "slice:16", 3000), Rule::CutSlices);
 }
 
-/// LAST_BUDDY gives the CPU back: the slice is interrupted, and goes on.
+/// LAST_BUDDY gives the CPU back: the slice is interrupted, and continues.
 #[test]
 fn a_slice_that_goes_on_is_not_cut() {
     absent(&diagnose(bench("cfs@2.6.30").cpus(2).hz(250), "slice:16", 3000), Rule::CutSlices);
@@ -137,7 +137,7 @@ fn ten_hogs_on_eight_cpus_are_fair_after_it() {
     assert_eq!((rules(&diagnosis), unjudged(&diagnosis)), (vec![], NO_LOCKS.to_vec()));
 }
 
-/// Who pins tasks wants it so, where the trace knows of it.
+/// Pinned tasks are no finding, if the trace contains the affinities.
 #[test]
 fn pinned_tasks_are_no_imbalance() {
     let pinned = "hogs:3,cpus=0-0 + hogs:1,cpus=1-1";
@@ -205,11 +205,11 @@ fn a_slice_of_a_second_makes_hogs() {
     assert_eq!(ns(finding, "longest time without a break"), 1000 * MS);
     // The longest slice at nice 0 in any of the histories here is 100 ms.
     absent(&diagnose(bench("o1").cpus(1).hz(250), "hogs:2", 4000), Rule::Hog);
-    // Nobody waits: it may run as long as it likes.
+    // No task waits: it may run without limit.
     absent(&diagnose(bench("fifo").cpus(2).set("slice_ns", 1000 * MS), "hogs:2", 4000), Rule::Hog);
 }
 
-/// Tasks on four CPUs: so long without the lock, so long with it.
+/// Tasks on four CPUs, with their times without and with the lock.
 fn at_a_lock(kind: &str, tasks: u32, work: &str, hold: &str) -> Diagnosis {
     let text = format!(
         r#"
@@ -246,8 +246,8 @@ fn tasks_that_queue_at_a_lock_are_a_convoy() {
     }
 }
 
-/// A lock that is seldom wanted has waiters now and then, where each task has a CPU. (With six tasks a mutex that is handed over to one that
-/// waits for a CPU makes a queue even so.)
+/// A lock with little contention has waiters now and then, if each task has a CPU. (With six tasks a mutex that is
+/// handed to a waiter that waits for a CPU makes a queue nevertheless.)
 #[test]
 fn a_lock_that_is_free_at_times_is_none() {
     for kind in ["mutex", "spin", "rt_mutex"] {
@@ -266,8 +266,8 @@ fn healthy_runs_have_no_findings() {
     }
 }
 
-/// Without wake-ups in the recording their rules do not say that all is well; nor does anything go wrong without events, or with lost
-/// and contradictory ones.
+/// Without wake-ups in the recording their rules do not report success; nor does anything fail without events, or with
+/// lost and contradictory ones.
 #[test]
 fn what_is_not_recorded_is_not_judged() {
     let empty = Diagnosis::of(&Trace::new(2));
@@ -298,14 +298,14 @@ fn what_is_not_recorded_is_not_judged() {
 
 #[test]
 fn each_rule_is_explained() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/diagnose.md");
-    let page = std::fs::read_to_string(page).expect("docs/diagnose.md is UTF-8");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/diagnose.md");
+    let page = std::fs::read_to_string(page).expect("docs/reference/diagnose.md is UTF-8");
     for rule in Rule::ALL {
         assert!(page.contains(&format!("\n## {}\n", rule.name())), "no section on {}", rule.name());
     }
 }
 
-/// Events in no sensible order, of tasks and CPUs that there are and that there are not: no panic, and the same again.
+/// Events in random order, of existing and missing tasks and CPUs: no panic, and the same result again.
 #[test]
 fn a_soup_of_events_is_survived() {
     for seed in 1..=200_u64 {

@@ -1,5 +1,6 @@
-//! The laws of `eevdf` on the compiled object, callback by callback: sums, placement, lag, reweight, yield, and the worked
-//! example. See `eevdf_rules.rs` for those about whole runs, and `naive_models.rs` for every decision.
+//! The laws of `eevdf` (docs/laws/eevdf.md) on the compiled object, callback by callback: sums, placement, lag,
+//! reweight, yield, and the worked example. `eevdf_rules.rs` has those of whole runs, `naive_models.rs` checks every
+//! decision.
 
 use crate::rig::callbacks::{Callbacks, HZ, Loaded, Task, load};
 use crate::rig::eevdf::{Queue, entity, is_delayed, queue};
@@ -22,7 +23,7 @@ fn kernel(loaded: &Loaded, set: &str, changes: &[(&str, u64)]) -> Callbacks {
     Callbacks::new(loaded, &settings)
 }
 
-/// One CPU and tasks that live at random; those that sleep are listed.
+/// One CPU and a random history of its tasks; the sleeping ones are listed.
 struct Life {
     kernel: Callbacks,
     tasks: Vec<Task>,
@@ -41,7 +42,7 @@ impl Life {
         Life { kernel, asleep: tasks.clone(), tasks, dice, now_ns: 0 }
     }
 
-    /// Something happens: a tick, a wake-up, a sleep.
+    /// A random event: a tick, a wake-up, a sleep.
     fn step(&mut self) {
         let pass_ns = self.dice.below(MS);
         let tick = (self.now_ns + pass_ns) / MS > self.now_ns / MS;
@@ -72,7 +73,7 @@ impl Life {
         }
     }
 
-    /// Who competes: v, d and weight; the current one first, sleepers in debt last.
+    /// The queued entities: v, d and weight; the current one first, delayed ones last.
     fn competing(&self) -> Vec<(u64, u64, u64)> {
         let (q, kernel) = (queue(&self.kernel), &self.kernel);
         let mut all = Vec::new();
@@ -132,7 +133,7 @@ fn law_02_somebody_is_eligible() {
     }
 }
 
-/// Without protection and ghosts the pick is the plain rule; with them `naive_models.rs` has it.
+/// Without protection and delayed entities; `naive_models.rs` checks the pick with them.
 #[test]
 fn law_03_the_pick_is_the_earliest_deadline_of_the_eligible() {
     let loaded = load("eevdf");
@@ -143,7 +144,7 @@ fn law_03_the_pick_is_the_earliest_deadline_of_the_eligible() {
         for _ in 0..3_000 {
             life.step();
             if life.kernel.current().is_some() {
-                // Charges the time up to now, as the choice is about to do.
+                // Charges the time up to now, as the pick will.
                 life.kernel.tick();
             }
             let all = life.competing();
@@ -224,8 +225,8 @@ fn law_06_the_reference_does_not_matter() {
     }
 }
 
-/// A request is made in full and used up: of a task that waits something is left, and no more than all. At a change of weight
-/// the distance is scaled by another rounding: 1 ns.
+/// A request is made in full and used up: a waiting task has a part of it left, and no more than all. At a change of
+/// weight the distance is scaled with another rounding: 1 ns.
 #[test]
 fn law_07_a_deadline_is_at_most_one_request_away() {
     let loaded = load("eevdf");
@@ -249,8 +250,8 @@ fn law_07_a_deadline_is_at_most_one_request_away() {
     }
 }
 
-/// With a debt a sleep changes nothing: who wakes up again at once is where he was; V alone goes on. In 7.2 V goes on to the moment
-/// of the wake-up, and the debt does not grow.
+/// With negative lag a sleep changes nothing: a task that wakes up at once is where it was; only V advances. In 7.2 V
+/// advances to the time of the wake-up, and the debt does not grow.
 #[test]
 fn law_11_a_sleep_does_not_lose_the_debt() {
     let loaded = load("eevdf");
@@ -263,13 +264,13 @@ fn law_11_a_sleep_does_not_lose_the_debt() {
             let q = queue(&life.kernel);
             life.kernel.tick();
             let before = queue(&life.kernel);
-            if before.is_eligible(before.curr_vruntime) || q.ghosts != 0 {
+            if before.is_eligible(before.curr_vruntime) || q.delayed != 0 {
                 continue;
             }
             life.kernel.sleep();
             let slept = queue(&life.kernel).vlag(before.curr_vruntime);
             life.kernel.schedule();
-            assert_ne!(entity(&life.kernel, task).ghost, 0, "{set}: it competes on");
+            assert_ne!(entity(&life.kernel, task).delayed, 0, "{set}: it competes on");
             let pass_ns = life.dice.below(300 * US);
             life.kernel.pass(pass_ns);
             life.now_ns += pass_ns;
@@ -303,7 +304,7 @@ fn law_12_another_weight_keeps_v_and_the_lag() {
         for _ in 0..4_000 {
             life.step();
             let Some(task) = life.kernel.waiting().first().copied() else { continue };
-            // By the clock of the last charge: so V stands still in between.
+            // At the clock of the last charge, so that V does not move in between.
             let kicks = life.kernel.kicks();
             let nice = life.dice.of(&NICES);
             life.kernel.change(task, |_, _| ());
@@ -312,7 +313,7 @@ fn law_12_another_weight_keeps_v_and_the_lag() {
             life.kernel.change(task, |kernel, task| kernel.set_nice(task, nice));
             let (after, f) = (queue(&life.kernel), entity(&life.kernel, task));
             let new = i128::from(f.weight);
-            // Of 1 ns each: V, before and after; vlag, at the old weight and at the new one, made larger by W / others; the
+            // 1 ns each: V, before and after; vlag, at the old weight and at the new one, inflated by W / others; the
             // larger lag and V of the others, both at the new weight.
             let off = i128::from(diff(after.average(), v).abs());
             let others = after.total_weight() - new;
@@ -365,7 +366,7 @@ fn law_13_yield() {
     }
 }
 
-/// Puts three tasks where the example has them.
+/// Places three tasks as in the example.
 fn example(loaded: &Loaded) -> (Callbacks, [Task; 3]) {
     let mut kernel = kernel(loaded, "6.12", &[("base_slice_ns", 3 * MS)]);
     let tasks = [(0, 10 * MS), (-5, 12 * MS), (5, 9 * MS)].map(|(nice, vruntime)| {
@@ -406,8 +407,8 @@ fn worked_example() {
     );
     kernel.schedule();
     assert_eq!(kernel.current(), Some(a), "the earliest deadline, B's, is not eligible");
-    // Another of nice 0 comes back with a debt of 1.5 ms. Made larger it is 1 842 857.14 ns, which div_s64 cuts; rounded
-    // down, as in the text, everything is 1 ns off.
+    // Another task of nice 0 returns with a debt of 1.5 ms. Inflated it is 1 842 857.14 ns, which div_s64 truncates;
+    // rounded down, as in the text, everything is 1 ns off.
     let d = kernel.task(0);
     kernel.restore(d);
     kernel.take_out(d);
@@ -416,7 +417,7 @@ fn worked_example() {
     kernel.wake(d);
     let (q, e) = (queue(&kernel), entity(&kernel, d));
     assert_eq!((e.vruntime, q.average(), q.vlag(e.vruntime)), (13_161_383, 11_661_383, -1_500_000));
-    // After 3 ms of A's, B is eligible, and its deadline is the earliest.
+    // After A has run 3 ms, B is eligible, and its deadline is the earliest.
     let (mut kernel, [a, b, _]) = example(&loaded);
     kernel.schedule();
     kernel.pass(3 * MS);

@@ -1,4 +1,5 @@
-//! The laws of `eevdf` that are about whole runs in the simulated machine: shares, lag, slices, custom slices, migration.
+//! The laws of `eevdf` (docs/laws/eevdf.md) that concern whole runs in the simulated machine: shares, lag, slices,
+//! custom slices, migration.
 
 use crate::rig::eevdf::{Entity, Queue};
 use crate::rig::{MS, Run, US, bench, weight};
@@ -16,7 +17,7 @@ fn entity(run: &Run, task: TaskId) -> Entity {
     })
 }
 
-/// V − v of a task that can run, in wall time of its weight, ns.
+/// V − v of a runnable task, in wall time of its weight, ns.
 fn lag_ns(run: &Run, task: TaskId, nice: i8) -> i64 {
     let e = entity(run, task);
     let q = queue(run, e.cpu as usize);
@@ -25,7 +26,7 @@ fn lag_ns(run: &Run, task: TaskId, nice: i8) -> i64 {
     (i128::from(vlag) * i128::from(weight(nice)) / 1024) as i64
 }
 
-/// Lengths of the turns of tasks that ended because another had to run, ns.
+/// Slices of tasks that were ended by preemption, ns.
 fn turns(run: &Run, prefix: &str, from_ns: u64) -> Vec<u64> {
     let tasks = run.named(prefix);
     let slices = run.slices();
@@ -33,10 +34,10 @@ fn turns(run: &Run, prefix: &str, from_ns: u64) -> Vec<u64> {
     of_tasks.filter(|s| s.state == TaskState::Runnable).map(|s| s.ran_ns()).collect()
 }
 
-/// How far lag goes while nobody comes or leaves, wall ns. V only advances then. A task loses lag only while it runs, starts to
-/// run with lag >= 0, and runs until the first tick after its request, r + tick at most: lag >= -(r + tick). All lags add up to
-/// 0, so with n tasks none is above (n - 1) * (r + tick). Section 10 of the description has r + tick there: that holds when a
-/// request is no shorter than a tick, and not below (a request then lasts a tick, and its deadline says less).
+/// The bounds of lag while no task comes or leaves, wall ns (law 8). V only advances then. A task loses lag only while
+/// it runs, starts to run with lag >= 0, and runs until the first tick after its request, r + tick at most: lag >= -(r
+/// + tick). All lags add up to 0, so with n tasks none is above (n - 1) * (r + tick). The tighter bound r + tick holds
+/// when a request is no shorter than a tick; a shorter one lasts a tick, which its deadline does not tell.
 fn lag_bound_ns(r_ns: u64, tick_ns: u64, tasks: usize) -> std::ops::RangeInclusive<i64> {
     let one = (r_ns + tick_ns) as i64;
     -one..=if r_ns >= tick_ns { one } else { one * (tasks as i64 - 1) }
@@ -148,7 +149,7 @@ fn law_10_a_short_slice_preempts() {
     let [(with, without), ..] = waits;
     assert_eq!(with, without, "6.6 knows no such thing");
     for (set, (with, without)) in SETS.iter().zip(waits).skip(1) {
-        // Where the hog's time up to the wake-up counts, a sleeper in debt waits less without a slice of its own, too.
+        // Where the hog's time up to the wake-up counts, a delayed sleeper waits less even without a slice of its own.
         let times = if set.ends_with("7.2") { 3 } else { 4 };
         assert!(
             with * times < without,
@@ -177,7 +178,7 @@ fn a_migration_keeps_the_lag() {
                 if before.0 != after.0 {
                     moves += 1;
                     let off_ns = (before.1 - after.1).unsigned_abs();
-                    // Between two looks both queues go on: a step, and the tick's charge that made the move possible.
+                    // Between two samples both queues advance: a step, and the tick's charge that allowed the move.
                     assert!(
                         off_ns <= 1_100 * US,
                         "{set}: lag {} ns became {} ns",
@@ -192,19 +193,19 @@ fn a_migration_keeps_the_lag() {
     }
 }
 
-/// A sleeper in debt is in the competition until V has passed it, and no longer.
+/// A sleeper with negative lag is queued until V has passed it, and no longer.
 #[test]
-fn ghosts_come_and_go() {
+fn delayed_entities_come_and_go() {
     for set in SETS {
         let mut run = bench(set).hz(1000).run("hogs:2 + sleepers:6,run=700us,sleep=2ms");
         let (mut seen, mut looks) = (0, 0);
         run.step_ns = 37 * US;
         run.watch(1_000 * MS, |run| {
-            seen += u64::from(queue(run, 0).ghosts != 0);
+            seen += u64::from(queue(run, 0).delayed != 0);
             looks += 1;
         });
         let expected = if set == "eevdf@6.6" { 0..=0 } else { looks / 50..=looks };
-        assert!(expected.contains(&seen), "{set}: a ghost at {seen} looks of {looks}");
+        assert!(expected.contains(&seen), "{set}: a delayed entity at {seen} looks of {looks}");
     }
 }
 
@@ -215,8 +216,8 @@ fn all_sets_are_complete() {
     assert!(tunables("6.18") >= 20);
 }
 
-/// SCHED_IDLE has the weight 3, whatever its nice value: it gets 3 parts of 1027 beside a task at nice 0. No operation of a
-/// workload sets a policy, so the test writes it; it counts from the next wake-up on.
+/// SCHED_IDLE has the weight 3, whatever its nice value: it gets 3 parts of 1027 beside a task at nice 0. No operation
+/// of a workload sets a policy, so the test writes it; it counts from the next wake-up on.
 #[test]
 fn an_idle_task_has_next_to_nothing() {
     for set in SETS {
@@ -236,8 +237,9 @@ fn an_idle_task_has_next_to_nothing() {
     }
 }
 
-/// Two tasks that wake each other through pipes. Up to 6.18 a task that wakes up while it competes on is judged by a V from before
-/// the current task's turn: it keeps a lead over a waker that it preempts for ever. In 7.2 that ends at its next sleep in debt.
+/// Two tasks that wake each other through pipes. Up to 6.18 a delayed task that wakes up is judged by a V from before
+/// the current task's slice: it keeps a lead over a waker that it preempts indefinitely. In 7.2 that ends at its next
+/// delayed sleep.
 #[test]
 fn tasks_that_wake_each_other_take_turns_since_7_2() {
     let forced = |set: &'static str| {
@@ -264,8 +266,8 @@ fn tasks_that_wake_each_other_take_turns_since_7_2() {
     );
 }
 
-/// Two tasks wake up for an idle CPU, and none comes first by its deadline: the one that is there goes on. The second one does not
-/// interrupt it before the tick.
+/// Two tasks wake up for an idle CPU with equal deadlines: the one that runs continues, and the second one does not
+/// preempt it before the tick.
 #[test]
 fn of_equals_the_first_on_an_idle_cpu_goes_on() {
     for set in ["eevdf@6.18", "eevdf@7.2"] {

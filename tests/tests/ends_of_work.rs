@@ -1,4 +1,5 @@
-//! The end of kernel work behind which a task just computes is no event of the simulated machine: everything happens as if it were.
+//! The end of kernel work after which a task only computes is no event of the simulated machine: the trace is as if it
+//! were.
 
 use fairground_bpf::Object;
 use fairground_machine::{
@@ -6,7 +7,8 @@ use fairground_machine::{
 };
 use fairground_workload::from_spec;
 
-/// All that tasks can ask of one another, drawn to the nanosecond where it can be: two CPUs seldom do something at the same one.
+/// All interactions of tasks, with times drawn to the nanosecond where possible, so that two CPUs rarely act at the
+/// same one.
 const WORKLOADS: [&str; 10] = [
     "hogs:3 + sleepers:9,run=5us..300us,sleep=10us..2ms",
     "sleepers:2,run=500ns..9us,sleep=500ns..20us + sleepers:4,run=50us..3ms,sleep=1us..900us",
@@ -37,8 +39,8 @@ fn run(policy: &Policy, workload: &str, cpus: u32, seed: u64, stepwise: bool) ->
     machine.finish().expect("an end")
 }
 
-/// How many events of two recordings are equal, and the first ones that are not. Which of two CPUs that do something at one nanosecond
-/// comes first is no difference; from there on the two cannot be compared.
+/// The number of equal events of two recordings, and the first different ones. The order of two CPUs that act at one
+/// nanosecond is no difference; the recordings cannot be compared beyond it.
 fn compared(a: &RunResult, b: &RunResult) -> (usize, Option<String>) {
     let (mut one, mut other) = (a.trace.events(), b.trace.events());
     for equal in 0.. {

@@ -1,9 +1,9 @@
-//! How unfair each scheduler may be: the bound that its rules give, and that it holds.
+//! The unfairness of each scheduler: the bound that follows from its rules, and that it holds.
 //!
-//! Hogs on one CPU, all there all the time, are compared pair by pair. Each scheduler measures service in a unit of its own, in
-//! which equals are served alike: `unit(nice)` of run time is one of it. With n the service of a task in that unit since the
-//! start, n(a) - n(b) of two tasks may move within a width that does not grow with time, whatever else runs on the CPU.
-//! A scheduler without a bound here fails the test.
+//! Hogs on one CPU, all runnable all the time, are compared pair by pair. Each scheduler measures service in a unit of
+//! its own, in which equal tasks are served alike: `unit(nice)` of run time is one of it. With n the service of a task
+//! in that unit since the start, n(a) - n(b) of two tasks may move within a width that does not grow with time,
+//! whatever else runs on the CPU. A scheduler without a bound here fails the test.
 
 use crate::rig::rfs::inv;
 use crate::rig::sd::slots;
@@ -18,19 +18,20 @@ const FACTOR: f64 = 4.0;
 struct Promise {
     /// Run time of a task that is one unit of its service, ns.
     unit_ns: fn(i8) -> f64,
-    /// Width within which n(a) - n(b) stays, units: of the nice values of all hogs of the CPU, the two tasks', and the largest service
-    /// of one of the two so far.
+    /// The width within which n(a) - n(b) stays, units: from the nice values of all hogs of the CPU, those of the two
+    /// tasks, and the largest service of one of the two so far.
     width: fn(&[i8], i8, i8, f64) -> f64,
 }
 
-/// Ticks come up to one tick late behind the end of a turn; where that is not made up for, it adds up. So many units, of a service
-/// in turns of that length.
+/// What late ticks add up to, in units: a slice of `turn_ns` ends up to one tick late, and nothing makes up for it over
+/// `served` of them.
 fn late(turn_ns: f64, served: f64) -> f64 {
     served * TICK_NS / turn_ns
 }
 
-/// `o1`, page o1.md, law 17: between two swaps of the arrays each hog runs for exactly its slice. An interval is whole epochs and a
-/// part of one at each end, in which a task is served between none and one slice: two epochs at most between any two.
+/// `o1` (docs/laws/o1.md, law 17): between two swaps of the arrays each hog runs for exactly its slice. An interval is
+/// whole epochs and a part of one at each end, in which a task is served between none and one slice: two epochs at
+/// most between any two.
 const O1: Promise = Promise {
     unit_ns: |nice| {
         let base = if nice < 0 { 20.0 } else { 5.0 };
@@ -39,15 +40,16 @@ const O1: Promise = Promise {
     width: |_, _, _, _| 2.0,
 };
 
-/// `sd`, page sd.md, law 1: an epoch serves each hog slots * quota, plus or minus a tick for each slot. As above, and what is run
-/// beyond a quota until the tick adds up.
+/// `sd` (docs/laws/sd.md, law 1): an epoch serves each hog slots * quota, plus or minus a tick for each slot. As
+/// above, and the time beyond a quota until the tick adds up.
 const SD: Promise = Promise {
     unit_ns: |nice| slots(nice) as f64 * 8.0 * FACTOR * MS as f64,
     width: |_, _, _, served| 2.0 + late(8.0 * FACTOR * MS as f64, served),
 };
 
-/// `cfs`, page cfs-vruntime.md, law 14: vruntimes of hogs are at most max((ideal + tick) * 1024 / w) apart. So their difference,
-/// which is n(a) - n(b), moves within twice that. 6.1: ideal is weight's part of 6 ms * factor, at least 0.75 ms * factor.
+/// `cfs` (docs/laws/cfs.md, law 14): vruntimes of hogs are at most max((ideal + tick) * 1024 / w) apart. Their
+/// difference, n(a) - n(b), therefore moves within twice that. 6.1: ideal is the weight's part of 6 ms * f, at least
+/// 0.75 ms * f.
 const CFS: Promise = Promise {
     unit_ns: |nice| weight(nice) as f64 / 1024.0,
     width: |nices, _, _, _| {
@@ -60,7 +62,8 @@ const CFS: Promise = Promise {
     },
 };
 
-/// `rfs`, page rfs.md, law 8: |inv_a * run_a - inv_b * run_b| <= 2 D over any interval, D = max((G + tick) * inv).
+/// `rfs` (docs/laws/rfs.md, law 8): |inv_a * run_a - inv_b * run_b| <= 2 D over any interval, D = max((G + tick) *
+/// inv).
 const RFS: Promise = Promise {
     unit_ns: |nice| 1.0 / inv(nice, 24) as f64,
     width: |nices, _, _, _| {
@@ -69,9 +72,9 @@ const RFS: Promise = Promise {
     },
 };
 
-/// `cfs_2_6_23`, page cfs-2.6.23.md, section 5: what a task is owed, wait_runtime, sums up its due less its run time, and is
-/// clamped to +-runtime_limit (latency * factor); a wait of up to twice the limit is booked when it ends. So what is owed moves
-/// within 4 limits, for either task. What the clamp cuts off is lost: see [`lost_ns`].
+/// `cfs_2_6_23` (docs/laws/cfs_2_6_23.md, law 8): wait_runtime is due time less run time, clamped to +-runtime_limit
+/// (latency * factor); a wait of up to twice the limit is booked when it ends. So it moves within 4 limits, for either
+/// task. What the clamp cuts off is lost: see [`lost_ns`].
 const CFS_2_6_23: Promise = Promise {
     unit_ns: |nice| weight(nice) as f64 / 1024.0,
     width: |_, a, b, _| {
@@ -80,7 +83,7 @@ const CFS_2_6_23: Promise = Promise {
     },
 };
 
-/// `eevdf`, page eevdf.md, section 10: -(r + tick) < lag < r + tick, r the slice. Run time is due less lag.
+/// `eevdf` (docs/laws/eevdf.md, law 8): -(r + tick) < lag < r + tick, r the slice. Run time is due time less lag.
 const EEVDF: Promise = Promise {
     unit_ns: |nice| weight(nice) as f64 / 1024.0,
     width: |_, a, b, _| {
@@ -90,8 +93,8 @@ const EEVDF: Promise = Promise {
     },
 };
 
-/// `fifo`: tasks of a queue take turns of 20 ms in order, whatever their nice values; between two turns of one there is just one
-/// of another. A turn that ends at the tick behind adds up.
+/// `fifo`: tasks of a queue run for 20 ms in order, whatever their nice values; between two slices of one there is
+/// just one of another. The time from the end of a slice to the next tick adds up.
 const FIFO: Promise = Promise {
     unit_ns: |_| 20.0 * MS as f64,
     width: |_, _, _, served| 2.0 + late(20.0 * MS as f64, served),
@@ -110,8 +113,8 @@ fn promise(policy: &str) -> Promise {
     }
 }
 
-/// What `cfs_2_6_23` has cut off or taken from hogs for sleepers on a CPU so far, ns: its own count (`clamped_ns`,
-/// `bonus_paid_ns`).
+/// The time that `cfs_2_6_23` has cut off or taken from hogs for sleepers on a CPU so far, ns: its own counts
+/// (`clamped_ns`, `bonus_paid_ns`).
 fn lost_ns(run: &Run, policy: &str, cpu: usize) -> f64 {
     if policy != "cfs_2_6_23" {
         return 0.0;
@@ -120,7 +123,7 @@ fn lost_ns(run: &Run, policy: &str, cpu: usize) -> f64 {
     queue.clamped_ns.unsigned_abs() as f64 + queue.bonus_paid_ns as f64
 }
 
-/// Mixes for one CPU: hogs, and who else is there.
+/// Mixes for one CPU: hogs, and other tasks.
 const MIXES: [(&[i8], &str); 7] = [
     (&[0, 0], ""),
     (&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0], ""),
@@ -134,7 +137,7 @@ const MIXES: [(&[i8], &str); 7] = [
     ),
 ];
 
-/// The widest that n(a) - n(b) has moved, of what is allowed; and for whom.
+/// The largest movement of n(a) - n(b) as a part of the allowed width, and its tasks.
 fn widest(policy: &'static str, nices: &[i8], others: &str) -> (f64, String) {
     let promise = promise(policy);
     let hogs: Vec<String> = nices.iter().map(|n| format!("hogs:1,nice={n},cpus=3")).collect();
@@ -163,7 +166,7 @@ fn widest(policy: &'static str, nices: &[i8], others: &str) -> (f64, String) {
     for (range, (a, b)) in range.iter().zip(&pairs) {
         let (a, b) = (*a, *b);
         let unit = |i: usize| (promise.unit_ns)(hogs[i].2);
-        // A look is up to a tick behind what has run.
+        // A sample is up to a tick behind the run time.
         let looks = TICK_NS / unit(a) + TICK_NS / unit(b);
         let lost = lost_ns / unit(a) + lost_ns / unit(b);
         let width =
@@ -190,9 +193,9 @@ fn hogs_of_a_cpu_are_served_within_the_bound_of_each_scheduler() {
     }
 }
 
-/// Ten hogs on eight CPUs. Queues per CPU: where no queue has two tasks more than another (balance.md, section 8: the
-/// balancer's aim), each has one or two, and a task runs at least half the time. What is more even than that is the balancer's
-/// doing: its tests are in `balance_laws.rs`.
+/// Ten hogs on eight CPUs with a queue each. If no queue has two tasks more than another (the balancer's aim), each
+/// has one or two, and a task runs at least half the time. `balance_laws.rs` tests the rest (docs/laws/balancing.md,
+/// law 5).
 #[test]
 fn ten_hogs_on_eight_cpus_have_half_a_cpu_at_least() {
     for policy in fairground_policies::all() {

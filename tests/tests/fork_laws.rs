@@ -1,12 +1,13 @@
-//! The laws of the place of a new task, by the kinds of groups and by loads over time (`policies/include/balance_fork.bpf.h`), and of how far
-//! a wake-up looks for an idle CPU (`SIS_UTIL`), on the compiled schedulers in the simulated machine.
+//! The CPU of a new task, by the kinds of groups and by loads over time (`policies/include/balance_fork.bpf.h`), and
+//! the extent of a wake-up's search for an idle CPU (`SIS_UTIL`), on the compiled schedulers in the simulated machine.
 
 use crate::rig::{MS, bench};
 use fairground_trace::EventKind;
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 
-/// The CPU of the child that a task of nice 0 on CPU 0 forks, beside others of these nice values on these CPUs that compute all the time.
+/// The CPU of the child that a task of nice 0 on CPU 0 forks, beside others of these nice values on these CPUs that
+/// compute all the time.
 fn child_cpu(scheduler: &'static str, cpus: u32, others: &[(i8, u32)]) -> u32 {
     let mut spec = "format = 1\nname = \"fork\"\nduration = \"3s\"\n".to_owned();
     for (number, (nice, cpu)) in others.iter().enumerate() {
@@ -46,7 +47,8 @@ fn a_child_goes_to_a_group_of_a_lower_kind() {
     }
 }
 
-/// Of two overloaded CPUs the parent's keeps the child unless its load is more than 1.17 times the other's, whatever the numbers of tasks.
+/// Of two overloaded CPUs the parent's keeps the child unless its load is more than 1.17 times the other's, whatever
+/// the numbers of tasks.
 #[test]
 fn a_child_stays_where_loads_are_nearly_even() {
     for scheduler in SCHEDULERS {
@@ -63,7 +65,8 @@ fn a_child_stays_where_loads_are_nearly_even() {
     }
 }
 
-/// Where 85 % and more of a cache is used (100 / imbalance_pct) a wake-up looks at none of its CPUs for an idle one; + 1 in what is printed.
+/// Where 85 % and more of a cache is used (100 / imbalance_pct) a wake-up searches none of its CPUs for an idle one;
+/// the printed number is + 1.
 #[test]
 fn a_busy_cache_is_not_searched() {
     for scheduler in SCHEDULERS {

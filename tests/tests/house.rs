@@ -1,4 +1,4 @@
-//! The rules of the house (ARCHITECTURE.md), checked. Each failure names the file, the rule and the remedy.
+//! The rules of ARCHITECTURE.md, checked. Each failure names the file, the rule and the remedy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,10 +41,10 @@ const FILE_LINES_MAX: usize = 500;
 /// A function longer than this does two things.
 const FUNCTION_LINES_MAX: usize = 70;
 
-/// What the simulated machine must not touch, and what to use in its place.
+/// What the simulated machine must not use, and the replacement.
 const MACHINE_BANS: &[(&str, &str)] = &[
     ("std::fs", "the caller reads files and hands in bytes"),
-    ("std::net", "the machine talks to nobody"),
+    ("std::net", "the machine has no connections"),
     ("std::env", "settings come in through MachineConfig"),
     ("std::time", "time is the machine's own clock"),
     ("std::thread", "one machine is one thread: its caller's"),
@@ -277,7 +277,7 @@ fn versions_replace_each_other() {
         for (line_number, line) in code_only(&text) {
             let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
             for word in words {
-                // `___v2` with three underscores is the kernel's: another version of one of its functions.
+                // `___v2` with three underscores is the kernel's notation for another version of one of its functions.
                 let flavour = word.contains("___");
                 if !flavour
                     && ["_v2", "_enhanced", "_final", "_old"].iter().any(|s| word.ends_with(s))
@@ -288,6 +288,72 @@ fn versions_replace_each_other() {
         }
     }
     verdict("Replace, don't accrete: one name for one thing.", &broken);
+}
+
+/// The numbers at the start of `text`, separated by anything that is no word: `1, 2 and 3` up to the first other word.
+fn leading_numbers(text: &str) -> Vec<u32> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let numbers = words.take_while(|word| *word == "and" || word.parse::<u32>().is_ok());
+    numbers.filter_map(|word| word.parse().ok()).collect()
+}
+
+/// The page in `docs/laws/` that `text` names last.
+fn law_page(text: &str) -> Option<&str> {
+    text.rsplit("docs/laws/").next().filter(|rest| rest.len() < text.len())?.split(".md").next()
+}
+
+/// The laws that a line of a test file cites: the number that a test function bears (`law_02_…`, `laws_02_03_…`; the
+/// page's name may precede it), or the start of a doc comment (`/// Law 2: …`, `/// Laws 2 and 3 of docs/laws/NAME.md:
+/// …`).
+fn cited_laws(line: &str) -> Option<(Option<&str>, Vec<u32>)> {
+    let line = line.trim_start();
+    if let Some(comment) = line.strip_prefix("/// Law") {
+        return Some((law_page(comment), leading_numbers(comment.trim_start_matches('s'))));
+    }
+    let name = line.strip_prefix("fn ")?;
+    let at = name.find("law_").or_else(|| name.find("laws_"))?;
+    let number = name[at..].split_once('_')?.1;
+    let digits =
+        number.split('_').take_while(|part| part.len() == 2 && part.parse::<u32>().is_ok());
+    let page = name[..at].strip_suffix('_');
+    Some((page, digits.filter_map(|part| part.parse().ok()).collect()))
+}
+
+#[test]
+fn every_cited_law_stands_in_its_page() {
+    let mut pages = BTreeMap::new();
+    let (mut broken, mut cited) = (Vec::new(), 0);
+    for (name, text) in rust_sources().iter().filter(|(name, _)| name.contains("tests/")) {
+        let heading: String =
+            text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join(" ");
+        for (number, line) in text.lines().enumerate() {
+            let Some((page, laws)) = cited_laws(line).filter(|(_, laws)| !laws.is_empty()) else {
+                continue;
+            };
+            let Some(page) = page.or_else(|| law_page(&heading)) else {
+                broken.push(format!("{name}:{}: name the page, docs/laws/….md", number + 1));
+                continue;
+            };
+            let laws_of_page = pages.entry(page.to_owned()).or_insert_with(|| {
+                fs::read_to_string(root().join("docs/laws").join(format!("{page}.md")))
+                    .unwrap_or_default()
+            });
+            for law in laws {
+                cited += 1;
+                if !laws_of_page.lines().any(|line| line.starts_with(&format!("{law}. **"))) {
+                    broken.push(format!(
+                        "{name}:{}: docs/laws/{page}.md has no law {law}",
+                        number + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(cited > 120, "found only {cited} citations of laws");
+    verdict(
+        "A law that a test checks stands in docs/laws/ under the number that the test names:",
+        &broken,
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The interpreter is the oracle of the translator: over a million callbacks of each scheduler, in each parameter set and with
-//! every switch thrown, both leave the same trace, the same instruction counts and the same variables behind.
+//! The interpreter is the oracle of the JIT compiler: over a million callbacks of each scheduler, in each parameter
+//! set and with every feature switched, both produce the same trace, instruction counts and variables.
 
 use std::thread;
 
@@ -12,15 +12,15 @@ use fairground_workload::Workload;
 
 /// Callbacks of each scheduler that both engines must agree on.
 const CALLBACKS_PER_POLICY: u64 = 1_000_000;
-/// Simulated time between two looks at the count, ns.
+/// Simulated time between two checks of the count, ns.
 const STEP_NS: u64 = 5_000_000;
-/// A run that has not had its callbacks by then never will, ns.
+/// Limit of a run, ns.
 const END_NS: u64 = 60_000_000_000;
-/// Switches are thrown so far apart, ns: often enough that each is on and off within a run.
+/// Time between two changes of a switch, ns: short enough that each is on and off within a run.
 const THROW_EVERY_NS: u64 = 3_000_000;
 
-/// Tasks that come and go, wake each other, yield, change weight, affinity and control group, beside some that compute all the
-/// time.
+/// Tasks that start and exit, wake each other, yield, change weight, affinity and control group, beside some that
+/// compute all the time.
 const WORKLOAD: &str = r#"
 format = 1
 name = "everything"
@@ -111,13 +111,13 @@ count = 2
 program = [{ loop = [{ run = "20us..200us" }, { sleep = "50us" }], times = 3 }]
 "#;
 
-/// A scheduler in one of its guises.
+/// A scheduler in one of its configurations.
 struct Variant {
     name: String,
     settings: Vec<Setting>,
 }
 
-/// What a run leaves behind that an engine could get wrong.
+/// The results of a run that an engine could get wrong.
 struct Outcome {
     trace: Trace,
     counters: Counters,
@@ -130,7 +130,7 @@ fn callbacks(counters: &Counters) -> u64 {
     CallbackKind::ALL.iter().map(|kind| counters.callbacks(*kind)).sum()
 }
 
-/// The scheduler as it is, in each of its parameter sets, and with its switches thrown one after the other.
+/// The scheduler by default, in each of its parameter sets, and with its switches changed one after the other.
 fn variants(object: &Object) -> Vec<Variant> {
     let mut variants = vec![Variant { name: "default".to_owned(), settings: Vec::new() }];
     for global in object.globals() {
@@ -160,7 +160,7 @@ fn thrown(switches: &[&str]) -> Vec<Setting> {
     let settings = (0..END_NS / THROW_EVERY_NS).map(|n| {
         let n = n as usize;
         let (round, switch) = (n / count, n % count);
-        // Later rounds throw in another rhythm: else all would be on, then all off.
+        // Later rounds use another period; otherwise all would be on, then all off.
         let on = (switch >> (round / 2 % 3)).is_multiple_of(2) == round.is_multiple_of(2);
         let value = if on { "on" } else { "off" };
         Setting::at((n as u64 + 1) * THROW_EVERY_NS, switches[switch], value)
@@ -168,7 +168,7 @@ fn thrown(switches: &[&str]) -> Vec<Setting> {
     settings.collect()
 }
 
-/// Runs until there were so many callbacks.
+/// Runs until this many callbacks.
 fn run(
     object: &Object,
     engine: Engine,
@@ -240,7 +240,7 @@ fn both_engines_agree_over_a_million_callbacks_of_each_scheduler() {
     }
 }
 
-/// The workload reaches what it is meant to reach: else the agreement above would say little.
+/// The workload covers what it is meant to cover; otherwise the agreement above would say little.
 #[test]
 fn the_workload_uses_every_callback_and_another_seed_is_seen() {
     let workload = fairground_workload::parse("everything", WORKLOAD).expect("a workload");

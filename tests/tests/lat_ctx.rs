@@ -1,4 +1,5 @@
-//! lmbench's `lat_ctx` as a workload: the figures follow from the machine's costs in the way that the benchmark defines.
+//! lmbench's `lat_ctx` as a workload: the figures follow from the machine's costs in the way that the benchmark
+//! defines.
 
 use fairground_analysis::ring::RingReport;
 use fairground_bpf::Object;
@@ -29,20 +30,20 @@ const COSTS: [(&str, u64); 6] = [
     ("line_miss_ps", 10_000),
 ];
 
-/// Law 2 of the benchmark's page: as many switches a round as there are processes, and a positive result.
+/// Law 2 of docs/laws/benchmarks.md: as many switches a round as there are processes, and a positive result.
 #[test]
 fn a_round_has_as_many_switches_as_members() {
     for members in [2, 3, 8, 16] {
         let report = ring(&format!("lat_ctx:{members}"), &COSTS);
         assert_eq!(report.members, members);
         assert_eq!(report.switches, Some(report.rounds * members), "{members} members");
-        // Reads and writes are in the overhead, so a hand-over is left: one switch and one wake-up.
+        // Reads and writes are in the overhead, so the difference is one switch and one wake-up.
         assert_eq!(report.overhead_ns, members * 2 * 200);
         assert!((report.switch_us() - 1.5).abs() < 0.001, "{}", report.switch_us());
     }
 }
 
-/// Law 2, second half: the figure grows once the processes' memory together is more than the cache holds.
+/// The figure grows once the processes' memory together is more than the cache holds.
 #[test]
 fn what_the_cache_cannot_hold_is_in_the_figure() {
     let switch_us = |members: u64, size_kb: u64| {
@@ -50,7 +51,7 @@ fn what_the_cache_cannot_hold_is_in_the_figure() {
     };
     assert!((switch_us(2, 16) - 1.5).abs() < 0.001, "32 KiB of 64 fit");
     assert!((switch_us(4, 16) - 1.5).abs() < 0.001, "64 KiB of 64 fit");
-    // Every line is fetched anew: 9 ns more for each of 256.
+    // Every line is fetched again: 9 ns more for each of 256.
     let beyond = switch_us(8, 16);
     assert!((beyond - (1.5 + 256.0 * 0.009)).abs() < 0.01, "{beyond}");
     let sizes = [0, 16, 24, 32, 48].map(|size_kb| switch_us(4, size_kb));

@@ -1,4 +1,4 @@
-//! The laws of locks, on the simulated machine under several schedulers.
+//! The laws of locks (docs/laws/locks.md), on the simulated machine under several schedulers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use fairground_workload::{LockKind, LockModel, Op, Workload, parse};
 const KINDS: [&str; 4] = ["mutex", "spin", "rt_mutex", "rt_spin"];
 const SCHEDULERS: [&str; 4] = ["fifo", "o1", "cfs@2.6.24", "eevdf"];
 
-/// Tasks that go round: work, take the lock, say so, hold it, give it back.
+/// Tasks that loop: work, take the lock, write a mark, hold it, release it.
 fn sections(kind: &str, tasks: u32, times: &str, (work, hold): (&str, &str)) -> Workload {
     let text = format!(
         r#"
@@ -33,7 +33,7 @@ fn finish(run: crate::rig::Run) -> RunResult {
     run.machine.finish().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The marks in order of time: the text, and whose.
+/// The marks in order of time: text and task.
 fn marks(result: &RunResult) -> Vec<(String, TaskId, u64)> {
     let marks = result.trace.events().filter_map(|event| match event.kind {
         EventKind::Mark { task, label, .. } => {
@@ -44,7 +44,8 @@ fn marks(result: &RunResult) -> Vec<(String, TaskId, u64)> {
     marks.collect()
 }
 
-/// Mutual exclusion, and no lost wake-up: never are two tasks inside, and every one gets through as often as it wants.
+/// Mutual exclusion, and no lost wake-up: two tasks never hold the lock at the same time, and every one gets it as
+/// often as it asks.
 #[test]
 fn one_task_is_inside_and_each_gets_through() {
     for kind in KINDS {
@@ -70,7 +71,7 @@ fn one_task_is_inside_and_each_gets_through() {
     }
 }
 
-/// Who has a spin lock, or spins for one, is not taken off its CPU; who has a sleeping lock is.
+/// A task that holds a spin lock, or spins for one, is not preempted; one that holds a sleeping lock is.
 #[test]
 fn only_a_spin_lock_keeps_its_cpu() {
     let left = |kind: &str| {
@@ -136,7 +137,7 @@ fn spinning_time_and_work_are_the_cpu_time() {
         }
     }
     assert!(waited.values().sum::<u64>() > MS, "they did wait: {waited:?}");
-    // What the first of them does alone is its work: the same draws.
+    // The first task without others gives the work: the same draws.
     let mut run = bench("fifo").cpus(1).run_workload(&alone);
     run.until(100 * MS);
     let work = Analysis::of(&finish(run).trace, &Options::simulated());
@@ -148,8 +149,8 @@ fn spinning_time_and_work_are_the_cpu_time() {
     assert_eq!(task(&analysis, "worker/0"), task(&work, "worker") + spun_ns);
 }
 
-/// First come, first served: spinning waiters get the lock in the order in which they began to wait; sleeping ones of an
-/// rt_mutex too, whatever their nice values are: all are equal to `__waiter_prio`.
+/// First come, first served: spinning waiters get the lock in the order in which they began to wait; sleeping ones of
+/// an rt_mutex too, whatever their nice values are: all are equal to `__waiter_prio`.
 #[test]
 fn waiters_are_served_in_the_order_of_coming() {
     for kind in ["spin", "rt_mutex"] {
@@ -180,8 +181,8 @@ fn waiters_are_served_in_the_order_of_coming() {
     }
 }
 
-/// A task that has an rt_mutex inherits from tasks of its own class nothing that a scheduler would see: beside a hog, one at nice
-/// 19 for which one at nice −20 waits is as slow as one for which nobody waits.
+/// A task that holds an rt_mutex inherits nothing from tasks of its own class that a scheduler would see: beside a
+/// hog, a task at nice 19 for which one at nice −20 waits is as slow as one without a waiter.
 #[test]
 fn inheritance_among_equals_gives_no_cpu_time() {
     let held_ns = |waiter: &str| {
@@ -217,9 +218,9 @@ fn inheritance_among_equals_gives_no_cpu_time() {
     assert!(with.abs_diff(without) < 20 * MS, "{with} {without}");
 }
 
-/// Laws 3, 4, 6 and 7 of the page on PREEMPT_RT: with spin locks no CPU rests once there are as many tasks; throughput keeps below
-/// what lock and CPUs allow; with sleeping locks a hand-over costs a switch and a wake-up, and CPUs rest; without costs both models
-/// agree; a task alone sees no difference.
+/// Laws 3, 4, 6 and 7: with spin locks no CPU is idle once there are as many tasks; throughput stays below what lock
+/// and CPUs allow; with sleeping locks a hand-over costs a switch and a wake-up, and CPUs are idle; without costs both
+/// models agree; a task alone sees no difference.
 #[test]
 fn sleeping_locks_let_cpus_rest_and_spinning_ones_do_not() {
     let (work_us, hold_us, end) = (8, 2, 50 * MS);
@@ -235,7 +236,7 @@ fn sleeping_locks_let_cpus_rest_and_spinning_ones_do_not() {
         let idle = analysis.machine.idle_ns as f64 / (4 * end) as f64;
         (sections / (end as f64 / 1000.0), idle)
     };
-    // As the -rt kernels of 2006 were: nobody spins.
+    // As in the -rt kernels of 2006: no task spins.
     let measure = |model, tasks, costs| measure_with(model, tasks, costs, false);
     for tasks in [4, 16] {
         let (per_us, idle) = measure(LockModel::Spin, tasks, "modern");
@@ -244,7 +245,7 @@ fn sleeping_locks_let_cpus_rest_and_spinning_ones_do_not() {
         let (rt_per_us, rt_idle) = measure(LockModel::Rt, tasks, "modern");
         assert!(rt_per_us < per_us, "{tasks}: {rt_per_us} {per_us}");
         assert!(rt_idle > idle + 0.02, "{tasks}: {rt_idle}");
-        // Spinning on a running owner makes good part of it.
+        // Spinning on a running owner recovers a part of it.
         let (adaptive_per_us, _) = measure_with(LockModel::Rt, tasks, "modern", true);
         assert!(adaptive_per_us > rt_per_us, "{tasks}: {adaptive_per_us} {rt_per_us}");
     }
@@ -254,7 +255,7 @@ fn sleeping_locks_let_cpus_rest_and_spinning_ones_do_not() {
     assert_eq!(measure(LockModel::Spin, 1, "modern"), measure(LockModel::Rt, 1, "modern"));
 }
 
-/// The first waiter of an adaptive lock spins while the owner runs: it spares the switches.
+/// The first waiter of an adaptive lock spins while the owner runs, which saves the switches.
 #[test]
 fn an_adaptive_waiter_spins_while_the_owner_runs() {
     let switches = |adaptive: bool| {
@@ -267,7 +268,7 @@ fn an_adaptive_waiter_spins_while_the_owner_runs() {
     };
     assert!(switches(true) < 20, "{}", switches(true));
     assert!(switches(false) > 500, "{}", switches(false));
-    // The owner is taken off its CPU again and again: whoever spins on it goes to sleep, and everybody gets through.
+    // The owner is preempted repeatedly: a task that spins on it goes to sleep, and all tasks get the lock.
     let workload = sections("rt_mutex", 12, ", times = 100", ("30us", "200us..900us"));
     let mut run =
         bench("cfs@2.6.24").like_a_kernel("modern", 0).cpus(3).hz(1000).run_workload(&workload);
@@ -275,7 +276,7 @@ fn an_adaptive_waiter_spins_while_the_owner_runs() {
     assert_eq!(run.machine.living_tasks(), Vec::<String>::new());
 }
 
-/// A circle of locks ends the run with an error that names who waits for what.
+/// A cycle of locks ends the run with an error that names the tasks and locks.
 #[test]
 fn a_deadlock_is_named() {
     let text = r#"
@@ -310,7 +311,7 @@ fn a_deadlock_is_named() {
     assert!(message.contains("`right` waits for the lock `a`, which `left` has"), "{message}");
 }
 
-/// Readers share, writers do not, nobody is forgotten, and no reader overtakes a writer that waits.
+/// Readers share, writers do not, no task is forgotten, and no reader overtakes a waiting writer.
 #[test]
 fn readers_share_and_writers_do_not() {
     let text = r#"
@@ -349,8 +350,8 @@ fn readers_share_and_writers_do_not() {
     }
 }
 
-/// A barrier lets nobody through before the last one; a condition wakes one for each notification, and all for one to all; what
-/// one producer posts, its consumers take.
+/// A barrier opens with the last task; a notification wakes one task, a broadcast all; consumers receive what one
+/// producer posts.
 #[test]
 fn barriers_conditions_and_semaphores_keep_count() {
     let text = r#"
@@ -411,8 +412,8 @@ fn barriers_conditions_and_semaphores_keep_count() {
     }
 }
 
-/// The device serves one request after the other: four tasks that want 5 ms each get 200 a second together, asleep in state D,
-/// and a signal waits until the request is served.
+/// The device serves one request after the other: four tasks with requests of 5 ms complete 200 a second together,
+/// asleep in state D, and a signal waits until the request is served.
 #[test]
 fn the_device_serves_one_after_the_other() {
     let text = r#"

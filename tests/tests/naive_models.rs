@@ -1,8 +1,9 @@
-//! Two schedulers against the plainest models that can be written of them: lists, wide numbers, no trees. The model and the
-//! compiled object live through the same random life of one CPU, and after each operation agree in every number; at each
-//! decision (who is placed where, who preempts, whose turn ends, who is picked) they decide alike.
+//! Two schedulers against the simplest possible models: lists, wide numbers, no trees. Model and compiled object run
+//! the same random history of one CPU, and after each operation agree in every number; they take each decision alike
+//! (placement, preemption, the end of a slice, the pick).
 //!
-//! Where two tasks in the tree have the same deadline or vruntime, either may be picked: the model follows the object then.
+//! Where two tasks in the tree have the same deadline or vruntime, either may be picked: the model follows the object
+//! then.
 
 use crate::rig::callbacks::{Loaded, load};
 use crate::rig::naive::{Dice, MIXES};
@@ -70,7 +71,7 @@ fn eevdf_agrees_with_its_model_whatever_is_switched() {
     }
 }
 
-/// The comparison itself is checked: a model with one switch in the wrong position is found out.
+/// The comparison itself is checked: it detects a model with one switch in the wrong position.
 #[test]
 fn a_wrong_model_is_found_out() {
     let loaded = load("eevdf");

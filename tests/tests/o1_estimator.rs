@@ -1,5 +1,5 @@
-//! The laws of the interactivity estimator of `o1`, by the numbers of its reference: what sleep earns, what running costs, who
-//! is rated interactive.
+//! The laws of the interactivity estimator of `o1` (docs/laws/o1.md): what sleep earns, what running costs, which tasks
+//! are rated interactive.
 
 use crate::rig::o1::{self, Member, set};
 use crate::rig::{MS, Run, bench};
@@ -9,7 +9,7 @@ use proptest::{prop_assert, prop_assert_eq};
 
 const SECOND: u64 = 1_000 * MS;
 
-/// Two hogs of one nice value on a CPU, up to a moment between two ticks; the second waits in the active array.
+/// Two hogs of one nice value on a CPU, up to a time between two ticks; the second waits in the active array.
 fn two_hogs(nice: i32) -> (Run, TaskId) {
     let mut run = bench("o1").hz(1000).run(&format!("hogs:2,nice={nice}"));
     run.until(500_000);
@@ -17,8 +17,8 @@ fn two_hogs(nice: i32) -> (Run, TaskId) {
     (run, current)
 }
 
-/// What becomes of tasks whose slice ends with so much sleep_avg, one after the other: their priority, and whether they stay
-/// in the active array.
+/// Priority, and whether they stay in the active array, of tasks whose slice ends with this sleep_avg, one after the
+/// other.
 fn slice_ends(nice: i32, sleep_avgs_ns: &[u64]) -> Vec<(u32, bool)> {
     let (mut run, _) = two_hogs(nice);
     let end = |sleep_avg_ns: &u64| {
@@ -145,7 +145,7 @@ fn law_10_sleeps_at_pipes_and_disks_stop_at_the_ceiling() {
     assert!(most <= 799 * MS && most > 700 * MS, "{most} ns");
     assert_eq!(reader_of_a_pipe("off"), SECOND, "as for any other sleep");
 
-    // A disk: the machine has none, so the mark is put there while the task sleeps.
+    // A disk: the machine has none, so the state is set while the task sleeps.
     let mut run = bench("o1").hz(1000).run("sleepers:1,run=100us,sleep=20ms");
     run.until(1);
     let sleeper = run.named("sleeper")[0];
@@ -162,8 +162,8 @@ fn law_10_sleeps_at_pipes_and_disks_stop_at_the_ceiling() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
-    /// Law 11: running for `ran` with bonus b lowers sleep_avg by ran / max(b, 1), whatever the nice value. Shorter than the
-    /// shortest turn, at whose end it would be booked with the bonus of then.
+    /// Law 11: running for `ran` with bonus b lowers sleep_avg by ran / max(b, 1), whatever the nice value. Shorter
+    /// than the shortest slice, at the end of which it would be charged with the bonus of that time.
     #[test]
     fn law_11_running_costs_by_the_bonus(sleep_avg in 0..=SECOND, ran in 2..=9 * MS, nice in -20..15_i32) {
         let spec = format!("sleepers:1,run={ran}ns,sleep=5s,nice={nice}");

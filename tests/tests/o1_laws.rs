@@ -1,5 +1,5 @@
-//! The laws of `o1`, by the numbers of its reference: slices, arrays, preemption, fork and exit. Those of the interactivity
-//! estimator are in `o1_estimator.rs`.
+//! The laws of `o1` (docs/laws/o1.md): slices, arrays, preemption, fork and exit. `o1_estimator.rs` has those of the
+//! interactivity estimator.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ fn law_02_from_nice_minus_20_to_19_is_a_factor_of_160_or_80() {
     assert_eq!((ratio(1000), ratio(100)), (160, 80));
 }
 
-/// Turns of a task that another one ended.
+/// Slices of a task that were ended by preemption.
 fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
     let own = |s: &&crate::rig::Slice| s.task == task && s.state == TaskState::Runnable;
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
@@ -136,7 +136,7 @@ fn law_08_a_hog_waits_for_the_slices_of_all_others() {
     }
 }
 
-/// A parent that runs, forks a child, and runs on; the child runs `child_ms` and ends, or computes for ever when 0.
+/// A parent that runs, forks a child, and continues; the child runs `child_ms` and exits, or computes forever when 0.
 fn family(child_ms: u32) -> String {
     let child = if child_ms == 0 { "forever".to_owned() } else { format!("{child_ms}ms") };
     format!(
@@ -154,7 +154,7 @@ fn family(child_ms: u32) -> String {
     )
 }
 
-/// Runs up to the fork, with this much left of the parent's slice, and over it.
+/// Runs up to the fork, with this rest of the parent's slice, and past it.
 fn forked(slice: u32, child_ms: u32, bonus: Option<u64>) -> (Run, TaskId, TaskId) {
     let mut run = bench("o1").hz(1000).run_toml(&family(child_ms));
     run.until(50 * MS + 400_000);
@@ -258,7 +258,7 @@ fn law_16_who_is_nicer_than_an_expired_task_expires_with_it() {
     for (nice, stays) in [(0, true), (1, false), (5, false)] {
         let mut run = bench("o1").hz(1000).run(&format!("hogs:2 + hogs:1,nice={nice}"));
         let last = run.until(500_000).tasks()[2].0;
-        // The two of nice 0 have used up their slices; the last one, rated interactive, is about to.
+        // The two tasks of nice 0 have used up their slices; the last one, rated interactive, is about to.
         run.until(200 * MS + 500_000);
         let before = o1::queue(&run, 0);
         assert_eq!((before.best_expired_prio, o1::current(&run, 0)), (120, Some(last)));
@@ -324,8 +324,8 @@ fn law_18_a_wake_up_preempts_when_its_prio_is_better_by_one() {
     assert!(preempts(100 * MS - 20_350_000) > 3, "better by one: bonus 1, prio 124");
 }
 
-/// How many of a writer's turns end where it wakes its reader, which has the better priority. A hog keeps the second CPU
-/// from taking either.
+/// The number of a writer's slices that end where it wakes its reader, which has the better priority. A hog keeps the
+/// second CPU from taking either.
 fn ended_by_own_wakeup(write: &str, read: &str) -> usize {
     let workload = format!(
         r#"
@@ -380,5 +380,5 @@ fn law_19_three_hogs_on_two_cpus_stay_at_50_50_100() {
         assert!(share.abs_diff(expected) <= 1, "{shares:?} %");
     }
     let moves = |e: &Event| matches!(e.kind, EventKind::Migrate { .. }) && e.time_ns > 1_000 * MS;
-    assert_eq!(run.events().iter().filter(|e| moves(e)).count(), 0, "nobody moves");
+    assert_eq!(run.events().iter().filter(|e| moves(e)).count(), 0, "no task moves");
 }

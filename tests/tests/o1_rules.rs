@@ -1,10 +1,10 @@
-//! The rules of `o1` that its numbered laws leave open: batch tasks, yield, renice.
+//! Rules of `o1` beyond its numbered laws: batch tasks, yield, renice.
 
 use crate::rig::o1;
 use crate::rig::{MS, Run, bench};
 use fairground_trace::{TaskId, TaskState};
 
-/// Turns of a task that another one ended: start and end.
+/// Slices of a task that were ended by preemption: start and end.
 fn turns(run: &Run, task: TaskId) -> Vec<(u64, u64)> {
     let own = |s: &&crate::rig::Slice| s.task == task && s.state == TaskState::Runnable;
     run.slices().iter().filter(own).map(|s| (s.start_ns, s.end_ns)).collect()
@@ -36,11 +36,11 @@ fn a_batch_task_earns_nothing_and_waits_in_the_expired_array() {
     for hog in hogs {
         let turns = turns(&run, hog);
         let off_tick = turns.iter().filter(|(_, end)| *end > 700 * MS && end % MS != 0);
-        assert_eq!(off_tick.count(), 0, "it preempts nobody");
+        assert_eq!(off_tick.count(), 0, "it preempts no task");
     }
 }
 
-/// sched_yield goes behind everybody, into the expired array, and keeps the slice.
+/// sched_yield goes to the tail of the expired array, and keeps the slice.
 #[test]
 fn a_yield_goes_to_the_expired_array() {
     let workload = r#"
@@ -90,7 +90,7 @@ fn a_renice_counts_at_once_for_the_priority() {
     assert_eq!(reniced.time_slice, 70, "what is left of the old slice");
 }
 
-/// The example of the scheduler's own description: who looked interactive may compute for seconds.
+/// The example of the scheduler's own description: a task that was rated interactive may compute for seconds.
 #[test]
 fn an_interactive_task_that_begins_to_compute_keeps_the_cpu() {
     let workload = r#"

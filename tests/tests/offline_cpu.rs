@@ -1,6 +1,6 @@
-//! Tasks past dispatch: of a CPU that is coming up, or going, above all. The kernel runs tasks there before it is on line (`scx_rq_online`, Linux 6.12), and takes
-//! them from the CPU's own queue, in the order of their arrival: it asks the scheduler neither `enqueue` nor `dispatch`. A
-//! scheduler that insists on a choice there gets none.
+//! Tasks that bypass dispatch, above all on a CPU that goes on or off line. The kernel runs tasks there before it is
+//! on line (`scx_rq_online`, Linux 6.12), and takes them from the CPU's own queue, in the order of their arrival: it
+//! calls neither `enqueue` nor `dispatch`. A scheduler that insists on a pick there gets none.
 
 use crate::rig::US;
 use crate::rig::callbacks::{Callbacks, Task, load};
@@ -9,12 +9,12 @@ use fairground_policies::Policy;
 /// `MAX_CPUS`: the number of a queue is that of its CPU below this, and its index above.
 const MAX_CPUS: u64 = 1024;
 
-/// `fifo` has one queue for all CPUs, and does not hear of tasks at all.
+/// `fifo` has one queue for all CPUs, and has no callbacks for tasks.
 fn with_queues_per_cpu() -> impl Iterator<Item = &'static Policy> {
     fairground_policies::all().iter().filter(|policy| policy.name != "fifo")
 }
 
-/// Two tasks that are able to run on such a CPU.
+/// Two runnable tasks on such a CPU.
 fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
     let mut kernel = Callbacks::new(&load(scheduler), &[]);
     let tasks = [kernel.task(0), kernel.task(0)];
@@ -24,8 +24,9 @@ fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
     (kernel, tasks)
 }
 
-/// Each preemption is a switch to the next task, so one at each switch leaves no time to anybody. One is no harm. On a CPU on
-/// line the kernel does the same with tasks that must not migrate just now: a better one that waits for dispatch stays behind.
+/// Each preemption is a switch to the next task, so one at each switch leaves no time to any task. A single one is
+/// harmless. On a CPU on line the kernel does the same with tasks that must not migrate at present: a better one that
+/// waits for dispatch stays behind.
 #[test]
 fn tasks_are_not_preempted_for_ever_where_nobody_dispatches() {
     for (policy, others) in with_queues_per_cpu().flat_map(|policy| [(policy, 0), (policy, 1)]) {
@@ -52,7 +53,7 @@ fn tasks_are_not_preempted_for_ever_where_nobody_dispatches() {
     }
 }
 
-/// There the tick alone ends a turn.
+/// There only the tick ends a slice.
 #[test]
 fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
     let (mut kernel, [a, b]) = two_tasks("eevdf");
@@ -67,7 +68,7 @@ fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
     kernel.schedule();
     let before = kernel.kicks();
     kernel.switch_offline(a);
-    assert_eq!(kernel.kicks(), before, "nobody waits for a choice");
+    assert_eq!(kernel.kicks(), before, "no task waits for a pick");
     let better = kernel.task(-15);
     kernel.restore(better);
     let before = kernel.kicks();
@@ -75,8 +76,8 @@ fn eevdf_ends_turns_there_and_asks_for_a_choice_again_once_it_was_given_one() {
     assert_eq!(kernel.kicks(), before + 1, "it came past a dispatch that works");
 }
 
-/// Before a CPU goes off line the kernel runs nothing there that belongs to another (`task_can_run_on_remote_rq`). What such a
-/// CPU has taken nobody would run.
+/// Before a CPU goes off line the kernel runs no task of another CPU there (`task_can_run_on_remote_rq`). Tasks that
+/// such a CPU has taken would never run.
 #[test]
 fn what_a_cpu_took_and_may_not_run_goes_back() {
     for policy in with_queues_per_cpu() {

@@ -1,18 +1,19 @@
-//! Our workloads beside the programs that they are made after: Debian's hackbench, stress-ng and rt-app. Both run in one
-//! deterministic guest with one CPU, on one kernel, with the same parameters, and are recorded with the same instrument. Where
-//! QEMU, the kernel or a program cannot be had, the tests say so and check nothing.
+//! Our workloads beside the programs that they model: Debian's hackbench, stress-ng and rt-app. Both run in one
+//! deterministic guest with one CPU, on one kernel, with the same parameters, and are recorded with the same
+//! instrument. Where QEMU, the kernel or a program is missing, the tests say so and check nothing.
 //!
-//! The tolerances were written down before the first run. What differs, and why, stands in docs/benchmarks.md.
+//! The tolerances were written down before the first run. docs/reports/benchmarks-2026-11-25.md
+//! explains the differences.
 
 use crate::beside::{LENGTH_S, SWITCH_OPS, Seen, Verdict, pair, run_ns, switches, wakeups};
 
-/// Counts (wake-ups, switches) may differ by this factor: which of two tasks comes first decides over many that follow.
+/// Counts (wake-ups, switches) may differ by this factor: the order of two tasks decides many that follow.
 const COUNT_FACTOR: f64 = 1.25;
 /// Times may differ by this factor: our tasks interpret their programs, the others are compiled.
 const TIME_FACTOR: f64 = 1.33;
 /// Counts that the parameters decide (a wake-up each period) may differ by this factor.
 const FIXED_FACTOR: f64 = 1.1;
-/// Shares of CPU time may differ by so many percentage points.
+/// Shares of CPU time may differ by this many percentage points.
 const SHARE_POINTS: f64 = 5.0;
 
 /// Senders, and receivers, of hackbench.
@@ -29,7 +30,7 @@ fn compare_hackbench(name: &'static str) {
     assert_eq!((real.tasks.len(), ours.tasks.len()), (1 + 2 * FDS, 1 + 2 * FDS), "tasks");
     let ours_s = ours.between_marks("hackbench start", "hackbench round");
     let counts = |seen: &Seen| (wakeups(&seen.tasks) / MESSAGES, switches(&seen.tasks) / MESSAGES);
-    // The parent is the first; it makes all receivers, then all senders.
+    // The parent is the first; it creates all receivers, then all senders.
     let receivers = |seen: &Seen| seen.share(&seen.tasks[1..=FDS]);
     let mut verdict = Verdict::of(name);
     verdict.alike("seconds", real_s, ours_s, TIME_FACTOR);
@@ -67,7 +68,7 @@ fn a_pipe_that_holds_one_message_is_stress_ngs_switch() {
     verdict.say();
 }
 
-/// Three that compute for ever on two CPUs.
+/// Three tasks that compute forever on two CPUs.
 #[test]
 fn hogs_share_as_stress_ngs_cpu_workers_do() {
     let name = "cpu";
@@ -88,7 +89,8 @@ fn hogs_share_as_stress_ngs_cpu_workers_do() {
     verdict.say();
 }
 
-/// One file, read by rt-app and by us: a periodic task that lets another one go, one that sleeps, one that computes for ever.
+/// One file, read by rt-app and by us: a periodic task that resumes another one, one that sleeps, one that computes
+/// forever.
 #[test]
 fn a_file_of_rt_app_does_what_rt_app_does_with_it() {
     let Some((real, ours)) = pair("rt-app") else { return };

@@ -1,4 +1,4 @@
-//! What a scheduler's program executes is counted on the path that asked it, and agrees with the trace.
+//! The instructions of a scheduler's programs are counted per callback, and agree with the trace.
 
 use fairground_bpf::Object;
 use fairground_machine::{Counters, Engine, Machine, MachineConfig, Path, Policy, TraceOptions};
@@ -6,7 +6,7 @@ use fairground_trace::{EventKind, Trace};
 use fairground_workload::from_spec;
 
 fn run(scheduler: &str, cpus: u32, workload: &str) -> (Counters, Trace) {
-    let source = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let source = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, source.object).expect("it parses");
     let policy = Policy::load(&object, Engine::Jit).expect("it loads");
     let mut config = MachineConfig::new(cpus);
@@ -45,8 +45,8 @@ fn paths_agree_with_the_trace() {
     }
 }
 
-/// The divisions that are known from the sources: `fifo` has none; the slice of `cfs` is one at each tick beside others; `rfs`
-/// boasts of a tick without any (law 13 of its page). On one CPU: the load balancer divides.
+/// The divisions that are known from the sources: `fifo` has none; the slice of `cfs` is one at each tick beside
+/// others; `rfs` promises a tick without any (docs/laws/rfs.md, law 13). On one CPU: the load balancer divides.
 #[test]
 fn divisions_are_where_the_sources_have_them() {
     let divisions = |scheduler: &str, path: Path| {

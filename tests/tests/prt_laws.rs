@@ -1,5 +1,5 @@
-//! The laws of sleeping locks as the -rt kernels of 2006 had them, after the page on PREEMPT_RT: tasks that work and need one lock, spinning or
-//! sleeping, with the costs that the law speaks of and no others.
+//! The laws of sleeping locks as the -rt kernels of 2006 had them (docs/laws/locks.md): tasks that work and need one
+//! lock, spinning or sleeping, in a machine that has the costs of the law and no others.
 
 use crate::rig::{MS, bench};
 use fairground_analysis::contention::{Contention, DEPTH};
@@ -9,7 +9,7 @@ use fairground_workload::{LockModel, from_spec, parse, to_toml};
 
 const WINDOW_MS: u64 = 60;
 
-/// CPUs, tasks, and in ns: work without the lock, work with it, a switch, and the way of a wake-up.
+/// CPUs, tasks, and in ns: work without the lock, work with it, a switch, and the latency of a wake-up.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     cpus: u32,
@@ -20,7 +20,8 @@ struct Case {
     wake: u32,
 }
 
-/// Sections a µs, the idle part of the CPUs (less what the switches to the idle task take, which a trace has as idle and the page as work), and how many wait for the lock in the mean.
+/// Sections a µs; the idle part of the CPUs, without the switches to the idle task (idle time in a trace, work in the
+/// law); and the mean number of waiters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seen {
     per_us: f64,
@@ -31,7 +32,7 @@ struct Seen {
 impl Case {
     fn run(self, model: LockModel) -> Seen {
         let Case { cpus, tasks, work, hold, csw, wake } = self;
-        // Uniform from 0 to twice the mean: tasks do not keep out of each other's way.
+        // Uniform from 0 to twice the mean, so that tasks do not fall into step.
         let spec = format!("critical:{tasks},work=0s..{}ns,hold=0s..{}ns", 2 * work, 2 * hold);
         let mut workload = from_spec(&spec).unwrap_or_else(|error| panic!("{error}"));
         workload.set_lock_model(model);
@@ -62,7 +63,7 @@ impl Case {
         sleep.per_us / spin.per_us - 1.0
     }
 
-    /// What CPUs and lock allow, sections a µs: spinning, and sleeping.
+    /// The bounds by CPUs and by the lock, sections a µs: spinning, and sleeping.
     fn bounds(self) -> [[f64; 2]; 2] {
         let [work, hold, csw, wake] =
             [self.work, self.hold, self.csw, self.wake].map(|ns| f64::from(ns) / 1e3);
@@ -78,7 +79,7 @@ const CHAT: Case = Case { cpus: 4, tasks: 128, work: 8_000, hold: 2_000, csw: 6_
 const JOBS: Case = Case { cpus: 4, tasks: 64, work: 20_000, hold: 4_000, csw: 5_000, wake: 500 };
 const STREAM: Case = Case { cpus: 2, tasks: 2, work: 4_000, hold: 2_000, csw: 1_500, wake: 3_000 };
 
-/// Law 3: with spin locks no CPU rests where there is a task for each, and CPUs and lock bound the throughput.
+/// Law 3: with spin locks no CPU is idle where there is a task for each, and CPUs and lock bound the throughput.
 #[test]
 fn spinning_leaves_no_cpu_idle() {
     for case in [CHAT, JOBS, STREAM, Case { cpus: 16, ..CHAT }] {
@@ -89,8 +90,8 @@ fn spinning_leaves_no_cpu_idle() {
     }
 }
 
-/// Law 4: with sleeping locks each hand-over costs a switch and a wake-up during which nobody has the lock, and that bounds the throughput;
-/// where it is far below what the CPUs allow it is the throughput, to a tenth.
+/// Law 4: with sleeping locks each hand-over costs a switch and a wake-up during which the lock is unused, and that
+/// bounds the throughput; where this bound is far below that of the CPUs it is the throughput, within a tenth.
 #[test]
 fn a_hand_over_bounds_the_throughput_of_sleeping_locks() {
     for (case, is_met) in [(CHAT, true), (JOBS, false), (Case { tasks: 32, ..CHAT }, true)] {
@@ -103,7 +104,8 @@ fn a_hand_over_bounds_the_throughput_of_sleeping_locks() {
     }
 }
 
-/// Law 5: with the page's parameters, which were solved for them, the three cases of the mail: -40, -80 with 60 % idle, -40 with 20 %.
+/// Law 5: the three cases of the mail, with parameters solved for them: -40 %, -80 % with 60 % idle, -40 % with 20 %
+/// idle.
 #[test]
 fn the_three_cases_of_the_mail() {
     for (case, change, idle) in
@@ -115,8 +117,8 @@ fn the_three_cases_of_the_mail() {
     }
 }
 
-/// Law 6: the longer a wake-up takes, the more CPUs rest; the more it or a switch costs, the more is lost; where nothing costs anything both kinds
-/// of locks do the same.
+/// Law 6: idle time grows with the time of a wake-up; the loss grows with the cost of a wake-up or switch; without
+/// costs both kinds of locks agree.
 #[test]
 fn what_is_lost_grows_with_switch_and_wake_up() {
     let waking = [0, 2_000, 6_000, 12_000].map(|wake| Case { wake, ..CHAT });
@@ -132,7 +134,7 @@ fn what_is_lost_grows_with_switch_and_wake_up() {
     }
 }
 
-/// Law 7: a task alone loses nothing; from two to as many as there are CPUs, more is lost the more there are.
+/// Law 7: a task alone loses nothing; from two to the number of CPUs the loss grows with the number of tasks.
 #[test]
 fn the_more_tasks_the_more_is_lost() {
     let case = Case { work: 20_000, hold: 2_000, csw: 3_000, wake: 4_000, ..CHAT };
@@ -141,8 +143,8 @@ fn the_more_tasks_the_more_is_lost() {
     assert!(changes.is_sorted_by(|a, b| a > b), "{changes:?}");
 }
 
-/// The scaling curve of the mail: contention of spin locks grows with the CPUs and not with the tasks; that of sleeping locks grows with the tasks, so
-/// that few CPUs show what many would.
+/// The scaling curve of the mail: contention of spin locks grows with the CPUs and not with the tasks; that of
+/// sleeping locks grows with the tasks, so that few CPUs show what many would.
 #[test]
 fn sleeping_locks_show_the_contention_of_more_cpus() {
     let case = Case { work: 20_000, hold: 2_000, csw: 3_000, wake: 4_000, ..CHAT };
@@ -159,7 +161,8 @@ fn sleeping_locks_show_the_contention_of_more_cpus() {
     assert!((0.8..1.25).contains(&ratio), "{ratio}");
 }
 
-/// What the -rt kernels of 2008 changed: while the owner runs the first waiter spins, and whoever comes just then may overtake. Less is lost.
+/// What the -rt kernels of 2008 changed: the first waiter spins while the owner runs, and a task that arrives
+/// meanwhile may overtake it. Less is lost.
 #[test]
 fn spinning_on_a_running_owner_makes_good_part_of_it() {
     let [spin, sleep] = STREAM.both();

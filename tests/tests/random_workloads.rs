@@ -1,8 +1,8 @@
-//! Every scheduler under random workloads on random machines, with the invariants checked after each event; and planted faults,
-//! which must be found.
+//! Every scheduler under random workloads on random machines, with the invariants checked after each event; and
+//! planted faults, which must be found.
 //!
-//! `FAIRGROUND_SEED` begins elsewhere, `FAIRGROUND_CASES` runs more. A failure is printed with its seed, as the smallest
-//! workload that still fails, and with the command line that repeats it.
+//! `FAIRGROUND_SEED` sets the first seed, `FAIRGROUND_CASES` the number of cases. A failure is printed with its seed,
+//! as the smallest workload that still fails, and with the command line that repeats it.
 
 use std::path::Path;
 use std::process::Command;
@@ -111,7 +111,7 @@ fn run(subject: &Subject, case: &Case) -> Result<(), Fault> {
     }
 }
 
-/// Shrinks a failing case and says everything that is needed to see it again.
+/// Shrinks a failing case and prints everything that is needed to reproduce it.
 fn report(subject: &Subject, case: Case, fault: &Fault) -> String {
     let seed = case.seed;
     let small = case.shrink(SHRINKING_RUNS, |case| run(subject, case).is_err());
@@ -144,7 +144,7 @@ fn parameter_sets(object: &Object) -> Vec<(String, Vec<Setting>)> {
     sets
 }
 
-/// Every scheduler of the house with every parameter set.
+/// Every built-in scheduler with every parameter set.
 fn all_subjects() -> Vec<Subject> {
     let mut subjects = Vec::new();
     for builtin in fairground_policies::all() {
@@ -157,8 +157,8 @@ fn all_subjects() -> Vec<Subject> {
     subjects
 }
 
-/// Conservation, affinity, order of callbacks, no lost wake-up, and an end for every task, whatever the scheduler: each with each
-/// of its parameter sets on each size of machine.
+/// Conservation, affinity, order of callbacks, no lost wake-up, and the exit of every task, under every scheduler with
+/// each of its parameter sets on each size of machine.
 #[test]
 fn every_scheduler_holds_under_random_workloads() {
     let subjects = all_subjects();
@@ -176,9 +176,9 @@ fn every_scheduler_holds_under_random_workloads() {
     }
 }
 
-/// Work is conserved, within 600 ms, where every task may run everywhere. The bound is that of the slowest balancer: 512 ms, the
-/// longest interval to which those of 2.6.2x stretch (`MAX_PINNED_INTERVAL`), and a few ticks to act. Nothing is promised where
-/// tasks are pinned: these balancers look at the loads of groups of CPUs, not at who may run where.
+/// Work is conserved, within 600 ms, where every task may run everywhere. The bound is that of the slowest balancer:
+/// 512 ms, the longest interval of those of 2.6.2x (`MAX_PINNED_INTERVAL`), and a few ticks. Nothing is promised where
+/// tasks are pinned: these balancers compare loads of groups of CPUs without affinities.
 #[test]
 fn work_is_conserved_where_nobody_is_pinned() {
     let first = from_environment("FAIRGROUND_SEED", SEED) + 1000;
@@ -193,7 +193,7 @@ fn work_is_conserved_where_nobody_is_pinned() {
     }
 }
 
-/// The workload that a failure prints is the workload: its text reads back as the same.
+/// The workload that a failure prints reads back as the same workload.
 #[test]
 fn a_case_is_its_text() {
     for seed in 100..150 {
@@ -206,7 +206,7 @@ fn a_case_is_its_text() {
     assert_eq!(Random(1).next(), Random(1).next());
 }
 
-/// Compiles a scheduler of the tests.
+/// Compiles a test scheduler.
 fn compiled(name: &str, source: &Path, arguments: &[&str]) -> Object {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{name}.bpf.o"));
@@ -241,18 +241,18 @@ fn found(
     })
 }
 
-/// Kinds after which `cfs` of 2.6.24 may leave the leftmost task where it is: none of these.
+/// Kinds with which `cfs` of 2.6.24 may leave the leftmost task where it is: none of these.
 const NO_YIELD: [Kind; 5] = [Kind::Hog, Kind::Sleeper, Kind::Periodic, Kind::Pipe, Kind::Queue];
 /// Seeds within which a planted fault is found.
 const SEEDS_FOR_SECOND_BEST: u64 = 200;
 const SEEDS_FOR_FAULTY: u64 = 100;
-/// Seeds under which a scheduler without a fault is shown to keep its promise.
+/// Seeds under which a scheduler without a fault keeps its promise.
 const HONEST_SEEDS: u64 = 30;
 /// Runs that shrinking the planted fault may take.
 const PLANTED_SHRINKING_RUNS: usize = 40;
 
-/// `cfs` that takes the second best task once in 10,000 picks: found by the order of its queues, which `cfs` itself keeps under
-/// the same seeds.
+/// `cfs` that takes the second best task once in 10,000 picks: found by the order of its queues, which `cfs` itself
+/// keeps under the same seeds.
 #[test]
 fn a_second_best_pick_in_ten_thousand_is_found() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -278,14 +278,15 @@ fn a_second_best_pick_in_ten_thousand_is_found() {
     assert!(run(&faulty, &small).is_err(), "and it still fails");
 }
 
-/// Schedulers of the tests: without a fault, and with one.
+/// Test schedulers: without a fault, and with one.
 fn simple(name: &str, fault: u32) -> Subject {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/faulty.bpf.c");
     let object = compiled(name, &source, &[&format!("-DFAULT={fault}")]);
     Subject { watchdog_ns: 400 * MS, ..Subject::new(name, &object, Vec::new()) }
 }
 
-/// A scheduler that forgets a task, one that starves some, one that ignores affinity: each ends the way the kernel would end it.
+/// A scheduler that forgets a task, one that starves some, one that ignores affinity: each is ejected as by the
+/// kernel.
 #[test]
 fn schedulers_that_forget_starve_or_trespass_are_found() {
     let honest = simple("honest", 0);
@@ -302,8 +303,8 @@ fn schedulers_that_forget_starve_or_trespass_are_found() {
     }
 }
 
-/// A scheduler that wakes an idle CPU for each task in its queue keeps all CPUs busy within two of the slowest ticks; one that
-/// does not breaks that promise.
+/// A scheduler that wakes an idle CPU for each task in its queue keeps all CPUs busy within two of the slowest ticks;
+/// without that the promise is broken.
 #[test]
 fn a_cpu_left_idle_is_found() {
     let bound = |subject: Subject| Subject { idle_bound_ns: Some(20 * MS), ..subject };

@@ -1,5 +1,5 @@
-//! A recording of a real machine, read by the library's reader, measured by the library's analysis, and held against what
-//! `perf sched timehist` says of the same recording (experiments/recordings/README.md).
+//! A recording of a real machine, read and analysed by the library, compared with `perf sched timehist` of the same
+//! recording (experiments/recordings/README.md).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ struct Perf {
     wait_ms: f64,
 }
 
-/// Relative difference that is still the same figure.
+/// Tolerated relative difference.
 const TOLERANCE: f64 = 0.01;
 /// perf prints whole µs of each of the four figures that are added here, ms.
 const ROUNDING_MS: f64 = 0.002;
@@ -55,8 +55,8 @@ fn close(ours_ns: u64, perf_ms: f64) -> bool {
     (ours_ms - perf_ms).abs() <= TOLERANCE * perf_ms + ROUNDING_MS
 }
 
-/// Waits that timehist does not see, by task: the wake-up came while the task was still on its way to sleep, and perf forgets
-/// it at the switch that follows.
+/// Waits that timehist does not report, by task: the wake-up came while the task was going to sleep, and perf drops it
+/// at the switch that follows.
 fn unseen_by_perf(trace: &Trace) -> Vec<u64> {
     #[derive(Clone, Copy, PartialEq)]
     enum Wake {
@@ -111,7 +111,7 @@ fn analyze_agrees_with_perf_sched_timehist() {
         if figures.switches_away() != expected.switches {
             wrong.push(format!("{pid} {}: {} switches", expected.comm, figures.switches_away()));
         }
-        // What still runs or waits at the end has no line of its own in timehist.
+        // Tasks that run or wait at the end have no line of their own in timehist.
         let open_ns = figures.slices.values_ns().iter().sum::<u64>();
         if !close(open_ns, expected.run_ms) {
             wrong.push(format!(

@@ -1,4 +1,5 @@
-//! The averages of `rfs` that a task can be placed at: (12), (13) and (14) beside the exact mean (11), and how far each is off.
+//! The averages at which `rfs` can place a task (docs/laws/rfs.md): (12), (13) and (14) beside the exact mean (11), and
+//! the error of each.
 
 use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
 use crate::rig::rfs::{inv, shift};
@@ -7,7 +8,7 @@ use crate::rig::{MS, diff, weight};
 /// `rule_average`: its number, its equation.
 const RULES: [(u64, &str); 3] = [(0, "(12)"), (1, "(13)"), (2, "(14)")];
 
-/// What a task counts with.
+/// The average weight of a task.
 fn average_weight(rule: u64, nice: i8) -> u64 {
     match rule {
         0 => weight(nice),
@@ -45,7 +46,7 @@ impl Group {
         Group { rfs, rule, fraction_bits, tasks: tasks.to_vec(), visitor }
     }
 
-    /// Where a new task is placed: at the average.
+    /// The placement of a new task: at the average.
     fn average(&mut self) -> u64 {
         self.rfs.restore(self.visitor);
         self.rfs.dsq_vtime(self.visitor)
@@ -73,9 +74,9 @@ impl Group {
         sum / weights
     }
 
-    /// The bound on |average - (11)| as a part of the spread. Two means whose weights differ by factors between r and rho * r are
-    /// at most (sqrt rho - 1) / (sqrt rho + 1) of the spread apart: that is the largest distance of two distributions with
-    /// such a ratio, reached by two values of which one has 1 / (1 + sqrt rho) of the weight.
+    /// The bound on |average - (11)| as a part of the spread. Two means whose weights differ by factors between r and
+    /// rho * r are at most (sqrt rho - 1) / (sqrt rho + 1) of the spread apart: that is the largest distance of two
+    /// distributions with such a ratio, reached by two values of which one has 1 / (1 + sqrt rho) of the weight.
     fn bound(&self) -> f64 {
         let factor = |nice: i8| {
             let applied =
@@ -101,7 +102,8 @@ fn random(seed: &mut u64, below: u64) -> u64 {
     *seed % below
 }
 
-/// Laws 5 and 10: each average is what its equation says, and as near to the exact mean as the weights are to the true ones.
+/// Laws 5 and 10: each average is what its equation says, and as near to the exact mean as the weights are to the true
+/// ones.
 #[test]
 fn each_average_is_its_equation_and_within_its_bound() {
     let loaded = load("rfs");
@@ -114,7 +116,8 @@ fn each_average_is_its_equation_and_within_its_bound() {
                 let count = 2 + random(&mut seed, 6);
                 let tasks: Vec<(i8, u64)> = (0..count)
                     .map(|_| {
-                        // With 16 bits the weights of negative nice levels are another story: the page's section 3.
+                        // With 16 bits the inverses of negative nice values are too coarse (docs/laws/rfs.md, fixed
+                        // point).
                         let lowest = if fraction_bits == 16 { 0 } else { -20 };
                         let nice = lowest + random(&mut seed, (20 - lowest) as u64) as i64;
                         let range = (40 * MS) << (fraction_bits - 10);
@@ -126,7 +129,7 @@ fn each_average_is_its_equation_and_within_its_bound() {
                 assert_eq!(got, group.expected(), "{equation}, S = {fraction_bits}: {tasks:?}");
                 let off = (diff(got, tasks[0].1) as f64 - group.exact()).abs();
                 let allowed = group.bound() * group.spread() as f64;
-                // Rounded down to a unit; and what a float of 53 bits cannot say of numbers of 2^40.
+                // Rounded down to a unit; and the error of a float of 53 bits for numbers of 2^40.
                 assert!(off <= allowed * 1.000_001 + 2.0, "{equation}: {off} of {allowed}");
                 if group.bound() > 0.0 && group.spread() > 0 {
                     nearest = nearest.max(off / (allowed + 2.0));
@@ -137,8 +140,8 @@ fn each_average_is_its_equation_and_within_its_bound() {
     }
 }
 
-/// The error of (14) is at most 0.18 of the spread, since a power of two is within 1.42 of each weight; (12) is exact to what
-/// the rounding of the inverses does.
+/// The error of (14) is at most 0.18 of the spread, since a power of two is within 1.42 of each weight; (12) is exact
+/// to what the rounding of the inverses does.
 #[test]
 fn the_worst_errors_are_those_of_the_page() {
     let loaded = load("rfs");
@@ -162,7 +165,7 @@ fn the_worst_errors_are_those_of_the_page() {
     assert!((0.14..=0.18).contains(&worst), "{worst} of the spread");
 }
 
-/// All agree where all tasks have had their share.
+/// All agree where all tasks have received their share.
 #[test]
 fn all_averages_agree_when_all_times_are_equal() {
     let loaded = load("rfs");
@@ -176,7 +179,8 @@ fn all_averages_agree_when_all_times_are_equal() {
     }
 }
 
-/// A light queue's base stands far behind its average; who joins with a large weight must not be multiplied with that.
+/// The base of a light queue is far behind its average; the weight of a heavy task that joins must not be multiplied
+/// with that.
 #[test]
 fn a_heavy_task_finds_the_average_of_a_light_queue() {
     let loaded = load("rfs");

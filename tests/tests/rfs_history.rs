@@ -1,5 +1,6 @@
-//! The laws of `rfs` that hold after every operation, on the compiled object: a random history of one CPU, callback by callback,
-//! beside a model with 128-bit numbers. And that the laws can fail.
+//! The laws of `rfs` (docs/laws/rfs.md) that hold after every operation, on the compiled object: a random history of
+//! one CPU, callback by callback, beside a model with 128-bit numbers. Damaged sums and changed parameters break the
+//! laws.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ fn queue(rfs: &Callbacks) -> Queue {
     Queue::read(|word| rfs.word("cpu_queues", word))
 }
 
-/// A task as a model sees it: time relative to where all started.
+/// A task of the model: time relative to the common start.
 struct ModelTask {
     task: Task,
     nice: i8,
@@ -33,7 +34,7 @@ struct History {
     /// The average of an empty queue.
     emptied_at: i128,
     seed: u64,
-    /// Wake-ups at the limit, wake-ups with the own time, turns ended by a tick, wake-ups that preempted.
+    /// Counts: wake-ups at the limit, wake-ups with the own time, slices ended by a tick, wake-ups that preempted.
     seen: [u32; 4],
 }
 
@@ -44,7 +45,7 @@ const WAKEUP_GRANULARITY_NS: i128 = 1_000_000;
 
 impl History {
     fn new(loaded: &Loaded, model: (u32, u32), settings: &[(&str, u64)], start: u64) -> History {
-        // What the model counts with, whatever the defaults are; what is set to find a fault comes after it.
+        // The model's parameters, whatever the defaults are; a change to find a fault comes after it.
         let model_ns = [
             ("bonus_ns", BONUS_NS as u64),
             ("granularity_ns", GRANULARITY_NS as u64),
@@ -97,7 +98,7 @@ impl History {
         waiting.map(|(_, t)| t.time_norm).min()
     }
 
-    /// How far the current task is ahead of a time, less so many ns of its own.
+    /// The lead of the current task over a time, less this many ns of its own.
     fn lead(&self, of: i128, granularity_ns: i128) -> Option<i128> {
         let current = &self.tasks[self.current?];
         Some(current.time_norm - of - granularity_ns * self.inv(current.nice))
@@ -124,7 +125,7 @@ impl History {
         q.check_average(&members)
     }
 
-    /// A new task, or a wake-up: law 10, and section 6 on preemption.
+    /// A new task, or a wake-up: placement and preemption (law 10).
     fn wake(&mut self, i: usize, is_new: bool) -> Result<(), String> {
         let (average, task) = (self.average(), self.tasks[i].task);
         let limit = average - BONUS_NS * self.inv(0);
@@ -180,7 +181,7 @@ impl History {
         if got == least { Ok(()) } else { Err(format!("{got:?} was picked, least is {least:?}")) }
     }
 
-    /// A waiting task is taken out, and comes back with another nice value or not at all.
+    /// A waiting task is dequeued, and enqueued again with another nice value or not at all.
     fn take_out(&mut self, i: usize) {
         self.rfs.take_out(self.tasks[i].task);
         self.leave(i);
@@ -192,7 +193,7 @@ impl History {
         }
     }
 
-    /// The current task sleeps, and the CPU idles or goes on with another.
+    /// The current task sleeps, and the CPU idles or runs another.
     fn sleep(&mut self) -> Result<(), String> {
         let Some(current) = self.current.take() else { return Ok(()) };
         self.rfs.sleep();
@@ -201,7 +202,7 @@ impl History {
         self.schedule()
     }
 
-    /// Somebody comes in the middle of a turn: what the current task has run since the last tick must count.
+    /// A task joins in the middle of a slice: the run time of the current task since the last tick must count.
     fn come(&mut self, i: usize, is_new: bool) -> Result<(), String> {
         let ns = self.random(MS);
         self.rfs.pass(ns);
@@ -249,7 +250,7 @@ fn laws_02_03_04_05_07_10_hold_after_every_operation() {
     }
 }
 
-/// The laws can fail: a scheduler with another parameter than the model's breaks the law that is about it.
+/// The laws can fail: a scheduler with another parameter than the model's breaks the law for it.
 #[test]
 fn another_scheduler_breaks_the_laws() {
     let loaded = load("rfs");
@@ -269,7 +270,7 @@ fn another_scheduler_breaks_the_laws() {
     }
 }
 
-/// The check of the sums can fail: any of them off by the least amount that it can be off.
+/// The check of the sums can fail: each of them changed by the least possible amount.
 #[test]
 fn damaged_sums_break_the_laws() {
     let loaded = load("rfs");

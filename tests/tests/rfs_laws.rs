@@ -1,8 +1,8 @@
-//! The laws of `rfs`: exact sums, exact service, bounded spread, placement.
+//! The laws of `rfs` (docs/laws/rfs.md) on workloads in the machine: exact sums, exact service, bounded spread,
+//! placement.
 //!
-//! Each test bears the number of its law and runs a workload in the machine. `rfs_sums.rs` has laws 1, 6, 13 and 14, and
-//! `rfs_history.rs` what holds after every single operation; `policies/tests/arithmetic.rs` tests the arithmetic alone. Law 11
-//! is about a 32-bit variant in milliseconds, which does not exist here.
+//! `rfs_sums.rs` has laws 1, 6, 13 and 14, `rfs_history.rs` what holds after every operation, `rfs_ms32.rs` law 11
+//! (the 32-bit form), `policies/tests/arithmetic.rs` the arithmetic alone.
 
 use crate::rig::rfs::{Member, Queue, SETS, inv, shift};
 use crate::rig::{MS, Run, US, bench, diff};
@@ -31,7 +31,7 @@ fn members(tasks: &[(TaskId, u64, i8)]) -> Vec<Member> {
 fn check_sums(run: &Run, cpu: usize, max_log2: u32) {
     let q = queue(run, cpu);
     let mut tasks = runnable(run, &q);
-    // In whose sums it is, the scheduler itself says: the kernel moves a task only when it is picked.
+    // The scheduler itself records the queue whose sums contain it: the kernel moves a task only when it is picked.
     tasks.retain(|t| {
         run.machine.task_storage("task_ctx", t.0, 0).is_some_and(|word| word as u32 == cpu as u32)
     });
@@ -55,13 +55,13 @@ fn laws_02_03_sums_are_exact_at_every_look() {
             queue(&run, 0)
         );
     }
-    // A smaller bound, so that the base turns often.
+    // A smaller bound, so that the base moves often.
     let mut run = bench("rfs@literal").hz(1000).set("max_timesum_log2", 40).run(MIXED);
     run.watch(1_500 * MS, |run| check_sums(run, 0, 40));
     assert!(queue(&run, 0).rotations > 100, "{:?}", queue(&run, 0));
 }
 
-/// What other CPUs have moved is taken over into a queue's sums at its own next step; until then the sums are those of before.
+/// The moves of other CPUs are added to a queue's sums at its own next step; until then the sums are the old ones.
 #[test]
 fn law_02_sums_are_exact_while_tasks_move() {
     for (set, _, max_log2) in SETS {
@@ -97,7 +97,7 @@ fn law_04_service_is_accounted_exactly() {
         let start: Vec<_> = hogs.iter().map(|h| run.task(h.0)).collect();
         run.until(5_000 * MS);
         for (hog, start) in hogs.iter().zip(&start) {
-            // Key and CPU time are booked at the same moments.
+            // Key and CPU time are updated at the same times.
             let now = run.task(hog.0);
             let ran_ns = now.sum_exec_ns - start.sum_exec_ns;
             let advance = diff(now.dsq_vtime, start.dsq_vtime);
@@ -145,7 +145,7 @@ fn law_07_wrapping_changes_no_decision() {
     }
 }
 
-/// The most that a task can be ahead of another when both always want to run: (G + tick) * inv.
+/// The largest lead of a hog over another: (G + tick) * inv.
 fn spread_bound(nices: &[i8], fraction_bits: u32, granularity_ns: u64, tick_ns: u64) -> u64 {
     let bounds = nices.iter().map(|n| (granularity_ns + tick_ns) * inv(*n, fraction_bits));
     bounds.max().expect("some task")

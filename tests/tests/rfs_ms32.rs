@@ -1,5 +1,5 @@
-//! The 32-bit form of `rfs` (set `ms32`): that it decides as the 64-bit form does, that its numbers are 32 bits wide, and where
-//! its limits are.
+//! The laws of the 32-bit form of `rfs` (set `ms32`; docs/laws/rfs.md): it decides as the 64-bit form does, its numbers
+//! are 32 bits wide, and its ranges are those of (9), (18) and (24).
 
 use crate::rig::callbacks::{Callbacks, Loaded, Task, load};
 use crate::rig::rfs::{LITERAL, Member, Queue, inv, shift};
@@ -11,19 +11,19 @@ const MS32: [(&str, u64); 3] = [("fraction_bits", 16), ("max_timesum_log2", 62),
 const NICES: [i8; 10] = [-10, -7, -5, 0, 0, 1, 5, 10, 15, 19];
 const GRANULARITY_MS: i64 = 4;
 const WAKEUP_GRANULARITY_MS: i64 = 1;
-/// So many units of the 32-bit form (1/64 ms of nice 0) may the two forms' times be apart: each placement at an average is rounded
-/// down to a unit, and the average carries the rounding of those who are in it on.
+/// The tolerated difference of the two forms' times, units of the 32-bit form (1/64 ms of nice 0): each placement at
+/// an average is rounded down to a unit, and the average propagates the rounding of its tasks.
 const ROUNDING_UNITS: i64 = 4;
 
 fn queue(rfs: &Callbacks) -> Queue {
     Queue::read(|word| rfs.word("cpu_queues", word))
 }
 
-/// What two runs that are given the same history decide.
+/// The decisions of two runs with the same history.
 struct Pair {
     wide: Callbacks,
     narrow: Callbacks,
-    /// By number in both, with nice value; whether it can run; whether it has run before.
+    /// Its number in both, nice value, whether it is runnable, whether it has run before.
     tasks: Vec<(Task, Task, i8)>,
     runnable: Vec<bool>,
     born: Vec<bool>,
@@ -32,7 +32,7 @@ struct Pair {
     decisions: u32,
 }
 
-/// A decision that the two forms take differently: how far the wide form was from taking the other, units.
+/// A decision that the two forms take differently: how close the wide form was to the other choice, units.
 struct Differ(i64);
 
 impl Pair {
@@ -69,7 +69,7 @@ impl Pair {
         }
     }
 
-    /// How far the current task is beyond `ms` of its own time ahead of another.
+    /// How far the current task is beyond a lead of `ms` of its own time over another.
     fn lead(&self, other: usize, ms: i64) -> i64 {
         let Some(current) = self.current else { return 0 };
         let ahead = diff(self.time(current), self.time(other)) / MS as i64;
@@ -92,9 +92,9 @@ impl Pair {
             return Ok(());
         }
         self.current = None;
-        // Both have just been charged; whoever runs now has the time that he waited with.
+        // Both have just been charged; the running task has the time that it waited with.
         let time =
-            |i: Option<usize>| self.wide.dsq_vtime(self.tasks[i.expect("somebody can run")].0);
+            |i: Option<usize>| self.wide.dsq_vtime(self.tasks[i.expect("a task is runnable")].0);
         Err(Differ(diff(time(first), time(second)).abs() / MS as i64))
     }
 
@@ -108,7 +108,7 @@ impl Pair {
         self.decisions += 1;
         let (wide, narrow) = (self.wide.tick(), self.narrow.tick());
         if wide != narrow {
-            let least = self.least_waiting().expect("a turn ends for somebody");
+            let least = self.least_waiting().expect("a slice ends for another task");
             return Err(Differ(self.lead(least, GRANULARITY_MS).abs()));
         }
         if wide { self.schedule() } else { Ok(()) }
@@ -177,8 +177,8 @@ impl Pair {
     }
 }
 
-/// The two forms are given the same history, with run times of whole ms. Each history ends where they differ, which is only
-/// allowed where two times are equal within the rounding of the averages.
+/// Both forms have the same history, with run times of whole ms. Each history ends where they differ, which is allowed
+/// only where two times are equal within the rounding of the averages.
 #[test]
 fn law_11_both_forms_decide_alike() {
     let loaded = load("rfs");
@@ -256,7 +256,7 @@ fn law_11_a_sum_of_run_times_fits_for_23_seconds() {
         let average = diff(q.average(), other) >> 32;
         assert_eq!(average == mean >> 32, holds, "{seconds} s without a tick: {average}, {mean}");
     }
-    // With a tick in between it always does: the base has taken the rest over.
+    // With a tick in between it always fits: the base has absorbed the rest.
     let (mut rfs, tasks) = two(&loaded, 17);
     for _ in 0..60 {
         rfs.pass(4_000 * MS);
@@ -266,8 +266,8 @@ fn law_11_a_sum_of_run_times_fits_for_23_seconds() {
     assert_eq!(diff(q.average(), other) >> 32, (diff(q.curr_time_norm, other) / 2) >> 32);
 }
 
-/// (24): the distance of a task that joins, times 2^shift, must be below 2^31. At nice -20 that is 2^15 units, half a second of nice
-/// 0, but 7.5 ms of nice 19: who has run beside nice 19 for a granularity can be further away.
+/// (24): the distance of a task that joins, times 2^shift, must be below 2^31. At nice -20 that is 2^15 units, half a
+/// second of nice 0, but 7.5 ms of nice 19: a task that has run beside nice 19 for a granularity can be further away.
 #[test]
 fn law_11_a_task_that_joins_fits_within_2_to_31_over_its_weight() {
     let loaded = load("rfs");
@@ -288,7 +288,8 @@ fn law_11_a_task_that_joins_fits_within_2_to_31_over_its_weight() {
     }
 }
 
-/// MAX_TIMESUM is 2^30: the base moves on about every 2^30 / 2^16 ms = 16 s, at least twice as often where the sums just fit.
+/// MAX_TIMESUM is 2^30: the base moves about every 2^30 / 2^16 ms = 16 s, at least twice as often where the sums just
+/// fit.
 #[test]
 fn law_12_the_base_turns_about_every_16_seconds() {
     for mix in ["hogs:3", "hogs:1:-5:0:5", "hogs:2:5:10"] {

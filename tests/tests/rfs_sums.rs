@@ -1,5 +1,6 @@
-//! The laws of `rfs` that are about its arithmetic and its code, on the compiled object: the test is the kernel, and looks at
-//! the scheduler's state after each callback. See `rfs_laws.rs` for those about whole runs.
+//! The laws of `rfs` (docs/laws/rfs.md) that concern its arithmetic and its code, on the compiled object: the test
+//! takes the kernel's part and checks the scheduler's state after each callback. `rfs_laws.rs` has those of whole
+//! runs.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ fn law_01_inverse_and_shift_of_all_nice_values() {
             let seen_inv = diff(queue(&rfs).curr_time_norm, before) as u64;
             assert_eq!(seen_inv, inv(nice, fraction_bits), "S = {fraction_bits}, nice {nice}");
             rfs.sleep();
-            // How far a task's share in the average is from the one that it should have.
+            // The error of a task's share in the average.
             let product = (seen_inv << seen_shift) as f64 / (1u64 << fraction_bits) as f64;
             let within = (1.0 / 1.42..=1.42).contains(&product);
             let rounded_badly = fraction_bits == 16 && matches!(nice, -17 | -14);
@@ -71,7 +72,7 @@ fn law_06_who_joins_and_leaves_leaves_no_trace() {
             }
         }
         rfs.take_out(visitor);
-        // A task that is new is placed exactly at the average: the object's own division.
+        // A new task is placed exactly at the average: the object's own division.
         visitor = rfs.task(3);
         rfs.restore(visitor);
         assert_eq!(rfs.dsq_vtime(visitor), average);
@@ -106,7 +107,7 @@ fn law_13_no_division_on_the_way_of_the_tick() {
         (insns.clone().count(), insns.filter(divides).count())
     };
     let function = |callback: &str| loaded.image.function(callback).expect("the object has it");
-    // Account is what all of these call, and the decision that follows a tick is dispatch's. What else they call is the load
+    // All of these call the accounting; the decision after a tick is dispatch's. Their other callee is the load
     // balancer, which divides, but only when it is due (and never on one CPU: tests/policy_cost.rs counts).
     let account = reachable(linked, function("account"));
     for callback in ["rfs_tick", "rfs_stopping", "rfs_dispatch", "rfs_yield"] {
@@ -118,14 +119,14 @@ fn law_13_no_division_on_the_way_of_the_tick() {
         assert!(insns > 100, "{callback}: {insns} instructions");
         assert_eq!(divisions, 0, "{callback}");
     }
-    // The test can see a division: a placement needs the average, by itself or over a migration.
+    // The test does detect a division: a placement needs the average, directly or over a migration.
     assert!(divisions(reachable(linked, function("average_of"))).1 > 0);
     for callback in ["rfs_runnable", "rfs_running"] {
         assert!(divisions(reachable(linked, function(callback))).1 > 0, "{callback}");
     }
 }
 
-/// One line of the worked example: who is picked and runs for 4 ms, or another event.
+/// One line of the worked example: the task that runs for 4 ms, or another event.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Enqueue(usize),
@@ -169,7 +170,7 @@ fn row(loaded: &Loaded, events: &[Event]) -> Row {
         if rfs.current() == Some(task) { q.curr_time_norm } else { rfs.dsq_vtime(task) }
     };
     let times = tasks.map(time);
-    // The object's own average: where it places a task that is new, with nobody running who could be its parent.
+    // The object's own average: its placement of a new task, without a running parent.
     rfs.put_back();
     let newborn = rfs.task(0);
     rfs.restore(newborn);
@@ -184,7 +185,7 @@ fn row(loaded: &Loaded, events: &[Event]) -> Row {
     (sums, times)
 }
 
-/// The worked example's table: after so many events.
+/// The worked example's table: the row after this many events.
 const EXAMPLE: [(usize, Row); 11] = [
     (1, ([0, 0, 29, 549_755_813_888, 1024, 0], [0, 0, 0])),
     (2, ([0, 0, 29, 687_194_767_360, 1280, 0], [0, 0, 0])),

@@ -1,5 +1,5 @@
-//! Every scheduler on a real kernel, in a virtual machine: the verifier's verdict and price, attaching, load, reloading, CPUs
-//! that go and come, detaching. Where QEMU or the kernel cannot be had, the tests say so and check nothing.
+//! Every scheduler on a real kernel, in a virtual machine: the verifier's verdict and instruction count, attaching,
+//! load, reloading, CPU hotplug, detaching. Where QEMU or the kernel is missing, the tests say so and check nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -16,20 +16,21 @@ const KERNEL: &str = "7.2";
 const CPUS: u32 = 2;
 /// Room for the report, bytes.
 const ROOM: u64 = 4 << 20;
-/// How long a machine may take, wall time: for all schedulers in the short form, for one in the long form.
+/// Limit of a machine's wall time: for all schedulers in the short form, for one in the long form.
 const SHORT_DEADLINE: Duration = Duration::from_secs(20 * 60);
 const LONG_DEADLINE: Duration = Duration::from_secs(3600);
-/// Names the schedulers of the long form, by commas; without it all of them.
+/// The schedulers of the long form, separated by commas; without it all of them.
 const CHOICE: &str = "FAIRGROUND_SOAK";
-/// `khugepaged`, a kernel thread of nice 19, copies the 512 pages of a huge page within one section that RCU waits for. An emulator takes
-/// long for that, and beside such a load a fair scheduler, the kernel's own as well, gives nice 19 a thousandth of a CPU. The kernel gives
-/// up whatever sched_ext scheduler is there when RCU has stood still for 21 s.
+/// `khugepaged`, a kernel thread of nice 19, copies the 512 pages of a huge page within one section that RCU waits
+/// for. That takes long in an emulator, and beside such a load a fair scheduler, the kernel's own as well, gives nice
+/// 19 a thousandth of a CPU. The kernel ejects any sched_ext scheduler when RCU has stalled for 21 s.
 const NO_HUGE_PAGES: &str = "transparent_hugepage=never";
 /// Tasks of the own load.
 const OWN_WORKERS: usize = 13;
 
-/// The machine; `None` where there is none, with the reason on stderr. Its CPUs take turns on one thread, for a scheduler is put in
-/// charge again and again; in turns by counted instructions the load and a CPU that goes did not come to an end within minutes.
+/// The machine; `None` where there is none, with the reason on stderr. Its CPUs take turns on one thread, for a
+/// scheduler is put in charge again and again; in turns by counted instructions the load and a CPU that goes did not
+/// come to an end within minutes.
 fn machine(deadline: Duration) -> Option<VmConfig> {
     let say = &mut |text: &str| eprintln!("{text}");
     let cache = Cache::open();
@@ -49,7 +50,7 @@ fn machine(deadline: Duration) -> Option<VmConfig> {
     }
 }
 
-/// Carries the plan out in one machine.
+/// Runs the plan in one machine.
 fn run(plan: &Plan, packed: Vec<GuestFile>, config: &VmConfig) -> Result<Report, String> {
     let command = GuestCommand {
         arguments: vec![COMMAND.to_owned()],
@@ -73,7 +74,7 @@ fn run(plan: &Plan, packed: Vec<GuestFile>, config: &VmConfig) -> Result<Report,
     Ok(report)
 }
 
-/// What must hold of a scheduler whatever the plan.
+/// What must hold for a scheduler with every plan.
 fn check(seen: &SchedulerReport, plan: &Plan, workers: usize) {
     eprintln!("{}", serde_json::to_string(seen).expect("plain data"));
     let name = &seen.name;
@@ -81,7 +82,7 @@ fn check(seen: &SchedulerReport, plan: &Plan, workers: usize) {
     assert_eq!(seen.complaints, Vec::<String>::new(), "{name}: the kernel complains");
     assert!(seen.workers >= workers && seen.least_ops > 0, "{name}: {seen:?}");
     assert_eq!((seen.reloads, seen.hotplugs), (plan.reloads, plan.hotplugs), "{name}");
-    // The kernel asks for a restart when the CPU goes, and when it comes.
+    // The kernel asks for a restart when the CPU goes off line, and when it comes on line.
     assert_eq!(seen.restarts, 2 * plan.hotplugs, "{name}");
     let exit = seen.exit.as_ref().expect("it was taken off");
     assert_eq!((exit.kind, exit.code), (Some(64), Some(0)), "{name}");
@@ -89,14 +90,14 @@ fn check(seen: &SchedulerReport, plan: &Plan, workers: usize) {
     assert_eq!(exit.message, "", "{name}");
 }
 
-/// The most instructions that the verifier may have to look at, by scheduler.
+/// Limit of the instructions that the verifier examines, by scheduler.
 fn budgets() -> BTreeMap<String, u64> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/verifier.toml");
     let text = std::fs::read_to_string(&path).expect("policies/verifier.toml");
     toml::from_str(&text).expect("a table of numbers")
 }
 
-/// The kernel refuses a program at a million; each scheduler states how near it comes (policies/verifier.toml).
+/// The kernel refuses a program at a million; policies/verifier.toml has a limit for each scheduler.
 fn check_budgets(report: &Report) {
     let budgets = budgets();
     for seen in &report.schedulers {
@@ -123,7 +124,7 @@ fn the_load_is_a_workload() {
     assert!(workload.tasks.len() > 10);
 }
 
-/// All of them in one machine, one after the other: what one leaves behind, the next would find.
+/// All of them in one machine, one after the other: leftovers of one would affect the next.
 #[test]
 fn every_scheduler_loads_works_and_leaves() {
     let Some(config) = machine(SHORT_DEADLINE) else { return };
@@ -135,7 +136,7 @@ fn every_scheduler_loads_works_and_leaves() {
     check_budgets(&report);
 }
 
-/// Each in a machine of its own: one that hangs it is a problem of that one.
+/// Each in a machine of its own: one that hangs it does not affect the others.
 #[test]
 #[ignore = "most of an hour: make soak"]
 fn every_scheduler_survives_a_long_load() {
@@ -153,7 +154,7 @@ fn every_scheduler_survives_a_long_load() {
             Plan { schedulers, load_s: 45, reloads: 100, hotplugs: 3, programs: programs.clone() };
         let start = Instant::now();
         match run(&plan, packed.clone(), &config) {
-            // stress-ng tells of its workers one by one.
+            // stress-ng reports its workers one by one.
             Ok(report) => report.schedulers.iter().for_each(|seen| {
                 check(seen, &plan, OWN_WORKERS + plan.programs.len());
             }),
@@ -164,7 +165,7 @@ fn every_scheduler_survives_a_long_load() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// The programs beside the own load, and their files; what cannot be had is left out, and said.
+/// The programs beside the own load, and their files; missing ones are skipped with a message.
 fn load_programs() -> (Vec<Vec<String>>, Vec<GuestFile>) {
     let Ok(cache) = Cache::open() else { return (Vec::new(), Vec::new()) };
     let (mut programs, mut files) = (Vec::new(), Vec::new());

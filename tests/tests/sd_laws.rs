@@ -1,6 +1,5 @@
-//! The laws of `sd`: what an epoch gives, who waits how long, who preempts; quotas per level of the rotating staircase.
-//!
-//! Each test bears the number of its law and runs a workload in the machine.
+//! The laws of `sd` (docs/laws/sd.md) on workloads in the machine: service per epoch, waits, preemption, and the quotas
+//! per level of the rotating staircase.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +10,10 @@ use fairground_trace::{EventKind, TaskId, TaskState};
 /// `rr_interval_ns` of the two sets on one CPU.
 const QUOTA_NS: u64 = 8 * MS;
 const RSDL_QUOTA_NS: u64 = 6 * MS;
-/// Long enough for the epoch in which the tasks came.
+/// Long enough for the first epoch of the tasks.
 const SETTLED_NS: u64 = 4_000 * MS;
 
-/// A run that has settled, looked at once a tick, at the tick.
+/// A run in a steady state, sampled once a tick, at the tick.
 fn settled(set: &'static str, hz: u32, workload: &str) -> Run {
     let mut run = bench(set).hz(hz).run(workload);
     run.until(SETTLED_NS);
@@ -63,7 +62,7 @@ fn law_01_an_epoch_gives_each_task_its_slots_times_the_quota() {
         let begun = epochs(&mut run, 14_000 * MS);
         assert!(begun.len() > 6, "{mix}: {} epochs", begun.len());
         let tick_ns = 1_000 * MS / u64::from(hz);
-        // A turn ends at the first tick behind the quota.
+        // A slice ends at the first tick after the quota.
         for epoch in service(&run, &begun) {
             for (task, _, nice) in run.tasks().into_iter().filter(|t| t.1.starts_with("hog")) {
                 let got = epoch.get(&task).copied().unwrap_or(0);
@@ -82,7 +81,7 @@ fn law_01_an_epoch_gives_each_task_its_slots_times_the_quota() {
 
 #[test]
 fn law_02_shares_are_as_slots_times_quotas() {
-    // Against one task of nice 0, of a thousand; with half quotas.
+    // Against one task of nice 0, in thousandths; with half quotas.
     for (nice, equal, half) in [
         (-20, 667, 667),
         (-10, 600, 600),
@@ -170,7 +169,7 @@ fn law_04_nobody_waits_longer_than_the_others_epochs() {
         let mut worst = 0;
         for (task, comm, _) in run.tasks() {
             let others = run.tasks().into_iter().filter(|t| t.0 != task);
-            // Each turn may go on to the next tick.
+            // Each slice may last to the next tick.
             let bound: u64 = others.map(|t| slots(t.2) * (QUOTA_NS + MS)).sum();
             let longest = waits(&run, task).into_iter().max().unwrap_or(0);
             assert!(longest <= bound, "{mix}: {comm} waited {longest} ns of at most {bound}");
@@ -180,8 +179,8 @@ fn law_04_nobody_waits_longer_than_the_others_epochs() {
     }
 }
 
-/// The figure of the documentation: 19 of 20 slots of 8 ms, when another task of nice 0 has a fresh epoch. A hog on its last
-/// level, which it shares with the other, waits for the 19 before it.
+/// The figure of the documentation: 19 of 20 slots of 8 ms, when another task of nice 0 has a fresh epoch. A hog on
+/// its last level, which it shares with the other, waits for the 19 before it.
 #[test]
 fn law_04_the_worst_wait_for_one_fresh_epoch_is_152_ms() {
     let text = r#"
@@ -206,7 +205,7 @@ program = [{ loop = [{ run = "165ms" }, { sleep = "170ms..330ms" }] }]
     assert!(longest >= bound - 2 * MS, "no empty bound: {longest} of {bound}");
 }
 
-/// One stay of a task on the CPU, as the scheduler booked it.
+/// One on-CPU interval of a task, as the scheduler accounted for it.
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     rotation: u64,
@@ -216,7 +215,8 @@ struct Stay {
     ran_ns: u64,
 }
 
-/// Stays of a task that runs for less than a tick and is not preempted. Those in which it went down a level are left out.
+/// On-CPU intervals of a task that runs for less than a tick and is not preempted. Those in which it descended a level
+/// are left out.
 fn stays(run: &mut Run, task: TaskId, until_ns: u64) -> Vec<Option<Stay>> {
     let mut booked: BTreeMap<u64, Option<Stay>> = BTreeMap::new();
     let pid = run.machine.trace().tasks()[task.index()].pid;
@@ -290,7 +290,7 @@ fn law_06_a_wakeup_preempts_from_a_better_level_only() {
         let mut before = queue(&run, 0);
         let mut asleep: Vec<bool> = Vec::new();
         let mut seen = [0; 2];
-        // Of each sleeper: in which epoch and on which level it was last seen on the CPU.
+        // For each sleeper: the epoch and the level at which it was last seen on the CPU.
         let mut last: BTreeMap<TaskId, (u64, u32)> = BTreeMap::new();
         run.watch(3_000 * MS, |run| {
             let now: Vec<bool> = sleepers.iter().map(|s| !run.task(*s).runnable).collect();
@@ -304,7 +304,7 @@ fn law_06_a_wakeup_preempts_from_a_better_level_only() {
                 && off_tick
                 && !slept
             {
-                // Whoever has gone up within an epoch has expired: his level is one of the next epoch.
+                // A task that ascended within an epoch has expired: its level is one of the next epoch.
                 let level = level(run, sleepers[one]);
                 let expired = last
                     .get(&sleepers[one])
@@ -339,7 +339,7 @@ fn law_07_a_level_has_what_was_granted_less_what_was_run() {
         let levels = |run: &Run| -> Vec<u32> { tasks.iter().map(|t| level(run, t.0)).collect() };
         let mut before = (queue(&run, 0), levels(&run));
         let mut ledger = [prio_quota(&run, 0, 0), prio_quota(&run, 0, 1)];
-        // Which epoch each task is in, by the array that it waits in: in the old one unless it has just gone up.
+        // The epoch of each task, by the array that it waits in: the old one unless it has just ascended.
         let mut epoch: Vec<Option<u64>> = vec![None; tasks.len()];
         let mut checks = 0;
         run.watch(SETTLED_NS + 6_000 * MS, |run| {
@@ -383,7 +383,7 @@ fn law_07_a_level_has_what_was_granted_less_what_was_run() {
 
 #[test]
 fn law_07_a_minor_rotation_empties_the_level_and_keeps_the_order() {
-    // At 100 Hz a turn of 10 ms uses up more than 6 ms of the level: some are pushed down at each level.
+    // At 100 Hz a slice of 10 ms uses up more than 6 ms of the level: some tasks are pushed down at each level.
     let mut run = settled("sd@rsdl", 100, "hogs:7");
     let hogs = run.named("hog");
     let keys = |run: &Run| -> BTreeMap<TaskId, u64> {
@@ -428,7 +428,7 @@ fn law_08_the_quota_grows_with_the_logarithm_of_the_cpus() {
 
 #[test]
 fn law_09_a_sleeper_preempts_as_long_as_its_quota_lasts() {
-    // A tenth of a CPU: always on a better step than the hogs. Four fifths: it goes down the staircase as they do.
+    // A tenth of a CPU: always on a better level than the hogs. Four fifths: it descends the staircase as they do.
     for (times, modest) in [("run=100us,sleep=900us", true), ("run=800us,sleep=200us", false)] {
         let mut run = bench("sd").hz(1000).run(&format!("hogs:4 + sleepers:1,{times}"));
         run.until(1_000 * MS);
@@ -483,7 +483,7 @@ program = [{ run = "forever" }]
         let mother = run.named("mother")[0];
         let of_child: Vec<u64> =
             run.slices().iter().filter(|s| s.task == child).map(|s| s.ran_ns()).collect();
-        // Half of 5 ms ends at the tick behind; a new-comer has two levels for itself.
+        // Half of 5 ms ends at the following tick; a new task has two levels for itself.
         let first = if shares == "on" { 3 * MS } else { 2 * QUOTA_NS };
         assert_eq!(of_child[0], first, "{shares}: {of_child:?}, mother {mother:?}");
     }

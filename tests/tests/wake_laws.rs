@@ -1,12 +1,12 @@
-//! The laws of the choice of a CPU at a wake-up by loads over time (`policies/include/balance_wake.bpf.h`, `pelt.bpf.h`), on
-//! the compiled schedulers in the simulated machine.
+//! The choice of a CPU at a wake-up by loads over time (`policies/include/balance_wake.bpf.h`, `pelt.bpf.h`), on the
+//! compiled schedulers in the simulated machine.
 
 use crate::rig::{Bench, MS, Run, US, bench};
 use fairground_trace::{EventKind, TaskId, TaskState};
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 
-/// The load of a CPU as the scheduler has it, brought up to `now_ns` with the weight 0.
+/// The load of a CPU in the scheduler's accounting, decayed to `now_ns`.
 fn load_of_cpu(run: &Run, cpu: u64, now_ns: u64) -> f64 {
     let field = |name, at| run.machine.variable_field(name, cpu * 32 + at, 8).expect("a field");
     let left = field("cpu_pelt", 0) - field("cpu_removed", 0);
@@ -15,8 +15,8 @@ fn load_of_cpu(run: &Run, cpu: u64, now_ns: u64) -> f64 {
     sum * 0.5f64.powf(units as f64 / 1024.0 / 32.0) / 47_742.0
 }
 
-/// The same from the recorded events, by its definition: the integral of the weight of those able to run, a time t ago counting
-/// 1/2^(t / 32 periods). One task of weight 1024, not new.
+/// The same from the recorded events, by its definition: the integral of the weight of the runnable tasks, a time t
+/// ago counting 1/2^(t / 32 periods). One task of weight 1024, not new.
 fn load_by_events(run: &Run, task: TaskId, now_ns: u64) -> f64 {
     let half_life_ns = 32.0 * 1_048_576.0;
     let part = |from: u64, to: u64| {
@@ -46,7 +46,7 @@ fn migrations(bench: Bench, spec: &str, prefix: &str) -> usize {
     run.events().iter().filter(|event| moved(event)).count()
 }
 
-/// The load over time of a task that sleeps and computes is what its definition gives, wherever it is; within 3 %, as periods
+/// The load over time of a task that sleeps and computes follows its definition, on any CPU; within 3 %, as periods
 /// are rounded.
 #[test]
 fn a_load_is_the_weighted_past() {
@@ -67,8 +67,7 @@ fn a_load_is_the_weighted_past() {
     }
 }
 
-/// A load goes along with its task and leaves nothing behind: after any migrations the loads of all CPUs together are those of
-/// the tasks.
+/// A load moves with its task: after any migrations the loads of all CPUs together are those of the tasks.
 #[test]
 fn no_load_is_lost_or_made_by_migrations() {
     for scheduler in SCHEDULERS {
@@ -87,10 +86,11 @@ fn no_load_is_lost_or_made_by_migrations() {
     }
 }
 
-/// As in the kernel (`cfs_rq->removed`) a CPU still counts the load of a task that slept there and woke up elsewhere until something
-/// happens on it. One program on CPU 0 wakes light tasks that slept there and eight heavy ones that slept on CPU 1 in turns; the first light one
-/// takes the idle CPU 1. With the k-th heavy one CPU 0 has k of them, and CPU 1 seven beside it, for it still counts those that have left: seven come
-/// to CPU 0. By the loads as they are, k < 1.08 * (8 - k), it would be four.
+/// As in the kernel (`cfs_rq->removed`) a CPU still counts the load of a task that slept there and woke up elsewhere
+/// until its next update. One program on CPU 0 wakes light tasks that slept there and eight heavy ones that slept on
+/// CPU 1 alternately; the first light one takes the idle CPU 1. With the k-th heavy one CPU 0 has k of them, and CPU 1
+/// seven besides, for it still counts those that have left: seven come to CPU 0. By the actual loads, k < 1.08 * (8 -
+/// k), it would be four.
 #[test]
 fn a_cpu_keeps_the_load_of_who_wakes_up_elsewhere_for_a_moment() {
     let mut spec = "format = 1\nname = \"turns\"\nduration = \"1s\"\n".to_owned();
@@ -118,7 +118,7 @@ fn a_cpu_keeps_the_load_of_who_wakes_up_elsewhere_for_a_moment() {
     }
 }
 
-/// Readers come to their writers: many times as often as where only idle CPUs are chosen.
+/// Readers are placed near their writers: many times as often as where only idle CPUs are chosen.
 #[test]
 fn readers_come_to_their_writers() {
     for scheduler in SCHEDULERS {
@@ -131,7 +131,7 @@ fn readers_come_to_their_writers() {
     }
 }
 
-/// Nobody waits behind another task while a CPU of the cache is idle.
+/// No task waits behind another one while a CPU of the cache is idle.
 #[test]
 fn a_woken_task_takes_an_idle_cpu() {
     for scheduler in SCHEDULERS {

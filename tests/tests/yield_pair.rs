@@ -7,7 +7,7 @@ use fairground_workload::from_spec;
 
 /// Switches between tasks, and the program's instructions per switch.
 fn run(scheduler: &str, workload: &str) -> (u64, u64) {
-    let source = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let source = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, source.object).expect("it parses");
     let policy = Policy::load(&object, Engine::Jit).expect("it loads");
     let mut config = MachineConfig::new(1);

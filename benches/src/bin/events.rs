@@ -1,15 +1,15 @@
-//! Simulated scheduling events per second of wall time, on one core, tracing to memory. An event is a switch, a wake-up or a tick
-//! of a busy CPU: each is at least one call of the scheduler. The last column leaves the ticks out.
+//! Simulated scheduling events per second of wall time, on one core, tracing to memory. An event is a switch, a
+//! wake-up or a tick of a busy CPU: each is at least one call of the scheduler. The last column leaves the ticks out.
 //!
-//! Two loads, as many CPUs as asked for: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. One that must
-//! cost the same whatever stands idle beside it: the second load of 8 CPUs on a machine with many more. And the largest: 1,024
-//! CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms; making them is not measured.
+//! Two loads at several CPU counts: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. A load whose
+//! cost must not depend on idle CPUs: the second load of 8 CPUs on a machine with many more. And the largest: 1,024
+//! CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms; their creation is not measured.
 //!
 //!     cargo run --release -p fairground-benches --bin events [SCHEDULER…]
 //!
-//! Each figure is the best and the median of several repetitions of the same run: the work is the same to the byte, so whatever
-//! is slower was disturbed. Hogs are switched seldom, and how seldom is the scheduler's affair: compare the schedulers by events
-//! with ticks there.
+//! Each figure is the best and the median of several repetitions of the same run: the work is the same to the byte, so
+//! a slower run was disturbed. Hogs are switched rarely, at a rate that depends on the scheduler: compare schedulers by
+//! events with ticks there.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ use fairground_workload::{Workload, from_spec};
 const CPUS: [u32; 4] = [2, 8, 64, 256];
 /// Repetitions of each run.
 const REPETITIONS: usize = 5;
-/// About how many events one run has: enough for a fraction of a second.
+/// Approximate number of events of a run: enough for a fraction of a second.
 const EVENTS: u64 = 1_500_000;
 
 struct Load {
@@ -30,11 +30,11 @@ struct Load {
     spec: fn(u32) -> String,
     /// Events per CPU and simulated second, roughly: sets the length of the run.
     rate: u64,
-    /// Simulated time before the measurement, ns: in it the tasks are made, which is no event of the table.
+    /// Simulated time before the measurement, ns: the tasks are created in it, which is not measured.
     start_up_ns: u64,
 }
 
-/// 100,000 tasks want 98 % of 1,024 CPUs.
+/// 100,000 tasks need 98 % of 1,024 CPUs.
 const CROWD: Load = Load {
     name: "100,000 × (100 µs run, 10 ms sleep)",
     spec: |_| "sleepers:100000,run=100us,sleep=10ms".to_owned(),
@@ -108,8 +108,8 @@ fn measure(name: &str, policy: &Policy, load: &Load, busy: u32, cpus: u32) {
     );
 }
 
-/// Events between two simulated times, how many of them are ticks, and the wall time that they took: set-up and analysis are not
-/// counted.
+/// Events between two simulated times, how many of them are ticks, and the wall time that they took: set-up and
+/// analysis are not counted.
 fn run(
     policy: &Policy,
     workload: &Workload,

@@ -1,9 +1,9 @@
 //! The result: figures per task, group, CPU, weight class and for the machine.
 
+use crate::accounting::{Accounts, TaskAccount};
 use crate::cgroups::{self, CgroupMetrics};
-use crate::figures::{percent, ratio};
-use crate::scan::{Scan, Scanned};
-use crate::task_scan::TaskScan;
+use crate::figures::{jain_index, ratio};
+use crate::pass::Pass;
 use crate::{
     CpuMetrics, Figures, Irregularities, MachineMetrics, Options, ParamChange, Series, WeightClass,
 };
@@ -52,8 +52,26 @@ pub struct TaskMetrics {
     pub weight: u32,
     /// Its cgroup at the end of the window; `None` where the trace has none.
     pub cgroup: Option<CgroupId>,
+    /// Whether the trace shows it on a CPU, from the trace's begin to the end of the window.
+    pub has_run: bool,
+    /// How long it has been waiting for a CPU when the window ends, ns: since the wait began, or since the last loss of events;
+    /// `None` when it does not wait.
+    pub waiting_ns: Option<u64>,
     /// What it got and did.
     pub figures: Figures,
+}
+
+/// A task that waits for its first time on a CPU when the window ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeverRan {
+    /// Which task.
+    pub task: TaskId,
+    /// The kernel's pid.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// How long it has been waiting, ns: [`TaskMetrics::waiting_ns`].
+    pub waiting_ns: u64,
 }
 
 /// The figures of all tasks whose names are alike up to a `/`: `hog/0` and `hog/1` are the group `hog`.
@@ -86,14 +104,24 @@ impl Analysis {
     /// Analyses a trace. The same trace and options give the same figures to the last bit.
     pub fn of(trace: &Trace, options: &Options) -> Self {
         let (group_names, group_of) = group_tasks(trace);
-        let scanned = Scan::new(trace, options, &group_of, group_names.len()).run(trace);
-        Self::from_scan(trace, &group_names, scanned)
+        let accounts = Pass::new(trace, options, &group_of, group_names.len()).run(trace);
+        Self::from_accounts(trace, &group_names, accounts)
     }
 
-    pub(crate) fn from_scan(trace: &Trace, group_names: &[&str], scanned: Scanned) -> Self {
-        let cgroups = cgroups::metrics(trace, &scanned.tasks, &scanned.cgroup_weights);
-        let Scanned { window_ns, tasks, cpus, series, machine, irregularities, params, .. } =
-            scanned;
+    /// The figures of a pass during which tasks were met that have no group yet.
+    pub(crate) fn from_stream(trace: &Trace, mut accounts: Accounts) -> Self {
+        let (names, groups) = group_tasks(trace);
+        for (task, group) in accounts.tasks.iter_mut().zip(groups) {
+            task.group = group;
+        }
+        accounts.irregularities.loss = trace.loss.clone();
+        Self::from_accounts(trace, &names, accounts)
+    }
+
+    fn from_accounts(trace: &Trace, group_names: &[&str], accounts: Accounts) -> Self {
+        let cgroups = cgroups::metrics(trace, &accounts.tasks, &accounts.cgroup_weights);
+        let Accounts { window_ns, tasks, cpus, series, machine, irregularities, params, .. } =
+            accounts;
         let tasks = name_tasks(trace, tasks);
         let groups = group_names
             .iter()
@@ -121,6 +149,18 @@ impl Analysis {
     /// The figures of a task; `None` for the idle task and for one that the trace does not have.
     pub fn task(&self, task: TaskId) -> Option<&TaskMetrics> {
         self.tasks.get(task.index().checked_sub(1)?)
+    }
+
+    /// The tasks that are runnable when the window ends and that the trace shows on no CPU up to there, the one that has waited
+    /// longest first. In a recording of a running machine a task may have run before the recording began.
+    pub fn never_ran(&self) -> Vec<NeverRan> {
+        let never_ran = |task: &TaskMetrics| {
+            let waiting_ns = task.waiting_ns.filter(|_| !task.has_run)?;
+            Some(NeverRan { task: task.task, pid: task.pid, name: task.name.clone(), waiting_ns })
+        };
+        let mut found: Vec<NeverRan> = self.tasks.iter().filter_map(never_ran).collect();
+        found.sort_by_key(|task| (u64::MAX - task.waiting_ns, task.task));
+        found
     }
 
     /// The control group of that path.
@@ -188,19 +228,21 @@ pub(crate) fn group_tasks(trace: &Trace) -> (Vec<&str>, Vec<usize>) {
     (names, group_of)
 }
 
-fn name_tasks(trace: &Trace, tasks: Vec<TaskScan>) -> Vec<TaskMetrics> {
+fn name_tasks(trace: &Trace, tasks: Vec<TaskAccount>) -> Vec<TaskMetrics> {
     let infos = trace.tasks().iter().enumerate();
     infos
         .zip(tasks)
         .skip(1)
-        .map(|((id, info), scan)| TaskMetrics {
+        .map(|((id, info), account)| TaskMetrics {
             task: TaskId(id as u32),
             pid: info.pid,
             name: info.comm.clone(),
-            group: scan.group,
-            weight: scan.weight,
-            cgroup: (!trace.cgroups().is_empty()).then_some(CgroupId(scan.cgroup as u32)),
-            figures: scan.figures,
+            group: account.group,
+            weight: account.weight,
+            cgroup: (!trace.cgroups().is_empty()).then_some(CgroupId(account.cgroup as u32)),
+            has_run: account.has_run,
+            waiting_ns: account.waiting_ns,
+            figures: account.figures,
         })
         .collect()
 }
@@ -222,17 +264,4 @@ fn sum<'a>(tasks: impl Iterator<Item = &'a TaskMetrics>) -> Figures {
     }
     figures.members.sort_unstable();
     figures
-}
-
-/// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due anything.
-pub(crate) fn jain_index<'a>(tasks: impl Iterator<Item = &'a Figures>) -> Option<f64> {
-    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for figures in tasks {
-        if let Some(share) = percent(figures.run_ns as f64, figures.fluid_ns as f64) {
-            n += 1.0;
-            sum += share;
-            squares += share * share;
-        }
-    }
-    (squares > 0.0).then(|| sum * sum / (n * squares))
 }

@@ -1,8 +1,8 @@
 //! The figures of control groups.
 
 use crate::Figures;
-use crate::analysis::jain_index;
-use crate::task_scan::TaskScan;
+use crate::accounting::TaskAccount;
+use crate::figures::jain_index;
 use fairground_trace::{CgroupId, Trace};
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub struct CgroupMetrics {
 /// The figures of every group of a trace, in its order.
 pub(crate) fn metrics(
     trace: &Trace,
-    tasks: &[TaskScan],
+    tasks: &[TaskAccount],
     weights: &[Option<u32>],
 ) -> Vec<CgroupMetrics> {
     let infos = trace.cgroups();
@@ -62,7 +62,7 @@ pub(crate) fn metrics(
 }
 
 /// What a task got in each group that it was in or below, each once.
-fn inclusive(task: &TaskScan, parents: &[Option<usize>]) -> Vec<(usize, Figures)> {
+fn inclusive(task: &TaskAccount, parents: &[Option<usize>]) -> Vec<(usize, Figures)> {
     let above = |from: usize| std::iter::successors(Some(from), |at| parents[*at]);
     if task.pieces.is_empty() {
         return above(task.cgroup).map(|group| (group, task.figures.clone())).collect();

@@ -251,6 +251,19 @@ impl Figures {
     }
 }
 
+/// Jain's index (Jain, Chiu & Hawe 1984) of run time / fluid service: (Σx)² / (n·Σx²). `None` when no task was due anything.
+pub(crate) fn jain_index<'a>(tasks: impl Iterator<Item = &'a Figures>) -> Option<f64> {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for figures in tasks {
+        if let Some(share) = percent(figures.run_ns as f64, figures.fluid_ns as f64) {
+            n += 1.0;
+            sum += share;
+            squares += share * share;
+        }
+    }
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
 /// A part in percent of a whole; `None` for an empty whole.
 pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
     ratio(100.0 * part, whole)

@@ -9,7 +9,7 @@
 //! * What the trace does not say is unknown. Unknown time is a figure of its own ([`Figures::unknown_ns`],
 //!   [`CpuMetrics::unknown_ns`]), and a figure that cannot be had is `None`, never zero.
 //! * Quantiles are exact: every sample is kept ([`Samples`]), and the number of samples and of censored ones is beside them.
-//! * A metric has one definition. Its page is `docs/metrics/NAME.md`, where NAME is that of [`metric::MACHINE`],
+//! * A metric has one definition. Its page is `docs/reference/metrics/NAME.md`, where NAME is that of [`metric::MACHINE`],
 //!   [`metric::GROUP`], [`metric::SLICE_PROGRAM`] or [`metric::RING_PROGRAM`].
 //!
 //! ```
@@ -34,6 +34,7 @@
 //! assert_eq!(analysis.cpus[0].unknown_ns, 1_000); // What ran before the first switch is not known.
 //! ```
 
+mod accounting;
 mod analysis;
 mod cgroups;
 mod compare;
@@ -48,18 +49,19 @@ mod machine_metrics;
 pub mod metric;
 mod options;
 mod parts;
+mod pass;
 pub mod perf_sched;
 mod quantiles;
 pub mod ring;
 mod samples;
-mod scan;
 mod series;
 mod services;
 pub mod slice_report;
-mod task_scan;
+mod states;
+mod tracks;
 mod weight;
 
-pub use analysis::{Analysis, GroupMetrics, TaskMetrics};
+pub use analysis::{Analysis, GroupMetrics, NeverRan, TaskMetrics};
 pub use cgroups::CgroupMetrics;
 pub use compare::{Comparison, ComparisonRow, compare};
 pub use counters::counters;

@@ -1,23 +1,22 @@
-//! The figures of a run that goes on: of the time since somebody last drew a line, and of all of it.
+//! The figures of a run that goes on: since the last line that was drawn, and since the begin.
 //!
-//! It is the same pass over the same events that [`Analysis::of`] makes, only that the events may be forgotten once they were
-//! taken: what is kept grows with the tasks and with the slices and waits since the last line, not with the length of the run.
+//! It is the same pass over the same events that [`Analysis::of`] makes; no event is kept. Memory grows with the number of tasks and
+//! with the slices and waits since the last line, not with the length of the run.
 
-use crate::analysis::group_tasks;
-use crate::scan::Scan;
-use crate::task_scan::State;
+use crate::pass::Pass;
+use crate::states::State;
 use crate::{Analysis, Figures, Options};
 use fairground_trace::{Event, TaskId, Trace};
 
-/// The pass over a stream of events that has not ended.
+/// The analysis of a stream of events that has not ended.
 #[derive(Clone, Debug)]
 pub struct Live {
-    scan: Scan,
+    pass: Pass,
     /// What each task got up to the last line, without samples.
     before: Vec<Figures>,
 }
 
-/// What can be said at an instant.
+/// The figures at an instant.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// The figures since the last line.
@@ -68,9 +67,9 @@ impl Live {
             begun.add_cgroup(cgroup.clone());
         }
         let options = Options { window: None, interval_ns: None, ..options.clone() };
-        let mut live = Live { scan: Scan::new(&begun, &options, &[0], 1), before: Vec::new() };
-        live.scan.has_wakeups();
-        live.scan.begin_window(trace.start_ns);
+        let mut live = Live { pass: Pass::new(&begun, &options, &[0], 1), before: Vec::new() };
+        live.pass.set_has_wakeups(true);
+        live.pass.begin_window(trace.start_ns);
         live.meet(trace);
         live
     }
@@ -78,10 +77,10 @@ impl Live {
     /// Takes the next event. `trace` has the tasks and labels that it speaks of.
     pub fn take(&mut self, trace: &Trace, event: &Event) {
         self.meet(trace);
-        self.scan.take(trace, event);
+        self.pass.take(trace, event);
     }
 
-    /// What can be said at `now_ns`, which lies at or behind the last event.
+    /// The figures at `now_ns`, which lies at or behind the last event.
     pub fn look(&self, trace: &Trace, now_ns: u64) -> Look {
         let mut whole = self.before.clone();
         let recent = self.recent(trace, now_ns);
@@ -89,7 +88,7 @@ impl Live {
         for (figures, task) in whole.iter_mut().zip(&recent.tasks) {
             figures.follow(&task.figures);
         }
-        let doing = self.scan.tasks.iter().skip(1).map(|task| match task.state {
+        let doing = self.pass.states.tasks.iter().skip(1).map(|task| match task.state {
             State::Initial | State::Unknown => Doing::Unknown,
             State::Absent => Doing::Absent,
             State::Asleep => Doing::Asleep,
@@ -108,24 +107,20 @@ impl Live {
         for (figures, task) in self.before.iter_mut().zip(&ended.tasks) {
             figures.follow(&task.figures);
         }
-        self.scan.begin_window(now_ns);
+        self.pass.begin_window(now_ns);
         ended
     }
 
     fn recent(&self, trace: &Trace, now_ns: u64) -> Analysis {
-        let (names, groups) = group_tasks(trace);
-        let mut scanned = self.scan.ending_at(now_ns);
-        for (task, group) in scanned.tasks.iter_mut().zip(groups) {
-            task.group = group;
-        }
-        scanned.irregularities.loss = trace.loss.clone();
-        Analysis::from_scan(trace, &names, scanned)
+        Analysis::from_stream(trace, self.pass.ending_at(now_ns))
     }
 
     fn cpus(&self) -> Vec<CpuNow> {
-        let cpus = self.scan.cpus.iter();
+        let cpus = self.pass.states.cpus.iter();
         let mut cpus: Vec<_> = cpus.map(|cpu| CpuNow { running: cpu.running, queue: 0 }).collect();
-        for task in self.scan.tasks.iter().skip(1).filter(|task| task.state == State::Waiting) {
+        for task in
+            self.pass.states.tasks.iter().skip(1).filter(|task| task.state == State::Waiting)
+        {
             cpus[task.cpu as usize].queue += 1;
         }
         cpus
@@ -133,10 +128,6 @@ impl Live {
 
     /// Enters the tasks that are new in the trace.
     fn meet(&mut self, trace: &Trace) {
-        if self.scan.tasks.len() < trace.tasks().len() {
-            let groups = vec![0; trace.tasks().len()];
-            let now_ns = self.scan.ledger.now_ns;
-            self.scan.set_up_tasks(trace, &groups, now_ns);
-        }
+        self.pass.add_tasks(trace, self.pass.states.now_ns);
     }
 }

@@ -1,21 +1,12 @@
-//! A recording that is analysed while it is still put in order, on another thread: nobody keeps its events.
+//! A recording that is analysed while it is read, so that its events need not be kept.
 
 use std::fs::File;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::scope;
 
-use crate::analysis::group_tasks;
-use crate::scan::Scan;
-use crate::services::{Change, Services, What};
-use crate::{Analysis, Options, Samples};
-use fairground_trace::{Part, ReadError, TakeParts, TaskId, Trace, read_file, read_file_in_parts};
+use crate::pass::Pass;
+use crate::{Analysis, Options};
+use fairground_trace::{Part, ReadError, TakeParts, Trace, read_file, read_file_in_parts};
 
-/// Parts that wait for the analysis.
-const PARTS_MAX: usize = 6;
-/// Changes that a part of switches and wake-ups makes, about. More of them take memory anew.
-const CHANGES: usize = 2 << 13;
-
-/// What was made of a recording.
+/// A recording and its analysis.
 #[derive(Clone, Debug)]
 pub struct Analysed {
     /// The recording; its events may be missing.
@@ -27,7 +18,7 @@ pub struct Analysed {
 }
 
 impl Analysis {
-    /// Reads a recording from a file ([`read_file`]) and analyses it meanwhile. Of most `perf.data` nobody keeps the events then.
+    /// Reads a recording from a file ([`read_file`]) and analyses it meanwhile. The events of most `perf.data` are not kept.
     ///
     /// # Errors
     /// As [`fairground_trace::read`].
@@ -38,40 +29,21 @@ impl Analysis {
         let Some(again) = again.filter(|_| is_whole) else {
             return Ok(analysed(read_file(name, file)?, options));
         };
-        let (trace, followed) = scope(|scope| {
-            let (to, said) = sync_channel(PARTS_MAX);
-            let (give_back, back) = sync_channel(PARTS_MAX + 2);
-            let mut telling = Telling { to, back };
-            let reading = scope.spawn(move || read_file_in_parts(name, file, &mut telling));
-            let followed = follow(options, &said, &give_back);
-            // A pass that gave up listens no more.
-            drop(said);
-            let trace = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok((trace?, followed))
-        })?;
-        match followed {
-            Followed::Whole { events, scan } => {
-                let analysis = Analysis::from_parts(&trace, *scan);
+        let mut stream = Stream::new(options);
+        let trace = read_file_in_parts(name, file, &mut stream)?;
+        match stream.progress {
+            Progress::NotBegun => Ok(analysed(trace, options)),
+            Progress::Begun { pass, events, .. } => {
+                let analysis = Analysis::of_stream(&trace, *pass);
                 Ok(Analysed { trace, events, analysis })
             }
-            Followed::NotBegun => Ok(analysed(trace, options)),
-            Followed::TooLate => Ok(analysed(read_file(name, again)?, options)),
+            Progress::TooLate => Ok(analysed(read_file(name, again)?, options)),
         }
     }
 
-    fn from_parts(trace: &Trace, mut scan: Scan) -> Analysis {
-        scan.end_window(trace.end_ns);
-        let mut scanned = scan.finish();
-        let (names, groups) = group_tasks(trace);
-        for (task, group) in scanned.tasks.iter_mut().zip(groups) {
-            task.group = group;
-        }
-        scanned.irregularities.loss = trace.loss.clone();
-        let analysis = Analysis::from_scan(trace, &names, scanned);
-        // All threads are idle now, and of a long recording this is most of what is left to do.
-        let groups = analysis.groups.iter().map(|group| &group.figures.wakeup_latency);
-        Samples::find_usual(&groups.collect::<Vec<_>>(), &analysis.machine.wakeup_latency);
-        analysis
+    fn of_stream(trace: &Trace, mut pass: Pass) -> Analysis {
+        pass.end_window(trace.end_ns);
+        Analysis::from_stream(trace, pass.finish())
     }
 }
 
@@ -80,151 +52,69 @@ fn analysed(trace: Trace, options: &Options) -> Analysed {
     Analysed { events: trace.len() as u64, analysis, trace }
 }
 
-/// What whoever reads the recording says of it.
-enum Said {
-    /// It begins, or does so again. There are wake-ups, or none.
-    Begin(Box<Trace>, bool),
-    Part(Part),
+/// Analyses the parts of a recording as they are read.
+struct Stream<'o> {
+    options: &'o Options,
+    progress: Progress,
 }
 
-/// Where the recording is read.
-struct Telling {
-    to: SyncSender<Said>,
-    back: Receiver<Part>,
-}
-
-impl TakeParts for Telling {
-    fn begin(&mut self, header: &Trace, has_wakeups: bool) {
-        // A pass that gave up says so at the end.
-        let _ = self.to.send(Said::Begin(Box::new(header.clone()), has_wakeups));
-    }
-
-    fn take(&mut self, part: Part) -> Part {
-        let _ = self.to.send(Said::Part(part));
-        self.back.try_recv().unwrap_or_default()
-    }
-}
-
-/// How it ended.
-enum Followed {
-    Whole {
-        events: u64,
-        scan: Box<Scan>,
-    },
-    /// The trace has its events.
+/// How far the analysis has come.
+enum Progress {
+    /// No part came: the trace that is read has its events.
     NotBegun,
-    /// Something came too late: the whole trace must be seen at once.
+    Begun {
+        trace: Box<Trace>,
+        events: u64,
+        pass: Box<Pass>,
+    },
+    /// A nice value came after the weight of its task had been used: the whole trace must be seen at once.
     TooLate,
 }
 
-/// The pass over the parts, before its end.
-fn follow(options: &Options, said: &Receiver<Said>, back: &SyncSender<Part>) -> Followed {
-    let mut next = said.recv().ok();
-    let mut followed = Followed::NotBegun;
-    while let Some(Said::Begin(mut header, has_wakeups)) = next {
-        header.end_ns = u64::MAX;
-        let mut pass = Pass { trace: *header, events: 0, again: None };
-        followed = match pass.follow(has_wakeups, options, said, back) {
-            Some(scan) => Followed::Whole { events: pass.events, scan: Box::new(scan) },
-            None => return Followed::TooLate,
-        };
-        next = pass.again;
+impl<'o> Stream<'o> {
+    fn new(options: &'o Options) -> Self {
+        Self { options, progress: Progress::NotBegun }
     }
-    followed
 }
 
-/// A recording from where it begins.
-struct Pass {
-    trace: Trace,
-    events: u64,
-    /// It begins again: all of this is void.
-    again: Option<Said>,
-}
+impl TakeParts for Stream<'_> {
+    fn begin(&mut self, header: &Trace, has_wakeups: bool) {
+        let mut trace = Box::new(header.clone());
+        trace.end_ns = u64::MAX;
+        let mut pass = Box::new(Pass::new(&trace, self.options, &[0], 1));
+        pass.set_has_wakeups(has_wakeups);
+        self.progress = Progress::Begun { trace, events: 0, pass };
+    }
 
-impl Pass {
-    /// `None` when it cannot be made this way. Another thread keeps the services in the fluid schedules meanwhile, a part behind.
-    fn follow(
-        &mut self,
-        has_wakeups: bool,
-        options: &Options,
-        said: &Receiver<Said>,
-        back: &SyncSender<Part>,
-    ) -> Option<Scan> {
-        let mut scan = Scan::new(&self.trace, options, &[0], 1);
-        if has_wakeups {
-            scan.has_wakeups();
-        }
-        let services = scan.ledger.hand_over_services();
-        let services = scope(|scope| {
-            let (to, changes) = sync_channel(PARTS_MAX);
-            let (give_back, empty) = sync_channel(PARTS_MAX + 2);
-            let keeping = scope.spawn(move || keep(services, &changes, &give_back));
-            for said in said {
-                let Said::Part(mut part) = said else {
-                    self.again = Some(said);
-                    break;
-                };
-                self.events += part.events.len() as u64;
-                pass(&mut scan, &mut self.trace, &mut part)?;
-                // Whoever fills them has enough.
-                let _ = back.try_send(part);
-                let room = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(CHANGES));
-                to.send(scan.ledger.take_changes(room)).ok()?;
+    fn take(&mut self, mut part: Part) -> Part {
+        if let Progress::Begun { trace, events, pass } = &mut self.progress {
+            *events += part.events.len() as u64;
+            if take_part(pass, trace, &mut part).is_none() {
+                self.progress = Progress::TooLate;
             }
-            drop(to);
-            keeping.join().ok()
-        })?;
-        scan.ledger.take_services_back(services);
-        Some(scan)
+        }
+        part.clear();
+        part
     }
 }
 
-/// Takes a part over, and empties it; `None` when something comes too late.
-fn pass(scan: &mut Scan, trace: &mut Trace, part: &mut Part) -> Option<()> {
+/// Takes a part over; `None` when a nice value comes too late.
+fn take_part(pass: &mut Pass, trace: &mut Trace, part: &mut Part) -> Option<()> {
     for (task, nice) in &part.nices {
-        scan.has_nice(*task, *nice)?;
+        pass.set_first_nice(*task, *nice)?;
     }
     for info in part.tasks.drain(..) {
         trace.add_task(info);
     }
-    scan.set_up_tasks(trace, &vec![0; trace.tasks().len()], trace.start_ns);
-    for event in &part.events {
-        scan.take_sound(trace, event);
-    }
-    part.clear();
+    pass.add_tasks(trace, trace.start_ns);
+    part.events.iter().for_each(|event| pass.take(trace, event));
     Some(())
-}
-
-/// Keeps the services as long as there are changes.
-fn keep(
-    mut services: Services,
-    changes: &Receiver<Vec<Change>>,
-    give_back: &SyncSender<Vec<Change>>,
-) -> Services {
-    for mut changes in changes {
-        services.apply(&changes);
-        changes.clear();
-        let _ = give_back.try_send(changes);
-    }
-    services
-}
-
-impl Scan {
-    /// A task that was entered before had this nice value from its first appearance on. `None` when that comes too late.
-    fn has_nice(&mut self, id: TaskId, nice: i8) -> Option<()> {
-        let weight = self.weight_of(nice);
-        let task = self.tasks.get_mut(id.index());
-        let task = task.filter(|task| !(task.was_queued || task.nice_known))?;
-        (task.weight, task.nice_known) = (weight, true);
-        self.ledger.change(What::Weigh { task: id.0, weight });
-        Some(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairground_trace::{Event, EventKind, TaskInfo, TaskState};
+    use fairground_trace::{Event, EventKind, TaskId, TaskInfo, TaskState};
     use proptest::prelude::*;
 
     const TASKS: u32 = 6;
@@ -312,21 +202,20 @@ mod tests {
         (header.start_ns, header.end_ns) = (trace.start_ns, u64::MAX);
         let has_wakeups =
             trace.events().any(|event| matches!(event.kind, EventKind::Wakeup { .. }));
-        let (to, said) = std::sync::mpsc::channel();
+        let options = Options::default();
+        let mut stream = Stream::new(&options);
         // What was begun before is void.
-        to.send(Said::Begin(Box::new(header.clone()), !has_wakeups)).unwrap();
-        parts.iter().take(2).for_each(|part| to.send(Said::Part(part.clone())).unwrap());
-        to.send(Said::Begin(Box::new(header), has_wakeups)).unwrap();
-        parts.into_iter().for_each(|part| to.send(Said::Part(part)).unwrap());
-        drop(to);
-        let (back, _given) = sync_channel(1);
-        match follow(&Options::default(), &said, &back) {
-            Followed::Whole { events, scan } => {
+        stream.begin(&header, !has_wakeups);
+        parts.iter().take(2).for_each(|part| drop(stream.take(part.clone())));
+        stream.begin(&header, has_wakeups);
+        parts.into_iter().for_each(|part| drop(stream.take(part)));
+        match stream.progress {
+            Progress::Begun { events, pass, .. } => {
                 assert_eq!(events, trace.len() as u64);
-                Some(Analysis::from_parts(trace, *scan))
+                Some(Analysis::of_stream(trace, *pass))
             }
-            Followed::TooLate => None,
-            Followed::NotBegun => panic!("it has begun"),
+            Progress::TooLate => None,
+            Progress::NotBegun => panic!("it has begun"),
         }
     }
 

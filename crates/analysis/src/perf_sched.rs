@@ -14,7 +14,8 @@
 //! The rules were read off perf's output and its manual page, perf-sched(1); agreement to the printed digit on a recording
 //! with 4919 switches is a test.
 
-use fairground_trace::{EventKind, TaskId, Trace};
+use crate::states::{Observer, States, has_wakeups};
+use fairground_trace::{Event, EventKind, TaskId, Trace};
 
 /// What `perf sched timehist -s` prints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,44 +45,53 @@ struct Mark {
     left_ns: Option<u64>,
 }
 
+/// Observes events and not states: what perf makes of contradictions and of early wake-ups is part of its rules.
+struct Watch {
+    timehist: Timehist,
+    marks: Vec<Mark>,
+    last_switch_ns: Vec<Option<u64>>,
+    has_waking: bool,
+}
+
 impl Timehist {
     /// Computes perf's figures. Events that name tasks or CPUs which the trace does not have are ignored.
     pub fn of(trace: &Trace) -> Self {
         let count = trace.tasks().len();
-        let mut timehist = Self { switches: 0, tasks: vec![TimehistTask::default(); count] };
-        let mut marks = vec![Mark::default(); count];
-        let mut last_switch_ns = vec![None; trace.cpus as usize];
-        let has_waking = trace.events().any(|e| matches!(e.kind, EventKind::Waking { .. }));
-        for event in trace.events() {
-            match event.kind {
-                EventKind::Waking { task, .. } | EventKind::WakeupNew { task, .. } => {
-                    wake(&mut marks, task, event.time_ns);
-                }
-                EventKind::Wakeup { task, .. } if !has_waking => {
-                    wake(&mut marks, task, event.time_ns);
-                }
-                EventKind::Switch { prev, .. } => {
-                    let Some(last_ns) = last_switch_ns.get_mut(event.cpu as usize) else {
-                        continue;
-                    };
-                    let since_ns = last_ns.replace(event.time_ns);
-                    timehist.switches += 1;
-                    if let Some(mark) = marks.get_mut(prev.index()).filter(|_| !prev.is_idle()) {
-                        let task = &mut timehist.tasks[prev.index()];
-                        task.leave(event.time_ns, since_ns, *mark);
-                        *mark = Mark { ready_ns: None, left_ns: Some(event.time_ns) };
-                    }
-                }
-                _ => {}
-            }
-        }
-        timehist
+        let mut watch = Watch {
+            timehist: Self { switches: 0, tasks: vec![TimehistTask::default(); count] },
+            marks: vec![Mark::default(); count],
+            last_switch_ns: vec![None; trace.cpus as usize],
+            has_waking: trace.events().any(|e| matches!(e.kind, EventKind::Waking { .. })),
+        };
+        States::new(trace, false, !has_wakeups(trace)).observe(trace, &mut watch);
+        watch.timehist
     }
 }
 
-fn wake(marks: &mut [Mark], task: TaskId, time_ns: u64) {
-    if let Some(mark) = marks.get_mut(task.index()) {
-        mark.ready_ns.get_or_insert(time_ns);
+impl Watch {
+    fn on_switch(&mut self, event: &Event, prev: TaskId) {
+        let since_ns = self.last_switch_ns[event.cpu as usize].replace(event.time_ns);
+        self.timehist.switches += 1;
+        if !prev.is_idle() {
+            let left = Mark { ready_ns: None, left_ns: Some(event.time_ns) };
+            let mark = std::mem::replace(&mut self.marks[prev.index()], left);
+            self.timehist.tasks[prev.index()].leave(event.time_ns, since_ns, mark);
+        }
+    }
+}
+
+impl Observer for Watch {
+    fn on_event(&mut self, _: &Trace, _: &States, event: &Event) {
+        match event.kind {
+            EventKind::Waking { task, .. } | EventKind::WakeupNew { task, .. } => {
+                self.marks[task.index()].ready_ns.get_or_insert(event.time_ns);
+            }
+            EventKind::Wakeup { task, .. } if !self.has_waking => {
+                self.marks[task.index()].ready_ns.get_or_insert(event.time_ns);
+            }
+            EventKind::Switch { prev, .. } => self.on_switch(event, prev),
+            _ => {}
+        }
     }
 }
 

@@ -3,39 +3,40 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::quantiles::{Buckets, USUAL, Usual, rank_of, usual_of};
+use crate::quantiles::{Buckets, rank_of};
 
 /// A set of durations in ns with exact quantiles, and the number of those whose length is not known.
 ///
 /// Every sample is kept, 4 bytes each and 8 from 2^32 ns on (4.3 s), and once for all sets that have it; a small set that is asked for
 /// quantiles keeps them in order, too, for another 8. Quantiles have no rounding error, and two sets can be merged without loss. A
 /// *censored* duration is one whose begin or end lies outside of what was recorded; it is counted and takes no part in
-/// the figures, so a mean over few samples and many censored ones is biased towards short durations.
+/// the distribution, so a mean over few samples and many censored ones is biased towards short durations. Where a lower bound of
+/// its length is known, as of a wait that has not ended yet, [`Samples::max_ns`] takes it into account.
 #[derive(Clone, Default)]
 pub struct Samples {
     own: Batch,
     /// Those that other sets may have, too.
     shared: Vec<Arc<Batch>>,
-    /// What was made of all of them for those who asked.
+    /// Kept from the first quantile on, until the set changes.
     asked: OnceLock<Box<Asked>>,
     /// Durations whose length is not known.
     pub censored: u64,
+    /// The longest time that one of these is known to exceed or equal, ns.
+    censored_max_ns: Option<u64>,
 }
 
-/// What tells quantiles.
+/// What makes the next quantile quicker.
 #[derive(Clone, Default)]
 struct Asked {
     /// All in rising order.
     sorted_ns: OnceLock<Vec<u64>>,
     /// How many there are in each bucket, where there are many.
     buckets: OnceLock<Buckets>,
-    /// The [`USUAL`] quantiles, where they were found ahead.
-    usual_ns: OnceLock<Usual>,
 }
 
 /// Some samples, ns.
 #[derive(Clone, Default)]
-pub(crate) struct Batch {
+struct Batch {
     short: Vec<u32>,
     /// Those that do not fit there.
     long: Vec<u64>,
@@ -49,18 +50,11 @@ impl Batch {
     fn values_ns(&self) -> impl Iterator<Item = u64> {
         self.short.iter().copied().map(u64::from).chain(self.long.iter().copied())
     }
-
-    /// Shows each sample, in no order.
-    #[inline(always)]
-    pub(crate) fn each_ns(&self, mut show: impl FnMut(u64)) {
-        self.short.iter().for_each(|value_ns| show((*value_ns).into()));
-        self.long.iter().for_each(|value_ns| show(*value_ns));
-    }
 }
 
 impl PartialEq for Samples {
     fn eq(&self, other: &Self) -> bool {
-        let of = |samples: &Self| (samples.censored, samples.count());
+        let of = |samples: &Self| (samples.censored, samples.censored_max_ns, samples.count());
         of(self) == of(other) && self.values_ns() == other.values_ns()
     }
 }
@@ -71,7 +65,8 @@ impl fmt::Debug for Samples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let values_ns = self.values_ns();
         let mut shown = f.debug_struct("Samples");
-        shown.field("values_ns", &values_ns).field("censored", &self.censored).finish()
+        shown.field("values_ns", &values_ns).field("censored", &self.censored);
+        shown.field("censored_max_ns", &self.censored_max_ns).finish()
     }
 }
 
@@ -88,6 +83,12 @@ impl Samples {
             }
             Err(_) => self.own.long.push(value_ns),
         }
+    }
+
+    /// Counts a duration that has not ended after `lower_bound_ns`.
+    pub(crate) fn censor_at(&mut self, lower_bound_ns: u64) {
+        self.censored += 1;
+        self.censored_max_ns = self.censored_max_ns.max(Some(lower_bound_ns));
     }
 
     fn make_room(&mut self) {
@@ -114,9 +115,10 @@ impl Samples {
         self.own.long.extend_from_slice(&other.own.long);
         self.shared.extend(other.shared.iter().cloned());
         self.censored += other.censored;
+        self.censored_max_ns = self.censored_max_ns.max(other.censored_max_ns);
     }
 
-    /// What was made of all of them is not of all any more.
+    /// What was kept is not of all samples any more.
     #[inline]
     fn change(&mut self) {
         if self.asked.get().is_some() {
@@ -173,38 +175,13 @@ impl Samples {
     /// The quantile `per_mille`/1000 by nearest rank: the smallest sample that at least that part of all samples does not
     /// exceed. 0 gives the smallest and 1000 the largest sample. `None` without samples.
     pub fn quantile_ns(&self, per_mille: u32) -> Option<u64> {
-        if let Some(usual_ns) = self.asked().usual_ns.get()
-            && let Some(at) = USUAL.iter().position(|usual| *usual == per_mille)
-        {
-            return usual_ns[at];
-        }
         let count = self.count();
         let rank = rank_of(per_mille, count);
         if count < MANY || self.asked().sorted_ns.get().is_some() {
             return self.values_ns().get(rank).copied();
         }
-        let buckets = self.asked().buckets.get_or_init(|| Buckets::of(self.batches()));
-        let (sought, mut values) = (buckets.seek(rank)?, Vec::new());
-        self.batches().for_each(|batch| sought.within.pick(batch, &mut values));
-        sought.of(values)
-    }
-
-    /// Finds the usual quantiles of `whole` ahead where that is great, and those of its great parts. It has the samples of all parts and
-    /// no others.
-    pub(crate) fn find_usual(parts: &[&Samples], whole: &Samples) {
-        if whole.count() < GREAT {
-            return;
-        }
-        let (great, others): (Vec<&Samples>, Vec<&Samples>) =
-            parts.iter().partition(|part| part.count() >= GREAT);
-        let mut sets: Vec<Vec<&Batch>> =
-            great.iter().map(|part| part.batches().collect()).collect();
-        // Of these together nobody asks.
-        sets.push(others.iter().flat_map(|part| part.batches()).collect());
-        let (of_parts, of_all) = usual_of(&sets);
-        for (samples, usual_ns) in great.into_iter().zip(of_parts).chain([(whole, of_all)]) {
-            samples.asked().usual_ns.get_or_init(|| usual_ns);
-        }
+        let all = || self.batches().flat_map(Batch::values_ns);
+        self.asked().buckets.get_or_init(|| Buckets::of(all())).select(rank, all())
     }
 
     /// The median, ns.
@@ -232,9 +209,16 @@ impl Samples {
         self.batches().filter_map(|batch| batch.values_ns().min()).min()
     }
 
-    /// The largest sample, ns.
+    /// The longest duration, ns: the largest sample or the largest lower bound of a censored duration
+    /// ([`Samples::censored_max_ns`]), whichever is greater. `None` without either.
     pub fn max_ns(&self) -> Option<u64> {
-        self.batches().filter_map(|batch| batch.values_ns().max()).max()
+        let longest = self.batches().filter_map(|batch| batch.values_ns().max()).max();
+        longest.max(self.censored_max_ns)
+    }
+
+    /// The largest lower bound of a censored duration, ns; `None` where no bound is known.
+    pub fn censored_max_ns(&self) -> Option<u64> {
+        self.censored_max_ns
     }
 }
 
@@ -243,8 +227,6 @@ const BATCH: usize = 1 << 9;
 
 /// So many values are not sorted for the sake of a quantile.
 const MANY: u64 = 1 << 11;
-/// Finding a quantile of so many takes so long that other threads can help.
-const GREAT: u64 = 1 << 18;
 
 #[cfg(test)]
 mod tests {
@@ -288,28 +270,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_ahead_is_what_is_found_later() {
-        let great = |from: u64| samples(&(from..from + GREAT + 7).rev().collect::<Vec<_>>());
-        let mut sets =
-            vec![great(0), samples(&[9]), great(5_000), great(u64::from(u32::MAX) - 500_000)];
-        let mut whole = Samples::default();
-        sets.iter().for_each(|part| whole.merge(part));
-        sets.push(whole);
-        let ahead = sets.clone();
-        let (whole, parts) = ahead.split_last().unwrap();
-        Samples::find_usual(&parts.iter().collect::<Vec<_>>(), whole);
-        for (ahead, later) in ahead.iter().zip(&sets) {
-            assert_eq!(ahead.asked().usual_ns.get().is_some(), ahead.count() >= GREAT);
-            for per_mille in [0, 500, 900, 990, 1000] {
-                assert_eq!(ahead.quantile_ns(per_mille), later.quantile_ns(per_mille));
-            }
-        }
-    }
-
-    #[test]
     fn an_empty_set_has_no_figures() {
         let empty = Samples::default();
         assert_eq!((empty.count(), empty.mean_ns(), empty.p50_ns()), (0, None, None));
+    }
+
+    #[test]
+    fn a_lower_bound_counts_in_the_maximum_alone() {
+        let mut waits = samples(&[5, 1]);
+        waits.censor_at(9);
+        let mut others = samples(&[7]);
+        others.censor_at(3);
+        waits.merge(&others);
+        assert_eq!((waits.max_ns(), waits.censored_max_ns()), (Some(9), Some(9)));
+        assert_eq!((waits.values_ns(), waits.censored), ([1, 5, 7].as_slice(), 2));
+        assert_eq!((waits.quantile_ns(1000), others.max_ns()), (Some(7), Some(7)));
     }
 
     #[test]

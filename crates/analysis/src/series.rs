@@ -1,5 +1,6 @@
 //! The main figures over time, so that a change in the middle of a run can be seen.
 
+use crate::states::TimeKind;
 use crate::{MAX_INTERVALS, ParamChange, Samples};
 
 /// The window in equal intervals.
@@ -99,6 +100,24 @@ impl Series {
     pub(crate) fn at(&mut self, time_ns: u64) -> &mut Interval {
         let index = self.index(time_ns);
         &mut self.intervals[index]
+    }
+
+    /// The time of a task of a group.
+    pub(crate) fn add_time(&mut self, group: usize, kind: TimeKind, (from_ns, to_ns): (u64, u64)) {
+        match kind {
+            TimeKind::Run => self.spread(from_ns, to_ns, |interval, ns| {
+                interval.run_ns = interval.run_ns.saturating_add(ns);
+                interval.groups[group].run_ns = interval.groups[group].run_ns.saturating_add(ns);
+            }),
+            TimeKind::Waking | TimeKind::Preempted | TimeKind::Queued => {
+                self.spread(from_ns, to_ns, |interval, ns| {
+                    let of_group = &mut interval.groups[group];
+                    of_group.wait_ns = of_group.wait_ns.saturating_add(ns);
+                    interval.wait_ns = interval.wait_ns.saturating_add(ns);
+                });
+            }
+            TimeKind::Sleep | TimeKind::Absent | TimeKind::Unknown => {}
+        }
     }
 
     /// Calls `add` with each interval that `from_ns..to_ns` touches and the time in it. Both ends lie in the window.

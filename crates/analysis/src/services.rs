@@ -1,34 +1,8 @@
-//! What each task gets in the fluid schedules of the machine and of its CPU: the books that the pass over the events keeps, by its changes
-//! alone. So they can be kept on another thread.
+//! What each task gets in the fluid schedules of the machine and of its CPU.
 
 use crate::fluid::{CpuFluid, FRACTION_BITS, MachineFluid};
 
-/// What changes for the fluid schedules. There are many, and they go from thread to thread: each takes 24 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
-    /// Never before the one before it.
-    pub(crate) now_ns: u64,
-    pub(crate) what: What,
-}
-
-/// The kinds of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum What {
-    /// The next task comes into being.
-    Enter { weight: u32, cgroup: u32 },
-    /// A task is runnable in the queue of a CPU.
-    Join { task: u32, cpu: u32 },
-    /// It has got so much so far and is not any more.
-    Leave { task: u32, run_ns: u64 },
-    /// It has got so much so far and is runnable still.
-    Settle { task: u32, run_ns: u64 },
-    /// A task that is in no queue has another weight.
-    Weigh { task: u32, weight: u32 },
-}
-
-const _: () = assert!(size_of::<Change>() == 24);
-
-/// The books.
+/// The fluid services of all tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Services {
     machine: MachineFluid,
@@ -36,7 +10,7 @@ pub(crate) struct Services {
     tasks: Vec<Service>,
 }
 
-/// One task's.
+/// The services of a task.
 ///
 /// While the task is in a queue its services lack the readings of the fluid schedules: those from when it came are taken off, and those
 /// from when it leaves are added. All of this is below 2^104, as there are 2^64 ns, so it comes out right although it wraps.
@@ -79,11 +53,6 @@ impl Services {
         Self { machine, cpus: vec![cpu; cpus as usize], tasks: Vec::new() }
     }
 
-    /// Books without anything in them, for the time in which the true ones are on another thread.
-    pub(crate) fn none() -> Self {
-        Self { machine: MachineFluid::new(0, &[1]), cpus: Vec::new(), tasks: Vec::new() }
-    }
-
     /// [`MachineFluid::add_group`].
     pub(crate) fn add_group(&mut self, parent: usize, weight: u32) {
         self.machine.add_group(parent, weight);
@@ -95,46 +64,48 @@ impl Services {
         self.machine.set_group_weight(group, weight);
     }
 
-    /// Enters changes in their order.
-    pub(crate) fn apply(&mut self, changes: &[Change]) {
-        changes.iter().for_each(|change| self.enter(change));
+    /// Enters the next task.
+    pub(crate) fn add_task(&mut self, weight: u32, cgroup: usize) {
+        let class = self.machine.class_of(cgroup, weight);
+        self.tasks.push(Service { cgroup: cgroup as u32, weight, class, ..Service::default() });
     }
 
+    /// A task is runnable in the queue of a CPU.
     #[inline(always)]
-    fn enter(&mut self, change: &Change) {
-        let Self { machine, cpus, tasks } = self;
-        let now_ns = change.now_ns;
-        machine.advance(now_ns);
-        match change.what {
-            What::Enter { weight, cgroup } => {
-                let class = machine.class_of(cgroup as usize, weight);
-                tasks.push(Service { cgroup, weight, class, ..Service::default() });
-            }
-            What::Join { task, cpu } => {
-                let task = &mut tasks[task as usize];
-                task.queue = Some(cpu);
-                let cpu = &mut cpus[cpu as usize];
-                task.begin(machine.add(task.class), cpu.advance(now_ns));
-                cpu.add(task.weight);
-            }
-            What::Leave { task, run_ns } => {
-                let task = &mut tasks[task as usize];
-                let Some(queue) = task.queue.take() else { return };
-                let cpu = &mut cpus[queue as usize];
-                task.end(machine.remove(task.class), cpu.advance(now_ns));
-                task.settle(task.machine, run_ns);
-                cpu.remove(task.weight);
-            }
-            What::Settle { task, run_ns } => {
-                let task = &mut tasks[task as usize];
-                task.settle(task.served(machine), run_ns);
-            }
-            What::Weigh { task, weight } => {
-                let task = &mut tasks[task as usize];
-                (task.weight, task.class) =
-                    (weight, machine.class_of(task.cgroup as usize, weight));
-            }
-        }
+    pub(crate) fn join(&mut self, now_ns: u64, task: usize, cpu: u32) {
+        self.machine.advance(now_ns);
+        let task = &mut self.tasks[task];
+        task.queue = Some(cpu);
+        let cpu = &mut self.cpus[cpu as usize];
+        task.begin(self.machine.add(task.class), cpu.advance(now_ns));
+        cpu.add(task.weight);
+    }
+
+    /// A task that got `run_ns` so far is not runnable any more, or not in its queue.
+    #[inline(always)]
+    pub(crate) fn leave(&mut self, now_ns: u64, task: usize, run_ns: u64) {
+        self.machine.advance(now_ns);
+        let task = &mut self.tasks[task];
+        let Some(queue) = task.queue.take() else { return };
+        let cpu = &mut self.cpus[queue as usize];
+        task.end(self.machine.remove(task.class), cpu.advance(now_ns));
+        task.settle(task.machine, run_ns);
+        cpu.remove(task.weight);
+    }
+
+    /// A task that got `run_ns` so far stays runnable in its queue.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, now_ns: u64, task: usize, run_ns: u64) {
+        self.machine.advance(now_ns);
+        let task = &mut self.tasks[task];
+        task.settle(task.served(&self.machine), run_ns);
+    }
+
+    /// A task that is in no queue has another weight.
+    pub(crate) fn weigh(&mut self, task: usize, weight: u32) {
+        let task = &mut self.tasks[task];
+        task.weight = weight;
+        task.class = self.machine.class_of(task.cgroup as usize, weight);
     }
 
     /// By how much a task that got `run_ns` was behind when it was settled last, ns.
@@ -188,7 +159,7 @@ impl Service {
         self.cpu = self.cpu.wrapping_sub(per_weight.wrapping_mul(self.weight.into()));
     }
 
-    /// Counts them up to these readings.
+    /// Counts the services up to these readings.
     #[inline(always)]
     fn end(&mut self, machine: u128, per_weight: u128) {
         self.machine = self.machine.wrapping_add(machine);

@@ -7,6 +7,7 @@ mod counters;
 mod definition_pages;
 mod files;
 mod laws;
+mod open_waits;
 mod perf_agreement;
 mod slice_program;
 mod tape;

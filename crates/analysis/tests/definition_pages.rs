@@ -3,7 +3,7 @@
 use fairground_analysis::metric::{GROUP, MACHINE, RING_PROGRAM, SLICE_PROGRAM};
 use std::collections::BTreeSet;
 
-const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics/");
+const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics/");
 
 fn metrics() -> BTreeSet<String> {
     let machine = MACHINE.iter().map(|metric| metric.name);
@@ -16,7 +16,7 @@ fn metrics() -> BTreeSet<String> {
 fn page(name: &str) -> String {
     let path = format!("{PAGES}{name}.md");
     std::fs::read_to_string(&path).unwrap_or_else(|_| {
-        panic!("the metric {name} has no definition page: write docs/metrics/{name}.md")
+        panic!("the metric {name} has no definition page: write docs/reference/metrics/{name}.md")
     })
 }
 
@@ -56,7 +56,7 @@ fn every_figure_is_named_on_its_page() {
 fn every_page_has_its_metric_and_stands_in_the_index() {
     let metrics = metrics();
     let index = page("README");
-    let files = std::fs::read_dir(PAGES).expect("docs/metrics is part of the repository");
+    let files = std::fs::read_dir(PAGES).expect("docs/reference/metrics is part of the repository");
     let mut pages = BTreeSet::new();
     for file in files {
         let name = file.expect("a readable folder").file_name().to_string_lossy().into_owned();

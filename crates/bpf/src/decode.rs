@@ -1,10 +1,10 @@
-//! From instruction slots to operations: everything malformed is refused here, so that the engines need not look again.
+//! Decodes instruction slots to operations. Rejects malformed instructions, so that the engines need no checks.
 
 use crate::error::{Fault, LoadCause};
 use crate::layout::{self, Layout};
-use crate::linked::{Callee, Fixup, Function, Insn, Linked};
+use crate::linked::{Callee, Fixup, Function, Insn, LDDW, Linked};
 
-/// The second operand: a register, or an immediate already sign-extended.
+/// The second operand: a register, or a sign-extended immediate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Src {
     Reg(u8),
@@ -54,7 +54,7 @@ pub(crate) enum Rmw {
     CmpXchg,
 }
 
-/// One operation. Targets are slots of the same function.
+/// One operation. Jump targets are slots of the same function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// 64 bits if `wide`, else 32 with zero extension.
@@ -118,17 +118,17 @@ pub(crate) enum Op {
         right: Src,
         target: usize,
     },
-    /// Leaves a loop that has turned [`MAX_MAY_GOTO`] times.
+    /// Jumps if it has been executed [`MAX_MAY_GOTO`] times.
     MayGoto(usize),
     Call(Callee),
     Exit,
-    /// Ends the run; the fixup's text says why.
+    /// Traps with the text of the fixup.
     Poison,
     /// The second slot of a [`Op::Const`].
     Tail,
 }
 
-/// Turns that `may_goto` lets a function's loops run, as the kernel's `BPF_MAX_LOOPS`.
+/// Maximum iterations of loops with `may_goto` in a function: the kernel's `BPF_MAX_LOOPS`.
 pub(crate) const MAX_MAY_GOTO: u64 = 8 << 20;
 
 /// Decodes a function.
@@ -178,7 +178,7 @@ pub(crate) fn fault(function: &Function, slot: usize, cause: LoadCause) -> Fault
 }
 
 fn is_lddw(insn: &Insn) -> bool {
-    insn.code == 0x18
+    insn.code == LDDW
 }
 
 struct Decoder<'a> {
@@ -361,7 +361,7 @@ fn alu(insn: &Insn) -> Result<Op, String> {
         (0x9, 1) => Alu::SMod,
         (0xa, 0) => Alu::Xor,
         (0xb, 0) => Alu::Mov,
-        // An address-space cast: both spaces are this one region.
+        // An address-space cast is a move: both address spaces are the same region.
         (0xb, 1) if wide && insn.code & 8 != 0 => Alu::Mov,
         (0xb, bits @ (8 | 16 | 32)) if insn.code & 8 != 0 && (wide || bits < 32) => {
             return Ok(Op::MovSx { wide, bits: bits as u8, dst, src: register(insn.src)? });
@@ -385,7 +385,7 @@ fn swap(insn: &Insn, unconditional: bool, dst: u8) -> Result<Op, String> {
     }
 }
 
-/// The register that an operation writes, calls apart.
+/// The register that an operation writes; `None` for calls.
 pub(crate) fn writes(op: &Op) -> Option<u8> {
     match *op {
         Op::Alu { dst, .. }

@@ -1,16 +1,18 @@
-//! What a program is linked against and runs upon: the environment (types, kfuncs, configuration) and the host.
+//! The environment that a program is linked against (types, kfuncs, configuration), and the host that it runs on.
 
-use crate::{Memory, TargetTypes, Trap};
+use crate::memory::Memory;
+use crate::trap::Trap;
+use crate::types::TargetTypes;
 
-/// A host function: a kfunc, or a helper that the environment supplies. It gets the host, the guest's memory, and r1…r5.
-/// Pointers among the arguments are guest addresses; [`Memory`] checks each access.
+/// A host function: a kfunc, or a helper that the environment supplies. It gets the host, the guest's memory, and
+/// r1…r5. Pointers among the arguments are guest addresses; [`Memory`] checks each access.
 pub type HostFn<H> = fn(&mut H, &Memory, [u64; 5]) -> Result<u64, Trap>;
 
 /// A function of the program, as a callback: an index into [`crate::Linked::functions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FuncRef(pub usize);
 
-/// What helpers need of the machine underneath.
+/// What helpers require of the host.
 pub trait Host {
     /// `bpf_get_prandom_u32`: the next number of the host's own seeded sequence.
     fn random_u32(&mut self) -> u32;
@@ -18,9 +20,10 @@ pub trait Host {
     /// One line of `bpf_trace_printk`, formatted, without the trailing newline.
     fn print(&mut self, line: &str);
 
-    /// `bpf_timer_start`. `timer` is the guest address of the `struct bpf_timer`, which identifies it. When it expires, the
-    /// host calls [`crate::Instance::call_function`] with `callback` and `args` (map, key pointer, value pointer).
-    /// `time_ns` is a delay, or a point in time when `flags` has `BPF_F_TIMER_ABS` (1). Returns 0 or a negative errno.
+    /// `bpf_timer_start`. `timer` is the guest address of the `struct bpf_timer`, which identifies it. When it
+    /// expires, the host calls [`crate::Instance::call_function`] with `callback` and `args` (map, key pointer, value
+    /// pointer). `time_ns` is a delay, or a point in time when `flags` has `BPF_F_TIMER_ABS` (1). Returns 0 or a
+    /// negative errno.
     fn timer_start(
         &mut self,
         timer: u64,
@@ -33,15 +36,15 @@ pub trait Host {
     /// `bpf_timer_cancel`: 1 if the timer was armed, 0 if not, or a negative errno.
     fn timer_cancel(&mut self, timer: u64) -> i64;
 
-    /// `bpf_per_cpu_ptr`, `bpf_this_cpu_ptr` of a variable of the kernel: where the copy of `cpu` lies in guest memory. `symbol`
-    /// is the value that [`Env::ksyms`] gives the variable. `None`: it is no per-CPU variable.
+    /// `bpf_per_cpu_ptr`, `bpf_this_cpu_ptr` of a kernel variable: the guest address of the copy of `cpu`. `symbol`
+    /// is the value of the variable in [`Env::ksyms`]. `None`: it is not a per-CPU variable.
     fn per_cpu_variable(&mut self, symbol: u64, cpu: u32) -> Option<u64> {
         let _ = (symbol, cpu);
         None
     }
 }
 
-/// Something of the kernel that a program calls, and that may have a price ([`Env::prices`]).
+/// A kernel function that a program calls, and that may have a price ([`Env::prices`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callable {
     /// A kfunc by name.
@@ -50,7 +53,7 @@ pub enum Callable {
     Helper(u32),
 }
 
-/// Different prices that an environment may tell apart: as many as a byte has values, so that each place is a valid one.
+/// Maximum number of different prices: the number of values of a byte, so that each index is valid.
 pub const MAX_PRICES: usize = 1 << u8::BITS;
 
 /// The simulated kernel that an object is linked against.
@@ -66,13 +69,13 @@ pub struct Env<H> {
     pub kconfig: Vec<(String, u64)>,
     /// Kernel variables (`__ksym`) and the guest addresses that they get.
     pub ksyms: Vec<(String, u64)>,
-    /// What has a price, and the place of that price in the list of [`crate::Instance::set_prices`].
-    /// Everything else costs what its instruction costs.
+    /// The calls that have a price, with its index in the list of [`crate::Instance::set_prices`]. Other calls cost
+    /// their instruction only.
     pub prices: Vec<(Callable, u8)>,
 }
 
 impl<H> Env<H> {
-    /// An environment with types and nothing else.
+    /// An environment with types only.
     pub fn new(types: TargetTypes) -> Env<H> {
         let (kfuncs, helpers) = (vec![], vec![]);
         Env { types, kfuncs, helpers, kconfig: vec![], ksyms: vec![], prices: vec![] }

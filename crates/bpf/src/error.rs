@@ -1,66 +1,25 @@
-//! Why an object could not be loaded, told for people: which file, where in it, what is wrong, what to do.
+//! Load errors: the file, the location in it, the cause and the remedy.
 
 use std::fmt;
 
-use crate::{Object, SourceLine};
+use crate::location::Location;
 
 /// An object that could not be parsed, linked or compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct LoadError {
     /// The name that was given to [`Object::parse`](crate::Object::parse): usually the file's path.
     pub file: String,
-    /// Where in the file, as far as it is known.
-    pub place: Option<Box<Place>>,
-    /// What is wrong.
+    /// The location in the file, if it is known.
+    pub location: Option<Box<Location>>,
+    /// The cause.
     pub cause: LoadCause,
 }
 
-/// A place in an object file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A byte of a section.
-    Section {
-        /// The section's name.
-        section: String,
-        /// Byte offset in the section.
-        offset: u64,
-    },
-    /// An instruction of a function.
-    Instruction {
-        /// The function's symbol.
-        function: String,
-        /// The function's section.
-        section: String,
-        /// Slot of the instruction, counted from the function's start.
-        slot: usize,
-        /// The line of the source, if the object knows.
-        source: Option<SourceLine>,
-    },
-    /// A map, a variable or another symbol.
-    Symbol(String),
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Section { section, offset } => write!(f, "section {section}, byte {offset:#x}"),
-            Self::Instruction { function, section, slot, source } => {
-                write!(f, "function {function} (section {section}), instruction {slot}")?;
-                match source {
-                    Some(line) => write!(f, " ({line})"),
-                    None => Ok(()),
-                }
-            }
-            Self::Symbol(name) => write!(f, "symbol {name}"),
-        }
-    }
-}
-
-/// What is wrong with an object.
+/// The cause of a load error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadCause {
-    /// Not an ELF file at all.
+    /// Not an ELF file.
     #[error("this is not an ELF object file ({0})")]
     NotElf(String),
     /// An ELF file for another machine.
@@ -71,38 +30,38 @@ pub enum LoadCause {
         /// 32 or 64.
         class: u8,
     },
-    /// A BPF object in the other byte order.
+    /// A big-endian BPF object.
     #[error("this BPF object is big-endian")]
     BigEndian,
-    /// The file ends before its tables do, or its tables contradict each other.
+    /// The file is truncated or inconsistent.
     #[error("the file is damaged: {0}")]
     Damaged(String),
     /// No `.BTF` section.
     #[error("the object has no BTF (type information)")]
     NoBtf,
-    /// The type information contradicts itself.
+    /// The type information is inconsistent.
     #[error("the type information (BTF) is damaged: {0}")]
     BadBtf(String),
-    /// An instruction that no BPF machine would run.
+    /// An instruction that is not valid BPF.
     #[error("invalid instruction: {0}")]
     BadInstruction(String),
-    /// A relocation that leads nowhere.
+    /// A relocation without a valid target.
     #[error("invalid relocation: {0}")]
     BadRelocation(String),
-    /// A map definition that cannot be read.
+    /// A malformed map definition.
     #[error("invalid map definition: {0}")]
     BadMap(String),
-    /// A legitimate thing that this loader does not do.
+    /// A valid feature that this loader does not support.
     #[error("not supported: {0}")]
     Unsupported(String),
     /// A named limit is exceeded.
     #[error("{what}: {value} exceeds the limit of {limit}")]
     Limit {
-        /// What is counted.
+        /// The name of the quantity.
         what: &'static str,
-        /// How many there are.
+        /// Its value.
         value: u64,
-        /// How many there may be.
+        /// The limit.
         limit: u64,
     },
     /// A kernel function that the environment does not have.
@@ -110,7 +69,7 @@ pub enum LoadCause {
     UnknownKfunc {
         /// Its name.
         name: String,
-        /// The nearest name that the environment has, if one is near.
+        /// A similar name that the environment has, if any.
         nearest: Option<String>,
     },
     /// A kernel variable or configuration value that the environment does not have.
@@ -127,7 +86,7 @@ pub enum LoadCause {
 }
 
 impl LoadCause {
-    /// What the user can do about it.
+    /// The remedy, for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::NotElf(_) | Self::WrongMachine { .. } => {
@@ -165,42 +124,30 @@ impl LoadCause {
     }
 }
 
-impl LoadError {
-    /// Adds the line of the source that `object` knows for the place.
-    #[must_use]
-    pub fn with_source(mut self, object: &Object) -> Self {
-        if let Some(Place::Instruction { function, slot, source, .. }) = self.place.as_deref_mut() {
-            *source = object.source_line(function, *slot).cloned();
-        }
-        self
-    }
-}
-
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.file)?;
-        if let Some(place) = &self.place {
-            write!(f, "{place}: ")?;
+        if let Some(location) = &self.location {
+            write!(f, "{location}: ")?;
         }
         write!(f, "{}; {}", self.cause, self.cause.remedy())
     }
 }
 
-/// A fault whose file is not known yet: inner functions return it, [`Object::parse`](crate::Object::parse) and
-/// [`link`](crate::link()) add the file.
+/// A load error without its file: [`Object::parse`](crate::Object::parse) and [`link`](crate::link()) add the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    pub(crate) place: Option<Box<Place>>,
+    pub(crate) location: Option<Box<Location>>,
     pub(crate) cause: LoadCause,
 }
 
 impl Fault {
-    fn at(place: Place, cause: LoadCause) -> Self {
-        Self { place: Some(Box::new(place)), cause }
+    fn at(location: Location, cause: LoadCause) -> Self {
+        Self { location: Some(Box::new(location)), cause }
     }
 
     pub(crate) fn at_section(section: &str, offset: u64, cause: LoadCause) -> Self {
-        Self::at(Place::Section { section: section.into(), offset }, cause)
+        Self::at(Location::Section { section: section.into(), offset }, cause)
     }
 
     pub(crate) fn at_instruction(
@@ -210,20 +157,20 @@ impl Fault {
         cause: LoadCause,
     ) -> Self {
         let (function, section) = (function.into(), section.into());
-        Self::at(Place::Instruction { function, section, slot, source: None }, cause)
+        Self::at(Location::Instruction { function, section, slot, source: None }, cause)
     }
 
     pub(crate) fn at_symbol(name: &str, cause: LoadCause) -> Self {
-        Self::at(Place::Symbol(name.into()), cause)
+        Self::at(Location::Symbol(name.into()), cause)
     }
 
     pub(crate) fn in_file(self, file: &str) -> LoadError {
-        LoadError { file: file.into(), place: self.place, cause: self.cause }
+        LoadError { file: file.into(), location: self.location, cause: self.cause }
     }
 }
 
 impl From<LoadCause> for Fault {
     fn from(cause: LoadCause) -> Self {
-        Self { place: None, cause }
+        Self { location: None, cause }
     }
 }

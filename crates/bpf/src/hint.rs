@@ -1,21 +1,21 @@
-//! What a host may ask for ahead of time. A hint changes no result, only how long it takes to come.
+//! Prefetch hints. They do not change any result.
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for the cache lines of a value. Nothing waits for them.
+/// Prefetches a value.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     lines(std::ptr::from_ref(value).cast(), size_of::<T>());
 }
 
-/// Asks for the cache lines of the first bytes of a value.
+/// Prefetches the first `bytes` bytes of a value.
 #[inline]
 pub fn prefetch_start<T>(value: &T, bytes: usize) {
     lines(std::ptr::from_ref(value).cast(), bytes.min(size_of::<T>()));
 }
 
-/// Asks for the cache lines of `bytes` bytes from `from` on, which need not be there.
+/// Prefetches `bytes` bytes from `from` on, which need not be mapped.
 #[inline]
 pub(crate) fn lines(from: *const u8, bytes: usize) {
     let mut at = from;
@@ -30,7 +30,7 @@ pub(crate) fn lines(from: *const u8, bytes: usize) {
 #[inline]
 fn line(at: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: the instruction reads nothing as far as the program can tell, and an address where nothing is does no harm.
+    // SAFETY: the instruction has no architectural effect, also for an unmapped address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 

@@ -6,53 +6,63 @@
 //!                                 kfuncs by name, JIT               guest memory
 //! ```
 //!
-//! An [`Object`] is what the file says. An [`Env`] is the kernel that it is linked against: types for CO-RE, host functions
-//! for kfuncs. An [`Image`] is the linked, compiled program; it is shared (`Arc`) by any number of [`Instance`]s, each with
-//! its own memory, maps and globals. All memory that a program can reach lies in its instance's region: a bad program can
-//! crash nothing, it ends in a [`Trap`].
+//! An [`Object`] is a parsed file. An [`Env`] is the kernel that it is linked against: types for CO-RE, host
+//! functions for kfuncs. An [`Image`] is the linked, compiled program, shared (`Arc`) by any number of [`Instance`]s.
+//! Each instance has its own memory, maps and globals, in one region of guest memory. A program cannot access
+//! anything outside of its region: an invalid access ends the call with a [`Trap`].
 //!
-//! This crate knows no scheduler and no machine: `H` is whatever its user hands to host functions.
+//! This crate depends on no scheduler and no machine. `H` is the state that host functions work on.
+//!
+//! The modules depend on each other in one direction: `region` → `memory` → `maps` → `state` → `call` → `helpers` →
+//! `host_calls` → (`interp` | `jit`) → `image` → `exec` → `instance`.
 
 mod btf;
+mod call;
+mod config;
 mod core_reloc;
 mod decode;
 mod env;
+mod errno;
 mod error;
 mod exec;
-mod globals;
-mod graph;
 mod helpers;
 mod hint;
+mod host_calls;
 mod image;
 mod instance;
 mod interp;
 mod jit;
 mod layout;
+mod limits;
 mod link;
 mod linked;
+mod location;
 mod maps;
 mod memory;
+mod needs;
 mod object;
+mod program;
 mod region;
-mod struct_ops;
+mod state;
 mod trap;
 mod types;
 mod vm;
 
+pub use config::{InstanceConfig, InstanceError, MAX_CPUS, NullLoads};
 pub use env::{Callable, Env, FuncRef, Host, HostFn, MAX_PRICES};
-pub use error::{LoadCause, LoadError, Place};
-pub use globals::{Global, GlobalType};
+pub use error::{LoadCause, LoadError};
 pub use helpers::format_bstr;
 pub use hint::{prefetch, prefetch_start};
 pub use image::{Engine, Image};
-pub use instance::{Instance, InstanceConfig, InstanceError, MAX_CPUS, MapsRef, NullLoads};
+pub use instance::{Instance, MapsRef};
 pub use link::{Symbols, link};
 pub use linked::{Callee, Fixup, Function, Insn, Linked, MapDef, MapKind};
+pub use location::{Location, SourceLine};
 pub use memory::Memory;
+pub use needs::{Lack, LackKind, MapInfo, WantedKfunc};
 pub use object::{
-    FunctionInfo, Lack, LackKind, MapInfo, Object, SectionInfo, SourceLine, WantedKfunc,
+    FunctionInfo, Global, GlobalType, Object, OpsField, OpsValue, SectionInfo, StructOps,
 };
-pub use struct_ops::{OpsField, OpsValue, StructOps};
 pub use trap::{Trap, TrapKind, TrapPlace};
 pub use types::{Field, TargetTypes, TypeRef};
 pub use vm::Context;

@@ -1,14 +1,15 @@
-//! Linking: an [`Object`] and the kernel that it meets become a [`Linked`] program.
+//! Links an [`Object`] against a kernel: the result is a [`Linked`] program.
 
 use std::collections::BTreeMap;
 
 use crate::btf::Kind;
 use crate::core_reloc::{self, Patched, essential_name};
-use crate::error::{Fault, LoadCause};
-use crate::object::{CodeFunction, Extern, ExternKind, Target};
-use crate::{Callee, Fixup, Function, Linked, LoadError, MapDef, Object, TargetTypes};
+use crate::error::{Fault, LoadCause, LoadError};
+use crate::linked::{Callee, Fixup, Function, Linked, MapDef};
+use crate::object::{CodeFunction, Extern, ExternKind, Object, Target};
+use crate::types::TargetTypes;
 
-/// What the kernel offers by name.
+/// The symbols that the kernel offers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Symbols<'a> {
     /// Kernel functions.
@@ -19,25 +20,25 @@ pub struct Symbols<'a> {
     pub ksyms: &'a [(&'a str, u64)],
 }
 
-/// The address that a program sees when it asks where a kernel function is. It can ask whether it is there
-/// (`bpf_ksym_exists`), and nothing else: no memory of an instance is there.
+/// The address of kernel function 0 in programs. A program can only compare it with NULL (`bpf_ksym_exists`): there
+/// is no memory at this address.
 const KFUNC_ADDRESS: u64 = 0xffff_ffff_8100_0000;
 /// Bytes between the addresses of two kernel functions.
 const KFUNC_STRIDE_BYTES: u64 = 16;
 
-/// Kernel functions that allocate a structure of the object's own.
+/// Kernel functions that allocate a structure of the object.
 const ALLOCATORS: [&str; 2] = ["bpf_obj_new_impl", "bpf_obj_new"];
-/// Bytes of one allocated object: what the kernel's BPF allocator gives at most.
+/// Maximum bytes of one allocated object, as in the kernel's BPF allocator.
 const MAX_OBJECT_BYTES: u64 = 4096;
 
 /// Links an object: resolves CO-RE relocations against `types` and external symbols against `symbols`.
 ///
-/// A kernel function is looked up by its whole name first and then, as libbpf does, without its `___flavour`.
+/// Looks up a kernel function by its whole name first and then, as libbpf does, without its `___flavour`.
 ///
 /// # Errors
-/// If the object needs a kernel function, variable or configuration value that is not there and not declared `__weak`,
-/// or a kind of map that no instance can hold. A CO-RE relocation that finds nothing is no error: the instruction becomes
-/// a [`Fixup::Poison`](crate::Fixup::Poison).
+/// The object requires a kernel function, variable or configuration value that is missing and not declared `__weak`,
+/// or an unsupported type of map. A CO-RE relocation without a match is not an error: the instruction becomes a
+/// [`Fixup::Poison`](crate::Fixup::Poison).
 pub fn link(
     object: &Object,
     types: &TargetTypes,
@@ -45,7 +46,10 @@ pub fn link(
 ) -> Result<Linked, LoadError> {
     let core = core_reloc::Resolver::new(&object.btf, &types.btf);
     let mut linker = Linker { object, symbols, kfuncs: Vec::new(), numbers: BTreeMap::new(), core };
-    linker.link().map_err(|fault| fault.in_file(object.name()).with_source(object))
+    linker
+        .link()
+        .map_err(|fault| fault.in_file(object.name()))
+        .map_err(|error| object.with_source(error))
 }
 
 struct Linker<'a> {
@@ -168,7 +172,7 @@ impl<'a> Linker<'a> {
         })
     }
 
-    /// The address of an external symbol; 0 if it is missing and may be.
+    /// The address of an external symbol; 0 if it is weak and missing.
     fn address(&mut self, number: usize) -> Result<u64, LoadCause> {
         let symbol = &self.object.externs[number];
         if symbol.kind == ExternKind::Kfunc {
@@ -185,7 +189,7 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// The number of a kernel function; `None` if it is missing and may be.
+    /// The index of a kernel function; `None` if it is weak and missing.
     fn kfunc(&mut self, symbol: &Extern) -> Result<Option<usize>, LoadCause> {
         let known = |name: &str| self.symbols.kfuncs.iter().copied().find(|known| *known == name);
         match known(&symbol.name).or_else(|| known(essential_name(&symbol.name))) {
@@ -210,7 +214,7 @@ fn lookup(known: &[(&str, u64)], name: &str) -> Option<u64> {
     known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// The known name with the fewest edits, if a typing error explains the difference.
+/// The known name with the fewest edits, if these are few enough for a typing error.
 fn nearest(name: &str, known: &[&str]) -> Option<String> {
     const MAX_EDITS: usize = 3;
     let distances = known.iter().map(|known| (edits(name, known), *known));

@@ -1,6 +1,5 @@
-//! The boundary between the loader and the engines: instructions whose every symbol is resolved to an index.
-//!
-//! The loader (ELF, BTF, CO-RE) ends here; the interpreter and the JIT start here and know no ELF.
+//! A linked object: the interface between the loader (ELF, BTF, CO-RE) and the engines. Every symbol is resolved to
+//! an index.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +18,10 @@ pub struct Insn {
     pub imm: i32,
 }
 
-/// Whom a call instruction calls.
+/// The opcode of `lddw`, the only instruction of two slots.
+pub(crate) const LDDW: u8 = 0x18;
+
+/// The function that a call instruction calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callee {
     /// A BPF helper by its number in the kernel's UAPI.
@@ -30,7 +32,7 @@ pub enum Callee {
     Function(usize),
 }
 
-/// What the loader resolved at an instruction slot (the first of an `lddw`).
+/// A resolved symbol of an instruction (of the first slot of an `lddw`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fixup {
     /// `lddw` of a plain value.
@@ -42,14 +44,14 @@ pub enum Fixup {
         /// Byte offset.
         offset: u64,
     },
-    /// `lddw` of a map, to hand to a helper.
+    /// `lddw` of a map, as a helper's argument.
     Map(usize),
     /// `lddw` of a function's address (a callback of `bpf_loop`, of a timer): an index into [`Linked::functions`].
     Function(usize),
     /// A call.
     Call(Callee),
-    /// Reaching this instruction is an error: a CO-RE relocation that found nothing, a missing weak kfunc that is called.
-    /// The text says which.
+    /// Executing this instruction is an error: its CO-RE relocation has no match, or it calls a missing weak kfunc.
+    /// The text is the message.
     Poison(String),
 }
 
@@ -60,9 +62,9 @@ pub struct Function {
     pub name: String,
     /// Its section (`struct_ops/enqueue`, `.text`, `syscall`, …).
     pub section: String,
-    /// Its slots; jump offsets are relative to slots, as in the ISA, and stay inside.
+    /// Its instruction slots. Jump offsets count slots, as in the ISA, and stay within the function.
     pub insns: Vec<Insn>,
-    /// What was resolved, by slot. Every `lddw` and every call has an entry.
+    /// The resolved symbols, by slot. Every `lddw` and every call has an entry.
     pub fixups: BTreeMap<usize, Fixup>,
 }
 
@@ -100,12 +102,12 @@ pub struct MapDef {
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
-    /// Entries at most (for a ring buffer: bytes).
+    /// Maximum number of entries (of a ring buffer: bytes).
     pub max_entries: u32,
     /// The UAPI's `map_flags`.
     pub flags: u32,
-    /// The first content of a data section, or of an arena's first pages. Of an array of maps: for each element the number of
-    /// the map in it plus 1, or 0, as 4 bytes, little-endian. Empty elsewhere.
+    /// The initial content of a data section or of an arena's first pages. For an array of maps: by element, the
+    /// index of the map plus 1, or 0 for none, as 4 little-endian bytes. Empty for other maps.
     pub initial: Vec<u8>,
 }
 
@@ -118,7 +120,7 @@ pub struct Linked {
     pub maps: Vec<MapDef>,
     /// Names of the host functions that the object calls, in the order of [`Callee::Kfunc`].
     pub kfuncs: Vec<String>,
-    /// Bytes of the structures that the object may allocate (`bpf_obj_new`), by their number in its type information; empty
-    /// where it allocates none.
+    /// Sizes of the structures that the object may allocate (`bpf_obj_new`), by BTF type identifier; empty if it
+    /// allocates none.
     pub objects: BTreeMap<u32, u32>,
 }

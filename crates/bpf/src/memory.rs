@@ -1,21 +1,21 @@
-//! Guest memory as the host sees it: every access is checked against the pages that the instance has.
+//! The host's access to guest memory. Every access is checked against the permissions of its pages.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ptr;
 
-use crate::instance::InstanceError;
+use crate::config::InstanceError;
 use crate::region::{Access, GUEST_SIZE, PAGE, Region};
 use crate::trap::{Trap, TrapKind};
 
-/// Guest addresses below this are NULL plus an offset.
+/// Accesses below this guest address are reported as accesses through NULL.
 pub(crate) const NULL_BYTES: u64 = 64 << 10;
-/// The heap is committed in steps of this many bytes.
+/// Granularity in which the heap is committed, bytes.
 const HEAP_STEP: u64 = 1 << 20;
 
 /// The memory of one instance. Guest addresses are taken modulo 2³², as generated code takes them.
 ///
-/// Methods take `&self`: the program owns this memory as much as the host does. Values are little-endian.
+/// Methods take `&self`, because the program writes to this memory, too. Values are little-endian.
 #[derive(Debug)]
 pub struct Memory {
     guest: *mut u8,
@@ -66,13 +66,13 @@ impl Memory {
         load_u64 store_u64 u64
     }
 
-    /// Asks for the cache lines of `bytes` bytes from `addr` on.
+    /// Prefetches `bytes` bytes from `addr` on.
     #[inline]
     pub(crate) fn prefetch(&self, addr: u64, bytes: u64) {
         crate::hint::lines(self.guest.wrapping_add(addr as u32 as usize), bytes as usize);
     }
 
-    /// Checks that at most one page of bytes at `addr` allows `access`.
+    /// Checks that `bytes` bytes at `addr` (at most a page) permit `access`.
     #[inline]
     fn at(&self, addr: u64, bytes: u64, access: Access) -> Result<*mut u8, Trap> {
         let addr = u64::from(addr as u32);
@@ -88,7 +88,7 @@ impl Memory {
         Ok(unsafe { self.guest.add(addr as usize) })
     }
 
-    /// The trap of an access that is not allowed: its address is that of the first byte that is out of bounds.
+    /// The trap of a forbidden access, with the address of its first forbidden byte.
     #[cold]
     pub(crate) fn refuse(&self, addr: u64, bytes: u64, access: Access) -> Trap {
         let mut bad = addr;
@@ -99,7 +99,7 @@ impl Memory {
         Trap::new(self.fault_kind(bad, access == Access::ReadWrite))
     }
 
-    /// What a fault at `addr` is called.
+    /// The kind of trap of a fault at `addr`.
     pub(crate) fn fault_kind(&self, addr: u64, store: bool) -> TrapKind {
         match (store, addr < NULL_BYTES) {
             (false, true) => TrapKind::NullLoad { addr },
@@ -117,14 +117,14 @@ impl Memory {
         addr < GUEST_SIZE && self.perm(addr) >= Access::Read as u8
     }
 
-    /// The permission byte of the page of `addr`, an address below 4 GiB.
+    /// The permission byte of the page of `addr`, which is below 4 GiB.
     fn perm(&self, addr: u64) -> u8 {
         // SAFETY: the table has an entry for each page of 32-bit addresses.
         unsafe { *self.perms.add((addr as u32 as u64 / PAGE) as usize) }
     }
 
-    /// Checks a range of any length; the pointer is valid for `bytes` bytes of that access until the next call of the program
-    /// or of a method of this memory.
+    /// Checks a range of any length. The pointer is valid for `bytes` bytes of that access until the next call of the
+    /// program or of a method of this type.
     pub(crate) fn range(&self, addr: u64, bytes: u64, access: Access) -> Result<*mut u8, Trap> {
         let addr = u64::from(addr as u32);
         if bytes > 0 {
@@ -137,7 +137,7 @@ impl Memory {
                 at = (at / PAGE + 1) * PAGE;
             }
         }
-        // SAFETY: a 32-bit address lies inside the guest part.
+        // SAFETY: a 32-bit address is inside the guest part.
         Ok(unsafe { self.guest.add(addr as usize) })
     }
 
@@ -195,15 +195,15 @@ impl Memory {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Takes `bytes` zeroed bytes for the host, aligned to `align` (a power of two up to 4096), that the program can read and
-    /// write. They live until [`Memory::free`] or the end of the instance.
+    /// Allocates `bytes` zeroed bytes, aligned to `align` (a power of two up to 4096), that the program can read and
+    /// write. They are valid until [`Memory::free`] or the end of the instance.
     pub fn alloc(&self, bytes: u64, align: u64) -> Result<u64, InstanceError> {
         let (bytes, align) = (bytes.max(1), align.max(8));
         if !align.is_power_of_two() || align > PAGE {
             return Err(InstanceError::Align { align });
         }
         if let Some(addr) = self.free.borrow_mut().get_mut(&(bytes, align)).and_then(Vec::pop) {
-            // SAFETY: the range was handed out by this function with the same size, so it is committed and writable.
+            // SAFETY: this function returned the range before with the same size, so it is committed and writable.
             unsafe { ptr::write_bytes(self.guest.add(addr as usize), 0, bytes as usize) };
             return Ok(addr);
         }
@@ -220,13 +220,13 @@ impl Memory {
         Ok(addr)
     }
 
-    /// Returns what [`Memory::alloc`] gave for the same size and alignment. Like the kernel's `kfree`, it cannot tell a wrong
-    /// address; a program that keeps a pointer reads what comes next.
+    /// Frees an allocation of [`Memory::alloc`] of the same size and alignment. The address is not checked. A program
+    /// that keeps a pointer reads the content of later allocations.
     pub fn free(&self, addr: u64, bytes: u64, align: u64) {
         self.free.borrow_mut().entry((bytes.max(1), align.max(8))).or_default().push(addr);
     }
 
-    /// A separate area of whole pages with an inaccessible page on each side.
+    /// Allocates an area of whole pages with an inaccessible page on each side.
     pub(crate) fn area(&self, bytes: u64) -> Result<u64, InstanceError> {
         if bytes > GUEST_SIZE {
             return Err(InstanceError::Full { bytes });
@@ -251,7 +251,7 @@ impl Memory {
         self.region.commit(addr, bytes, access).map_err(InstanceError::Map)
     }
 
-    /// Writes also where the program may only read: the host's side of `.rodata`.
+    /// As [`Memory::write`], but writes also to read-only data (`.rodata`).
     pub(crate) fn write_read_only(&self, addr: u64, from: &[u8]) -> Result<(), Trap> {
         if from.is_empty() || self.perm(addr) != Access::Read as u8 {
             return self.write(addr, from);

@@ -1,19 +1,20 @@
-//! The address space of one instance: a reservation that no access of a program can leave.
+//! The address space of one instance: a reservation that contains every access of a program.
 //!
 //! ```text
 //! perms (1 MiB + 1 page) │ control block (Vm) │ guard 64 KiB │ guest 0 … 4 GiB │ guard 64 KiB
 //! ```
 //!
-//! A guest address is an offset into the guest part. Generated code adds a 32-bit address and a signed 16-bit offset to the
-//! start of the guest part, so it cannot reach beyond the guards. Pages are inaccessible until they are committed; a touch of
-//! any other page is a fault that ends the call in a trap. The control block lies outside of what a program can reach.
+//! A guest address is an offset into the guest part. Generated code adds a 32-bit address and a signed 16-bit offset
+//! to the start of the guest part, so it cannot reach beyond the guards. Pages are inaccessible until they are
+//! committed: an access to any other page faults, and the call ends with a trap. A program cannot access the control
+//! block.
 
 use std::io;
 use std::ptr;
 
 /// Bytes of a page: the unit of protection.
 pub(crate) const PAGE: u64 = 4096;
-/// Bytes that a guest address can name.
+/// Bytes of the guest address space.
 pub(crate) const GUEST_SIZE: u64 = 1 << 32;
 /// Bytes of guard before and after the guest part: more than a signed 16-bit offset plus an access of 8 bytes.
 const GUARD: u64 = 64 << 10;
@@ -66,16 +67,16 @@ impl Region {
     }
 
     fn protect(&self, from: *mut u8, bytes: u64, protection: i32) -> io::Result<()> {
-        // SAFETY: every caller passes a page-aligned range inside this reservation, which nobody else maps over.
+        // SAFETY: every caller passes a page-aligned range inside this reservation, which no other mapping replaces.
         let status = unsafe { libc::mprotect(from.cast(), bytes as usize, protection) };
         if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Asks for large pages where much memory will be touched here and there: translating addresses then takes less time than
-    /// the accesses. The first large page of an area is left out, so that who needs little of it pays for little.
+    /// Requests huge pages for large areas, whose random accesses would otherwise miss the TLB. Leaves out the first
+    /// huge page of an area, so that a small use of it stays small.
     fn prefer_large_pages(&self, addr: u64, bytes: u64) {
-        // SAFETY: every caller passes a page-aligned range inside the guest part; the advice changes no content, and a kernel that
-        // does not follow it does no harm.
+        // SAFETY: every caller passes a page-aligned range inside the guest part; the advice changes no content, and
+        // a kernel that does not follow it does no harm.
         unsafe {
             let from = self.guest().add(addr as usize);
             libc::madvise(from.cast(), bytes as usize, libc::MADV_HUGEPAGE);
@@ -109,7 +110,7 @@ impl Region {
             Access::Read => libc::PROT_READ,
             Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
         };
-        // SAFETY: the range was checked to lie in the guest part.
+        // SAFETY: the range is inside the guest part, as checked above.
         self.protect(unsafe { self.guest().add(addr as usize) }, bytes, protection)?;
         if bytes >= 2 * LARGE_PAGE {
             self.prefer_large_pages(addr + LARGE_PAGE, bytes - LARGE_PAGE);
@@ -128,7 +129,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the reservation is ours, and whoever points into it borrows from the owner of this value.
+        // SAFETY: this value owns the reservation, and all pointers into it borrow from the owner of this value.
         unsafe { libc::munmap(self.start.cast(), TOTAL as usize) };
     }
 }

@@ -1,10 +1,10 @@
-//! How a run of a program ends early: a typed error that says where.
+//! Traps: typed errors that end a call before its `exit`.
 
 use std::fmt;
 
-/// The typed end of a call that did not reach its `exit`: what happened, in which function, at which instruction.
+/// Why a call ended before its `exit`: the error, the function, the instruction.
 ///
-/// Host functions return one with [`Trap::host`]; the engine fills in the place.
+/// Host functions create one with [`Trap::host`]; the engine adds the location.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trap(Box<Inner>);
 
@@ -14,16 +14,16 @@ struct Inner {
     place: Option<TrapPlace>,
 }
 
-/// The instruction at which a trap happened.
+/// The location of a trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrapPlace {
     /// The function's symbol.
     pub function: String,
-    /// The instruction's slot in that function, from 0, as `llvm-objdump -d` numbers them within the function.
+    /// Index of the instruction's slot in that function, from 0, as in `llvm-objdump -d`.
     pub insn: usize,
 }
 
-/// What went wrong.
+/// The cause of a trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrapKind {
     /// A load through NULL or a small offset from it.
@@ -36,12 +36,12 @@ pub enum TrapKind {
         /// Guest address of the first byte that could not be written.
         addr: u64,
     },
-    /// A load from memory that the instance does not have.
+    /// A load from an address without memory.
     WildLoad {
         /// Guest address of the first byte that could not be read.
         addr: u64,
     },
-    /// A store to memory that the instance does not have.
+    /// A store to an address without memory.
     WildStore {
         /// Guest address of the first byte that could not be written.
         addr: u64,
@@ -51,55 +51,55 @@ pub enum TrapKind {
         /// Guest address of the first byte that could not be written.
         addr: u64,
     },
-    /// The call executed more instructions than one call may.
+    /// The call exceeded [`crate::InstanceConfig::fuel_per_call`].
     OutOfFuel {
-        /// The budget: instructions per call.
+        /// Maximum instructions per call.
         limit: u64,
     },
-    /// Calls nest deeper than the stack allows: unbounded recursion.
+    /// The nesting of calls exceeds the stack.
     StackOverflow {
-        /// Frames that fit.
+        /// Maximum number of frames.
         frames: u32,
     },
-    /// An instruction was reached that the loader could not resolve: a CO-RE relocation that found nothing, a weak kfunc
-    /// that this environment lacks.
+    /// The program executed an instruction that the loader could not resolve: a CO-RE relocation without a match, or
+    /// a call of a weak kfunc that the environment lacks.
     Poison(String),
-    /// A BPF helper refused its arguments.
+    /// A BPF helper rejected its arguments.
     Helper(String),
     /// A host function reported an error.
     Host(String),
 }
 
 impl Trap {
-    /// A trap without a place; the engine adds the place of the call.
+    /// A trap without a location; the engine adds that of the call.
     #[cold]
     pub fn new(kind: TrapKind) -> Trap {
         Trap(Box::new(Inner { kind, place: None }))
     }
 
-    /// What a host function returns when it must end the run.
+    /// The trap of a host function that ends the run.
     #[cold]
     pub fn host(text: impl Into<String>) -> Trap {
         Trap::new(TrapKind::Host(text.into()))
     }
 
-    /// What a BPF helper returns when its arguments make no sense.
+    /// The trap of a BPF helper that rejects its arguments.
     #[cold]
     pub(crate) fn helper(text: impl Into<String>) -> Trap {
         Trap::new(TrapKind::Helper(text.into()))
     }
 
-    /// What went wrong.
+    /// The cause.
     pub fn kind(&self) -> &TrapKind {
         &self.0.kind
     }
 
-    /// Where; `None` only for a trap that no engine has seen yet.
+    /// The location; `None` until the trap has passed an engine.
     pub fn place(&self) -> Option<&TrapPlace> {
         self.0.place.as_ref()
     }
 
-    /// Adds the place, unless an inner frame already did.
+    /// Adds the location, unless an inner frame has added one.
     #[cold]
     pub(crate) fn at(mut self, function: &str, insn: usize) -> Trap {
         if self.0.place.is_none() {

@@ -1,7 +1,7 @@
-//! The types of the kernel that an object is linked against: what CO-RE relocations are resolved to.
+//! The types of the kernel that an object is linked against, for CO-RE relocations.
 
-use crate::LoadError;
 use crate::btf::{Btf, Kind, Member, Type, parse};
+use crate::error::LoadError;
 
 /// A type in a [`TargetTypes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ impl<'a> Field<'a> {
         Self { name, bit_offset: byte_offset.saturating_mul(8), bits: 0, ty }
     }
 
-    /// A bit field: `bits` bits from bit `bit_offset` of the structure on.
+    /// A bit field of `bits` bits at bit `bit_offset` of the structure.
     pub fn bits(name: &'a str, bit_offset: u32, bits: u32, ty: TypeRef) -> Self {
         Self { name, bit_offset, bits, ty }
     }
@@ -30,8 +30,8 @@ impl<'a> Field<'a> {
 
 /// The types of the kernel that an object is linked against.
 ///
-/// A builder: make the small types first, then the structures of them. Pointers may be made before what they point to,
-/// by [`TargetTypes::declare`].
+/// A builder: add the types of members before the structures. [`TargetTypes::declare`] declares the target of a
+/// pointer in advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetTypes {
     pub(crate) btf: Btf,
@@ -49,10 +49,10 @@ impl TargetTypes {
         Self { btf: Btf::empty() }
     }
 
-    /// The types of a real kernel: the bytes of its `/sys/kernel/btf/vmlinux`. `name` stands in error messages.
+    /// The types of a real kernel: the bytes of its `/sys/kernel/btf/vmlinux`. `name` is the file name in errors.
     ///
     /// # Errors
-    /// If the bytes are no type information, or contradict themselves.
+    /// The bytes are not valid BTF.
     pub fn from_btf(name: &str, bytes: &[u8]) -> Result<Self, LoadError> {
         match parse::parse(bytes) {
             Ok((btf, _)) => Ok(Self { btf }),
@@ -104,7 +104,7 @@ impl TargetTypes {
         self.add(name, Kind::Typedef(of.0))
     }
 
-    /// `struct name;`, to point to. [`TargetTypes::structure`] of the same name completes it.
+    /// Declares `struct name;` as the target of pointers. [`TargetTypes::structure`] of the same name completes it.
     pub fn declare(&mut self, name: &str) -> TypeRef {
         match self.find_composite(name) {
             Some(id) => TypeRef(id),

@@ -1,4 +1,5 @@
-//! Random programs: the JIT must do what the interpreter does — result or trap, memory, calls of the host, instruction count.
+//! Random programs: the JIT must do what the interpreter does — result or trap, memory, calls of the host,
+//! instruction count.
 
 use crate::support::{Code, Recorder, add, code, data, exit, image, insn, map, mov, mov_reg};
 use fairground_bpf::{Callee, Engine, Fixup, Function, InstanceConfig, MapDef, MapKind, TrapKind};

@@ -6,7 +6,7 @@ use crate::compile::compile;
 use crate::support::Recorder;
 use fairground_bpf::{
     Engine, Env, Fixup, FuncRef, Global, GlobalType, Image, InstanceConfig, LoadCause, LoadError,
-    MapKind, Object, OpsValue, Place, Symbols, TargetTypes, Trap, TrapKind, link,
+    Location, MapKind, Object, OpsValue, Symbols, TargetTypes, Trap, TrapKind, link,
 };
 
 fn bytes() -> &'static [u8] {
@@ -245,7 +245,8 @@ fn a_missing_function_is_named_with_the_place_of_the_call() {
     let error = refusal(&Symbols { kfuncs: &["presend", "changed"], ..SYMBOLS });
     let nearest = Some("presend".to_owned());
     assert_eq!(error.cause, LoadCause::UnknownKfunc { name: "present".into(), nearest });
-    let Some(Place::Instruction { function, section, source, .. }) = error.place.as_deref() else {
+    let Some(Location::Instruction { function, section, source, .. }) = error.location.as_deref()
+    else {
         panic!("{error:?}")
     };
     let source = source.as_ref().expect("clang keeps the lines");

@@ -299,10 +299,10 @@ fn damaged_type_information() {
 fn relocations_that_lead_nowhere() {
     let lddw = [LDDW_R1, 0, MOV_R0, EXIT];
     for (offset, kind, text) in [
-        (800, 1, "lies outside of the section"),
-        (4, 1, "inside of an instruction"),
-        (0, 10, "type 10 where type 1 belongs"),
-        (16, 1, "an instruction without a symbol"),
+        (800, 1, "is outside of the section"),
+        (4, 1, "within an instruction"),
+        (0, 10, "type 10, expected type 1"),
+        (16, 1, "an instruction that has no symbol"),
     ] {
         let mut object = Handmade::new();
         let section = object.function("main", &lddw);
@@ -358,7 +358,7 @@ fn calls_into_the_middle_of_nothing() {
     expect(object, "lacks its second half");
     let mut object = Handmade::new();
     object.function("main", &[LDDW_R1, MOV_R0, EXIT]);
-    expect(object, "is not blank");
+    expect(object, "is not empty");
     let mut object = Handmade::new();
     object.function("main", &[MOV_R0]);
     expect(object, "past the end");
@@ -367,8 +367,8 @@ fn calls_into_the_middle_of_nothing() {
 #[test]
 fn functions_outside_of_their_section() {
     for (value, size, text) in [
-        (0, 800, "lies outside"),
-        (u64::MAX - 7, 16, "lies outside"),
+        (0, 800, "exceeds the section"),
+        (u64::MAX - 7, 16, "exceeds the section"),
         (4, 8, "whole instructions"),
         (0, 0, "whole instructions"),
     ] {
@@ -442,7 +442,7 @@ fn two_sections_of_one_name() {
     let mut object = Handmade::new();
     object.section(".data", SectionKind::Data, &[1; 8]);
     object.section(".data", SectionKind::Data, &[1; 8]);
-    expect(object, "two sections of this name");
+    expect(object, "two sections have this name");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Every way in which a program can go wrong ends in its own error, the same from both engines, and the instance lives on.
+//! Every way in which a program can go wrong ends in its own error, the same from both engines, and the instance
+//! lives on.
 
 use crate::support::{BOTH, Recorder, add, code, data, exit, image, insn, mov, run, run_with};
 use fairground_bpf::{Callee, Fixup, Function, InstanceConfig, MapDef, NullLoads, TrapKind};

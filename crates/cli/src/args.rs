@@ -4,7 +4,6 @@ mod contention;
 #[cfg(test)]
 mod documented;
 mod exit_codes;
-mod ground;
 mod install;
 mod kernels;
 mod load;
@@ -13,7 +12,6 @@ mod top;
 
 pub(crate) use contention::ContentionArgs;
 pub(crate) use exit_codes::EXIT_CODES;
-pub(crate) use ground::{GroundArgs, VmModeArg};
 pub(crate) use install::{CompletionsArgs, DoctorArgs, ManArgs, SchemaArgs};
 pub(crate) use kernels::{BootArgs, KernelsCommand};
 pub(crate) use load::LoadArgs;
@@ -23,11 +21,10 @@ pub(crate) use top::TopArgs;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fairground_session::{COSTS_DEFAULT, SEED_DEFAULT};
-use fairground_workload::LockModel;
+use fairground_session::{EngineChoice, MachineSpec, RunSpec, SchedulerSpec};
 
 /// A workbench for Linux CPU schedulers: run any sched_ext scheduler on one workload in a deterministic simulated machine,
-/// and see who got the CPU, for how long, who waited, and what a switch cost.
+/// and see which tasks got the CPU, for how long, which waited, and what a switch cost.
 #[derive(Debug, Parser)]
 #[command(name = "fairground", version, max_term_width = 100, after_help = exit_codes::help())]
 pub(crate) struct Cli {
@@ -38,7 +35,15 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// No progress, no remarks on stderr
+    /// Print tables as wide as they are: without it they fit the terminal, or 80 columns where there is none
+    #[arg(long, global = true)]
+    pub(crate) wide: bool,
+
+    /// Print every parameter of a run, not only those that differ from their defaults
+    #[arg(long, global = true)]
+    pub(crate) verbose: bool,
+
+    /// Print no progress and no notes on stderr
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
@@ -64,7 +69,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a workload under several schedulers or settings, one column each
     Compare(CompareArgs),
-    /// Show a simulated run, or this machine (root), while it goes on: who runs, who waits, who got how much
+    /// Show a simulated run, or this machine (root), while it goes on: which tasks run, which wait, and their shares
     Top(TopArgs),
     /// Record what this machine's scheduler does (root)
     Record(RecordArgs),
@@ -72,9 +77,9 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Measure a recording: trace.dat, perf.data, `perf sched script` or ftrace text
     Analyze(AnalyzeArgs),
-    /// Say what is wrong in a recording: ranked findings, their evidence, and the command that shows more
+    /// Report what is wrong in a recording: ranked findings, their evidence, and the command that shows more
     Diagnose(DiagnoseArgs),
-    /// Say who waits where for whom: the histogram of scheduling points, locks, call chains (root, to record this machine)
+    /// Show where tasks wait, and for which task: the histogram of scheduling points, locks, call chains (root, to record this machine)
     Contention(ContentionArgs),
     /// Run the load of a recording again, under other schedulers
     Replay(ReplayArgs),
@@ -82,16 +87,16 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Attach a scheduler to the running kernel until Ctrl-C, and show what it does (root; a kernel with sched_ext)
     Load(LoadArgs),
-    /// Real kernels for virtual machines: what is here, fetch them from Debian, boot one
+    /// Real kernels for virtual machines: list them, fetch them from Debian, boot one
     #[command(subcommand)]
     Kernels(KernelsCommand),
-    /// Schedulers: what there is, what they can be told, how to build one
+    /// Schedulers: list them, show their tunables, build one
     #[command(subcommand)]
     Sched(SchedCommand),
-    /// Workloads: what there is, what is in one, whether a file is right
+    /// Workloads: list them, show one, check a file
     #[command(subcommand)]
     Workload(WorkloadCommand),
-    /// Say what this machine can do with fairground, and how to get what is missing
+    /// Report what this machine can do with fairground, and how to get what is missing
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -110,166 +115,26 @@ pub(crate) enum Command {
     KernelInfo,
 }
 
-/// The scheduler's side.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SchedArgs {
-    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source (`./mine.bpf.c`), or, on a real kernel, `kernel`: that kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) sched: Vec<String>,
-
-    /// Set a tunable or feature before the run (`kernel.NAME=VALUE`: one of a real kernel itself); with several values, `compare` runs each
-    #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
-    pub(crate) set: Vec<String>,
-
-    /// Set a tunable or feature during the run
-    #[arg(long, value_name = "TIME:NAME=VALUE")]
-    pub(crate) at: Vec<String>,
-
-    /// What the program that loads an object for real would set in it, as a file (`experiments/profiles/scx_qmap.toml`)
-    #[arg(long, value_name = "FILE.toml")]
-    pub(crate) profile: Vec<PathBuf>,
-
-    /// How the scheduler's instructions are executed: both engines give the same result
-    #[arg(long, value_enum, default_value_t = EngineArg::Jit)]
-    pub(crate) engine: EngineArg,
-
-    /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
-    #[arg(long, value_enum, default_value_t = NullLoadsArg::Error)]
-    pub(crate) null_loads: NullLoadsArg,
-}
-
-/// How BPF is executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineArg {
-    /// Machine code
-    Jit,
-    /// Instruction by instruction: the oracle
-    Interpreter,
-}
-
-/// What NULL loads do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NullLoadsArg {
-    /// End the run with an error
-    Error,
-    /// Read 0
-    Zero,
-}
-
-/// What ends a sleep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum TimersArg {
-    /// A high-resolution timer: at its time
-    #[default]
-    Hrtimer,
-    /// The tick: at the tick after its length, rounded up to ticks, has passed
-    Jiffies,
-}
-
-/// The machine's side.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct MachineArgs {
-    /// Number of CPUs, of the simulated machine or of the virtual one
-    #[arg(long, conflicts_with = "topology")]
-    pub(crate) cpus: Option<u32>,
-
-    /// Sockets × cores × threads (`2x4x2`), on so many NUMA nodes (`8x1x1,nodes=1`), or a topology file (`./laptop.toml`)
-    #[arg(long)]
-    pub(crate) topology: Option<String>,
-
-    /// Ticks a second: 100, 250, 300 or 1000 [default: 250]. A real kernel has what it was built with
-    #[arg(long)]
-    pub(crate) hz: Option<u32>,
-
-    /// What ends a sleep: a timer of its own, or a tick, as on x86-64 up to Linux 2.6.23
-    #[arg(long, value_enum, default_value_t = TimersArg::Hrtimer)]
-    pub(crate) timers: TimersArg,
-
-    /// Seed of every random draw
-    #[arg(long, default_value_t = SEED_DEFAULT, env = "FAIRGROUND_SEED")]
-    pub(crate) seed: u64,
-
-    /// What things cost in time: a preset
-    #[arg(long, default_value = COSTS_DEFAULT)]
-    pub(crate) costs: String,
-
-    /// Change one cost
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) cost: Vec<String>,
-
-    /// Check the simulator's invariants after each event: a run that breaks one ends with an error
-    #[arg(long)]
-    pub(crate) check: bool,
-
-    /// With `--check`: no CPU may rest for so long while a task that may run there waits
-    #[arg(long, value_name = "TIME", requires = "check")]
-    pub(crate) idle_bound: Option<String>,
-
-    /// How long to run, in simulated time; the workload's own length by default
-    #[arg(long)]
-    pub(crate) duration: Option<String>,
-
-    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin as forks
-    /// [default: 400ms beside a real kernel, else none]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) lead_in: Option<String>,
-
-    /// How many events a simulated run may record, 32 bytes of memory each: one more ends it with an error [default: 100000000]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_events: Option<usize>,
-}
-
-/// What spin locks are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LocksArg {
-    /// Spinning, as the workload says
-    Spin,
-    /// Sleeping, as `CONFIG_PREEMPT_RT` makes them
-    Rt,
-    /// Sleeping, as the -rt kernels of 2006 made them: nobody spins for one that is taken, nobody overtakes, and an rwlock has one
-    /// reader at a time
-    #[value(name = "rt-2006")]
-    Rt2006,
-}
-
-impl LocksArg {
-    /// The model of the workload.
-    pub(crate) fn model(self) -> LockModel {
-        match self {
-            LocksArg::Spin => LockModel::Spin,
-            LocksArg::Rt => LockModel::Rt,
-            LocksArg::Rt2006 => LockModel::Rt2006,
-        }
-    }
-}
-
-/// The workload's side.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct LockArgs {
-    /// What the workload's spin locks are: themselves, or the sleeping locks with priority inheritance that PREEMPT_RT makes of them
-    #[arg(long, value_enum)]
-    pub(crate) locks: Option<LocksArg>,
-}
-
 /// What is shown.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct ShowArgs {
     /// One row for each task, for each group of tasks, or for each control group
     #[arg(long, value_enum, default_value_t = Per::Group)]
     pub(crate) per: Per,
 
-    /// Every metric, not only the usual ones
+    /// Print every metric
     #[arg(long)]
     pub(crate) all: bool,
 
     /// Also one row for each interval of this length (`1s`)
-    #[arg(long)]
+    #[arg(long, help_heading = "Measuring")]
     pub(crate) interval: Option<String>,
 }
 
 /// What is drawn.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct PageArgs {
     /// Also write a page with charts, one file that needs nothing else
     #[arg(long, value_name = "FILE.html")]
@@ -300,16 +165,8 @@ pub(crate) enum Per {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list` names them
-    pub(crate) workload: String,
     #[command(flatten)]
-    pub(crate) ground: GroundArgs,
-    #[command(flatten)]
-    pub(crate) sched: SchedArgs,
-    #[command(flatten)]
-    pub(crate) machine: MachineArgs,
-    #[command(flatten)]
-    pub(crate) locks: LockArgs,
+    pub(crate) run: RunSpec,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -318,22 +175,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Also record each callback of the scheduler
-    #[arg(long)]
+    #[arg(long, help_heading = "Measuring")]
     pub(crate) callbacks: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// A workload: a name (`slice:16`), several joined by `+`, or a file: TOML, or JSON of rt-app. `workload list` names them
-    pub(crate) workload: String,
     #[command(flatten)]
-    pub(crate) locks: LockArgs,
-    #[command(flatten)]
-    pub(crate) ground: GroundArgs,
-    #[command(flatten)]
-    pub(crate) sched: SchedArgs,
-    #[command(flatten)]
-    pub(crate) machine: MachineArgs,
+    pub(crate) run: RunSpec,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -361,9 +210,9 @@ pub(crate) struct ReplayArgs {
     /// A recording: trace.dat, perf.data, or text, also compressed with gzip; `-` is stdin
     pub(crate) recording: String,
     #[command(flatten)]
-    pub(crate) sched: SchedArgs,
+    pub(crate) sched: SchedulerSpec,
     #[command(flatten)]
-    pub(crate) machine: MachineArgs,
+    pub(crate) machine: MachineSpec,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -377,9 +226,9 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct ReproduceArgs {
     /// An experiment by name, or a file; without it, the list of experiments
     pub(crate) experiment: Option<String>,
-    /// How BPF is executed
-    #[arg(long, value_enum, default_value_t = EngineArg::Jit)]
-    pub(crate) engine: EngineArg,
+    /// How the schedulers' instructions are executed
+    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    pub(crate) engine: EngineChoice,
     #[command(flatten)]
     pub(crate) page: PageArgs,
 }

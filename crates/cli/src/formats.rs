@@ -30,7 +30,7 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         version: SCHEMA_VERSION as i64,
         mark: "key schema_version",
         what: "what every command prints with --format json",
-        page: "docs/output-formats.md",
+        page: "docs/reference/output-formats.md",
         json_schema: Some(json_schema),
     },
     OwnFormat {
@@ -38,7 +38,7 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         version: fairground_workload::FORMAT,
         mark: "key format",
         what: "a workload (TOML)",
-        page: "docs/workloads.md",
+        page: "docs/reference/workloads.md",
         json_schema: None,
     },
     OwnFormat {
@@ -46,7 +46,7 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         version: EXPERIMENT_FORMAT as i64,
         mark: "key format",
         what: "an experiment (TOML)",
-        page: "docs/experiments.md",
+        page: "docs/reference/experiments.md",
         json_schema: None,
     },
     OwnFormat {
@@ -54,7 +54,7 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         version: TOPOLOGY_FORMAT as i64,
         mark: "key format",
         what: "CPUs, caches and nodes of a machine (TOML)",
-        page: "docs/formats.md",
+        page: "docs/reference/topology.md",
         json_schema: None,
     },
     #[cfg(feature = "parquet")]
@@ -63,7 +63,7 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         version: fairground_trace::EVENTS_SCHEMA_VERSION as i64,
         mark: "metadata fairground.schema_version",
         what: "the events of a trace as a table (Parquet, Arrow)",
-        page: "docs/parquet.md",
+        page: "docs/reference/parquet.md",
         json_schema: None,
     },
     #[cfg(feature = "parquet")]
@@ -72,7 +72,7 @@ pub(crate) const FORMATS: &[OwnFormat] = &[
         version: fairground_report::METRICS_SCHEMA_VERSION as i64,
         mark: "metadata fairground.schema_version",
         what: "what every command prints with --format parquet",
-        page: "docs/parquet.md",
+        page: "docs/reference/parquet.md",
         json_schema: None,
     },
 ];

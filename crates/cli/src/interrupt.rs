@@ -14,9 +14,9 @@ pub(crate) const EXIT_CODE: u8 = 130;
 
 /// What signals set.
 struct Asked {
-    /// Somebody asked for the end.
+    /// Set by Ctrl-C.
     end: Arc<AtomicBool>,
-    /// Becomes readable then, for who waits and must not look again and again; `None` where the system has none to give.
+    /// Becomes readable then, for callers that wait without polling; `None` where the system gives no descriptor.
     descriptor: Option<UnixStream>,
 }
 
@@ -46,17 +46,17 @@ fn asked() -> &'static Asked {
     })
 }
 
-/// What becomes readable when somebody asks for the end, and stays so.
+/// A descriptor that becomes readable at Ctrl-C, and stays so.
 pub(crate) fn descriptor() -> Option<BorrowedFd<'static>> {
     asked().descriptor.as_ref().map(AsFd::as_fd)
 }
 
-/// Whether somebody asked for the end.
+/// Whether Ctrl-C was pressed.
 pub(crate) fn is_asked() -> bool {
     ASKED.get().is_some_and(|asked| asked.end.load(Ordering::Relaxed))
 }
 
-/// The same, for who must look by himself.
+/// The same, as a flag to poll.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     Arc::clone(&asked().end)
 }

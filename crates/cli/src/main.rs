@@ -6,13 +6,13 @@ mod doctor;
 mod experiment;
 mod export;
 mod formats;
-mod grounds;
 mod input;
 mod interrupt;
 mod pictures;
 mod present;
 mod progress;
 mod real;
+mod targets;
 
 use std::process::ExitCode;
 

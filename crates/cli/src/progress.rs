@@ -65,7 +65,7 @@ impl Drop for Progress {
     }
 }
 
-/// The way of whoever reads a file through it; ends when it is dropped. A program ends by Ctrl-C meanwhile, as nothing is lost.
+/// The progress of reading a file; ends when it is dropped. Ctrl-C ends the program meanwhile, as nothing is lost.
 #[derive(Debug)]
 pub(crate) struct Reading(ProgressBar);
 

@@ -10,15 +10,15 @@ use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FI
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::INSTRUCTION_NS;
 use fairground_session::{
-    Failure, Ground, Outcome, SchedulerObject, Told, Watch, global_writes, resize_writes,
+    Failure, Outcome, SchedulerObject, Told, Watch, global_writes, resize_writes,
 };
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
 
-use crate::args::{GroundArgs, VmModeArg};
 use crate::progress::Progress;
+use crate::targets::RealTarget;
 
-/// Why there is no recording where nobody wanted one.
+/// Why there is no recording where the spec asks for none.
 const NOT_ASKED_FOR: &str = "none was asked for";
 
 /// What to run.
@@ -27,11 +27,7 @@ pub(crate) struct RealPlan<'a> {
     /// The column's name.
     pub(crate) label: String,
     /// Where.
-    pub(crate) ground: &'a Ground,
-    /// How the ground is made.
-    pub(crate) args: &'a GroundArgs,
-    /// CPUs of a virtual machine.
-    pub(crate) cpus: u32,
+    pub(crate) on: RealTarget<'a>,
     /// The scheduler; `None`: the kernel's own.
     pub(crate) object: Option<&'a SchedulerObject>,
     /// Tunables of the scheduler beyond the parameter set: before the run, and during it.
@@ -44,7 +40,7 @@ pub(crate) struct RealPlan<'a> {
     pub(crate) seed: u64,
     /// The length, ns.
     pub(crate) duration_ns: u64,
-    /// How much later the tasks are let go, ns.
+    /// How much later the tasks start, ns.
     pub(crate) hold_ns: u64,
     /// How to measure; the window is the run's.
     pub(crate) options: Options,
@@ -65,8 +61,11 @@ impl RealPlan<'_> {
         let job = self.job(&settings)?;
         let folder = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
         let object = self.object.map(|object| object.bytes.as_slice());
-        let mut told = super::grounds::carry_out(&self, &job, object, folder.path(), progress)?;
-        if self.args.no_recording {
+        // A job that fails may lack what the scheduler's own loader would have set.
+        let remedy = self.object.and_then(|object| object.left_at_zero(&self.settings));
+        let asked = (&job, object);
+        let mut told = self.on.carry_out(&self.label, asked, folder.path(), progress, remedy)?;
+        if !self.on.spec.record {
             told.not_recorded = Some(NOT_ASKED_FOR.to_owned());
         }
         let recording = match told.not_recorded {
@@ -93,7 +92,7 @@ impl RealPlan<'_> {
             numbers_note: None,
             analysis,
             told: Told::Real {
-                ground: self.ground.to_string(),
+                target: self.on.target.to_string(),
                 instruction_ns,
                 job: Box::new(told),
             },
@@ -102,9 +101,7 @@ impl RealPlan<'_> {
 
     /// What an instruction takes of the time that the run measures, where that is known.
     fn instruction_ns(&self) -> Option<u64> {
-        let counted =
-            matches!(self.ground, Ground::Vm(_)) && self.args.vm_mode == VmModeArg::Deterministic;
-        counted.then_some(INSTRUCTION_NS)
+        self.on.counts_instructions().then_some(INSTRUCTION_NS)
     }
 
     fn job(&self, settings: &[Setting]) -> Result<Job, Failure> {
@@ -121,14 +118,14 @@ impl RealPlan<'_> {
             workload: to_toml(self.workload),
             duration_ns: self.duration_ns,
             hold_ns: self.hold_ns,
-            // There the clock jumps to the next timer where nobody computes.
+            // There the clock jumps to the next timer while every CPU is idle.
             on_the_second: self.instruction_ns().is_some(),
             seed: self.seed,
             scheduler: scheduler.transpose()?,
             knobs: self.knobs.clone(),
-            recording: (!self.args.no_recording).then(|| RecordingJob {
-                kib_per_cpu: self.args.buffer,
-                stacks: self.args.stacks,
+            recording: self.on.spec.record.then(|| RecordingJob {
+                kib_per_cpu: self.on.spec.buffer,
+                stacks: self.on.spec.stacks,
                 ..RecordingJob::default()
             }),
         })

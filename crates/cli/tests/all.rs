@@ -8,6 +8,7 @@ mod diagnose;
 mod docs;
 mod doctor;
 mod experiments;
+mod failures;
 mod interrupt;
 mod load;
 mod own_scheduler;

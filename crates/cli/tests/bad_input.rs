@@ -122,7 +122,7 @@ fn an_unknown_key_in_a_topology_file() {
     let text = "format = 1\n[[socket]]\ncount = 2\ncoers = 4\n";
     let file = files.write("box.toml", text);
     let said = refusal(&["run", "hogs:2", "--topology", &file]);
-    says(&said, &["box.toml", "line 4", "coers", "`cores`", "docs/formats.md"]);
+    says(&said, &["box.toml", "line 4", "coers", "`cores`", "docs/reference/topology.md"]);
     let said = refusal(&["run", "hogs:2", "--topology", "2x4"]);
     says(&said, &["`2x4` names no topology", "NAME.toml"]);
 }
@@ -152,5 +152,5 @@ fn a_run_too_long_for_its_trace() {
     );
     says(&refusal(&["run", "hogs:2", "--max-events", "0"]), &["a trace of 0 events", "from 1 to"]);
     let real = [&run[..], &["--on", "vm:6.1"]].concat();
-    says(&refusal(&real), &["--max-events is of the simulated machine"]);
+    says(&refusal(&real), &["--max-events applies to the simulator only"]);
 }

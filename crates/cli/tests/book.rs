@@ -71,10 +71,10 @@ fn every_link_leads_somewhere() {
 fn links_that_lead_nowhere_are_found() {
     let name = "docs/README.md".to_owned();
     let text =
-        "# One two\n[a](#one-two) [b](#two) [c](gone.md) [d](../README.md) [e](metrics/lag.md#lag)"
+        "# One two\n[a](#one-two) [b](#two) [c](gone.md) [d](../README.md) [e](reference/metrics/lag.md#lag)"
             .into();
     let page = Page { name: name.clone(), text };
-    let lag = read("docs/metrics/lag.md".to_owned());
+    let lag = read("docs/reference/metrics/lag.md".to_owned());
     let known = BTreeMap::from([(name, read_again(&page)), (lag.name.clone(), lag)]);
     let faults: Vec<_> = page.links().iter().map(|(_, link)| fault(&page, link, &known)).collect();
     let wrong: Vec<_> = faults.iter().map(Option::is_some).collect();
@@ -104,4 +104,80 @@ fn every_page_begins_with_its_title() {
     for page in book() {
         assert!(page.text.starts_with("# "), "{} does not begin with its title", page.name);
     }
+}
+
+/// Words that stand for something else in everyday language, or hide the subject of a sentence.
+const PRIVATE: [&str; 9] = [
+    "hangs on",
+    "hang on",
+    "whoever",
+    "nobody",
+    "somebody",
+    "everybody",
+    " who takes",
+    "of the house",
+    "unsettled",
+];
+
+/// The most lines of a page that a person writes.
+const LINES_MAX: usize = 250;
+
+/// The lines of a page that a person wrote, with their numbers: no tables that a test writes.
+fn written_lines(page: &Page) -> Vec<(usize, &str)> {
+    let mut lines = Vec::new();
+    let mut generated = false;
+    for (number, line) in page.text.lines().enumerate() {
+        generated |= line.starts_with("<!-- ") && line.contains(": written by a test");
+        if !generated {
+            lines.push((number + 1, line));
+        }
+        generated &= !line.starts_with("<!-- end of ");
+    }
+    lines
+}
+
+/// The prose of a page, line by line: neither blocks of code nor code within a line.
+fn prose(page: &Page) -> Vec<(usize, String)> {
+    let mut fenced = false;
+    let mut prose = Vec::new();
+    for (number, line) in written_lines(page) {
+        fenced ^= line.starts_with("```");
+        if !fenced {
+            prose.push((number, line.split('`').step_by(2).collect::<Vec<_>>().join(" ")));
+        }
+    }
+    prose
+}
+
+#[test]
+fn pages_use_plain_words() {
+    let mut found = Vec::new();
+    for page in book().into_iter().chain([read("README.md".to_owned())]) {
+        for (number, line) in prose(&page) {
+            let words = line.to_lowercase();
+            found.extend(
+                PRIVATE
+                    .iter()
+                    .filter(|word| words.contains(*word))
+                    .map(|word| format!("{}:{number}: `{word}`", page.name)),
+            );
+        }
+    }
+    assert!(found.is_empty(), "say it in plain words:\n  {}", found.join("\n  "));
+}
+
+#[test]
+fn pages_serve_one_need_each() {
+    let pages = book().into_iter().filter(|page| page.name != "docs/SUMMARY.md");
+    let long: Vec<_> = pages
+        .filter(|page| written_lines(page).len() > LINES_MAX)
+        .map(|page| format!("{}: {} lines", page.name, written_lines(&page).len()))
+        .collect();
+    assert!(
+        long.is_empty(),
+        "divide these pages, {LINES_MAX} lines at most:\n  {}",
+        long.join("\n  ")
+    );
+    let readme = read("README.md".to_owned()).text.lines().count();
+    assert!(readme <= 150, "README.md has {readme} lines, of 150 at most");
 }

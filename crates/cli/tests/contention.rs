@@ -80,9 +80,9 @@ fn readers_of_a_pipe_wait_in_its_read_path() {
 
 #[test]
 fn a_guest_is_recorded_with_stacks() {
-    let Some(ground) = bootable() else { return };
+    let Some(target) = bootable() else { return };
     let said =
-        success(&["contention", "pipe", "--on", ground, "--cpus", "1", "--duration", "100ms"]);
+        success(&["contention", "pipe", "--on", target, "--cpus", "1", "--duration", "100ms"]);
     let mut points = said.lines().filter(|line| line.contains("__schedule()<-schedule()<-"));
     let most = points.next_back().expect("there are scheduling points");
     assert!(most.contains("pipe_read()"), "{said}");

@@ -1,5 +1,5 @@
 //! Every command of the pages is run, and prints what the page says. `FAIRGROUND_DOCS=write` writes what it prints into the pages;
-//! `FAIRGROUND_DOCS_PAGE=docs/diagnose.md` looks at one page only. With `FAIRGROUND_RELEASE_BINARY` that build is run, and the
+//! `FAIRGROUND_DOCS_PAGE=docs/reference/diagnose.md` looks at one page only. With `FAIRGROUND_RELEASE_BINARY` that build is run, and the
 //! long blocks too, and those for which this machine must be able to do something, as doctor says; of these only the exit
 //! codes are looked at, since what a guest measures belongs to one build of the program. `FAIRGROUND_DOCS_ALSO=slow` runs those
 //! that take many minutes. A picture that a command draws is the one that the page shows.
@@ -160,7 +160,7 @@ fn a_page_that_says_something_else_is_found() {
 
 #[test]
 fn an_ability_is_ready_when_all_that_it_rests_on_is() {
-    let said = "table,row,label,column,unit,value\nabilities,1,vm,verdict,,ready\nabilities,2,load,verdict,,missing\n\
-                checks,1,load,looked_at,,root\nchecks,1,load,verdict,,ready\nchecks,2,load,verdict,,missing\n";
+    let said = "run,of,task,metric,value,unit\n,abilities,vm,verdict,ready,\n,abilities,load,verdict,missing,\n\
+                ,checks,load / root,verdict,ready,\n,checks,load,verdict,missing,\n";
     assert_eq!(Vec::from_iter(ready_abilities(said)), ["vm"]);
 }

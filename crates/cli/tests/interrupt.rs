@@ -40,9 +40,9 @@ fn entry<'d>(document: &'d Value, section: &str, name: &str) -> Option<&'d Value
     entries.iter().find(|entry| entry["name"] == name).map(|entry| &entry["value"])
 }
 
-fn has_note(document: &Value, text: &str) -> bool {
-    let notes = document["notes"].as_array().expect("notes");
-    notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(text)))
+fn has_verdict(document: &Value, text: &str) -> bool {
+    let verdicts = document["verdicts"].as_array().expect("verdicts");
+    verdicts.iter().any(|verdict| verdict["text"].as_str().is_some_and(|said| said.contains(text)))
 }
 
 #[test]
@@ -55,12 +55,12 @@ fn a_run_keeps_what_it_reached() {
     let reached = entry(&document, "run cfs", "partial").and_then(Value::as_u64).expect("a time");
     assert!(reached > 0 && reached < LENGTH_NS && reached.is_multiple_of(50_000_000), "{reached}");
     assert!(document["title"].as_str().is_some_and(|title| title.ends_with("(partial)")));
-    assert!(has_note(&document, "cfs: partial: it was interrupted after"));
+    assert!(has_verdict(&document, "partial: it was interrupted after"));
     let whole = format!("{reached}ns");
     let whole = ["run", "hogs:2", "--cpus", "1", "--format", "json", "--duration", &whole];
     let whole: Value = serde_json::from_str(&success(&whole)).expect("JSON");
     assert_eq!(document["tables"], whole["tables"], "the figures of a run of that length");
-    assert!(entry(&whole, "run cfs", "partial").is_none() && !has_note(&whole, "partial"));
+    assert!(entry(&whole, "run cfs", "partial").is_none() && !has_verdict(&whole, "partial"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! A user's own scheduler, as docs/own-scheduler.md shows it: one source file in a folder of his.
+//! A user's own scheduler, as docs/tutorial/own-scheduler.md shows it: one source file in a folder of his.
 
 use crate::support::{Files, refusal, success};
 
 /// The source in the page.
 fn source() -> &'static str {
-    let page = include_str!("../../../docs/own-scheduler.md");
+    let page = include_str!("../../../docs/tutorial/own-scheduler.md");
     let (_, rest) = page.split_once("```c\n").expect("the page has a source");
     rest.split_once("```").expect("which ends").0
 }

@@ -1,6 +1,8 @@
 //! Parquet from the command line: with the feature it is written, without it the program says how to build one that can.
 
-use crate::support::Files;
+use std::path::PathBuf;
+
+use crate::support::{Files, run};
 
 /// A run that is over in a moment.
 const RUN: [&str; 5] = ["run", "hogs:3", "--duration", "50ms", "--quiet"];
@@ -9,22 +11,38 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     RUN.iter().chain(more).copied().collect()
 }
 
-#[cfg(not(feature = "parquet"))]
-mod without {
-    use super::*;
-
-    #[test]
-    fn a_build_without_it_says_how_to_build_one() {
-        let files = Files::new();
-        for name in ["events.parquet", "events.arrow"] {
-            let path = files.path(name).display().to_string();
-            let said = crate::support::refusal(&with(&["--trace", &path]));
-            assert!(said.contains("--features parquet"), "{said}");
-            assert!(!files.path(name).exists());
+/// A binary without the feature: this build, or else the release build.
+fn binary_without_parquet() -> Option<PathBuf> {
+    if cfg!(feature = "parquet") {
+        let release = std::env::var_os("FAIRGROUND_RELEASE_BINARY").map(PathBuf::from);
+        if release.is_none() {
+            println!(
+                "skipped: FAIRGROUND_RELEASE_BINARY names no build without the feature `parquet`"
+            );
         }
-        let said = crate::support::refusal(&with(&["--format", "parquet"]));
-        assert!(said.contains("--features parquet"), "{said}");
+        release
+    } else {
+        Some(env!("CARGO_BIN_EXE_fairground").into())
     }
+}
+
+#[test]
+fn a_build_without_parquet_names_the_feature() {
+    let Some(binary) = binary_without_parquet() else { return };
+    let refusal = |more: &[&str]| {
+        let output = run(&binary, &with(more));
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        String::from_utf8(output.stderr).expect("stderr is UTF-8")
+    };
+    let files = Files::new();
+    for name in ["events.parquet", "events.arrow"] {
+        let path = files.path(name).display().to_string();
+        let message = refusal(&["--trace", &path]);
+        assert!(message.contains("--features parquet"), "{message}");
+        assert!(!files.path(name).exists());
+    }
+    let message = refusal(&["--format", "parquet"]);
+    assert!(message.contains("--features parquet"), "{message}");
 }
 
 #[cfg(feature = "parquet")]

@@ -93,7 +93,7 @@ impl Scene {
     }
 
     /// What is said of a run in a virtual machine that must end with an error.
-    fn refused_on(&self, ground: &str, profile: &str) -> String {
+    fn refused_on(&self, target: &str, profile: &str) -> String {
         let path = self.files.write("real.toml", profile);
         refusal(&[
             "run",
@@ -104,7 +104,7 @@ impl Scene {
             "3s",
             "--quiet",
             "--on",
-            ground,
+            target,
             "--vm-mode",
             "fast",
             "--sched",
@@ -147,7 +147,7 @@ fn what_is_wrong_is_named() {
         ("nr_cpus =", "nr_cpu =", "no variable `nr_cpu`"),
         ("nr_cpus =", "nr_cpu =", "did you mean `nr_cpus`"),
         ("object = \"own\"", "object = \"other\"", "is for `other`"),
-        ("counts = \"cpus\"", "slice_ns = 4", "it is no array"),
+        ("counts = \"cpus\"", "slice_ns = 4", "it is not an array"),
         ("timeout_ms = 2000", "timeout = 1", "timeout"),
         ("1 = 12", "2 = 12", "beyond its 2 elements"),
         ("1 = 12", "1 = { burst = 2 }", "no member `burst`"),
@@ -171,7 +171,7 @@ fn a_kernel_sees_what_the_loader_does() {
     let said = scene.refused_on(vm, PROFILE);
     assert!(said.contains("`refresh`, which its loader runs, failed: it returned -5"), "{said}");
     let said = scene.refused_on(vm, &PROFILE.replace("timeout_ms = 2000", "timeout_ms = 40000"));
-    assert!(said.contains("the kernel does not put it in charge"), "{said}");
+    assert!(said.contains("the kernel does not attach it"), "{said}");
     assert!(said.contains("Argument list too long"), "{said}");
 }
 

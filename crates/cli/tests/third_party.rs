@@ -43,12 +43,12 @@ fn run(cache: &Path, example: &str, workload: &str, more: &[&str]) -> String {
     success(&all.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// CPU shares by the rows of a table (`table,row,label,column,unit,value`), % of one CPU.
-fn shares(csv: &str, table: &str) -> Vec<(String, f64)> {
+/// CPU shares by task or group (`run,of,task,metric,value,unit`), % of one CPU.
+fn shares(csv: &str, of: &str) -> Vec<(String, f64)> {
     let share = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
-        let wanted = cells.len() == 6 && cells[0] == table && cells[3] == "cpu_share";
-        wanted.then(|| (cells[2].to_owned(), cells[5].parse().expect("a number")))
+        let wanted = cells.len() == 6 && cells[1] == of && cells[3] == "cpu_share";
+        wanted.then(|| (cells[2].to_owned(), cells[4].parse().expect("a number")))
     };
     csv.lines().filter_map(share).collect()
 }
@@ -59,7 +59,7 @@ fn equal_hogs_get_equal_shares() {
     let Some(cache) = cache() else { return };
     for example in EXAMPLES {
         let more = ["--duration", "5s", "--per", "task", "--format", "csv"];
-        let shares = shares(&run(&cache, example, "hogs:8", &more), "tasks");
+        let shares = shares(&run(&cache, example, "hogs:8", &more), "task");
         println!("{example}: {shares:?}");
         assert_eq!(shares.len(), 8, "{example}");
         for (name, share) in shares {
@@ -103,7 +103,7 @@ fn flatcg_shares_by_weights_down_the_tree() {
     let Some(cache) = cache() else { return };
     let workload = "containers:a=100 a/b=100:4 a/c=100:4 d=200:4";
     let more = ["--duration", "20s", "--per", "cgroup", "--format", "csv"];
-    let shares = shares(&run(&cache, "scx_flatcg", workload, &more), "cgroups");
+    let shares = shares(&run(&cache, "scx_flatcg", workload, &more), "cgroup");
     println!("{shares:?}");
     for (path, expected) in [("a/b", 400.0 / 6.0), ("a/c", 400.0 / 6.0), ("d", 800.0 / 3.0)] {
         let share = shares.iter().find(|(name, _)| name == path).expect("the cgroup is there").1;
@@ -148,8 +148,8 @@ struct Seen {
     ends: usize,
 }
 
-/// A run of 4 CPUs with a profile on one ground. Of the groups only those that are named count.
-fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]) -> Seen {
+/// A run of 4 CPUs with a profile on one target. Of the groups only those that are named count.
+fn on(target: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]) -> Seen {
     let files = Files::new();
     let object = cache.join(format!("{example}.bpf.o")).display().to_string();
     let (profile, trace) = (profile(example), files.path("trace.txt").display().to_string());
@@ -157,7 +157,7 @@ fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
         "run",
         workload,
         "--on",
-        ground,
+        target,
         "--cpus",
         "4",
         "--quiet",
@@ -172,9 +172,9 @@ fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
         "--trace",
         &trace,
     ]);
-    let mut shares = shares(&csv, "groups");
+    let mut shares = shares(&csv, "group");
     shares.retain(|(group, _)| groups.contains(&group.as_str()));
-    assert_eq!(shares.len(), groups.len(), "{example} on {ground}: {csv}");
+    assert_eq!(shares.len(), groups.len(), "{example} on {target}: {csv}");
     let all: f64 = shares.iter().map(|(_, share)| share).sum();
     shares.iter_mut().for_each(|(_, share)| *share *= 100.0 / all);
     let trace = std::fs::read_to_string(&trace).expect("a trace");
@@ -186,7 +186,7 @@ fn on(ground: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
 }
 
 /// Each task may be a whole slice ahead or behind at the end, 20 ms and the rest of a tick of 4 ms: eight tasks' are 1.2 % of
-/// what 4 CPUs have in 4 s, on each of the two grounds.
+/// what 4 CPUs have in 4 s, on each of the two targets.
 const HOGS_POINTS: f64 = 2.0 * 8.0 * 24.0 / (4.0 * 4000.0) * 100.0;
 /// A sender writes as often as a receiver reads. A kernel's write and read differ in length, the simulator's do not; a tenth
 /// is 2.5 % of both together.
@@ -203,7 +203,7 @@ fn agrees(example: &str) {
         ("hackbench:2,fds=10,loops=400,rounds=1", ["receiver", "sender"], 40, MESSAGES_POINTS),
     ] {
         let [simulated, real] =
-            ["sim", vm].map(|ground| on(ground, &cache, example, workload, &groups));
+            ["sim", vm].map(|target| on(target, &cache, example, workload, &groups));
         println!("{example}, {}: {:?} {:?}", groups.join(" "), simulated.shares, real.shares);
         assert_eq!((simulated.ends, real.ends), (ends, ends), "{example}, {workload}: ends");
         for ((group, here), (_, there)) in simulated.shares.iter().zip(&real.shares) {

@@ -204,7 +204,7 @@ fn what_cannot_be_shown_is_said() {
         (&["top"][..], "no workload"),
         (&["top", "hogs:2", "--on", "vm:6.12"], "cannot be watched"),
         (&["top", "hogs:2", "--on", "host"], "starts nothing"),
-        (&["top", "hogs:2", "--on", "sim,host"], "one ground"),
+        (&["top", "hogs:2", "--on", "sim,host"], "one target"),
         (&["top", "hogs:2", "--interval", "0s"], "--interval 0"),
         (&["top", "hogs:2", "--interval", "10.1s"], "--interval 10.1s is too long"),
         (&["top", "nothing-like-it"], "nothing-like-it"),
@@ -304,7 +304,7 @@ fn this_machine() {
 /// The screen in the page is the one that its command shows.
 #[test]
 fn the_page_shows_what_is_seen() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/top.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/howto/watch-a-run.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let arguments = ["hogs:3+sleepers:2", "--sched", "cfs", "--cpus", "2", "--hold"];
     assert!(page.contains(&format!("fairground top {}", arguments.join(" "))));
@@ -316,5 +316,8 @@ fn the_page_shows_what_is_seen() {
     top.ends();
     let trimmed: Vec<&str> = screen.lines().map(str::trim_end).collect();
     let screen = trimmed.join("\n").trim_end().to_owned();
-    assert!(page.contains(&screen), "docs/top.md has another screen; it is:\n{screen}");
+    assert!(
+        page.contains(&screen),
+        "docs/howto/watch-a-run.md has another screen; it is:\n{screen}"
+    );
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use fairground_bpf::TrapPlace;
+use fairground_trace::TaskId;
+
 /// Kinds of exits with the kernel's numbers (`enum scx_exit_kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
@@ -69,6 +72,58 @@ pub struct Exit {
     pub message: String,
     /// When, ns of simulated time.
     pub time_ns: u64,
+    /// Which callback led there; `None` where none did.
+    pub origin: Option<Box<Origin>>,
+}
+
+/// The callback that ended the scheduler's time in charge, or, of a stall, the last one about the task that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The callback: `ops.enqueue()`.
+    pub callback: String,
+    /// The task that it was about, as `name[pid]`.
+    pub task: Option<String>,
+    /// The CPU on which it ran.
+    pub cpu: u32,
+    /// Where in the program: the instruction that trapped, or the call that was refused. Several: one of these calls.
+    pub places: Vec<TrapPlace>,
+    /// The last callbacks on that CPU and about that task, the oldest first.
+    pub calls: Vec<PastCall>,
+}
+
+/// A callback that came before the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastCall {
+    /// When, ns of simulated time.
+    pub time_ns: u64,
+    /// The CPU on which it ran.
+    pub cpu: u32,
+    /// The callback: `ops.enqueue()`.
+    pub callback: String,
+    /// The task that it was about, as `name[pid]`.
+    pub task: Option<String>,
+}
+
+/// A task that was runnable and ran on no CPU when the run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The task.
+    pub task: TaskId,
+    /// How long it had been waiting, ns.
+    pub waited_ns: u64,
+    /// Where it was.
+    pub place: WaitingPlace,
+}
+
+/// Where a runnable task waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingPlace {
+    /// With the scheduler: `ops.enqueue()` took it and put it into no dispatch queue.
+    Scheduler,
+    /// In the local queue of a CPU.
+    Local(u32),
+    /// In a global queue, or in one that the scheduler made.
+    Queue,
 }
 
 impl fmt::Display for Exit {

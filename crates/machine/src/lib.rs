@@ -8,7 +8,7 @@
 //!
 //! The machine is deterministic: it has no thread, no global state, reads no clock and no file. Time is simulated, in
 //! nanoseconds. Which step of which kernel function each part follows, and what is not modelled, stands in
-//! `docs/simulator.md`.
+//! `docs/reference/simulator.md`.
 
 pub mod abi;
 pub mod actors;
@@ -42,7 +42,7 @@ pub use config::{MAX_EVENTS_DEFAULT, MachineConfig, SleepTimers, TraceOptions};
 pub use cost::{CostDescription, CostError, CostModel, CostParameter};
 pub use counters::{Counters, Path, PathCost};
 pub use error::MachineError;
-pub use exit::{Exit, ExitKind};
+pub use exit::{Exit, ExitKind, Origin, PastCall, Waiting, WaitingPlace};
 pub use fairground_bpf::{Engine, NullLoads};
 pub use inspect::TaskView;
 pub use machine::{Machine, RunResult};

@@ -10,7 +10,10 @@ use crate::events::{CpuEvent, EventHandle};
 use crate::flow::Step;
 use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
-use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers};
+use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers, Waiting};
+
+/// Events at one instant of simulated time, at most: a scheduler whose kicks or timers lead to more does not let time pass.
+const STEPS_AT_ONCE_MAX: u32 = 1 << 24;
 
 /// So few tasks stay in the caches of the machine that simulates, whatever is asked for.
 const PREPARED_TASKS_MIN: usize = 1024;
@@ -26,6 +29,8 @@ pub struct RunResult {
     pub log: Vec<String>,
     /// What the machine counted.
     pub counters: Counters,
+    /// The tasks that were runnable and did not run at the end, the one that had waited longest first.
+    pub waiting: Vec<Waiting>,
 }
 
 /// A group of the workload that starts at a time.
@@ -74,6 +79,10 @@ pub struct Machine {
     /// The program ended in a trap; it is not called any more.
     pub(crate) broken: bool,
     pub(crate) finished: bool,
+    /// The tasks that were runnable and did not run when the scheduler's time in charge ended.
+    pub(crate) waiting: Vec<Waiting>,
+    /// Events since the clock moved last.
+    pub(crate) steps_at_once: u32,
     pub(crate) stepwise: bool,
     pub(crate) failure: Option<MachineError>,
 }
@@ -142,6 +151,33 @@ impl Machine {
         self.outcome()
     }
 
+    /// Simulates up to and including `until_ns`, and handles `events` events at most. Returns whether it is there.
+    ///
+    /// # Errors
+    /// As [`Machine::run_until`].
+    pub fn run_some(&mut self, until_ns: u64, events: u64) -> Result<bool, MachineError> {
+        for _ in 0..events {
+            if !self.take_event(until_ns)? {
+                self.kernel.write_due();
+                return self.outcome().map(|()| true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Counts the events of one instant, and ends the scheduler's time in charge when they do not end.
+    #[inline]
+    fn count_at_once(&mut self, time_ns: u64) {
+        if time_ns != self.kernel.clock.now_ns() {
+            self.steps_at_once = 0;
+            return;
+        }
+        self.steps_at_once += 1;
+        if self.steps_at_once == STEPS_AT_ONCE_MAX {
+            self.kernel.error(format!("more than {STEPS_AT_ONCE_MAX} events at one instant"));
+        }
+    }
+
     /// One event. False: none is left up to that time, or the run is over.
     #[inline]
     fn take_event(&mut self, until_ns: u64) -> Result<bool, MachineError> {
@@ -162,6 +198,7 @@ impl Machine {
             self.finished = true;
             return Err(MachineError::TraceFull { events, time_ns });
         }
+        self.count_at_once(time_ns);
         self.kernel.clock.move_to(time_ns);
         self.kernel.counters.steps += 1;
         self.prepare_next();
@@ -342,6 +379,7 @@ impl Machine {
     pub fn finish(mut self) -> Result<RunResult, MachineError> {
         self.close_accounts().map_err(MachineError::Memory)?;
         if !self.finished {
+            self.check_for_stall();
             self.unregister().map_err(MachineError::Memory)?;
         }
         self.kernel.write_all();
@@ -351,7 +389,8 @@ impl Machine {
         let counters = self.counters();
         let Kernel { trace, log, exit, .. } = self.kernel;
         let exit = exit.unwrap_or_else(|| unreachable!("`unregister` and `disable` leave an exit"));
-        Ok(RunResult { trace, exit, log: log.into_lines(), counters })
+        let waiting = self.waiting;
+        Ok(RunResult { trace, exit, log: log.into_lines(), counters, waiting })
     }
 
     /// Books the time of what still runs, and checks that no time got lost.

@@ -1,4 +1,4 @@
-//! Holds `docs/costs.md` against the table of costs. `FAIRGROUND_DOCS=write` writes its tables.
+//! Holds `docs/reference/costs.md` against the table of costs. `FAIRGROUND_DOCS=write` writes its tables.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -36,8 +36,8 @@ fn tables() -> String {
 
 #[test]
 fn the_page_of_costs_follows_from_the_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/costs.md");
-    let page = fs::read_to_string(&path).expect("docs/costs.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/costs.md");
+    let page = fs::read_to_string(&path).expect("docs/reference/costs.md");
     let (before, rest) = page.split_once(FROM).expect("the mark before the tables");
     let (_, after) = rest.split_once(TO).expect("the mark behind the tables");
     let right = format!("{before}{FROM}\n{}\n{TO}{after}", tables());
@@ -48,6 +48,6 @@ fn the_page_of_costs_follows_from_the_table() {
         return fs::write(&path, right).expect("the page can be written");
     }
     panic!(
-        "docs/costs.md is out of date: FAIRGROUND_DOCS=write cargo test -p fairground-machine costs"
+        "docs/reference/costs.md is out of date: FAIRGROUND_DOCS=write cargo test -p fairground-machine costs"
     );
 }

@@ -1,20 +1,20 @@
-//! What the kernel says: `/dev/kmsg`, from a moment on.
+//! The kernel's log (`/dev/kmsg`).
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Records read at once: more than the kernel's buffer holds.
+/// Maximum records per read: more than the kernel's buffer holds.
 const RECORDS_MAX: usize = 1 << 16;
-/// The longest record, bytes: the kernel gives no longer ones (`CONSOLE_EXT_LOG_MAX`).
+/// Maximum bytes of a record (the kernel's `CONSOLE_EXT_LOG_MAX`).
 const RECORD_BYTES_MAX: usize = 8192;
 
-/// The kernel's log from a moment on.
+/// A reader of the kernel's log.
 #[derive(Debug)]
 pub struct KernelLog(Option<File>);
 
 impl KernelLog {
-    /// Stands at the log's end.
+    /// Starts at the current end of the log.
     pub fn from_now_on() -> KernelLog {
         let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
         KernelLog(open.ok().and_then(|mut file| {
@@ -23,7 +23,7 @@ impl KernelLog {
         }))
     }
 
-    /// The first lines of the records since then, or since the last call, that are worth keeping; `None` where the log cannot
+    /// The first lines of the records since the last call (or since the start) that pass the filter; `None` if the log cannot
     /// be read.
     pub fn messages(&mut self, keep: impl Fn(&str) -> bool) -> Option<Vec<String>> {
         let file = self.0.as_mut()?;
@@ -36,7 +36,7 @@ impl KernelLog {
                     let record = String::from_utf8_lossy(&record[..length]);
                     found.extend(message(&record).filter(|line| keep(line)).map(str::to_owned));
                 }
-                // Some records were overwritten before they were read: the next read goes on behind them.
+                // Records were overwritten before they were read: the next read continues after them.
                 Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
                 Err(_) => break,
             }

@@ -1,4 +1,4 @@
-//! What a kernel itself can be told: features and tunables of its scheduler. What was there before comes back at the end.
+//! Knobs of the kernel: features and tunables of its scheduler, restored at the end of a run.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,84 +7,84 @@ use std::path::{Path, PathBuf};
 
 use crate::job::Knob;
 
-/// Names that an error proposes.
+/// Maximum number of names that an error suggests.
 const NEAR_MAX: usize = 3;
-/// How alike a proposed name must be, of 1.
+/// Minimum similarity of a suggested name, 0 to 1.
 const NEAR_SIMILARITY: f64 = 0.5;
 
-/// Why the kernel could not be told something.
+/// Why a knob could not be set.
 #[derive(Debug, thiserror::Error)]
 pub enum KnobError {
     /// The kernel has no such feature or tunable.
     #[error(
-        "this kernel has no switch or tunable `{name}`{}",
+        "this kernel has no feature or tunable `{name}`{}",
         if near.is_empty() { String::new() } else { format!("\n  help: did you mean {}?", near.join(", ")) }
     )]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// Names that it has and that are like it, the likeliest first.
+        /// Similar names that it has, the most similar first.
         near: Vec<String>,
     },
     /// Neither of the folders can be read.
-    #[error("the switches and tunables of the kernel's scheduler cannot be read: {path}: {error}\n  help: that takes root, and debugfs: mount -t debugfs none /sys/kernel/debug", path = path.display())]
+    #[error("cannot read the features and tunables of the kernel's scheduler: {path}: {error}\n  help: this requires root and debugfs: mount -t debugfs none /sys/kernel/debug", path = path.display())]
     Closed {
         /// The folder.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// A feature is on or off.
+    /// The value of a feature is neither `on` nor `off`.
     #[error("the feature `{name}` is `on` or `off`, not `{value}`")]
     NoSwitch {
         /// The feature.
         name: String,
-        /// The value that was asked for.
+        /// The requested value.
         value: String,
     },
-    /// The kernel does not take the value.
-    #[error("the kernel refuses `{name}={value}`: {error}")]
+    /// The kernel rejects the value.
+    #[error("the kernel rejects `{name}={value}`: {error}")]
     Refused {
         /// The feature or tunable.
         name: String,
         /// The value.
         value: String,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
-/// Where the kernel keeps its switches and tunables.
+/// The folders of the kernel's knobs.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct KnobFolders {
     /// `/sys/kernel/debug/sched`.
     pub(crate) debug: PathBuf,
     /// `/proc/sys/kernel`.
     pub(crate) sysctl: PathBuf,
 }
 
-impl Default for Places {
+impl Default for KnobFolders {
     fn default() -> Self {
         Self { debug: "/sys/kernel/debug/sched".into(), sysctl: "/proc/sys/kernel".into() }
     }
 }
 
-/// What must be written where to have something as it was: a file and its text.
+/// The original value of a knob: a file and its text.
 pub(crate) type Original = (PathBuf, String);
 
-/// The knobs of one run. What they were is written back when this is dropped.
+/// The knobs of one run. Dropping this restores their original values.
 #[derive(Debug)]
 pub(crate) struct Knobs {
-    places: Places,
+    folders: KnobFolders,
     originals: Vec<Original>,
-    /// How many of the originals belong to knobs that were turned; all of them once one was.
+    /// How many of the originals to restore: all of them once a knob was set.
     turned: bool,
 }
 
-/// A knob that was found.
+/// A knob that the kernel has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
-    /// A feature, by its name without `NO_`; whether that was before it.
+    /// A feature, by its name without `NO_`, and whether `NO_` was before it.
     Feature {
         name: String,
         negated: bool,
@@ -93,9 +93,9 @@ enum Found {
 }
 
 impl Knobs {
-    /// Looks every knob up, and keeps what it is now. Nothing is changed yet.
-    pub(crate) fn find(knobs: &[Knob], places: Places) -> Result<Self, KnobError> {
-        let mut found = Self { places, originals: Vec::new(), turned: false };
+    /// Finds every knob and stores its current value. Does not change anything.
+    pub(crate) fn find(knobs: &[Knob], folders: KnobFolders) -> Result<Self, KnobError> {
+        let mut found = Self { folders, originals: Vec::new(), turned: false };
         let mut seen = BTreeSet::new();
         for knob in knobs {
             let original = match found.place(&knob.name)? {
@@ -117,12 +117,12 @@ impl Knobs {
         Ok(found)
     }
 
-    /// What to write where to undo everything, in this order.
+    /// The files and texts that restore all knobs, in this order.
     pub(crate) fn originals(&self) -> Vec<Original> {
         self.originals.iter().rev().cloned().collect()
     }
 
-    /// Turns a knob.
+    /// Sets a knob.
     pub(crate) fn turn(&mut self, knob: &Knob) -> Result<(), KnobError> {
         let (path, text) = match self.place(&knob.name)? {
             Found::Feature { name, negated } => {
@@ -140,19 +140,19 @@ impl Knobs {
     }
 
     fn feature_file(&self) -> PathBuf {
-        self.places.debug.join("features")
+        self.folders.debug.join("features")
     }
 
-    /// The words of the features' file: `NAME` for one that is on, `NO_NAME` for one that is off.
+    /// The words of the features file: `NAME` if the feature is on, `NO_NAME` if it is off.
     fn features(&self) -> Vec<String> {
-        features(&self.places)
+        features(&self.folders)
     }
 
     fn place(&self, name: &str) -> Result<Found, KnobError> {
         let words = self.features();
         let bare = |word: &str| word.strip_prefix("NO_").unwrap_or(word).to_owned();
         let names: Vec<String> = words.iter().map(|word| bare(word)).collect();
-        // A feature's own name may begin with NO_.
+        // The name of a feature may itself start with NO_.
         for (candidate, negated) in
             [(name, false), (name.strip_prefix("NO_").unwrap_or(name), true)]
         {
@@ -162,23 +162,23 @@ impl Knobs {
         }
         let plain = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
         if plain && name != "features" {
-            for folder in [&self.places.debug, &self.places.sysctl] {
+            for folder in [&self.folders.debug, &self.folders.sysctl] {
                 let path = folder.join(name);
                 if path.is_file() {
                     return Ok(Found::File(path));
                 }
             }
         }
-        if let Err(error) = fs::read_dir(&self.places.debug)
-            && fs::read_dir(&self.places.sysctl).is_err()
+        if let Err(error) = fs::read_dir(&self.folders.debug)
+            && fs::read_dir(&self.folders.sysctl).is_err()
         {
-            return Err(KnobError::Closed { path: self.places.debug.clone(), error });
+            return Err(KnobError::Closed { path: self.folders.debug.clone(), error });
         }
         Err(KnobError::Unknown { name: name.to_owned(), near: self.near(name, names) })
     }
 
     fn near(&self, name: &str, mut known: Vec<String>) -> Vec<String> {
-        for folder in [&self.places.debug, &self.places.sysctl] {
+        for folder in [&self.folders.debug, &self.folders.sysctl] {
             known.extend(files(folder));
         }
         let likeness = |other: &str| {
@@ -202,28 +202,28 @@ impl Drop for Knobs {
     }
 }
 
-/// Writes back what was there before.
+/// Restores original values.
 pub(crate) fn restore(originals: &[Original]) {
     for (path, text) in originals {
-        // There is nobody left to tell, and nothing else to try.
+        // At this point an error can be neither reported nor handled.
         let _ = fs::write(path, text);
     }
 }
 
-/// The words of the features' file; none where it cannot be read.
-pub(crate) fn features(places: &Places) -> Vec<String> {
-    let text = fs::read_to_string(places.debug.join("features")).unwrap_or_default();
+/// The words of the features file; empty if it cannot be read.
+pub(crate) fn features(folders: &KnobFolders) -> Vec<String> {
+    let text = fs::read_to_string(folders.debug.join("features")).unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// The tunables of `/sys/kernel/debug/sched` with their values, by name.
-pub(crate) fn tunables(places: &Places) -> Vec<(String, String)> {
-    /// Files that hold a report.
+pub(crate) fn tunables(folders: &KnobFolders) -> Vec<(String, String)> {
+    /// Files that are reports, not tunables.
     const REPORTS: [&str; 2] = ["features", "debug"];
-    let names = files(&places.debug).into_iter().filter(|name| !REPORTS.contains(&name.as_str()));
+    let names = files(&folders.debug).into_iter().filter(|name| !REPORTS.contains(&name.as_str()));
     names
         .filter_map(|name| {
-            let text = read(&places.debug.join(&name)).ok()?;
+            let text = read(&folders.debug.join(&name)).ok()?;
             let one_line = !text.is_empty() && !text.contains('\n');
             one_line.then(|| (name, chosen(&text).to_owned()))
         })
@@ -246,7 +246,7 @@ fn read(path: &Path) -> Result<String, KnobError> {
     Ok(text.trim_end().to_owned())
 }
 
-/// The value in a file's text: of a choice, `none (voluntary) full`, the one in brackets.
+/// The value in the text of a file. Of a choice, such as `none (voluntary) full`, the one in parentheses.
 fn chosen(text: &str) -> &str {
     let inside = |text: &'_ str| {
         let (_, rest) = text.split_once('(')?;
@@ -274,7 +274,7 @@ fn switch(value: &str, name: &str) -> Result<bool, KnobError> {
 mod tests {
     use super::*;
 
-    fn places() -> (tempfile::TempDir, Places) {
+    fn folders() -> (tempfile::TempDir, KnobFolders) {
         let folder = tempfile::tempdir().expect("a folder");
         let (debug, sysctl) = (folder.path().join("sched"), folder.path().join("kernel"));
         for (dir, file, text) in [
@@ -286,7 +286,7 @@ mod tests {
             fs::create_dir_all(dir).expect("a folder");
             fs::write(dir.join(file), text).expect("a file");
         }
-        (folder, Places { debug, sysctl })
+        (folder, KnobFolders { debug, sysctl })
     }
 
     fn knob(name: &str, value: &str) -> Knob {
@@ -299,44 +299,44 @@ mod tests {
 
     #[test]
     fn knobs_are_turned_and_turned_back() {
-        let (_folder, places) = places();
+        let (_folder, folders) = folders();
         let all = [
             knob("GENTLE_FAIR_SLEEPERS", "off"),
             knob("latency_ns", "6000000"),
             knob("sched_child_runs_first", "1"),
             knob("preempt", "full"),
         ];
-        let mut knobs = Knobs::find(&all, places.clone()).expect("known names");
+        let mut knobs = Knobs::find(&all, folders.clone()).expect("known names");
         let mut written = Vec::new();
         for (knob, file) in all.iter().zip([
-            places.debug.join("features"),
-            places.debug.join("latency_ns"),
-            places.sysctl.join("sched_child_runs_first"),
-            places.debug.join("preempt"),
+            folders.debug.join("features"),
+            folders.debug.join("latency_ns"),
+            folders.sysctl.join("sched_child_runs_first"),
+            folders.debug.join("preempt"),
         ]) {
             knobs.turn(knob).expect("taken");
             written.push(text(&file));
         }
         assert_eq!(written, ["NO_GENTLE_FAIR_SLEEPERS", "6000000", "1", "full"]);
-        // In the kernel the file of features has all of them again; here it has the word that was written.
-        fs::write(places.debug.join("features"), "NO_GENTLE_FAIR_SLEEPERS").expect("a file");
+        // A kernel's features file would list all features again; this one contains the word written last.
+        fs::write(folders.debug.join("features"), "NO_GENTLE_FAIR_SLEEPERS").expect("a file");
         drop(knobs);
         let after =
-            ["features", "latency_ns", "preempt"].map(|file| text(&places.debug.join(file)));
+            ["features", "latency_ns", "preempt"].map(|file| text(&folders.debug.join(file)));
         assert_eq!(after, ["GENTLE_FAIR_SLEEPERS", "12000000", "voluntary"]);
     }
 
     #[test]
     fn the_negated_form_means_the_opposite() {
-        let (_folder, places) = places();
-        let file = places.debug.join("features");
+        let (_folder, folders) = folders();
+        let file = folders.debug.join("features");
         for (name, value, word) in [
             ("NO_GENTLE_FAIR_SLEEPERS", "on", "NO_GENTLE_FAIR_SLEEPERS"),
             ("NO_NEXT_BUDDY", "off", "NEXT_BUDDY"),
             ("NO_HZ_X", "1", "NO_HZ_X"),
         ] {
             let before = text(&file);
-            let mut knobs = Knobs::find(&[knob(name, value)], places.clone()).expect("known");
+            let mut knobs = Knobs::find(&[knob(name, value)], folders.clone()).expect("known");
             knobs.turn(&knob(name, value)).expect("taken");
             assert_eq!(text(&file), word);
             knobs.turned = false;
@@ -346,16 +346,16 @@ mod tests {
 
     #[test]
     fn a_wrong_name_gets_near_ones_and_changes_nothing() {
-        let (_folder, places) = places();
+        let (_folder, folders) = folders();
         let error = |name: &str, value: &str| {
-            Knobs::find(&[knob(name, value)], places.clone()).unwrap_err().to_string()
+            Knobs::find(&[knob(name, value)], folders.clone()).unwrap_err().to_string()
         };
         assert_eq!(
             error("latency", "1"),
             "this kernel has no switch or tunable `latency`\n  help: did you mean latency_ns?"
         );
         assert!(error("GENTLE_SLEEPERS", "on").contains("did you mean GENTLE_FAIR_SLEEPERS"));
-        assert_eq!(error("../x", "1"), "this kernel has no switch or tunable `../x`");
+        assert_eq!(error("../x", "1"), "this kernel has no feature or tunable `../x`");
         assert_eq!(
             error("NEXT_BUDDY", "maybe"),
             "the feature `NEXT_BUDDY` is `on` or `off`, not `maybe`"
@@ -364,12 +364,12 @@ mod tests {
 
     #[test]
     fn tunables_are_files_of_one_line() {
-        let (_folder, places) = places();
+        let (_folder, folders) = folders();
         assert_eq!(
-            tunables(&places),
+            tunables(&folders),
             [("latency_ns", "12000000"), ("preempt", "voluntary")]
                 .map(|(a, b)| (a.to_owned(), b.to_owned()))
         );
-        assert_eq!(features(&places), ["GENTLE_FAIR_SLEEPERS", "NO_NEXT_BUDDY", "NO_NO_HZ_X"]);
+        assert_eq!(features(&folders), ["GENTLE_FAIR_SLEEPERS", "NO_NEXT_BUDDY", "NO_NO_HZ_X"]);
     }
 }

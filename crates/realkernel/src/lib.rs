@@ -24,5 +24,5 @@ pub mod vm;
 
 pub use job::{Job, Outcome};
 pub use knobs::KnobError;
-pub use run::{GroundError, Limits, RunError, carry_out, on_host};
+pub use run::{Limits, RunError, TargetError, carry_out, on_host};
 pub use tasks::TaskError;

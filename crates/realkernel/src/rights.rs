@@ -1,4 +1,4 @@
-//! What this process may do, by the capabilities that are in effect for it.
+//! The capabilities of this process.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
 
-/// The capabilities in effect, and whose they are.
+/// The effective capabilities and user of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     bits: Option<u64>,
@@ -16,27 +16,27 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Those of this process, as the `/proc` below `root` has them.
+    /// Those of this process, from the `/proc` below `root`.
     pub fn read(root: &Path) -> Self {
         let status = fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
         let after = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
         let bits = after("CapEff:").and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
-        // Real, effective, saved, and of file systems.
+        // Real, effective, saved, file system.
         let user = after("Uid:").and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
         Self { bits, user }
     }
 
-    /// Whether it is root, who installs packages: also in a container, where root may do little else.
+    /// Whether it is root and can install packages, also in a container.
     pub fn is_root(self) -> bool {
         self.user == Some(0)
     }
 
-    /// Whether it may record a kernel's events: what root may. Where it is not known, the kernel will say.
+    /// Whether it may record the kernel's events, which requires root. True if unknown: the kernel will report an error.
     pub fn may_record(self) -> bool {
         self.has(CAP_SYS_ADMIN)
     }
 
-    /// Whether it may attach a scheduler. Where it is not known, the kernel will say.
+    /// Whether it may attach a scheduler. True if unknown: the kernel will report an error.
     pub fn may_attach(self) -> bool {
         self.has(CAP_SYS_ADMIN) || (self.has(CAP_BPF) && self.has(CAP_PERFMON))
     }

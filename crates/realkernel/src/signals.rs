@@ -1,12 +1,12 @@
-//! Signals that ask a program to end, taken one by one instead of by surprise.
+//! Synchronous handling of the signals that ask a program to end.
 
 use std::io;
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 
-/// The signals that end a session: Ctrl-C, `kill`, a terminal that goes away. They are blocked as long as this lives, and
-/// wait until somebody asks; the process still dies at once of SIGKILL.
+/// Blocks the signals that end a session (SIGINT, SIGTERM, SIGHUP) as long as it exists; they stay pending until
+/// requested. SIGKILL still ends the process at once.
 #[derive(Debug)]
 pub struct EndSignals {
     set: SigSet,
@@ -14,10 +14,10 @@ pub struct EndSignals {
 }
 
 impl EndSignals {
-    /// Blocks them for this thread, and for those that it starts.
+    /// Blocks them for this thread and the threads that it starts.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// The system call fails.
     pub fn hold() -> io::Result<EndSignals> {
         let mut set = SigSet::empty();
         set.extend([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
@@ -26,13 +26,13 @@ impl EndSignals {
         Ok(EndSignals { set, before })
     }
 
-    /// Waits for one of them, at most so long. `None`: none came.
+    /// Waits for one of them, up to a time limit. `None`: none arrived.
     pub fn wait(&self, at_most: Duration) -> Option<Signal> {
         let limit = libc::timespec {
             tv_sec: at_most.as_secs().try_into().unwrap_or(libc::time_t::MAX),
             tv_nsec: at_most.subsec_nanos().into(),
         };
-        // SAFETY: both pointers are to values that live here; no information about the sender is asked for.
+        // SAFETY: both pointers are to values that live here; no information about the sender is requested.
         let number = unsafe {
             libc::sigtimedwait(self.set.as_ref(), std::ptr::null_mut(), &raw const limit)
         };
@@ -42,7 +42,7 @@ impl EndSignals {
 
 impl Drop for EndSignals {
     fn drop(&mut self) {
-        // One that came meanwhile does now what it does.
+        // A pending signal takes effect now.
         let _ = self.before.thread_set_mask();
     }
 }

@@ -1,8 +1,8 @@
-//! A run on a real kernel as the event stream that a simulated run has.
+//! A run on a real kernel as an event stream, as of a simulated run.
 //!
-//! A recording names tasks by what fits into the kernel's 16 bytes, and holds every task of the machine. Here the tasks of
-//! the workload get their names back, the rest is put together under [`OTHERS`], and the clock starts with the recording.
-//! A run that was not recorded gives what its tasks said: a stream of marks alone.
+//! A recording truncates the names of tasks to 15 bytes and contains every task of the machine. This module restores the
+//! names of the workload's tasks, groups the other tasks under [`OTHERS`], and makes the clock start with the recording. A
+//! run without a recording gives a stream of the tasks' marks only.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use fairground_trace::{Event, EventKind, TaskId, TaskInfo, Trace};
 
 use crate::Outcome;
 
-/// The group of the tasks that are not the workload's: kernel threads, the runner.
+/// The group of tasks outside of the workload: kernel threads, the runner.
 pub const OTHERS: &str = "other";
 
-/// A recording of a run, and where in it the run lies.
+/// A recording of a run, and the run's window in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// The events, from the recording's first on; time 0 is the first of them, or the start of the run.
+    /// The events. Time 0 is the recording's first event, or the start of the run.
     pub trace: Trace,
-    /// The run: from its start to its end, ns of the trace's clock.
+    /// Start and end of the run, ns of the trace's clock.
     pub window: (u64, u64),
 }
 
 impl Stream {
-    /// Joins the recording of a run with what the run told.
+    /// Joins the recording of a run with its outcome.
     pub fn of(outcome: &Outcome, recording: &Trace) -> Stream {
         let first_ns = recording.get(0).map_or(outcome.start_ns, |event| event.time_ns);
         let origin_ns = first_ns.min(outcome.start_ns);
@@ -61,14 +61,14 @@ impl Stream {
         Stream { trace, window }
     }
 
-    /// Whether a task is one of the workload.
+    /// Whether a task belongs to the workload.
     pub fn is_of_workload(&self, task: TaskId) -> bool {
         let task = self.trace.tasks().get(task.index()).filter(|_| task != TaskId::IDLE);
         task.is_some_and(|task| !task.comm.starts_with(OTHERS))
     }
 }
 
-/// What the tasks said. On which CPU they said it is not known: all of it stands on CPU 0.
+/// The tasks' marks. Their CPU is unknown: all are on CPU 0.
 fn add_marks(trace: &mut Trace, outcome: &Outcome, origin_ns: u64) {
     if outcome.marks.is_empty() {
         return;

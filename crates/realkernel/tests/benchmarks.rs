@@ -1,5 +1,6 @@
-//! Every benchmark of the library as real processes: all of them at once in one run, each has to make headway. On this machine's kernel, and on one in
-//! a deterministic machine; where none has been fetched, that test says so and ends.
+//! Every benchmark of the library as real processes: all of them at once in one run, each has to make headway. On
+//! this machine's kernel, and on one in a deterministic machine; where none has been fetched, that test says so and
+//! ends.
 
 use std::collections::BTreeMap;
 

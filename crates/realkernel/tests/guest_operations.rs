@@ -1,5 +1,5 @@
-//! What the operations of a workload do on real kernels in deterministic machines, where nothing else runs: control groups,
-//! slices, features that change during the run. Where no kernel has been fetched, these tests say so and end.
+//! What the operations of a workload do on real kernels in deterministic machines, where nothing else runs: control
+//! groups, slices, features that change during the run. Where no kernel has been fetched, these tests say so and end.
 
 use crate::rig::{Bench, RUNNER, library, ops, toml};
 use fairground_realkernel::Outcome;
@@ -75,8 +75,8 @@ fn a_feature_is_switched_during_the_run() {
     assert!(late_ns < 5_000_000, "the runner is above the hogs: {late_ns} ns late");
     let all: u64 = used(&outcome, "hog");
     let there_was = 2 * (outcome.end_ns - outcome.start_ns);
-    // The hogs go on while the recorder is switched off, which waits for every CPU to have passed a quiet state: up to three ticks of
-    // 4 ms, on two CPUs.
+    // The hogs go on while the recorder is switched off, which waits for every CPU to have passed a quiet state: up
+    // to three ticks of 4 ms, on two CPUs.
     let pause_ns = 2 * 3 * 4_000_000;
     assert!(all <= there_was + pause_ns && all > there_was * 95 / 100, "{all} of {there_was} ns");
 }
@@ -87,8 +87,8 @@ fn computations_take_the_time_that_they_say() {
         library("periodic:1,period=10ms,load=40 + periodic:1,period=4ms,load=25").millis(1_000);
     let Some(outcome) = in_guest(&bench, "6.1") else { return };
     for (name, expected_us, rounds) in [("periodic", 400_000, 100), ("periodic-2", 250_000, 250)] {
-        // Beside what is computed, a round takes the kernel some 65 µs (timer, system calls, marks, at 8 ns an instruction), and
-        // up to twice that while the other CPU is busy: the clock goes on in its turns.
+        // Beside what is computed, a round takes the kernel some 65 µs (timer, system calls, marks, at 8 ns an
+        // instruction), and up to twice that while the other CPU is busy: the clock goes on in its turns.
         let (us, most_us) = (used(&outcome, name) / 1_000, expected_us + rounds * 150);
         assert!((expected_us - 1_000..most_us).contains(&us), "{name}: {us} µs of {expected_us}");
     }

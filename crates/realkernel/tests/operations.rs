@@ -181,8 +181,8 @@ fn a_timer_never_comes_early_and_is_not_stretched() {
     assert!((30..=300).contains(&ticks.len()), "{} ticks of 300", ticks.len());
     let due_ns = |nth: usize| outcome.start_ns + (nth as u64 + 1) * 5_000_000;
     let late_ns: Vec<u64> = (0..).zip(&ticks).map(|(nth, time_ns)| time_ns - due_ns(nth)).collect();
-    // Lateness does not add up: the period counts from the first wait, whenever that was, and however late some ticks were,
-    // others later on are in time again.
+    // Lateness does not add up: the period counts from the first wait, whenever that was, and however late some ticks
+    // were, others later on are in time again.
     let half = late_ns.len() / 2;
     let least_ns = |late_ns: &[u64]| late_ns.iter().min().copied().expect("a tick");
     assert!(least_ns(&late_ns[half..]) < least_ns(&late_ns[..half]) + 5_000_000, "{late_ns:?}");
@@ -279,7 +279,7 @@ fn the_slice_program_reports_when_all_have_answered() {
     assert!(reports >= 1, "{:?}", outcome.marks);
 }
 
-/// Law 3 of the benchmarks: as many messages are read as are written, in every round.
+/// Law 3 of docs/laws/benchmarks.md: as many messages are read as are written, in every round.
 #[test]
 fn hackbench_reads_what_it_writes() {
     let outcome = library("hackbench:2,fds=4,loops=20,rounds=2").run();
@@ -341,8 +341,8 @@ fn a_lock_lets_one_task_in_at_a_time() {
     }
 }
 
-/// Readers are inside together, a writer alone; tasks that wait for a condition are all woken, and none passes a barrier before the
-/// last one has come.
+/// Readers are inside together, a writer alone; tasks that wait for a condition are all woken, and none passes a
+/// barrier before the last one has come.
 #[test]
 fn readers_conditions_barriers_and_semaphores() {
     let outcome = toml(

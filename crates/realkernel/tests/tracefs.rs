@@ -70,7 +70,8 @@ fn an_event_that_is_not_there_is_named() {
     );
 }
 
-/// What both forms of a recording must agree on: text has µs, rounded to the nearest, and names only what the kernel saved.
+/// What both forms of a recording must agree on: text has µs, rounded to the nearest, and names only what the kernel
+/// saved.
 fn common(trace: &Trace) -> Vec<(u64, u32, String)> {
     let named = |task: TaskId| {
         let info = &trace.tasks()[task.index()];

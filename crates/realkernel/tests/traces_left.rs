@@ -1,5 +1,5 @@
-//! Nothing is left behind: no process, no control group, no turned knob, no half outcome; at the end, after an error, after
-//! SIGKILL of the runner, and after SIGKILL of the program that started it.
+//! Nothing is left behind: no process, no control group, no turned knob, no half outcome; at the end, after an error,
+//! after SIGKILL of the runner, and after SIGKILL of the program that started it.
 
 use std::fs;
 use std::path::Path;
@@ -158,7 +158,7 @@ fn knobs_are_turned_during_the_run_and_turned_back() {
     bench.job.knobs =
         vec![knob("40", None), Knob { name: "sched_rr_timeslice".into(), ..knob("1", None) }];
     let error = bench.error();
-    assert!(error.contains("no switch or tunable `sched_rr_timeslice`"), "{error}");
+    assert!(error.contains("no feature or tunable `sched_rr_timeslice`"), "{error}");
     assert!(error.contains("did you mean sched_rr_timeslice_ms"), "{error}");
     assert_eq!(sysctl(), before);
 }

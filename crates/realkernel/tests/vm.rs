@@ -1,5 +1,5 @@
-//! Real kernels in virtual machines: they boot, they give the same bytes each time, and whatever a guest does wrong is a
-//! typed result. Where no kernel has been fetched, these tests say so and end.
+//! Real kernels in virtual machines: they boot, they give the same bytes each time, and whatever a guest does wrong
+//! is a typed result. Where no kernel has been fetched, these tests say so and end.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,8 @@ use fairground_realkernel::vm::{
     GuestAnswer, GuestCommand, Progress, VmConfig, VmError, VmMode, run_command, run_in_vm,
 };
 
-/// A machine with the kernel `name`, with the runner alone as its program; `None`, and a word about it, where it cannot be.
+/// A machine with the kernel `name`, with the runner alone as its program; `None`, and a word about it, where it
+/// cannot be.
 fn machine(name: &str, cpus: u32) -> Option<VmConfig> {
     let cache = Cache::open().ok()?;
     let found = cache.cached_qemu().and_then(|qemu| Ok((qemu, cache.cached_kernel(name)?)));

@@ -1,8 +1,9 @@
-//! CSV (RFC 4180 with line feeds): one table as it stands, or a whole document in the long form.
+//! CSV (RFC 4180 with line feeds): one table as it stands, or a whole document, one observation a line.
 //!
 //! Values are raw, as in JSON; what was not measured is an empty field.
 
 use crate::json::whole;
+use crate::tidy::HEADER;
 use crate::{Cell, Document, Table, Unit};
 
 impl Table {
@@ -36,25 +37,16 @@ impl Table {
 }
 
 impl Document {
-    /// All tables in the long form, one line per value: `table,row,label,column,unit,value`. `row` counts from 1; `label` is
-    /// the first cell of the row.
+    /// All values, one observation a line: `run,of,task,metric,value,unit`.
     pub fn to_csv(&self) -> String {
-        let header = ["table", "row", "label", "column", "unit", "value"].map(str::to_owned);
-        let mut lines = vec![header.to_vec()];
-        for table in &self.tables {
-            for (number, row) in table.rows.iter().enumerate() {
-                let label = row.first().map(raw).unwrap_or_default();
-                for (column, cell) in table.columns.iter().zip(row) {
-                    lines.push(vec![
-                        table.id.clone(),
-                        (number + 1).to_string(),
-                        label.clone(),
-                        column.name.clone(),
-                        column.unit_of(cell).unwrap_or_default().to_owned(),
-                        raw(cell),
-                    ]);
-                }
-            }
+        let mut lines = vec![HEADER.map(str::to_owned).to_vec()];
+        for verdict in &self.verdicts {
+            let run = [verdict.run.as_str(), "run", "", "verdict", verdict.text.as_str(), ""];
+            lines.push(run.map(str::to_owned).to_vec());
+        }
+        for seen in self.observations() {
+            let unit = seen.unit.unwrap_or_default().to_owned();
+            lines.push(vec![seen.run, seen.of, seen.task, seen.metric, raw(seen.value), unit]);
         }
         write(&lines)
     }

@@ -1,18 +1,65 @@
 //! A result: tables, and how they were made.
 
+use serde_json::{Map, Value};
+
 use crate::{Cell, Table};
 
 /// One result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
+    /// What a reader must know first, the worst first.
+    pub verdicts: Vec<Verdict>,
     /// The heading.
     pub title: String,
+    /// The run that the tables are about, where they do not name another; empty where they are of several or of none.
+    pub run: String,
     /// How the result was made: seed, parameters, cost model, versions. In the order in which they are shown.
     pub sections: Vec<Section>,
+    /// What was asked for, in words from which the same runs can be made again. Only JSON has them.
+    pub specs: Vec<Spec>,
     /// The tables.
     pub tables: Vec<Table>,
     /// Sentences at the end, about the whole result: losses, doubts, what to do next.
     pub notes: Vec<String>,
+}
+
+/// What was asked for: one run, or several that differ in target, scheduler or settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// What the result calls it.
+    pub name: String,
+    /// Options by name, those that have their defaults left out.
+    pub words: Map<String, Value>,
+}
+
+/// How bad a [`Verdict`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A run did not do what was asked for.
+    Failure,
+    /// The result holds, with a restriction.
+    Warning,
+}
+
+/// A statement that heads a result: what ended a run, what is partial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The run; empty where the result is of none.
+    pub run: String,
+    /// How bad it is.
+    pub level: Level,
+    /// The statement, one line.
+    pub text: String,
+    /// Lines below it.
+    pub details: Vec<String>,
+}
+
+impl Verdict {
+    /// The statement with its run before it.
+    pub fn line(&self) -> String {
+        let colon = if self.run.is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", self.run, self.text)
+    }
 }
 
 /// Named values that belong together, such as the cost model.
@@ -31,6 +78,8 @@ pub struct Entry {
     pub name: String,
     /// The value.
     pub value: Cell,
+    /// It is what it usually is: the text for people has it only where all is asked for.
+    pub is_usual: bool,
 }
 
 impl Document {
@@ -41,13 +90,32 @@ impl Document {
 
     /// Notes a value in a section, which is made at its first value.
     pub fn set(&mut self, section: &str, name: impl Into<String>, value: Cell) {
-        let entry = Entry { name: name.into(), value };
+        self.set_entry(section, Entry { name: name.into(), value, is_usual: false });
+    }
+
+    /// The same of a value that is what it usually is.
+    pub fn set_usual(&mut self, section: &str, name: impl Into<String>, value: Cell) {
+        self.set_entry(section, Entry { name: name.into(), value, is_usual: true });
+    }
+
+    fn set_entry(&mut self, section: &str, entry: Entry) {
         match self.sections.iter_mut().find(|known| known.name == section) {
             Some(known) => known.entries.push(entry),
             None => {
                 self.sections.push(Section { name: section.to_owned(), entries: vec![entry] });
             }
         }
+    }
+
+    /// Notes what was asked for.
+    pub fn describe_spec(&mut self, name: impl Into<String>, words: Map<String, Value>) {
+        self.specs.push(Spec { name: name.into(), words });
+    }
+
+    /// Adds a statement that heads the result, behind those that are as bad.
+    pub fn add_verdict(&mut self, verdict: Verdict) {
+        let place = self.verdicts.partition_point(|known| known.level <= verdict.level);
+        self.verdicts.insert(place, verdict);
     }
 
     /// The table with this id.

@@ -5,7 +5,9 @@
 //!   "schema": "fairground-report",
 //!   "schema_version": 1,
 //!   "title": "…",
+//!   "verdicts": [{ "run": "cfs", "level": "failure", "text": "…", "details": [] }],
 //!   "sections": [{ "name": "cost model", "entries": [{ "name": "switch", "value": 1000, "unit": "ns" }] }],
+//!   "specs": [{ "name": "hogs:3 under cfs", "words": { "workload": "hogs:3", "cpus": 4 } }],
 //!   "tables": [{
 //!     "id": "tasks",
 //!     "title": "…",
@@ -25,8 +27,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::{Cell, Column, Document, Table};
+use crate::{Cell, Column, Document, Level, Spec, Table, Verdict};
 
 /// The name of the format.
 pub const SCHEMA: &str = "fairground-report";
@@ -45,12 +48,39 @@ struct JsonDocument<'a> {
     schema_version: u32,
     /// The heading, for people.
     title: &'a str,
+    /// What a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went well.
+    verdicts: Vec<JsonVerdict<'a>>,
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
+    /// What was asked for, in words from which the same runs can be made again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    specs: Vec<JsonSpec<'a>>,
     /// The tables.
     tables: Vec<JsonTable<'a>>,
     /// Sentences about the whole result: losses, doubts, what to do next.
     notes: &'a [String],
+}
+
+/// What was asked for: one run, or several that differ in target, scheduler or settings.
+#[derive(Serialize, JsonSchema)]
+struct JsonSpec<'a> {
+    /// What the result calls it.
+    name: &'a str,
+    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults are left out.
+    words: &'a Map<String, Value>,
+}
+
+/// A statement that heads a result.
+#[derive(Serialize, JsonSchema)]
+struct JsonVerdict<'a> {
+    /// The run; empty where the result is of none.
+    run: &'a str,
+    /// `failure`: a run did not do what was asked for. `warning`: the result holds, with a restriction.
+    level: &'static str,
+    /// The statement.
+    text: &'a str,
+    /// What explains it: the line of the source, the last callbacks.
+    details: &'a [String],
 }
 
 /// Named values that belong together.
@@ -150,13 +180,27 @@ impl Document {
             schema: SCHEMA,
             schema_version: SCHEMA_VERSION,
             title: &self.title,
+            verdicts: self.verdicts.iter().map(verdict).collect(),
             sections: sections.collect(),
+            specs: self.specs.iter().map(spec).collect(),
             tables: self.tables.iter().map(table).collect(),
             notes: &self.notes,
         };
         let text = serde_json::to_string_pretty(&document).expect("plain data");
         text + "\n"
     }
+}
+
+fn spec(spec: &Spec) -> JsonSpec<'_> {
+    JsonSpec { name: &spec.name, words: &spec.words }
+}
+
+fn verdict(verdict: &Verdict) -> JsonVerdict<'_> {
+    let level = match verdict.level {
+        Level::Failure => "failure",
+        Level::Warning => "warning",
+    };
+    JsonVerdict { run: &verdict.run, level, text: &verdict.text, details: &verdict.details }
 }
 
 fn table(table: &Table) -> JsonTable<'_> {

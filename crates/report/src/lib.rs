@@ -29,6 +29,7 @@
 mod cell;
 mod csv_text;
 mod document;
+mod fit;
 mod json;
 mod markdown;
 pub mod page;
@@ -36,13 +37,14 @@ pub mod page;
 mod parquet_file;
 mod table;
 mod text;
+mod tidy;
 
 pub use cell::{Cell, TimeUnit};
-pub use document::{Document, Entry, Section};
+pub use document::{Document, Entry, Level, Section, Spec, Verdict};
 pub use json::{SCHEMA, SCHEMA_VERSION, json_schema};
 #[cfg(feature = "parquet")]
 pub use parquet_file::METRICS_SCHEMA_VERSION;
-pub use table::{Align, Column, Table, Unit};
+pub use table::{Align, Column, Layout, Table, Unit};
 pub use text::TextOptions;
 
 /// What stands in the place of a value that was not measured.

@@ -35,6 +35,10 @@ impl Document {
     /// The document in Markdown.
     pub fn to_markdown(&self) -> String {
         let mut parts = Vec::new();
+        if !self.verdicts.is_empty() {
+            let lines = self.verdicts.iter().map(|v| format!("* **{}**\n", escape(&v.line())));
+            parts.push(lines.collect());
+        }
         if !self.title.is_empty() {
             parts.push(format!("## {}\n", escape(&self.title)));
         }

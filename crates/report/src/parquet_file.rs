@@ -1,9 +1,9 @@
-//! A document as Apache Parquet: the long form of its CSV, one row per value, with types. `docs/parquet.md` has the columns.
+//! A document as Apache Parquet: the observations of its CSV, one a row, with types. `docs/reference/parquet.md` has the columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, StringBuilder, UInt32Builder};
+use arrow_array::builder::{Float64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -12,22 +12,21 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use crate::csv_text::raw;
 use crate::{Cell, Document};
 
 /// The version of the columns, as `fairground.schema_version` in the file says it.
-pub const METRICS_SCHEMA_VERSION: u32 = 1;
+pub const METRICS_SCHEMA_VERSION: u32 = 2;
 
 /// The columns so far.
 #[derive(Default)]
 struct Columns {
-    table: StringBuilder,
-    row: UInt32Builder,
-    label: StringBuilder,
-    column: StringBuilder,
-    unit: StringBuilder,
+    run: StringBuilder,
+    of: StringBuilder,
+    task: StringBuilder,
+    metric: StringBuilder,
     value: Float64Builder,
     text: StringBuilder,
+    unit: StringBuilder,
 }
 
 impl Document {
@@ -53,19 +52,12 @@ impl Document {
 
     fn columns(&self) -> Columns {
         let mut columns = Columns::default();
-        for table in &self.tables {
-            for (number, row) in (1..).zip(&table.rows) {
-                let label = row.first().map(raw).unwrap_or_default();
-                for (column, cell) in table.columns.iter().zip(row) {
-                    columns.table.append_value(&table.id);
-                    columns.row.append_value(number);
-                    columns.label.append_value(&label);
-                    columns.column.append_value(&column.name);
-                    columns.unit.append_option(column.unit_of(cell));
-                    columns.value.append_option(number_in(cell));
-                    columns.text.append_option(text_in(cell));
-                }
-            }
+        for verdict in &self.verdicts {
+            columns.push((&verdict.run, "run", "", "verdict"), (None, Some(&verdict.text)), None);
+        }
+        for seen in self.observations() {
+            let names = (seen.run.as_str(), seen.of.as_str(), seen.task.as_str(), &*seen.metric);
+            columns.push(names, (number_in(seen.value), text_in(seen.value)), seen.unit);
         }
         columns
     }
@@ -83,6 +75,9 @@ impl Document {
                 all.insert(key, known.value.with_unit());
             }
         }
+        for (number, verdict) in self.verdicts.iter().enumerate() {
+            all.insert(format!("verdict.{}", number + 1), verdict.line());
+        }
         let of_tables = self.tables.iter().flat_map(|table| &table.notes);
         for (number, note) in of_tables.chain(&self.notes).enumerate() {
             all.insert(format!("note.{}", number + 1), note.clone());
@@ -95,27 +90,43 @@ impl Document {
 fn fields() -> Vec<Field> {
     let text = |name: &str, null: bool| Field::new(name, DataType::Utf8, null);
     vec![
-        text("table", false),
-        Field::new("row", DataType::UInt32, false),
-        text("label", false),
-        text("column", false),
-        text("unit", true),
+        text("run", false),
+        text("of", false),
+        text("task", false),
+        text("metric", false),
         Field::new("value", DataType::Float64, true),
         text("text", true),
+        text("unit", true),
     ]
 }
 
 impl Columns {
+    /// Appends a row: run, of, task, metric; the value as a number or as a text; its unit.
+    fn push(
+        &mut self,
+        (run, of, task, metric): (&str, &str, &str, &str),
+        (value, text): (Option<f64>, Option<&str>),
+        unit: Option<&str>,
+    ) {
+        self.run.append_value(run);
+        self.of.append_value(of);
+        self.task.append_value(task);
+        self.metric.append_value(metric);
+        self.value.append_option(value);
+        self.text.append_option(text);
+        self.unit.append_option(unit);
+    }
+
     /// In the order of the schema.
     fn finish(mut self) -> Vec<ArrayRef> {
         vec![
-            Arc::new(self.table.finish()),
-            Arc::new(self.row.finish()),
-            Arc::new(self.label.finish()),
-            Arc::new(self.column.finish()),
-            Arc::new(self.unit.finish()),
+            Arc::new(self.run.finish()),
+            Arc::new(self.of.finish()),
+            Arc::new(self.task.finish()),
+            Arc::new(self.metric.finish()),
             Arc::new(self.value.finish()),
             Arc::new(self.text.finish()),
+            Arc::new(self.unit.finish()),
         ]
     }
 }

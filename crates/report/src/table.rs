@@ -123,6 +123,17 @@ impl Column {
     }
 }
 
+/// How the rows and columns of a table are to be read as observations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// A row is a thing, named by its first cell; each other column is something observed of it.
+    Records,
+    /// A row is a metric; a column `value`, or one for each run, holds it.
+    Metrics,
+    /// The first cell is `machine` or the name of a group, the second a metric of it; each other column is a run.
+    Compared,
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
@@ -136,6 +147,12 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Sentences below the table: what a reader must know to read it right.
     pub notes: Vec<String>,
+    /// How it is read as observations.
+    pub layout: Layout,
+    /// What its rows are, in observations: `task`, `group`; its `id` at first.
+    pub of: String,
+    /// The run that it is about, where that is not the document's.
+    pub run: Option<String>,
 }
 
 impl Table {
@@ -145,13 +162,23 @@ impl Table {
         title: impl Into<String>,
         columns: impl IntoIterator<Item = Column>,
     ) -> Self {
+        let id = id.into();
         Self {
-            id: id.into(),
+            of: id.clone(),
+            id,
             title: title.into(),
             columns: columns.into_iter().collect(),
             rows: Vec::new(),
             notes: Vec::new(),
+            layout: Layout::Records,
+            run: None,
         }
+    }
+
+    /// The same table with another layout, of rows that are `of`.
+    pub fn laid_out(mut self, layout: Layout, of: impl Into<String>) -> Self {
+        (self.layout, self.of) = (layout, of.into());
+        self
     }
 
     /// Appends a row.

@@ -1,8 +1,11 @@
 //! Text for a terminal.
 
 use crate::cell::printable;
-use crate::{Align, Document, NOT_MEASURED, Table};
-use comfy_table::{Attribute, CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use crate::fit::{self, Block};
+use crate::{Align, Document, Level, NOT_MEASURED, Table, Verdict};
+use comfy_table::{
+    Attribute, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle,
+};
 use std::io::IsTerminal;
 
 /// Rules above, below and under the heading; none between rows, which would double the length.
@@ -11,31 +14,37 @@ const STYLE: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
+/// The columns of text where standard output is no terminal: as in a mail, a page, or a terminal of the usual size.
+const WIDTH_DEFAULT: u16 = 80;
+
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextOptions {
-    /// The columns of the terminal; longer rows are wrapped in their cells. `None`: rows are as long as they are.
+    /// The columns that a line may take: tables are wrapped, and stacked where that is not enough. `None`: lines are as long as
+    /// they are.
     pub width: Option<u16>,
-    /// Whether headings are bold and missing values dim.
+    /// Whether headings are bold, missing values dim and verdicts coloured.
     pub styled: bool,
+    /// Whether parameters that are what they usually are stand in the text.
+    pub verbose: bool,
 }
 
 impl TextOptions {
     /// No width, no style: for a file or a pipe.
     pub fn plain() -> Self {
-        Self { width: None, styled: false }
+        Self { width: None, styled: false, verbose: false }
     }
 
     /// What suits standard output: styled if it is a terminal and `NO_COLOR` is not set to anything (no-color.org), as wide
-    /// as `COLUMNS` says or else as the terminal is.
+    /// as `COLUMNS` says, or else as the terminal is, or 80 columns where it is none.
     pub fn for_stdout() -> Self {
+        let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         if !std::io::stdout().is_terminal() {
-            return Self::plain();
+            return Self { width: asked.or(Some(WIDTH_DEFAULT)), ..Self::plain() };
         }
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let width = width.or_else(|| comfy_table::Table::new().width());
-        Self { width, styled: !no_color }
+        let width = asked.or_else(|| comfy_table::Table::new().width());
+        Self { width, styled: !no_color, verbose: false }
     }
 }
 
@@ -47,6 +56,20 @@ impl Table {
             text += &bold(&printable(&self.title), options);
             text.push('\n');
         }
+        for block in fit::blocks(self, options.width) {
+            for line in self.grid(&block, options).lines() {
+                text += line.trim_end();
+                text.push('\n');
+            }
+        }
+        for note in &self.notes {
+            text += &wrapped(&printable(note), "  ", "  ", options);
+        }
+        text
+    }
+
+    /// The columns of a block.
+    fn grid(&self, block: &Block, options: &TextOptions) -> comfy_table::Table {
         let mut grid = comfy_table::Table::new();
         grid.load_style(STYLE);
         if let Some(width) = options.width {
@@ -61,55 +84,88 @@ impl Table {
             Align::Left => CellAlignment::Left,
             Align::Right => CellAlignment::Right,
         };
-        grid.set_header(self.columns.iter().map(|column| {
-            let cell = comfy_table::Cell::new(column.heading()).set_alignment(align(column.align));
+        grid.set_header(block.columns.iter().zip(&block.headings).map(|(column, heading)| {
+            let align = align(self.columns[*column].align);
+            let cell = comfy_table::Cell::new(heading).set_alignment(align);
             if options.styled { cell.add_attribute(Attribute::Bold) } else { cell }
         }));
         for row in &self.rows {
-            grid.add_row(self.columns.iter().zip(row).map(|(column, value)| {
-                let shown = column.show(value);
+            grid.add_row(block.columns.iter().map(|number| {
+                let column = &self.columns[*number];
+                let shown = column.show(&row[*number]);
                 let dim = options.styled && shown == NOT_MEASURED;
                 let cell = comfy_table::Cell::new(shown).set_alignment(align(column.align));
                 if dim { cell.add_attribute(Attribute::Dim) } else { cell }
             }));
         }
-        for line in grid.lines() {
-            text += line.trim_end();
-            text.push('\n');
+        for (column, wraps) in grid.column_iter_mut().zip(&block.wraps) {
+            if !wraps {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
-        for note in &self.notes {
-            text += &format!("  {}\n", printable(note));
-        }
-        text
+        grid
     }
 }
 
 impl Document {
-    /// The document as text: title, tables, then how it was made and the notes.
+    /// The document as text: verdicts, title, tables, then how it was made and the notes.
     pub fn to_text(&self, options: &TextOptions) -> String {
         let mut parts = Vec::new();
+        if !self.verdicts.is_empty() {
+            parts.push(self.verdicts.iter().map(|verdict| stated(verdict, options)).collect());
+        }
         if !self.title.is_empty() {
             parts.push(format!("{}\n", bold(&printable(&self.title), options)));
         }
         parts.extend(self.tables.iter().map(|table| table.to_text(options)));
-        let mut made = String::new();
-        for section in &self.sections {
-            let entries: Vec<String> = section
-                .entries
-                .iter()
-                .map(|entry| format!("{} {}", printable(&entry.name), entry.value.with_unit()))
-                .collect();
-            made +=
-                &format!("{}: {}\n", bold(&printable(&section.name), options), entries.join(", "));
-        }
+        let made = self.made(options);
         if !made.is_empty() {
             parts.push(made);
         }
         if !self.notes.is_empty() {
-            parts.push(self.notes.iter().map(|note| format!("{}\n", printable(note))).collect());
+            let notes = self.notes.iter();
+            parts.push(notes.map(|note| wrapped(&printable(note), "", "  ", options)).collect());
         }
         parts.join("\n")
     }
+
+    /// How the result was made: one paragraph of what is not as usual, or a line for each section with everything.
+    fn made(&self, options: &TextOptions) -> String {
+        let sections = self.sections.iter().filter_map(|section| {
+            let shown = section.entries.iter().filter(|entry| options.verbose || !entry.is_usual);
+            let entries: Vec<String> = shown
+                .map(|entry| format!("{} {}", printable(&entry.name), entry.value.with_unit()))
+                .collect();
+            let name = printable(&section.name);
+            (!entries.is_empty()).then(|| format!("{name}: {}", entries.join(", ")))
+        });
+        let sections: Vec<String> = sections.collect();
+        match options.verbose {
+            true => sections.iter().map(|line| wrapped(line, "", "  ", options)).collect(),
+            false if sections.is_empty() => String::new(),
+            false => wrapped(&sections.join("; "), "", "  ", options),
+        }
+    }
+}
+
+/// A verdict, and what explains it below.
+fn stated(verdict: &Verdict, options: &TextOptions) -> String {
+    let line = printable(&verdict.line());
+    let line = match verdict.level {
+        _ if !options.styled => line,
+        Level::Failure => format!("\x1b[1;31m{line}\x1b[0m"),
+        Level::Warning => format!("\x1b[1;33m{line}\x1b[0m"),
+    };
+    let details = verdict.details.iter().map(|detail| format!("  {}\n", printable(detail)));
+    format!("{line}\n{}", details.collect::<String>())
+}
+
+/// A text in lines of the width that there is, the first one behind `first`, the others behind `others`.
+fn wrapped(text: &str, first: &str, others: &str, options: &TextOptions) -> String {
+    let Some(width) = options.width else { return format!("{first}{text}\n") };
+    let width = usize::from(width).saturating_sub(others.len()).max(1);
+    let lines = fit::wrap(text, width).into_iter().enumerate();
+    lines.map(|(n, line)| format!("{}{line}\n", if n == 0 { first } else { others })).collect()
 }
 
 fn bold(text: &str, options: &TextOptions) -> String {

@@ -1,7 +1,8 @@
 //! One document in every format, as golden text, and its JSON read back through types of the test's own.
 
 use fairground_report::{
-    Cell, Column, Document, SCHEMA, SCHEMA_VERSION, Table, TextOptions, TimeUnit,
+    Cell, Column, Document, Layout, Level, SCHEMA, SCHEMA_VERSION, Table, TextOptions, TimeUnit,
+    Verdict,
 };
 use serde::Deserialize;
 
@@ -40,7 +41,8 @@ fn tasks() -> Table {
 
 fn comparison() -> Table {
     let columns = [Column::text("metric"), Column::mixed("cfs"), Column::mixed("rfs")];
-    let mut table = Table::new("comparison", "Side by side", columns);
+    let mut table =
+        Table::new("comparison", "Side by side", columns).laid_out(Layout::Metrics, "machine");
     table.push([Cell::text("switches"), Cell::count(7), Cell::NotMeasured]);
     table.push([Cell::text("slice.mean"), Cell::duration_ns(1_048_576), Cell::duration_ns(950)]);
     table.push([Cell::text("cpu_share"), Cell::percent(50.0, 1), Cell::percent(12.5, 1)]);
@@ -56,11 +58,20 @@ fn document() -> Document {
     let mut document = Document::new("hogs: cfs against rfs");
     document.set("run", "seed", Cell::count(42));
     document.set("run", "workload", Cell::text("hogs"));
+    document.set_usual("run", "hz", Cell::count(250));
     document.set("cost model", "switch", Cell::duration_ns(1_000));
     document.set("cost model", "cache refill", Cell::NotMeasured);
     document.tables.push(tasks());
     document.tables.push(comparison());
     document.notes.push("The recorder lost 3 events; make its buffer larger.".into());
+    let verdict = |level, text: &str, detail: &str| Verdict {
+        run: "cfs".to_owned(),
+        level,
+        text: text.to_owned(),
+        details: vec![detail.to_owned()],
+    };
+    document.add_verdict(verdict(Level::Warning, "1 task never ran: hog/0", "since its fork"));
+    document.add_verdict(verdict(Level::Failure, "the scheduler left", "left.bpf.c:13: exit()"));
     document
 }
 
@@ -71,9 +82,9 @@ fn text() {
 
 #[test]
 fn narrow_text_wraps_within_its_width() {
-    let options = TextOptions { width: Some(60), styled: false };
+    let options = TextOptions { width: Some(60), ..TextOptions::plain() };
     let text = tasks().to_text(&options);
-    assert!(text.lines().all(|line| line.chars().count() <= 64), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
 }
 
 #[test]
@@ -97,12 +108,28 @@ fn csv_of_a_document() {
 }
 
 #[test]
+fn what_is_usual_is_said_where_all_is_asked_for() {
+    let short = document().to_text(&TextOptions::plain());
+    let long = document().to_text(&TextOptions { verbose: true, ..TextOptions::plain() });
+    assert!(!short.contains("hz 250") && short.contains("seed 42"), "{short}");
+    assert!(long.contains("run: seed 42, workload hogs, hz 250\n"), "{long}");
+}
+
+#[test]
+fn the_worst_comes_first_and_in_colour() {
+    let text = document().to_text(&TextOptions::plain());
+    assert!(text.starts_with("cfs: the scheduler left\n  left.bpf.c:13: exit()\n"), "{text}");
+    let styled = document().to_text(&TextOptions { styled: true, ..TextOptions::plain() });
+    assert!(styled.starts_with("\x1b[1;31mcfs: the scheduler left\x1b[0m\n"), "{styled}");
+}
+
+#[test]
 fn style_only_where_it_is_wanted() {
     let mut document = document();
     document.tables[0].rows[0][0] = Cell::text("evil\u{1b}[31m");
     let plain = document.to_text(&TextOptions::plain());
     assert!(!plain.contains('\u{1b}'), "a name's escape sequence came through");
-    let styled = document.to_text(&TextOptions { width: None, styled: true });
+    let styled = document.to_text(&TextOptions { styled: true, ..TextOptions::plain() });
     assert!(styled.contains("\u{1b}[1m"));
     assert!(!styled.contains("\u{1b}[31m"), "a name's escape sequence came through");
 }
@@ -132,9 +159,19 @@ struct Json {
     schema: String,
     schema_version: u32,
     title: String,
+    verdicts: Vec<JsonVerdict>,
     sections: Vec<JsonSection>,
     tables: Vec<JsonTable>,
     notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonVerdict {
+    run: String,
+    level: String,
+    text: String,
+    details: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -185,6 +222,9 @@ fn the_json_has_the_declared_form() {
     assert_eq!((json.schema.as_str(), json.schema_version), (SCHEMA, SCHEMA_VERSION));
     assert_eq!(SCHEMA_VERSION, 1, "another version needs another declaration in this test");
     assert_eq!((json.title.as_str(), json.notes.len()), ("hogs: cfs against rfs", 1));
+    let verdict = &json.verdicts[0];
+    assert_eq!((verdict.run.as_str(), verdict.level.as_str()), ("cfs", "failure"));
+    assert_eq!((verdict.text.as_str(), verdict.details.len()), ("the scheduler left", 1));
     let cost = &json.sections[1];
     assert_eq!((cost.name.as_str(), cost.entries[0].name.as_str()), ("cost model", "switch"));
     assert_eq!(cost.entries[0].value, JsonCell::Int(1000));

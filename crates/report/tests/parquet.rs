@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, UInt32Type};
+use arrow_array::types::Float64Type;
 use arrow_array::{Array, RecordBatch};
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -51,29 +51,20 @@ fn read(document: &Document) -> (Vec<RecordBatch>, BTreeMap<String, String>) {
     (builder.build().expect("a reader").map(|batch| batch.expect("sound")).collect(), metadata)
 }
 
-/// The rows as lines of CSV: `table,row,label,column,unit,value`.
+/// The rows as lines of CSV: `run,of,task,metric,value,unit`.
 fn lines(batch: &RecordBatch) -> Vec<Vec<String>> {
     let text = |column: &str, row: usize| {
         let column = batch.column_by_name(column).expect("a column").as_string::<i32>();
         if column.is_null(row) { String::new() } else { column.value(row).to_owned() }
     };
-    let row_numbers = batch.column_by_name("row").expect("a column").as_primitive::<UInt32Type>();
     let values = batch.column_by_name("value").expect("a column").as_primitive::<Float64Type>();
     let line = |row| {
         let value = match values.is_null(row) {
             true => text("text", row),
             false => values.value(row).to_string(),
         };
-        let number = row_numbers.value(row).to_string();
-        [
-            text("table", row),
-            number,
-            text("label", row),
-            text("column", row),
-            text("unit", row),
-            value,
-        ]
-        .to_vec()
+        let names = ["run", "of", "task", "metric"].map(|column| text(column, row));
+        names.into_iter().chain([value, text("unit", row)]).collect()
     };
     (0..batch.num_rows()).map(line).collect()
 }
@@ -95,8 +86,8 @@ fn what_was_not_measured_is_null() {
     let (batches, _) = read(&document());
     let value = batches[0].column_by_name("value").expect("a column");
     let text = batches[0].column_by_name("text").expect("a column");
-    let nulls = (0..10).filter(|row| value.is_null(*row) && text.is_null(*row));
-    assert_eq!(nulls.collect::<Vec<_>>(), [3, 9]);
+    let nulls = (0..8).filter(|row| value.is_null(*row) && text.is_null(*row));
+    assert_eq!(nulls.collect::<Vec<_>>(), [2, 7]);
 }
 
 #[test]
@@ -104,7 +95,7 @@ fn how_it_was_made_stands_beside_it() {
     let (_, metadata) = read(&document());
     for (key, value) in [
         ("fairground.schema", "metrics"),
-        ("fairground.schema_version", "1"),
+        ("fairground.schema_version", "2"),
         ("fairground.title", "hogs"),
         ("run.seed", "42"),
         ("note.1", "One event was lost."),

@@ -1,37 +1,47 @@
 //! From words to a run and its analysis.
 //!
-//! What a person writes — `cfs@6.1`, `./mine.bpf.c`, `hogs:3 + sleepers:2`, `2x4x2`, `base_slice_ns=3ms` — becomes checked values, and
-//! those become a run in the simulated machine. Whoever offers runs to people, on a command line or in a program, does it with this
-//! crate, so that the same words mean the same run and a mistake gets the same answer ([`Failure`]).
+//! A [`RunSpec`] describes a run in words: `cfs@6.1`, `./mine.bpf.c`, `hogs:3 + sleepers:2`, `2x4x2`, `base_slice_ns=3ms`. It becomes
+//! checked values ([`Resolved`]), and those become a run in the simulated machine ([`Plan`]). The command line, experiment files and
+//! the Python module share it, so that the same words mean the same run and a mistake gets the same answer ([`Failure`]).
 //!
 //! ```
-//! use fairground_session::{MachineSpec, Plan, Scheduler, Unwatched, find_workload, machine_config};
+//! use fairground_session::{MachineSpec, Plan, RunSpec, Scheduler, Unwatched};
 //!
-//! let workload = find_workload("hogs:3")?;
+//! let machine = MachineSpec { cpus: Some(2), duration: Some("100ms".to_owned()), ..MachineSpec::default() };
+//! let spec = RunSpec { workload: "hogs:3".to_owned(), machine, ..RunSpec::default() };
+//! let (workload, _) = spec.find_workload()?;
+//! let run = spec.resolve(&workload, false)?;
 //! let scheduler = Scheduler::load("cfs@6.1", None, Default::default())?;
-//! let machine = machine_config(&MachineSpec { cpus: Some(2), ..MachineSpec::default() })?;
-//! let outcome = Plan::new(&scheduler, &workload, machine, 100_000_000).run(&Unwatched)?;
+//! let outcome = Plan::new(&scheduler, &workload, run.machine, run.duration_ns).run(&Unwatched)?;
 //! assert_eq!(outcome.analysis.tasks.len(), 3);
 //! # Ok::<(), fairground_session::Failure>(())
 //! ```
 //!
-//! It knows no flags, prints nothing and draws nothing. Real kernels need more than this crate has ([`Outcome`] is what they leave, too).
+//! The crate prints nothing and draws nothing. Runs on real kernels are carried out by the command line; an [`Outcome`] is what they
+//! leave, too.
 
 mod failure;
 mod input;
 mod outcome;
 mod samples;
 mod simulate;
+mod spec;
+mod verdict;
 
 pub use failure::{Failure, did_you_mean};
 pub use input::{
-    COSTS_DEFAULT, CPUS_DEFAULT, Ground, MachineSpec, OWN_SCHEDULER, Profile, Recording,
-    SEED_DEFAULT, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT, Variant,
-    analyse_recording_watched, at_settings, check_version, compile_scheduler, duration_ns,
-    find_object, find_workload, find_workload_noted, global_writes, host_cpus, is_knob, lock_model,
-    machine_config, one_variant, parameter_sets, parse_time, read_profiles, read_recording,
-    read_recording_watched, resize_writes, split_knobs, split_set, topology_value, variants,
+    OWN_SCHEDULER, Profile, Recording, Scheduler, SchedulerObject, Sets, Sizes, TOPOLOGY_FORMAT,
+    Target, Variant, analyse_recording_watched, at_settings, check_version, compile_scheduler,
+    find_object, find_workload, find_workload_noted, global_writes, host_cpus, is_knob,
+    one_variant, parameter_sets, parse_time, read_profiles, read_recording, read_recording_watched,
+    resize_writes, split_knobs, split_set, variants,
 };
 pub use outcome::{Outcome, Told};
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};
+pub use spec::{
+    BadWord, COSTS_DEFAULT, CPUS_DEFAULT, EngineChoice, LocksChoice, LocksSpec, MachineSpec,
+    NullLoadsChoice, Resolved, RunSpec, SEED_DEFAULT, SchedulerSpec, TargetSpec, TimersChoice,
+    TopologySpec, VmModeChoice,
+};
+pub use verdict::{EXIT_EJECTED, EXIT_LEFT, EXIT_STALLED, Severity, Verdict, never_ran};

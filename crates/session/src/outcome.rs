@@ -1,11 +1,13 @@
-//! What a run left, on whatever ground: the stream of events, its analysis, and what only that ground can tell.
+//! The result of a run: the stream of events, its analysis, and what only its target reports.
 
 use fairground_analysis::Analysis;
-use fairground_machine::{Counters, Exit, ExitKind, MachineConfig, Path, PathCost, Setting};
+use fairground_bpf::SourceLine;
+use fairground_machine::{Counters, Exit, MachineConfig, Path, PathCost, Setting, Waiting};
 use fairground_realkernel::job;
 use fairground_trace::{Counter, Trace};
 
 use crate::input::Sizes;
+use crate::verdict;
 
 /// A finished run.
 #[derive(Debug)]
@@ -22,19 +24,19 @@ pub struct Outcome {
     pub sizes: Option<Sizes>,
     /// Everything that happened.
     pub trace: Trace,
-    /// The run was given up on the way: how far it was, ns since its start. What is measured is measured up to there.
+    /// How far an interrupted run was, ns since its start. The figures cover the time up to there.
     pub partial_ns: Option<u64>,
-    /// The scheduler's own numbers over time, where they were asked for and can be had.
+    /// The scheduler's own numbers over time, where the plan samples them and they can be read.
     pub numbers: Vec<Counter>,
-    /// Why those are not of the whole run.
+    /// Why they do not cover the whole run.
     pub numbers_note: Option<String>,
     /// The figures.
     pub analysis: Analysis,
-    /// What only this ground can tell.
+    /// What only its target reports.
     pub told: Told,
 }
 
-/// What only one kind of ground can tell.
+/// What only one kind of target reports.
 #[derive(Debug)]
 pub enum Told {
     /// The simulated machine.
@@ -45,6 +47,10 @@ pub enum Told {
         duration_ns: u64,
         /// How the scheduler's time in charge ended.
         exit: Exit,
+        /// The lines of its source from which that comes.
+        sources: Vec<SourceLine>,
+        /// The tasks that were runnable and did not run at the end.
+        waiting: Vec<Waiting>,
         /// What the machine counted.
         counters: Box<Counters>,
         /// What the scheduler printed.
@@ -52,8 +58,8 @@ pub enum Told {
     },
     /// A real kernel.
     Real {
-        /// The ground as it was typed.
-        ground: String,
+        /// The target as it was typed.
+        target: String,
         /// What an instruction takes of its time, ns; `None` where that is not known.
         instruction_ns: Option<u64>,
         /// The job's outcome.
@@ -62,20 +68,16 @@ pub enum Told {
 }
 
 impl Outcome {
-    /// The process's exit code for this run.
+    /// The process's exit code for this run: the worse, the larger.
     pub fn exit_code(&self) -> u8 {
         let kind = match &self.told {
             Told::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
             Told::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
         };
-        match kind {
-            Some(kind) if kind == u64::from(ExitKind::ErrorStall.number()) => 42,
-            Some(kind) if kind >= u64::from(ExitKind::Error.number()) => 43,
-            _ => 0,
-        }
+        kind.map_or(0, verdict::exit_code)
     }
 
-    /// What the scheduler's program cost on a path; `None` where nobody counts.
+    /// What the scheduler's program cost on a path; `None` on a real kernel, which does not count it.
     pub fn path_cost(&self, path: Path) -> Option<PathCost> {
         match &self.told {
             Told::Simulated { counters, .. } => Some(counters.path(path)),
@@ -112,18 +114,20 @@ impl Outcome {
         }
     }
 
-    /// The ejection of the scheduler in words, when it was ejected.
+    /// Why the scheduler was not in charge to the end, in words: it was ejected, or left by itself.
     pub fn ejection(&self) -> Option<String> {
         if self.exit_code() == 0 {
             return None;
         }
         Some(match &self.told {
-            Told::Simulated { exit, .. } => {
-                format!("the scheduler was ejected after {} ms: {exit}", exit.time_ns / 1_000_000)
-            }
+            Told::Simulated { exit, sources, .. } => verdict::describe(exit, sources),
             Told::Real { job, .. } => match &job.exit {
                 Some(exit) => {
-                    format!("the kernel ejected the scheduler: {}: {}", exit.reason, exit.message)
+                    let what = match self.exit_code() {
+                        verdict::EXIT_LEFT => "the scheduler left",
+                        _ => "the kernel ejected the scheduler",
+                    };
+                    format!("{what}: {}: {}", exit.reason, exit.message)
                 }
                 None => "the kernel ejected the scheduler".to_owned(),
             },

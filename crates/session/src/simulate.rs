@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::input::Scheduler;
 use crate::outcome::{Outcome, Told};
 use crate::samples::Sampler;
+use crate::verdict;
 
 /// What to run.
 #[derive(Debug)]
@@ -33,19 +34,19 @@ pub struct Plan<'a> {
     pub sample: bool,
 }
 
-/// Who is told how far runs are.
+/// Receives the progress of runs, and may end them.
 pub trait Watch {
-    /// What runs now.
+    /// A run begins; its label.
     fn name(&self, label: &str);
-    /// So many steps of [`CHUNK_NS`] more are done.
+    /// `steps` more steps of [`CHUNK_NS`] are done.
     fn advance(&self, steps: u64);
-    /// Whether the run is still wanted. One that is not ends after the present step, and is partial ([`Outcome::partial_ns`]).
+    /// Whether the run continues. Otherwise it ends after the present step, and is partial ([`Outcome::partial_ns`]).
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// Nobody.
+/// Ignores the progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 
@@ -54,11 +55,25 @@ impl Watch for Unwatched {
     fn advance(&self, _: u64) {}
 }
 
+/// Events between two looks at the watch where a step of simulated time has many.
+const EVENTS_AT_ONCE: u64 = 1 << 20;
+
+/// Simulates up to a time. False: the run is not wanted any more, and this time is far away.
+fn reach(machine: &mut Machine, until_ns: u64, watch: &dyn Watch) -> Result<bool, MachineError> {
+    while !machine.run_some(until_ns, EVENTS_AT_ONCE)? {
+        if !watch.goes_on() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Simulated time between two looks at the watch, ns.
 pub const CHUNK_NS: u64 = 50_000_000;
 
 impl<'a> Plan<'a> {
-    /// A run as [`Options::simulated`] measures it, called after its scheduler, with no settings of its own, for so many simulated ns.
+    /// A run of `duration_ns` simulated ns with the label of its scheduler, without further settings, measured with
+    /// [`Options::simulated`].
     pub fn new(
         scheduler: &'a Scheduler,
         workload: &'a Workload,
@@ -78,7 +93,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Why there is no result, and what to do where the run was only too long.
+    /// Why there is no result; for a run that was too long, the length that fits.
     fn failure(&self, error: &MachineError) -> Failure {
         let failure = Failure::new(format_args!("{}: {error}", self.scheduler.object.label));
         let &MachineError::TraceFull { events, time_ns } = error else { return failure };
@@ -109,7 +124,10 @@ impl<'a> Plan<'a> {
         while now_ns < end_ns && machine.exit().is_none() && watch.goes_on() {
             let chunks = now_ns / CHUNK_NS;
             now_ns = (now_ns + step_ns).min(end_ns);
-            machine.run_until(now_ns).map_err(failed)?;
+            if !reach(&mut machine, now_ns, watch).map_err(failed)? {
+                now_ns = machine.now_ns();
+                break;
+            }
             if let Some(sampler) = &mut sampler {
                 sampler.read(&machine);
             }
@@ -119,7 +137,9 @@ impl<'a> Plan<'a> {
         }
         let is_partial = now_ns < end_ns && machine.exit().is_none();
         let (numbers, numbers_note) = sampler.map_or_else(Default::default, Sampler::finish);
-        let RunResult { mut trace, exit, log, counters } = machine.finish().map_err(failed)?;
+        let RunResult { mut trace, exit, log, counters, waiting } =
+            machine.finish().map_err(failed)?;
+        let sources = verdict::sources(&self.scheduler.object.object, &exit);
         for number in 0..trace.tasks().len() {
             let task = trace.task_mut(TaskId(number as u32));
             task.comm = (self.rename)(&task.comm).to_owned();
@@ -141,6 +161,8 @@ impl<'a> Plan<'a> {
                 machine: Box::new(self.machine),
                 duration_ns: self.duration_ns,
                 exit,
+                sources,
+                waiting,
                 counters: Box::new(counters),
                 log,
             },

@@ -3,8 +3,7 @@
 use std::cell::Cell;
 
 use fairground_session::{
-    CHUNK_NS, MachineSpec, Plan, Scheduler, Unwatched, Watch, find_workload, lock_model,
-    machine_config,
+    CHUNK_NS, LocksChoice, MachineSpec, Plan, RunSpec, Scheduler, Unwatched, Watch, find_workload,
 };
 
 /// Ends the run after so many steps.
@@ -31,7 +30,8 @@ impl Watch for Impatient {
 fn who_watches_counts_the_steps_and_may_end_the_run() {
     let workload = find_workload("hogs:1").expect("a workload of the library");
     let scheduler = Scheduler::load("cfs@6.1", None, Default::default()).expect("a scheduler");
-    let machine = machine_config(&MachineSpec::default()).expect("the usual machine");
+    let run = RunSpec::default().resolve(&workload, false).expect("the usual machine");
+    let machine = run.machine;
     let plan = || Plan::new(&scheduler, &workload, machine.clone(), 4 * CHUNK_NS);
 
     let patient = Impatient { steps: Cell::new(0), last: u64::MAX };
@@ -53,8 +53,9 @@ fn a_run_too_long_for_its_trace_says_how_long_a_one_fits() {
     let spec =
         MachineSpec { cpus: Some(1), lead_in: Some("20ms".to_owned()), ..MachineSpec::default() };
     let run = |max_events, duration_ns| {
-        let spec = MachineSpec { max_events: Some(max_events), ..spec.clone() };
-        let machine = machine_config(&spec).expect("a machine");
+        let machine = MachineSpec { max_events: Some(max_events), ..spec.clone() };
+        let spec = RunSpec { machine, ..RunSpec::default() };
+        let machine = spec.resolve(&workload, false).expect("a machine").machine;
         Plan::new(&scheduler, &workload, machine, duration_ns).run(&Unwatched)
     };
     for max_events in 20..60 {
@@ -79,11 +80,8 @@ fn a_run_too_long_for_its_trace_says_how_long_a_one_fits() {
 #[test]
 fn locks_have_words() {
     for model in fairground_workload::LockModel::ALL {
-        assert_eq!(lock_model(model.word()).expect("its own word"), model);
+        assert_eq!(LocksChoice::parse(model.word()).map(Into::into), Ok(model));
     }
-    let failure = lock_model("rt2006").expect_err("no such word").to_string();
-    assert_eq!(
-        failure,
-        "there are no locks `rt2006`; did you mean `rt-2006`?: `spin`, `rt`, `rt-2006`"
-    );
+    let failure = LocksChoice::parse("rt2006").expect_err("no such word");
+    assert_eq!(failure, "there is no `rt2006`; did you mean `rt-2006`?: `spin`, `rt`, `rt-2006`");
 }

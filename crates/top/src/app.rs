@@ -1,4 +1,4 @@
-//! What the keys changed: how fast it goes, what is shown, what is being typed.
+//! The state of the view that keys change: speed, display, prompts.
 
 mod column;
 pub(crate) mod keys;
@@ -10,21 +10,21 @@ use std::time::Duration;
 use crate::pace::Speed;
 use crate::source::{About, Problem, Source, Tunable, View};
 
-/// Simulated time between two looks at the clock, ns.
+/// Simulated time between two reads of the clock, ns.
 const CHUNK_NS: u64 = 1_000_000;
 
-/// What lies over the tasks, or beside them.
+/// The panel over the tasks, or beside them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Nothing.
     Tasks,
     /// The keys.
     Help,
-    /// A time is typed.
+    /// The prompt for a time.
     Jump(String),
-    /// The list of tunables; one is chosen.
+    /// The list of tunables, with a selection.
     Tunables(usize),
-    /// The value of one is typed.
+    /// The prompt for the value of one.
     Edit(usize, String),
 }
 
@@ -37,26 +37,26 @@ pub struct App {
     pub(crate) mode: Mode,
     pub(crate) is_paused: bool,
     pub(crate) speed: Speed,
-    /// Where a jump goes.
+    /// The target of a jump, ns.
     pub(crate) goal_ns: Option<u64>,
-    /// It does not hold there.
+    /// Whether it continues there.
     pub(crate) goes_on: bool,
     pub(crate) column: Column,
     pub(crate) is_reversed: bool,
-    /// Tasks above the first one that is shown.
+    /// Number of tasks above the first visible one.
     pub(crate) scrolled: usize,
     pub(crate) shows_events: bool,
-    /// What there is to say, until the next key.
+    /// A message, until the next key.
     pub(crate) message: Option<String>,
-    /// It was held at the end of the workload's length, and goes on behind it.
+    /// It was paused at the end of the workload's duration, and continues beyond it.
     was_held: bool,
-    /// How far the source was when it was looked at.
+    /// The source's time when it was last read, ns.
     looked_ns: u64,
     has_left: bool,
 }
 
 impl App {
-    /// A view of a source, running at the pace of the clock on the wall.
+    /// A view of a source, running at the speed of wall time.
     pub fn new(source: &dyn Source) -> App {
         App {
             about: source.about(),
@@ -78,7 +78,7 @@ impl App {
         }
     }
 
-    /// The same, held at once.
+    /// The same, paused at once.
     #[must_use]
     pub fn paused(mut self) -> App {
         self.is_paused = true;
@@ -92,21 +92,21 @@ impl App {
         self
     }
 
-    /// Whether somebody wants to leave.
+    /// Whether the user has quit.
     pub fn has_left(&self) -> bool {
         self.has_left
     }
 
-    /// Somebody wants to leave.
+    /// Quits.
     pub fn leave(&mut self) {
         self.has_left = true;
     }
 
-    /// Lets the source go on for what passed on the wall since the last call, as long as `has_time` says that there is time left to do so,
-    /// and looks at it.
+    /// Advances the source by the wall time since the last call, as long as `has_time` returns true, and reads its
+    /// view.
     ///
     /// # Errors
-    /// It cannot go on.
+    /// The source cannot continue.
     pub fn pass(
         &mut self,
         source: &mut dyn Source,
@@ -129,17 +129,17 @@ impl App {
         Ok(())
     }
 
-    /// A recording comes in parts: there is nothing new to look at between them.
+    /// A recording arrives in parts: between them there is nothing new.
     fn pass_real(&mut self, source: &mut dyn Source) -> Result<(), Problem> {
         source.advance(u64::MAX)?;
-        // What is held is the picture: the machine goes on.
+        // Only the picture is paused: the machine continues.
         if !self.is_paused && source.now_ns() != self.looked_ns {
             self.look(source);
         }
         Ok(())
     }
 
-    /// Where to go now; `None`: nowhere.
+    /// The time to advance to; `None`: none.
     fn target_ns(&self, now_ns: u64, elapsed: Duration) -> Option<u64> {
         if self.view.ended.is_some() {
             return None;
@@ -154,12 +154,12 @@ impl App {
         Some(target_ns.min(held.unwrap_or(u64::MAX)))
     }
 
-    /// Pauses where it was to be held.
+    /// Pauses at the time of a jump, or at the end of the workload's duration.
     fn hold(&mut self, now_ns: u64) {
         if self.goal_ns.is_some_and(|goal_ns| now_ns >= goal_ns || self.view.ended.is_some()) {
             self.goal_ns = None;
             self.is_paused = !std::mem::take(&mut self.goes_on);
-            // It follows a run that went on behind the end already.
+            // It follows a run that has continued beyond the end already.
             self.was_held |= !self.is_paused && self.is_over(now_ns);
         }
         if self.is_over(now_ns) && !self.was_held {
@@ -172,12 +172,12 @@ impl App {
         }
     }
 
-    /// Whether a run that is so far is at the end of the workload's length.
+    /// Whether a run at this time is at the end of the workload's duration.
     fn is_over(&self, now_ns: u64) -> bool {
         self.about.length_ns.is_some_and(|length_ns| now_ns >= length_ns)
     }
 
-    /// The run that is looked at is another one now: it is to be held at its end, unless it was there already.
+    /// Another run is shown now: it pauses at its end, unless it is beyond it already.
     fn begun_again(&mut self, source: &dyn Source) {
         self.was_held = self.is_over(source.now_ns());
     }
@@ -190,7 +190,7 @@ impl App {
         }
     }
 
-    /// The tasks that are shown, in order: those that exist.
+    /// The tasks that are shown, in order: those that have not exited.
     pub(crate) fn order(&self) -> Vec<usize> {
         let view = &self.view;
         let exists = |task: &usize| view.doing[*task] != fairground_analysis::Doing::Absent;

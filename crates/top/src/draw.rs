@@ -1,4 +1,4 @@
-//! From the state to a screen. It reads no clock and asks nobody: the same state gives the same characters.
+//! Draws the state. It reads no clock and no source: the same state gives the same characters.
 
 mod cpus;
 mod head;
@@ -13,9 +13,9 @@ use crate::app::{App, Mode};
 
 /// Lines of the last events.
 const EVENTS_LINES: u16 = 10;
-/// CPUs take at most one line in so many of the screen.
+/// CPUs take at most one of this many lines of the screen.
 const CPUS_PART: u16 = 3;
-/// Notes take at most one line in so many.
+/// Notes take at most one of this many lines of the screen.
 const NOTES_PART: u16 = 4;
 
 /// Draws everything.

@@ -1,4 +1,4 @@
-//! From a stream of events to a view of it, in memory that does not grow with its length.
+//! A view of a stream of events, in memory that does not grow with its length.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,25 +8,25 @@ use fairground_trace::{Event, Trace};
 use crate::source::View;
 use crate::words::words;
 
-/// The last events that are kept, to be shown.
+/// Limit of the last events that are kept for display.
 const EVENTS_SHOWN_MAX: usize = 64;
 
 /// Follows a stream of events.
 #[derive(Clone, Debug)]
 pub struct Follower {
     live: Live,
-    /// Taken from the stream, and not yet by the analysis: they happen at the present instant, which may not be over.
+    /// Events that the analysis has not processed yet: they are of the present instant, which may not be over.
     held: VecDeque<Event>,
     last: VecDeque<Event>,
     interval_ns: u64,
-    /// When the present interval ends.
+    /// End of the present interval, ns.
     line_ns: u64,
     /// The last whole interval.
     recent: Option<Analysis>,
 }
 
 impl Follower {
-    /// Begins where the trace begins, with none of its events. Figures are of intervals of `interval_ns` (at least 1).
+    /// Begins at the start of the trace, without its events. Figures are of intervals of `interval_ns` (at least 1).
     pub fn new(trace: &Trace, options: &Options, interval_ns: u64) -> Follower {
         let interval_ns = interval_ns.max(1);
         Follower {
@@ -39,8 +39,8 @@ impl Follower {
         }
     }
 
-    /// Takes what `trace` holds, all of it newer than what was taken before, and lets time pass up to `now_ns`. What happened before that
-    /// is counted; the caller may forget it.
+    /// Processes the events of `trace`, all of them newer than those before, up to `now_ns`. Earlier events are
+    /// counted; the caller may drop them.
     pub fn take(&mut self, trace: &Trace, now_ns: u64) {
         let skipped = trace.len().saturating_sub(EVENTS_SHOWN_MAX);
         self.last.extend(trace.events_in(skipped..trace.len()));
@@ -54,7 +54,7 @@ impl Follower {
         self.draw_lines(trace, now_ns);
     }
 
-    /// Draws a line at the end of each interval up to now.
+    /// Closes each interval that ends up to now.
     fn draw_lines(&mut self, trace: &Trace, now_ns: u64) {
         if now_ns < self.line_ns {
             return;
@@ -73,7 +73,7 @@ impl Follower {
         self.line_ns += self.interval_ns;
     }
 
-    /// What can be seen at `now_ns`, up to which everything was taken. `trace` has the tasks and labels of the events.
+    /// The view at `now_ns`, up to which all events were processed. `trace` has the tasks and labels of the events.
     pub fn view(&self, trace: &Trace, now_ns: u64) -> View {
         let look = if self.held.is_empty() {
             self.live.look(trace, now_ns)
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use fairground_trace::{EventKind, TaskId, TaskInfo, TaskState};
 
-    /// Two tasks that take turns of 4 ns on one CPU.
+    /// Two tasks that alternate in slices of 4 ns on one CPU.
     fn turns(from: u64, to: u64) -> Vec<Event> {
         let event = |n: u64| {
             let (prev, next) = (TaskId(1 + (n as u32 + 1) % 2), TaskId(1 + n as u32 % 2));

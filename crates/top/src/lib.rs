@@ -1,13 +1,13 @@
-//! A live view of a CPU scheduler at work, on a terminal.
+//! A live view of a CPU scheduler, on a terminal.
 //!
 //! ```text
 //! Source (a simulated run, a recording) ──look──► View ─┐
-//! keys ──► App (what is shown, how fast) ───────────────┴─► draw ──► any ratatui backend
+//! keys ──► App (display, speed) ────────────────────────┴─► draw ──► any ratatui backend
 //! ```
 //!
-//! Whoever has a run to show gives a [`Source`]; a [`Follower`] makes of its events what the view shows, with the figures of
-//! [`fairground_analysis`] and none of its own. [`App`] is what the keys changed, [`draw`] makes a screen of both, and [`show`] does so on a
-//! real terminal until somebody leaves. Only [`show`] reads a clock and touches the terminal.
+//! The caller provides a [`Source`]; a [`Follower`] makes a view of its events, with the figures of
+//! [`fairground_analysis`] and none of its own. [`App`] is the state that keys change, [`draw`] draws both, and
+//! [`show`] does so on a real terminal until the user quits. Only [`show`] reads a clock and uses the terminal.
 
 mod app;
 mod draw;

@@ -1,30 +1,30 @@
-//! How fast a simulated run is shown.
+//! The speed at which a simulated run is shown.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Simulated time for each second on the wall: a power of two of seconds.
+/// Simulated time per second of wall time: a power of two of seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Speed(i32);
 
 impl Speed {
-    /// About 1 µs a second: single events pass.
+    /// About 1 µs a second: single events are visible.
     const MIN: i32 = -20;
     /// About a quarter of an hour a second: as fast as the machine that simulates.
     const MAX: i32 = 10;
 
-    /// So many doublings of the clock on the wall, as far as they go.
+    /// A speed of 2^`doublings` times wall time, within the limits.
     pub fn new(doublings: i32) -> Speed {
         Speed(doublings.clamp(Self::MIN, Self::MAX))
     }
 
-    /// Twice as fast; there is a limit.
+    /// Twice as fast, up to the limit.
     #[must_use]
     pub fn faster(self) -> Speed {
         Speed::new(self.0 + 1)
     }
 
-    /// Half as fast; there is a limit.
+    /// Half as fast, down to the limit.
     #[must_use]
     pub fn slower(self) -> Speed {
         Speed::new(self.0 - 1)

@@ -1,48 +1,48 @@
-//! What is looked at.
+//! The source of a view.
 
 use std::collections::BTreeMap;
 
 use fairground_analysis::{Analysis, CpuNow, Doing, Figures};
 use fairground_trace::TaskId;
 
-/// Why something could not be done, in words for a person.
+/// Why an action failed, in words.
 pub type Problem = String;
 
-/// A run that goes on while it is looked at.
+/// A run that continues while it is shown.
 pub trait Source {
-    /// What it is.
+    /// Describes it.
     fn about(&self) -> About;
 
-    /// How far it is, ns since its beginning.
+    /// Its time, ns since its beginning.
     fn now_ns(&self) -> u64;
 
-    /// Lets it go on up to that instant, at least a part of the way. A recording of a real machine goes on by itself, and takes in what
-    /// happened meanwhile.
+    /// Advances it to that time, or at least a part of the way. A recording of a real machine advances by itself, and
+    /// reads what has happened meanwhile.
     ///
     /// # Errors
-    /// It cannot go on at all.
+    /// It cannot continue.
     fn advance(&mut self, to_ns: u64) -> Result<(), Problem>;
 
-    /// What can be seen now.
+    /// The present view.
     fn view(&self) -> View;
 
-    /// Lets it go on up to the next event.
+    /// Advances it to the next event.
     ///
     /// # Errors
-    /// There is none, or it does not wait for anybody.
+    /// There is none, or it is a real machine.
     fn step(&mut self) -> Result<(), Problem> {
         Err(REAL.to_owned())
     }
 
-    /// Begins again, with every change that was made so far at the time at which it was made.
+    /// Restarts it, with every change so far at the time at which it was made.
     ///
     /// # Errors
-    /// It cannot be had again.
+    /// It cannot be repeated.
     fn restart(&mut self) -> Result<(), Problem> {
         Err(REAL.to_owned())
     }
 
-    /// The next of its schedulers takes the place of the present one, in a run of its own that is as far as that one.
+    /// Switches to the next of its schedulers, in a run of its own up to the present time.
     ///
     /// # Errors
     /// There is only one.
@@ -50,78 +50,75 @@ pub trait Source {
         Err("there is one scheduler only: name several, as in `--sched cfs,eevdf`".to_owned())
     }
 
-    /// What can be changed of the scheduler, as it is now.
+    /// The scheduler's tunables with their present values.
     fn tunables(&self) -> Vec<Tunable> {
         Vec::new()
     }
 
-    /// Changes a tunable now.
-    ///
-    /// # Errors
-    /// It does not exist, or cannot take that value.
+    /// It does not exist, or the value is invalid.
     fn set(&mut self, name: &str, value: &str) -> Result<(), Problem> {
         let _ = (name, value);
         Err(REAL.to_owned())
     }
 }
 
-/// Why what a simulated run can do cannot be done.
+/// The error for an action that needs a simulated run.
 const REAL: &str =
     "a real machine does not wait, and does nothing twice: only a simulated run can do that";
 
-/// What a source is, for the head of the screen.
+/// The description of a source, for the head of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The workload, or what is recorded.
+    /// The workload, or the recorded machine.
     pub what: String,
     /// The scheduler.
     pub scheduler: String,
-    /// How it was made: machine, seed, costs.
+    /// Its conditions: machine, seed, costs.
     pub made: String,
-    /// Whether it goes on by itself, at the pace of the clock on the wall.
+    /// Whether it advances by itself, in wall time.
     pub is_real: bool,
-    /// Where it is to be held at first, ns: the length of the workload.
+    /// Where it pauses at first, ns: the duration of the workload.
     pub length_ns: Option<u64>,
 }
 
-/// Something to change.
+/// A tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunable {
     /// Its name.
     pub name: String,
     /// Its value now.
     pub value: String,
-    /// The unit; `switch` for what is on or off.
+    /// The unit; `switch` for on or off.
     pub unit: String,
-    /// What it does.
+    /// Its purpose.
     pub what: String,
-    /// Why it cannot be changed any more, if it cannot.
+    /// Why it cannot be changed any more; `None`: it can.
     pub fixed: Option<String>,
 }
 
-/// What can be seen of a source at an instant.
+/// The view of a source at an instant.
 #[derive(Clone, Debug)]
 pub struct View {
     /// The instant, ns since the beginning.
     pub now_ns: u64,
-    /// The figures of the last whole interval; of the time so far while there is none.
+    /// The figures of the last whole interval; before its end, of the time so far.
     pub recent: Analysis,
-    /// The figures of each task since the beginning; tasks that are newer than `recent` stand behind the others.
+    /// The figures of each task since the beginning; tasks that are newer than `recent` are after the others.
     pub whole: Vec<Figures>,
     /// Pid and name of each, in that order.
     pub tasks: Vec<(u32, String)>,
-    /// Where each is, in that order.
+    /// The state of each, in that order.
     pub doing: Vec<Doing>,
-    /// What each CPU does.
+    /// The state of each CPU.
     pub cpus: Vec<CpuNow>,
-    /// What the scheduler's own numbers of a task are called.
+    /// Names of the scheduler's own per-task numbers.
     pub number_names: Vec<String>,
-    /// Those numbers, of the tasks that have some.
+    /// Those numbers, for the tasks that have some.
     pub numbers: BTreeMap<TaskId, Vec<Option<i64>>>,
-    /// The last events in words, the latest last.
+    /// The last events in words, in order.
     pub events: Vec<String>,
-    /// Why it does not go on any more.
+    /// Why it has ended; `None`: it has not.
     pub ended: Option<String>,
-    /// What is missing or doubtful.
+    /// Notes on missing or doubtful data.
     pub notes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A view on a real terminal, until somebody leaves. Whatever ends it, the terminal is as it was.
+//! A view on a real terminal, until the user quits. The terminal is restored, however it ends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,16 +15,17 @@ use crate::app::App;
 use crate::draw::draw;
 use crate::source::{Problem, Source};
 
-/// Between two pictures.
+/// Time between two frames.
 const FRAME: Duration = Duration::from_millis(50);
-/// Of that, how long the source may take to go on.
+/// The part of it in which the source may advance.
 const GO_ON: Duration = Duration::from_millis(35);
-/// A picture that comes later than this after the one before does not make the run jump.
+/// A frame that is later than this does not make the run jump.
 const ELAPSED_MAX: Duration = Duration::from_millis(250);
-/// Keys that are taken between two pictures.
+/// Limit of the keys between two frames.
 const KEYS_MAX: usize = 64;
 
-/// Shows a source on the terminal that stdin and stdout are, until `q`, Ctrl-C, or a signal that asks the program to end.
+/// Shows a source on the terminal that stdin and stdout are, until `q`, Ctrl-C, or a signal that asks the program to
+/// end.
 ///
 /// # Errors
 /// The terminal cannot be used, or the source cannot go on.
@@ -32,12 +33,12 @@ pub fn show(app: &mut App, source: &mut dyn Source) -> Result<(), Problem> {
     let signals = Signals::take().map_err(|e| format!("signals cannot be handled: {e}"))?;
     // A panic restores the terminal too: this sets a hook.
     let mut terminal = ratatui::try_init().map_err(|e| {
-        // It may have failed half-way. Whether that can be taken back or not, the error is the first one.
+        // It may have failed half-way. Whether or not it can be restored, the error is the first one.
         let _ = ratatui::try_restore();
         format!("the terminal cannot be drawn on: {e}")
     })?;
     let done = run(&mut terminal, app, source, signals.asked());
-    // From here on a signal does what it does without us: nothing looks at it any more.
+    // From here on a signal has its default effect: no view handles it any more.
     drop(signals);
     let restored = ratatui::try_restore().map_err(|e| format!("the terminal is not restored: {e}"));
     done.and(restored)
@@ -76,7 +77,7 @@ fn run(
     Ok(())
 }
 
-/// Draws a picture, which a terminal that can shows as a whole only.
+/// Draws a frame; a terminal that supports it shows it at once.
 fn picture(terminal: &mut ratatui::DefaultTerminal, app: &App) -> io::Result<()> {
     queue!(terminal.backend_mut(), BeginSynchronizedUpdate)?;
     terminal.draw(|frame| draw(frame, app))?;
@@ -91,19 +92,19 @@ fn poll(at_most: Duration) -> io::Result<bool> {
     }
 }
 
-/// What signals that ask the program to end find. They are registered once: a signal that nobody handles any more would be ignored,
-/// and not do again what it does by default.
+/// The state for signals that terminate the program. They are registered once: an unregistered signal would be
+/// ignored, without its default effect.
 #[derive(Clone, Debug)]
 struct Flags {
     /// A signal came.
     asked: Arc<AtomicBool>,
-    /// No view looks at it: the signal does what it does by default.
+    /// No view handles it: the signal has its default effect.
     is_default: Arc<AtomicBool>,
 }
 
 static FLAGS: Mutex<Option<Flags>> = Mutex::new(None);
 
-/// While it lives, a signal that asks the program to end is taken down and no more.
+/// While it exists, a terminating signal is only recorded.
 #[derive(Debug)]
 struct Signals(Flags);
 
@@ -152,10 +153,10 @@ mod tests {
 
     use signal_hook::low_level::raise;
 
-    /// Set for the process that the test below starts.
+    /// Set in the process that the test below starts.
     const IN_CHILD: &str = "FAIRGROUND_TOP_TEST_CHILD";
 
-    /// Runs in a process of its own, which the last signal ends.
+    /// Runs in a process of its own, which the last signal terminates.
     #[test]
     fn a_signal_is_taken_down_during_a_view_and_only_then() {
         if std::env::var_os(IN_CHILD).is_none() {

@@ -2,7 +2,7 @@
 
 use fairground_trace::{CgroupId, Event, EventKind, Label, TaskId, TaskState, Trace};
 
-/// When, where and what.
+/// Time, CPU and event.
 pub(crate) fn words(trace: &Trace, event: &Event) -> String {
     let seconds = event.time_ns / 1_000_000_000;
     let rest = event.time_ns % 1_000_000_000;
@@ -60,7 +60,7 @@ fn what(trace: &Trace, kind: EventKind) -> String {
     }
 }
 
-/// How a task left the CPU.
+/// The reason why a task left the CPU.
 fn left(prev: TaskId, state: TaskState) -> &'static str {
     match state {
         _ if prev.is_idle() => "",

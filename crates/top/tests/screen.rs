@@ -1,4 +1,4 @@
-//! What the screen shows and what the keys do, on a terminal that is a piece of memory, of a run that was written by hand.
+//! The screen and the keys, on a terminal in memory, with a run written by hand.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 const MS: u64 = 1_000_000;
 const HOG: [TaskId; 3] = [TaskId(1), TaskId(2), TaskId(3)];
 
-/// Two CPUs. On CPU 0 two hogs take turns of 4 ms; on CPU 1 a heavier one runs all the time. Every other thing is told by the keys.
+/// Two CPUs. On CPU 0 two hogs alternate in slices of 4 ms; on CPU 1 a heavier one runs all the time. The rest depends
+/// on the keys.
 struct Turns {
     trace: Trace,
     follower: Follower,
@@ -265,7 +266,7 @@ fn a_run_begun_again_is_held_at_the_end_again() {
     pass(&mut app, &mut turns, 5_000);
     assert_eq!(turns.now_ns, 1_000 * MS, "the run of another scheduler");
     assert!(shot(&app, 100, 10).contains("HELD"));
-    // Behind the end, where somebody let it go on already, it goes on.
+    // Beyond the end, to which it was advanced already, it continues.
     press(&mut app, &mut turns, " ");
     pass(&mut app, &mut turns, 10);
     press(&mut app, &mut turns, "\t");
@@ -275,7 +276,7 @@ fn a_run_begun_again_is_held_at_the_end_again() {
     assert_eq!(turns.now_ns, 1_020 * MS);
 }
 
-/// Whoever looks at a real machine gets its parts; between them there is nothing new, and a look may be dear.
+/// A real machine arrives in parts; between them there is nothing new, and a read may be expensive.
 #[test]
 fn a_recording_is_looked_at_when_a_part_of_it_came() {
     struct Parts(Turns, u32, Cell<u32>);

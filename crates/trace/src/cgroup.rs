@@ -21,7 +21,7 @@ pub struct CgroupInfo {
     pub path: String,
     /// The group above, which comes before it in the table; `None` for the root.
     pub parent: Option<CgroupId>,
-    /// `cpu.weight` (1…10,000) at the start; `None` when the recording does not say, and for the root, which has none. Later
-    /// changes are [`crate::EventKind::CgroupWeight`] events.
+    /// `cpu.weight` (1…10,000) at the start; `None` when the recording does not say, and for the root, which has none.
+    /// Later changes are [`crate::EventKind::CgroupWeight`] events.
     pub weight: Option<u32>,
 }

@@ -22,8 +22,8 @@ pub enum CounterUnit {
     Own,
 }
 
-/// A number over time, drawn by the writers that can as a track of its own: the depth of a queue, a task's virtual time. A
-/// number that cannot be had has no counter.
+/// A number over time, drawn by the writers that can as a track of its own: the depth of a queue, a task's virtual
+/// time. A number that cannot be had has no counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Whose.
@@ -32,7 +32,8 @@ pub struct Counter {
     pub name: String,
     /// Its unit.
     pub unit: CounterUnit,
-    /// From when (ns of the trace's clock) it had which value, in order of time. Before the first the value is not known.
+    /// From when (ns of the trace's clock) it had which value, in order of time. Before the first the value is not
+    /// known.
     pub points: Vec<(u64, i64)>,
 }
 
@@ -42,8 +43,8 @@ impl Counter {
         Self { of, name: name.to_owned(), unit, points: Vec::new() }
     }
 
-    /// Notes that the value is `value` from `time_ns` on; of several at one instant the last one stays, and an equal value is no
-    /// new point.
+    /// Notes that the value is `value` from `time_ns` on; of several at one instant the last one stays, and an equal
+    /// value is no new point.
     pub fn set(&mut self, time_ns: u64, value: i64) {
         if let Some(last) = self.points.last_mut().filter(|last| last.0 == time_ns) {
             last.1 = value;

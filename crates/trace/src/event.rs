@@ -197,7 +197,8 @@ pub enum EventKind {
     /// The CPU stopped running `prev` and started to run `next` ([`TaskId::IDLE`] is the idle task of every CPU).
     Switch { prev: TaskId, prev_state: TaskState, next: TaskId },
     /// `waker`, running on the event's CPU, asked for `task` to wake (`sched_waking`). `target_cpu` is the CPU on which
-    /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when an interrupt on an idle CPU did it.
+    /// `task` ran last, not the one it will run on. `waker` is [`TaskId::IDLE`] when an interrupt on an idle CPU did
+    /// it.
     Waking { task: TaskId, waker: TaskId, target_cpu: u32 },
     /// `task` is runnable, queued for `target_cpu` (`sched_wakeup`).
     Wakeup { task: TaskId, target_cpu: u32 },
@@ -217,13 +218,14 @@ pub enum EventKind {
     CgroupWeight { cgroup: CgroupId, weight: u32 },
     /// The timer tick of the event's CPU arrived while `task` was running.
     Tick { task: TaskId },
-    /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for it.
+    /// A callback of the scheduler ran for `task` (or [`TaskId::IDLE`]). Present only when the recorder was asked for
+    /// it.
     Callback { kind: CallbackKind, task: TaskId },
     /// The workload said something: a worker's answer, the end of a report.
     Mark { task: TaskId, label: Label, value: u64 },
     /// `task` could not have a lock at once and waits for it from here on (`lock:contention_begin`). `holder` has it;
-    /// [`TaskId::IDLE`] when that is not known, or several have it. A second one without an end between them: it is still
-    /// waiting, and `holder` is another one now.
+    /// [`TaskId::IDLE`] when that is not known, or several have it. A second one without an end between them: it is
+    /// still waiting, and `holder` is another one now.
     ContentionBegin { task: TaskId, lock: Label, flags: LockFlags, holder: TaskId },
     /// `task` has the lock that it waited for (`lock:contention_end`).
     ContentionEnd { task: TaskId, lock: Label },
@@ -231,8 +233,8 @@ pub enum EventKind {
     Param { label: Label },
     /// The scheduler's program printed a line (`bpf_printk`, `bpf_trace_printk`) on the event's CPU.
     Print { label: Label },
-    /// The kernel stack of `task` at its switch or wait just before, on the event's CPU; the label reads `outer;…;inner`, a
-    /// function each, the caller before the called (`stacktrace` triggers of ftrace).
+    /// The kernel stack of `task` at its switch or wait just before, on the event's CPU; the label reads
+    /// `outer;…;inner`, a function each, the caller before the called (`stacktrace` triggers of ftrace).
     Stack { task: TaskId, label: Label },
     /// The recorder lost `count` events of the event's CPU about here.
     Lost { count: u64 },
@@ -245,9 +247,9 @@ pub struct Event {
     pub time_ns: u64,
     /// The CPU on which it happened.
     pub cpu: u32,
-    /// Instructions of the scheduler's program executed for this step: on `Switch`, everything that the policy executed on
-    /// this CPU to leave `prev` and choose `next`; on `Wakeup` and `WakeupNew`, choosing the CPU and enqueueing; on `Tick`,
-    /// the tick. 0 where [`crate::Trace::counts_insns`] is false: there it means "not measured".
+    /// Instructions of the scheduler's program executed for this step: on `Switch`, everything that the policy executed
+    /// on this CPU to leave `prev` and choose `next`; on `Wakeup` and `WakeupNew`, choosing the CPU and enqueueing; on
+    /// `Tick`, the tick. 0 where [`crate::Trace::counts_insns`] is false: there it means "not measured".
     pub insns: u32,
     /// What happened.
     pub kind: EventKind,

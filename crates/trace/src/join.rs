@@ -43,9 +43,9 @@ impl Joiner {
         self.trace.clear_events();
     }
 
-    /// Takes the next part. Before `complete_ns` of its clock nothing can come any more; what happened later waits for the next one.
-    /// Returns that instant in the clock of the stream. An event that comes too late is taken to happen at the time of the last one, and
-    /// counted among [`crate::Loss::clock_jumps`].
+    /// Takes the next part. Before `complete_ns` of its clock nothing can come any more; what happened later waits for
+    /// the next one. Returns that instant in the clock of the stream. An event that comes too late is taken to happen
+    /// at the time of the last one, and counted among [`crate::Loss::clock_jumps`].
     pub fn add(&mut self, part: &Trace, complete_ns: u64) -> u64 {
         let tasks = self.tasks_of(part);
         let mut merged: Vec<Event> = self.held.drain(..).collect();

@@ -5,7 +5,8 @@
 //! of the project is computed from it.
 //!
 //! [`read`] takes recordings of perf, ftrace and trace-cmd, [`write_ftrace`] gives ftrace text, [`write_perfetto`] and
-//! [`write_chrome`] what Perfetto's and Chrome's viewers open (with the feature `parquet` also `write_parquet` and `write_arrow`):
+//! [`write_chrome`] what Perfetto's and Chrome's viewers open (with the feature `parquet` also `write_parquet` and
+//! `write_arrow`):
 //!
 //! ```
 //! let text = "  cat-7 [000] d..2. 1.000002: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 \
@@ -24,7 +25,6 @@ mod escape;
 mod event;
 mod join;
 mod loss;
-mod memory;
 mod packed;
 mod readers;
 mod task;

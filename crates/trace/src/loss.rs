@@ -7,14 +7,16 @@ pub struct Loss {
     pub lost_events: u64,
     /// Lines or records that could not be read.
     pub unreadable: u64,
-    /// Lines or records of a kind that the reader does not use, such as `sched_stat_runtime`. Nothing is missing for them.
+    /// Lines or records of a kind that the reader does not use, such as `sched_stat_runtime`. Nothing is missing for
+    /// them.
     pub skipped: u64,
     /// Events whose time lay before the previous event of the same CPU.
     pub clock_jumps: u64,
     /// Lines that the scheduler's program printed and that were left out: more different ones than
     /// [`Trace::PRINT_LABELS_MAX`](crate::Trace::PRINT_LABELS_MAX).
     pub prints: u64,
-    /// Kernel stacks and waits for locks that were left out: more different ones than [`Trace::STACKS_MAX`](crate::Trace::STACKS_MAX).
+    /// Kernel stacks and waits for locks that were left out: more different ones than
+    /// [`Trace::STACKS_MAX`](crate::Trace::STACKS_MAX).
     pub stacks: u64,
     /// Times that a pid was seen again after its task had died: another task then.
     pub pid_reuses: u64,

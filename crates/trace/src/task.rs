@@ -28,8 +28,8 @@ pub struct TaskInfo {
     pub pid: u32,
     /// The last name seen.
     pub comm: String,
-    /// The nice value (−20…19) at its first appearance; `None` when the recording does not say or the task is not of the
-    /// normal class. Later changes are [`crate::EventKind::Nice`] events.
+    /// The nice value (−20…19) at its first appearance; `None` when the recording does not say or the task is not of
+    /// the normal class. Later changes are [`crate::EventKind::Nice`] events.
     pub nice: Option<i8>,
     /// The CPUs on which it may run, as sorted inclusive ranges; `None` means any, or not known.
     pub allowed_cpus: Option<Vec<(u32, u32)>>,

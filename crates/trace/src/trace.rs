@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::memory;
 use crate::packed::Packed;
 use crate::{CgroupId, CgroupInfo, Event, Label, Loss, TaskId, TaskInfo};
 
@@ -34,7 +33,8 @@ impl Trace {
     /// Bytes that one event takes in memory.
     pub const BYTES_PER_EVENT: usize = size_of::<Packed>();
 
-    /// No new text of a printed line enters a label table of this length. A program may print a different text each time.
+    /// No new text of a printed line enters a label table of this length. A program may print a different text each
+    /// time.
     pub const PRINT_LABELS_MAX: usize = 1 << 18;
 
     /// No new stack or lock of a recording enters a label table of this length.
@@ -47,7 +47,8 @@ impl Trace {
 
     /// Makes room for `additional` more events, so that [`Trace::push`] need not.
     pub fn reserve(&mut self, additional: usize) {
-        memory::reserve(&mut self.events, additional);
+        // Where there is not so much memory, push makes room for what comes.
+        let _ = self.events.try_reserve_exact(additional);
     }
 
     /// Adds a task and returns its number.
@@ -91,16 +92,16 @@ impl Trace {
         label
     }
 
-    /// The number of a printed line's text, like [`Trace::intern`]; `None`, and counted in [`Loss::prints`], when it is new and the
-    /// label table is full.
+    /// The number of a printed line's text, like [`Trace::intern`]; `None`, and counted in [`Loss::prints`], when it is
+    /// new and the label table is full.
     pub fn intern_print(&mut self, text: &str) -> Option<Label> {
         let label = self.intern_below(Self::PRINT_LABELS_MAX, text);
         self.loss.prints += u64::from(label.is_none());
         label
     }
 
-    /// The number of a stack's text, like [`Trace::intern`]; `None`, and counted in [`Loss::stacks`], when it is new and the label
-    /// table is full.
+    /// The number of a stack's text, like [`Trace::intern`]; `None`, and counted in [`Loss::stacks`], when it is new
+    /// and the label table is full.
     pub fn intern_stack(&mut self, text: &str) -> Option<Label> {
         let label = self.intern_below(Self::STACKS_MAX, text);
         self.loss.stacks += u64::from(label.is_none());
@@ -248,7 +249,8 @@ impl DoubleEndedIterator for Events<'_> {
 
 impl ExactSizeIterator for Events<'_> {}
 
-/// FNV-1a (Fowler, Noll, Vo) over 64-bit words instead of bytes, with a final mix so that every bit of the last word counts.
+/// FNV-1a (Fowler, Noll, Vo) over 64-bit words instead of bytes, with a final mix so that every bit of the last word
+/// counts.
 struct Digest(u64);
 
 impl Digest {

@@ -216,10 +216,10 @@ fn the_files_say_what_holds_for_the_whole_trace() {
     }
 }
 
-/// The table of docs/parquet.md, column by column.
+/// The table of docs/reference/parquet.md, column by column.
 #[test]
 fn the_columns_are_the_documented_ones() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/parquet.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/parquet.md");
     let page = std::fs::read_to_string(page).unwrap();
     let table = page.split("## Events").nth(1).unwrap().split("| kind |").next().unwrap();
     let cells = |line: &str| -> Vec<String> {

@@ -1,5 +1,5 @@
-//! `perf.data` against the text that perf itself prints of the same file: perf 6.1 on Linux 6.18, a shell's pipes, forks,
-//! a renamed process and a niced one.
+//! `perf.data` against the text that perf itself prints of the same file: perf 6.1 on Linux 6.18, a shell's pipes,
+//! forks, a renamed process and a niced one.
 
 use std::fs;
 use std::io::Read;
@@ -105,7 +105,8 @@ fn cut_off_in_its_head() {
     }
 }
 
-/// Somebody cuts the file and writes it anew, again and again, while it is read: each reading ends, and nobody dies of it.
+/// Somebody cuts the file and writes it anew, again and again, while it is read: each reading ends, and nobody dies of
+/// it.
 #[test]
 fn a_file_that_is_cut_while_it_is_read() {
     const COPIES: usize = 16;

@@ -1,4 +1,5 @@
-//! What a `perf.data` says of lost events: where they are missing, and once more what each event lost in all, without a time.
+//! What a `perf.data` says of lost events: where they are missing, and once more what each event lost in all, without a
+//! time.
 
 use crate::support::perf_file::{DROPPED, PerfFile};
 use fairground_trace::{EventKind, Trace, read};
@@ -6,7 +7,8 @@ use fairground_trace::{EventKind, Trace, read};
 const IDLE: (u32, &[u8; 4]) = (0, b"swap");
 const ONE: (u32, &[u8; 4]) = (1, b"one\0");
 
-/// Two switches of each of two CPUs, with so many lost events between those of CPU 0, and what is said at the end: CPU, number and flags.
+/// Two switches of each of two CPUs, with so many lost events between those of CPU 0, and what is said at the end: CPU,
+/// number and flags.
 fn trace(between: u64, in_all: &[(u32, u64, u16)]) -> Trace {
     let mut file = PerfFile::default();
     for cpu in 0..2 {

@@ -1,5 +1,5 @@
-//! Rounds of the recorder: events are handed out when a round says that nothing before them is missing, and what comes later nevertheless
-//! stands where it belongs. Each round is longer than a piece in which the reader takes the file.
+//! Rounds of the recorder: events are handed out when a round says that nothing before them is missing, and what comes
+//! later nevertheless stands where it belongs. Each round is longer than a piece in which the reader takes the file.
 
 use crate::support::perf_file::PerfFile;
 use fairground_trace::read;

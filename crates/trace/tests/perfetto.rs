@@ -1,5 +1,5 @@
-//! What is written for Perfetto, read again by a decoder that knows only protobuf's wire format and the field numbers of
-//! `perfetto_trace.proto`.
+//! What is written for Perfetto, read again by a decoder that knows only protobuf's wire format and the field numbers
+//! of `perfetto_trace.proto`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -140,7 +140,8 @@ proptest! {
         prop_assert_eq!(new, births);
     }
 
-    /// The others come back as values and instants on tracks that are described before they are used; lost events as a number.
+    /// The others come back as values and instants on tracks that are described before they are used; lost events as a
+    /// number.
     #[test]
     fn the_others_are_on_tracks(trace in traces()) {
         let bytes = written(&trace, &[]);
@@ -157,7 +158,8 @@ proptest! {
                 match event.number(9) {
                     Some(4) => values.push((packet.number(8).unwrap(), event.number(30).unwrap())),
                     Some(3) => instants += 1,
-                    // Begins and ends of waits for locks: on no track two begins without an end, or an end without a begin.
+                    // Begins and ends of waits for locks: on no track two begins without an end, or an end without a
+                    // begin.
                     kind => {
                         let before = waits.insert(event.number(11), kind).unwrap_or(Some(2));
                         prop_assert_eq!((before, kind).min((kind, before)), (Some(1), Some(2)));

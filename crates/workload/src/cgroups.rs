@@ -1,4 +1,4 @@
-//! The tree of control groups: from paths to a checked list, and lists put together.
+//! The tree of control groups: a checked list from paths, and the union of two lists.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::model::{Cgroup, CgroupId, Op, Program, TaskSpec, Workload};
 /// The path of the root.
 pub(crate) const ROOT: &str = "/";
 
-/// What is wrong with the path of a cgroup below the root, and what would be right.
+/// The problem with the path of a cgroup below the root, and the remedy; `None` if it is valid.
 pub(crate) fn path_problem(path: &str) -> Option<(String, &'static str)> {
-    const FORM: &str = "write names parted by `/`, as in \"web\" or \"web/front\"";
+    const FORM: &str = "write names separated by `/`, as in \"web\" or \"web/front\"";
     if path == ROOT {
-        return Some(("the root `/` is there without being declared".into(), "remove it"));
+        return Some(("the root `/` always exists".into(), "remove it"));
     }
     if path.starts_with('/') || path.ends_with('/') || path.contains("//") || path.is_empty() {
-        return Some((format!("`{path}` is no path of a cgroup: a name in it is empty"), FORM));
+        return Some((format!("`{path}` is not the path of a cgroup: it has an empty name"), FORM));
     }
     let names: Vec<&str> = path.split('/').collect();
     if names.len() > CGROUP_DEPTH_MAX {
@@ -37,26 +37,26 @@ pub(crate) fn path_problem(path: &str) -> Option<(String, &'static str)> {
             return Some((message, "write a shorter name"));
         }
         if name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '=') {
-            let message = format!("{path:?}: a blank, `=` or a control character in a name");
+            let message = format!("{path:?}: a space, `=` or a control character in a name");
             return Some((message, "use letters, digits, `.`, `-` and `_`"));
         }
     }
     None
 }
 
-/// What is wrong with a weight.
+/// The problem with a weight, and the remedy; `None` if it is valid.
 pub(crate) fn weight_problem(weight: u32) -> Option<(String, &'static str)> {
     (weight == 0 || weight > CGROUP_WEIGHT_MAX)
         .then(|| (format!("the weight {weight} is out of range"), "write a weight from 1 to 10000"))
 }
 
-/// The path of the group above.
+/// The path of the parent.
 fn parent_path(path: &str) -> &str {
     path.rsplit_once('/').map_or(ROOT, |(parent, _)| parent)
 }
 
-/// The list of cgroups with these paths and weights (each path once and sound), with the groups above them that nobody
-/// declared, at the default weight: parents first, siblings by name, the root in front. Empty when there are none.
+/// The list of cgroups with these paths and weights (each path once and valid), with undeclared parents at the default
+/// weight: parents first, siblings by name, the root in front. Empty when there are none.
 pub(crate) fn tree(declared: BTreeMap<String, u32>) -> Vec<Cgroup> {
     let mut all = declared.clone();
     for path in declared.keys() {
@@ -80,7 +80,7 @@ pub(crate) fn tree(declared: BTreeMap<String, u32>) -> Vec<Cgroup> {
     list
 }
 
-/// The cgroup of a path; one `/` in front may be written or not.
+/// The cgroup of a path; a leading `/` is optional.
 pub(crate) fn find(list: &[Cgroup], path: &str) -> Option<CgroupId> {
     let plain = path.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
     list.iter().position(|cgroup| cgroup.path == plain)
@@ -93,7 +93,7 @@ impl Workload {
     }
 }
 
-/// What is wrong with the list as a whole: with a cgroup, or with how many there are.
+/// The problems of the whole list: of single cgroups, and of their number.
 pub(crate) fn list_problems(list: &[Cgroup]) -> Vec<(CgroupId, String, &'static str)> {
     let mut problems = Vec::new();
     if list.len() > CGROUPS_MAX {
@@ -119,7 +119,7 @@ pub(crate) fn list_problems(list: &[Cgroup]) -> Vec<(CgroupId, String, &'static 
         let above = find(&list[..index], parent_path(&cgroup.path));
         if above.is_none() || above != cgroup.parent {
             let message = format!("the cgroup `{}` does not follow its parent", cgroup.path);
-            problems.push((index, message, "put each cgroup behind the one above it"));
+            problems.push((index, message, "list each cgroup after its parent"));
         }
         if list[..index].iter().any(|other| other.path == cgroup.path) {
             let message = format!("a second cgroup has the path `{}`", cgroup.path);
@@ -129,7 +129,7 @@ pub(crate) fn list_problems(list: &[Cgroup]) -> Vec<(CgroupId, String, &'static 
     problems
 }
 
-/// Puts the cgroups of a part beside those of a whole. A top-level name that both have is another one in the part.
+/// Adds the cgroups of a part to those of a whole. A top-level name that both have gets another name in the part.
 pub(crate) fn join(into: &mut Workload, part: &mut Workload) {
     if part.cgroups.is_empty() {
         return;

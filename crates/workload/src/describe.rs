@@ -3,10 +3,10 @@
 use crate::model::{Duration, Op, Program, Role, TaskSpec, Workload};
 use crate::units::{cpus_text, time_text};
 
-/// Operations of a program that are told; the rest is counted.
+/// Operations of a program that a summary lists; the rest is counted.
 const OPERATIONS_TOLD_MAX: usize = 8;
 
-/// A summary for people: the whole on the first line, then a line for each group.
+/// A summary: the workload on the first line, then a line for each group.
 pub fn describe(workload: &Workload) -> Vec<String> {
     let tasks: u64 = workload.tasks.iter().map(|task| u64::from(task.count)).sum();
     let mut first = format!(

@@ -1,4 +1,4 @@
-//! What is wrong with a workload, and where: messages as a good compiler gives them.
+//! Problems of a workload with their source locations, printed like a compiler's diagnostics.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,30 +7,30 @@ use crate::limits::PROBLEMS_SHOWN_MAX;
 
 /// Characters of a source line that an excerpt shows.
 const EXCERPT_CHARS_MAX: usize = 100;
-/// Characters that an excerpt of a long line shows before the place itself.
+/// Characters that an excerpt of a long line shows before the column of the problem.
 const EXCERPT_LEAD_CHARS: usize = 30;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file as it was named to [`crate::parse`], or what else was read (`workload specification`).
+    /// The file as it was named to [`crate::parse`], or the kind of source (`workload specification`).
     pub file: String,
-    /// The line, from 1; 0 when the problem has no place in a text (a workload built by a program).
+    /// The line, from 1; 0 when the problem has no location in a text (a workload built by a program).
     pub line: usize,
     /// The column in characters, from 1; 0 together with `line`.
     pub column: usize,
-    /// What is wrong and why.
+    /// The problem and its reason.
     pub message: String,
-    /// Further places or facts that belong to it, in order.
+    /// Further locations or facts, in order.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// The remedy.
     pub help: String,
-    /// The line itself (a part of it, when it is long) and the caret line below it; empty without a place.
+    /// The line itself (a part of a long one) and the caret line below it; `None` without a location.
     excerpt: Option<(String, String)>,
 }
 
 impl Diagnostic {
-    /// A problem without a place in a text.
+    /// A problem without a location in a text.
     pub(crate) fn unplaced(subject: &str, message: String, help: String) -> Self {
         Self {
             file: subject.to_owned(),
@@ -65,7 +65,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// All problems that were found in one workload; at least one.
+/// All problems of one workload; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadError {
     /// The problems, in the order of the text.
@@ -73,7 +73,7 @@ pub struct WorkloadError {
 }
 
 impl WorkloadError {
-    /// Sorts by place; problems at one place keep their order.
+    /// Sorts by location; problems at one location keep their order.
     pub(crate) fn new(mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by_key(|d| (d.line, d.column));
         diagnostics.dedup();
@@ -99,7 +99,7 @@ impl fmt::Display for WorkloadError {
 
 impl std::error::Error for WorkloadError {}
 
-/// A text with its name; turns byte ranges into places.
+/// A text with its name; converts byte ranges to locations.
 #[derive(Debug)]
 pub(crate) struct Source<'t> {
     file: &'t str,
@@ -115,7 +115,7 @@ impl<'t> Source<'t> {
     }
 
     /// `file:line:column` of a byte.
-    pub(crate) fn place(&self, at: usize) -> String {
+    pub(crate) fn location(&self, at: usize) -> String {
         let (line, column) = self.line_column(at);
         format!("{}:{line}:{column}", self.file)
     }
@@ -161,7 +161,7 @@ impl<'t> Source<'t> {
     }
 }
 
-/// The line around the place, and the carets below it.
+/// The line around a column, and the carets below it.
 fn excerpt(line: &str, column: usize, width: usize) -> (String, String) {
     let count = line.chars().count();
     let skip =
@@ -181,7 +181,7 @@ fn excerpt(line: &str, column: usize, width: usize) -> (String, String) {
     (shown, format!("{}{}", " ".repeat(offset), "^".repeat(width)))
 }
 
-/// The known word that is most like the one written, when one is like it.
+/// The known word that is most similar to the written one, if one is similar.
 pub(crate) fn nearest<'w>(
     written: &str,
     known: impl IntoIterator<Item = &'w str>,
@@ -195,7 +195,7 @@ pub(crate) fn nearest<'w>(
         .map(|(_, word)| word)
 }
 
-/// ``did you mean `x`?`` or the list of what there is.
+/// ``did you mean `x`?`` or the list of known words.
 pub(crate) fn suggestion<'w>(
     written: &str,
     known: impl IntoIterator<Item = &'w str> + Clone,

@@ -1,11 +1,11 @@
-//! What tasks do.
+//! The workload of a run: what tasks do.
 //!
-//! A [`Workload`] is a set of tasks, each a small [`Program`] of operations: run, sleep, wait for a timer, read and write
-//! pipes, send and receive messages, signal, fork, exit, loop. It is described in TOML, taken from the library, or built
-//! from a recording of a real machine, and it is checked before it runs: after [`Workload`] exists, no code asks "was it
-//! set?".
+//! A [`Workload`] is a set of tasks, each a small [`Program`] of operations: run, sleep, wait for a timer, read and
+//! write pipes, send and receive messages, signal, fork, exit, loop. It is described in TOML or rt-app JSON, taken
+//! from the library, or built from a recording of a real machine. It is checked before it runs: every [`Workload`]
+//! that this crate returns is valid and fully defaulted.
 //!
-//! This crate knows no other crate of the workspace.
+//! This crate depends on no other crate of the workspace.
 
 mod cgroups;
 mod check;

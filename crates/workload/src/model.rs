@@ -1,9 +1,9 @@
 //! The checked model: fully defaulted, every name resolved to an index.
 
-/// A length of time that an operation takes, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
+/// A duration of an operation, ns: fixed, or drawn uniformly (inclusive) from the run's seeded generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duration {
-    /// Always the same.
+    /// Constant, ns.
     Fixed(u64),
     /// Uniform in `low..=high`.
     Uniform {
@@ -36,12 +36,12 @@ pub type CgroupId = usize;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CpuList(pub Vec<(u32, u32)>);
 
-/// Who is meant by a signal.
+/// The receiver of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Every living task of the group.
     All(TaskSpecId),
-    /// The `n`-th task of the group, counted from 0; nobody once it has ended.
+    /// The `n`-th task of the group, counted from 0; no effect once it has exited.
     One(TaskSpecId, u32),
     /// The task's parent.
     Parent,
@@ -50,47 +50,48 @@ pub enum Role {
 /// One operation of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Compute for this long (CPU time at the speed of an undisturbed CPU).
+    /// Compute for this CPU time, on a CPU without disturbance.
     Run(Duration),
-    /// Read so many bytes of the task's own memory, once through. What that takes depends on how much of them the CPU's cache
-    /// still holds.
+    /// Read this many bytes of the task's own memory once. The time depends on how much of them the CPU's cache still
+    /// holds.
     Touch(u64),
-    /// Compute for ever: only a signal or the end of the run interrupts it.
+    /// Compute forever: only a signal or the end of the run interrupts it.
     RunForever,
-    /// Compute until so much time has passed since the operation began, whoever had the CPU meanwhile. The task looks at the
-    /// clock after each [`BUSY_LOOK_NS`] of its own CPU time.
+    /// Compute until this wall time has passed since the operation began, whichever task had the CPU meanwhile. The
+    /// task reads the clock after each [`BUSY_LOOK_NS`] of its own CPU time.
     Busy(Duration),
-    /// Sleep for this long, counted from the operation. The machine adds its timer slack.
+    /// Sleep for this long from now on. The machine adds its timer slack.
     Sleep(Duration),
-    /// Ask the machine's block device for something that takes it this long, and wait for it in uninterruptible sleep. It serves
-    /// one request after the other.
+    /// A request to the machine's block device that takes it this long, awaited in uninterruptible sleep. The device
+    /// serves one request after the other.
     Io(Duration),
-    /// Wait for the next expiry of a periodic timer, so many ns (not 0) after the previous one, so that being preempted does
-    /// not stretch the period. The first period begins with the first wait, or with [`Op::TimerStart`].
+    /// Wait for the next expiry of a periodic timer, this many ns (not 0) after the previous one, so that preemption
+    /// does not stretch the period. The first period begins with the first wait, or with [`Op::TimerStart`].
     TimerWait(TimerId, u64),
-    /// Let the first period of a timer begin here; without effect on a timer that has begun.
+    /// Start the first period of a timer; without effect on a timer that has started.
     TimerStart(TimerId),
-    /// Write bytes into a pipe; waits while the pipe is full, wakes a reader.
+    /// Write bytes to a pipe; waits while the pipe is full, wakes a reader.
     PipeWrite(PipeId, u64),
-    /// Read up to that many bytes from a pipe; waits while it is empty, wakes a writer. Returns as soon as there is a byte.
+    /// Read up to this many bytes from a pipe; waits while it is empty, wakes a writer. Returns as soon as there is a
+    /// byte.
     PipeRead(PipeId, u64),
-    /// Put a message into a queue; wakes one receiver. Waits while the queue is full.
+    /// Send a message to a queue; wakes one receiver. Waits while the queue is full.
     Send(QueueId),
-    /// Take that many messages out of a queue, one after the other; waits while it is empty.
+    /// Receive this many messages from a queue, one after the other; waits while it is empty.
     Receive(QueueId, u32),
-    /// Send a signal. The receiver runs its handler ([`TaskSpec::on_signal`]) the next time that it runs; a sleeping receiver
-    /// is woken.
+    /// Send a signal. The receiver runs its handler ([`TaskSpec::on_signal`]) the next time that it runs; a sleeping
+    /// receiver is woken.
     Signal(Role),
     /// Start the tasks of a group (as many as its count), as children of this one.
     Fork(TaskSpecId),
-    /// Wait until all children have ended.
+    /// Wait until all children have exited.
     WaitChildren,
-    /// Give the CPU away once (`sched_yield`).
+    /// Yield the CPU once (`sched_yield`).
     Yield,
     /// Set the task's own nice value.
     SetNice(i8),
-    /// Ask for slices of this length, ns (`sched_setattr` with `sched_runtime` for a fair policy, Linux 6.12): kept within 0.1 to
-    /// 100 ms; 0 asks for the scheduler's own length again. What it means is the scheduler's affair.
+    /// Request slices of this length, ns (`sched_setattr` with `sched_runtime` for a fair policy, Linux 6.12): clamped
+    /// to 0.1 to 100 ms; 0 restores the scheduler's own length. Its effect depends on the scheduler.
     SetSlice(u64),
     /// Set the task's own affinity.
     SetAffinity(CpuList),
@@ -98,31 +99,31 @@ pub enum Op {
     SetCgroup(CgroupId),
     /// Set the weight of a cgroup (`cpu.weight`, 1…10,000); the root has none.
     SetCgroupWeight(CgroupId, u32),
-    /// Leave a mark in the trace, with the number of times that the task has left this one before as its value.
+    /// Write a mark to the trace; its value is the number of earlier marks of this text by this task.
     Mark(String),
-    /// Take a lock; waits while another task has it.
+    /// Acquire a lock; waits while another task holds it.
     Lock(LockId),
-    /// Take an rwlock together with other readers; waits while a writer has it or waits.
+    /// Acquire an rwlock as a reader; waits while a writer holds it or waits for it.
     ReadLock(LockId),
-    /// Take an rwlock alone; waits while anybody has it.
+    /// Acquire an rwlock as a writer; waits while any task holds it.
     WriteLock(LockId),
-    /// Give a lock back that the task has.
+    /// Release a lock that the task holds.
     Unlock(LockId),
-    /// Give the lock back, wait until the condition is notified, and take the lock again.
+    /// Release the lock, wait until the condition is notified, and acquire the lock again.
     ConditionWait(ConditionId, LockId),
-    /// Wake the task that has waited longest for the condition, if any does.
+    /// Wake the task that has waited longest for the condition, if there is one.
     Notify(ConditionId),
     /// Wake all tasks that wait for the condition.
     NotifyAll(ConditionId),
-    /// Wait until as many tasks have come to the barrier as it is for; then all go on.
+    /// Wait until the barrier's number of tasks have arrived; then all continue.
     Barrier(BarrierId),
-    /// Repeat the body: so many times, or for ever.
+    /// Repeat the body: this many times, or forever.
     Loop(Option<u64>, Program),
-    /// End the task.
+    /// Exit.
     Exit,
 }
 
-/// CPU time after which a task that executes [`Op::Busy`] looks at the clock, ns: as rt-app does for its `runtime`.
+/// CPU time after which a task in [`Op::Busy`] reads the clock, ns: as rt-app does for its `runtime`.
 pub const BUSY_LOOK_NS: u64 = 32_000;
 
 /// Operations in order. A task that reaches the end of its program exits.
@@ -133,7 +134,7 @@ pub type Program = Vec<Op>;
 pub struct TaskSpec {
     /// The name of the group; its tasks are called `name`, or `name/0`, `name/1` … when there are several.
     pub name: String,
-    /// How many.
+    /// Number of tasks.
     pub count: u32,
     /// Nice value, −20…19.
     pub nice: i8,
@@ -141,15 +142,15 @@ pub struct TaskSpec {
     pub cpus: Option<CpuList>,
     /// The cgroup in which they start. `None`: that of the task that forks them, or the root.
     pub cgroup: Option<CgroupId>,
-    /// When they start, ns. `None`: when another task forks them.
+    /// Start time, ns. `None`: when another task forks them.
     pub start_ns: Option<u64>,
-    /// What they do.
+    /// Their program.
     pub program: Program,
-    /// What they do on a signal, before they go on. Empty: the signal only interrupts a sleep.
+    /// Their signal handler; afterwards the program continues. Empty: a signal only interrupts a sleep.
     pub on_signal: Program,
 }
 
-/// What carries the bytes of a [`Pipe`].
+/// The kind of a [`Pipe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// A pipe.
@@ -163,10 +164,10 @@ pub enum Carrier {
 pub struct Pipe {
     /// Its name.
     pub name: String,
-    /// Bytes that it holds at most (Linux: 65,536). Of a socket, what its messages may occupy of the kernel's memory (`sk_sndbuf`;
+    /// Capacity, bytes (Linux: 65,536). For a socket, the kernel memory that its messages may occupy (`sk_sndbuf`;
     /// Linux: 212,992), which is more than the bytes in them.
     pub capacity: u64,
-    /// What it is.
+    /// Its kind.
     pub carrier: Carrier,
 }
 
@@ -175,33 +176,33 @@ pub struct Pipe {
 pub struct Queue {
     /// Its name.
     pub name: String,
-    /// Messages that it holds at most; `None`: no limit.
+    /// Capacity, messages; `None`: unlimited.
     pub capacity: Option<u64>,
-    /// Messages that lie in it at the start (a semaphore's first value).
+    /// Messages in it at the start (a semaphore's initial value).
     pub initial: u64,
 }
 
-/// What a lock does with those that find it taken.
+/// The kind of a lock: how tasks wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
-    /// They sleep, first come first served; one is woken when the lock is given back, and competes for it with whoever comes at
-    /// that moment (`kernel/locking/mutex.c`; a futex).
+    /// Waiters sleep, first come first served; one is woken on release, and competes for the lock with tasks that
+    /// arrive at that moment (`kernel/locking/mutex.c`; a futex).
     Mutex,
-    /// They spin, first come first served, and the one that has it cannot be preempted (`spinlock_t`).
+    /// Waiters spin, first come first served, and the owner cannot be preempted (`spinlock_t`).
     Spin,
-    /// They sleep in the order of their priorities, and the one that has it inherits the highest of these
-    /// (`kernel/locking/rtmutex.c`; a futex with priority inheritance). Whoever comes does not overtake those that wait.
+    /// Waiters sleep in the order of their priorities, and the owner inherits the highest of them
+    /// (`kernel/locking/rtmutex.c`; a futex with priority inheritance). A task that arrives does not overtake waiters.
     RtMutex,
-    /// Taken by many readers or by one writer (`kernel/locking/rwsem.c`). They sleep, first come first served: no reader overtakes
-    /// a writer that waits, and when it is the readers' turn, all that wait come in together.
+    /// Held by several readers or by one writer (`kernel/locking/rwsem.c`). Waiters sleep, first come first served: no
+    /// reader overtakes a waiting writer, and all waiting readers enter together.
     RwLock,
-    /// What `spinlock_t` is with `CONFIG_PREEMPT_RT`: as [`LockKind::RtMutex`], inside the kernel, so that taking it is no system
-    /// call; and a task of the normal class that comes just when it is free takes it before those that wait.
+    /// `spinlock_t` with `CONFIG_PREEMPT_RT`: as [`LockKind::RtMutex`], inside the kernel, so that acquiring it is no
+    /// system call; a task of the normal class that arrives just when it is free acquires it before the waiters.
     RtSpin,
 }
 
 impl LockKind {
-    /// Every kind with the word for it.
+    /// Every kind with its name in files.
     pub const ALL: [(LockKind, &'static str); 5] = [
         (LockKind::Mutex, "mutex"),
         (LockKind::Spin, "spin"),
@@ -210,17 +211,17 @@ impl LockKind {
         (LockKind::RwLock, "rwlock"),
     ];
 
-    /// The word for it.
+    /// Its name in files.
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("mutex", |(_, word)| word)
     }
 
-    /// Whether it is one with priority inheritance.
+    /// Whether it has priority inheritance.
     pub fn inherits(self) -> bool {
         matches!(self, LockKind::RtMutex | LockKind::RtSpin)
     }
 
-    /// Whether a task that has it is inside the kernel, where it may not go to sleep.
+    /// Whether its owner is inside the kernel, where it may not sleep.
     pub fn is_atomic(self) -> bool {
         matches!(self, LockKind::Spin | LockKind::RtSpin)
     }
@@ -231,42 +232,43 @@ impl LockKind {
 pub struct Lock {
     /// Its name.
     pub name: String,
-    /// What it does with those that wait.
+    /// Its kind.
     pub kind: LockKind,
-    /// Of a lock with priority inheritance: the first that waits spins as long as the one that has it is running
-    /// (`rtmutex_spin_on_owner`; so does every SMP kernel since the -rt kernels of 2008). Of a spin lock: of what
-    /// [`LockModel::Rt`] makes of it. Without meaning in the others.
+    /// For a lock with priority inheritance: the first waiter spins as long as the owner is running
+    /// (`rtmutex_spin_on_owner`; every SMP kernel since the -rt kernels of 2008). For a spin lock: applies when
+    /// [`LockModel::Rt`] makes it sleep. Ignored by the others.
     pub adaptive: bool,
-    /// Of an `rt_spin`, and of a spin lock that [`LockModel::Rt`] makes one of: a task that comes when it is free takes it before the
-    /// one that was woken for it (the lateral steal, since the -rt kernels of 2008). Without meaning in the others.
+    /// For an `rt_spin`, and a spin lock that [`LockModel::Rt`] makes one: a task that arrives when it is free
+    /// acquires it before the one that was woken for it (lateral steal, since the -rt kernels of 2008). Ignored by the
+    /// others.
     pub steal: bool,
 }
 
-/// Something to wait for with a lock. A notification that nobody waits for is lost.
+/// A condition variable. A notification without a waiter is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Its name.
     pub name: String,
 }
 
-/// A place where tasks wait for each other.
+/// A barrier, at which tasks wait for each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Barrier {
     /// Its name.
     pub name: String,
-    /// How many tasks have to come, not 0.
+    /// Number of tasks that open it, not 0.
     pub count: u32,
 }
 
-/// What spin locks are (`--locks`).
+/// The model of kernel spin locks (`--locks`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockModel {
     /// Spinning, as without `CONFIG_PREEMPT_RT`.
     Spin,
     /// Sleeping, as with it.
     Rt,
-    /// Sleeping as the -rt kernels of 2006 had it (2.6.19-rt): nobody spins for one that is taken, nobody overtakes the one that was woken
-    /// for it, and an rwlock has one reader at a time (`rt_down_read` took the rt_mutex).
+    /// Sleeping as in the -rt kernels of 2006 (2.6.19-rt): no task spins for a lock, no task overtakes the one that
+    /// was woken for it, and an rwlock has one reader at a time (`rt_down_read` took the rt_mutex).
     Rt2006,
 }
 
@@ -274,7 +276,7 @@ impl LockModel {
     /// Every model.
     pub const ALL: [LockModel; 3] = [LockModel::Spin, LockModel::Rt, LockModel::Rt2006];
 
-    /// As it is written.
+    /// Its name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             LockModel::Spin => "spin",
@@ -285,7 +287,7 @@ impl LockModel {
 }
 
 impl Workload {
-    /// Makes the spin locks of the workload what a kernel with or without `CONFIG_PREEMPT_RT` makes of them.
+    /// Converts the spin locks of the workload to those of a kernel with or without `CONFIG_PREEMPT_RT`.
     pub fn set_lock_model(&mut self, model: LockModel) {
         for lock in &mut self.locks {
             match (model, lock.kind) {
@@ -303,7 +305,7 @@ impl Workload {
     }
 }
 
-/// Readers of what is no rwlock any more take it alone.
+/// Readers of a lock that is no rwlock any more acquire it exclusively.
 fn exclude_readers(program: &mut Program, kinds: &[LockKind]) {
     for op in program {
         match *op {
@@ -321,30 +323,31 @@ fn exclude_readers(program: &mut Program, kinds: &[LockKind]) {
 pub struct Timer {
     /// Its name.
     pub name: String,
-    /// The period of those waits that do not say another, ns; not 0.
+    /// The period of waits without a period of their own, ns; not 0.
     pub period_ns: u64,
-    /// A wait that begins after its expiry does not wait. True: the next period counts from that moment (the mode `relative`),
-    /// so that what was missed is forgotten. False: it counts from the expiry (`absolute`), so that it is made up for.
+    /// The mode after an overrun; a wait that begins after its expiry returns at once. True (`relative`): the next
+    /// period counts from that moment, so that missed expiries are dropped. False (`absolute`): it counts from the
+    /// expiry, so that they are made up for.
     pub relative: bool,
-    /// All tasks that wait for it have one together, and each wait takes the next expiry. False: each task has its own.
+    /// Whether all tasks share one timer, and each wait takes the next expiry. False: each task has its own.
     pub shared: bool,
 }
 
 impl Timer {
-    /// One of the usual kind: absolute, and each task's own.
+    /// The default kind: absolute, one per task.
     pub fn new(name: impl Into<String>, period_ns: u64) -> Self {
         Self { name: name.into(), period_ns, relative: false, shared: false }
     }
 }
 
-/// A control group: its tasks and the groups below it share what it gets of the CPU (cgroup v2, `cpu.weight`).
+/// A control group: its tasks and child groups share its part of the CPU (cgroup v2, `cpu.weight`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cgroup {
     /// Its path from the root, `"web/front"`; the root's is `"/"`.
     pub path: String,
-    /// The group above it, which stands before it in the list; the root has none.
+    /// Index of its parent, which precedes it in the list; the root has none.
     pub parent: Option<CgroupId>,
-    /// `cpu.weight`, 1…10,000 (100 is as much as a task at nice 0). Without meaning in the root.
+    /// `cpu.weight`, 1…10,000 (100 is as much as a task at nice 0). Ignored for the root.
     pub weight: u32,
 }
 
@@ -353,9 +356,9 @@ pub struct Cgroup {
 pub struct Workload {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
-    /// How long it runs when nobody says otherwise, ns.
+    /// Default duration of a run, ns.
     pub duration_ns: u64,
     /// The groups of tasks.
     pub tasks: Vec<TaskSpec>,
@@ -371,12 +374,12 @@ pub struct Workload {
     pub barriers: Vec<Barrier>,
     /// The timers.
     pub timers: Vec<Timer>,
-    /// The control groups, each behind the one above it, siblings by name. Empty when there are none; else the first is the
-    /// root.
+    /// The control groups, each after its parent, siblings by name. Empty when there are none; otherwise the first is
+    /// the root.
     pub cgroups: Vec<Cgroup>,
 }
 
-/// A workload of groups that share nothing, without a name, for 10 s.
+/// A workload of groups that share nothing, without a name, of 10 s.
 pub(crate) fn independent(description: String, tasks: Vec<TaskSpec>) -> Workload {
     Workload {
         name: String::new(),

@@ -1,17 +1,18 @@
 //! The pages of a pipe (`fs/pipe.c` of Linux 6.1 and 7.2).
 //!
-//! A write goes on in the last page if all of it fits there; what is left, and every other write, begins a new page. So a page holds 40
-//! messages of 100 bytes, and a pipe of 16 pages 640 of them, though 65,536 bytes would be 655. It is full when all pages are taken, even if the
-//! last one has room: who waits to write waits for a page, and who comes then may write.
+//! A write continues in the last page if all of it fits there; the rest, and every other write, begins a new page. So
+//! a page holds 40 messages of 100 bytes, and a pipe of 16 pages 640 of them, although 65,536 bytes would be 655. A
+//! pipe is full when all pages are in use, even if the last one has room: a writer that waits waits for a page, and a
+//! writer that comes then may write.
 
 use std::collections::VecDeque;
 
 const PAGE_BYTES: u64 = 4_096;
 
-/// What lies in one page.
+/// The contents of one page.
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// Where it begins: so much of the page has been read.
+    /// Offset of the unread bytes.
     offset: u64,
     bytes: u64,
 }
@@ -22,28 +23,28 @@ pub struct PipeRing {
     pages: VecDeque<Page>,
     pages_max: usize,
     page_bytes: u64,
-    /// Bytes that it holds at most.
+    /// Capacity, bytes.
     capacity: u64,
 }
 
-/// What a read has come to.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// So many bytes were there.
+    /// Bytes that were read.
     pub bytes: u64,
-    /// A writer that waits is to be woken.
+    /// Whether a waiting writer is to be woken.
     pub wakes_writer: bool,
 }
 
 impl PipeRing {
-    /// An empty pipe. One that is to hold less than a page has a page of that size.
+    /// An empty pipe. A capacity below a page is one page of that size.
     pub fn new(capacity: u64) -> PipeRing {
         let page_bytes = capacity.clamp(1, PAGE_BYTES);
         let pages_max = usize::try_from(capacity / page_bytes).unwrap_or(usize::MAX).max(1);
         PipeRing { pages: VecDeque::new(), pages_max, page_bytes, capacity }
     }
 
-    /// The bytes that it was asked to hold; with small messages it holds fewer.
+    /// The requested capacity, bytes; with small messages it holds fewer.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -53,12 +54,12 @@ impl PipeRing {
         self.pages.is_empty()
     }
 
-    /// Whether all pages are taken; the last one may have room all the same.
+    /// Whether all pages are in use; the last one may still have room.
     pub fn is_full(&self) -> bool {
         self.pages.len() >= self.pages_max
     }
 
-    /// Puts in as much as there is room for; `begins`: not after a wait. Returns how many bytes.
+    /// Writes as much as there is room for; `begins`: not after a wait. Returns the number of bytes.
     pub fn put(&mut self, bytes: u64, begins: bool) -> u64 {
         let mut left = bytes;
         let small = bytes % self.page_bytes;
@@ -77,7 +78,7 @@ impl PipeRing {
         bytes - left
     }
 
-    /// Takes as much as there is of what is asked for. A read that empties a page of a full pipe wakes a writer.
+    /// Reads at most the requested bytes. A read that empties a page of a full pipe wakes a writer.
     pub fn take(&mut self, bytes: u64) -> Taken {
         let mut taken = Taken { bytes: 0, wakes_writer: false };
         while taken.bytes < bytes {

@@ -1,9 +1,4 @@
-//! The one source of random numbers of a run, simulated or real: a task draws the same numbers on every ground.
-//!
-//! xoshiro256** (D. Blackman, S. Vigna, "Scrambled linear pseudorandom number generators", 2018/2021), its state filled by
-//! SplitMix64 as its authors advise. Reasons: 64 bits a draw without a division or a table, a period of 2^256 − 1, no known
-//! weak bits (so `below` may use the high ones), and 32 bytes of state, few enough that every task owns a generator. A task's
-//! draws therefore never shift another's: adding a task to a workload, or a draw to a task, leaves all others as they were.
+//! The source of random numbers of a run, simulated or real: a task draws the same numbers on every target.
 
 /// The stream ([`Prng::fork`] of the run's seed) that tasks draw from.
 pub const STREAM_TASKS: u64 = 1;
@@ -33,8 +28,8 @@ impl Prng {
         Prng { state: std::array::from_fn(|_| split_mix(&mut counter)) }
     }
 
-    /// An independent generator, named by a number. It depends on this generator's state and on `stream` alone, and leaves
-    /// this one untouched: forks of a generator that is never drawn from do not depend on each other's order.
+    /// An independent generator, selected by a number. It depends on this generator's state and on `stream` alone, and
+    /// does not change this one: forks of a generator that is never drawn from do not depend on each other's order.
     #[must_use]
     pub fn fork(&self, stream: u64) -> Prng {
         let mut counter = stream;
@@ -44,7 +39,7 @@ impl Prng {
             mixed = split_mix(&mut counter);
             split_mix(&mut seed)
         });
-        // All four words zero is the one state from which the generator would never leave.
+        // All words zero is the one state that the generator never leaves.
         if state == [0; 4] { Prng::new(stream) } else { Prng { state } }
     }
 
@@ -64,8 +59,9 @@ impl Prng {
         (self.next_u64() >> 32) as u32
     }
 
-    /// A number in `0..n`, each equally likely; 0 when `n` is 0 (D. Lemire, "Fast random integer generation in an interval",
-    /// 2019: the high half of a product, and a redraw for the few low halves that would favour some results).
+    /// A number in `0..n`, each equally likely; 0 when `n` is 0 (D. Lemire, "Fast random integer generation in an
+    /// interval", 2019: the high half of a product, and a redraw for the few low halves that would favour some
+    /// results).
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         let mut wide = u128::from(self.next_u64()) * u128::from(n);

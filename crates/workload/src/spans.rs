@@ -1,18 +1,18 @@
-//! Where the parts of a workload stand in its text, so that a check of the model can point at a line.
+//! Source locations of the parts of a workload, so that a check of the model can name a line.
 
 use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Source};
 use crate::model::Workload;
 
-/// The place of an operation and of those in its body.
+/// The byte ranges of an operation and of those in its body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpSpan {
     pub(crate) span: Range<usize>,
     pub(crate) body: Vec<OpSpan>,
 }
 
-/// The places of a group of tasks.
+/// The byte ranges of a group of tasks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskSpans {
     pub(crate) whole: Range<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct TaskSpans {
     pub(crate) on_signal: Vec<OpSpan>,
 }
 
-/// The places of a whole workload, index by index like the model.
+/// The byte ranges of a whole workload, indexed like the model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
     pub(crate) tasks: Vec<TaskSpans>,
@@ -33,7 +33,7 @@ pub(crate) struct Spans {
     pub(crate) cgroups: Vec<Range<usize>>,
 }
 
-/// An operation of the model: its group, whether it stands in the handler, and the index at each depth of loops.
+/// An operation of the model: its group, whether it is in the handler, and the index at each depth of loops.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OpPath {
     pub(crate) task: usize,
@@ -43,7 +43,7 @@ pub(crate) struct OpPath {
 
 /// What a problem is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Subject {
     Workload,
     Task(usize),
     Op(OpPath),
@@ -56,22 +56,22 @@ pub(crate) enum Place {
     Cgroup(usize),
 }
 
-/// A problem of the model, before it has a line.
+/// A problem of the model, without a line yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
-    pub(crate) place: Place,
+    pub(crate) subject: Subject,
     pub(crate) message: String,
-    pub(crate) notes: Vec<(Place, String)>,
+    pub(crate) notes: Vec<(Subject, String)>,
     pub(crate) help: String,
 }
 
 impl Finding {
-    pub(crate) fn new(place: Place, message: String, help: impl Into<String>) -> Self {
-        Self { place, message, notes: Vec::new(), help: help.into() }
+    pub(crate) fn new(subject: Subject, message: String, help: impl Into<String>) -> Self {
+        Self { subject, message, notes: Vec::new(), help: help.into() }
     }
 }
 
-/// Turns findings into diagnostics: with the text when there is one, by the names of the parts otherwise.
+/// Makes diagnostics of findings: with the source text when there is one, otherwise with the names of the parts.
 pub(crate) struct Locator<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) text: Option<(&'a Source<'a>, &'a Spans)>,
@@ -81,44 +81,44 @@ impl Locator<'_> {
     pub(crate) fn diagnostic(&self, finding: Finding) -> Diagnostic {
         let mut diagnostic = match self.text {
             Some((source, spans)) => source.diagnostic(
-                span(spans, &finding.place).unwrap_or(0..0),
+                span(spans, &finding.subject).unwrap_or(0..0),
                 finding.message,
                 finding.help,
             ),
             None => {
-                let subject = self.words(&finding.place);
+                let subject = self.words(&finding.subject);
                 Diagnostic::unplaced(&subject, finding.message, finding.help)
             }
         };
-        for (place, note) in &finding.notes {
-            diagnostic.notes.push(format!("{}: {note}", self.words(place)));
+        for (subject, note) in &finding.notes {
+            diagnostic.notes.push(format!("{}: {note}", self.words(subject)));
         }
         diagnostic
     }
 
     /// `file:line:column`, or the path in words.
-    fn words(&self, place: &Place) -> String {
+    fn words(&self, subject: &Subject) -> String {
         if let Some((source, spans)) = self.text
-            && let Some(span) = span(spans, place)
+            && let Some(span) = span(spans, subject)
         {
-            return source.place(span.start);
+            return source.location(span.start);
         }
         let workload = format!("workload `{}`", self.workload.name);
         let task = |index: usize| match self.workload.tasks.get(index) {
             Some(task) => format!("{workload}, task `{}`", task.name),
             None => format!("{workload}, task {index}"),
         };
-        match place {
-            Place::Workload => workload,
-            Place::Task(index) => task(*index),
-            Place::Pipe(index) => format!("{workload}, pipe {index}"),
-            Place::Queue(index) => format!("{workload}, queue {index}"),
-            Place::Lock(index) => format!("{workload}, lock {index}"),
-            Place::Condition(index) => format!("{workload}, condition {index}"),
-            Place::Barrier(index) => format!("{workload}, barrier {index}"),
-            Place::Timer(index) => format!("{workload}, timer {index}"),
-            Place::Cgroup(index) => format!("{workload}, cgroup {index}"),
-            Place::Op(op) => {
+        match subject {
+            Subject::Workload => workload,
+            Subject::Task(index) => task(*index),
+            Subject::Pipe(index) => format!("{workload}, pipe {index}"),
+            Subject::Queue(index) => format!("{workload}, queue {index}"),
+            Subject::Lock(index) => format!("{workload}, lock {index}"),
+            Subject::Condition(index) => format!("{workload}, condition {index}"),
+            Subject::Barrier(index) => format!("{workload}, barrier {index}"),
+            Subject::Timer(index) => format!("{workload}, timer {index}"),
+            Subject::Cgroup(index) => format!("{workload}, cgroup {index}"),
+            Subject::Op(op) => {
                 let path: Vec<String> = op.path.iter().map(|i| (i + 1).to_string()).collect();
                 let part = if op.handler { "on_signal" } else { "program" };
                 format!("{}, {part} operation {}", task(op.task), path.join("."))
@@ -127,18 +127,18 @@ impl Locator<'_> {
     }
 }
 
-fn span(spans: &Spans, place: &Place) -> Option<Range<usize>> {
-    match place {
-        Place::Workload => Some(0..0),
-        Place::Task(index) => spans.tasks.get(*index).map(|task| task.whole.clone()),
-        Place::Pipe(index) => spans.pipes.get(*index).cloned(),
-        Place::Queue(index) => spans.queues.get(*index).cloned(),
-        Place::Lock(index) => spans.locks.get(*index).cloned(),
-        Place::Condition(index) => spans.conditions.get(*index).cloned(),
-        Place::Barrier(index) => spans.barriers.get(*index).cloned(),
-        Place::Timer(index) => spans.timers.get(*index).cloned(),
-        Place::Cgroup(index) => spans.cgroups.get(*index).cloned(),
-        Place::Op(op) => {
+fn span(spans: &Spans, subject: &Subject) -> Option<Range<usize>> {
+    match subject {
+        Subject::Workload => Some(0..0),
+        Subject::Task(index) => spans.tasks.get(*index).map(|task| task.whole.clone()),
+        Subject::Pipe(index) => spans.pipes.get(*index).cloned(),
+        Subject::Queue(index) => spans.queues.get(*index).cloned(),
+        Subject::Lock(index) => spans.locks.get(*index).cloned(),
+        Subject::Condition(index) => spans.conditions.get(*index).cloned(),
+        Subject::Barrier(index) => spans.barriers.get(*index).cloned(),
+        Subject::Timer(index) => spans.timers.get(*index).cloned(),
+        Subject::Cgroup(index) => spans.cgroups.get(*index).cloned(),
+        Subject::Op(op) => {
             let task = spans.tasks.get(op.task)?;
             let mut list = if op.handler { &task.on_signal } else { &task.program };
             let (last, outer) = op.path.split_last()?;

@@ -1,15 +1,15 @@
-//! Lengths of time and lists of CPUs as text.
+//! Durations and lists of CPUs as text.
 
 use crate::diagnostic::suggestion;
 use crate::limits::{CPU_MAX, TIME_MAX_NS};
 use crate::model::{CpuList, Duration};
 
-/// Why a text is not the value that it should be.
+/// Why a text is not a valid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to write.
+    /// The remedy.
     pub help: String,
 }
 
@@ -62,7 +62,7 @@ pub fn parse_time(text: &str) -> Result<u64, TextError> {
     if ns > TIME_MAX_NS { Err(too_long()) } else { Ok(ns) }
 }
 
-/// The digits behind the point, in ns; more digits than ns are an error, not a rounding.
+/// The digits after the decimal point, in ns; more digits than ns are an error, not a rounding.
 fn fraction_ns(text: &str, fraction: &str, factor: u64) -> Result<u64, TextError> {
     let mut place_ns = factor;
     let mut total_ns = 0;
@@ -79,7 +79,7 @@ fn fraction_ns(text: &str, fraction: &str, factor: u64) -> Result<u64, TextError
     Ok(total_ns)
 }
 
-/// The exact text of a time, with at most three digits behind the point.
+/// The exact text of a time, with at most three digits after the decimal point.
 pub(crate) fn time_text(ns: u64) -> String {
     if ns == 0 {
         return "0s".to_owned();

@@ -1,4 +1,4 @@
-//! A workload as the text that [`crate::parse()`] reads.
+//! Writes a workload as the text that [`crate::parse()`] reads.
 
 use std::fmt::{self, Write as _};
 
@@ -9,7 +9,7 @@ use crate::units::{cpus_text, duration_text, time_text};
 /// Columns after which a program is broken into lines.
 const LINE_COLUMNS: usize = 100;
 
-/// The workload as a file: reading it gives the same workload again.
+/// The workload as a file; parsing it returns an equal workload.
 pub fn to_toml(workload: &Workload) -> String {
     let mut text = String::new();
     match write_workload(&mut text, workload) {
@@ -124,7 +124,7 @@ fn write_program(
     writeln!(out)
 }
 
-/// A list of operations: on one line when it fits, one operation a line otherwise. `used` columns stand before it.
+/// A list of operations: on one line when it fits, otherwise one operation per line. `used` columns precede it.
 fn write_list(
     out: &mut String,
     workload: &Workload,

@@ -1,4 +1,4 @@
-//! What the messages look like.
+//! The form of the messages.
 
 use fairground_workload::parse;
 
@@ -21,7 +21,7 @@ fn a_cyclic_wait() {
     insta::assert_snapshot!(message("cycle.toml", include_str!("bad/cycle.toml")));
 }
 
-/// 640 messages of 100 bytes are all that a pipe of 65,536 bytes holds: a page holds 40, and what is left of it none.
+/// A pipe of 65,536 bytes holds 640 messages of 100 bytes: a page holds 40, and no part of another.
 #[test]
 fn a_pipe_is_full_of_messages_before_it_is_full_of_bytes() {
     let written = |messages: u32| {

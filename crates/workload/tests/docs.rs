@@ -1,19 +1,22 @@
-//! The examples of docs/workloads.md are true.
+//! The examples in the pages about workloads are valid, and their tables complete.
 
 use fairground_workload::{from_spec, library, parse, to_toml};
 
-const PAGE: &str = include_str!("../../../docs/workloads.md");
+const FIRST_FILE: &str = include_str!("../../../docs/howto/write-a-workload.md");
+const FORMAT: &str = include_str!("../../../docs/reference/workloads.md");
+const OPERATIONS: &str = include_str!("../../../docs/reference/operations.md");
+const LIBRARY: &str = include_str!("../../../docs/reference/library.md");
 
-/// The fenced blocks of a language.
-fn blocks(language: &str) -> Vec<&'static str> {
+/// The fenced blocks of a language in a page.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
-    let parts = PAGE.split(fence.as_str()).skip(1);
+    let parts = page.split(fence.as_str()).skip(1);
     parts.map(|part| part.split("```").next().unwrap_or_default()).collect()
 }
 
 #[test]
 fn every_file_is_good() {
-    let files = blocks("toml");
+    let files = [FIRST_FILE, FORMAT, OPERATIONS].map(|page| blocks(page, "toml")).concat();
     assert_eq!(files.len(), 3);
     for text in files {
         let workload = parse("docs.toml", text).unwrap_or_else(|error| panic!("{error}"));
@@ -23,8 +26,8 @@ fn every_file_is_good() {
 
 #[test]
 fn the_example_of_every_operation_has_them_all() {
-    let text = blocks("toml")[2];
-    let table = PAGE.split("| operation | meaning |").nth(1).unwrap_or_default();
+    let text = blocks(OPERATIONS, "toml")[0];
+    let table = OPERATIONS.split("| operation | meaning |").nth(1).unwrap_or_default();
     let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
     assert_eq!(rows.len(), 34);
     for row in rows {
@@ -38,7 +41,7 @@ fn the_example_of_every_operation_has_them_all() {
 
 #[test]
 fn every_specification_is_good() {
-    let table = PAGE.split("| specification | what it is |").nth(1).unwrap_or_default();
+    let table = LIBRARY.split("| specification | what it is |").nth(1).unwrap_or_default();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let specs: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
     for spec in &specs {
@@ -59,5 +62,5 @@ fn the_messages_are_those_that_are_printed() {
                  program = [{ receive = \"a\" }, { send = \"b\" }]\n";
     let printed = [("hogs.toml", unknown_key), ("cycle.toml", cycle)]
         .map(|(file, text)| format!("{}\n", parse(file, text).expect_err("it is bad on purpose")));
-    assert_eq!(blocks("text"), printed);
+    assert_eq!(blocks(FORMAT, "text"), printed);
 }

@@ -87,7 +87,7 @@ fn an_unknown_chain_of_pipes_is_refused() {
     assert!(error.contains("pipe-chain:xterm"), "{error}");
 }
 
-/// Law 3 of the benchmarks' page: groups × senders × receivers × loops messages, as many read as written.
+/// Law 3 of docs/laws/benchmarks.md: groups × senders × receivers × loops messages, as many read as written.
 #[test]
 fn hackbench_reads_what_it_writes() {
     for (spec, messages) in [("hackbench:20", 800_000), ("hackbench:2,fds=3,loops=7", 126)] {

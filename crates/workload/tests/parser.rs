@@ -1,4 +1,4 @@
-//! The reader: defaults, what is not an error, round trips, and that nothing makes it panic.
+//! The reader: defaults, valid files, round trips, and no panic on any input.
 
 use fairground_workload::{
     Carrier, CpuList, Duration, Op, Pipe, Queue, Role, TaskSpec, Timer, Workload, check, parse,
@@ -86,7 +86,7 @@ fn task(name: &str, program: &str) -> String {
 #[test]
 fn cyclic_waits() {
     let cases = [
-        // A task that only it could free.
+        // A task that only it could wake.
         task("x", "{ receive = \"a\" }, { send = \"a\" }"),
         // Two pipes, both full: each writes more than fits before it reads.
         task("x", "{ write = { pipe = \"p\", bytes = 9 } }, { read = \"q\" }")
@@ -94,7 +94,7 @@ fn cyclic_waits() {
         // The parent waits for its child to end, the child for the parent's message.
         task("x", "{ fork = \"y\" }, \"wait\", { send = \"a\" }")
             + &task("y", "{ receive = \"a\" }"),
-        // In the second turn only.
+        // In the second iteration only.
         task("x", "{ loop = [{ send = \"a\" }, { receive = \"b\" }], times = 3 }")
             + &task(
                 "y",
@@ -116,12 +116,12 @@ fn cyclic_waits() {
 #[test]
 fn waits_that_are_no_cycle() {
     for case in [
-        // A server that is left alone at the end.
+        // A server without clients at the end.
         task("x", "{ loop = [{ send = \"a\" }, { receive = \"b\" }], times = 100 }")
             + &task("y", "{ loop = [{ receive = \"a\" }, { run = \"1us\" }, { send = \"b\" }] }"),
-        // A parent that waits for a child which runs for ever.
+        // A parent that waits for a child that runs forever.
         task("x", "{ fork = \"y\" }, \"wait\"") + &task("y", "{ run = \"forever\" }"),
-        // A ring that turns for ever.
+        // A ring that runs forever.
         task("x", "{ loop = [{ write = \"p\" }, { read = \"q\" }] }")
             + &task("y", "{ loop = [{ read = \"p\" }, { write = \"q\" }] }"),
         // A queue that has its first message.
@@ -131,7 +131,7 @@ fn waits_that_are_no_cycle() {
         task("x", "{ signal = \"y\" }, { receive = \"a\" }")
             + &task("y", "{ run = \"forever\" }")
             + "on_signal = [{ send = \"a\" }]\n",
-        // More is written than fits, and it is read piece by piece.
+        // More is written than fits, and it is read in parts.
         task("x", "{ write = { pipe = \"p\", bytes = 100 } }")
             + &task("y", "{ loop = [{ read = { pipe = \"p\", bytes = 3 } }, { run = \"1us\" }] }"),
     ] {
@@ -175,7 +175,7 @@ fn forks_that_never_end_or_never_start() {
     insta::assert_snapshot!(check(&workload).expect_err("it never starts").to_string());
 }
 
-/// Any workload that has the right form; the checks decide whether it is a good one.
+/// Any workload of the right form; the checks decide whether it is valid.
 fn any_workload() -> impl Strategy<Value = Workload> {
     let time = prop_oneof![1_u64..100, 1_000_u64..2_000_000, Just(1_500_000_000_u64)];
     let duration = (time.clone(), time.clone(), any::<bool>()).prop_map(|(a, b, fixed)| {
@@ -264,7 +264,7 @@ fn two_pipes() -> Vec<Pipe> {
 
 type Parts = (u32, i8, Option<CpuList>, u64, Vec<Op>, Vec<Op>);
 
-/// Groups that somebody forks have no start, every other group has one.
+/// Forked groups have no start; every other group has one.
 fn with_starts(parts: Vec<Parts>) -> Vec<TaskSpec> {
     fn forks(program: &[Op], group: usize) -> bool {
         program.iter().any(|op| match op {
@@ -293,8 +293,8 @@ fn with_starts(parts: Vec<Parts>) -> Vec<TaskSpec> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// The writer and the reader agree: what passes the checks comes back the same, and what does not is refused for
-    /// the same reasons, with lines.
+    /// The writer and the reader agree: a valid workload is read back the same, and an invalid one is refused for the
+    /// same reasons, with lines.
     #[test]
     fn a_workload_survives_its_text(workload in any_workload()) {
         let text = to_toml(&workload);
@@ -320,7 +320,7 @@ proptest! {
         let _ = parse("w.toml", &text);
     }
 
-    /// A good file with a few bytes changed, cut out or doubled.
+    /// A valid file with a few bytes changed, removed or doubled.
     #[test]
     fn no_damaged_file_panics(
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..30, "[ -~\n]{0,6}"), 1..5)

@@ -1,4 +1,4 @@
-//! Workloads from recordings: what was seen comes back.
+//! Workloads from recordings: the recorded behaviour is reproduced.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn run_ns(workload: &Workload, group: usize) -> u64 {
     runs.sum()
 }
 
-/// Two CPUs: a reader that a writer wakes, a timer's sleeper, a forked child, and a hog that was there before.
+/// Two CPUs: a reader that a writer wakes, a sleeper with a timer, a forked child, and a hog that existed before.
 #[test]
 fn a_recording_by_hand() {
     let mut replay = ReplayBuilder::new(2);
@@ -73,7 +73,7 @@ fn what_is_missing_is_counted() {
     replay.switch(1_000, 0, 1, true, false, 0);
     // No event woke it.
     replay.switch(5_000, 0, 0, false, false, 1);
-    // Somebody else leaves the CPU.
+    // Another task leaves the CPU.
     replay.switch(6_000, 0, 2, true, false, 0);
     // The waker does not run; time goes back.
     replay.waking(5_500, 1, Some(1), 2);
@@ -97,7 +97,7 @@ fn an_empty_recording_is_an_error() {
     insta::assert_snapshot!(error.to_string());
 }
 
-/// What a task of the little machine does.
+/// The action of a task of the small machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Runnable,
@@ -106,7 +106,7 @@ enum State {
     Dead,
 }
 
-/// A little machine that makes consistent recordings, and its own books: CPU time per task.
+/// A small machine that makes consistent recordings, with its own accounting: CPU time per task.
 struct Machine {
     now_ns: u64,
     cpus: Vec<Option<usize>>,
@@ -134,7 +134,7 @@ impl Machine {
         task.map_or(0, |task| task as u32 + 1)
     }
 
-    /// The CPU changes to some runnable task (or idles); what ran blocks, dies, or is preempted.
+    /// The CPU switches to a runnable task (or idles); the previous one blocks, exits, or is preempted.
     fn switch(&mut self, cpu: usize, choice: usize, how: u8) {
         let runnable: Vec<usize> =
             (0..self.states.len()).filter(|&t| self.states[t] == State::Runnable).collect();
@@ -162,7 +162,7 @@ impl Machine {
         self.cpus[cpu] = next;
     }
 
-    /// Something wakes a task: what runs on the CPU, or an interrupt.
+    /// A task is woken by the running task or an interrupt.
     fn wake(&mut self, cpu: usize, choice: usize, interrupt: bool) {
         let target = choice % self.states.len();
         if matches!(self.states[target], State::Dead) {

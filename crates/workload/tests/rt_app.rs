@@ -1,4 +1,4 @@
-//! Files of rt-app: what is read, what is written, what is refused.
+//! Files of rt-app: reading, writing, errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,8 @@ fn what_is_read_can_be_written_and_read_again() {
     }
 }
 
-/// Whether no object has a key twice: rt-app's own reader would keep one of them. Each object is an indentation of its own.
+/// Whether no object has a key twice, of which rt-app's own reader would keep one. Each object has an indentation of
+/// its own.
 fn no_key_twice(text: &str) -> bool {
     let mut seen: Vec<Vec<&str>> = vec![Vec::new()];
     text.lines().all(|line| {
@@ -97,7 +98,7 @@ fn what_rt_app_cannot_say_is_refused_with_its_operation() {
     insta::assert_snapshot!("unwritable", error.to_string());
 }
 
-/// Those of the library are written, or refused in words; what is written can be read.
+/// Workloads of the library are written, or refused with a message; a written one can be read.
 #[test]
 fn the_library_is_written_where_that_can_be() {
     let mut written = Vec::new();

@@ -1,4 +1,4 @@
-//! `originals`: programs of others beside our workloads on one kernel.
+//! `originals`: third-party programs and our workloads on one kernel.
 
 use std::error::Error;
 

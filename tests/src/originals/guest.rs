@@ -16,10 +16,10 @@ use fairground_realkernel::tracefs::{End, Session};
 
 use super::{KIB_PER_CPU, PLAN_FILE, PROGRAM_LIMIT_S, Plan, What};
 
-/// Where files go that are not to come back.
+/// The folder of temporary files.
 const SCRATCH: &str = "/tmp";
 
-/// Does what the plan in the current folder says, and leaves the recordings there.
+/// Runs the plan in the current folder, and writes the recordings there.
 ///
 /// # Errors
 /// If there is no plan, or a run fails.
@@ -35,7 +35,7 @@ pub fn guest() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Records a program of others until it ends.
+/// Records a third-party program until it ends.
 fn program(name: &str, words: &[String]) -> Result<(), Box<dyn Error>> {
     say_into(&format!("{name}.txt"))?;
     let session = Session {
@@ -51,7 +51,7 @@ fn program(name: &str, words: &[String]) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What this process and those that it starts print from now on goes into a file.
+/// Redirects the output of this process and its children to a file.
 fn say_into(path: &str) -> io::Result<()> {
     let file = File::create(path)?;
     // SAFETY: both descriptors are open; the old standard output is not used any more.
@@ -61,7 +61,7 @@ fn say_into(path: &str) -> io::Result<()> {
     }
 }
 
-/// Lets a runner carry a job out, and keeps what it leaves.
+/// Runs a job in a runner, and keeps its files.
 fn workload(name: &str, job: &Job) -> Result<(), Box<dyn Error>> {
     let folder = Path::new(SCRATCH).join(name);
     fs::create_dir_all(&folder)?;

@@ -1,4 +1,4 @@
-//! A program that runs beside the own load, again and again.
+//! A program that runs repeatedly beside the own load.
 
 use std::fs;
 use std::io;
@@ -6,19 +6,19 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to its first end, after the time of the load.
+/// Time limit of a program's first run, after the time of the load.
 const GRACE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
-/// The option of stress-ng after which the file's name stands that it writes its figures to.
+/// The option of stress-ng for the file of its figures.
 const FIGURES_OPTION: &str = "--yaml";
 
-/// The program while it runs. Dropping it ends it.
+/// A running program. Dropping it ends it.
 pub(super) struct Beside {
     words: Vec<String>,
     child: Child,
-    /// How often it came to its end.
+    /// Number of completed runs.
     pub(super) runs: u64,
-    /// What went wrong.
+    /// Problems.
     pub(super) problems: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl Beside {
         Ok(Beside { words: words.to_vec(), child, runs: 0, problems: Vec::new() })
     }
 
-    /// Starts it anew if it has ended.
+    /// Restarts it if it has ended.
     pub(super) fn keep_going(&mut self) {
         let Ok(Some(status)) = self.child.try_wait() else { return };
         if status.success() {
@@ -42,8 +42,7 @@ impl Beside {
         }
     }
 
-    /// Ends it, but not before it came to its end once. What its workers did: each with its operations, and the program
-    /// itself with its runs.
+    /// Ends it after at least one completed run. Returns the operations of each worker, and the runs of the program.
     pub(super) fn finish(&mut self) -> Vec<(String, u64)> {
         let deadline = Instant::now() + GRACE;
         while self.runs == 0 && self.problems.is_empty() && Instant::now() < deadline {
@@ -78,7 +77,7 @@ fn spawn(words: &[String]) -> io::Result<Child> {
         .spawn()
 }
 
-/// The workers in stress-ng's own account, each with its operations.
+/// The workers in stress-ng's figures, each with its operations.
 fn figures(text: &str) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let mut worker = None;

@@ -1,4 +1,4 @@
-//! What is done with each scheduler, in the guest.
+//! The steps for each scheduler, in the guest.
 
 use std::error::Error;
 use std::fs;
@@ -17,19 +17,19 @@ use super::load::Load;
 use super::stuck::Watchdog;
 use super::{PLAN_FILE, Plan, REPORT_FILE, Report, SchedulerReport};
 
-/// How often the scheduler is looked at.
+/// Interval of the checks of the scheduler.
 const WATCH: Duration = Duration::from_millis(50);
-/// How long the kernel may take to ask for a restart after a CPU has gone or come.
+/// Time limit for the kernel's request of a restart after a CPU has gone off or come on line.
 const HOTPLUG_DEADLINE: Duration = Duration::from_secs(30);
-/// The length of a load that is ended by hand.
+/// Duration of a load that is ended explicitly.
 const FOR_EVER: Duration = Duration::from_secs(24 * 3600);
-/// `SCX_EXIT_UNREG`: its user took it off.
+/// `SCX_EXIT_UNREG`: detached by its user.
 const UNREGISTERED: u64 = 64;
 
-/// Does what the plan in the current folder says, and leaves the report there.
+/// Runs the plan in the current folder, and writes the report there.
 ///
 /// # Errors
-/// If there is no plan, or the report cannot be written. What goes wrong with a scheduler stands in the report.
+/// If there is no plan, or the report cannot be written. Problems of a scheduler are in the report.
 pub fn guest() -> Result<(), Box<dyn Error>> {
     let plan: Plan = serde_json::from_slice(&fs::read(PLAN_FILE)?)?;
     let mut report = Report {
@@ -93,7 +93,7 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// A line on the console: where a machine hangs, it is the last word.
+    /// A line on the console: the last one if the machine hangs.
     fn say(&self, what: &str) {
         eprintln!("{}: {what}", self.report.name);
         self.watchdog.step();
@@ -104,7 +104,7 @@ impl Soak<'_> {
         Attached::attach(&job, self.policy.object).map_err(|e| e.to_string())
     }
 
-    /// The load to its end.
+    /// Runs the load to its end.
     fn under_load(&mut self, attached: &mut Attached, length: Duration) -> Result<(), String> {
         let mut load = self.start_load(length)?;
         while load.is_running(&mut self.report) {
@@ -124,8 +124,8 @@ impl Soak<'_> {
             .map_err(|e| format!("the load: {e}"))
     }
 
-    /// Takes the last CPU away and gives it back. The kernel ends the scheduler each time, and asks for it to be attached
-    /// again: no policy here follows CPUs by itself.
+    /// Takes the last CPU off line and back. The kernel ejects the scheduler each time, and asks for it to be attached
+    /// again: no policy here handles hotplug.
     fn hotplug(&mut self, mut attached: Attached) -> Result<Attached, String> {
         let last = (1..1024).take_while(|cpu| Path::new(&online(*cpu)).exists()).last();
         let last = last.ok_or("this machine has one CPU")?;
@@ -155,7 +155,7 @@ impl Soak<'_> {
         Ok(attached)
     }
 
-    /// Off and on again, under a load that goes on.
+    /// Detaches and attaches it, under a continuous load.
     fn reload(&mut self, attached: Attached, load: &mut Load) -> Result<Attached, String> {
         let exit = attached.detach();
         self.check_taken_off(&exit);
@@ -173,7 +173,7 @@ impl Soak<'_> {
         Ok(attached)
     }
 
-    /// Its user took it off, with no word of an error, and the kernel's own scheduler is in charge.
+    /// Detached by its user without an error, with the kernel's own scheduler active.
     fn check_taken_off(&mut self, exit: &SchedulerExit) {
         let kind = exit.kind == Some(UNREGISTERED)
             && exit.kind.and_then(ExitKind::of) == Some(ExitKind::UnregisteredByUser);
@@ -186,10 +186,10 @@ impl Soak<'_> {
     }
 }
 
-/// Before all that a sched_ext scheduler runs: the load has more tasks than CPUs, and as one of them this program would take
-/// ten times as long for the verifier's work. What it starts is ordinary.
+/// Runs with real-time priority, before all tasks of a sched_ext scheduler: the load has more tasks than CPUs, and as
+/// one of them this program would take ten times as long for the verifier's work. Its children are ordinary tasks.
 pub(super) fn become_real_time() -> io::Result<()> {
-    // SAFETY: plain numbers; all of them are set below where they are not 0.
+    // SAFETY: plain numbers; those that are not 0 are set below.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

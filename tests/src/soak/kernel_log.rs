@@ -1,15 +1,15 @@
-//! What the kernel complains about.
+//! Warnings in the kernel log.
 
 use fairground_realkernel::kernel_log::KernelLog;
 
-/// How a line begins with which the kernel says that something in it is wrong: `WARN_ON`, `BUG_ON`, a lockup, tasks that hang.
-/// A stall of RCU is not among them: it ends the scheduler that is in charge, which is seen. Where none is, this program itself,
-/// which comes before all while the verifier works, can make RCU wait on a machine with little to spare.
+/// Prefixes of the lines by which the kernel reports an internal error: `WARN_ON`, `BUG_ON`, a lockup, hung tasks. A
+/// stall of RCU is not among them: it ejects the active scheduler, which is detected. Without one, this program
+/// itself, which precedes all others while the verifier works, can make RCU wait on a small machine.
 const COMPLAINTS: [&str; 5] = ["WARNING: ", "BUG: ", "Oops", "INFO: task ", "watchdog: BUG"];
-/// Complaints that are kept.
+/// Limit of the warnings.
 const KEPT: usize = 16;
 
-/// The complaints in a log; one of them if it could not be read.
+/// The warnings in a log; one if it could not be read.
 pub(super) fn complaints(log: &mut KernelLog) -> Vec<String> {
     let Some(mut found) = log.messages(is_complaint) else {
         return vec!["there is no /dev/kmsg".to_owned()];

@@ -1,4 +1,4 @@
-//! The load: tasks of every kind, as a job that a runner of its own carries out; and programs beside it.
+//! The load: tasks of every kind, as a job of a runner; and programs beside it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,11 +13,11 @@ use fairground_realkernel::run::RUNNER_COMMAND;
 use super::SchedulerReport;
 use super::beside::Beside;
 
-/// How much longer than its job a runner may take before it counts as stuck.
+/// Time by which a runner may exceed its job before it counts as stuck.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// Hogs of several nice values, sleepers, a pair with a pipe, a pair with queues, forks, yields, and a task that changes its
-/// nice value and its affinity. None of them may wait for ever.
+/// Hogs of several nice values, sleepers, a pair with a pipe, a pair with queues, forks, yields, and a task that
+/// changes its nice value and its affinity. None of them may wait forever.
 pub const WORKLOAD: &str = r#"
 format = 1
 name = "soak"
@@ -80,7 +80,7 @@ program = [{ loop = [
 ] }]
 "#;
 
-/// The load while it runs. Dropping it ends it.
+/// A running load. Dropping it ends it.
 pub(super) struct Load {
     runner: Child,
     folder: PathBuf,
@@ -89,7 +89,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Starts it for so long.
+    /// Starts it with a duration.
     pub(super) fn start(
         folder: &Path,
         length: Duration,
@@ -121,7 +121,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Whether the job still runs. Programs beside it that have ended are started anew.
+    /// Whether the job still runs. Restarts programs beside it that have ended.
     pub(super) fn is_running(&mut self, report: &mut SchedulerReport) -> bool {
         self.beside.iter_mut().for_each(Beside::keep_going);
         if Instant::now() > self.deadline {
@@ -133,7 +133,7 @@ impl Load {
         matches!(self.runner.try_wait(), Ok(None))
     }
 
-    /// What each task, and each worker of a program, did; one without progress is a problem.
+    /// The progress of each task and each worker of a program; none is a problem.
     pub(super) fn finish(mut self, report: &mut SchedulerReport) {
         let mut ops: BTreeMap<String, u64> = BTreeMap::new();
         for beside in &mut self.beside {
@@ -142,7 +142,7 @@ impl Load {
             report.problems.append(&mut beside.problems);
         }
         match self.outcome() {
-            // Children of the forks count together: each lives for a moment only.
+            // Children of the forks count together, since each lives shortly.
             Ok(outcome) => outcome.tasks.iter().for_each(|task| {
                 let child = task.name.starts_with("child");
                 let name = if child { "child" } else { task.name.as_str() };
@@ -169,7 +169,7 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // The runner's tasks die with it.
+        // The runner's tasks exit with it.
         let _ = self.runner.kill();
         let _ = self.runner.wait();
     }

@@ -1,7 +1,7 @@
-//! Every scheduler on a real kernel: verified, attached, under load, attached again and again, with CPUs that go and come.
+//! Every scheduler on a real kernel: verified, attached, under load, attached repeatedly, with CPU hotplug.
 //!
-//! The program `soak` is the first process of a virtual machine ([`fairground_realkernel::vm`]) and does all of it there, on what
-//! would otherwise be somebody's computer. It says what it saw in a [`Report`]; whether that is right, the tests say.
+//! The program `soak` is the first process of a virtual machine ([`fairground_realkernel::vm`]) and does all of it
+//! there, not on the user's computer. It writes its observations to a [`Report`]; the tests check them.
 
 mod beside;
 mod guest;
@@ -18,29 +18,29 @@ pub use guest::guest;
 pub use load::WORKLOAD;
 pub use programs::{LOAD_PROGRAMS, LoadProgram};
 
-/// The argument with which the program does its work in the guest.
+/// The argument of the program in the guest.
 pub const COMMAND: &str = "soak";
-/// The plan, in the folder where it works.
+/// The plan, in its working folder.
 pub const PLAN_FILE: &str = "plan.json";
-/// What it saw, in the same folder.
+/// The report, in the same folder.
 pub const REPORT_FILE: &str = "report.json";
 
-/// What to do with each scheduler.
+/// The steps for each scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The schedulers; none: all.
+    /// The schedulers; empty: all.
     pub schedulers: Vec<String>,
-    /// How long the load runs under each, s: half of it before CPUs go and the scheduler is reloaded, half of it afterwards.
+    /// Duration of the load under each, s: half of it before hotplug and reloads, half of it afterwards.
     pub load_s: u64,
-    /// How often each is taken off and attached anew, under load.
+    /// Number of reloads under load.
     pub reloads: u32,
-    /// How often the last CPU is taken away and given back, under load.
+    /// Number of times that the last CPU goes off line and back, under load.
     pub hotplugs: u32,
-    /// Programs that run beside the own load, each to be started anew when it ends: program and arguments.
+    /// Programs that run beside the own load, each restarted when it ends: program and arguments.
     pub programs: Vec<Vec<String>>,
 }
 
-/// What was seen of all schedulers.
+/// The observations of all schedulers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// `uname -r`.
@@ -49,37 +49,37 @@ pub struct Report {
     pub schedulers: Vec<SchedulerReport>,
 }
 
-/// What was seen of one scheduler.
+/// The observations of one scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerReport {
     /// Its name.
     pub name: String,
-    /// Its programs, each with the instructions that the verifier looked at.
+    /// Its programs, each with the instructions that the verifier examined.
     pub programs: Vec<(String, Option<u32>)>,
-    /// How long loading and attaching took, the guest's ms: the first time, without load.
+    /// Time of loading and attaching, the guest's ms: the first time, without load.
     pub attach_ms: u64,
-    /// How often it was attached anew.
+    /// Number of reloads.
     pub reloads: u32,
-    /// All of them together, and the longest, ms.
+    /// Their total time, and the longest, ms.
     pub reload_total_ms: u64,
     /// See above.
     pub reload_max_ms: u64,
-    /// How often a CPU went away and came back.
+    /// Number of times that a CPU went off line and came back.
     pub hotplugs: u32,
-    /// How often the kernel asked for it to be attached again.
+    /// Number of restarts that the kernel requested.
     pub restarts: u32,
-    /// Workers: tasks of the load, programs beside it, and the workers of which those give an account.
+    /// Workers: tasks of the load, programs beside it, and the reported workers of these.
     pub workers: usize,
     /// Operations that the slowest of them finished.
     pub least_ops: u64,
-    /// Runs of the programs beside the load that ended well.
+    /// Successful runs of the programs beside the load.
     pub program_runs: u64,
-    /// From the beginning to the end, ms.
+    /// Total time, ms.
     pub total_ms: u64,
-    /// What the kernel complained about meanwhile.
+    /// Warnings of the kernel meanwhile.
     pub complaints: Vec<String>,
-    /// How it ended at last: its user took it off.
+    /// Its final exit: detached by its user.
     pub exit: Option<SchedulerExit>,
-    /// What went wrong.
+    /// Problems.
     pub problems: Vec<String>,
 }

@@ -1,17 +1,17 @@
-//! The programs that make load beside the own one.
+//! The programs that run beside the own load.
 
 use crate::debian::{DebianProgram, HACKBENCH, PackedProgram, STRESS_NG};
 
 /// A program, and the arguments with which it ends after some seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadProgram {
-    /// Which.
+    /// The program.
     pub program: DebianProgram,
     arguments: &'static str,
 }
 
-/// Two groups of twenty senders and twenty receivers each; and one worker of each of four kinds, which says in a file how much
-/// each did.
+/// Two groups of twenty senders and twenty receivers each; and one worker of each of four kinds, with its figures in a
+/// file.
 pub const LOAD_PROGRAMS: [LoadProgram; 2] = [
     LoadProgram { program: HACKBENCH, arguments: "-g 2 -l 100" },
     LoadProgram {
@@ -21,7 +21,7 @@ pub const LOAD_PROGRAMS: [LoadProgram; 2] = [
 ];
 
 impl LoadProgram {
-    /// What to start in the guest, and its arguments.
+    /// The path in the guest, and the arguments.
     pub fn words(&self, packed: &PackedProgram) -> Vec<String> {
         let arguments = self.arguments.split(' ').map(str::to_owned);
         std::iter::once(packed.path.clone()).chain(arguments).collect()

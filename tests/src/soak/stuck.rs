@@ -1,4 +1,5 @@
-//! When a step does not end: who runs and who cannot be woken, on the console, while there is a machine to ask.
+//! Diagnosis of a step that does not end: prints the running and the blocked tasks on the console, as long as the
+//! machine responds.
 
 use std::fs;
 use std::path::Path;
@@ -9,18 +10,18 @@ use std::time::{Duration, Instant};
 
 use super::guest::become_real_time;
 
-/// A step that takes longer than this is looked at. The longest, the verifier's work for one scheduler, takes 10 s; the kernel
-/// itself gives a scheduler up when RCU has stood still for 21 s.
+/// A step that takes longer than this is diagnosed. The longest, the verifier's work for one scheduler, takes 10 s;
+/// the kernel ejects a scheduler when RCU has stalled for 21 s.
 const PATIENCE: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(500);
-/// Lines of each kind that one look shows.
+/// Limit of the lines of each kind.
 const SHOWN: usize = 24;
-/// Where the kernel writes its own account of a sched_ext scheduler, and what turns that on and asks for it.
+/// Files for the kernel's dump of a sched_ext scheduler: its output, its switch, its trigger.
 const TRACE: &str = "/sys/kernel/tracing/trace";
 const DUMP_EVENT: &str = "/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable";
 const SYSRQ: (&str, &str) = ("/proc/sysrq-trigger", "D");
 
-/// Watches from a thread of its own that no scheduler of ours runs.
+/// Watches from a thread that is not run by a scheduler under test.
 #[derive(Clone)]
 pub(super) struct Watchdog {
     steps: Arc<AtomicU64>,
@@ -72,7 +73,7 @@ fn say_who_is_busy() {
     }
 }
 
-/// The tasks of the kernel's account, CPU by CPU: name, for how long they wait, and the number of the queue.
+/// The tasks of the kernel's dump, CPU by CPU: name, waiting time, and the id of the queue.
 fn waiting(account: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut task = "";
@@ -90,7 +91,7 @@ fn waiting(account: &str) -> Vec<String> {
     lines
 }
 
-/// Those in state R and D: name, number, state, CPU, switches, and where in the kernel they are.
+/// The tasks in state R and D: name, number, state, CPU, switches, and their location in the kernel.
 fn busy_threads() -> Vec<String> {
     let mut lines = Vec::new();
     for process in numbered(Path::new("/proc")) {
@@ -108,7 +109,7 @@ fn numbered(folder: &Path) -> Vec<String> {
 }
 
 fn describe(thread: &Path) -> Option<String> {
-    /// `state` and `processor`, fields 3 and 39 of `/proc/PID/stat`, counted from behind the name.
+    /// `state` and `processor`, fields 3 and 39 of `/proc/PID/stat`, counted from after the name.
     const STATE: usize = 0;
     const CPU: usize = 36;
     let stat = fs::read_to_string(thread.join("stat")).ok()?;

@@ -1,4 +1,4 @@
-//! The pairs, the guest that runs them, and what was seen.
+//! The pairs of programs, the guest that runs them, and the results.
 
 mod seen;
 
@@ -22,19 +22,21 @@ pub(crate) use seen::{Seen, Verdict, run_ns, switches, wakeups};
 
 /// The kernel that runs them.
 const KERNEL: &str = "7.2";
-/// Several CPUs of the deterministic machine run in turns, and its clock counts the instructions of all: our tasks keep their
-/// turns short and compute by the clock (`fairground_realkernel::guest::turns`), and other programs know nothing of it.
+/// Several CPUs of the deterministic machine share one clock, which counts the instructions of all in turns: our tasks
+/// keep their slices short and compute by the clock (`fairground_realkernel::guest::turns`), which other programs do
+/// not.
 const CPUS: u32 = 1;
-/// Room for the recordings, bytes.
+/// Space for the recordings, bytes.
 const ROOM: u64 = 256 << 20;
-/// Guest time for all runs, at most, s: the deadline follows from it.
+/// Limit of the guest time of all runs, s: the deadline follows from it.
 const GUEST_S: u64 = 60;
 /// Writes of `switch`.
 pub(crate) const SWITCH_OPS: u32 = 20_000;
-/// How long the runs that do not end by themselves last, s.
+/// Duration of the runs that do not end by themselves, s.
 pub(crate) const LENGTH_S: u64 = 2;
 
-/// stress-ng's `--switch`: a pipe that holds one message. The original's pipe holds one packet of a byte; ours one page.
+/// stress-ng's `--switch`: a pipe that holds one message. The original's pipe holds one packet of a byte; ours one
+/// page.
 const SWITCH: &str = r#"
 format = 1
 name = "switch"
@@ -53,9 +55,10 @@ name = "reader"
 program = [{ loop = [{ read = { pipe = "tight", bytes = 4096 } }], times = OPS }]
 "#;
 
-/// A periodic task that lets another one go, one that sleeps, and a hog. What it counts must not hang on chance: no job is longer
-/// than a slice of this kernel (0.7 ms), no period a multiple of its tick (4 ms), and the one that is let go is too light to
-/// preempt the other, which still has the mutex that `resume` takes and would have to be woken once more.
+/// A periodic task that resumes another one, one that sleeps, and a hog. Its counts must not depend on chance: no job
+/// is longer than a slice of this kernel (0.7 ms), no period a multiple of its tick (4 ms), and the resumed task is
+/// too light to preempt the other, which still holds the mutex that `resume` takes and would have to be woken once
+/// more.
 const VIDEO_FILE: &str = "video.json";
 const VIDEO: &str = r#"{
   "tasks": {
@@ -85,10 +88,10 @@ struct Pair {
     name: &'static str,
     program: DebianProgram,
     arguments: &'static str,
-    /// How the names of its tasks begin; those of rt-app are in its file.
+    /// Prefix of the names of its tasks; those of rt-app are in its file.
     tasks: &'static [&'static str],
     workload: fn() -> Workload,
-    /// How long ours may last, s: one that ends sooner idles.
+    /// Limit of the duration of ours, s: one that ends sooner idles.
     seconds: u64,
 }
 
@@ -137,7 +140,7 @@ const PAIRS: [Pair; 5] = [
     },
 ];
 
-/// What the guest left; or why there was none. The reasons of programs that cannot be had stand beside it.
+/// The guest's results, or why there are none, with the reasons for missing programs.
 struct Guest {
     folder: TempDir,
     left_out: Vec<(&'static str, String)>,
@@ -205,7 +208,7 @@ impl Pair {
     }
 }
 
-/// Both sides of a pair: the program's and ours. `None`: not here, with the reason on stderr.
+/// Both sides of a pair: the program's and ours. `None`: not available, with the reason on stderr.
 pub(crate) fn pair(name: &str) -> Option<(Seen, Seen)> {
     let guest = match &*GUEST {
         Ok(guest) => guest,

@@ -1,19 +1,19 @@
-//! What was seen of one run, and whether two are alike.
+//! The observations of one run, and the comparison of two.
 
 use fairground_analysis::{Analysis, Options, TaskMetrics};
 use fairground_trace::{EventKind, Trace};
 
-/// What was seen of the tasks of one run.
+/// The observations of the tasks of one run.
 pub(crate) struct Seen {
-    /// The tasks that ran, by number: in the order in which they were made.
+    /// The tasks that ran, by number: in the order of their creation.
     pub(crate) tasks: Vec<TaskMetrics>,
-    /// What the program printed.
+    /// The output of the program.
     pub(crate) text: String,
     trace: Trace,
 }
 
 impl Seen {
-    /// Of the tasks of a recording those that ran and are meant.
+    /// The selected tasks of a recording that ran.
     pub(crate) fn of(trace: Trace, text: String, is_its: impl Fn(&TaskMetrics) -> bool) -> Seen {
         let analysis = Analysis::of(&trace, &Options::default());
         let ran = analysis.tasks.into_iter().filter(|task| task.figures.switch_ins > 0);
@@ -22,17 +22,17 @@ impl Seen {
         Seen { tasks, text, trace }
     }
 
-    /// Those whose names begin so.
+    /// The tasks with this prefix.
     pub(crate) fn group(&self, start: &str) -> Vec<TaskMetrics> {
         self.tasks.iter().filter(|task| task.name.starts_with(start)).cloned().collect()
     }
 
-    /// CPU time of some of the tasks, in % of that of all.
+    /// CPU time of some of the tasks, in % of all.
     pub(crate) fn share(&self, some: &[TaskMetrics]) -> f64 {
         100.0 * run_ns(some) / run_ns(&self.tasks)
     }
 
-    /// Between the first of one mark and the first of another, s.
+    /// Time between the first of one mark and the first of another, s.
     pub(crate) fn between_marks(&self, first: &str, second: &str) -> f64 {
         let time_ns = |wanted: &str| {
             let mut events = self.trace.events();
@@ -45,7 +45,7 @@ impl Seen {
         (time_ns(second) - time_ns(first)) as f64 / 1e9
     }
 
-    /// From the first to the last time that one of the tasks was woken, ns.
+    /// Time from the first to the last wake-up of one of the tasks, ns.
     pub(crate) fn busy_ns(&self) -> f64 {
         let is_its = |event: &fairground_trace::Event| match event.kind {
             EventKind::Wakeup { task, .. } => self.tasks.iter().any(|own| own.task == task),
@@ -66,19 +66,19 @@ pub(crate) fn wakeups(tasks: &[TaskMetrics]) -> f64 {
     tasks.iter().map(|task| task.figures.wakeups as f64).sum()
 }
 
-/// Times that they were given a CPU.
+/// Number of times that they were switched in.
 pub(crate) fn switches(tasks: &[TaskMetrics]) -> f64 {
     tasks.iter().map(|task| task.figures.switch_ins as f64).sum()
 }
 
-/// Collects what differs by too much, and says it at the end: a run that fails shows all of its figures.
+/// Collects differences that are too large and reports them at the end: a run that fails shows all of its figures.
 pub(crate) struct Verdict {
     pair: &'static str,
     problems: Vec<String>,
 }
 
 impl Verdict {
-    /// Nothing yet.
+    /// An empty collection.
     pub(crate) fn of(pair: &'static str) -> Verdict {
         Verdict { pair, problems: Vec::new() }
     }
@@ -103,7 +103,7 @@ impl Verdict {
         }
     }
 
-    /// Fails where something differs by too much.
+    /// Fails if a difference is too large.
     pub(crate) fn say(self) {
         assert!(self.problems.is_empty(), "{}:\n{}", self.pair, self.problems.join("\n"));
     }

@@ -1,6 +1,6 @@
-//! A scheduler without a machine: the test plays the kernel of one CPU and calls the callbacks of the compiled object itself,
-//! in the order of `kernel/sched/ext.c`. So it can do what no workload does at will: stop a waiting task, or look at the
-//! scheduler's state after each single operation.
+//! A scheduler without a machine: the test takes the part of the kernel of one CPU and calls the callbacks of the
+//! compiled object itself, in the order of `kernel/sched/ext.c`. So it can do what no workload controls: dequeue a
+//! waiting task, or check the scheduler's state after each operation.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use fairground_bpf::{
 
 use super::diff;
 
-/// Offsets in this kernel's `task_struct`; others than the machine's.
+/// Offsets in this kernel's `task_struct`; they differ from the machine's.
 const SLICE: u64 = 0;
 const DSQ_VTIME: u64 = 8;
 const SUM_EXEC: u64 = 32;
@@ -36,14 +36,14 @@ const BY_SLEEP: u64 = 1;
 const FROM_THE_END: u64 = 1 << 16;
 /// `SCX_DSQ_LOCAL`.
 const LOCAL: u64 = 1 << 63 | 2;
-/// What `CONFIG_HZ` says.
+/// The value of `CONFIG_HZ`.
 pub const HZ: u64 = 1000;
 
 /// The guest address of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Task(u64);
 
-/// An iteration over a queue, as it stood at the beginning.
+/// An iteration over a queue, in its state at the beginning.
 #[derive(Debug, Default)]
 struct Walk {
     queue: u64,
@@ -51,7 +51,7 @@ struct Walk {
     vtime: u64,
 }
 
-/// What kfuncs see: a clock, and queues by number.
+/// The state for kfuncs: a clock, and queues by number.
 #[derive(Debug, Default)]
 pub struct OneCpu {
     now_ns: u64,
@@ -90,7 +90,7 @@ impl OneCpu {
 
 impl Host for OneCpu {
     fn random_u32(&mut self) -> u32 {
-        panic!("the schedulers of this house do not throw dice")
+        panic!("built-in schedulers draw no random numbers")
     }
 
     fn print(&mut self, line: &str) {
@@ -98,11 +98,11 @@ impl Host for OneCpu {
     }
 
     fn timer_start(&mut self, _: u64, _: FuncRef, _: [u64; 5], _: u64, _: u64) -> i64 {
-        panic!("the schedulers of this house have no timers")
+        panic!("the schedulers under test have no timers")
     }
 
     fn timer_cancel(&mut self, _: u64) -> i64 {
-        panic!("the schedulers of this house have no timers")
+        panic!("the schedulers under test have no timers")
     }
 }
 
@@ -134,9 +134,9 @@ const KFUNCS: [Kfunc; 23] = [
     ("scx_bpf_dsq_nr_queued", |k, _, [queue, ..]| {
         Ok(k.waiting.iter().filter(|(of, _)| *of == queue).count() as u64)
     }),
-    ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
+    ("scx_bpf_select_cpu_dfl", |_, _, _| Err(Trap::host("the test selects the CPU"))),
     ("scx_bpf_pick_idle_cpu", |_, _, _| Err(Trap::host("all tasks are pinned"))),
-    ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("nobody asks for a CPU here"))),
+    ("scx_bpf_test_and_clear_cpu_idle", |_, _, _| Err(Trap::host("the test selects the CPU"))),
     ("bpf_cpumask_test_cpu", |_, _, _| Err(Trap::host("there is one CPU"))),
     ("bpf_iter_scx_dsq_new", |k, mem, [it, queue, flags, ..]| {
         let mut left = k.in_order(mem, queue)?;
@@ -228,7 +228,7 @@ fn types() -> TargetTypes {
     t
 }
 
-/// A loaded scheduler of this house, to be instantiated any number of times.
+/// A loaded built-in scheduler; it can be instantiated any number of times.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub image: Arc<Image<OneCpu>>,
@@ -237,7 +237,7 @@ pub struct Loaded {
 }
 
 pub fn load(scheduler: &str) -> Loaded {
-    let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let mut env = Env::new(types());
     env.kfuncs = KFUNCS.to_vec();
@@ -296,19 +296,19 @@ impl Callbacks {
         self.program.memory().load_u64(at + word as u64 * 8).expect("within the variable")
     }
 
-    /// Overwrites it: to see that a check notices.
+    /// Overwrites it, to test a check.
     pub fn set_word(&mut self, name: &str, word: usize, value: u64) {
         let at = self.program.global_address(self.global(name)).expect("it is of this object");
         self.program.memory().store_u64(at + word as u64 * 8, value).expect("a variable");
     }
 
-    /// A word of what the scheduler keeps for a task in its map `task_ctx`.
+    /// A word of the scheduler's per-task state in its map `task_ctx`.
     pub fn storage(&self, task: Task, word: usize) -> u64 {
         let at = self.program.task_storage("task_ctx", task.0).expect("init_task made it");
         self.program.memory().load_u64(at + word as u64 * 8).expect("within the value")
     }
 
-    /// Overwrites it: to put the scheduler into a state.
+    /// Overwrites it, to set up a state.
     pub fn set_storage(&mut self, task: Task, word: usize, value: u64) {
         let at = self.program.task_storage("task_ctx", task.0).expect("init_task made it");
         self.program.memory().store_u64(at + word as u64 * 8, value).expect("within the value");
@@ -343,13 +343,13 @@ impl Callbacks {
         self.store_u32(task, POLICY, policy);
     }
 
-    /// What `sched_setattr` leaves behind for a slice of its own; 0: none.
+    /// The task's own slice as set by `sched_setattr`; 0: none.
     pub fn set_slice(&mut self, task: Task, slice_ns: u64) {
         self.store(task, CUSTOM_SLICE_NS, slice_ns);
         self.store_u32(task, CUSTOM_SLICE, u32::from(slice_ns != 0));
     }
 
-    /// Changes attributes of a task that runs or waits: it is taken out, `change` is made, and it comes back.
+    /// Changes attributes of a task that runs or waits: it is dequeued, `change` is applied, and it is enqueued again.
     pub fn change(&mut self, task: Task, change: impl FnOnce(&mut Callbacks, Task)) {
         let runs = self.current == Some(task);
         if runs {
@@ -378,7 +378,7 @@ impl Callbacks {
         self.current
     }
 
-    /// Calls that asked this CPU to decide anew.
+    /// Calls that asked this CPU to reschedule.
     pub fn kicks(&self) -> u32 {
         self.cpu.kicks
     }
@@ -402,7 +402,7 @@ impl Callbacks {
         self.call("enqueue", &[task.0, flags]);
     }
 
-    /// A new task becomes runnable, or one comes back after an attribute change.
+    /// A new task becomes runnable, or one is enqueued again after an attribute change.
     pub fn restore(&mut self, task: Task) {
         self.join(task, 0);
     }
@@ -411,7 +411,7 @@ impl Callbacks {
         self.join(task, BY_WAKEUP);
     }
 
-    /// A waiting task leaves.
+    /// A waiting task is dequeued.
     pub fn take_out(&mut self, task: Task) {
         assert!(self.is_waiting(task), "it waits");
         self.cpu.leave(task.0);
@@ -438,7 +438,7 @@ impl Callbacks {
         self.call("runnable", &[task.0, BY_WAKEUP]);
     }
 
-    /// Such a CPU changes to a task that woke up there; the one that it leaves can go on.
+    /// Such a CPU switches to a task that woke up there; the previous one stays runnable.
     pub fn switch_offline(&mut self, next: Task) {
         if let Some(task) = self.current.replace(next) {
             self.call("stopping", &[task.0, 1]);
@@ -446,12 +446,12 @@ impl Callbacks {
         self.call("running", &[next.0]);
     }
 
-    /// From now on the tasks belong to another CPU, and the kernel lets none of them come to this one.
+    /// From now on the tasks belong to another CPU, and the kernel moves none of them to this one.
     pub fn refuse(&mut self, home: u32) {
         (self.cpu.home, self.cpu.refuses) = (home.into(), true);
     }
 
-    /// The CPU decides: who runs now?
+    /// The CPU picks the next task.
     pub fn schedule(&mut self) -> Option<Task> {
         self.cpu.next = None;
         self.call("dispatch", &[0, self.current.map_or(0, |task| task.0)]);
@@ -488,7 +488,7 @@ impl Callbacks {
         }
     }
 
-    /// A tick; whether the current task's turn is over.
+    /// A tick; whether the current task is to be preempted.
     pub fn tick(&mut self) -> bool {
         let task = self.current.expect("a task runs");
         self.store(task, SLICE, SLICE_INF);

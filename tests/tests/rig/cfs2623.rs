@@ -1,4 +1,4 @@
-//! The books of `cfs_2_6_23`, as tests read them: the queue's record word by word, and what a task is owed.
+//! The accounting of `cfs_2_6_23`, as tests read it: the queue's record word by word, and what a task is owed.
 
 use fairground_trace::TaskId;
 
@@ -19,7 +19,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Reads it through a function that gives the entry's 64-bit words.
+    /// Reads it through a function that returns the entry's 64-bit words.
     pub fn read(word: impl Fn(usize) -> u64) -> Queue {
         Queue {
             fair_clock: word(0),
@@ -39,7 +39,7 @@ pub fn queue(run: &Run, cpu: usize) -> Queue {
     Queue::read(|word| run.queue_u64(cpu, word))
 }
 
-/// What a task that can run is owed now, ns: `wait_runtime`, of a waiting one with the wait so far.
+/// What a runnable task is owed now, ns: `wait_runtime`, for a waiting one with the wait so far.
 pub fn owed(run: &Run, id: TaskId, nice: i8) -> i64 {
     let view = run.task(id);
     assert!(view.runnable, "{id:?} can run");
@@ -52,7 +52,7 @@ pub fn owed(run: &Run, id: TaskId, nice: i8) -> i64 {
     word(0) as i64 + (waited * weight(nice) / 1024) as i64
 }
 
-/// `wait_runtime` as it is booked, ns: without the present wait.
+/// The stored `wait_runtime`, ns: without the present wait.
 pub fn booked(run: &Run, id: TaskId) -> i64 {
     let q = queue(run, run.task(id).cpu as usize);
     if q.curr_pid == run.machine.trace().tasks()[id.index()].pid {

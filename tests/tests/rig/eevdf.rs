@@ -1,8 +1,8 @@
-//! The books of `eevdf`, as tests read them.
+//! The accounting of `eevdf`, as tests read it.
 
 use super::callbacks::{Callbacks, Task};
 
-/// A CPU's `cpu_queues` entry (`struct eevdf_queue`), the part that tests speak of.
+/// A CPU's `cpu_queues` entry (`struct eevdf_queue`), the part that tests use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     pub zero: u64,
@@ -14,11 +14,11 @@ pub struct Queue {
     pub curr_slice_ns: u64,
     pub curr_pid: u32,
     pub curr_weight: u32,
-    pub ghosts: u32,
+    pub delayed: u32,
 }
 
 impl Queue {
-    /// Reads it through a function that gives the entry's 64-bit words.
+    /// Reads it through a function that returns the entry's 64-bit words.
     pub fn read(word: impl Fn(usize) -> u64) -> Queue {
         Queue {
             zero: word(0),
@@ -30,7 +30,7 @@ impl Queue {
             curr_slice_ns: word(6),
             curr_pid: (word(14) >> 32) as u32,
             curr_weight: word(15) as u32,
-            ghosts: (word(20) >> 32) as u32,
+            delayed: (word(20) >> 32) as u32,
         }
     }
 
@@ -38,7 +38,7 @@ impl Queue {
         i128::from(self.weight) + if self.curr_pid != 0 { i128::from(self.curr_weight) } else { 0 }
     }
 
-    /// sum((v - zero) * w) over all that compete.
+    /// sum((v - zero) * w) over all queued entities.
     pub fn total_sum(&self) -> i128 {
         let curr = i128::from(self.curr_vruntime.wrapping_sub(self.zero) as i64);
         i128::from(self.sum)
@@ -65,7 +65,7 @@ impl Queue {
     }
 }
 
-/// What the map `task_ctx` holds for a task (`struct eevdf_task`).
+/// A task's value in the map `task_ctx` (`struct eevdf_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
     pub vruntime: u64,
@@ -74,13 +74,13 @@ pub struct Entity {
     pub slice_ns: u64,
     pub cpu: u32,
     pub weight: u32,
-    pub ghost: u32,
+    pub delayed: u32,
     pub is_new: bool,
     pub rel_deadline: bool,
 }
 
 impl Entity {
-    /// Reads it through a function that gives the value's 64-bit words.
+    /// Reads it through a function that returns the value's 64-bit words.
     pub fn read(word: impl Fn(usize) -> u64) -> Entity {
         Entity {
             vruntime: word(0),
@@ -89,7 +89,7 @@ impl Entity {
             slice_ns: word(3),
             cpu: word(4) as u32,
             weight: (word(4) >> 32) as u32,
-            ghost: word(6) as u32,
+            delayed: word(6) as u32,
             is_new: word(6) >> 32 != 0,
             rel_deadline: word(7) >> 32 != 0,
         }
@@ -104,9 +104,9 @@ pub fn entity(kernel: &Callbacks, task: Task) -> Entity {
     Entity::read(|word| kernel.storage(task, word))
 }
 
-/// Whether a sleeping task still competes: its ghost is marked, and nobody else's since. `pid`: its number, counted from 1.
+/// Whether a sleeping task is delayed: its entity is queued and was not reused. `pid`: its number, counted from 1.
 pub fn is_delayed(kernel: &Callbacks, task: Task, pid: u32) -> bool {
-    let Some(ghost) = entity(kernel, task).ghost.checked_sub(1) else { return false };
-    let owner = kernel.word("cpu_ghosts", ghost as usize * 4 + 2) as u32;
-    queue(kernel).ghosts >> ghost & 1 != 0 && owner == pid
+    let Some(number) = entity(kernel, task).delayed.checked_sub(1) else { return false };
+    let owner = kernel.word("cpu_delayed", number as usize * 4 + 2) as u32;
+    queue(kernel).delayed >> number & 1 != 0 && owner == pid
 }

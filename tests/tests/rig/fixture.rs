@@ -1,4 +1,4 @@
-//! Objects of the tests' own, compiled on the spot.
+//! Objects of the tests, compiled on demand.
 
 use std::path::Path;
 use std::process::Command;

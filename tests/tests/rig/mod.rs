@@ -1,5 +1,5 @@
-//! A test bench for the laws of the schedulers: a machine whose kernel work takes no time, run in small steps, with a look at
-//! the scheduler's own state between them.
+//! A test bench for the laws of the schedulers: a machine whose kernel work takes no time, run in small steps, with
+//! samples of the scheduler's state between them.
 #![allow(
     missing_docs,
     missing_debug_implementations,
@@ -48,7 +48,7 @@ pub fn weight(nice: i8) -> u64 {
     WEIGHTS[(i32::from(nice) + 20) as usize]
 }
 
-/// A machine to be.
+/// The parameters of a machine.
 pub struct Bench {
     scheduler: &'static str,
     set: Option<&'static str>,
@@ -56,7 +56,7 @@ pub struct Bench {
     config: MachineConfig,
 }
 
-/// A scheduler, with a parameter set behind an `@` if one is meant: `cfs@2.6.24`.
+/// A scheduler, optionally with a parameter set after an `@`: `cfs@2.6.24`.
 pub fn bench(scheduler: &'static str) -> Bench {
     let (scheduler, set) = match scheduler.split_once('@') {
         Some((name, set)) => (name, Some(set)),
@@ -86,7 +86,7 @@ impl Bench {
         self
     }
 
-    /// What things cost, by preset, and how long the tasks sleep before they start, ns.
+    /// The preset of costs, and how long the tasks sleep before they start, ns.
     pub fn like_a_kernel(mut self, costs: &str, lead_in_ns: u64) -> Bench {
         self.config.cost = CostModel::preset(costs).expect("a preset of that name");
         self.lead_in(lead_in_ns)
@@ -104,7 +104,7 @@ impl Bench {
         self
     }
 
-    /// Keeps every callback in the trace.
+    /// Records every callback in the trace.
     pub fn callbacks(mut self) -> Bench {
         self.config.trace.callbacks = true;
         self
@@ -120,7 +120,7 @@ impl Bench {
         self
     }
 
-    /// Runs a workload given in the library's notation.
+    /// Runs a workload of the library.
     pub fn run(self, workload: &str) -> Run {
         self.run_workload(&self::workload(workload))
     }
@@ -132,7 +132,7 @@ impl Bench {
     }
 
     pub fn run_workload(self, workload: &Workload) -> Run {
-        let builtin = fairground_policies::get(self.scheduler).expect("a scheduler of this house");
+        let builtin = fairground_policies::get(self.scheduler).expect("a built-in scheduler");
         let object = Object::parse(self.scheduler, builtin.object).expect("it parses");
         let mut settings = Vec::new();
         if let Some(set) = self.set {
@@ -142,7 +142,7 @@ impl Bench {
         settings.extend(self.settings);
         let policy = Policy::load(&object, Engine::Jit).expect("it loads");
         let machine = Machine::new(&self.config, &policy, &settings, workload).expect("a machine");
-        // One entry per CPU that a scheduler has room for.
+        // One entry per CPU that a scheduler supports.
         let queue_stride = machine.variable("cpu_queues").map_or(0, |bytes| bytes.len() / 1024);
         Run { machine, step_ns: 50 * US, queue_stride }
     }
@@ -168,7 +168,7 @@ fn plain_number(text: &str) -> Option<u64> {
 
 /// A parameter set, all values as numbers.
 pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
-    let builtin = fairground_policies::get(scheduler).expect("a scheduler of this house");
+    let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let prefix = format!("set:{set}=");
     let of_set = |global: &fairground_bpf::Global| {
@@ -193,16 +193,16 @@ fn parameter_set(object: &Object, set: &str) -> Vec<Setting> {
     values.collect()
 }
 
-/// A machine under way.
+/// A machine in a run.
 pub struct Run {
     pub machine: Machine,
-    /// How often [`Run::watch`] looks, ns.
+    /// Step of [`Run::watch`], ns.
     pub step_ns: u64,
     queue_stride: usize,
 }
 
 impl Run {
-    /// Runs until a time; the scheduler must still be in charge then.
+    /// Runs until a time; the scheduler must still be attached then.
     pub fn until(&mut self, time_ns: u64) -> &mut Run {
         self.machine.run_until(time_ns).unwrap_or_else(|e| panic!("{e}"));
         if let Some(exit) = self.machine.exit() {
@@ -244,7 +244,7 @@ impl Run {
             .collect()
     }
 
-    /// The tasks whose name starts so.
+    /// The tasks whose name has this prefix.
     pub fn named(&self, prefix: &str) -> Vec<TaskId> {
         self.tasks()
             .into_iter()
@@ -269,8 +269,8 @@ impl Run {
         trace.events().filter_map(print).collect()
     }
 
-    /// The shortest and the longest time, ns, between two looks for work of a CPU after 500 ms, as `trace_balance` prints them. Each of
-    /// the CPUs must look.
+    /// The shortest and the longest time, ns, between two searches of a CPU for work after 500 ms, as printed with
+    /// `trace_balance`. Each of the CPUs must search.
     pub fn between_looks(&self, cpus: usize) -> (u64, u64) {
         let mut last = vec![None; cpus];
         let (mut shortest, mut longest) = (u64::MAX, 0);
@@ -292,7 +292,7 @@ impl Run {
         self.machine.trace().events().collect()
     }
 
-    /// Every stretch of time that a task ran without leaving the CPU: task, start, end, how it left.
+    /// Every on-CPU interval: task, start, end, reason of its end.
     pub fn slices(&self) -> Vec<Slice> {
         let mut open: BTreeMap<u16, (TaskId, u64)> = BTreeMap::new();
         let mut slices = Vec::new();
@@ -332,7 +332,7 @@ impl Run {
     }
 }
 
-/// One stay on a CPU.
+/// One on-CPU interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
     pub task: TaskId,
@@ -352,7 +352,7 @@ pub fn diff(a: u64, b: u64) -> i64 {
     a.wrapping_sub(b) as i64
 }
 
-/// A workload in the library's notation.
+/// A workload of the library.
 pub fn workload(spec: &str) -> Workload {
     fairground_workload::from_spec(spec).unwrap_or_else(|e| panic!("{spec}: {e:?}"))
 }

@@ -1,4 +1,4 @@
-//! What the naive models share: weights and divisions in numbers that do not overflow.
+//! Shared parts of the naive models: weights and divisions in numbers that do not overflow.
 
 use super::WEIGHTS;
 
@@ -7,14 +7,14 @@ pub fn weight_of(nice: i8) -> i128 {
     i128::from(WEIGHTS[(i32::from(nice) + 20) as usize])
 }
 
-/// 2^32 / weight as the kernel's table has it: rounded, but for four entries that are cut off.
+/// 2^32 / weight as in the kernel's table: rounded, except for four truncated entries.
 pub fn inverse_of(nice: i8) -> i128 {
     let weight = weight_of(nice);
     let half = if matches!(nice, 13 | 14 | 16 | 17) { 0 } else { weight / 2 };
     ((1 << 32) + half) / weight
 }
 
-/// Wall time to virtual time, `calc_delta_fair`: exact at nice 0, else by the inverse.
+/// Wall time to virtual time, `calc_delta_fair`: exact at nice 0, otherwise by the inverse.
 pub fn virtual_ns(ns: i128, nice: i8) -> i128 {
     if nice == 0 { ns } else { (ns * inverse_of(nice)) >> 22 }
 }
@@ -55,7 +55,7 @@ impl Dice {
     }
 }
 
-/// How often a step of a life is what: one in so many steps.
+/// Frequencies of the steps of a history: one in this many steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Mix {
     pub tasks: usize,

@@ -1,8 +1,8 @@
-//! CFS with vruntime as its description has it: a list of tasks, the smallest vruntime by search, wide numbers.
+//! CFS with vruntime after its description: a list of tasks, the smallest vruntime by search, wide numbers.
 
 use super::naive::{virtual_ns, weight_of};
 
-/// What differs between the two releases that the model knows.
+/// The differences between the two releases of the model.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     pub latency_ns: i128,
@@ -12,10 +12,10 @@ pub struct Rules {
     pub start_debit: bool,
     pub wakeup_preemption: bool,
     pub gentle: bool,
-    /// Who wakes up when the current task must go already asks for nothing.
+    /// A wake-up while the current task is to be preempted already requests nothing.
     pub first_stays: bool,
-    /// 6.1: buddies, the tick's look at the leftmost, min_vruntime at dequeue, gran by the wakee, never left of itself. Else
-    /// 2.6.24.
+    /// 6.1: buddies, the tick's check of the leftmost, min_vruntime at dequeue, granularity by the wakee, never placed
+    /// left of itself. Otherwise 2.6.24.
     pub modern: bool,
 }
 
@@ -60,9 +60,9 @@ pub struct Naive {
     pub skip: Option<usize>,
     now_ns: i128,
     charged_ns: i128,
-    /// When the current task was picked, by its own time.
+    /// The current task's own time when it was picked.
     picked_ns: i128,
-    /// Somebody has made the current task leave, and nobody has been picked yet.
+    /// The current task is to be preempted, and no task has been picked yet.
     must_go: bool,
     ran_ns: i128,
 }
@@ -149,7 +149,7 @@ impl Naive {
         }
     }
 
-    /// Of a task that is counted.
+    /// For a task that is counted.
     fn slice(&self, task: usize) -> i128 {
         let slice = self.period(self.nr()) * self.w(task) / self.load();
         if self.rules.modern { slice.max(self.rules.min_granularity_ns) } else { slice }
@@ -169,7 +169,7 @@ impl Naive {
         virtual_ns(self.rules.wakeup_granularity_ns, self.tasks[by].nice)
     }
 
-    /// A task wakes up or is new. True: the current task shall make room.
+    /// A task wakes up or is new. True: the current task shall be preempted.
     pub fn join(&mut self, task: usize) -> bool {
         self.update();
         self.tasks[task].queued = true;
@@ -199,7 +199,7 @@ impl Naive {
         preempts
     }
 
-    /// Whether a task that wakes up makes the current one leave, which nobody has done before.
+    /// Whether a waking task preempts the current one, for the first time.
     fn preempts(&mut self, curr: usize, task: usize) -> bool {
         let v = self.tasks[task].v;
         if self.must_go && self.rules.first_stays {
@@ -225,12 +225,12 @@ impl Naive {
         }
     }
 
-    /// True: the turn is over.
+    /// True: the slice is over.
     pub fn tick(&mut self) -> bool {
         self.update();
         let Some(curr) = self.current.filter(|_| self.nr() > 1) else { return false };
         let ran_ns = self.ran_ns - self.picked_ns;
-        // 6.5 limits it to the latency besides.
+        // 6.5 also limits it to the latency.
         let ideal_ns = self.slice(curr);
         if ran_ns > ideal_ns {
             self.forget(curr);
@@ -247,8 +247,8 @@ impl Naive {
         apart <= 0 || apart <= virtual_ns(self.rules.wakeup_granularity_ns, self.tasks[left].nice)
     }
 
-    /// Whom to pick. At equal vruntimes those who wait come first, among them any: then there are several answers, for how near
-    /// a buddy must be hangs on the weight of the leftmost.
+    /// The task to pick. At equal vruntimes the waiting ones come first, any of them: then there are several answers,
+    /// because the limit for a buddy depends on the weight of the leftmost.
     pub fn picks(&mut self) -> Vec<usize> {
         self.update();
         let mut order: Vec<usize> = self.queued().collect();

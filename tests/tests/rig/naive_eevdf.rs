@@ -1,10 +1,10 @@
-//! EEVDF as its description has it, and nothing else: a list of tasks, sums over the whole list in 128-bit numbers, no trees, no
-//! moving reference. What `eevdf` decides is held against it.
+//! EEVDF after its description, and nothing else: a list of tasks, sums over the whole list in 128-bit numbers, no
+//! trees, no moving reference. The decisions of `eevdf` are compared with it.
 
 use super::callbacks::HZ;
 use super::naive::{clamp, floor_div, virtual_ns, weight_of};
 
-/// What differs between releases, and the feature switches.
+/// The differences between releases, and the feature switches.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     pub base_slice_ns: i128,
@@ -20,9 +20,10 @@ pub struct Rules {
     pub wakeup_preemption: bool,
     /// 6.6 has none.
     pub custom_slices: bool,
-    /// 6.18: vprot, picks at PREEMPT_SHORT, no preemption by forks, lag limited by the queue's slices, yield that forfeits.
+    /// 6.18: vprot, picks at PREEMPT_SHORT, no preemption by forks, lag limited by the queue's slices, yield that
+    /// forfeits.
     pub since_618: bool,
-    /// 7.2: who wakes up delayed finds the current task's time charged.
+    /// 7.2: a delayed task that wakes up sees the current task's time charged.
     pub delay_settles: bool,
     /// 7.2: the lag of a delayed task does not become worse.
     pub delay_keeps: bool,
@@ -55,7 +56,7 @@ impl Rules {
 pub enum State {
     Out,
     Queued,
-    /// Asleep, and yet in the competition.
+    /// Asleep, and still queued.
     Delayed,
 }
 
@@ -74,7 +75,7 @@ pub struct Entity {
     pub policy: u32,
 }
 
-/// `SCHED_NORMAL`, and the policy whose tasks run when nobody else wants to.
+/// `SCHED_NORMAL`, and `SCHED_IDLE`, whose tasks run when no other is runnable.
 const NORMAL: u32 = 0;
 const IDLE: u32 = 5;
 
@@ -84,7 +85,7 @@ pub struct Naive {
     pub rules: Rules,
     pub tasks: Vec<Entity>,
     pub current: Option<usize>,
-    /// The current task's protection: up to here since 6.18, before that while it equals the deadline.
+    /// The current task's protection: up to here since 6.18; before, while it equals the deadline.
     pub vprot: i128,
     pub resched: bool,
     pub buddy: Option<usize>,
@@ -128,7 +129,7 @@ impl Naive {
         (0..self.tasks.len()).filter(|task| self.tasks[*task].state != State::Out)
     }
 
-    /// Those in the tree: all but the current one.
+    /// The entities in the tree: all but the current one.
     fn others(&self) -> impl Iterator<Item = usize> + '_ {
         self.competing().filter(|task| Some(*task) != self.current)
     }
@@ -180,7 +181,7 @@ impl Naive {
         self.rules.run_to_parity && self.vprot == curr.d
     }
 
-    /// Charges the current task up to now. True: it shall make room.
+    /// Charges the current task up to now. True: it shall be preempted.
     pub fn update(&mut self) -> bool {
         let delta_ns = self.now_ns - self.charged_ns;
         self.charged_ns = self.now_ns;
@@ -233,7 +234,7 @@ impl Naive {
         }
     }
 
-    /// Removes a task from the competition. `sleeps`: else it is moved or changed, and keeps the distance of its deadline.
+    /// Dequeues a task. `sleeps`: otherwise it is moved or changed, and keeps the distance of its deadline.
     fn leave(&mut self, task: usize, sleeps: bool) {
         self.tasks[task].vlag = self.lag(task);
         self.empty_v = self.average();
@@ -268,7 +269,7 @@ impl Naive {
         self.current.is_some() && !std::mem::replace(&mut self.resched, true)
     }
 
-    /// A task wakes up or is new. True: the current task is asked to make room for the first time.
+    /// A task wakes up or is new. True: the current task is to be preempted, for the first time.
     pub fn join(&mut self, task: usize) -> bool {
         let mut asked = false;
         if self.tasks[task].state == State::Delayed {
@@ -344,7 +345,7 @@ impl Naive {
         self.best(true, rules.pick_buddy).is_some_and(|best| self.is_it(best, task))
     }
 
-    /// A woken task is the pick only if nobody in the tree has the same deadline: it came last.
+    /// A woken task is the pick only if no other in the tree has the same deadline: it came last.
     fn is_it(&self, best: usize, task: usize) -> bool {
         let rival = |other: &usize| {
             *other != task && self.is_eligible(*other) && self.tasks[*other].d == self.tasks[task].d
@@ -364,7 +365,7 @@ impl Naive {
         }
     }
 
-    /// Whom to pick now; nobody only if nobody competes. Among equals in the tree: who waits before who is delayed.
+    /// The pick; none only if none is queued. Among equals in the tree waiting tasks come before delayed ones.
     fn best(&self, heed_protection: bool, heed_buddy: bool) -> Option<usize> {
         if self.others().next().is_none() {
             return self.current;
@@ -385,7 +386,7 @@ impl Naive {
         }
     }
 
-    /// The CPU decides; delayed tasks that are picked leave. Who runs is set by [`Naive::run`].
+    /// The CPU picks; delayed entities that are picked are dequeued. [`Naive::run`] sets the running task.
     pub fn pick(&mut self) -> Option<usize> {
         self.update();
         self.resched = false;
@@ -402,7 +403,7 @@ impl Naive {
         }
     }
 
-    /// A task comes onto the CPU that was not there.
+    /// A task is switched in.
     pub fn run(&mut self, task: usize) {
         self.current = Some(task);
         self.charged_ns = self.now_ns;
@@ -438,7 +439,7 @@ impl Naive {
         }
     }
 
-    /// A task that runs or waits gets another nice value or slice. True: the current one is asked to make room.
+    /// A task that runs or waits gets another nice value or slice. True: the current one is to be preempted.
     pub fn change(&mut self, task: usize, nice: i8, custom_ns: i128) -> bool {
         let runs = self.current == Some(task);
         let mut asked = self.update() && !runs && self.ask_to_resched();

@@ -1,4 +1,4 @@
-//! What `o1` keeps of tasks and CPUs, as a test sees and sets it.
+//! The state of `o1` per task and CPU, as tests read and write it.
 
 use fairground_trace::TaskId;
 
@@ -24,7 +24,7 @@ pub const NONINTERACTIVE: u32 = 1;
 pub const INTERACTIVE: u32 = 2;
 pub const INTERRUPTED: u32 = 3;
 
-/// Where a member stands in `struct o1_task`.
+/// Offset of a member of `struct o1_task`.
 #[derive(Clone, Copy, Debug)]
 pub enum Member {
     SleepAvg = 8,
@@ -43,7 +43,7 @@ pub struct Queue {
     pub curr_prio: u32,
 }
 
-/// What the scheduler keeps of a task.
+/// The scheduler's state of a task.
 pub fn task(run: &Run, id: TaskId) -> Task {
     let u64_at = |at: usize| {
         run.machine

@@ -1,4 +1,4 @@
-//! `cfs` and its naive model, living through the same life of one CPU.
+//! `cfs` and its naive model, with the same history of one CPU.
 
 use super::callbacks::{Callbacks, Loaded, Task};
 use super::naive::{Dice, Mix};
@@ -70,7 +70,7 @@ impl CfsPair {
         }
     }
 
-    /// Tasks wake up or are new, now and then several before the CPU chooses.
+    /// Tasks wake up or are new, sometimes several before the CPU picks.
     pub fn join(&mut self, dice: &mut Dice, mix: &Mix) {
         let mut asked = false;
         for _ in 0..mix.tasks {
@@ -84,7 +84,7 @@ impl CfsPair {
         }
     }
 
-    /// True: the CPU is to choose anew.
+    /// True: the CPU is to pick again.
     fn one_joins(&mut self, dice: &mut Dice, mix: &Mix) -> bool {
         let asleep: Vec<usize> =
             (0..self.tasks.len()).filter(|task| !self.naive.tasks[*task].queued).collect();

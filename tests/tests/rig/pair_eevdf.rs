@@ -1,4 +1,4 @@
-//! `eevdf` and its naive model, living through the same life of one CPU.
+//! `eevdf` and its naive model, with the same history of one CPU.
 
 use super::callbacks::{Callbacks, Loaded, Task};
 use super::eevdf;
@@ -58,7 +58,7 @@ impl EevdfPair {
         self.naive.pass(ns);
     }
 
-    /// Whether both ask the current task to make room.
+    /// Whether both preempt the current task.
     pub fn asked(&mut self, before: u32, model: bool) -> bool {
         let asked = self.kernel.kicks() != before;
         assert_eq!(asked, model, "{}: preempts", self.told);
@@ -118,21 +118,21 @@ impl EevdfPair {
                 continue;
             }
             match entity.state {
-                State::Out if seen.ghost == 0 && !entity.is_new => {
+                State::Out if seen.delayed == 0 && !entity.is_new => {
                     assert_eq!(i128::from(seen.vlag), entity.vlag, "{told}: lag of {task}");
                 }
                 State::Out => {}
                 State::Queued | State::Delayed => {
                     assert_eq!(seen.vruntime, entity.v as u64, "{told}: v of {task}");
                     assert_eq!(seen.deadline, entity.d as u64, "{told}: deadline of {task}");
-                    let delayed = seen.ghost != 0 && queue.ghosts >> (seen.ghost - 1) & 1 != 0;
+                    let delayed = seen.delayed != 0 && queue.delayed >> (seen.delayed - 1) & 1 != 0;
                     assert_eq!(delayed, entity.state == State::Delayed, "{told}: {task} delayed");
                 }
             }
         }
     }
 
-    /// What happens next, at random. Returns the number of decisions.
+    /// The next random operation. Returns the number of decisions.
     pub fn step(&mut self, dice: &mut Dice, mix: &Mix) -> u64 {
         let out: Vec<usize> =
             (0..self.tasks.len()).filter(|t| self.naive.tasks[*t].state != State::Queued).collect();

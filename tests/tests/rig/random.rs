@@ -1,7 +1,8 @@
-//! Random workloads on random machines from one seed: chaos, then quiet in which every task must come to its end.
+//! Random workloads on random machines from one seed: a phase of chaos, then a quiet one in which every task must
+//! exit.
 //!
-//! A case is a list of parts (hogs, sleepers, pipes …), so that a failing one shrinks to something a person can read: fewer
-//! parts, fewer tasks, fewer turns, fewer CPUs.
+//! A case is a list of parts (hogs, sleepers, pipes …), so that a failing one shrinks to something readable: fewer
+//! parts, fewer tasks, fewer iterations, fewer CPUs.
 
 use std::fmt;
 
@@ -38,7 +39,7 @@ impl Random {
     }
 }
 
-/// What the tasks of a part do.
+/// The kind of the tasks of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Hog,
@@ -94,7 +95,7 @@ impl Part {
     }
 }
 
-/// How the name of a group ends whose tasks are forked.
+/// Suffix of the name of a group whose tasks are forked.
 const CHILD: &str = "-child";
 
 /// A workload on a machine.
@@ -117,7 +118,8 @@ const TOPOLOGIES: [(u32, &[&str]); 5] = [
 ];
 
 impl Case {
-    /// The case of a seed. Each has only some of the kinds ("swarm": what is always there hides what it covers).
+    /// The case of a seed. Each has only some of the kinds ("swarm testing": a kind that is always present hides
+    /// others).
     pub fn new(seed: u64, cpu_counts: &[u32], kinds: &[Kind]) -> Case {
         let mut random = Random(seed);
         let cpus = random.pick(cpu_counts);
@@ -144,13 +146,13 @@ impl Case {
         self
     }
 
-    /// When chaos is over and everybody has started, ns.
+    /// End of the chaos, when all tasks have started, ns.
     pub fn chaos_ns(&self) -> u64 {
         100 * MS
     }
 
-    /// When everybody must have come to an end: as if one CPU did all the work, each task one after the other slept all its
-    /// sleep at a tick's resolution, and as much again for the kernel.
+    /// The time by which all tasks must have exited, ns: as if one CPU did all the work, each task one after the other
+    /// slept all its sleep at a tick's resolution, and as much again for the kernel.
     pub fn end_ns(&self) -> u64 {
         let tick_ns = 1_000_000_000 / u64::from(self.hz);
         let per_part = |part: &Part| {
@@ -185,7 +187,7 @@ impl Case {
         let name = format!("{:?}-{number}", part.kind).to_lowercase();
         let first = workload.tasks.len();
         for (suffix, program) in self.programs(number, part, first) {
-            // Each parent makes one child a turn.
+            // Each parent creates one child per iteration.
             let child = suffix == CHILD;
             workload.tasks.push(TaskSpec {
                 name: format!("{name}{suffix}"),
@@ -198,7 +200,7 @@ impl Case {
                 cgroup: None,
             });
         }
-        // Each part has its own of each, whether it uses it or not: numbers are those of the parts.
+        // Each part has its own objects, used or not: the indexes are those of the parts.
         workload.pipes.push(Pipe {
             name: format!("pipe-{number}"),
             capacity: 4096,
@@ -225,7 +227,7 @@ impl Case {
         });
     }
 
-    /// What the groups of a part do, by the ends of their names. `first` is the number of the first group.
+    /// The programs of the groups of a part, by the suffixes of their names. `first` is the index of the first group.
     fn programs(&self, number: usize, part: &Part, first: usize) -> Vec<(&'static str, Program)> {
         let run = Op::Run(Duration::Uniform { low: part.run_ns / 2 + 1, high: part.run_ns + 1 });
         let sleep = Op::Sleep(Duration::Uniform { low: part.sleep_ns / 2, high: part.sleep_ns });
@@ -270,7 +272,7 @@ impl Case {
         CpuList(vec![(low * self.cpus / 256, high * self.cpus / 256)])
     }
 
-    /// Smaller cases, the greatest steps first.
+    /// Smaller cases, the largest steps first.
     pub fn smaller(&self) -> Vec<Case> {
         let mut all = Vec::new();
         for number in 0..self.parts.len() {

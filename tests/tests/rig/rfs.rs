@@ -1,4 +1,4 @@
-//! What the laws of `rfs` speak of: inverses, the sums of a queue, and what must hold of them.
+//! The objects of the laws of `rfs` (docs/laws/rfs.md): inverses, the sums of a queue, and their invariants.
 
 use super::{diff, weight};
 
@@ -26,7 +26,7 @@ pub const TIME_SUM_OFF: usize = 2;
 pub const TIME_SUM_MAX: usize = 3;
 pub const TIME_NORM_INC: usize = 4;
 
-/// The fields of `struct rfs_queue` that the laws speak of.
+/// The fields of `struct rfs_queue` that the laws use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     pub weight_sum_app: u64,

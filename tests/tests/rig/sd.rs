@@ -1,4 +1,4 @@
-//! What the laws of `sd` speak of: levels, quotas, and the state of a CPU's epochs.
+//! The objects of the laws of `sd` (docs/laws/sd.md): levels, quotas, and the state of a CPU's epochs.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub fn allowed(nice: i8) -> Vec<u32> {
     (0..LEVELS).filter(|k| (k + 1) * s / LEVELS > k * s / LEVELS).collect()
 }
 
-/// The part of `struct sd_queue` that the laws speak of.
+/// The part of `struct sd_queue` that the laws use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
     pub rotation: u64,
@@ -56,13 +56,13 @@ pub fn level(run: &Run, task: TaskId) -> u32 {
     (run.task(task).dsq_vtime >> 56) as u32
 }
 
-/// The task that runs on that CPU, as the scheduler knows it.
+/// The running task of that CPU in the scheduler's state.
 pub fn current(run: &Run, queue: &Queue) -> Option<TaskId> {
     let tasks = run.machine.trace().tasks();
     (1..tasks.len()).map(|n| TaskId(n as u32)).find(|id| tasks[id.index()].pid == queue.curr_pid)
 }
 
-/// When epochs of CPU 0 began, to a step of the run: number and time, the one under way at the start left out.
+/// Start times of the epochs of CPU 0, to a step of the run: number and time, without the first.
 pub fn epochs(run: &mut Run, until_ns: u64) -> Vec<(u64, u64)> {
     let mut seen = queue(run, 0).rotation;
     let mut begun = Vec::new();

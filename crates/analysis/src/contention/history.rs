@@ -1,4 +1,4 @@
-//! What each task did when: for the question what somebody did while another waited for him.
+//! What each task did when: the state of a lock's holder, or of a waker, while another task waited for it.
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,10 +59,6 @@ impl History {
         self.changes.push(Change { at_ns: now_ns, doing, before });
     }
 
-    pub(super) fn now(&self) -> Doing {
-        self.changes.last().map_or(Doing::Unknown, |last| last.doing)
-    }
-
     fn sums_at(&self, at_ns: u64) -> Sums {
         let behind = self.changes.partition_point(|change| change.at_ns <= at_ns);
         let Some(last) = behind.checked_sub(1).and_then(|index| self.changes.get(index)) else {
@@ -98,7 +94,6 @@ mod tests {
         assert_eq!(history.between(0, 100), [0, 0, 0], "before the first change nothing is known");
         assert_eq!(history.between(120, 300), [80, 0, 100]);
         assert_eq!(history.between(0, 510), [100, 10, 300]);
-        assert_eq!(history.now(), Doing::Runnable);
     }
 
     /// As the module's documentation says.

@@ -17,10 +17,10 @@
 //!
 //! Memory: 40 bytes for each change of state of a task (running, runnable, asleep), 8 for each wait, and what the different sites take.
 
+mod collector;
 mod history;
 mod site;
 mod stacks;
-mod walk;
 
 use fairground_trace::{LockFlags, TaskState, Trace};
 
@@ -110,7 +110,7 @@ pub struct Contention {
 impl Contention {
     /// Looks at a whole trace. `depth` is the number of functions in a point, at least 1.
     pub fn of(trace: &Trace, depth: usize) -> Self {
-        walk::Walk::new(trace, depth.max(1)).all()
+        collector::collect(trace, depth.max(1))
     }
 
     /// All the time that tasks waited for locks, asleep or spinning, of waits that the trace has from begin to end, ns.

@@ -2,23 +2,23 @@
 //!
 //! [`Diagnosis::of`] takes the figures of [`Analysis`] and walks over the events once more for what no metric keeps: who cut whose
 //! slice, who ran while a wake-up waited, where a task stood and for how long. Then each [`Rule`] looks at both and says nothing,
-//! or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside it, and `docs/diagnose.md` gives their
+//! or one [`Finding`]. A rule is a pure function; its thresholds are named constants beside it, and `docs/reference/diagnose.md` gives their
 //! reasons. All arithmetic is in integers, and the order is fixed: the costliest finding first.
 //!
 //! Memory beyond that of the analysis: a few hundred bytes for each task, group and CPU, and at most [`PAIRS_MAX`] pairs of groups
 //! twice, whatever the length of the trace; where the trace has waits for locks, also that of [`crate::contention`], which grows with
 //! the number of switches, until the rule of locks has judged.
 
+mod collector;
 mod convoy;
 mod cut_slices;
 mod facts;
 mod idle;
 mod imbalance;
 mod ping_pong;
+mod queue;
 mod tail;
 mod waiting;
-mod walk;
-mod walk_cpu;
 
 use crate::{Analysis, Options};
 use facts::Facts;
@@ -61,7 +61,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Every rule, in the order of `docs/diagnose.md`.
+    /// Every rule, in the order of `docs/reference/diagnose.md`.
     pub const ALL: [Rule; 8] = [
         Rule::CutSlices,
         Rule::Imbalance,
@@ -132,7 +132,7 @@ pub struct Finding {
     pub rule: Rule,
     /// One sentence: who, what.
     pub title: String,
-    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window; `docs/diagnose.md` says for
+    /// Time lost, or given to the wrong task, in millionths of the CPU time of all CPUs in the window; `docs/reference/diagnose.md` says for
     /// each rule which time. Findings are ranked by it.
     pub severity_ppm: u64,
     /// The tasks that suffer or do it, by number; all of them.
@@ -201,7 +201,7 @@ impl Diagnosis {
 
     /// The same with an analysis of the whole trace that is there already.
     pub fn with(trace: &Trace, analysis: &Analysis) -> Self {
-        let facts = walk::walk(trace, analysis);
+        let facts = collector::collect(trace, analysis);
         let case = Case { trace, analysis, facts: &facts };
         let mut diagnosis = Self { not_counted: facts.dropped_pairs, ..Self::default() };
         for rule in Rule::ALL {

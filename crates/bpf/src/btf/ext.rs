@@ -1,4 +1,4 @@
-//! Reading the `.BTF.ext` section: CO-RE relocations and source lines.
+//! Parses the `.BTF.ext` section: CO-RE relocations and source lines.
 
 use super::parse::{Reader, Strings, part, read_preamble};
 use crate::error::{Fault, LoadCause};
@@ -16,20 +16,20 @@ pub(crate) struct CoreRelocation {
     pub(crate) kind: u32,
 }
 
-/// A record of one section.
+/// Records by section name.
 pub(crate) type OfSection<T> = Vec<(String, Vec<T>)>;
 
-/// Indices of an access string at most: libbpf's `BPF_CORE_SPEC_MAX_LEN`.
+/// Maximum indices of an access string: libbpf's `BPF_CORE_SPEC_MAX_LEN`.
 const MAX_ACCESS: usize = 64;
-/// Bytes of the header that has the CO-RE part.
+/// Bytes of a header that describes CO-RE relocations.
 const HEADER_WITH_CORE_BYTES: u32 = 32;
-/// Bytes of a record of either kind, as they are today and at most.
+/// Bytes of a record that this parser reads, and the maximum.
 const RECORD_BYTES: u32 = 16;
 const MAX_RECORD_BYTES: u32 = 256;
-/// A word holds the line above its column.
+/// The shift of the line number in a word; the column is below it.
 const LINE_SHIFT: u32 = 10;
 
-/// Where an instruction comes from in the source.
+/// The source line of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LineRecord {
     /// Byte offset of the instruction in its section.
@@ -39,14 +39,14 @@ pub(crate) struct LineRecord {
     pub(crate) text: String,
 }
 
-/// What `.BTF.ext` says.
+/// The content of `.BTF.ext`.
 #[derive(Debug, Default)]
 pub(crate) struct Extension {
     pub(crate) core: OfSection<CoreRelocation>,
     pub(crate) lines: OfSection<LineRecord>,
 }
 
-/// Reads a `.BTF.ext` section.
+/// Parses a `.BTF.ext` section.
 pub(crate) fn parse(bytes: &[u8], strings: &Strings<'_>) -> Result<Extension, Fault> {
     let mut reader = Reader::new(".BTF.ext", bytes, 0);
     let header = read_preamble(&mut reader)?;
@@ -70,7 +70,7 @@ pub(crate) fn parse(bytes: &[u8], strings: &Strings<'_>) -> Result<Extension, Fa
     })
 }
 
-/// One part of the section: records of four words (or more, of which four are known), by section of code.
+/// Parses one table: records of four words, or more whose rest is ignored, by code section.
 struct Table<'d> {
     bytes: &'d [u8],
     header: u32,

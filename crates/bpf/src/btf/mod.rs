@@ -6,7 +6,7 @@ pub(crate) mod parse;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// How deep types may nest before they are taken for a cycle.
+/// Maximum nesting of types; deeper ones are treated as a cycle.
 pub(crate) const MAX_TYPE_DEPTH: u32 = 64;
 
 /// A type graph. Identifier 0 is `void`.
@@ -23,7 +23,7 @@ pub(crate) struct Type {
     pub(crate) kind: Kind,
 }
 
-/// What a type is. A `u32` is the identifier of another type.
+/// The kind of a type. A `u32` is the identifier of another type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Void,
@@ -65,7 +65,7 @@ pub(crate) struct SectionVariable {
 }
 
 impl Btf {
-    /// A graph of `void` alone.
+    /// A graph that contains only `void`.
     pub(crate) fn empty() -> Self {
         Self {
             types: vec![Type { name: String::new(), kind: Kind::Void }],
@@ -82,7 +82,7 @@ impl Btf {
         id
     }
 
-    /// Replaces a type by another of the same name.
+    /// Replaces a type with another of the same name.
     pub(crate) fn replace(&mut self, id: u32, ty: Type) {
         if let Some(slot) = self.types.get_mut(id as usize) {
             debug_assert_eq!(slot.name, ty.name, "a replaced type keeps its name");
@@ -120,17 +120,17 @@ impl Btf {
             .map(|(name, ids)| (name.as_str(), ids.as_slice()))
     }
 
-    /// The type behind qualifiers and tags (not typedefs).
+    /// The type without qualifiers and tags; keeps typedefs.
     pub(crate) fn strip_qualifiers(&self, id: u32) -> u32 {
         self.strip(id, false)
     }
 
-    /// The type behind qualifiers, tags and typedefs.
+    /// The type without qualifiers, tags and typedefs.
     pub(crate) fn strip_all(&self, id: u32) -> u32 {
         self.strip(id, true)
     }
 
-    /// The type of the elements of an array of arrays; for another type, itself without qualifiers and typedefs.
+    /// The element type of a possibly nested array, or the type itself, without qualifiers and typedefs.
     pub(crate) fn strip_arrays(&self, id: u32) -> u32 {
         let mut id = self.strip_all(id);
         for _ in 0..MAX_TYPE_DEPTH {
@@ -200,7 +200,7 @@ impl Btf {
         }
     }
 
-    /// Bit offset and type of a member by name; looks into anonymous members.
+    /// Bit offset and type of a member by name; searches anonymous members, too.
     pub(crate) fn member_at(&self, id: u32, name: &str, depth: u32) -> Option<(u32, u32)> {
         let Kind::Composite { members, .. } = &self.get(self.strip_all(id)).kind else {
             return None;

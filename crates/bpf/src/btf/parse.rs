@@ -1,19 +1,19 @@
-//! Reading the `.BTF` section.
+//! Parses the `.BTF` section.
 
 use super::{Btf, Kind, MAX_TYPE_DEPTH, Member, SectionVariable, Type};
 use crate::error::{Fault, LoadCause};
-use crate::object::limits::{self, MAX_TEXT_BYTES, TextBudget};
+use crate::limits::{self, MAX_TEXT_BYTES, TextBudget};
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 24;
-/// Enumerations and structures whose sign or bit fields are encoded have this bit of `info` set.
+/// Bit of `info`: an enumeration is signed, or the members of a structure encode bit fields.
 const KIND_FLAG: u32 = 1 << 31;
 
-/// Little-endian words of a byte slice, with an end.
+/// Reads little-endian words from a byte slice.
 pub(crate) struct Reader<'d> {
     bytes: &'d [u8],
     at: usize,
-    /// Offset of `bytes` in the section, for messages.
+    /// Offset of `bytes` in the section, for error messages.
     base: usize,
     section: &'static str,
 }
@@ -59,9 +59,10 @@ pub(crate) struct Strings<'d> {
 }
 
 impl<'d> Strings<'d> {
-    /// The text at an offset.
+    /// The string at an offset.
     pub(crate) fn get(&self, offset: u32) -> Result<&'d str, LoadCause> {
-        let bad = || LoadCause::BadBtf("a name lies outside of the strings, or is no text".into());
+        let bad =
+            || LoadCause::BadBtf("a name is outside of the string table or is not UTF-8".into());
         let rest = self.bytes.get(offset as usize..).ok_or_else(bad)?;
         let window = &rest[..rest.len().min(MAX_TEXT_BYTES + 1)];
         let Some(end) = window.iter().position(|byte| *byte == 0) else {
@@ -73,7 +74,7 @@ impl<'d> Strings<'d> {
     }
 }
 
-/// Bytes `offset..offset + length` of a section behind its header.
+/// Bytes `offset..offset + length` of a section after its header.
 pub(crate) fn part<'d>(
     section: &'static str,
     bytes: &'d [u8],
@@ -87,7 +88,7 @@ pub(crate) fn part<'d>(
     found.map(|part| (part, start)).ok_or_else(|| Fault::at_section(section, 0, cause()))
 }
 
-/// Reads magic, version, flags and the header's length, the way both sections begin.
+/// Reads the common start of both sections' headers: magic, version, flags and header length. Returns the length.
 pub(crate) fn read_preamble(reader: &mut Reader<'_>) -> Result<u32, Fault> {
     let first = reader.u32()?;
     if first as u16 == MAGIC.swap_bytes() {
@@ -102,7 +103,7 @@ pub(crate) fn read_preamble(reader: &mut Reader<'_>) -> Result<u32, Fault> {
     reader.u32()
 }
 
-/// Reads a `.BTF` section.
+/// Parses a `.BTF` section.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(Btf, Strings<'_>), Fault> {
     let mut reader = Reader::new(".BTF", bytes, 0);
     let header = read_preamble(&mut reader)?;
@@ -252,7 +253,7 @@ fn read_section(reader: &mut Reader<'_>, count: usize) -> Result<Kind, Fault> {
     Ok(Kind::Section { variables })
 }
 
-/// Every type that is referred to exists, and no type contains itself.
+/// Checks that all referenced types exist and that no type contains itself.
 fn check(btf: &Btf) -> Result<(), Fault> {
     for (id, ty) in btf.iter() {
         for referred in references(&ty.kind) {
@@ -291,7 +292,7 @@ fn references(kind: &Kind) -> Vec<u32> {
     }
 }
 
-/// Types that lie inside a type or qualify it: here a cycle would have no end.
+/// The types that a type contains or qualifies. These references must not form a cycle.
 fn contained(kind: &Kind) -> Vec<u32> {
     match kind {
         Kind::Array { of, .. }
@@ -306,7 +307,7 @@ fn contained(kind: &Kind) -> Vec<u32> {
     }
 }
 
-/// How deep a type nests; `None` beyond [`MAX_TYPE_DEPTH`], and so for a cycle. Each type is visited once.
+/// The nesting depth of a type; `None` above [`MAX_TYPE_DEPTH`], hence for a cycle. Visits each type once.
 fn depth_of(btf: &Btf, id: u32, depths: &mut [Option<u32>], level: u32) -> Option<u32> {
     if let Some(depth) = depths[id as usize] {
         return (level + depth <= MAX_TYPE_DEPTH).then_some(depth);

@@ -1,16 +1,16 @@
-//! When a type of the kernel passes for a type of the object.
+//! Compatibility of a type of the kernel with a type of the object.
 
 use std::cell::Cell;
 
-use super::{essential_name, same_kind};
+use super::flavour::essential_name;
 use crate::btf::{Btf, Kind, Member};
 
-/// How deep two types are compared: libbpf's limit.
+/// Maximum depth of a comparison: libbpf's limit.
 const MAX_COMPARE_DEPTH: u32 = 32;
-/// Steps of one comparison: the largest structure of a kernel takes some thousands.
+/// Maximum steps of a comparison. The largest structure of a kernel takes some thousands.
 const MAX_COMPARISONS: u32 = 1 << 20;
 
-/// Whether a field may stand for another: structures pass for structures of any name, integers for integers of any size.
+/// Whether the types of two fields are compatible: any two structures are, and any two integers.
 pub(super) fn fields(local: &Btf, mut a: u32, target: &Btf, mut b: u32) -> bool {
     for _ in 0..MAX_COMPARE_DEPTH {
         (a, b) = (local.strip_all(a), target.strip_all(b));
@@ -34,17 +34,18 @@ pub(super) fn fields(local: &Btf, mut a: u32, target: &Btf, mut b: u32) -> bool 
     false
 }
 
-/// Whether a type exists: the same kind under the same name, pointers and functions compared all the way.
+/// Whether two types of the same name are compatible: they have the same kind; pointers and functions are compared
+/// deeply.
 pub(super) fn types(local: &Btf, a: u32, target: &Btf, b: u32) -> bool {
     Comparison::new(local, target).types(a, b, 0)
 }
 
-/// Whether a type matches: every member and constant of the object's type is in the kernel's, with a matching type.
+/// Whether a type of the kernel matches: it has every member and constant of the object's type, with a matching type.
 pub(super) fn matches(local: &Btf, a: u32, target: &Btf, b: u32) -> bool {
     Comparison::new(local, target).matches(a, b, false, 0)
 }
 
-/// A comparison of two types, with an end: types that are not compared to the end are different.
+/// A bounded comparison of two types: types are different if a limit is reached.
 struct Comparison<'a> {
     local: &'a Btf,
     target: &'a Btf,
@@ -56,7 +57,7 @@ impl<'a> Comparison<'a> {
         Self { local, target, left: Cell::new(MAX_COMPARISONS) }
     }
 
-    /// Whether another step is too many.
+    /// Whether the next step exceeds a limit.
     fn is_at_end(&self, depth: u32) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
@@ -114,7 +115,7 @@ impl<'a> Comparison<'a> {
                 our_union == their_union
                     && (behind_pointer || ours.iter().all(|member| self.has(member, theirs, depth)))
             }
-            // A structure that one side only declares is a match behind a pointer.
+            // A forward declaration matches through a pointer.
             (Kind::Forward, Kind::Composite { .. }) | (Kind::Composite { .. }, Kind::Forward) => {
                 behind_pointer
             }
@@ -149,7 +150,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Whether two types are prototypes of functions whose parts are alike.
+/// Whether two types are function prototypes with the same structure.
 fn prototypes(ours: &Kind, theirs: &Kind, alike: impl Fn(u32, u32) -> bool) -> bool {
     let (
         Kind::Prototype { returns: ours, parameters: our_parameters },
@@ -161,4 +162,12 @@ fn prototypes(ours: &Kind, theirs: &Kind, alike: impl Fn(u32, u32) -> bool) -> b
     our_parameters.len() == their_parameters.len()
         && alike(*ours, *theirs)
         && our_parameters.iter().zip(their_parameters).all(|(ours, theirs)| alike(*ours, *theirs))
+}
+
+/// Whether two types are of the same kind. Enumerations of 32 and 64 bits are.
+pub(super) fn same_kind(a: &Kind, b: &Kind) -> bool {
+    match (a, b) {
+        (Kind::Composite { union: a, .. }, Kind::Composite { union: b, .. }) => a == b,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
 }

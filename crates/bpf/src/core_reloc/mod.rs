@@ -1,95 +1,35 @@
-//! CO-RE ("compile once, run everywhere"): accesses to kernel types that the compiler left open, resolved against the kernel
-//! at hand. The rules are those of libbpf (`relo_core.c`).
+//! CO-RE ("compile once, run everywhere"): resolves accesses to kernel types against the types of the target kernel,
+//! by the rules of libbpf (`relo_core.c`).
 //!
-//! Where nothing in the kernel fits, an "exists" question has the answer 0; any other instruction becomes poison, because a
-//! program that asks first never reaches it.
+//! Without a match, an "exists" relocation yields 0, and any other instruction becomes poison: a program that tests
+//! first never executes it.
 
 mod compatible;
+mod flavour;
 mod patch;
+mod question;
 mod spec;
 mod value;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::btf::Btf;
 use crate::btf::ext::CoreRelocation;
-use crate::btf::{Btf, Kind};
 use crate::error::LoadCause;
 
+use compatible::same_kind;
+pub(crate) use flavour::essential_name;
 pub(crate) use patch::{Patched, patch};
+use question::Question;
 use spec::Spec;
-pub(crate) use value::Outcome;
-
-/// The name without a `___flavour`: `task_struct___old` means the kernel's `task_struct`.
-pub(crate) fn essential_name(name: &str) -> &str {
-    match name.rfind("___") {
-        // Neither a name that begins with underscores nor one that ends with them has a flavour.
-        Some(at) if at > 0 && at + 3 < name.len() => &name[..at],
-        _ => name,
-    }
-}
-
-/// `enum bpf_core_relo_kind` of the UAPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    FieldByteOffset,
-    FieldByteSize,
-    FieldExists,
-    FieldSigned,
-    FieldLshiftU64,
-    FieldRshiftU64,
-    TypeIdLocal,
-    TypeIdTarget,
-    TypeExists,
-    TypeSize,
-    EnumvalExists,
-    EnumvalValue,
-    TypeMatches,
-}
-
-impl Question {
-    fn new(kind: u32) -> Result<Self, LoadCause> {
-        Ok(match kind {
-            0 => Self::FieldByteOffset,
-            1 => Self::FieldByteSize,
-            2 => Self::FieldExists,
-            3 => Self::FieldSigned,
-            4 => Self::FieldLshiftU64,
-            5 => Self::FieldRshiftU64,
-            6 => Self::TypeIdLocal,
-            7 => Self::TypeIdTarget,
-            8 => Self::TypeExists,
-            9 => Self::TypeSize,
-            10 => Self::EnumvalExists,
-            11 => Self::EnumvalValue,
-            12 => Self::TypeMatches,
-            _ => return Err(LoadCause::Unsupported(format!("CO-RE relocation of kind {kind}"))),
-        })
-    }
-
-    fn is_about_field(self) -> bool {
-        use Question as Q;
-        matches!(
-            self,
-            Q::FieldByteOffset
-                | Q::FieldByteSize
-                | Q::FieldExists
-                | Q::FieldSigned
-                | Q::FieldLshiftU64
-                | Q::FieldRshiftU64
-        )
-    }
-
-    fn is_about_constant(self) -> bool {
-        matches!(self, Self::EnumvalExists | Self::EnumvalValue)
-    }
-}
+use value::Outcome;
 
 /// Resolves the relocations of one object.
 pub(crate) struct Resolver<'a> {
     local: &'a Btf,
     target: &'a Btf,
-    /// Types of the kernel that a type of the object may mean.
+    /// By type of the object: the types of the kernel that it may refer to.
     candidates: BTreeMap<u32, Rc<[u32]>>,
 }
 
@@ -101,7 +41,8 @@ impl<'a> Resolver<'a> {
     /// Resolves one relocation.
     ///
     /// # Errors
-    /// If the relocation does not fit the object's own types, or several types of the kernel fit and disagree.
+    /// The relocation does not match the object's own types, or several types of the kernel match with different
+    /// results.
     pub(crate) fn resolve(&mut self, relocation: &CoreRelocation) -> Result<Outcome, LoadCause> {
         let (local, target) = (self.local, self.target);
         let question = Question::new(relocation.kind)?;
@@ -110,7 +51,7 @@ impl<'a> Resolver<'a> {
             return Ok(Outcome::Value { value: u64::from(relocation.root), size: None });
         }
         if local.get(relocation.root).name.is_empty() {
-            return Err(LoadCause::BadRelocation("CO-RE: its type has no name".into()));
+            return Err(LoadCause::BadRelocation("CO-RE: the root type has no name".into()));
         }
         let mut agreed: Option<Outcome> = None;
         for id in self.candidates(relocation.root).iter() {
@@ -142,14 +83,6 @@ impl<'a> Resolver<'a> {
 }
 
 fn ambiguous(spec: &Spec, local: &Btf) -> LoadCause {
-    let text = format!("CO-RE: several types of the kernel fit {}", spec.describe(local));
+    let text = format!("CO-RE: several types of the kernel match {}", spec.describe(local));
     LoadCause::BadRelocation(text)
-}
-
-/// Whether two types are of one kind; 32- and 64-bit enumerations are.
-fn same_kind(a: &Kind, b: &Kind) -> bool {
-    match (a, b) {
-        (Kind::Composite { union: a, .. }, Kind::Composite { union: b, .. }) => a == b,
-        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
-    }
 }

@@ -1,9 +1,8 @@
-//! Writing an answer into its instruction.
+//! Writes the result of a relocation into its instruction.
 
-use super::Outcome;
+use super::value::Outcome;
 use crate::error::LoadCause;
-use crate::object::LDDW;
-use crate::{Fixup, Insn};
+use crate::linked::{Fixup, Insn, LDDW};
 
 /// What became of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

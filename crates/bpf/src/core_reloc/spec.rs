@@ -1,32 +1,34 @@
-//! Where an access leads: from a root type through members and array elements to a field.
+//! Access paths: from a root type through members and array elements to a field.
 
-use super::{Question, compatible};
+use super::compatible;
+use super::flavour::essential_name;
+use super::question::Question;
 use crate::btf::ext::CoreRelocation;
 use crate::btf::{Btf, Kind, MAX_TYPE_DEPTH, Member};
 use crate::error::LoadCause;
 
-/// Bytes of an access in a message; a poisoned instruction keeps its message.
+/// Maximum bytes of an access path in a message: each poisoned instruction stores its message.
 const MAX_DESCRIPTION_BYTES: usize = 200;
 
-/// One step of an access.
+/// One step of an access path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     /// For a named member: the structure that has it. For an element: the element's type.
     pub(super) of: u32,
     /// Index of the member or element.
     pub(super) index: u32,
-    /// The member's name; empty for an element. Anonymous structures make no step.
+    /// The member's name; empty for an element. Anonymous structures are not steps.
     pub(super) name: String,
 }
 
-/// An access in one type graph.
+/// An access path in one type graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) root: u32,
     pub(super) steps: Vec<Step>,
-    /// Bits from the root's start to the field's.
+    /// Bit offset of the field in the root type.
     pub(super) bit_offset: u64,
-    /// The constant of an enumeration.
+    /// The value of an enumeration constant.
     pub(super) constant: Option<i64>,
 }
 
@@ -36,7 +38,7 @@ fn bad(text: &str) -> LoadCause {
 
 /// Bits of `count` elements of a type.
 fn bits_of(btf: &Btf, id: u32, count: u32) -> Result<u64, LoadCause> {
-    let size = btf.size_of(id).ok_or_else(|| bad("a type on the way has no size"))?;
+    let size = btf.size_of(id).ok_or_else(|| bad("a type of the access path has no size"))?;
     let bits = size.checked_mul(u64::from(count)).and_then(|bytes| bytes.checked_mul(8));
     bits.ok_or_else(|| bad("an offset is too large"))
 }
@@ -47,7 +49,7 @@ fn add(offset: &mut u64, bits: u64) -> Result<(), LoadCause> {
 }
 
 impl Spec {
-    /// The access as the object's own types have it.
+    /// The access path in the object's types.
     pub(super) fn of_object(
         btf: &Btf,
         question: Question,
@@ -83,7 +85,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Goes on from a type into its member or element `index`; returns the type there.
+    /// Appends the step from a type to its member or element `index`; returns the type of that.
     fn step(&mut self, btf: &Btf, id: u32, index: u32) -> Result<u32, LoadCause> {
         let id = btf.strip_all(id);
         match &btf.get(id).kind {
@@ -107,7 +109,7 @@ impl Spec {
         }
     }
 
-    /// The same access in a type of the kernel; `None` if that type does not fit.
+    /// The same access path in a type of the kernel; `None` if that type does not match.
     pub(super) fn in_kernel(
         &self,
         local: &Btf,
@@ -137,7 +139,7 @@ impl Spec {
                 let Kind::Array { of, count } = target.get(target.strip_all(id)).kind else {
                     return Ok(None);
                 };
-                // An array without a length stands last in its structure and may have any.
+                // A flexible array member may have any length.
                 if count > 0 && step.index >= count {
                     return Ok(None);
                 }
@@ -151,14 +153,14 @@ impl Spec {
 
     fn constant_in(&self, target: &Btf, mut spec: Self) -> Option<Self> {
         let Kind::Enum { values, .. } = &target.get(spec.root).kind else { return None };
-        let wanted = super::essential_name(&self.steps.first()?.name);
-        let at = values.iter().position(|(name, _)| super::essential_name(name) == wanted)?;
+        let wanted = essential_name(&self.steps.first()?.name);
+        let at = values.iter().position(|(name, _)| essential_name(name) == wanted)?;
         spec.constant = Some(values[at].1);
         spec.steps.push(Step { of: spec.root, index: at as u32, name: values[at].0.clone() });
         Some(spec)
     }
 
-    /// Finds a member by name, in anonymous structures too; returns its type.
+    /// Finds a member by name, also in anonymous structures; returns its type.
     fn enter(
         &mut self,
         local: &Btf,
@@ -220,7 +222,7 @@ impl Spec {
     }
 }
 
-/// The member that a named step leads to.
+/// The member of a named step.
 pub(super) fn local_member<'a>(btf: &'a Btf, step: &Step) -> Option<&'a Member> {
     match &btf.get(step.of).kind {
         Kind::Composite { members, .. } => members.get(step.index as usize),

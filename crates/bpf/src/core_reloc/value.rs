@@ -1,20 +1,20 @@
-//! The number that a relocation asks for.
+//! The value of a relocation.
 
-use super::Question;
+use super::question::Question;
 use super::spec::{Spec, Step, local_member};
 use crate::btf::{Btf, Kind};
 use crate::error::LoadCause;
 
-/// The answer to a relocation.
+/// The result of a relocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Value {
         value: u64,
-        /// Bytes of the field in the kernel, for the width of a load or store. `Err`: the width differs from the object's in
-        /// a way that no change of the instruction mends, and the text says how.
+        /// Bytes of the kernel's field, for the width of a load or store. `Err`: the instruction cannot load a field
+        /// of the kernel's width; the text is the message.
         size: Option<Result<u32, String>>,
     },
-    /// Nothing fits, says the text.
+    /// No match; the text is the message.
     Nothing(String),
 }
 
@@ -24,7 +24,7 @@ impl Outcome {
     }
 }
 
-/// Answers a question for an access that was found in the kernel, or for one that was not.
+/// Computes the result of a relocation, whether or not the kernel has the access path.
 pub(super) fn calculate(
     local: &Btf,
     target: &Btf,
@@ -61,7 +61,7 @@ pub(super) fn calculate(
     Ok(Outcome::plain(value))
 }
 
-/// Where a field lies and how wide a load of it is.
+/// The offset of a field and the width of a load of it.
 struct Extent {
     byte_offset: u64,
     bytes: u64,
@@ -92,7 +92,7 @@ fn extent(btf: &Btf, spec: &Spec) -> Result<Extent, LoadCause> {
         let byte_offset = bit_offset / 8;
         return Ok(Extent { byte_offset, bytes, bit_offset, bits, is_bit_field: false, of });
     }
-    // The smallest aligned integer that holds all the bits.
+    // The smallest aligned integer that contains all bits.
     loop {
         if bytes == 0 || bytes > 8 {
             return Err(bad("a bit field that no integer of eight bytes holds"));
@@ -135,7 +135,7 @@ fn is_signed(btf: &Btf, id: u32) -> bool {
     matches!(btf.get(id).kind, Kind::Int { signed: true, .. } | Kind::Enum { signed: true, .. })
 }
 
-/// The width of a load of the kernel's field, if it differs from the object's. Of an array, an element counts.
+/// The width of a load of the kernel's field (of an array: of an element), if it differs from the object's.
 fn width(
     local: &Btf,
     ours: &Extent,

@@ -1,10 +1,14 @@
-//! Kfuncs that any environment has alike.
+//! Kfuncs that are the same in every environment.
 
-use super::{HelperFn, MAX_LOOPS, graph};
+use super::handles::map;
+use super::owned;
+use crate::call::{Call, HelperFn};
 use crate::env::Host;
-use crate::exec::Call;
-use crate::maps::{E2BIG, EINVAL};
+use crate::errno::{E2BIG, EINVAL};
 use crate::trap::Trap;
+
+/// Maximum iterations of `bpf_loop` and number iterators: the kernel's `BPF_MAX_LOOPS`.
+pub(super) const MAX_LOOPS: u64 = 8 << 20;
 
 const NAMES: [&str; 15] = [
     "scx_bpf_now",
@@ -24,19 +28,19 @@ const NAMES: [&str; 15] = [
     "bpf_arena_free_pages",
 ];
 
-/// Their names.
+/// The names of the built-in kfuncs.
 pub(crate) fn builtin_kfuncs() -> impl Iterator<Item = &'static str> {
-    NAMES.into_iter().chain(graph::NAMES)
+    NAMES.into_iter().chain(owned::NAMES)
 }
 
-/// The kfunc of that name.
+/// The built-in kfunc of that name.
 pub(crate) fn builtin_kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
     Some(match name {
         "scx_bpf_now" => |call, _| Ok(call.context().now_ns),
         "bpf_iter_num_new" => iter_num_new,
         "bpf_iter_num_next" => iter_num_next,
         "bpf_iter_num_destroy" => |_, _| Ok(0),
-        // One thread runs an instance: there is nothing to wait for and nobody to be preempted by.
+        // One thread runs an instance: there are no readers to wait for and no preemption.
         "bpf_rcu_read_lock"
         | "bpf_rcu_read_unlock"
         | "bpf_preempt_disable"
@@ -52,23 +56,23 @@ pub(crate) fn builtin_kfunc<H: Host>(name: &str) -> Option<HelperFn<H>> {
         },
         "bpf_arena_alloc_pages" => |call, args| {
             let pages = u32::try_from(args[2]).unwrap_or(0);
-            call.core().maps.arena_alloc(super::map(args[0])?, pages)
+            call.state().maps.arena_alloc(map(args[0])?, pages)
         },
         "bpf_arena_free_pages" => |call, args| {
-            call.core().maps.arena_free(super::map(args[0])?, args[1], args[2] as u32)?;
+            call.state().maps.arena_free(map(args[0])?, args[1], args[2] as u32)?;
             Ok(0)
         },
-        _ => return graph::kfunc(name),
+        _ => return owned::kfunc(name),
     })
 }
 
-/// `bpf_iter_num_new(it, start, end)`: `it` holds the number before the next, and the end.
+/// `bpf_iter_num_new(it, start, end)`: `it` holds the current number (initially `start - 1`) and the end.
 fn iter_num_new<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let (it, start, end) = (args[0], args[1] as i32, args[2] as i32);
-    let turns = i64::from(end) - i64::from(start);
-    let error = match turns {
+    let count = i64::from(end) - i64::from(start);
+    let error = match count {
         i64::MIN..0 => EINVAL,
-        _ if turns as u64 > MAX_LOOPS => E2BIG,
+        _ if count as u64 > MAX_LOOPS => E2BIG,
         _ => 0,
     };
     let (before, end) = if error == 0 { (start.wrapping_sub(1), end) } else { (0, 0) };

@@ -1,11 +1,11 @@
-//! Helpers that copy, compare and exchange.
+//! Helpers that copy, compare and exchange memory.
 
-use super::EFAULT;
+use crate::call::Call;
 use crate::env::Host;
-use crate::exec::Call;
+use crate::errno::EFAULT;
 use crate::trap::Trap;
 
-/// `bpf_probe_read_kernel(dst, size, src)`: a source that is not there gives zeros and -EFAULT.
+/// `bpf_probe_read_kernel(dst, size, src)`: 0; or -EFAULT and zeros if the source is not readable.
 pub(super) fn probe_read<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let [dst, size, src, ..] = args;
     let (memory, size) = (call.memory(), u64::from(size as u32));
@@ -16,7 +16,7 @@ pub(super) fn probe_read<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<
     }
 }
 
-/// `bpf_probe_read_kernel_str(dst, size, src)`: the length with its NUL, or -EFAULT.
+/// `bpf_probe_read_kernel_str(dst, size, src)`: the length including the NUL, or -EFAULT.
 pub(super) fn probe_read_str<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let [dst, size, src, ..] = args;
     let (memory, size) = (call.memory(), u64::from(size as u32));
@@ -51,7 +51,7 @@ pub(super) fn strncmp<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64
     Ok(0)
 }
 
-/// `bpf_kptr_xchg(place, new)`: what was there.
+/// `bpf_kptr_xchg(addr, new)`: the old value.
 pub(super) fn kptr_xchg<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let memory = call.memory();
     let old = memory.load_u64(args[0])?;

@@ -1,30 +1,21 @@
-//! BPF helpers by their UAPI number, and the kfuncs that need no machine.
+//! Built-in BPF helpers by UAPI number, and built-in kfuncs.
 
-mod graph;
+mod control;
+mod handles;
 mod kfuncs;
 mod maps;
 mod memory;
+mod owned;
 mod print;
 mod timers;
 
+use crate::call::HelperFn;
 use crate::env::Host;
-use crate::exec::Call;
-use crate::layout;
-use crate::trap::Trap;
 
 pub(crate) use kfuncs::{builtin_kfunc, builtin_kfuncs};
 pub use print::format_bstr;
-pub(crate) use timers::Timers;
 
-/// A helper of this crate: the running call, r1…r5.
-pub(crate) type HelperFn<H> = fn(&mut Call<H>, [u64; 5]) -> Result<u64, Trap>;
-
-/// Turns that `bpf_loop` and number iterators take at most, as `BPF_MAX_LOOPS`.
-const MAX_LOOPS: u64 = 8 << 20;
-
-const EFAULT: i64 = -14;
-
-/// The helpers' names, in the order of their numbers, as `linux/bpf.h` has them.
+/// Helper names without `bpf_`, in the order of their numbers (`linux/bpf.h`).
 const NAMES: &str = "\
     unspec map_lookup_elem map_update_elem map_delete_elem probe_read ktime_get_ns trace_printk \
     get_prandom_u32 get_smp_processor_id skb_store_bytes l3_csum_replace l4_csum_replace tail_call \
@@ -64,12 +55,12 @@ const NAMES: &str = "\
     tcp_raw_check_syncookie_ipv4 tcp_raw_check_syncookie_ipv6 ktime_get_tai_ns user_ringbuf_drain \
     cgrp_storage_get cgrp_storage_delete";
 
-/// A helper's name without the `bpf_` in front.
+/// A helper's name without `bpf_`.
 pub(crate) fn name(number: u32) -> Option<&'static str> {
     NAMES.split_ascii_whitespace().nth(number as usize)
 }
 
-/// The helper of that number, if it is one of this crate's.
+/// The built-in helper of that number.
 pub(crate) fn builtin_helper<H: Host>(number: u32) -> Option<HelperFn<H>> {
     Some(match number {
         1 => maps::lookup,
@@ -86,18 +77,18 @@ pub(crate) fn builtin_helper<H: Host>(number: u32) -> Option<HelperFn<H>> {
         87 => maps::push,
         88 => maps::pop,
         89 => maps::peek,
-        93 => |call, _| lock(call),
-        94 => |call, _| unlock(call),
-        118 => jiffies64,
+        93 => |call, _| control::spin_lock(call),
+        94 => |call, _| control::spin_unlock(call),
+        118 => control::jiffies64,
         130 => maps::ringbuf_output,
         131 => maps::ringbuf_reserve,
         132 => maps::ringbuf_submit,
         133 => maps::ringbuf_discard,
         134 => |_, _| Ok(0),
-        153 => |call, args| per_cpu(call, args[0], args[1]),
+        153 => |call, args| control::per_cpu_ptr(call, args[0], args[1]),
         154 => |call, args| {
             let cpu = u64::from(call.context().cpu);
-            per_cpu(call, args[0], cpu)
+            control::per_cpu_ptr(call, args[0], cpu)
         },
         156 => maps::task_storage_get,
         157 => maps::task_storage_delete,
@@ -108,7 +99,7 @@ pub(crate) fn builtin_helper<H: Host>(number: u32) -> Option<HelperFn<H>> {
         171 => timers::start,
         172 => timers::cancel,
         177 => print::trace_vprintk,
-        181 => bpf_loop,
+        181 => control::bpf_loop,
         182 => memory::strncmp,
         194 => memory::kptr_xchg,
         195 => maps::lookup_percpu,
@@ -118,7 +109,7 @@ pub(crate) fn builtin_helper<H: Host>(number: u32) -> Option<HelperFn<H>> {
     })
 }
 
-/// How many of r1…r5 a helper reads; all of them where this crate does not know.
+/// How many of r1…r5 a helper reads; 5 for helpers that are not built in.
 pub(crate) fn arity(number: u32) -> usize {
     match number {
         5 | 7 | 8 | 35 | 42 | 118 | 125 | 158 | 160 | 208 => 0,
@@ -130,79 +121,7 @@ pub(crate) fn arity(number: u32) -> usize {
     }
 }
 
-/// Whether a helper may call the program back.
+/// Whether a helper calls functions of the program.
 pub(crate) fn calls_back(number: u32) -> bool {
     matches!(number, 164 | 181)
-}
-
-/// The map that an argument names.
-fn map(handle: u64) -> Result<usize, Trap> {
-    layout::handle_map(handle)
-        .ok_or_else(|| Trap::helper(format!("{handle:#x} is not the address of a map")))
-}
-
-/// The function that an argument names.
-fn function(handle: u64) -> Result<usize, Trap> {
-    layout::handle_function(handle)
-        .ok_or_else(|| Trap::helper(format!("{handle:#x} is not the address of a function")))
-}
-
-fn lock<H: Host>(call: &mut Call<H>) -> Result<u64, Trap> {
-    let core = call.core();
-    if core.locks > 0 {
-        return Err(Trap::helper("bpf_spin_lock while another lock is held"));
-    }
-    core.locks += 1;
-    Ok(0)
-}
-
-fn unlock<H: Host>(call: &mut Call<H>) -> Result<u64, Trap> {
-    let core = call.core();
-    if core.locks == 0 {
-        return Err(Trap::helper("bpf_spin_unlock while no lock is held"));
-    }
-    core.locks -= 1;
-    Ok(0)
-}
-
-/// `bpf_per_cpu_ptr` of a variable in the per-CPU blocks.
-fn per_cpu<H: Host>(call: &mut Call<H>, addr: u64, cpu: u64) -> Result<u64, Trap> {
-    let core = call.core();
-    let layout = &core.image.layout;
-    if cpu >= u64::from(core.config.cpus) {
-        return Ok(0);
-    }
-    if addr.wrapping_sub(layout.cpu_base) >= layout.cpu_stride {
-        let of_kernel = call.host().1.per_cpu_variable(addr, cpu as u32);
-        return of_kernel.ok_or_else(|| {
-            Trap::helper(format!(
-                "{addr:#x} is no per-CPU variable, neither of this object nor of the kernel"
-            ))
-        });
-    }
-    Ok(addr + cpu * layout.cpu_stride)
-}
-
-/// `bpf_jiffies64`: ticks of the configured HZ.
-fn jiffies64<H: Host>(call: &mut Call<H>, _args: [u64; 5]) -> Result<u64, Trap> {
-    let hz = u128::from(call.core().image.hz);
-    Ok((u128::from(call.context().now_ns) * hz / 1_000_000_000) as u64)
-}
-
-fn bpf_loop<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
-    let [turns, callback, context, flags, _] = args;
-    let turns = u64::from(turns as u32);
-    let callback = function(callback)?;
-    if flags != 0 {
-        return Ok(crate::maps::EINVAL as u64);
-    }
-    if turns > MAX_LOOPS {
-        return Ok(crate::maps::E2BIG as u64);
-    }
-    for turn in 0..turns {
-        if call.callback(callback, [turn, context, 0, 0, 0])? != 0 {
-            return Ok(turn + 1);
-        }
-    }
-    Ok(turns)
 }

@@ -1,19 +1,19 @@
-//! `bpf_trace_printk` and its kin: the kernel's subset of printf.
+//! `bpf_trace_printk`, `bpf_trace_vprintk`, `bpf_snprintf`: the kernel's subset of printf.
 
+use crate::call::Call;
 use crate::env::Host;
-use crate::exec::Call;
 use crate::memory::Memory;
 use crate::trap::Trap;
 
-/// Bytes of a format string, and of a string that it prints, at most.
+/// Maximum bytes of a format string, and of a string that it prints.
 const MAX_STRING: usize = 1024;
-/// Arguments of one format, as the kernel's `MAX_BPRINTF_VARARGS`.
+/// Maximum arguments of a format: the kernel's `MAX_BPRINTF_VARARGS`.
 const MAX_ARGS: u64 = 12;
-/// Widest field.
+/// Maximum width of a field.
 const MAX_WIDTH: usize = 512;
 
-/// Formats as `bpf_trace_vprintk` and `scx_bpf_error_bstr` do: `data` is the guest address of an array of `data_bytes / 8`
-/// arguments of 64 bits. A `%s` that points nowhere prints `(fault)`.
+/// Formats as `bpf_trace_vprintk` and `scx_bpf_error_bstr` do: `data` is the guest address of an array of `data_bytes
+/// / 8` arguments of 64 bits. A `%s` of an unreadable address prints `(fault)`.
 ///
 /// # Errors
 /// The format or the arguments cannot be read, the format is malformed, or it needs more arguments than there are.
@@ -48,7 +48,7 @@ pub(super) fn trace_vprintk<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Resu
     Ok(text.len() as u64)
 }
 
-/// `bpf_snprintf(into, size, fmt, data, data_bytes)`: the length with its NUL, before truncation.
+/// `bpf_snprintf(into, size, fmt, data, data_bytes)`: the length including the NUL, before truncation.
 pub(super) fn snprintf<H: Host>(call: &mut Call<H>, args: [u64; 5]) -> Result<u64, Trap> {
     let [into, size, format, data, data_bytes] = args;
     let memory = call.memory();
@@ -90,7 +90,8 @@ fn render(memory: &Memory, format: &str, args: &[u64]) -> Result<String, Trap> {
         }
         let Some(arg) = args.next() else { return Err(bad(format, "has too few arguments")) };
         if kind == 'p' {
-            // %pK, %px, %ps: the letters choose how the kernel hides an address; a guest address hides nothing.
+            // The letters of %pK, %px and %ps choose how the kernel prints an address; guest addresses are printed as
+            // they are.
             while chars.next_if(|next| matches!(next, 'K' | 'x' | 's' | 'S' | 'B')).is_some() {}
         }
         let body = match body(memory, kind, &spec, arg) {

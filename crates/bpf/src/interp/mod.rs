@@ -1,14 +1,14 @@
-//! The oracle: runs operations one by one, with the plainest meaning that the ISA gives them.
+//! The interpreter: executes one operation at a time, as RFC 9669 defines it. The JIT is tested against it.
 
 mod alu;
 
+use crate::call::{Call, HostCall};
 use crate::decode::{Alu, MAX_MAY_GOTO, Op, Rmw, Src};
 use crate::env::Host;
-use crate::exec::{self, Call};
-use crate::image::Image;
-use crate::instance::Core;
+use crate::host_calls::HostCalls;
 use crate::linked::Callee;
 use crate::memory::Memory;
+use crate::program::Program;
 use crate::region::{Access, GUEST_SIZE};
 use crate::trap::{Trap, TrapKind};
 use crate::vm::{FRAME_BYTES, MAX_FRAMES, STACK_LOW, Vm};
@@ -16,26 +16,28 @@ use crate::vm::{FRAME_BYTES, MAX_FRAMES, STACK_LOW, Vm};
 /// Runs a function on the frame at `Vm::sp`.
 ///
 /// # Safety
-/// As [`exec::invoke`].
+/// As [`crate::exec::invoke`]; `program` and `calls` are those of the instance's image.
 pub(crate) unsafe fn run<H: Host>(
     vm: *mut Vm,
-    image: &Image<H>,
+    program: &Program,
+    calls: &HostCalls<H>,
     function: usize,
     args: &[u64; 5],
 ) -> Result<u64, Trap> {
     // SAFETY: by contract; memory is shared by design.
-    let memory = unsafe { &(*(*vm).core.cast::<Core<H>>()).memory };
+    let memory = unsafe { &(*(*vm).state).memory };
     // SAFETY: by contract.
     let sp = unsafe { (*vm).sp };
-    let mut frame = Frame { vm, image, memory, function, r: [0; 11], may_goto: MAX_MAY_GOTO };
+    let mut frame =
+        Frame { vm, program, calls, memory, function, r: [0; 11], may_goto: MAX_MAY_GOTO };
     frame.r[1..6].copy_from_slice(args);
     frame.r[10] = sp;
     let mut pc = 0;
     if sp <= STACK_LOW {
         let trap = Trap::new(TrapKind::StackOverflow { frames: MAX_FRAMES });
-        return Err(trap.at(&image.programs[function].name, 0));
+        return Err(trap.at(&program.functions[function].name, 0));
     }
-    let name = &image.programs[function].name;
+    let name = &program.functions[function].name;
     loop {
         match frame.step(pc) {
             Ok(Next::At(next)) => pc = next,
@@ -52,7 +54,8 @@ enum Next {
 
 struct Frame<'a, H> {
     vm: *mut Vm,
-    image: &'a Image<H>,
+    program: &'a Program,
+    calls: &'a HostCalls<H>,
     memory: &'a Memory,
     function: usize,
     r: [u64; 11],
@@ -70,7 +73,7 @@ impl<H: Host> Frame<'_, H> {
     fn step(&mut self, pc: usize) -> Result<Next, Trap> {
         // SAFETY: by the contract of `run`.
         unsafe { (*self.vm).fuel -= 1 };
-        let op = self.image.programs[self.function].ops[pc];
+        let op = self.program.functions[self.function].ops[pc];
         match op {
             Op::Load { bytes, signed, dst, base, off } => {
                 let value = self.load(base, off, bytes)?;
@@ -103,7 +106,7 @@ impl<H: Host> Frame<'_, H> {
             Op::Call(callee) => self.call(callee)?,
             Op::Exit => return Ok(Next::Return),
             Op::Poison => {
-                return Err(Trap::new(TrapKind::Poison(self.image.poison(self.function, pc))));
+                return Err(Trap::new(TrapKind::Poison(self.program.poison(self.function, pc))));
             }
             Op::Tail => unreachable!("decoding refused every way into a second slot"),
             Op::Alu { op: Alu::Div | Alu::SDiv | Alu::Mod | Alu::SMod, .. } => {
@@ -120,7 +123,7 @@ impl<H: Host> Frame<'_, H> {
         Ok(Next::At(pc + 1))
     }
 
-    /// A taken jump; one backwards looks at the fuel.
+    /// Takes a jump; checks the fuel before a backward one.
     fn jump(&self, pc: usize, target: usize) -> Result<Next, Trap> {
         if target <= pc {
             self.check_fuel()?;
@@ -132,7 +135,7 @@ impl<H: Host> Frame<'_, H> {
         // SAFETY: by the contract of `run`.
         if unsafe { (*self.vm).fuel } < 0 {
             // SAFETY: as above.
-            return Err(unsafe { exec::out_of_fuel::<H>(self.vm) });
+            return Err(unsafe { (*(*self.vm).state).out_of_fuel() });
         }
         Ok(())
     }
@@ -142,19 +145,19 @@ impl<H: Host> Frame<'_, H> {
         let below = self.r[10] - FRAME_BYTES;
         // SAFETY: by the contract of `run`.
         unsafe { (*self.vm).sp = below };
-        if let Some(place) = self.image.price(callee) {
+        if let Some(price) = self.calls.price(callee) {
             // SAFETY: as above.
             let vm = unsafe { &mut *self.vm };
-            vm.spent += u64::from(vm.prices[usize::from(place)]);
+            vm.spent += u64::from(vm.prices[usize::from(price)]);
         }
         let result = match callee {
             Callee::Function(index) => {
                 self.check_fuel()?;
                 // SAFETY: by the contract of `run`; decoding checked the index.
-                unsafe { run::<H>(self.vm, self.image, index, &args) }
+                unsafe { run(self.vm, self.program, self.calls, index, &args) }
             }
-            Callee::Kfunc(index) => self.host_call(self.image.kfuncs[index], args),
-            Callee::Helper(number) => match self.image.helper(number) {
+            Callee::Kfunc(index) => self.host_call(self.calls.kfuncs[index], args),
+            Callee::Helper(number) => match self.calls.helper(number) {
                 Some(call) => self.host_call(call, args),
                 None => Err(Trap::helper(format!("helper {number} is not resolved"))),
             },
@@ -164,12 +167,12 @@ impl<H: Host> Frame<'_, H> {
         Ok(())
     }
 
-    fn host_call(&self, call: crate::image::HostCall<H>, args: [u64; 5]) -> Result<u64, Trap> {
+    fn host_call(&self, call: HostCall<H>, args: [u64; 5]) -> Result<u64, Trap> {
         // SAFETY: by the contract of `run`; only memory is borrowed, which is shared by design.
         unsafe { Call::<H>::new(self.vm) }.host_call(call, args)
     }
 
-    /// The effective address; an offset that leaves the 32-bit space reaches a guard.
+    /// The effective address; an address outside of the 32-bit space traps, as the JIT's guard pages do.
     fn address(&self, base: u8, off: i16, bytes: u8, access: Access) -> Result<u64, Trap> {
         let addr = i64::from(self.r[usize::from(base)] as u32) + i64::from(off);
         let end = addr + i64::from(bytes);
@@ -233,7 +236,7 @@ impl<H: Host> Frame<'_, H> {
     }
 }
 
-/// How a fault in a guard is reported: before guest address 0 as an address modulo 2⁶⁴. The last page is never committed.
+/// The address that a trap outside of the 32-bit space reports: modulo 2⁶⁴ below guest address 0.
 fn guard_address(addr: i64) -> u64 {
     addr as u64
 }

@@ -8,21 +8,21 @@ use crate::decode::{Op, Rmw, Src};
 use crate::region::VM_TO_GUEST;
 use crate::vm::FRAME_BYTES;
 
-/// Behind a call that does not return.
+/// The trap code after a call that does not return.
 pub(super) const UNREACHABLE: TrapCode = TrapCode::unwrap_user(201);
-/// Trap codes that name instructions.
+/// Number of trap codes that identify instructions.
 const TRAP_CODES: usize = 200;
 
-/// The code of faults of the instruction at `slot`. Cranelift may fold a load into the instruction that uses its result, at
-/// that instruction's place; the code tells which of the instructions nearby was meant.
+/// The trap code of faults of the instruction at `slot`. Cranelift may fold a load into the instruction that uses its
+/// result, at the source location of the latter. The trap code identifies which of the nearby instructions faulted.
 fn trap_code(slot: usize) -> TrapCode {
     TrapCode::unwrap_user((slot % TRAP_CODES) as u8 + 1)
 }
 
-/// The instruction that a fault with `code` near the place of instruction `near` belongs to.
+/// The slot of the instruction that faulted with `code` at the source location of slot `near`.
 pub(super) fn faulting_slot(ops: &[Op], code: TrapCode, near: usize) -> Option<usize> {
     let first = usize::from(code.as_raw().get() - 1);
-    // Codes above are Cranelift's own, of divisions, which translation guards.
+    // Higher codes are Cranelift's, for divisions, which cannot trap: translation guards them.
     let last = if first < TRAP_CODES { ops.len() } else { 0 };
     (first..last)
         .step_by(TRAP_CODES)
@@ -91,8 +91,13 @@ impl Translator<'_, '_> {
         self.b.ins().store(flags, value, self.vm, offset as i32);
     }
 
-    /// Where an access goes: a native base, a constant offset, and what Cranelift may assume.
-    pub(super) fn place(&mut self, base: u8, off: i16, bytes: u8) -> (Value, i32, MemFlagsData) {
+    /// The native address of an access: base, constant offset, and memory flags.
+    pub(super) fn native_access(
+        &mut self,
+        base: u8,
+        off: i16,
+        bytes: u8,
+    ) -> (Value, i32, MemFlagsData) {
         let flags = self.guest_flags();
         let off = i32::from(off);
         if base == 10 && off >= -(FRAME_BYTES as i32) && off + i32::from(bytes) <= 0 {
@@ -118,9 +123,9 @@ impl Translator<'_, '_> {
     }
 
     pub(super) fn load(&mut self, bytes: u8, signed: bool, dst: u8, base: u8, off: i16) {
-        let (place, off, flags) = self.place(base, off, bytes);
+        let (addr, off, flags) = self.native_access(base, off, bytes);
         let flags = load_flags(flags);
-        let loaded = self.b.ins().load(int(bytes), flags, place, off);
+        let loaded = self.b.ins().load(int(bytes), flags, addr, off);
         let value = match (bytes, signed) {
             (8, _) => loaded,
             (_, false) => self.b.ins().uextend(types::I64, loaded),
@@ -130,12 +135,12 @@ impl Translator<'_, '_> {
     }
 
     pub(super) fn store(&mut self, bytes: u8, base: u8, off: i16, value: Value) {
-        let (place, off, flags) = self.place(base, off, bytes);
+        let (addr, off, flags) = self.native_access(base, off, bytes);
         let value = if bytes == 8 { value } else { self.b.ins().ireduce(int(bytes), value) };
-        self.b.ins().store(flags, value, place, off);
+        self.b.ins().store(flags, value, addr, off);
     }
 
-    /// One thread runs an instance: a plain load, operation and store are atomic enough.
+    /// A plain load, operation and store: one thread runs an instance.
     pub(super) fn atomic(
         &mut self,
         bytes: u8,
@@ -144,9 +149,9 @@ impl Translator<'_, '_> {
         (base, off): (u8, i16),
         src: u8,
     ) {
-        let (place, off, flags) = self.place(base, off, bytes);
+        let (addr, off, flags) = self.native_access(base, off, bytes);
         let ty = int(bytes);
-        let old = self.b.ins().load(ty, load_flags(flags), place, off);
+        let old = self.b.ins().load(ty, load_flags(flags), addr, off);
         let operand = self.get_width(src, bytes == 8);
         let new = match op {
             Rmw::Add => self.b.ins().iadd(old, operand),
@@ -160,7 +165,7 @@ impl Translator<'_, '_> {
                 self.b.ins().select(equal, operand, old)
             }
         };
-        self.b.ins().store(flags, new, place, off);
+        self.b.ins().store(flags, new, addr, off);
         if fetch {
             let old = if bytes == 8 { old } else { self.b.ins().uextend(types::I64, old) };
             self.set(if op == Rmw::CmpXchg { 0 } else { src }, old);
@@ -168,8 +173,8 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Loads name their byte order and stores do not. Cranelift then does not see that a store puts back what a load of the same
-/// place found, and keeps the store: it must trap where the place is read-only.
+/// Sets the byte order of loads, which stores leave unset. Otherwise Cranelift removes a store of the value just
+/// loaded from the same address, and the store must trap if the address is read-only.
 fn load_flags(flags: MemFlagsData) -> MemFlagsData {
     flags.with_endianness(Endianness::Little)
 }

@@ -10,7 +10,7 @@ use crate::decode::{Alu, Op, Src};
 use crate::vm::Vm;
 
 impl Translator<'_, '_> {
-    /// Translates an operation on registers alone.
+    /// Translates an operation that uses registers only.
     pub(super) fn alu(&mut self, op: &Op) {
         match *op {
             Op::Alu { wide: true, op: Alu::Mov, dst, src } => {

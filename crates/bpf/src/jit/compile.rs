@@ -1,4 +1,4 @@
-//! From a decoded image to callable code, and the call.
+//! Compiles a decoded program to machine code, and calls it.
 
 use std::fmt;
 
@@ -16,33 +16,34 @@ use super::shims::Shims;
 use super::translate::{Source, translate};
 use crate::decode::Op;
 use crate::env::Host;
-use crate::image::Image;
-use crate::instance::Core;
+use crate::host_calls::HostCalls;
+use crate::program::Program;
 use crate::region::VM_TO_GUEST;
 use crate::trap::Trap;
 use crate::vm::Vm;
 
-/// Address space for the code of one image: per instruction, and in any case.
+/// Address space for the code of one image, per instruction.
 const CODE_BYTES_PER_INSN: usize = 256;
+/// Address space for the code of one image, besides.
 const CODE_BYTES_MIN: usize = 1 << 20;
 
-/// Compiled functions.
+/// The machine code of a program.
 pub(crate) struct Code {
-    /// By index.
+    /// By function index.
     functions: Vec<Compiled>,
-    /// Owns the code; taken at the end.
+    /// Owns the code; `None` only while dropping.
     module: Option<JITModule>,
 }
 
 // SAFETY: after compilation the code is only executed and its tables only read.
 unsafe impl Sync for Code {}
-// SAFETY: the pointers lead to the module's code, which moves along.
+// SAFETY: the pointers point to the module's code, which moves with this value.
 unsafe impl Send for Code {}
 
 struct Compiled {
     entry: *const u8,
     bytes: u32,
-    /// Offset of each machine instruction that may fault and the instruction that it belongs to, ascending.
+    /// Offset of each machine instruction that may fault, ascending, and the slot of its BPF instruction.
     faults: Vec<(u32, usize)>,
 }
 
@@ -56,14 +57,14 @@ impl fmt::Debug for Code {
 impl Drop for Code {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
-            // SAFETY: an image outlives its instances, so nobody runs this code any more.
+            // SAFETY: an image outlives its instances, so this code no longer runs.
             unsafe { module.free_memory() };
         }
     }
 }
 
 impl Code {
-    /// The addresses between which all code lies.
+    /// The first and the end address of all code.
     pub(crate) fn range(&self) -> (u64, u64) {
         let starts = self.functions.iter().map(|function| function.entry as u64);
         let ends =
@@ -71,8 +72,8 @@ impl Code {
         (starts.min().unwrap_or(0), ends.max().unwrap_or(0))
     }
 
-    /// The function and the instruction at a code address.
-    fn place(&self, address: u64) -> Option<(usize, usize)> {
+    /// The function and the slot of the BPF instruction of a faulting machine instruction.
+    fn fault_location(&self, address: u64) -> Option<(usize, usize)> {
         self.functions.iter().enumerate().find_map(|(index, function)| {
             let offset = address.checked_sub(function.entry as u64)?;
             let offset = u32::try_from(offset).ok().filter(|offset| *offset < function.bytes)?;
@@ -82,25 +83,25 @@ impl Code {
     }
 }
 
-/// Compiles every function of an image.
-pub(crate) fn compile<H: Host>(image: &Image<H>) -> Result<Code, String> {
+/// Compiles every function of a program.
+pub(crate) fn compile<H: Host>(program: &Program, calls: &HostCalls<H>) -> Result<Code, String> {
     entry::install();
-    let programs: Vec<&[Op]> = image.programs.iter().map(|program| &program.ops[..]).collect();
-    let insns: usize = programs.iter().map(|ops| ops.len()).sum();
+    let ops: Vec<&[Op]> = program.functions.iter().map(|function| &function.ops[..]).collect();
+    let insns: usize = ops.iter().map(|ops| ops.len()).sum();
     let mut module = module(insns)?;
-    let arities = liveness::arities(&programs);
-    let mut ids = Vec::with_capacity(programs.len());
+    let arities = liveness::arities(&ops);
+    let mut ids = Vec::with_capacity(ops.len());
     for arity in &arities {
         let signature = signature(*arity);
         ids.push(module.declare_anonymous_function(&signature).map_err(|error| error.to_string())?);
     }
     let shims = Shims::of::<H>();
-    let source = Source::new(image, &arities, &ids, shims);
-    let mut functions = Vec::with_capacity(programs.len());
+    let source = Source::new(program, calls, &arities, &ids, shims);
+    let mut functions = Vec::with_capacity(ops.len());
     let mut builder = FunctionBuilderContext::new();
-    for index in 0..programs.len() {
+    for index in 0..ops.len() {
         let compiled = function(&mut module, &mut builder, &source, index)
-            .map_err(|error| format!("function `{}`: {error}", image.programs[index].name))?;
+            .map_err(|error| format!("function `{}`: {error}", program.functions[index].name))?;
         functions.push(compiled);
     }
     module.finalize_definitions().map_err(|error| error.to_string())?;
@@ -132,7 +133,7 @@ fn module(insns: usize) -> Result<JITModule, String> {
     Ok(JITModule::new(builder))
 }
 
-/// Control block, r10, arguments; returns r0.
+/// The signature of generated code: control block, r10, arguments; returns r0.
 pub(super) fn signature(arity: usize) -> Signature {
     let mut signature = Signature::new(CallConv::SystemV);
     signature.params.extend((0..2 + arity).map(|_| AbiParam::new(types::I64)));
@@ -152,16 +153,16 @@ fn function(
     translate(module, &mut context.func, builder, source, index);
     module.define_function(id, &mut context).map_err(|error| format!("{error:?}"))?;
     let code = context.compiled_code().ok_or("no code was made")?;
-    let places = code.buffer.get_srclocs_sorted();
+    let locations = code.buffer.get_srclocs_sorted();
     let mut faults = Vec::new();
     for trap in code.buffer.traps() {
         if trap.code == UNREACHABLE {
             continue;
         }
-        let next = places.partition_point(|place| place.start <= trap.offset);
-        let near = places[..next].iter().rev().find(|place| !place.loc.is_default());
-        let near = near.map_or(0, |place| place.loc.bits() as usize);
-        if let Some(slot) = faulting_slot(source.programs[index], trap.code, near) {
+        let next = locations.partition_point(|range| range.start <= trap.offset);
+        let near = locations[..next].iter().rev().find(|range| !range.loc.is_default());
+        let near = near.map_or(0, |range| range.loc.bits() as usize);
+        if let Some(slot) = faulting_slot(&source.program.functions[index].ops, trap.code, near) {
             faults.push((trap.offset, slot));
         }
     }
@@ -175,7 +176,7 @@ fn function(
 /// # Safety
 /// As [`crate::exec::invoke`].
 #[inline]
-pub(crate) unsafe fn run<H: Host>(
+pub(crate) unsafe fn run(
     vm: *mut Vm,
     code: &Code,
     function: usize,
@@ -188,30 +189,30 @@ pub(crate) unsafe fn run<H: Host>(
         return Ok(outcome.value);
     }
     // SAFETY: by contract; generated code has been left.
-    Err(unsafe { landed::<H>(vm, code) })
+    Err(unsafe { trap_of(vm, code) })
 }
 
-/// The trap that generated code landed with: one that a shim left, or a fault.
+/// The trap with which generated code was left: the one that a shim recorded, or a fault.
 ///
 /// # Safety
 /// As [`run`].
 #[cold]
-unsafe fn landed<H>(vm: *mut Vm, code: &Code) -> Trap {
-    // SAFETY: by contract, nothing else refers to the core or the block now.
-    let (core, vm) = unsafe { (&mut *(*vm).core.cast::<Core<H>>(), &mut *vm) };
-    if let Some(trap) = core.pending.take() {
+unsafe fn trap_of(vm: *mut Vm, code: &Code) -> Trap {
+    // SAFETY: by contract, there is no other reference to the state or the block now.
+    let (state, vm) = unsafe { (&mut *(*vm).state, &mut *vm) };
+    if let Some(trap) = state.pending.take() {
         return trap;
     }
     let guest = (&raw const *vm) as u64 + VM_TO_GUEST;
     let addr = vm.fault_addr.wrapping_sub(guest);
-    let Some((function, insn)) = code.place(vm.fault_code) else {
+    let Some((function, insn)) = code.fault_location(vm.fault_code) else {
         return Trap::host(format!(
-            "a fault at an unknown place of the generated code ({addr:#x})"
+            "fault at an unknown instruction of the generated code (guest address {addr:#x})"
         ));
     };
-    let program = &core.image.programs[function];
-    // An inlined helper stores where it could load: what can be read faulted at a store.
-    let store = matches!(program.ops[insn], Op::Store { .. } | Op::Atomic { .. })
-        || core.memory.is_readable(addr);
-    Trap::new(core.memory.fault_kind(addr, store)).at(&program.name, insn)
+    let function = &state.program.functions[function];
+    // Inlined helpers load before they store to an address: a fault at a readable address is a store's.
+    let store = matches!(function.ops[insn], Op::Store { .. } | Op::Atomic { .. })
+        || state.memory.is_readable(addr);
+    Trap::new(state.memory.fault_kind(addr, store)).at(&function.name, insn)
 }

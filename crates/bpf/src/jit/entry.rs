@@ -1,8 +1,8 @@
-//! The way into generated code and the ways out: return, trap, fault.
+//! Entry into generated code, and its exits: return, trap, fault.
 //!
-//! A trap leaves generated code by putting the stack pointer back to where the innermost entry saved it. Frames of generated
-//! code own nothing, so that nothing is lost. A fault (a touch of an uncommitted page) takes the same way: the signal handler
-//! redirects the faulting thread to [`landing`].
+//! A trap leaves generated code by restoring the stack pointer that the innermost entry saved. Frames of generated
+//! code own nothing, so they need no cleanup. A fault (an access to an uncommitted page) takes the same path: the
+//! signal handler redirects the faulting thread to [`landing`].
 
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use std::sync::{Once, OnceLock};
 use crate::region::{GUEST_SIZE, VM_TO_GUEST};
 use crate::vm::Vm;
 
-/// What a shim or an entry returns, in two registers.
+/// The result of a shim or an entry, in two registers.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Outcome {
@@ -23,17 +23,17 @@ pub(super) struct Outcome {
     pub(super) trapped: u64,
 }
 
-/// Calls generated code with r10 from `Vm::sp` and r1…r5 from `args`. Sets `Vm::entry_sp`; whoever calls from inside another
-/// call restores it.
+/// Calls generated code with r10 from `Vm::sp` and r1…r5 from `args`. Sets `Vm::entry_sp`; a nested
+/// caller restores it.
 ///
 /// # Safety
 /// `code` is a compiled function's entry, `vm` its control block, and faults are caught.
 #[inline(always)]
 pub(super) unsafe fn enter(vm: *mut Vm, code: *const u8, args: &[u64; 5]) -> Outcome {
     let (value, trapped);
-    // SAFETY: by contract. The stack is aligned at the start of the block, and with four words more at the call. Generated
-    // code keeps the callee-saved registers, but `landing` leaves it in the middle: all of them are declared clobbered, but
-    // for rbx and rbp, which the block saves itself.
+    // SAFETY: by contract. The stack is aligned at the start of the block, and with four words more at the call.
+    // Generated code preserves the callee-saved registers, but `landing` does not: all are declared clobbered except
+    // rbx and rbp, which the block saves itself.
     unsafe {
         asm!(
             "push rbp",
@@ -68,7 +68,7 @@ pub(super) unsafe fn enter(vm: *mut Vm, code: *const u8, args: &[u64; 5]) -> Out
     Outcome { value, trapped }
 }
 
-/// Continues behind the call of the innermost [`enter`], with a trap.
+/// Returns from the innermost [`enter`] with a trap.
 ///
 /// # Safety
 /// Generated code of `vm` runs, and no frame between here and its entry owns anything.
@@ -83,7 +83,7 @@ pub(super) unsafe extern "sysv64" fn landing(vm: *mut Vm) -> ! {
 }
 
 thread_local! {
-    /// The control block of the instance whose code this thread runs, if any.
+    /// The control block of the instance that this thread runs, or null.
     static RUNNING: Cell<*mut Vm> = const { Cell::new(ptr::null_mut()) };
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn catching<T>(vm: *mut Vm, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// What handled faults before this crate did.
+/// The signal handlers that this crate replaced.
 struct Previous {
     segv: libc::sigaction,
     bus: libc::sigaction,
@@ -107,7 +107,7 @@ struct Previous {
 static PREVIOUS: OnceLock<Previous> = OnceLock::new();
 static INSTALL: Once = Once::new();
 
-/// Installs the handler of faults, once per process.
+/// Installs the signal handler, once per process.
 pub(super) fn install() {
     INSTALL.call_once(|| {
         // SAFETY: a zeroed `sigaction` is valid; the handler below is async-signal-safe.
@@ -154,7 +154,7 @@ unsafe extern "C" fn on_fault(
     unsafe { chain(signal, info, context) };
 }
 
-/// Whether generated code at `code` touched a page of its own region or of the guards around it.
+/// Whether a fault is that of generated code of `vm` at an address of its region or guards.
 ///
 /// # Safety
 /// `vm` is a live control block.
@@ -166,7 +166,7 @@ unsafe fn is_ours(vm: *mut Vm, code: u64, addr: u64) -> bool {
     (low..high).contains(&code) && addr.wrapping_sub(first) < bytes
 }
 
-/// Hands a foreign fault to whoever handled faults before.
+/// Passes a fault of other code to the previous signal handler.
 ///
 /// # Safety
 /// Called from a signal handler with its arguments.
@@ -178,7 +178,7 @@ unsafe fn chain(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut l
     };
     let handler = action.map_or(libc::SIG_DFL, |action| action.sa_sigaction);
     let flags = action.map_or(0, |action| action.sa_flags);
-    // SAFETY: the handler was installed with these flags, which say how it wants to be called.
+    // SAFETY: the handler was installed with these flags, which define its signature.
     unsafe {
         if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
             // Returning repeats the faulting instruction, now with the default action.

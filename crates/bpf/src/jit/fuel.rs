@@ -1,4 +1,4 @@
-//! Fuel, the prices of calls, and leaving with a trap.
+//! Fuel, prices of calls, and traps.
 
 use std::mem::offset_of;
 
@@ -12,7 +12,7 @@ use super::translate::Translator;
 use crate::vm::Vm;
 
 impl Translator<'_, '_> {
-    /// Leaves with a trap at the current instruction; ends the block. The fuel must be flushed.
+    /// Leaves generated code with a trap at the current instruction; ends the block. The fuel must be flushed.
     pub(super) fn raise(&mut self, why: Raise) {
         self.store_fuel();
         let mut signature = Signature::new(CallConv::SystemV);
@@ -34,7 +34,7 @@ impl Translator<'_, '_> {
         self.b.switch_to_block(on);
     }
 
-    /// Lowers the fuel variable by the instructions since the last time.
+    /// Subtracts the instructions since the last flush from the fuel variable.
     pub(super) fn flush(&mut self) {
         if self.pending > 0 {
             let fuel = self.b.use_var(self.fuel);
@@ -44,9 +44,9 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Adds the price of the call that follows.
-    pub(super) fn pay(&mut self, place: u8) {
-        let price = offset_of!(Vm, prices) + usize::from(place) * size_of::<u32>();
+    /// Adds the price of the following call; `index` is that of the price.
+    pub(super) fn pay(&mut self, index: u8) {
+        let price = offset_of!(Vm, prices) + usize::from(index) * size_of::<u32>();
         let price = self.load_vm(types::I32, price);
         let price = self.b.ins().uextend(types::I64, price);
         let spent = self.load_vm(types::I64, offset_of!(Vm, spent));

@@ -1,4 +1,4 @@
-//! Helpers and kfuncs whose work is a few instructions: no call is made for them.
+//! Inline translation of helpers and kfuncs that need a few instructions only.
 
 use std::mem::offset_of;
 
@@ -6,12 +6,13 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 
 use super::translate::Translator;
-use crate::layout::{Place, round8};
+use crate::layout::{MapStorage, round8};
 use crate::linked::{Callee, MapKind};
-use crate::vm::{Context, TaskView, Vm};
+use crate::maps::TaskView;
+use crate::vm::{Context, Vm};
 
 impl Translator<'_, '_> {
-    /// Translates a helper of this crate in line, if it is worth it; r0 becomes its result.
+    /// Translates a built-in helper inline and sets r0; false if it has no inline translation.
     pub(super) fn inline_helper(&mut self, number: u32) -> bool {
         let builtin = self.source.helper(number).is_some_and(|target| target.builtin);
         if !builtin {
@@ -38,7 +39,7 @@ impl Translator<'_, '_> {
         if !self.source.kfuncs[index].builtin {
             return false;
         }
-        let result = match self.source.linked.kfuncs[index].as_str() {
+        let result = match self.source.program.linked.kfuncs[index].as_str() {
             "scx_bpf_now" => self.load_context(offset_of!(Context, now_ns)),
             "bpf_rcu_read_lock"
             | "bpf_rcu_read_unlock"
@@ -65,30 +66,30 @@ impl Translator<'_, '_> {
         self.b.ins().uextend(types::I64, cpu)
     }
 
-    /// A lookup in a known array: an index check and an address. `cpu` chooses the copy of a per-CPU array.
+    /// A lookup in a known array: a bounds check and an address computation. `cpu` selects the copy of a per-CPU array.
     fn array_lookup(&mut self, cpu: Option<Value>) -> bool {
         let Some(map) = self.map_in(1) else { return false };
-        let def = &self.source.linked.maps[map];
+        let def = &self.source.program.linked.maps[map];
         let kind = def.kind;
         let entries = i64::from(def.max_entries);
-        let (base, slot) = match (self.source.layout.places[map], kind, cpu) {
-            (Place::Fixed { addr, slot, .. }, MapKind::Array, None) => (addr, slot),
-            (Place::PerCpu { offset, slot, .. }, MapKind::PerCpuArray, None) => {
-                (self.source.layout.cpu_base + offset, slot)
+        let (base, stride) = match (self.source.program.layout.maps[map], kind, cpu) {
+            (MapStorage::Fixed { addr, stride, .. }, MapKind::Array, None) => (addr, stride),
+            (MapStorage::PerCpu { offset, stride, .. }, MapKind::PerCpuArray, None) => {
+                (self.source.program.layout.cpu_base + offset, stride)
             }
             _ => return false,
         };
         let key = self.get(2);
-        let (place, off) = self.native(key);
+        let (addr, off) = self.native(key);
         let flags = self.guest_flags();
-        let index = self.b.ins().load(types::I32, flags, place, off);
+        let index = self.b.ins().load(types::I32, flags, addr, off);
         let found = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, entries);
         let index = self.b.ins().uextend(types::I64, index);
-        let offset = self.b.ins().imul_imm_s(index, slot as i64);
+        let offset = self.b.ins().imul_imm_s(index, stride as i64);
         let mut value = self.b.ins().iadd_imm_s(offset, base as i64);
         if kind == MapKind::PerCpuArray {
             let cpu = self.cpu();
-            let block = self.b.ins().imul_imm_s(cpu, self.source.layout.cpu_stride as i64);
+            let block = self.b.ins().imul_imm_s(cpu, self.source.program.layout.cpu_stride as i64);
             value = self.b.ins().iadd(value, block);
         }
         let zero = self.iconst(0);
@@ -97,15 +98,15 @@ impl Translator<'_, '_> {
         true
     }
 
-    /// `bpf_task_storage_get` of a known map: what exists is found in line, the rest by a call.
+    /// `bpf_task_storage_get` of a known map: an existing value is found inline, anything else by a call.
     fn task_storage_get(&mut self) -> bool {
         let Some(map) = self.map_in(1) else { return false };
-        let def = &self.source.linked.maps[map];
+        let def = &self.source.program.linked.maps[map];
         if def.kind != MapKind::TaskStorage {
             return false;
         }
-        let slot = round8(def.value_size) as i64;
-        // Both ways end in the same block, so the instructions so far must be counted before they part.
+        let stride = round8(def.value_size) as i64;
+        // Both paths end in the same block, so the instructions so far are counted before the branch.
         self.flush();
         let (numbered, found) = (self.b.create_block(), self.b.create_block());
         let (slow, done) = (self.b.create_block(), self.b.create_block());
@@ -120,17 +121,17 @@ impl Translator<'_, '_> {
 
         self.b.switch_to_block(numbered);
         let inverse = self.load_vm(types::I64, offset_of!(Vm, slab_inverse));
-        let stride = self.load_vm(types::I64, offset_of!(Vm, slab_stride));
+        let slab_stride = self.load_vm(types::I64, offset_of!(Vm, slab_stride));
         let product = self.b.ins().imul(offset, inverse);
         let number = self.b.ins().ushr_imm_u(product, 32);
-        let exact = self.b.ins().imul(number, stride);
+        let exact = self.b.ins().imul(number, slab_stride);
         let whole = self.b.ins().icmp(IntCC::Equal, exact, offset);
         let views = self.load_vm(types::I64, offset_of!(Vm, task_views));
         let view = (map * size_of::<TaskView>()) as i32;
         let flags = MemFlagsData::trusted();
         let present = offset_of!(TaskView, present) as i32;
         let present = self.b.ins().load(types::I64, flags, views, view + present);
-        // The bytes of presence are behind a bound: the slab has no more tasks than the map.
+        // In bounds: the slab holds at most as many tasks as the map.
         let at = self.b.ins().iadd(present, number);
         let here = self.b.ins().load(types::I8, flags, at, 0);
         let here = self.b.ins().icmp_imm_u(IntCC::NotEqual, here, 0);
@@ -140,7 +141,7 @@ impl Translator<'_, '_> {
         self.b.switch_to_block(found);
         let values = offset_of!(TaskView, values) as i32;
         let values = self.b.ins().load(types::I64, flags, views, view + values);
-        let delta = self.b.ins().imul_imm_s(number, slot);
+        let delta = self.b.ins().imul_imm_s(number, stride);
         let value = self.b.ins().iadd(values, delta);
         self.b.ins().jump(done, &[value.into()]);
 
@@ -155,21 +156,21 @@ impl Translator<'_, '_> {
         true
     }
 
-    /// `bpf_iter_num_next(it)`: as the function of that name in this crate's kfuncs.
+    /// `bpf_iter_num_next(it)`: as in `helpers/kfuncs.rs`.
     fn iter_num_next(&mut self) {
         let it = self.get(1);
-        let (place, off) = self.native(it);
+        let (addr, off) = self.native(it);
         let flags = self.guest_flags();
-        let before = self.b.ins().load(types::I32, flags, place, off);
-        let end = self.b.ins().load(types::I32, flags, place, off + 4);
+        let before = self.b.ins().load(types::I32, flags, addr, off);
+        let end = self.b.ins().load(types::I32, flags, addr, off + 4);
         let next = self.b.ins().iadd_imm_s(before, 1);
         let more = self.b.ins().icmp(IntCC::SignedLessThan, next, end);
         let zero = self.b.ins().iconst(types::I32, 0);
         let none = self.iconst(0);
         let current = self.b.ins().select(more, next, zero);
         let end = self.b.ins().select(more, end, zero);
-        self.b.ins().store(flags, current, place, off);
-        self.b.ins().store(flags, end, place, off + 4);
+        self.b.ins().store(flags, current, addr, off);
+        self.b.ins().store(flags, end, addr, off + 4);
         let result = self.b.ins().select(more, it, none);
         self.set(0, result);
     }

@@ -1,4 +1,4 @@
-//! How many of r1…r5 each function reads: what its callers must pass.
+//! The number of arguments (r1…r5) that each function reads and its callers must pass.
 
 use crate::decode::{Op, Rmw, Src};
 use crate::helpers;

@@ -1,4 +1,5 @@
-//! Machine code by Cranelift, on x86-64 Linux. Elsewhere the interpreter runs: traps need the processor's registers.
+//! Machine code by Cranelift, on x86-64 Linux. On other targets the interpreter runs, because leaving generated code
+//! with a trap is written in assembly.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod access;
@@ -33,11 +34,12 @@ pub(crate) use absent::{Code, catching, compile, run};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod absent {
     use crate::env::Host;
-    use crate::image::Image;
+    use crate::host_calls::HostCalls;
+    use crate::program::Program;
     use crate::trap::Trap;
     use crate::vm::Vm;
 
-    /// There is none.
+    /// No machine code.
     #[derive(Debug)]
     pub(crate) enum Code {}
 
@@ -47,18 +49,21 @@ mod absent {
         }
     }
 
-    /// There is nothing to catch: the interpreter checks each access.
+    /// Runs `body`: the interpreter checks each access, so nothing faults.
     pub(crate) fn catching<T>(_vm: *mut Vm, body: impl FnOnce() -> T) -> T {
         body()
     }
 
-    pub(crate) fn compile<H: Host>(_image: &Image<H>) -> Result<Code, String> {
+    pub(crate) fn compile<H: Host>(
+        _program: &Program,
+        _calls: &HostCalls<H>,
+    ) -> Result<Code, String> {
         Err("there is no JIT for this processor and system".to_owned())
     }
 
     /// # Safety
     /// None needed: there is no `Code`.
-    pub(crate) unsafe fn run<H: Host>(
+    pub(crate) unsafe fn run(
         _vm: *mut Vm,
         code: &Code,
         _function: usize,

@@ -1,10 +1,8 @@
-//! What generated code calls: one door to host functions, one to helpers, one for traps.
+//! The functions that generated code calls: for host functions, for built-in helpers, and for traps.
 
 use super::entry::{Outcome, landing};
+use crate::call::{Call, HelperFn};
 use crate::env::{Host, HostFn};
-use crate::exec::{self, Call};
-use crate::helpers::HelperFn;
-use crate::instance::Core;
 use crate::trap::{Trap, TrapKind};
 use crate::vm::{MAX_FRAMES, Vm};
 
@@ -12,7 +10,7 @@ use crate::vm::{MAX_FRAMES, Vm};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Raise {
-    /// A shim reported a trap, which waits in the core.
+    /// A shim recorded a trap in the state.
     Pending = 0,
     OutOfFuel = 1,
     StackOverflow = 2,
@@ -32,7 +30,7 @@ impl Shims {
         Shims {
             env: call_env::<H> as *const () as usize,
             builtin: call_builtin::<H> as *const () as usize,
-            raise: raise::<H> as *const () as usize,
+            raise: raise as *const () as usize,
         }
     }
 }
@@ -41,7 +39,7 @@ fn outcome<H: Host>(call: &mut Call<H>, result: Result<u64, Trap>) -> Outcome {
     match result {
         Ok(value) => Outcome { value, trapped: 0 },
         Err(trap) => {
-            call.core().pending = Some(trap);
+            call.state().pending = Some(trap);
             Outcome { value: 0, trapped: 1 }
         }
     }
@@ -90,22 +88,25 @@ unsafe extern "sysv64" fn call_builtin<H: Host>(
 ///
 /// # Safety
 /// As [`call_env`].
-unsafe extern "sysv64" fn raise<H: Host>(vm: *mut Vm, why: u64, function: u64, insn: u64) -> ! {
+unsafe extern "sysv64" fn raise(vm: *mut Vm, why: u64, function: u64, insn: u64) -> ! {
     // SAFETY: by contract; the borrow ends before `landing`, and every value of this block is dropped by then.
     unsafe {
-        let core = &mut *(*vm).core.cast::<Core<H>>();
+        let state = &mut *(*vm).state;
         let trap = match why {
-            why if why == Raise::OutOfFuel as u64 => exec::out_of_fuel::<H>(vm),
+            why if why == Raise::OutOfFuel as u64 => state.out_of_fuel(),
             why if why == Raise::StackOverflow as u64 => {
                 Trap::new(TrapKind::StackOverflow { frames: MAX_FRAMES })
             }
             why if why == Raise::Poison as u64 => {
-                Trap::new(TrapKind::Poison(core.image.poison(function as usize, insn as usize)))
+                Trap::new(TrapKind::Poison(state.program.poison(function as usize, insn as usize)))
             }
-            _ => core.pending.take().unwrap_or_else(|| Trap::host("an error without a text")),
+            _ => state
+                .pending
+                .take()
+                .unwrap_or_else(|| Trap::host("a host function failed without a message")),
         };
-        let name = &core.image.programs[function as usize].name;
-        core.pending = Some(trap.at(name, insn as usize));
+        let name = &state.program.functions[function as usize].name;
+        state.pending = Some(trap.at(name, insn as usize));
         landing(vm)
     }
 }

@@ -1,7 +1,7 @@
-//! One function, from operations to Cranelift's intermediate representation.
+//! Translates one function to Cranelift's intermediate representation.
 //!
-//! r0…r9 are variables; r10 and the fuel's control block are values. The fuel is a variable too: it goes to memory where
-//! somebody else counts on (calls of the program) or reads it (the end, a trap).
+//! r0…r9 and the fuel are variables; r10 and the control block are values. The fuel is stored to the control block
+//! before anything that reads it there: calls of other functions, the function's end, traps.
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -17,25 +17,26 @@ use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Module};
 
 use super::shims::{Raise, Shims};
+use crate::call::HostCall;
 use crate::decode::{Cond, MAX_MAY_GOTO, Op, Src};
-use crate::image::{HostCall, Image};
-use crate::layout::{self, Layout};
-use crate::linked::{Callee, Linked};
+use crate::host_calls::HostCalls;
+use crate::layout;
+use crate::linked::Callee;
+use crate::program::Program;
 use crate::region::VM_TO_GUEST;
 use crate::vm::{FRAME_BYTES, STACK_LOW, Vm};
 
-/// A host call, without its type.
+/// The address of a host function.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostTarget {
     pub(super) builtin: bool,
     pub(super) address: usize,
 }
 
-/// What translation needs of the image.
+/// The input of translation, without the host's type.
 pub(super) struct Source<'a> {
-    pub(super) linked: &'a Linked,
-    pub(super) layout: &'a Layout,
-    pub(super) programs: Vec<&'a [Op]>,
+    pub(super) program: &'a Program,
+    /// By function: the number of arguments that it reads.
     pub(super) arities: &'a [usize],
     pub(super) ids: &'a [FuncId],
     pub(super) shims: Shims,
@@ -46,7 +47,8 @@ pub(super) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub(super) fn new<H>(
-        image: &'a Image<H>,
+        program: &'a Program,
+        calls: &'a HostCalls<H>,
         arities: &'a [usize],
         ids: &'a [FuncId],
         shims: Shims,
@@ -56,15 +58,13 @@ impl<'a> Source<'a> {
             HostCall::Builtin(function) => HostTarget { builtin: true, address: function as usize },
         };
         Source {
-            linked: &image.linked,
-            layout: &image.layout,
-            programs: image.programs.iter().map(|program| &program.ops[..]).collect(),
+            program,
             arities,
             ids,
             shims,
-            kfuncs: image.kfuncs.iter().map(target).collect(),
-            helpers: image.helpers.iter().map(|(number, call)| (*number, target(call))).collect(),
-            price: Box::new(|callee| image.price(callee)),
+            kfuncs: calls.kfuncs.iter().map(target).collect(),
+            helpers: calls.helpers.iter().map(|(number, call)| (*number, target(call))).collect(),
+            price: Box::new(|callee| calls.price(callee)),
         }
     }
 
@@ -109,7 +109,7 @@ pub(super) fn translate(
     };
     let guest_region = region(func, 0, "guest");
     let vm_region = region(func, 1, "control block");
-    let ops = source.programs[index];
+    let ops = &source.program.functions[index].ops;
     let uses_may_goto = ops.iter().any(|op| matches!(op, Op::MayGoto(_)));
     let mut b = FunctionBuilder::new(func, context);
     let entry = b.create_block();
@@ -148,7 +148,7 @@ pub(super) fn translate(
 }
 
 impl Translator<'_, '_> {
-    /// Defines every variable; checks that the frame lies on the stack.
+    /// Defines every variable; checks that the frame is within the stack.
     fn enter(&mut self, args: &[Value]) {
         let zero = self.iconst(0);
         for (number, variable) in self.regs.into_iter().enumerate() {
@@ -195,7 +195,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Translates one operation; whether execution goes on behind it.
+    /// Translates one operation; returns whether execution continues after it.
     fn op(&mut self, op: &Op, slot: usize) -> bool {
         match *op {
             Op::Const { dst, value } => {
@@ -271,7 +271,7 @@ impl Translator<'_, '_> {
         self.b.ins().icmp(code, left, right)
     }
 
-    /// Ends the block: to `target` if `taken`, else to the next slot.
+    /// Ends the block with a jump to `target` if `taken`, else to the next slot.
     fn branch(&mut self, taken: Value, slot: usize, target: usize) {
         self.flush();
         let next = self.blocks[&(slot + 1)];
@@ -284,7 +284,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The block of a taken jump's target, after a look at the fuel if the jump goes backwards.
+    /// The block of a taken jump's target. Checks the fuel before a backward jump.
     fn edge(&mut self, slot: usize, target: usize) -> Block {
         if target <= slot {
             self.check_fuel();
@@ -303,8 +303,8 @@ impl Translator<'_, '_> {
     }
 
     fn call(&mut self, callee: Callee) {
-        if let Some(place) = (self.source.price)(callee) {
-            self.pay(place);
+        if let Some(index) = (self.source.price)(callee) {
+            self.pay(index);
         }
         match callee {
             Callee::Function(index) => self.call_function(index),
@@ -342,10 +342,10 @@ impl Translator<'_, '_> {
         self.set(0, result);
     }
 
-    /// Calls a shim; r0 becomes its result.
+    /// Calls a host function through its shim; sets r0 to the result.
     pub(super) fn host_call(&mut self, target: Option<HostTarget>, callee: Callee) {
         let Some(target) = target else {
-            // Every callee of an image is resolved; this is unreachable code kept safe.
+            // Unreachable: every callee of an image is resolved.
             self.raise(Raise::Pending);
             let after = self.b.create_block();
             self.b.switch_to_block(after);
@@ -391,7 +391,7 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Slots at which a block starts.
+/// The slots at which basic blocks start.
 fn leaders(ops: &[Op]) -> Vec<usize> {
     let mut starts = vec![0];
     for (slot, op) in ops.iter().enumerate() {

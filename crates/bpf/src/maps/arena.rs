@@ -1,45 +1,38 @@
-//! Arenas: pages that a program takes and returns.
+//! Arenas: pages that a program allocates and frees.
 
-use super::{Kind, Maps};
 use crate::region::PAGE;
-use crate::trap::Trap;
 
-/// Pages of an arena in use.
+/// The pages of an arena.
 pub(super) struct Arena {
+    /// Guest address of page 0.
     pub(super) addr: u64,
+    /// By page: whether it is in use.
     pub(super) used: Vec<bool>,
 }
 
-impl Maps {
-    /// `bpf_arena_alloc_pages`: the first run of `pages` free pages, or 0.
-    pub(crate) fn arena_alloc(&mut self, index: usize, pages: u32) -> Result<u64, Trap> {
-        let map = self.map(index)?;
-        let Kind::Arena(arena) = &mut map.kind else {
-            return Err(map.refuse("allocate pages in"));
-        };
+impl Arena {
+    /// The guest address of the first run of `pages` free pages, now in use; 0 if there is none.
+    pub(super) fn alloc(&mut self, pages: u32) -> u64 {
         if pages == 0 {
-            return Ok(0);
+            return 0;
         }
         let pages = pages as usize;
         let mut run = 0;
-        let end = arena.used.iter().position(|used| {
+        let end = self.used.iter().position(|used| {
             run = if *used { 0 } else { run + 1 };
             run == pages
         });
-        let Some(end) = end else { return Ok(0) };
-        let at = end + 1 - pages;
-        arena.used[at..at + pages].fill(true);
-        Ok(arena.addr + at as u64 * PAGE)
+        let Some(end) = end else { return 0 };
+        let first = end + 1 - pages;
+        self.used[first..first + pages].fill(true);
+        self.addr + first as u64 * PAGE
     }
 
-    /// `bpf_arena_free_pages`.
-    pub(crate) fn arena_free(&mut self, index: usize, addr: u64, pages: u32) -> Result<(), Trap> {
-        let map = self.map(index)?;
-        let Kind::Arena(arena) = &mut map.kind else { return Err(map.refuse("free pages in")) };
-        let first = (u64::from(addr as u32).wrapping_sub(arena.addr) / PAGE) as usize;
-        for used in arena.used.iter_mut().skip(first).take(pages as usize) {
+    /// Frees `pages` pages from `addr` on; pages outside of the arena are ignored.
+    pub(super) fn free(&mut self, addr: u64, pages: u32) {
+        let first = (u64::from(addr as u32).wrapping_sub(self.addr) / PAGE) as usize;
+        for used in self.used.iter_mut().skip(first).take(pages as usize) {
             *used = false;
         }
-        Ok(())
     }
 }

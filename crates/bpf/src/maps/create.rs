@@ -1,48 +1,49 @@
-//! The first state of each kind of map.
+//! The initial state of each type of map.
 
-use super::Kind;
 use super::arena::Arena;
 use super::hash::{Hash, Shape};
+use super::map::Kind;
 use super::queue::Queue;
 use super::ring::Ring;
-use crate::instance::{InstanceConfig, InstanceError};
-use crate::layout::{Layout, Place, map_handle, round8};
+use crate::config::{InstanceConfig, InstanceError};
+use crate::layout::{Layout, MapStorage, map_handle, round8};
 use crate::linked::{MapDef, MapKind};
 use crate::memory::Memory;
 use crate::region::PAGE;
 
+/// Creates the bookkeeping of a map; takes memory for maps whose size depends on `config`.
 pub(super) fn kind(
     def: &MapDef,
-    place: Place,
+    storage: MapStorage,
     layout: &Layout,
     memory: &Memory,
     config: &InstanceConfig,
 ) -> Result<Kind, InstanceError> {
     let value = round8(def.value_size);
     let key = round8(def.key_size);
-    let (addr, slot) = match place {
-        Place::Fixed { addr, slot, .. } => (addr, slot),
-        Place::PerCpu { offset, slot, .. } => (layout.cpu_base + offset, slot),
-        Place::Dynamic => (0, 0),
+    let (addr, stride) = match storage {
+        MapStorage::Fixed { addr, stride, .. } => (addr, stride),
+        MapStorage::PerCpu { offset, stride, .. } => (layout.cpu_base + offset, stride),
+        MapStorage::Dynamic => (0, 0),
     };
-    let shape = |addr, slot, capacity| Shape {
+    let shape = |addr, slot_bytes, capacity| Shape {
         addr,
-        slot,
+        slot_bytes,
         key_bytes: def.key_size,
         copy_bytes: if def.kind == MapKind::PerCpuHash { value } else { 0 },
         capacity,
         lru: def.kind == MapKind::LruHash,
     };
     Ok(match def.kind {
-        MapKind::Data { .. } | MapKind::Array => Kind::Array { addr, slot, cpu_stride: 0 },
-        MapKind::PerCpuArray => Kind::Array { addr, slot, cpu_stride: layout.cpu_stride },
+        MapKind::Data { .. } | MapKind::Array => Kind::Array { addr, stride, cpu_stride: 0 },
+        MapKind::PerCpuArray => Kind::Array { addr, stride, cpu_stride: layout.cpu_stride },
         MapKind::Hash | MapKind::LruHash => {
-            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
+            Kind::Hash(Hash::new(shape(addr, stride, def.max_entries)))
         }
         MapKind::PerCpuHash => {
-            let slot = key + value * u64::from(config.cpus);
-            let addr = memory.area(slot.saturating_mul(u64::from(def.max_entries)))?;
-            Kind::Hash(Hash::new(shape(addr, slot, def.max_entries)))
+            let slot_bytes = key + value * u64::from(config.cpus);
+            let addr = memory.area(slot_bytes.saturating_mul(u64::from(def.max_entries)))?;
+            Kind::Hash(Hash::new(shape(addr, slot_bytes, def.max_entries)))
         }
         MapKind::CgroupStorage => {
             let addr =
@@ -52,17 +53,17 @@ pub(super) fn kind(
         }
         MapKind::TaskStorage => {
             let values = memory.area(value.saturating_mul(u64::from(config.task_capacity)))?;
-            Kind::Tasks { values, slot: value, present: vec![0; config.task_capacity as usize] }
+            Kind::Tasks { values, stride: value, present: vec![0; config.task_capacity as usize] }
         }
         MapKind::Queue | MapKind::Stack => {
             let lifo = def.kind == MapKind::Stack;
-            Kind::Queue(Queue::new(addr, slot, def.value_size, def.max_entries, lifo))
+            Kind::Queue(Queue::new(addr, stride, def.value_size, def.max_entries, lifo))
         }
         MapKind::RingBuf => Kind::Ring(Ring::new(addr, u64::from(def.max_entries))),
         MapKind::PerfEventArray => Kind::PerfEvents,
         MapKind::ArrayOfMaps => Kind::Maps(handles(&def.initial)),
         MapKind::Arena => {
-            // The object's own variables stand first, as libbpf places them.
+            // The object's variables occupy the first pages, as in libbpf.
             let own = (def.initial.len() as u64).div_ceil(PAGE);
             let used = (0..u64::from(def.max_entries)).map(|page| page < own).collect();
             Kind::Arena(Arena { addr, used })
@@ -70,7 +71,7 @@ pub(super) fn kind(
     })
 }
 
-/// What a look into an array of maps gives for each element: a map's handle, or NULL.
+/// The elements of an array of maps: the handle of a map, or NULL.
 fn handles(initial: &[u8]) -> Vec<u64> {
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0u32, |n, byte| n << 8 | u32::from(*byte));
     let handle = |number: u32| number.checked_sub(1).map_or(0, |map| map_handle(map as usize));

@@ -1,6 +1,6 @@
-//! Hash maps: slots of key and value in guest memory, chains and free slots with the host.
+//! Hash maps. Each slot in guest memory holds a key and its value; hash chains and the free list are host data.
 //!
-//! Walks go by slot, so that their order depends on the program's actions alone.
+//! Iteration goes in the order of slots, so that it depends only on the program's operations.
 
 use std::slice;
 
@@ -11,20 +11,20 @@ use crate::trap::Trap;
 const NONE: u32 = u32::MAX;
 const FIRST_BUCKETS: usize = 16;
 
-/// Where the slots lie and what they hold.
+/// Address and size of the slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Guest address of slot 0.
     pub(super) addr: u64,
     /// Bytes of a slot: the key, rounded up to 8, then one value or one per CPU.
-    pub(super) slot: u64,
+    pub(super) slot_bytes: u64,
     /// Bytes of a key.
     pub(super) key_bytes: u32,
-    /// Bytes from one CPU's copy of a value to the next CPU's; 0: there is one value for all.
+    /// Bytes from one CPU's copy of a value to the next CPU's; 0 if all CPUs share one value.
     pub(super) copy_bytes: u64,
-    /// Slots.
+    /// Number of slots.
     pub(super) capacity: u32,
-    /// When full, the least recently used element makes room.
+    /// A new element evicts the least recently used one when the map is full.
     pub(super) lru: bool,
 }
 
@@ -57,7 +57,7 @@ impl Hash {
     }
 
     pub(super) fn key(&self, slot: u32) -> u64 {
-        self.shape.addr + u64::from(slot) * self.shape.slot
+        self.shape.addr + u64::from(slot) * self.shape.slot_bytes
     }
 
     pub(super) fn value(&self, slot: u32, cpu: u32) -> u64 {
@@ -73,7 +73,7 @@ impl Hash {
 
     /// The used slot that holds `addr`.
     pub(super) fn slot_at(&self, addr: u64) -> Option<u32> {
-        let at = addr.checked_sub(self.shape.addr)?.checked_div(self.shape.slot)?;
+        let at = addr.checked_sub(self.shape.addr)?.checked_div(self.shape.slot_bytes)?;
         let link = self.links.get(usize::try_from(at).ok()?)?;
         link.used.then_some(at as u32)
     }
@@ -93,7 +93,7 @@ impl Hash {
         Ok(self.find(memory, key).map(|slot| self.touched(slot, cpu)))
     }
 
-    /// Makes an element with a zero value; `None` if the map is full. The key must not be there.
+    /// Adds an element with a zero value and returns its slot; `None` if the map is full. The key must be absent.
     pub(super) fn insert(&mut self, memory: &Memory, key: u64) -> Result<Option<u32>, Trap> {
         let key = self.guest_key(memory, key)?;
         Ok(self.add(memory, key))
@@ -129,13 +129,13 @@ impl Hash {
     fn guest_key<'m>(&self, memory: &'m Memory, key: u64) -> Result<&'m [u8], Trap> {
         let bytes = self.shape.key_bytes;
         let from = memory.range(key, u64::from(bytes), Access::Read)?;
-        // SAFETY: the range is readable, and nothing writes to guest memory while the key is in use, but for the slot that it
-        // is copied to, which `add` does byte-wise through `Memory`.
+        // SAFETY: the range is readable. While the key is in use, only `add` writes to guest memory: it copies the
+        // key to its slot through `Memory`.
         Ok(unsafe { slice::from_raw_parts(from, bytes as usize) })
     }
 
     fn slot_key<'m>(&self, memory: &'m Memory, slot: u32) -> &'m [u8] {
-        // SAFETY: slots lie in an area that is committed at creation.
+        // SAFETY: the memory of all slots is committed at creation.
         unsafe {
             let from = memory.guest().add(self.key(slot) as usize);
             slice::from_raw_parts(from, self.shape.key_bytes as usize)
@@ -176,7 +176,7 @@ impl Hash {
         let hash = hash(key);
         let slot = self.free.pop().unwrap_or(self.links.len() as u32);
         let address = self.key(slot);
-        let pad = self.shape.slot - key.len() as u64;
+        let pad = self.shape.slot_bytes - key.len() as u64;
         let written = memory
             .write(address, key)
             .and_then(|()| memory.fill(address + key.len() as u64, pad, 0));
@@ -250,7 +250,7 @@ impl Hash {
     }
 }
 
-/// A multiplicative hash, the same on every run and every machine of the same byte order.
+/// A multiplicative hash: the same on every run, on every machine of the same byte order.
 fn hash(key: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = key.len() as u64;

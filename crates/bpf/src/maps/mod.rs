@@ -1,36 +1,31 @@
-//! Maps at run time: values lie in guest memory, the book-keeping lies with the host, out of the program's reach.
+//! Maps at run time. Values are in guest memory; the bookkeeping is host data, which the program cannot reach.
 
 mod arena;
 mod create;
 mod hash;
+mod map;
 mod queue;
 mod ring;
 mod storage;
 
 use std::fmt;
 
-use crate::instance::{InstanceConfig, InstanceError};
+use crate::config::{InstanceConfig, InstanceError};
+use crate::errno::{E2BIG, EEXIST, EINVAL, ENOENT};
 use crate::layout::Layout;
 use crate::linked::Linked;
 use crate::memory::Memory;
 use crate::trap::Trap;
-use crate::vm::TaskView;
-use arena::Arena;
-use hash::Hash;
+pub(crate) use map::{ElementKey, TaskView};
+use map::{Kind, Map};
 use queue::Queue;
 use ring::{Records, Ring};
 
-pub(crate) const ENOENT: i64 = -2;
-pub(crate) const E2BIG: i64 = -7;
-pub(crate) const ENOMEM: i64 = -12;
-pub(crate) const EEXIST: i64 = -17;
-pub(crate) const EINVAL: i64 = -22;
-
-/// `BPF_NOEXIST`: update only what is not there.
+/// `BPF_NOEXIST`: only add a new element.
 const NOEXIST: u64 = 1;
-/// `BPF_EXIST`: update only what is there.
+/// `BPF_EXIST`: only update an existing element.
 const EXIST: u64 = 2;
-/// `BPF_F_LOCK`: hold the value's lock; one thread needs none.
+/// `BPF_F_LOCK`: hold the value's spin lock. Ignored, because one thread runs an instance.
 const LOCK: u64 = 4;
 
 /// An instance's maps.
@@ -41,50 +36,14 @@ pub(crate) struct Maps {
     cpus: u32,
 }
 
-struct Map {
-    name: String,
-    value_size: u32,
-    max_entries: u32,
-    kind: Kind,
-}
-
-enum Kind {
-    Array {
-        addr: u64,
-        slot: u64,
-        cpu_stride: u64,
-    },
-    Hash(Hash),
-    Tasks {
-        values: u64,
-        slot: u64,
-        present: Vec<u8>,
-    },
-    Cgroups(Hash),
-    Queue(Queue),
-    Ring(Ring),
-    PerfEvents,
-    Arena(Arena),
-    /// Handles of maps, or NULL.
-    Maps(Vec<u64>),
-}
-
 impl fmt::Debug for Maps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.maps.iter().map(|map| &map.name)).finish()
     }
 }
 
-/// An element met on a walk over a map.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum KeyAt {
-    /// An array's index.
-    Index(u32),
-    /// The guest address of the key.
-    Address(u64),
-}
-
 impl Maps {
+    /// Creates the maps of an instance in its memory.
     pub(crate) fn new(
         linked: &Linked,
         layout: &Layout,
@@ -92,8 +51,8 @@ impl Maps {
         config: &InstanceConfig,
     ) -> Result<Maps, InstanceError> {
         let mut maps = Vec::with_capacity(linked.maps.len());
-        for (def, place) in linked.maps.iter().zip(&layout.places) {
-            let kind = create::kind(def, *place, layout, memory, config)?;
+        for (def, storage) in linked.maps.iter().zip(&layout.maps) {
+            let kind = create::kind(def, *storage, layout, memory, config)?;
             let name = def.name.clone();
             maps.push(Map { name, value_size: def.value_size, max_entries: def.max_entries, kind });
         }
@@ -101,6 +60,7 @@ impl Maps {
         Ok(Maps { maps, views, records: Records::default(), cpus: config.cpus })
     }
 
+    /// One view per map; empty for maps other than task storage. The pointer is valid as long as `self`.
     pub(crate) fn task_views(&self) -> *const TaskView {
         self.views.as_ptr()
     }
@@ -120,11 +80,11 @@ impl Maps {
     ) -> Result<u64, Trap> {
         let map = self.map(index)?;
         match &mut map.kind {
-            Kind::Array { addr, slot, cpu_stride } => {
+            Kind::Array { addr, stride, cpu_stride } => {
                 let at = u64::from(memory.load_u32(key)?);
                 let found = at < u64::from(map.max_entries);
                 let base = *addr + *cpu_stride * u64::from(cpu);
-                Ok(if found { base + at * *slot } else { 0 })
+                Ok(if found { base + at * *stride } else { 0 })
             }
             Kind::Hash(hash) => hash.lookup(memory, key, cpu),
             Kind::Maps(maps) => Ok(maps.get(memory.load_u32(key)? as usize).copied().unwrap_or(0)),
@@ -145,10 +105,10 @@ impl Maps {
         }
         let map = self.map(index)?;
         match &mut map.kind {
-            Kind::Array { addr, slot, cpu_stride } => {
+            Kind::Array { addr, stride, cpu_stride } => {
                 let at = <[u8; 4]>::try_from(key).map(u32::from_ne_bytes);
                 let at = at.map_err(|_| Trap::host("an array's key has 4 bytes"))?;
-                let value = *addr + *cpu_stride * u64::from(cpu) + u64::from(at) * *slot;
+                let value = *addr + *cpu_stride * u64::from(cpu) + u64::from(at) * *stride;
                 Ok((at < map.max_entries).then_some(value))
             }
             Kind::Hash(hash) => hash.lookup_bytes(memory, key, cpu),
@@ -156,7 +116,7 @@ impl Maps {
         }
     }
 
-    /// As [`Maps::lookup_bytes`]; a hash table gets an element of zeros where it has none.
+    /// As [`Maps::lookup_bytes`]; adds an element of zeros to a hash table that lacks the key.
     pub(crate) fn entry_bytes(
         &mut self,
         memory: &Memory,
@@ -233,46 +193,46 @@ impl Maps {
         }
     }
 
-    /// The next element of a walk, from position `from` on: its position, key, and value.
+    /// The first element at position `from` or later: its position, key, and value's guest address.
     pub(crate) fn next(
         &mut self,
         index: usize,
         from: u32,
         cpu: u32,
-    ) -> Result<Option<(u32, KeyAt, u64)>, Trap> {
+    ) -> Result<Option<(u32, ElementKey, u64)>, Trap> {
         let map = self.map(index)?;
         match &mut map.kind {
-            Kind::Array { addr, slot, cpu_stride } => {
-                let value = *addr + *cpu_stride * u64::from(cpu) + u64::from(from) * *slot;
-                Ok((from < map.max_entries).then_some((from, KeyAt::Index(from), value)))
+            Kind::Array { addr, stride, cpu_stride } => {
+                let value = *addr + *cpu_stride * u64::from(cpu) + u64::from(from) * *stride;
+                Ok((from < map.max_entries).then_some((from, ElementKey::Index(from), value)))
             }
             Kind::Hash(hash) => Ok(hash
                 .next(from)
-                .map(|slot| (slot, KeyAt::Address(hash.key(slot)), hash.value(slot, cpu)))),
-            _ => Err(map.refuse("walk over")),
+                .map(|slot| (slot, ElementKey::Address(hash.key(slot)), hash.value(slot, cpu)))),
+            _ => Err(map.refuse("iterate over")),
         }
     }
 
+    /// The queue or stack `index`.
     pub(crate) fn queue(&mut self, index: usize) -> Result<&mut Queue, Trap> {
         let map = self.map(index)?;
-        let refusal = map.refuse("push to or pop from");
-        if let Kind::Queue(queue) = &mut map.kind { Ok(queue) } else { Err(refusal) }
+        match map.kind {
+            Kind::Queue(ref mut queue) => Ok(queue),
+            _ => Err(map.refuse("push to or pop from")),
+        }
     }
 
-    /// A ring buffer, and where its records go.
+    /// The ring buffer `index`, and the records for the host.
     pub(crate) fn ring(&mut self, index: usize) -> Result<(&mut Ring, &mut Records), Trap> {
         let Maps { maps, records, .. } = self;
         let map = maps.get_mut(index).ok_or_else(|| Trap::helper(format!("no map {index}")))?;
-        if !matches!(map.kind, Kind::Ring(_)) {
-            return Err(map.refuse("reserve in"));
-        }
-        match &mut map.kind {
-            Kind::Ring(ring) => Ok((ring, records)),
-            _ => Err(Trap::helper("not a ring buffer")),
+        match map.kind {
+            Kind::Ring(ref mut ring) => Ok((ring, records)),
+            _ => Err(map.refuse("reserve in")),
         }
     }
 
-    /// The ring buffer that reserved `sample`.
+    /// The ring buffer in which `sample` is reserved.
     pub(crate) fn ring_of(&mut self, sample: u64) -> Option<(usize, &mut Ring, &mut Records)> {
         let Maps { maps, records, .. } = self;
         let ring = maps.iter_mut().enumerate().find_map(|(index, map)| match &mut map.kind {
@@ -282,7 +242,7 @@ impl Maps {
         ring.map(|(index, ring)| (index, ring, records))
     }
 
-    /// One record of a perf event array; false if too many wait.
+    /// Adds a record of a perf event array; false if the host's buffer is full.
     pub(crate) fn perf_event(&mut self, index: usize, bytes: Vec<u8>) -> Result<bool, Trap> {
         let map = self.map(index)?;
         match map.kind {
@@ -291,40 +251,45 @@ impl Maps {
         }
     }
 
+    /// `bpf_arena_alloc_pages`: the guest address of the first run of `pages` free pages, or 0.
+    pub(crate) fn arena_alloc(&mut self, index: usize, pages: u32) -> Result<u64, Trap> {
+        let map = self.map(index)?;
+        match &mut map.kind {
+            Kind::Arena(arena) => Ok(arena.alloc(pages)),
+            _ => Err(map.refuse("allocate pages in")),
+        }
+    }
+
+    /// `bpf_arena_free_pages`.
+    pub(crate) fn arena_free(&mut self, index: usize, addr: u64, pages: u32) -> Result<(), Trap> {
+        let map = self.map(index)?;
+        match &mut map.kind {
+            Kind::Arena(arena) => arena.free(addr, pages),
+            _ => return Err(map.refuse("free pages in")),
+        }
+        Ok(())
+    }
+
+    /// Takes the records for the host, oldest first, with the index of their map.
     pub(crate) fn take_records(&mut self) -> Vec<(usize, Vec<u8>)> {
         self.records.take()
     }
 
-    /// Which element of a map of single values holds the byte at `addr`: its position, key and value.
-    pub(crate) fn element_at(&mut self, index: usize, addr: u64) -> Option<(KeyAt, u64)> {
+    /// Key and value address of the element that contains the byte at `addr`, in an array or a hash table without
+    /// per-CPU values.
+    pub(crate) fn element_at(&mut self, index: usize, addr: u64) -> Option<(ElementKey, u64)> {
         let map = self.maps.get_mut(index)?;
         match &map.kind {
-            Kind::Array { addr: base, slot, .. } => {
-                let at = addr.checked_sub(*base)?.checked_div(*slot)?;
+            Kind::Array { addr: base, stride, .. } => {
+                let at = addr.checked_sub(*base)?.checked_div(*stride)?;
                 let at = u32::try_from(at).ok().filter(|&at| at < map.max_entries)?;
-                Some((KeyAt::Index(at), base + u64::from(at) * slot))
+                Some((ElementKey::Index(at), base + u64::from(at) * stride))
             }
             Kind::Hash(hash) => {
                 let slot = hash.slot_at(addr)?;
-                Some((KeyAt::Address(hash.key(slot)), hash.value(slot, 0)))
+                Some((ElementKey::Address(hash.key(slot)), hash.value(slot, 0)))
             }
             _ => None,
-        }
-    }
-}
-
-impl Map {
-    #[cold]
-    fn refuse(&self, what: &str) -> Trap {
-        Trap::helper(format!("cannot {what} map `{}`: it is of another kind", self.name))
-    }
-
-    fn task_view(&mut self) -> TaskView {
-        match &mut self.kind {
-            Kind::Tasks { values, present, .. } => {
-                TaskView { values: *values, present: present.as_mut_ptr() }
-            }
-            _ => TaskView { values: 0, present: std::ptr::null_mut() },
         }
     }
 }

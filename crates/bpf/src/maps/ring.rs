@@ -1,9 +1,9 @@
-//! Ring buffers and perf events: records leave for the host as soon as they are submitted.
+//! Ring buffers and perf events. A submitted record goes to the host at once.
 
-/// Bytes of records that wait for the host, at most; more are refused, as a full ring refuses them.
+/// Maximum bytes of records that the host has not taken. Further records are rejected, as by a full ring buffer.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// Records on their way to the host.
+/// Submitted records that the host has not taken.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     waiting: Vec<(usize, Vec<u8>)>,
@@ -11,7 +11,7 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Keeps a record; false if too many wait.
+    /// Adds a record; false if the buffer is full.
     pub(crate) fn push(&mut self, map: usize, bytes: Vec<u8>) -> bool {
         let fits = self.bytes + bytes.len() <= MAX_WAITING_BYTES;
         if fits {
@@ -32,7 +32,9 @@ impl Records {
 pub(crate) struct Ring {
     addr: u64,
     bytes: u64,
+    /// Offset of the next reservation.
     next: u64,
+    /// Guest address and length of each open reservation.
     open: Vec<(u64, u64)>,
 }
 
@@ -45,7 +47,7 @@ impl Ring {
         self.open.iter().any(|(at, _)| *at == sample)
     }
 
-    /// `bpf_ringbuf_reserve`: a place for `bytes` bytes, or 0. Its content is what an earlier record left.
+    /// `bpf_ringbuf_reserve`: the guest address of `bytes` bytes, or 0. They hold the content of earlier records.
     pub(crate) fn reserve(&mut self, bytes: u64) -> u64 {
         if self.open.is_empty() {
             self.next = 0;
@@ -62,7 +64,7 @@ impl Ring {
         }
     }
 
-    /// Ends a reservation; its length.
+    /// Ends a reservation and returns its length.
     pub(crate) fn close(&mut self, sample: u64) -> Option<u64> {
         let at = self.open.iter().position(|(at, _)| *at == sample)?;
         Some(self.open.swap_remove(at).1)

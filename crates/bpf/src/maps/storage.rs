@@ -1,6 +1,8 @@
-//! Storage that belongs to a task or a cgroup.
+//! Task storage and cgroup storage.
 
-use super::{ENOENT, Kind, Maps};
+use super::Maps;
+use super::map::Kind;
+use crate::errno::ENOENT;
 use crate::memory::Memory;
 use crate::trap::Trap;
 
@@ -16,16 +18,16 @@ impl Maps {
     ) -> Result<u64, Trap> {
         let map = self.map(index)?;
         let bytes = u64::from(map.value_size);
-        let Kind::Tasks { values, slot, present } = &mut map.kind else {
+        let Kind::Tasks { values, stride, present } = &mut map.kind else {
             return Err(map.refuse("look up a task in"));
         };
         let Some(here) = present.get_mut(task) else { return Ok(0) };
-        let at = *values + task as u64 * *slot;
+        let at = *values + task as u64 * *stride;
         if *here == 0 {
             if !create {
                 return Ok(0);
             }
-            memory.fill(at, *slot, 0)?;
+            memory.fill(at, *stride, 0)?;
             if initial != 0 {
                 memory.copy(initial, at, bytes)?;
             }
@@ -34,22 +36,22 @@ impl Maps {
         Ok(at)
     }
 
-    /// Asks for the cache lines of the values of task number `task`.
+    /// Prefetches the values of task number `task`.
     #[inline]
     pub(crate) fn prefetch_task(&self, memory: &Memory, task: usize) {
         for map in &self.maps {
-            if let Kind::Tasks { values, slot, .. } = &map.kind {
-                memory.prefetch(*values + task as u64 * *slot, *slot);
+            if let Kind::Tasks { values, stride, .. } = &map.kind {
+                memory.prefetch(*values + task as u64 * *stride, *stride);
             }
         }
     }
 
-    /// The value of task number `task`, if there is one.
+    /// The guest address of the value of task number `task`, if it has one.
     pub(crate) fn task_value(&self, index: usize, task: usize) -> Option<u64> {
-        let Kind::Tasks { values, slot, present } = &self.maps.get(index)?.kind else {
+        let Kind::Tasks { values, stride, present } = &self.maps.get(index)?.kind else {
             return None;
         };
-        (*present.get(task)? == 1).then(|| *values + task as u64 * *slot)
+        (*present.get(task)? == 1).then(|| *values + task as u64 * *stride)
     }
 
     /// `bpf_task_storage_delete`: 0, or -ENOENT.
@@ -62,7 +64,7 @@ impl Maps {
         Ok(if had { 0 } else { ENOENT })
     }
 
-    /// Drops a task from every task-storage map.
+    /// Deletes a task's values from every task-storage map.
     pub(crate) fn task_storage_free(&mut self, task: usize) {
         for map in &mut self.maps {
             if let Kind::Tasks { present, .. } = &mut map.kind
@@ -73,7 +75,7 @@ impl Maps {
         }
     }
 
-    /// `bpf_cgrp_storage_get`, by the cgroup's address.
+    /// `bpf_cgrp_storage_get`: the value of the cgroup at `cgroup`, created if `create`.
     pub(crate) fn cgroup_storage(
         &mut self,
         memory: &Memory,
@@ -116,11 +118,11 @@ impl Maps {
         Ok(if hash.delete_bytes(memory, &cgroup.to_ne_bytes())? { 0 } else { ENOENT })
     }
 
-    /// Drops a cgroup from every cgroup-storage map.
+    /// Deletes a cgroup's values from every cgroup-storage map.
     pub(crate) fn cgroup_storage_free(&mut self, memory: &Memory, cgroup: u64) {
         for map in &mut self.maps {
             if let Kind::Cgroups(hash) = &mut map.kind {
-                // Only a key of the wrong size is an error, and this one has 8 bytes by construction.
+                // The only error is a key of the wrong size; this one has 8 bytes.
                 let _ = hash.delete_bytes(memory, &cgroup.to_ne_bytes());
             }
         }

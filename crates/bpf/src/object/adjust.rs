@@ -1,19 +1,19 @@
-//! What a loader may change of an object before it is linked, as libbpf's callers do between open and load.
+//! Changes that a loader makes to an object between open and load.
 
-use crate::error::{Fault, LoadCause};
-use crate::struct_ops::OpsField;
-use crate::{LoadError, Object, OpsValue};
+use super::globals::GlobalType;
+use super::struct_ops::{OpsField, OpsValue};
+use crate::error::{Fault, LoadCause, LoadError};
+use crate::object::Object;
 
-/// Integer members of a scheduler's table that a loader may set.
+/// Integer members of `struct sched_ext_ops` that a loader may set.
 const OPS_MEMBERS: [&str; 6] =
     ["flags", "timeout_ms", "dispatch_max_batch", "exit_dump_len", "hotplug_seq", "sub_cgroup_id"];
 
 impl Object {
-    /// Makes an array that is the only variable of its section (`.data.NAME`) one of `count` elements, as
-    /// [`Object::enlarge_section`] does in bytes.
+    /// Sets the length of an array that is the only variable of its section (`.data.NAME`) to `count` elements.
     ///
     /// # Errors
-    /// If no such variable stands alone in a data section, it is no array, or [`Object::enlarge_section`] refuses.
+    /// There is no such array that is alone in a data section; the errors of [`Object::enlarge_section`].
     pub fn resize_array(&mut self, variable: &str, count: u64) -> Result<(), LoadError> {
         self.resized(variable, count)
             .map_err(|cause| Fault::at_symbol(variable, cause).in_file(self.name()))
@@ -24,13 +24,13 @@ impl Object {
         let Some(global) = self.global(variable).cloned() else {
             return wrong("resizing it: the object has no such variable");
         };
-        let crate::GlobalType::Array { element_size, .. } = global.ty else {
-            return wrong("resizing it: it is no array");
+        let GlobalType::Array { element_size, .. } = global.ty else {
+            return wrong("resizing it: it is not an array");
         };
         let alone = self.globals().iter().filter(|other| other.map == global.map).count() == 1;
         if !alone || global.offset != 0 {
             return wrong(
-                "resizing it: it does not stand alone in its section (SEC(\".data.NAME\"))",
+                "resizing it: it is not the only variable of its section (SEC(\".data.NAME\"))",
             );
         }
         let bytes = element_size.saturating_mul(count.max(1));
@@ -38,10 +38,10 @@ impl Object {
         self.enlarge(&section, bytes).map_err(|fault| fault.cause)
     }
 
-    /// Sets an integer member of the scheduler's table.
+    /// Sets an integer member of the scheduler's `struct sched_ext_ops`.
     ///
     /// # Errors
-    /// If the object has no table or several, or the member is not one of those that a loader sets.
+    /// The object does not have exactly one struct_ops variable, or a loader may not set the member.
     pub fn set_ops_member(&mut self, member: &str, value: u64) -> Result<(), LoadError> {
         if !OPS_MEMBERS.contains(&member) {
             let text = format!("setting it: a loader sets `{}`", OPS_MEMBERS.join("`, `"));

@@ -1,26 +1,11 @@
-//! What `.BTF.ext` adds to single instructions: CO-RE relocations and lines of the source.
+//! Attaches the records of `.BTF.ext` to instructions: CO-RE relocations and source lines.
 
-use super::code::{CodeFunction, SLOT_BYTES, Target};
+use super::code::{CodeFunction, Target};
 use super::elf::Elf;
+use super::functions::SLOT_BYTES;
 use crate::btf::ext::{CoreRelocation, LineRecord, OfSection};
 use crate::error::{Fault, LoadCause};
-
-/// A line of the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceLine {
-    /// The file as the compiler was told, usually a relative path.
-    pub file: String,
-    /// Its line, from 1.
-    pub line: u32,
-    /// The line itself, without leading space; empty if the compiler did not keep it.
-    pub text: String,
-}
-
-impl std::fmt::Display for SourceLine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
+use crate::location::SourceLine;
 
 /// The function at a byte of a section, and the slot there.
 fn function_at(
@@ -28,17 +13,17 @@ fn function_at(
     section: usize,
     at: u64,
 ) -> Option<(&mut CodeFunction, usize)> {
-    let behind = functions
-        .partition_point(|known| (known.place.section, known.place.start) <= (section, at));
-    let function = functions.get_mut(behind.checked_sub(1)?)?;
-    let place = &function.place;
-    // The last function that does not begin behind the byte may lie in an earlier section, anywhere in it.
-    let offset = at.checked_sub(place.start).filter(|_| place.section == section)?;
-    (offset < place.bytes).then_some((function, (offset / SLOT_BYTES) as usize))
+    let next = functions
+        .partition_point(|known| (known.extent.section, known.extent.start) <= (section, at));
+    let function = functions.get_mut(next.checked_sub(1)?)?;
+    let extent = &function.extent;
+    // The last function that starts at or before the byte may be in an earlier section.
+    let offset = at.checked_sub(extent.start).filter(|_| extent.section == section)?;
+    (offset < extent.bytes).then_some((function, (offset / SLOT_BYTES) as usize))
 }
 
-/// Gives each CO-RE relocation to its function. One for code that belongs to no function is dropped: a linker leaves them
-/// behind where it replaced a weak function.
+/// Adds each CO-RE relocation to its function. Drops those outside of all functions: a linker leaves them where it
+/// replaced a weak function.
 pub(crate) fn attach_core_relocations(
     functions: &mut [CodeFunction],
     elf: &Elf<'_>,
@@ -57,7 +42,7 @@ pub(crate) fn attach_core_relocations(
             let Some((function, slot)) = function_at(functions, section, at) else { continue };
             let plain = matches!(function.targets.get(&slot), None | Some(Target::Value(_)));
             if !plain {
-                return Err(wrong("the instruction has another symbol already"));
+                return Err(wrong("the instruction already has another symbol"));
             }
             if function.core.insert(slot, relocation).is_some() {
                 return Err(wrong("there are two for one instruction"));
@@ -67,7 +52,7 @@ pub(crate) fn attach_core_relocations(
     Ok(())
 }
 
-/// Gives each source line to its function.
+/// Adds each source line to its function.
 pub(crate) fn attach_lines(
     functions: &mut [CodeFunction],
     elf: &Elf<'_>,

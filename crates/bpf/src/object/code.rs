@@ -1,26 +1,22 @@
-//! Functions: their instructions, and what each symbol in them means.
+//! Functions: their instructions, and the symbols that these refer to.
 
 use std::collections::BTreeMap;
 
-use super::annotations::SourceLine;
-use super::data::{Address, Places};
-use super::elf::{Content, Elf, R_BPF_64_32, R_BPF_64_64, Relocation, Symbol};
+use super::data::{Address, AddressMap};
+use super::elf::{BySection, Content, Elf, R_BPF_64_32, R_BPF_64_64, Relocation, Symbol};
 use super::externs::{ExternKind, Externs};
-use super::{BySection, FunctionInfo, limits};
-use crate::Insn;
+use super::functions::{Extent, FunctionIndex, SLOT_BYTES};
 use crate::btf::ext::CoreRelocation;
 use crate::error::{Fault, LoadCause};
+use crate::linked::{Insn, LDDW};
+use crate::location::SourceLine;
 
-/// Bytes of an instruction slot.
-pub(super) const SLOT_BYTES: u64 = 8;
-/// `lddw`, the one instruction of two slots.
-pub(crate) const LDDW: u8 = 0x18;
 /// `call`.
 const CALL: u8 = 0x85;
 /// `call` of a function of the object (`BPF_PSEUDO_CALL`).
 const PSEUDO_CALL: u8 = 1;
 
-/// What an instruction refers to.
+/// The symbol or value that an instruction refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Value(u64),
@@ -37,6 +33,17 @@ pub(crate) enum Target {
     CallExtern(usize),
 }
 
+/// A function of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// Its symbol.
+    pub name: String,
+    /// Its section.
+    pub section: String,
+    /// Its size in instruction slots (an `lddw` takes two).
+    pub slots: usize,
+}
+
 /// A function before it is linked.
 #[derive(Clone, Debug)]
 pub(crate) struct CodeFunction {
@@ -47,17 +54,9 @@ pub(crate) struct CodeFunction {
     pub(crate) targets: BTreeMap<usize, Target>,
     /// By slot.
     pub(crate) core: BTreeMap<usize, CoreRelocation>,
-    /// Where instructions come from, by the first slot of each line.
+    /// Source lines by their first slot.
     pub(super) lines: BTreeMap<usize, SourceLine>,
-    pub(super) place: Extent,
-}
-
-/// Where a function lies.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
-    pub(super) section: usize,
-    pub(super) start: u64,
-    pub(super) bytes: u64,
+    pub(super) extent: Extent,
 }
 
 impl CodeFunction {
@@ -70,73 +69,9 @@ impl CodeFunction {
         Fault::at_instruction(&self.name, &self.section, slot, cause)
     }
 
-    /// The source of an instruction.
+    /// The source line of an instruction.
     pub(crate) fn line(&self, slot: usize) -> Option<&SourceLine> {
         self.lines.range(..=slot).next_back().map(|(_, line)| line)
-    }
-}
-
-/// All functions of a file by where they start.
-#[derive(Debug)]
-pub(crate) struct FunctionIndex {
-    functions: Vec<(String, Extent)>,
-    by_start: BTreeMap<(usize, u64), usize>,
-}
-
-impl FunctionIndex {
-    /// An index of a file without functions.
-    pub(crate) const EMPTY: &'static Self =
-        &Self { functions: Vec::new(), by_start: BTreeMap::new() };
-
-    /// Finds the functions of a file, in the order of section and offset. Of several symbols for one function the first
-    /// in the symbol table counts.
-    pub(crate) fn new(elf: &Elf<'_>) -> Result<Self, Fault> {
-        let mut starts: BTreeMap<(usize, u64), &Symbol> = BTreeMap::new();
-        for symbol in elf.symbols.iter().filter(|symbol| symbol.function) {
-            let Some(section) = symbol.section else { continue };
-            starts.entry((section, symbol.value)).or_insert(symbol);
-        }
-        limits::check("functions", starts.len() as u64, limits::MAX_FUNCTIONS)?;
-        let mut index = Self { functions: Vec::new(), by_start: BTreeMap::new() };
-        let mut slots = 0u64;
-        for ((section, start), symbol) in starts {
-            let extent = Extent { section, start, bytes: symbol.size };
-            check_extent(elf, &extent).map_err(|cause| Fault::at_symbol(&symbol.name, cause))?;
-            slots += extent.bytes / SLOT_BYTES;
-            limits::check("instructions", slots, limits::MAX_SLOTS)?;
-            index.by_start.insert((section, start), index.functions.len());
-            index.functions.push((symbol.name.clone(), extent));
-        }
-        Ok(index)
-    }
-
-    /// The function that starts at a byte of a section.
-    pub(crate) fn at(&self, section: usize, start: u64) -> Option<usize> {
-        self.by_start.get(&(section, start)).copied()
-    }
-}
-
-fn check_extent(elf: &Elf<'_>, extent: &Extent) -> Result<(), LoadCause> {
-    let section = &elf.sections[extent.section];
-    let wrong = |text: &str| {
-        let (start, bytes) = (extent.start, extent.bytes);
-        let name = &section.name;
-        Err(LoadCause::Damaged(format!(
-            "a function of {bytes} bytes at {start:#x} of {name} {text}"
-        )))
-    };
-    let end = extent.start.checked_add(extent.bytes);
-    if section.content != Content::Code {
-        wrong("is not in a code section")
-    } else if end.is_none_or(|end| end > section.data.len() as u64) {
-        wrong("lies outside of the section")
-    } else if extent.bytes == 0
-        || !extent.start.is_multiple_of(SLOT_BYTES)
-        || !extent.bytes.is_multiple_of(SLOT_BYTES)
-    {
-        wrong("does not consist of whole instructions")
-    } else {
-        Ok(())
     }
 }
 
@@ -144,7 +79,7 @@ fn check_extent(elf: &Elf<'_>, extent: &Extent) -> Result<(), LoadCause> {
 pub(crate) fn read(
     elf: &Elf<'_>,
     index: &FunctionIndex,
-    places: &Places<'_>,
+    addresses: &AddressMap<'_>,
     externs: &Externs,
 ) -> Result<Vec<CodeFunction>, Fault> {
     let mut relocations = BySection::new();
@@ -164,10 +99,10 @@ pub(crate) fn read(
             targets: BTreeMap::new(),
             core: BTreeMap::new(),
             lines: BTreeMap::new(),
-            place: *extent,
+            extent: *extent,
         };
         let resolver =
-            Resolver { elf, places, externs, relocations: &relocations[&extent.section] };
+            Resolver { elf, addresses, externs, relocations: &relocations[&extent.section] };
         resolver.resolve_all(&mut function)?;
         functions.push(function);
     }
@@ -194,10 +129,10 @@ fn relocations_of(elf: &Elf<'_>, section: usize) -> Result<BTreeMap<u64, Relocat
             Err(Fault::at_section(&section.name, at, LoadCause::BadRelocation(text.into())))
         };
         if at >= section.data.len() as u64 {
-            return wrong("it lies outside of the section");
+            return wrong("it is outside of the section");
         }
         if !at.is_multiple_of(SLOT_BYTES) {
-            return wrong("it lies inside of an instruction");
+            return wrong("it is within an instruction");
         }
         if found.insert(at, *relocation).is_some() {
             return wrong("there are two for one instruction");
@@ -208,7 +143,7 @@ fn relocations_of(elf: &Elf<'_>, section: usize) -> Result<BTreeMap<u64, Relocat
 
 struct Resolver<'a> {
     elf: &'a Elf<'a>,
-    places: &'a Places<'a>,
+    addresses: &'a AddressMap<'a>,
     externs: &'a Externs,
     relocations: &'a BTreeMap<u64, Relocation>,
 }
@@ -229,7 +164,7 @@ impl Resolver<'_> {
 
     fn resolve(&self, function: &CodeFunction, slot: usize) -> Result<Option<Target>, LoadCause> {
         let insn = &function.insns[slot];
-        let at = function.place.start + slot as u64 * SLOT_BYTES;
+        let at = function.extent.start + slot as u64 * SLOT_BYTES;
         let relocation = self.relocations.get(&at);
         match (insn.code, relocation) {
             (LDDW, _) => {
@@ -238,7 +173,7 @@ impl Resolver<'_> {
                     return Err(LoadCause::BadInstruction(text.into()));
                 };
                 if second.code != 0 || second.dst != 0 || second.src != 0 || second.off != 0 {
-                    let text = "the second half of a 64-bit immediate load is not blank";
+                    let text = "the second half of a 64-bit immediate load is not empty";
                     return Err(LoadCause::BadInstruction(text.into()));
                 }
                 let value = u64::from(insn.imm as u32) | u64::from(second.imm as u32) << 32;
@@ -248,7 +183,7 @@ impl Resolver<'_> {
             (_, None) => Ok(None),
             (code, Some(_)) => {
                 let text =
-                    format!("it is for an instruction without a symbol (opcode {code:#04x})");
+                    format!("it is for an instruction that has no symbol (opcode {code:#04x})");
                 Err(LoadCause::BadRelocation(text))
             }
         }
@@ -276,7 +211,7 @@ impl Resolver<'_> {
                 ExternKind::Kfunc | ExternKind::Variable => Target::Extern(number),
             });
         };
-        Ok(match self.places.resolve(self.elf, symbol, section, value)? {
+        Ok(match self.addresses.resolve(self.elf, symbol, section, value)? {
             Address::Function(function) => Target::Function(function),
             Address::Map(map) => Target::Map(map),
             Address::Data { map, offset } => Target::Data { map, offset },
@@ -305,24 +240,24 @@ impl Resolver<'_> {
         let Some(section) = symbol.section else {
             let number = self.external(symbol)?;
             if self.externs.list[number].kind != ExternKind::Kfunc {
-                let text = format!("it calls `{}`, which is no function", symbol.name);
+                let text = format!("it calls `{}`, which is not a function", symbol.name);
                 return Err(LoadCause::BadRelocation(text));
             }
             return Ok(Target::CallExtern(number));
         };
-        // The immediate counts slots from the next instruction on.
+        // The immediate is the distance in slots from the next instruction.
         let addend = (i64::from(insn.imm) + 1).wrapping_mul(SLOT_BYTES as i64) as u64;
-        match self.places.resolve(self.elf, symbol, section, addend)? {
+        match self.addresses.resolve(self.elf, symbol, section, addend)? {
             Address::Function(function) => Ok(Target::CallFunction(function)),
             _ => Err(LoadCause::BadRelocation(format!("it calls data (`{}`)", symbol.name))),
         }
     }
 
-    /// A call inside of one section that the assembler has resolved.
+    /// A call within a section, resolved by the assembler.
     fn call_near(&self, function: &CodeFunction, slot: usize) -> Result<Target, LoadCause> {
         let slots = slot as i64 + 1 + i64::from(function.insns[slot].imm);
-        let start = function.place.start.wrapping_add_signed(slots * SLOT_BYTES as i64);
-        let callee = self.places.functions.at(function.place.section, start);
+        let start = function.extent.start.wrapping_add_signed(slots * SLOT_BYTES as i64);
+        let callee = self.addresses.functions.at(function.extent.section, start);
         callee.map(Target::CallFunction).ok_or_else(|| {
             let text = format!("it calls byte {start:#x} of its section, where no function starts");
             LoadCause::BadInstruction(text)
@@ -344,6 +279,6 @@ fn expect_kind(relocation: &Relocation, kind: u32) -> Result<(), LoadCause> {
     if relocation.kind == kind {
         return Ok(());
     }
-    let text = format!("type {} where type {kind} belongs", relocation.kind);
+    let text = format!("type {}, expected type {kind}", relocation.kind);
     Err(LoadCause::BadRelocation(text))
 }

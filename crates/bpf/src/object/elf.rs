@@ -7,21 +7,24 @@ use object::elf;
 use object::read::SectionIndex;
 use object::read::elf::{FileHeader, Rel, SectionHeader, SectionTable, Sym, SymbolTable};
 
-use super::limits::{self, TextBudget};
 use crate::error::{Fault, LoadCause};
+use crate::limits::{self, TextBudget};
+
+/// By ELF section index.
+pub(crate) type BySection<T> = BTreeMap<usize, T>;
 
 type Header = elf::FileHeader64<LE>;
 
-/// An ELF file, taken apart.
+/// A parsed ELF file.
 #[derive(Debug)]
 pub(crate) struct Elf<'d> {
-    /// By ELF index; index 0 is the empty section that every file begins with.
+    /// By ELF index; index 0 is the empty section.
     pub(crate) sections: Vec<Section<'d>>,
     /// By ELF index; index 0 is the empty symbol.
     pub(crate) symbols: Vec<Symbol>,
     /// The first section of each name.
     section_by_name: BTreeMap<String, usize>,
-    /// Values of named symbols by section; `None` if there are several of one name.
+    /// Values of symbols by section and name; `None` if a name is not unique.
     value_by_name: BTreeMap<(usize, String), Option<u64>>,
 }
 
@@ -38,7 +41,7 @@ pub(crate) struct Section<'d> {
     pub(crate) relocations: Vec<Relocation>,
 }
 
-/// What a section holds, as far as its header says.
+/// The kind of content, by the section's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Code,
@@ -48,7 +51,7 @@ pub(crate) enum Content {
     Other,
 }
 
-/// A relocation of a section. BPF has no explicit addends: they lie in the place that is relocated.
+/// A relocation of a section. Its addend is in the relocated bytes (`SHT_REL`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Relocation {
     pub(crate) offset: u64,
@@ -80,7 +83,7 @@ pub(crate) struct Symbol {
 }
 
 impl<'d> Elf<'d> {
-    /// Takes a file apart.
+    /// Parses a file.
     pub(crate) fn parse(bytes: &'d [u8]) -> Result<Self, Fault> {
         limits::check("bytes of the file", bytes.len() as u64, limits::MAX_FILE_BYTES)?;
         check_identity(bytes)?;
@@ -215,7 +218,7 @@ fn read_symbol(
 ) -> Result<Symbol, Fault> {
     let section = table.symbol_section(LE, symbol, index).map_err(damaged("a symbol's section"))?;
     if section.is_some_and(|section| section.0 >= sections) {
-        let cause = LoadCause::Damaged("the symbol lies in a section that does not exist".into());
+        let cause = LoadCause::Damaged("the symbol is in a section that does not exist".into());
         return Err(Fault::at_symbol(&name, cause));
     }
     Ok(Symbol {
@@ -252,7 +255,7 @@ fn read_relocations(
         let cause = LoadCause::Unsupported("relocations with explicit addends (RELA)".into());
         return Err(Fault::at_section(&own_name, 0, cause));
     }
-    // Debugging information may be anything: nothing of it is used.
+    // Debugging information is not used, so it is not checked.
     if target.name.starts_with(".debug") {
         return Ok(());
     }

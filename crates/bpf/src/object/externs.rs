@@ -1,14 +1,12 @@
-//! What an object expects of the kernel by name: functions, variables, configuration values.
+//! External symbols of an object: kernel functions, kernel variables, configuration values.
 
 use std::collections::BTreeMap;
 
-use super::data::data_map;
 use super::elf::Elf;
-use super::limits;
 use super::maps::ObjectMap;
 use crate::btf::{Btf, Kind};
 use crate::error::{Fault, LoadCause};
-use crate::{Global, GlobalType, Object};
+use crate::limits;
 
 /// An external symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +43,8 @@ impl Externs {
     }
 }
 
-/// Reads `.ksyms` and `.kconfig` of the type information, and appends the map `.kconfig` if it is needed.
+/// Reads `.ksyms` and `.kconfig` of the type information; appends the map `.kconfig` if the object has configuration
+/// values.
 pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Result<Externs, Fault> {
     let weak: BTreeMap<&str, bool> = elf
         .symbols
@@ -57,7 +56,7 @@ pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Resul
     let config = maps.len();
     let mut config_bytes = 0u64;
     for (name, id, of_config) in entries(btf) {
-        // A symbol that no instruction uses is of no concern.
+        // Symbols that no instruction uses are absent from the symbol table.
         let Some(weak) = weak.get(name).copied() else { continue };
         let kind = match btf.get(id).kind {
             Kind::Variable { of } if of_config => {
@@ -74,13 +73,13 @@ pub(crate) fn read(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<ObjectMap>) -> Resul
     }
     if config_bytes > 0 {
         let initial = vec![0; config_bytes as usize];
-        maps.push(ObjectMap::supported(data_map(".kconfig", true, initial)));
+        maps.push(ObjectMap::data(".kconfig", true, initial));
     }
     let by_name = list.iter().enumerate().map(|(at, found)| (found.name.clone(), at)).collect();
     Ok(Externs { list, by_name })
 }
 
-/// Name, type and whether it is of `.kconfig`, of each external symbol.
+/// Name and type of each external symbol, and whether it is a configuration value.
 fn entries(btf: &Btf) -> Vec<(&str, u32, bool)> {
     let mut found = Vec::new();
     for (section, of_config) in [(".ksyms", false), (".kconfig", true)] {
@@ -94,34 +93,13 @@ fn entries(btf: &Btf) -> Vec<(&str, u32, bool)> {
     found
 }
 
-/// Bytes of a configuration value. Only scalars are known: a number, `y`/`n`/`m`.
+/// Bytes of a configuration value: a number, or `y`/`n`/`m`.
 fn config_size(btf: &Btf, name: &str, of: u32) -> Result<u64, Fault> {
     match btf.size_of(of) {
         Some(size @ (1 | 2 | 4 | 8)) => Ok(size),
         _ => {
-            let text = "a configuration value that is neither a number nor a switch".into();
+            let text = "a configuration value other than a number or a boolean".into();
             Err(Fault::at_symbol(name, LoadCause::Unsupported(text)))
         }
-    }
-}
-
-impl Object {
-    /// The configuration values (`__kconfig`) that the object reads, as globals: with
-    /// [`Instance::set_global`](crate::Instance::set_global) an instance gets values of its own.
-    pub fn configuration(&self) -> Vec<Global> {
-        let global = |found: &Extern| match found.kind {
-            ExternKind::Config { map, offset, size } => Some(Global {
-                name: found.name.clone(),
-                map,
-                offset,
-                size,
-                ty: GlobalType::Int { bits: (size * 8) as u32, signed: false },
-                read_only: true,
-                volatile: true,
-                tags: Vec::new(),
-            }),
-            _ => None,
-        };
-        self.externs.iter().filter_map(global).collect()
     }
 }

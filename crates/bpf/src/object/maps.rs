@@ -1,28 +1,38 @@
-//! Map definitions: the structures of section `.maps`, whose types say everything and whose bytes say nothing.
+//! Map definitions: the variables of section `.maps`. Their types hold all attributes; their bytes are unused.
 
 use std::collections::BTreeMap;
 
-use super::data;
 use super::elf::Elf;
+use super::variables::{PlacedVariable, variables};
 use crate::btf::{Btf, Kind, Member};
 use crate::error::{Fault, LoadCause};
-use crate::{MapDef, MapKind};
+use crate::linked::{MapDef, MapKind};
 
-/// Elements of an array of maps.
+/// Maximum elements of an array of maps.
 const MAX_MAPS_IN_ARRAY: u32 = 1 << 16;
 
 /// A map as the object declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectMap {
     pub(crate) def: MapDef,
-    /// Its type by UAPI number, if no instance can hold such a map. That is an error only when it is linked.
+    /// Its UAPI type number, if instances do not support it. Linking such a map is an error.
     pub(crate) unsupported: Option<u32>,
-    /// The type of its values, where the object names one.
+    /// The BTF type of its values, if the object names one.
     pub(crate) value: Option<u32>,
 }
 
 impl ObjectMap {
-    pub(crate) fn supported(def: MapDef) -> Self {
+    /// The map of a data section.
+    pub(super) fn data(name: &str, read_only: bool, initial: Vec<u8>) -> Self {
+        let def = MapDef {
+            name: name.to_owned(),
+            kind: MapKind::Data { read_only },
+            key_size: 4,
+            value_size: initial.len() as u32,
+            max_entries: 1,
+            flags: 0,
+            initial,
+        };
         Self { def, unsupported: None, value: None }
     }
 }
@@ -40,25 +50,25 @@ pub(crate) fn read(
         return Err(Fault::at_section("maps", 0, cause));
     }
     let Some(section) = section else { return Ok(by_offset) };
-    for variable in data::variables(elf, btf, section)? {
+    for variable in variables(elf, btf, section)? {
         let map = read_map(btf, variable.name, variable.of)
             .map_err(|cause| Fault::at_symbol(variable.name, cause))?;
         by_offset.insert(variable.offset, found.len());
         found.push(map);
     }
-    for variable in data::variables(elf, btf, section)? {
+    for variable in variables(elf, btf, section)? {
         fill_array(elf, btf, section, &variable, &by_offset, found)
             .map_err(|cause| Fault::at_symbol(variable.name, cause))?;
     }
     Ok(by_offset)
 }
 
-/// The maps that an array of maps holds from the start: the pointers in its member `values`.
+/// Sets the initial elements of an array of maps from the pointers in its member `values`.
 fn fill_array(
     elf: &Elf<'_>,
     btf: &Btf,
     section: usize,
-    variable: &data::PlacedVariable<'_>,
+    variable: &PlacedVariable<'_>,
     by_offset: &BTreeMap<u64, usize>,
     found: &mut [ObjectMap],
 ) -> Result<(), LoadCause> {
@@ -82,7 +92,7 @@ fn fill_array(
         let symbol = &elf.symbols[relocation.symbol];
         let inner = by_offset.get(&symbol.value).filter(|_| symbol.section == Some(section));
         let Some(inner) = inner else {
-            let text = format!("`values` holds `{}`, which is no map", symbol.name);
+            let text = format!("`values` holds `{}`, which is not a map", symbol.name);
             return Err(LoadCause::BadMap(text));
         };
         let at = (relocation.offset - start) as usize / 8 * 4;
@@ -93,7 +103,7 @@ fn fill_array(
 
 fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
     let Kind::Composite { members, .. } = &btf.get(btf.strip_all(of)).kind else {
-        return Err(LoadCause::BadMap("it is no structure".into()));
+        return Err(LoadCause::BadMap("it is not a structure".into()));
     };
     let (mut number, mut value) = (None, None);
     let mut def = MapDef {
@@ -117,7 +127,7 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
                 def.value_size = size_of(btf, member)?;
                 value = pointee(btf, member);
             }
-            // `values` says what an array of maps holds; the rest places or names a map.
+            // `values` is read by `fill_array`; instances ignore the others.
             "values" | "numa_node" | "pinning" | "map_extra" => {}
             other => return Err(LoadCause::BadMap(format!("the attribute `{other}` is unknown"))),
         }
@@ -133,7 +143,7 @@ fn read_map(btf: &Btf, name: &str, of: u32) -> Result<ObjectMap, LoadCause> {
 
 /// `__uint(name, n)` is a pointer to an array of n elements; `__ulong(name, n)` is an enumeration of one constant.
 fn number_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
-    let wrong = || LoadCause::BadMap(format!("`{}` is no __uint()", member.name));
+    let wrong = || LoadCause::BadMap(format!("`{}` is not a __uint()", member.name));
     let number = match &btf.get(btf.strip_qualifiers(member.of)).kind {
         Kind::Pointer(to) => match btf.get(btf.strip_qualifiers(*to)).kind {
             Kind::Array { count, .. } => Some(count),
@@ -147,7 +157,7 @@ fn number_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
     number.ok_or_else(wrong)
 }
 
-/// What `__type(name, t)` points to.
+/// The type that `__type(name, t)` points to.
 fn pointee(btf: &Btf, member: &Member) -> Option<u32> {
     match btf.get(btf.strip_qualifiers(member.of)).kind {
         Kind::Pointer(to) => Some(to),
@@ -157,12 +167,13 @@ fn pointee(btf: &Btf, member: &Member) -> Option<u32> {
 
 /// `__type(name, t)` is a pointer to t.
 fn size_of(btf: &Btf, member: &Member) -> Result<u32, LoadCause> {
-    let wrong = || LoadCause::BadMap(format!("`{}` is no __type() of a known size", member.name));
+    let wrong =
+        || LoadCause::BadMap(format!("`{}` is not a __type() of a known size", member.name));
     let to = pointee(btf, member).ok_or_else(wrong)?;
     btf.size_of(to).and_then(|size| u32::try_from(size).ok()).ok_or_else(wrong)
 }
 
-/// `enum bpf_map_type` of the UAPI: the kinds that an instance can hold.
+/// The supported types of `enum bpf_map_type`.
 const KINDS: [(u32, MapKind); 13] = [
     (1, MapKind::Hash),
     (2, MapKind::Array),
@@ -188,7 +199,7 @@ pub(crate) fn number_of_kind(kind: MapKind) -> u32 {
     KINDS.iter().find(|(_, known)| *known == kind).map_or(0, |(number, _)| *number)
 }
 
-/// What the kernel demands of each kind (`map_alloc_check` of each map type).
+/// The kernel's requirements of each map type (`map_alloc_check`).
 fn check(def: &MapDef) -> Result<(), LoadCause> {
     let (key, value, entries) = (def.key_size, def.value_size, def.max_entries);
     let wrong = |text: &str| Err(LoadCause::BadMap(text.into()));
@@ -197,7 +208,7 @@ fn check(def: &MapDef) -> Result<(), LoadCause> {
             wrong("the key of an array has four bytes")
         }
         MapKind::TaskStorage | MapKind::CgroupStorage if key != 4 => {
-            wrong("the key of a local storage is an `int`")
+            wrong("the key of task or cgroup storage is an `int`")
         }
         MapKind::Hash | MapKind::PerCpuHash | MapKind::LruHash if key == 0 => {
             wrong("a hash table needs a key")

@@ -1,30 +1,33 @@
-//! What an object file says: functions, maps, global variables, struct_ops.
+//! A parsed object file: functions, maps, global variables, struct_ops.
 
 mod adjust;
 mod annotations;
 mod code;
-pub(crate) mod data;
-pub(crate) mod elf;
+mod data;
+mod elf;
 mod externs;
-pub(crate) mod limits;
+mod functions;
+mod globals;
 mod maps;
-mod needs;
+mod struct_ops;
+mod variables;
 
-use std::collections::BTreeMap;
-
-pub use annotations::SourceLine;
-pub(crate) use code::{CodeFunction, LDDW, Target};
+pub use code::FunctionInfo;
+pub(crate) use code::{CodeFunction, Target};
 pub(crate) use externs::{Extern, ExternKind};
-pub(crate) use maps::ObjectMap;
-pub use needs::{Lack, LackKind, MapInfo, WantedKfunc};
+pub use globals::{Global, GlobalType};
+pub(crate) use maps::{ObjectMap, number_of_kind};
+pub use struct_ops::{OpsField, OpsValue, StructOps};
 
 use crate::btf::Btf;
 use crate::btf::ext::Extension;
-use crate::error::{Fault, LoadCause};
-use crate::{Global, LoadError, MapKind, StructOps};
+use crate::error::{Fault, LoadCause, LoadError};
+use crate::limits;
+use crate::linked::MapKind;
+use crate::location::{Location, SourceLine};
 use elf::{Content, Elf, R_BPF_64_ABS32, R_BPF_64_NODYLD32, Section};
 
-/// A parsed object. It is linked against nothing yet: [`link`](crate::link()) does that.
+/// A parsed object. [`link`](crate::link()) links it against a kernel.
 #[derive(Clone, Debug)]
 pub struct Object {
     name: String,
@@ -39,18 +42,7 @@ pub struct Object {
     pub(crate) btf: Btf,
 }
 
-/// A function of an object, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FunctionInfo {
-    /// Its symbol.
-    pub name: String,
-    /// Its section.
-    pub section: String,
-    /// Its size in instruction slots (an `lddw` counts as two).
-    pub slots: usize,
-}
-
-/// A section of an object, for people.
+/// A section of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionInfo {
     /// Its name.
@@ -60,12 +52,12 @@ pub struct SectionInfo {
 }
 
 impl Object {
-    /// Reads an object. `name` stands in error messages: usually the file's path.
+    /// Parses an object. `name` is its name in error messages: usually the file's path.
     ///
-    /// Instructions are taken as they are: [`Image::new`](crate::Image::new) checks each.
+    /// Does not check instructions: [`Image::new`](crate::Image::new) does.
     ///
     /// # Errors
-    /// If the bytes are no little-endian 64-bit BPF ELF object with BTF, or contradict themselves.
+    /// The bytes are not a little-endian 64-bit BPF ELF object with BTF, or are inconsistent.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, LoadError> {
         parse(name, bytes).map_err(|fault| fault.in_file(name))
     }
@@ -80,7 +72,7 @@ impl Object {
         &self.functions
     }
 
-    /// Sections with content, in the order of the file. Debugging information is left out.
+    /// Sections with content, in the order of the file, without debugging information.
     pub fn sections(&self) -> &[SectionInfo] {
         &self.sections
     }
@@ -100,17 +92,17 @@ impl Object {
         self.globals.iter().find(|global| global.name == name)
     }
 
-    /// The data section that holds a global variable: `.rodata`, `.data`, `.bss`, or one with a name of its own.
+    /// The name of the data section that holds a global variable: `.rodata`, `.data`, `.bss`, or a custom section.
     pub fn section_of(&self, global: &Global) -> &str {
         self.maps.get(global.map).map_or("", |map| &map.def.name)
     }
 
-    /// The whole content of the data section that holds a global variable; empty where the object stores none (`.bss`).
+    /// The initial content of the data section that holds a global variable; empty for `.bss`.
     pub fn content_of(&self, global: &Global) -> &[u8] {
         self.maps.get(global.map).map_or(&[], |map| &map.def.initial)
     }
 
-    /// The value that a global variable has in the object, byte for byte; zeros where the object stores none (`.bss`).
+    /// The initial value of a global variable, as bytes; zeros for `.bss`.
     pub fn initial(&self, global: &Global) -> Vec<u8> {
         let content = self.maps.get(global.map).map_or(&[][..], |map| &map.def.initial);
         let from = (global.offset as usize).min(content.len());
@@ -120,10 +112,39 @@ impl Object {
         bytes
     }
 
-    /// The line of the source that an instruction slot comes from: of a [`Trap`](crate::Trap)'s place, say. `None` if there
-    /// is no such function, or the object was compiled without that information.
+    /// The source line of an instruction slot, such as that of a [`Trap`](crate::Trap). `None` if there is no such
+    /// function, or the object has no line information.
     pub fn source_line(&self, function: &str, slot: usize) -> Option<&SourceLine> {
         self.code.iter().find(|code| code.name == function)?.line(slot)
+    }
+
+    /// Adds the source line to the location of an error.
+    pub(crate) fn with_source(&self, mut error: LoadError) -> LoadError {
+        if let Some(Location::Instruction { function, slot, source, .. }) =
+            error.location.as_deref_mut()
+        {
+            *source = self.source_line(function, *slot).cloned();
+        }
+        error
+    }
+
+    /// The configuration values (`__kconfig`) that the object reads, as global variables.
+    /// [`Instance::set_global`](crate::Instance::set_global) changes them in one instance.
+    pub fn configuration(&self) -> Vec<Global> {
+        let global = |found: &Extern| match found.kind {
+            ExternKind::Config { map, offset, size } => Some(Global {
+                name: found.name.clone(),
+                map,
+                offset,
+                size,
+                ty: GlobalType::Int { bits: (size * 8) as u32, signed: false },
+                read_only: true,
+                volatile: true,
+                tags: Vec::new(),
+            }),
+            _ => None,
+        };
+        self.externs.iter().filter_map(global).collect()
     }
 
     /// The text of the `license` section.
@@ -131,11 +152,11 @@ impl Object {
         self.license.as_deref()
     }
 
-    /// Enlarges a data section, as user space does before it loads the object: `.data.uei_dump` of a scheduler is one
-    /// byte long until somebody decides how much a dump may take. The new bytes are zero.
+    /// Enlarges a data section with zeros, as a scheduler's loader does with `.data.uei_dump` before it loads the
+    /// object.
     ///
     /// # Errors
-    /// If there is no such data section, it would become smaller, or it would exceed 64 MiB.
+    /// There is no such data section, it would shrink, or it would exceed 64 MiB.
     pub fn enlarge_section(&mut self, section: &str, bytes: u64) -> Result<(), LoadError> {
         self.enlarge(section, bytes).map_err(|fault| fault.in_file(&self.name))
     }
@@ -168,15 +189,15 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
         Some(section) => crate::btf::ext::parse(section.data, &strings)?,
         None => Extension::default(),
     };
-    let (mut maps, places) = data::read(&elf, &btf)?;
+    let (mut maps, addresses) = data::read(&elf, &btf)?;
     let externs = externs::read(&elf, &btf, &mut maps)?;
-    let index = code::FunctionIndex::new(&elf)?;
-    let places = data::Places { functions: &index, ..places };
-    let mut code = code::read(&elf, &index, &places, &externs)?;
+    let index = functions::FunctionIndex::new(&elf)?;
+    let addresses = data::AddressMap { functions: &index, ..addresses };
+    let mut code = code::read(&elf, &index, &addresses, &externs)?;
     annotations::attach_core_relocations(&mut code, &elf, extension.core)?;
     annotations::attach_lines(&mut code, &elf, extension.lines);
-    let struct_ops = crate::struct_ops::read(&elf, &btf, &places)?;
-    let globals = crate::globals::read(&elf, &btf, &places, &maps)?;
+    let struct_ops = struct_ops::read(&elf, &btf, &addresses)?;
+    let globals = globals::read(&elf, &btf, &addresses, &maps)?;
     Ok(Object {
         name: name.to_owned(),
         functions: code.iter().map(CodeFunction::info).collect(),
@@ -191,8 +212,8 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Object, Fault> {
     })
 }
 
-/// The bytes of `.BTF` with its own relocations applied: where variables lie in their sections. A linked object
-/// (`bpftool gen object`) has none, and its offsets are right already.
+/// The bytes of `.BTF` with its relocations applied: the offsets of variables in their sections. The offsets of a
+/// linked object (`bpftool gen object`) are final, and it has no such relocations.
 fn relocated(section: &Section<'_>, elf: &Elf<'_>) -> Vec<u8> {
     let mut bytes = section.data.to_vec();
     for relocation in &section.relocations {
@@ -224,6 +245,3 @@ fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
-
-/// By ELF section index.
-pub(crate) type BySection<T> = BTreeMap<usize, T>;

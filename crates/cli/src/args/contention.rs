@@ -5,40 +5,42 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{GroundArgs, LockArgs, MachineArgs, PageArgs, SchedArgs};
+use fairground_session::{LocksSpec, MachineSpec, SchedulerSpec, TargetSpec};
 
-/// Functions of a call chain when nobody says otherwise: those of the mail.
+use super::PageArgs;
+
+/// Functions of a call chain by default: those of the mail.
 const DEPTH: u8 = fairground_analysis::contention::DEPTH as u8;
 
 #[derive(Debug, Args)]
 pub(crate) struct ContentionArgs {
-    /// A recording (`trace.dat` or text, made with `record --stacks`; `-` is stdin), or a workload, which runs on the ground of `--on`; without it this machine is recorded
+    /// A recording (`trace.dat` or text, made with `record --stacks`; `-` is stdin), or a workload, which runs on the target of `--on`; without it this machine is recorded
     pub(crate) what: Option<String>,
-
-    /// Functions of a call chain that are shown
-    #[arg(long, default_value_t = DEPTH, value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub(crate) depth: u8,
-
-    /// Lines of each table: of the histogram the most frequent, of the places those with the longest waits
-    #[arg(long, default_value_t = 20)]
-    pub(crate) top: usize,
-
-    /// Write the call chains of all waits for a flame graph, a line each, with the time waited in µs
-    #[arg(long, value_name = "FILE")]
-    pub(crate) folded: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) ground: GroundArgs,
-    #[command(flatten)]
-    pub(crate) sched: SchedArgs,
-    #[command(flatten)]
-    pub(crate) machine: MachineArgs,
-    #[command(flatten)]
-    pub(crate) locks: LockArgs,
-    #[command(flatten)]
-    pub(crate) page: PageArgs,
 
     /// Record this machine while this command runs
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "what")]
     pub(crate) command: Vec<OsString>,
+
+    /// Functions of a call chain that are shown
+    #[arg(long, help_heading = "Output", default_value_t = DEPTH, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) depth: u8,
+
+    /// Lines of each table: of the histogram the most frequent, of the places those with the longest waits
+    #[arg(long, help_heading = "Output", default_value_t = 20)]
+    pub(crate) top: usize,
+
+    /// Write the call chains of all waits for a flame graph, a line each, with the time waited in µs
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    pub(crate) folded: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) target: TargetSpec,
+    #[command(flatten)]
+    pub(crate) sched: SchedulerSpec,
+    #[command(flatten)]
+    pub(crate) machine: MachineSpec,
+    #[command(flatten)]
+    pub(crate) locks: LocksSpec,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
 }

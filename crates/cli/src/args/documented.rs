@@ -19,7 +19,7 @@ use super::Cli;
 use console::{invocations, steps};
 use pages::{Page, pages, read, root};
 
-/// Options of other programs, which the pages speak of.
+/// Options of other programs that the pages mention.
 const FOREIGN: [&str; 3] = ["--ns", "--release", "--features"];
 
 /// The commands that a user types, from the outermost word on.
@@ -118,7 +118,7 @@ fn every_command_has_a_page_with_all_its_options() {
     let mut stale = Vec::new();
     let mut names = BTreeSet::from(["README.md".to_owned()]);
     for (name, command) in commands() {
-        let page = read(format!("docs/commands/{name}.md"));
+        let page = read(format!("docs/reference/commands/{name}.md"));
         names.insert(format!("{name}.md"));
         let all = tree(&name, &command);
         let tables: Vec<_> = all.iter().map(|(words, c)| table(words, c)).collect();
@@ -131,10 +131,11 @@ fn every_command_has_a_page_with_all_its_options() {
             }
         }
     }
-    let folder = fs::read_dir(root().join("docs/commands")).expect("docs/commands");
+    let folder =
+        fs::read_dir(root().join("docs/reference/commands")).expect("docs/reference/commands");
     let there = folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let there: BTreeSet<_> = there.collect();
-    assert_eq!(there, names, "a page for each command in docs/commands");
+    assert_eq!(there, names, "a page for each command in docs/reference/commands");
     let remedy = "FAIRGROUND_DOCS=write cargo test -p fairground documented";
     assert!(stale.is_empty() || write, "options that changed: {stale:?}\n{remedy}");
 }
@@ -213,5 +214,5 @@ fn every_option_in_the_prose_exists() {
             }
         }
     }
-    assert!(wrong.is_empty(), "options that nobody has:\n  {}", wrong.join("\n  "));
+    assert!(wrong.is_empty(), "options that no command has:\n  {}", wrong.join("\n  "));
 }

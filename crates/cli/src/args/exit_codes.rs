@@ -1,15 +1,19 @@
 //! With which codes the program ends: for `--help` and the man pages.
 
 /// Each code and when the program ends with it.
-pub(crate) const EXIT_CODES: [(u8, &str); 6] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 7] = [
     (0, "done"),
     (
         1,
         "a negative verdict: a claim of an experiment does not hold, or an ability that `doctor` was asked for is not ready",
     ),
     (2, "an error: bad input, or fairground cannot go on"),
+    (41, "the scheduler left by itself before the end (scx_bpf_exit)"),
     (42, "a task was runnable for too long without running: the scheduler stalled"),
-    (43, "the scheduler was ejected for an error (a trap, a bad dispatch, its own scx_bpf_error)"),
+    (
+        43,
+        "the scheduler was ejected for an error (a trap, a bad dispatch, a loop without end, its own scx_bpf_error)",
+    ),
     (130, "interrupted (Ctrl-C): the result holds what was measured until then, and says so"),
 ];
 

@@ -1,8 +1,7 @@
 //! What can be typed about kernels for virtual machines.
 
 use clap::{Args, Subcommand};
-
-use super::VmModeArg;
+use fairground_session::VmModeChoice;
 
 /// Kernels for virtual machines.
 #[derive(Debug, Subcommand)]
@@ -33,8 +32,8 @@ pub(crate) struct BootArgs {
     pub(crate) memory: u32,
 
     /// How the machine's time passes
-    #[arg(long, value_enum, default_value_t = VmModeArg::Deterministic)]
-    pub(crate) vm_mode: VmModeArg,
+    #[arg(long, value_enum, default_value_t = VmModeChoice::Deterministic)]
+    pub(crate) vm_mode: VmModeChoice,
 
     /// A parameter for the kernel's command line; may be given several times
     #[arg(long, value_name = "PARAMETER", allow_hyphen_values = true)]

@@ -3,9 +3,9 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use super::{LockArgs, MachineArgs, SchedArgs};
+use fairground_session::{LocksSpec, MachineSpec, SchedulerSpec};
 
-/// Memory for events when nobody says otherwise, KiB a CPU.
+/// Memory for events by default, KiB for each CPU.
 const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
 
 #[derive(Debug, Args)]
@@ -16,25 +16,37 @@ pub(crate) struct TopArgs {
     /// A workload for a simulated run: a name (`slice:16`), several joined by `+`, or a file. With `--on host`, none: this machine is shown as it is
     pub(crate) workload: Option<String>,
     /// What is shown: `sim` (the simulated machine, which the flags below describe), `host` (this machine: of the flags below it takes `--buffer` and `--interval`)
-    #[arg(long, value_delimiter = ',', default_value = "sim", value_name = "GROUND")]
+    #[arg(
+        long,
+        help_heading = "Target",
+        value_delimiter = ',',
+        default_value = "sim",
+        value_name = "TARGET"
+    )]
     pub(crate) on: Vec<String>,
     /// With `--on host`: memory for recorded events, KiB for each CPU
-    #[arg(long, value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT, value_parser = clap::value_parser!(u32).range(16..=4_194_304))]
+    #[arg(long, help_heading = "Target", value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT, value_parser = clap::value_parser!(u32).range(16..=4_194_304))]
     pub(crate) buffer: u32,
     #[command(flatten)]
-    pub(crate) sched: SchedArgs,
+    pub(crate) sched: SchedulerSpec,
     #[command(flatten)]
-    pub(crate) machine: MachineArgs,
+    pub(crate) machine: MachineSpec,
     #[command(flatten)]
-    pub(crate) locks: LockArgs,
+    pub(crate) locks: LocksSpec,
     /// Shares, slices and waits are those of the last interval of this length, at most 10 s
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, help_heading = "Measuring", value_name = "TIME", default_value = "1s")]
     pub(crate) interval: String,
-    /// How fast a simulated run begins: so many times the speed of the clock on the wall, doubled (`3`: 8 times) or halved (`-3`)
-    #[arg(long, value_name = "DOUBLINGS", default_value_t = 0, allow_negative_numbers = true)]
+    /// How fast a simulated run begins: the speed of the host's clock, doubled so many times (`3`: 8 times) or halved (`-3`)
+    #[arg(
+        long,
+        help_heading = "View",
+        value_name = "DOUBLINGS",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
     pub(crate) speed: i32,
     /// Begin held, at time 0
-    #[arg(long)]
+    #[arg(long, help_heading = "View")]
     pub(crate) hold: bool,
 }
 
@@ -49,7 +61,7 @@ impl FromArgMatches for Typed {
             .arg(clap::Arg::new("format").long("format"));
         let options = command.get_arguments().filter(|argument| {
             let id = argument.get_id();
-            // Asking for one that nobody defined is an error.
+            // Asking for one that the command does not define is an error.
             let is_there = matches.ids().any(|there| there == id);
             is_there && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
         });

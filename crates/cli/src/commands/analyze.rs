@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fairground_analysis::{Analysed, Analysis, Options};
 use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Recording, parse_time};
+use fairground_session::{Failure, Recording, never_ran, parse_time};
 
 use crate::args::{AnalyzeArgs, Cli};
 use crate::input::{analyse_recording, find_recording};
@@ -26,6 +26,10 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
         analyse_recording(&args.recording, &options, cli.quiet)?
     };
     let mut document = Document::new(name.clone());
+    document.run.clone_from(&name);
+    if let Some(verdict) = never_ran(&analysis) {
+        present::add_verdict(&mut document, "", verdict);
+    }
     document.set("recording", "events", Cell::count(events));
     document.set("recording", "tasks", Cell::count(analysis.tasks.len() as u64));
     document.set("recording", "cpus", Cell::count(trace.cpus.into()));
@@ -40,7 +44,7 @@ pub(super) fn analyze(cli: &Cli, args: &AnalyzeArgs) -> Result<ExitCode, Failure
     document.notes.extend(present::loss_notes(&name, &analysis.irregularities));
     let run = Pictured { label: &name, analysis: &analysis, trace: &trace, numbers: &[] };
     let drawn = pictures::write(&args.page, &document, &[run]);
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     // The process ends: its memory need not be put in order first, piece by piece.
     forget((trace, analysis));
     Ok(ExitCode::SUCCESS)

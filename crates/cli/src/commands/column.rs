@@ -1,23 +1,23 @@
-//! Which scheduler runs on which ground with which settings.
+//! One run of a plan: which scheduler runs on which target with which settings.
 
 use fairground_machine::Setting;
 use fairground_session::{
-    Failure, Ground, OWN_SCHEDULER, Scheduler, SchedulerObject, Variant, is_knob,
+    Failure, OWN_SCHEDULER, Scheduler, SchedulerObject, Target, Variant, is_knob,
 };
 
-/// One column, to be run.
+/// One run, a column of the result.
 pub(super) struct Column<'a> {
-    pub(super) ground: &'a Ground,
+    pub(super) target: &'a Target,
     pub(super) scheduler: &'a Loaded,
     pub(super) variant: Variant,
 }
 
-/// A scheduler as its ground needs it.
+/// A scheduler as its target needs it.
 pub(super) struct Loaded {
     pub(super) spec: String,
     /// For the simulated machine.
     pub(super) compiled: Option<Scheduler>,
-    /// For a real kernel, where only real kernels run it.
+    /// For a real kernel, where no simulated machine runs it.
     pub(super) object: Option<SchedulerObject>,
 }
 
@@ -31,49 +31,49 @@ impl Loaded {
     }
 }
 
-/// Every combination that makes sense: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
-/// machine has no tunables of a kernel. Where grounds are compared, a kernel that takes no schedulers runs its own only. What
+/// Every combination that can run: a kernel's own scheduler needs a kernel and has no settings of an object, and a simulated
+/// machine has no tunables of a kernel. Where targets are compared, a kernel that takes no schedulers runs its own only. What
 /// has no effect on a run makes no second column.
 ///
 /// # Errors
-/// A ground on which nothing would run.
+/// A target on which nothing would run.
 pub(super) fn columns<'a>(
-    grounds: &'a [Ground],
+    targets: &'a [Target],
     schedulers: &'a [Loaded],
     variants: &[Variant],
 ) -> Result<Vec<Column<'a>>, Failure> {
     let mut columns: Vec<Column<'a>> = Vec::new();
-    for ground in grounds {
+    for target in targets {
         let first = columns.len();
-        for scheduler in schedulers.iter().filter(|scheduler| runs(ground, scheduler, grounds)) {
-            let takes = |name: &str| takes(ground, scheduler, name);
+        for scheduler in schedulers.iter().filter(|scheduler| runs(target, scheduler, targets)) {
+            let takes = |name: &str| takes(target, scheduler, name);
             let of_scheduler = columns.len();
             for variant in variants.iter().map(|variant| variant.only(takes)) {
                 if columns[of_scheduler..].iter().all(|column| column.variant != variant) {
-                    columns.push(Column { ground, scheduler, variant });
+                    columns.push(Column { target, scheduler, variant });
                 }
             }
         }
         if columns.len() == first {
-            return Err(nothing_runs(ground));
+            return Err(nothing_runs(target));
         }
     }
     Ok(columns)
 }
 
-/// Whether a scheduler is run on one of the grounds.
-fn runs(ground: &Ground, scheduler: &Loaded, grounds: &[Ground]) -> bool {
+/// Whether a scheduler is run on one of the targets.
+fn runs(target: &Target, scheduler: &Loaded, targets: &[Target]) -> bool {
     match scheduler.is_own() {
-        true => ground.is_real(),
-        // Alone, such a kernel says itself what it lacks.
-        false => grounds.len() == 1 || ground.takes_schedulers(),
+        true => target.is_real(),
+        // A kernel that is the only target reports itself what it lacks.
+        false => targets.len() == 1 || target.takes_schedulers(),
     }
 }
 
-fn nothing_runs(ground: &Ground) -> Failure {
-    if ground.is_real() {
+fn nothing_runs(target: &Target) -> Failure {
+    if target.is_real() {
         return Failure::new(format_args!(
-            "the kernel of {ground} takes no schedulers, it has no sched_ext"
+            "the kernel of {target} takes no schedulers, it has no sched_ext"
         ))
         .help(format_args!(
             "add `{OWN_SCHEDULER}`, its own scheduler, to --sched; or take a kernel that has it: `--on vm:newest`"
@@ -85,24 +85,24 @@ fn nothing_runs(ground: &Ground) -> Failure {
     .help("add `--on vm:KERNEL` or `--on host`, or name a scheduler of `sched list`")
 }
 
-/// What somebody who reads the columns may miss.
-pub(super) fn left_out(grounds: &[Ground], schedulers: &[Loaded]) -> Vec<String> {
-    let all = grounds.iter().flat_map(|ground| schedulers.iter().map(move |one| (ground, one)));
-    all.filter(|(ground, one)| !one.is_own() && !runs(ground, one, grounds))
-        .map(|(ground, one)| {
-            format!("{} {ground}: not run: that kernel has no sched_ext", one.spec)
+/// Combinations that are left out, in words.
+pub(super) fn left_out(targets: &[Target], schedulers: &[Loaded]) -> Vec<String> {
+    let all = targets.iter().flat_map(|target| schedulers.iter().map(move |one| (target, one)));
+    all.filter(|(target, one)| !one.is_own() && !runs(target, one, targets))
+        .map(|(target, one)| {
+            format!("{} {target}: not run: that kernel has no sched_ext", one.spec)
         })
         .collect()
 }
 
-/// Whether a setting of that name means something to a scheduler on a ground.
-fn takes(ground: &Ground, scheduler: &Loaded, name: &str) -> bool {
-    if is_knob(name) { ground.is_real() } else { !scheduler.is_own() }
+/// Whether a setting of that name has an effect on a scheduler on a target.
+fn takes(target: &Target, scheduler: &Loaded, name: &str) -> bool {
+    if is_knob(name) { target.is_real() } else { !scheduler.is_own() }
 }
 
 impl Column<'_> {
     fn takes(&self, name: &str) -> bool {
-        takes(self.ground, self.scheduler, name)
+        takes(self.target, self.scheduler, name)
     }
 
     /// What is set before it and during it.
@@ -111,10 +111,10 @@ impl Column<'_> {
         self.variant.settings.iter().chain(later).cloned().collect()
     }
 
-    pub(super) fn label(&self, with_ground: bool) -> String {
+    pub(super) fn label(&self, with_target: bool) -> String {
         let mut label = self.scheduler.spec.clone();
-        if with_ground {
-            label += &format!(" {}", self.ground);
+        if with_target {
+            label += &format!(" {}", self.target);
         }
         let varied = self.variant.label();
         if !varied.is_empty() {
@@ -128,43 +128,43 @@ impl Column<'_> {
 mod tests {
     use super::*;
 
-    fn asked(grounds: &[&str], schedulers: &[&str]) -> (Vec<Ground>, Vec<Loaded>) {
-        let ground = |text: &&str| Ground::parse(text).expect("a ground");
+    fn asked(targets: &[&str], schedulers: &[&str]) -> (Vec<Target>, Vec<Loaded>) {
+        let target = |text: &&str| Target::parse(text).expect("a target");
         let loaded =
             |spec: &&str| Loaded { spec: (*spec).to_owned(), compiled: None, object: None };
-        (grounds.iter().map(ground).collect(), schedulers.iter().map(loaded).collect())
+        (targets.iter().map(target).collect(), schedulers.iter().map(loaded).collect())
     }
 
     /// The labels of the columns, or what is wrong.
-    fn labels(grounds: &[&str], schedulers: &[&str]) -> Result<Vec<String>, String> {
-        let (grounds, schedulers) = asked(grounds, schedulers);
-        let columns = columns(&grounds, &schedulers, &[Variant::default()]);
+    fn labels(targets: &[&str], schedulers: &[&str]) -> Result<Vec<String>, String> {
+        let (targets, schedulers) = asked(targets, schedulers);
+        let columns = columns(&targets, &schedulers, &[Variant::default()]);
         let labels = columns.map(|all| all.iter().map(|one| one.label(true)).collect());
         labels.map_err(|failure| failure.to_string())
     }
 
     #[test]
-    fn each_ground_runs_what_it_can() {
+    fn each_target_runs_what_it_can() {
         let pair = ["rfs", "kernel"];
         assert_eq!(labels(&["sim", "vm:6.1"], &pair).unwrap(), ["rfs sim", "kernel vm:6.1"]);
         let all = ["rfs sim", "rfs vm:7.2", "kernel vm:7.2"];
         assert_eq!(labels(&["sim", "vm:7.2"], &pair).unwrap(), all);
-        // Alone, the kernel is asked, and says what it lacks.
+        // A kernel that is the only target reports itself what it lacks.
         assert_eq!(labels(&["vm:6.1"], &["rfs"]).unwrap(), ["rfs vm:6.1"]);
     }
 
     #[test]
     fn what_is_not_run_is_told() {
-        let told = |grounds: &[&str]| {
-            let (grounds, schedulers) = asked(grounds, &["rfs", "kernel"]);
-            left_out(&grounds, &schedulers)
+        let told = |targets: &[&str]| {
+            let (targets, schedulers) = asked(targets, &["rfs", "kernel"]);
+            left_out(&targets, &schedulers)
         };
         assert_eq!(told(&["sim", "vm:6.1"]), ["rfs vm:6.1: not run: that kernel has no sched_ext"]);
         assert_eq!((told(&["sim", "vm:7.2"]), told(&["vm:6.1"])), (vec![], vec![]));
     }
 
     #[test]
-    fn a_ground_that_can_run_nothing_is_told() {
+    fn a_target_that_can_run_nothing_is_told() {
         let refused = labels(&["sim", "vm:6.1"], &["rfs"]).unwrap_err();
         assert!(refused.contains("vm:6.1 takes no schedulers"), "{refused}");
         let refused = labels(&["sim"], &["kernel"]).unwrap_err();

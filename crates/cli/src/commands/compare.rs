@@ -1,33 +1,27 @@
-//! `compare`: one workload under several schedulers and settings, on one ground or on several.
+//! `compare`: one workload under several schedulers and settings, on one target or on several.
 
 use std::process::ExitCode;
 
 use fairground_report::{Cell, Document};
 use fairground_session::Failure;
 
-use super::columns::{Columns, Ran};
+use super::plan::{Ran, RunPlan};
 use crate::args::{Cli, CompareArgs};
-use crate::input::find_workload_with;
+use crate::input::{find_workload, measuring_options};
 use crate::pictures::{self, Pictured};
 use crate::present;
 
 pub(super) fn compare(cli: &Cli, args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
+    let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
-    let columns = Columns {
-        workload: &workload,
-        sched: &args.sched,
-        ground: Some(&args.ground),
-        machine: &args.machine,
-        show: &args.show,
-        callbacks: false,
-        rename: |name| name,
-        sample: args.page.is_wanted(),
-    };
-    let Compared { mut document, ran, code } = compare_all(cli, &args.workload, &columns, None)?;
-    present::describe_locks(&mut document, &args.locks);
+    let options = measuring_options(&args.show)?;
+    let sample = args.page.is_wanted();
+    let plan = RunPlan { sample, ..RunPlan::new(&args.run, &workload, options) };
+    let compared = compare_all(cli, &args.run.workload, &plan, args.show.all, None)?;
+    let Compared { mut document, ran, code } = compared;
+    present::describe_locks(&mut document, &args.run.locks);
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(code)
 }
 
@@ -38,14 +32,15 @@ pub(super) struct Compared {
     pub(super) code: ExitCode,
 }
 
-/// Runs every scheduler with every combination of settings and makes the document. A recording stands in the first column.
+/// Runs a plan and makes the document, with every metric or with the usual ones. A recording stands in the first column.
 pub(super) fn compare_all(
     cli: &Cli,
     title: &str,
-    common: &Columns<'_>,
+    plan: &RunPlan<'_>,
+    all: bool,
     recorded: Option<Pictured<'_>>,
 ) -> Result<Compared, Failure> {
-    let ran = common.run(cli.quiet)?;
+    let ran = plan.run(cli.quiet)?;
     let outcomes = &ran.outcomes;
     if let Some(outcome) = outcomes.iter().find(|outcome| !outcome.is_recorded()) {
         return Err(Failure::new(format_args!(
@@ -58,7 +53,8 @@ pub(super) fn compare_all(
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
-    document.set("machine", "workload", Cell::text(title));
+    document.describe_spec(title, plan.spec.stated());
+    document.set_usual("machine", "workload", Cell::text(title));
     let mut code = 0;
     document.notes.extend(ran.notes.iter().cloned());
     for outcome in outcomes {
@@ -74,12 +70,13 @@ pub(super) fn compare_all(
     let simulated = outcomes.iter().map(|o| (o.label.as_str(), &o.analysis));
     let columns: Vec<_> =
         recorded.map(|run| (run.label, run.analysis)).into_iter().chain(simulated).collect();
-    document.tables.push(present::comparison_table(&columns, common.show.all));
+    document.tables.push(present::comparison_table(&columns, all));
     document.tables.push(present::policy_table(outcomes));
     for outcome in outcomes.iter().filter(|o| o.analysis.series.is_some()) {
         let mut table = present::intervals_table(&outcome.analysis);
         if let Some(table) = &mut table {
             table.title = format!("Over time: {}", outcome.label);
+            table.run = Some(outcome.label.clone());
         }
         document.tables.extend(table);
     }

@@ -5,20 +5,21 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use fairground_analysis::Options;
 use fairground_analysis::contention::Contention;
 use fairground_realkernel::job::RecordingJob;
 use fairground_realkernel::tracefs::Session;
 use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Recording, one_variant, parse_time};
+use fairground_session::{Failure, Recording, RunSpec, TargetSpec, one_variant, parse_time};
 
-use super::columns::Columns;
+use super::plan::RunPlan;
 use super::record::record_shown;
-use crate::args::{Cli, ContentionArgs, GroundArgs, Per, ShowArgs};
-use crate::input::{find_recording, find_workload_with};
+use crate::args::{Cli, ContentionArgs};
+use crate::input::{find_recording, find_workload};
 use crate::pictures;
 use crate::present;
 
-/// How long this machine is recorded when nobody says otherwise: "up to 1 second worth of system activity", as in the mail.
+/// How long this machine is recorded by default: "up to 1 second worth of system activity", as in the mail.
 const DURATION: Duration = Duration::from_secs(1);
 
 pub(super) fn contention(cli: &Cli, args: &ContentionArgs) -> Result<ExitCode, Failure> {
@@ -46,8 +47,10 @@ fn title(name: &str) -> String {
 /// What was recorded has the locks that it had.
 fn refuse_locks(args: &ContentionArgs) -> Result<(), Failure> {
     match args.locks.locks {
-        Some(_) => Err(Failure::new("--locks is of a workload's locks, and this is no workload")
-            .help("name a workload: `fairground contention netperf-stream --locks rt`")),
+        Some(_) => {
+            Err(Failure::new("--locks applies to a workload's locks, and this is no workload")
+                .help("name a workload: `fairground contention netperf-stream --locks rt`"))
+        }
         None => Ok(()),
     }
 }
@@ -72,35 +75,30 @@ fn print(
         fairground_analysis::Irregularities { loss: trace.loss.clone(), ..Default::default() };
     document.notes.extend(present::loss_notes(name, &loss));
     let drawn = pictures::write_contention(&args.page, &document, &contention);
-    present::print_drawn(&document, cli.format, drawn)
+    present::print_drawn(&document, cli, drawn)
 }
 
 fn is_workload_file(what: &str) -> bool {
     Path::new(what).extension().is_some_and(|extension| extension == "toml" || extension == "json")
 }
 
-/// A workload, on whatever ground.
+/// A workload, on any target.
 fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure> {
-    if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
-        return Err(Failure::new("`contention` takes one scheduler on one ground"));
+    if args.sched.sched.len() > 1 || args.target.on.len() > 1 {
+        return Err(Failure::new("`contention` takes one scheduler on one target"));
     }
     one_variant(&args.sched.set)?;
-    let workload = find_workload_with(what, &args.locks, cli.quiet).map_err(|failure| {
+    let spec = RunSpec {
+        workload: what.to_owned(),
+        target: TargetSpec { stacks: true, ..args.target.clone() },
+        scheduler: args.sched.clone(),
+        machine: args.machine.clone(),
+        locks: args.locks,
+    };
+    let workload = find_workload(&spec, cli.quiet).map_err(|failure| {
         failure.help("a recording is a file; a workload is one of `workload list`")
     })?;
-    let ground = GroundArgs { stacks: true, ..args.ground.clone() };
-    let show = ShowArgs { interval: None, per: Per::Group, all: false };
-    let columns = Columns {
-        workload: &workload,
-        sched: &args.sched,
-        ground: Some(&ground),
-        machine: &args.machine,
-        show: &show,
-        callbacks: false,
-        sample: false,
-        rename: |name| name,
-    };
-    let mut ran = columns.run(cli.quiet)?;
+    let mut ran = RunPlan::new(&spec, &workload, Options::simulated()).run(cli.quiet)?;
     let (Some(outcome), true) = (ran.outcomes.pop(), ran.outcomes.is_empty()) else {
         return Err(Failure::new("`contention` makes one run"));
     };
@@ -112,10 +110,12 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
     let code = ran.exit_code(outcome.exit_code());
     let name = format!("{what} under {}", outcome.label);
     let mut document = Document::new(ran.title(&title(&name)));
+    document.run.clone_from(&outcome.label);
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
-    document.set("machine", "workload", Cell::text(what));
+    document.describe_spec(&name, spec.stated());
+    document.set_usual("machine", "workload", Cell::text(what));
     present::describe_locks(&mut document, &args.locks);
     present::describe_run(&mut document, &outcome);
     document.notes.extend(ran.notes);
@@ -125,8 +125,8 @@ fn run(cli: &Cli, args: &ContentionArgs, what: &str) -> Result<ExitCode, Failure
 
 /// This machine, as it is.
 fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
-    let on = args.ground.on.as_slice();
-    if !matches!(on, [ground] if ground == "host" || ground == "sim") {
+    let on = args.target.on.as_slice();
+    if !matches!(on, [target] if target == "host" || target == "sim") {
         return Err(Failure::new(
             "without a recording or a workload, this machine is recorded, and nothing else can be",
         )
@@ -140,7 +140,7 @@ fn record(cli: &Cli, args: &ContentionArgs) -> Result<Recording, Failure> {
     };
     let session = Session { command: args.command.clone(), duration };
     let job =
-        RecordingJob { kib_per_cpu: args.ground.buffer, stacks: true, ..RecordingJob::default() };
+        RecordingJob { kib_per_cpu: args.target.buffer, stacks: true, ..RecordingJob::default() };
     let space = tempfile::tempdir().map_err(|e| Failure::io("<temporary folder>", &e))?;
     let file = space.path().join("trace.dat");
     let (recorder, _) = record_shown(&session, &job, space.path(), cli.quiet)?;

@@ -23,6 +23,6 @@ pub(super) fn diagnose(cli: &Cli, args: &DiagnoseArgs) -> Result<ExitCode, Failu
     document.set("recording", "window", Cell::duration_ns(analysis.window_ns()));
     present::describe_diagnosis(&mut document, &diagnosis, &args.recording);
     document.notes.extend(present::loss_notes(&recording.name, &analysis.irregularities));
-    present::print(&document, cli.format)?;
+    present::print(&document, cli)?;
     Ok(ExitCode::SUCCESS)
 }

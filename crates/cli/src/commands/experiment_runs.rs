@@ -1,4 +1,4 @@
-//! The runs of an experiment, each on its ground, as many side by side as there are CPUs.
+//! The runs of an experiment, each on its target, in parallel on all CPUs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,36 +7,32 @@ use std::thread;
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_session::{
-    CHUNK_NS, CPUS_DEFAULT, Failure, Ground, MachineSpec, OWN_SCHEDULER, Outcome, Plan, Scheduler,
-    SchedulerObject, Told, Watch, at_settings, duration_ns, find_workload, machine_config,
-    one_variant, split_knobs, topology_value,
+    CHUNK_NS, EngineChoice, Failure, Outcome, TimersChoice, Told, Watch, find_workload,
 };
-use fairground_workload::Workload;
 
-use crate::args::{EngineArg, GroundArgs, TimersArg};
+use super::plan::RunPlan;
 use crate::experiment::Run;
 use crate::present;
 use crate::progress::Progress;
-use crate::real::RealPlan;
 
-/// Runs everything and keeps of each run what `keep` makes of it, in the order of the runs. The order in which they are run is
-/// chance and shows nowhere. After a simulation has failed, no real kernel is booted any more.
+/// Runs everything, and returns what `keep` makes of each outcome, in the order of `runs`, whatever the order in which they finish.
+/// After a simulation has failed, no further real kernel is booted.
 pub(super) fn run_all<T: Send>(
     quiet: bool,
     runs: &[Run],
-    engine: EngineArg,
+    engine: EngineChoice,
     keep: impl Fn(&Run, &Outcome) -> T + Sync,
 ) -> Vec<Result<T, Failure>> {
     let mut steps = 0;
     for run in runs {
-        let workload = find_workload(&run.workload).map_or(0, |w| w.duration_ns);
-        let length = duration_ns(run.duration.as_deref(), workload).unwrap_or(0);
-        steps += length.div_ceil(CHUNK_NS);
+        let workload = find_workload(&run.spec.workload);
+        let length_ns = workload.and_then(|workload| run.spec.duration_ns(&workload)).unwrap_or(0);
+        steps += length_ns.div_ceil(CHUNK_NS);
     }
     let progress = Progress::new(quiet, steps);
-    // Simulations first: they are quick, and a mistake in the experiment shows before any machine has booted.
+    // Simulations first: they are quick, and show a mistake in the experiment before any machine has booted.
     let (simulated, real): (Vec<usize>, Vec<usize>) =
-        (0..runs.len()).partition(|&index| runs[index].on == "sim");
+        (0..runs.len()).partition(|&index| runs[index].is_simulated());
     let next = Mutex::new(simulated.into_iter().chain(real));
     let failed = AtomicBool::new(false);
     let results: Vec<Mutex<Option<Result<T, Failure>>>> =
@@ -52,13 +48,13 @@ pub(super) fn run_all<T: Send>(
                     if !progress.goes_on() {
                         return;
                     }
-                    if run.on != "sim" && failed.load(Ordering::Relaxed) {
+                    if !run.is_simulated() && failed.load(Ordering::Relaxed) {
                         return;
                     }
                     let result = run_one(run, engine, &progress)
                         .map(|outcome| keep(run, &outcome))
                         .map_err(|e| of_run(run, e));
-                    if run.on == "sim" && result.is_err() {
+                    if run.is_simulated() && result.is_err() {
                         failed.store(true, Ordering::Relaxed);
                     }
                     if let Ok(mut slot) = results[index].lock() {
@@ -79,88 +75,32 @@ pub(super) fn run_all<T: Send>(
         .collect()
 }
 
-/// Says which simulation failed. What cannot be run on a real kernel is told of all such runs together.
+/// Names the simulation that failed. Failures of real kernels stay as they are: runs with the same one are reported together.
 fn of_run(run: &Run, failure: Failure) -> Failure {
-    match run.on.as_str() {
-        "sim" => Failure::new(format_args!("run `{}`: {failure}", run.name)),
-        _ => failure,
+    match run.is_simulated() {
+        true => Failure::new(format_args!("run `{}`: {failure}", run.name)),
+        false => failure,
     }
 }
 
-fn run_one(run: &Run, engine: EngineArg, progress: &Progress) -> Result<Outcome, Failure> {
-    let mut workload = find_workload(&run.workload)?;
-    if let Some(locks) = run.locks {
-        workload.set_lock_model(locks);
+fn run_one(run: &Run, engine: EngineChoice, progress: &Progress) -> Result<Outcome, Failure> {
+    let mut spec = run.spec.clone();
+    // The option of the command counts where it is not the default.
+    if engine != EngineChoice::default() {
+        spec.scheduler.engine = engine;
     }
-    match Ground::parse(&run.on)? {
-        Ground::Sim => simulated(run, &workload, engine, progress),
-        ground => real(run, &workload, &ground, progress),
+    let options = if run.is_simulated() { Options::simulated() } else { Options::default() };
+    if !run.is_simulated() {
+        spec = spec.for_real_kernel();
     }
-}
-
-fn simulated(
-    run: &Run,
-    workload: &Workload,
-    engine: EngineArg,
-    progress: &Progress,
-) -> Result<Outcome, Failure> {
-    let scheduler = Scheduler::load(&run.sched, None, engine.into())?;
-    let spec = MachineSpec {
-        cpus: run.cpus,
-        hz: Some(run.hz),
-        timers: run.timers.into(),
-        seed: run.seed,
-        costs: run.costs.clone(),
-        cost: run.cost.clone(),
-        lead_in: run.lead_in.clone(),
-        ..MachineSpec::default()
-    };
-    let mut machine = machine_config(&spec)?;
-    if let Some(topology) = &run.topology {
-        machine.topology = topology_value("topology", topology)?;
-    }
-    let mut settings = one_variant(&run.set)?.settings;
-    settings.extend(at_settings(&run.at)?);
-    let duration_ns = duration_ns(run.duration.as_deref(), workload.duration_ns)?;
-    let plan = Plan {
-        label: run.name.clone(),
-        settings,
-        ..Plan::new(&scheduler, workload, machine, duration_ns)
-    };
-    plan.run(progress)
-}
-
-fn real(
-    run: &Run,
-    workload: &Workload,
-    ground: &Ground,
-    progress: &Progress,
-) -> Result<Outcome, Failure> {
-    let object = match run.sched.as_str() {
-        OWN_SCHEDULER => None,
-        spec => Some(SchedulerObject::find(spec, None)?),
-    };
-    let mut settings = one_variant(&run.set)?.settings;
-    settings.extend(at_settings(&run.at)?);
-    let (settings, knobs) = split_knobs(settings);
-    let args = GroundArgs::deterministic(&run.on, &run.append, run.record);
-    let plan = RealPlan {
-        label: run.name.clone(),
-        ground,
-        args: &args,
-        cpus: run.cpus.unwrap_or(CPUS_DEFAULT),
-        object: object.as_ref(),
-        settings,
-        knobs,
-        workload,
-        seed: run.seed,
-        duration_ns: duration_ns(run.duration.as_deref(), workload.duration_ns)?,
-        hold_ns: run.hold_ns,
-        options: Options::default(),
-    };
-    let outcome = plan.run(progress)?;
+    let (workload, _) = spec.find_workload()?;
+    // A kernel that is not in the cache is not fetched for an experiment.
+    let plan = RunPlan { fetch: false, ..RunPlan::new(&spec, &workload, options) };
+    let outcome = plan.run_alone(&run.name, progress)?;
     match outcome.not_recorded() {
-        Some(why) if run.record => Err(Failure::new(format_args!("there is no recording: {why}"))),
+        Some(why) if spec.target.record => {
+            Err(Failure::new(format_args!("there is no recording: {why}")))
+        }
         _ => Ok(outcome),
     }
 }
@@ -171,18 +111,20 @@ pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
         present::describe_machine(made, machine, *duration_ns);
     }
     present::describe_run(made, outcome);
+    made.describe_spec(&run.name, run.spec.stated());
     let section = format!("run {}", outcome.label);
-    made.set(&section, "workload", Cell::text(&run.workload));
-    if let Some(locks) = run.locks {
+    made.set(&section, "workload", Cell::text(&run.spec.workload));
+    if let Some(locks) = run.spec.locks.locks {
         made.set(&section, "locks", Cell::text(locks.word()));
     }
-    if run.on != "sim" {
-        made.set(&section, "ground", Cell::text(&run.on));
+    if !run.is_simulated() {
+        made.set(&section, "target", Cell::text(run.on()));
         return;
     }
-    made.set(&section, "hz", Cell::count(run.hz.into()));
-    if run.timers == TimersArg::Jiffies {
+    let machine = &run.spec.machine;
+    made.set(&section, "hz", Cell::known(machine.hz, |hz| Cell::count(hz.into())));
+    if machine.timers == TimersChoice::Jiffies {
         made.set(&section, "timers", Cell::text("jiffies"));
     }
-    made.set(&section, "costs", Cell::text(&run.costs));
+    made.set(&section, "costs", Cell::text(&machine.costs));
 }

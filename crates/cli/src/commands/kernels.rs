@@ -8,11 +8,11 @@ use fairground_realkernel::catalogue::{Cache, ENTRIES, Kernel};
 use fairground_realkernel::channel::STDOUT_FILE;
 use fairground_realkernel::job::KernelInfo;
 use fairground_realkernel::run::INFO_COMMAND;
-use fairground_realkernel::vm::{GuestAnswer, GuestCommand, VmConfig, VmMode, run_command};
+use fairground_realkernel::vm::{GuestAnswer, GuestCommand, VmConfig, run_command};
 use fairground_report::{Cell, Column, Document, Table};
 use fairground_session::{Failure, parse_time};
 
-use crate::args::{BootArgs, Cli, KernelsCommand, VmModeArg};
+use crate::args::{BootArgs, Cli, KernelsCommand};
 use crate::present;
 
 /// Room for what a guest's command writes, bytes.
@@ -75,7 +75,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     document.set("catalogue", "qemu", Cell::text(qemu));
     document.tables.push(table);
     document.tables.push(known);
-    present::print(&document, cli.format)
+    present::print(&document, cli)
 }
 
 fn fetch(cli: &Cli, names: &[String]) -> Result<(), Failure> {
@@ -98,14 +98,11 @@ fn boot(cli: &Cli, args: &BootArgs) -> Result<ExitCode, Failure> {
     let mut config = VmConfig::new(qemu, kernel, args.cpus);
     config.memory_mib = args.memory;
     config.append.clone_from(&args.append);
-    config.mode = match args.vm_mode {
-        VmModeArg::Deterministic => VmMode::Deterministic,
-        VmModeArg::Fast => VmMode::Fast,
-    };
+    config.mode = args.vm_mode.into();
     let length_ns = parse_time("--for", &args.duration)?;
     if args.command.is_empty() {
         let (info, answer) = describe(&config, length_ns)?;
-        present::print(&boot_document(&info, &answer), cli.format)?;
+        present::print(&boot_document(&info, &answer), cli)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (answer, output) = in_a_guest(args.command.clone(), length_ns, &config)?;

@@ -35,7 +35,7 @@ struct Session<'a> {
     cli: &'a Cli,
     scheduler: SchedulerObject,
     job: SchedulerJob,
-    /// Constants that nobody set, in words.
+    /// Constants that are not set, in words.
     unset: Option<String>,
     length: Option<Duration>,
     stats: Duration,
@@ -155,7 +155,7 @@ impl Session<'_> {
             document.set("scheduler", "exit_reason", Cell::text(&exit.reason));
             document.set("scheduler", "exit_message", Cell::text(&exit.message));
             document.tables.push(watch.table());
-            present::print(&document, self.cli.format)?;
+            present::print(&document, self.cli)?;
         }
         let message = if exit.message.is_empty() { "" } else { ": " };
         self.say(&format!(

@@ -2,7 +2,6 @@
 
 mod analyze;
 mod column;
-mod columns;
 mod compare;
 mod contention;
 mod diagnose;
@@ -12,6 +11,7 @@ pub(crate) mod kernels;
 mod load;
 mod man;
 mod needs;
+mod plan;
 mod policy_cost;
 mod record;
 mod replay;
@@ -29,7 +29,7 @@ use fairground_session::Failure;
 use crate::args::{Cli, Command};
 use crate::present;
 
-/// Does what was asked for.
+/// Executes a command.
 pub(crate) fn execute(cli: &Cli) -> Result<ExitCode, Failure> {
     present::check(cli.format)?;
     match &cli.command {

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fairground_analysis::{Analysis, Options};
-use fairground_session::Failure;
+use fairground_session::{Failure, RunSpec};
 use fairground_trace::{EventKind, TaskState, Trace};
 use fairground_workload::{ReplayBuilder, ReplayNotes, Workload, to_toml};
 
-use super::columns::Columns;
 use super::compare::{Compared, compare_all};
+use super::plan::RunPlan;
 use crate::args::{Cli, ReplayArgs};
-use crate::input::find_recording;
+use crate::input::{find_recording, measuring_options};
 use crate::pictures::{self, Pictured};
 use crate::present;
 
@@ -31,25 +31,27 @@ pub(super) fn replay(cli: &Cli, args: &ReplayArgs) -> Result<ExitCode, Failure> 
     machine.cost.insert(0, "timer_slack_ns=0".to_owned());
     pictures::prepare(&args.page)?;
     let original = Analysis::of(&recording.trace, &Options::default());
-    let columns = Columns {
-        workload: &workload,
-        sched: &args.sched,
-        ground: None,
-        machine: &machine,
-        show: &args.show,
-        callbacks: false,
+    let spec = RunSpec {
+        workload: recording.name.clone(),
+        scheduler: args.sched.clone(),
+        machine,
+        ..RunSpec::default()
+    };
+    let plan = RunPlan {
         rename: without_pid,
         sample: args.page.is_wanted(),
+        ..RunPlan::new(&spec, &workload, measuring_options(&args.show)?)
     };
     let title = format!("replay of {}", recording.name);
     let recorded =
         Pictured { label: "recorded", analysis: &original, trace: &recording.trace, numbers: &[] };
-    let Compared { mut document, ran, code } = compare_all(cli, &title, &columns, Some(recorded))?;
+    let compared = compare_all(cli, &title, &plan, args.show.all, Some(recorded))?;
+    let Compared { mut document, ran, code } = compared;
     document.notes.extend(present::loss_notes(&recording.name, &original.irregularities));
     document.notes.extend(notes.to_string().lines().map(str::to_owned));
     let runs: Vec<_> = std::iter::once(recorded).chain(ran.pictured()).collect();
     let drawn = pictures::write(&args.page, &document, &runs);
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(code)
 }
 

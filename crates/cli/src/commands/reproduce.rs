@@ -38,8 +38,9 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let finished = experiment_runs::run_all(cli.quiet, &runs, args.engine, |run, outcome| {
         Finished::of(run, outcome, shows_prints)
     });
-    let simulation_failed =
-        |(run, finished): &(&Run, &Result<Finished, Failure>)| run.on == "sim" && finished.is_err();
+    let simulation_failed = |(run, finished): &(&Run, &Result<Finished, Failure>)| {
+        run.is_simulated() && finished.is_err()
+    };
     let at_fault = runs.iter().zip(&finished).position(|pair| simulation_failed(&pair));
     let mut finished = finished;
     let is_interrupted = interrupt::is_asked();
@@ -75,18 +76,20 @@ pub(super) fn reproduce(cli: &Cli, args: &ReproduceArgs) -> Result<ExitCode, Fai
     let claims =
         document.tables.iter().position(|t| t.id == "claims").unwrap_or(document.tables.len());
     document.tables.splice(claims..claims, reports);
+    made.verdicts.into_iter().for_each(|verdict| document.add_verdict(verdict));
     document.sections.extend(made.sections);
+    document.specs.extend(made.specs);
     document.notes.extend(made.notes);
     if is_interrupted {
         document.title += " (partial)";
         code = interrupt::EXIT_CODE;
     }
     let drawn = pictures::write_experiment(&args.page, &document, &experiment, &figures);
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(ExitCode::from(if code > 0 { code } else { u8::from(!holds) }))
 }
 
-/// The runs on real kernels that could not be made here, by the reason.
+/// The runs on real kernels that were not possible here, by the reason.
 #[derive(Default)]
 struct Unmade(Vec<(String, Vec<String>)>);
 
@@ -109,7 +112,7 @@ impl Unmade {
     }
 }
 
-/// What is kept of a run: its events are not.
+/// What is kept of a run, without its events.
 struct Finished {
     figures: Figures,
     reports: Option<Table>,
@@ -121,7 +124,7 @@ impl Finished {
     fn of(run: &Run, outcome: &Outcome, shows_prints: bool) -> Finished {
         let user_time = match run.user_time {
             UserTimeEntry::Exact => UserTime::Exact,
-            UserTimeEntry::Ticks => UserTime::Ticks { tick_ns: 1_000_000_000 / u64::from(run.hz) },
+            UserTimeEntry::Ticks => UserTime::Ticks { tick_ns: run.spec.tick_ns() },
         };
         let slices = SliceReports::of(&outcome.trace, user_time);
         let mut made = Document::default();
@@ -131,24 +134,26 @@ impl Finished {
         }
         let reports = if run.reports { present::reports_table(&run.name, &slices) } else { None };
         let mut figures = figures_of(outcome, &slices);
-        if run.locks.is_some() && outcome.is_recorded() {
+        if run.spec.locks.locks.is_some() && outcome.is_recorded() {
             lock_figures(&mut figures, outcome);
         }
         Finished { figures, reports, made, code: outcome.exit_code() }
     }
 }
 
-/// Adds what a run says of how it was made; what an earlier one said already is not said again.
+/// Adds how a run was made; sections that an earlier run has are not repeated.
 fn merge(made: &mut Document, of_run: Document) {
     for section in of_run.sections {
         if made.sections.iter().all(|known| known.name != section.name) {
             made.sections.push(section);
         }
     }
+    made.specs.extend(of_run.specs);
+    made.verdicts.extend(of_run.verdicts);
     made.notes.extend(of_run.notes);
 }
 
-/// Every figure of a run by its key (docs/experiments.md).
+/// Every figure of a run by its key (docs/reference/experiments.md).
 fn figures_of(outcome: &Outcome, slices: &SliceReports) -> Figures {
     let mut figures = Figures::default();
     ring_figures(&mut figures, outcome);
@@ -259,6 +264,6 @@ fn list(cli: &Cli) -> Result<ExitCode, Failure> {
     }
     let mut document = Document::default();
     document.tables.push(table);
-    present::print(&document, cli.format)?;
+    present::print(&document, cli)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,73 +7,65 @@ use fairground_analysis::Options;
 use fairground_analysis::ring::RingReport;
 use fairground_analysis::slice_report::{SliceReports, UserTime};
 use fairground_report::{Cell, Document};
-use fairground_session::{Failure, Outcome, one_variant, parse_time};
+use fairground_session::{Failure, Outcome, one_variant};
 
-use super::columns::Columns;
+use super::plan::RunPlan;
 use crate::args::{Cli, RunArgs, ShowArgs};
 use crate::export::{self, Form};
-use crate::input::find_workload_with;
+use crate::input::{find_workload, measuring_options};
 use crate::pictures;
 use crate::present;
 
-/// The measuring options that the flags ask for, for a simulated trace.
-pub(crate) fn simulated_options(show: &ShowArgs) -> Result<Options, Failure> {
-    let interval_ns = show.interval.as_deref().map(|t| parse_time("--interval", t)).transpose()?;
-    Ok(Options { interval_ns, ..Options::simulated() })
-}
-
 pub(super) fn run(cli: &Cli, args: &RunArgs) -> Result<ExitCode, Failure> {
-    if args.sched.sched.len() > 1 || args.ground.on.len() > 1 {
-        return Err(Failure::new("`run` takes one scheduler on one ground")
+    if args.run.scheduler.sched.len() > 1 || args.run.target.on.len() > 1 {
+        return Err(Failure::new("`run` takes one scheduler on one target")
             .help("`fairground compare` runs several"));
     }
-    one_variant(&args.sched.set)?;
+    one_variant(&args.run.scheduler.set)?;
     if let Some(path) = &args.trace {
         form_of_trace(path).check()?;
     }
-    let workload = find_workload_with(&args.workload, &args.locks, cli.quiet)?;
+    let workload = find_workload(&args.run, cli.quiet)?;
     pictures::prepare(&args.page)?;
-    let columns = Columns {
-        workload: &workload,
-        sched: &args.sched,
-        ground: Some(&args.ground),
-        machine: &args.machine,
-        show: &args.show,
+    let options = measuring_options(&args.show)?;
+    let plan = RunPlan {
         callbacks: args.callbacks,
-        rename: |name| name,
         sample: args.page.is_wanted()
             || args.trace.as_deref().is_some_and(|path| form_of_trace(path).has_counters()),
+        ..RunPlan::new(&args.run, &workload, options.clone())
     };
-    let ran = columns.run(cli.quiet)?;
+    let ran = plan.run(cli.quiet)?;
     let [outcome] = ran.outcomes.as_slice() else {
         return Err(Failure::new("`run` makes one run"));
     };
     if let Some(path) = &args.trace {
         let window = Some((outcome.analysis.start_ns, outcome.analysis.end_ns));
-        write_trace(path, outcome, &Options { window, ..simulated_options(&args.show)? })?;
+        write_trace(path, outcome, &Options { window, ..options })?;
         if path == Path::new("-") {
             return Ok(ran.exit_code(outcome.exit_code()));
         }
     }
-    let title = match args.ground.on.as_slice() {
-        [ground] if ground != "sim" => {
-            format!("{} under {} on {ground}", args.workload, outcome.label)
+    let title = match args.run.target.on.as_slice() {
+        [target] if target != "sim" => {
+            format!("{} under {} on {target}", args.run.workload, outcome.label)
         }
-        _ => format!("{} under {}", args.workload, outcome.label),
+        _ => format!("{} under {}", args.run.workload, outcome.label),
     };
     let mut document = Document::new(ran.title(&title));
+    document.run.clone_from(&outcome.label);
     if let Some(machine) = &ran.simulated {
         present::describe_machine(&mut document, machine, ran.duration_ns);
     }
-    document.set("machine", "workload", Cell::text(&args.workload));
-    present::describe_locks(&mut document, &args.locks);
+    document.describe_spec(&title, args.run.stated());
+    document.set_usual("machine", "workload", Cell::text(&args.run.workload));
+    present::describe_locks(&mut document, &args.run.locks);
     present::describe_run(&mut document, outcome);
     present::printed_notes(&mut document, outcome);
     document.notes.extend(ran.notes.iter().cloned());
     document.notes.extend(outcome.numbers_note.clone());
     add_tables(&mut document, outcome, &args.show);
     let drawn = pictures::write(&args.page, &document, &ran.pictured());
-    present::print_drawn(&document, cli.format, drawn)?;
+    present::print_drawn(&document, cli, drawn)?;
     Ok(ran.exit_code(outcome.exit_code()))
 }
 

@@ -45,7 +45,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     }
     let mut document = Document::default();
     document.tables.push(table);
-    present::print(&document, cli.format)
+    present::print(&document, cli)
 }
 
 fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
@@ -60,7 +60,7 @@ fn show(cli: &Cli, spec: &str, cost: bool) -> Result<(), Failure> {
     if cost {
         document.tables.push(cost_table(&Scheduler::load(spec, None, Engine::Jit)?)?);
     }
-    present::print(&document, cli.format)
+    present::print(&document, cli)
 }
 
 /// A tag's text: `unit:ns` → `ns`.

@@ -13,7 +13,7 @@ pub(super) fn schema(cli: &Cli, args: &SchemaArgs) -> Result<ExitCode, Failure> 
     let named = |name: &String| FORMATS.iter().find(|format| format.name == *name);
     match args.format_name.as_ref().and_then(named).and_then(|format| format.json_schema) {
         Some(make) => present::write_stdout(&format!("{:#}", make()))?,
-        None => present::print(&list(), cli.format)?,
+        None => present::print(&list(), cli)?,
     }
     Ok(ExitCode::SUCCESS)
 }

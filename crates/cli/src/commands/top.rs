@@ -7,46 +7,45 @@ mod stream;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use fairground_session::{Failure, Ground, parse_time};
+use fairground_analysis::Options;
+use fairground_session::{Failure, RunSpec, Target, parse_time};
 use fairground_top::{App, Source, Speed, show};
-use fairground_workload::Workload;
 
 use self::host::Host;
 use self::simulated::{Shown, Simulated};
-use super::columns::Columns;
-use crate::args::{Cli, Per, ShowArgs, TopArgs};
-use crate::input::find_workload_with;
+use super::plan::RunPlan;
+use crate::args::{Cli, TopArgs};
+use crate::input::find_workload;
 use crate::pictures::command_line;
 
 /// The longest interval, ns. Each look at it sorts what happened since it began: with no limit, looking would take all the time.
 const INTERVAL_MAX_NS: u64 = 10_000_000_000;
-/// The options that mean something where nothing is simulated.
+/// The options that have an effect with `--on host`.
 const HOST_TAKES: [&str; 3] = ["--on", "--buffer", "--interval"];
 
 pub(super) fn top(cli: &Cli, args: &TopArgs) -> Result<ExitCode, Failure> {
-    let [ground] = args.on.as_slice() else {
-        return Err(Failure::new("`top` shows one ground")
+    let [target] = args.on.as_slice() else {
+        return Err(Failure::new("`top` shows one target")
             .help("give `--sched cfs,eevdf` to change between schedulers"));
     };
     let interval_ns = interval_ns(&args.interval)?;
-    match (Ground::parse(ground)?, &args.workload) {
-        (Ground::Sim, Some(name)) => {
+    match (Target::parse(target)?, &args.workload) {
+        (Target::Sim, Some(name)) => {
             refuse(args, "a simulated run", |flag| !["--buffer", "--format"].contains(&flag))?;
-            let workload = find_workload_with(name, &args.locks, cli.quiet)?;
-            simulated(cli, args, name, &workload, interval_ns)
+            simulated(cli, args, name, interval_ns)
         }
-        (Ground::Sim, None) => Err(Failure::new("there is no workload to run")
+        (Target::Sim, None) => Err(Failure::new("there is no workload to run")
             .help("name one, as in `fairground top hogs:3 --sched cfs`; `--on host` shows this machine")),
-        (Ground::Host, None) => {
+        (Target::Host, None) => {
             refuse(args, "this machine, which is shown as it is", |flag| HOST_TAKES.contains(&flag))?;
             on_a_terminal()?;
             let mut host = Host::start(args.buffer, interval_ns)?;
             view(App::new(&host), &mut host)?;
             Ok(ExitCode::SUCCESS)
         }
-        (Ground::Host, Some(_)) => Err(Failure::new("`top --on host` shows this machine as it is, and starts nothing")
+        (Target::Host, Some(_)) => Err(Failure::new("`top --on host` shows this machine as it is, and starts nothing")
             .help("leave the workload out, and start it beside the view: `fairground run WORKLOAD --on host`")),
-        (Ground::Vm(_), _) => Err(Failure::new(
+        (Target::Vm(_), _) => Err(Failure::new(
             "a virtual machine cannot be watched: its recording comes out of it when the run is over",
         )
         .help("`fairground run WORKLOAD --on vm:KERNEL` measures it; `top` shows `sim` and `host`")),
@@ -64,7 +63,7 @@ fn interval_ns(text: &str) -> Result<u64, Failure> {
     }
 }
 
-/// An option that has no effect on what is shown is a mistake of the one who typed it.
+/// Refuses options that have no effect on what is shown.
 fn refuse(args: &TopArgs, shown: &str, takes: impl Fn(&str) -> bool) -> Result<(), Failure> {
     let typed = args.typed.0.iter().map(String::as_str);
     let useless: Vec<&str> = typed.filter(|flag| !takes(flag)).collect();
@@ -80,27 +79,18 @@ fn refuse(args: &TopArgs, shown: &str, takes: impl Fn(&str) -> bool) -> Result<(
     )))
 }
 
-fn simulated(
-    cli: &Cli,
-    args: &TopArgs,
-    name: &str,
-    workload: &Workload,
-    interval_ns: u64,
-) -> Result<ExitCode, Failure> {
-    let show = ShowArgs { per: Per::Task, all: false, interval: None };
-    let columns = Columns {
-        workload,
-        sched: &args.sched,
-        ground: None,
-        machine: &args.machine,
-        show: &show,
-        callbacks: false,
-        rename: |name| name,
-        sample: false,
+fn simulated(cli: &Cli, args: &TopArgs, name: &str, interval_ns: u64) -> Result<ExitCode, Failure> {
+    let spec = RunSpec {
+        workload: name.to_owned(),
+        scheduler: args.sched.clone(),
+        machine: args.machine.clone(),
+        locks: args.locks,
+        ..RunSpec::default()
     };
-    let simulations = columns.simulations()?;
+    let workload = find_workload(&spec, cli.quiet)?;
+    let simulations = RunPlan::new(&spec, &workload, Options::simulated()).simulations()?;
     on_a_terminal()?;
-    let shown = Shown { name, workload, interval_ns };
+    let shown = Shown { name, workload: &workload, interval_ns };
     let mut source = Simulated::new(&shown, simulations)?;
     let mut app = App::new(&source).at_speed(Speed::new(args.speed));
     if args.hold {

@@ -93,7 +93,7 @@ fn list(cli: &Cli) -> Result<(), Failure> {
     table.note("Several are joined by `+`, as in `hogs:2,nice=5 + sleepers:3`.");
     let mut document = Document::default();
     document.tables.push(table);
-    present::print(&document, cli.format)
+    present::print(&document, cli)
 }
 
 /// A check always reads a file, whatever its name looks like.

@@ -114,7 +114,7 @@ impl Tolerance {
 }
 
 impl Rules<'_> {
-    /// Whether a metric was seen to move, on every ground on which it was tried, and was tried at all.
+    /// Whether a metric was seen to move, on every target on which it was tried, and was tried at all.
     pub(crate) fn has_power(&self, metric: &str, figures: &BTreeMap<String, Figures>) -> bool {
         let mut tried = self.powers.iter().filter(|p| p.metric == metric).peekable();
         tried.peek().is_some() && tried.all(|power| self.moves(power, figures))

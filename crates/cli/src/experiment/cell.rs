@@ -26,7 +26,7 @@ pub(crate) enum CellVerdict {
     Agree,
     /// Not within it, but the real kernel's own starts lie further apart than that, and the simulation's figure is among them.
     Unsettled,
-    /// Not within it, and nobody knows why.
+    /// Not within it, unexplained.
     Disagree,
     /// Not within it; the number of the cause in the experiment's list.
     Gap(usize),

@@ -1,4 +1,4 @@
-//! Figures by metric key: what a run measured, or what somebody published.
+//! Figures by metric key: measured by a run, or published.
 
 use std::collections::BTreeMap;
 

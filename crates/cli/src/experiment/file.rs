@@ -1,10 +1,8 @@
 //! The file format of an experiment, strict: an unknown key is an error with its line.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
-use fairground_realkernel::job::HOLD_NS_MAX;
-use fairground_session::{Failure, check_version};
-use fairground_workload::LockModel;
+use fairground_session::{Failure, RunSpec, check_version};
 use serde::Deserialize;
 
 use super::agreement::{Agreement, Gap, Power, Rules, Tolerance};
@@ -12,9 +10,9 @@ use super::given::{Given, Range};
 use super::locks::{self, Locks};
 use super::sweep::{Matrix, Point, Published, Sweep};
 use super::top::TopTable;
-use crate::args::TimersArg;
+use super::words;
 
-/// The ground of a run that does not name another.
+/// The target of a run that does not name another.
 const SIMULATED: &str = "sim";
 
 /// The only version of the format so far.
@@ -36,7 +34,7 @@ pub(crate) struct Experiment {
     pub(crate) about: String,
     /// What holds for every run that does not say otherwise.
     #[serde(default)]
-    defaults: Settings,
+    defaults: Defaults,
     /// The runs.
     #[serde(default, rename = "run")]
     runs: Vec<RunEntry>,
@@ -79,29 +77,10 @@ pub(crate) struct Experiment {
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Settings {
-    on: Option<String>,
-    append: Option<Vec<String>>,
-    record: Option<bool>,
-    workload: Option<String>,
+struct Defaults {
     locks: Option<Locks>,
-    sched: Option<String>,
-    cpus: Option<u32>,
-    topology: Option<toml::Value>,
-    hz: Option<u32>,
-    timers: Option<TimersArg>,
-    seed: Option<u64>,
-    costs: Option<String>,
-    #[serde(default)]
-    cost: BTreeMap<String, u64>,
-    duration: Option<String>,
-    lead_in: Option<String>,
-    hold: Option<String>,
-    #[serde(default)]
-    set: BTreeMap<String, toml::Value>,
-    #[serde(default)]
-    at: Vec<String>,
+    #[serde(flatten)]
+    words: toml::Table,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -114,7 +93,7 @@ pub(super) struct RunEntry {
     #[serde(default)]
     user_time: UserTimeEntry,
     #[serde(flatten)]
-    settings: toml::Table,
+    pub(super) words: toml::Table,
 }
 
 impl RunEntry {
@@ -123,9 +102,9 @@ impl RunEntry {
         name: String,
         locks: Option<Locks>,
         against: Option<String>,
-        settings: toml::Table,
+        words: toml::Table,
     ) -> RunEntry {
-        RunEntry { name, locks, against, reports: false, user_time: UserTimeEntry::Exact, settings }
+        RunEntry { name, locks, against, reports: false, user_time: UserTimeEntry::Exact, words }
     }
 }
 
@@ -140,7 +119,7 @@ pub(crate) enum UserTimeEntry {
     Ticks,
 }
 
-/// One run, fully defaulted.
+/// One run, with the defaults of its experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     /// Its name in tables and claims.
@@ -149,44 +128,22 @@ pub(crate) struct Run {
     pub(crate) reports: bool,
     /// How user time is counted.
     pub(crate) user_time: UserTimeEntry,
-    /// The ground, as the command line takes it.
-    pub(crate) on: String,
-    /// Boot parameters of a virtual machine's kernel.
-    pub(crate) append: Vec<String>,
-    /// Whether a real kernel records its events; without, only what the tasks say is measured, and nothing disturbs.
-    pub(crate) record: bool,
-    /// The workload, as the command line takes it.
-    pub(crate) workload: String,
-    /// What the workload's locks are, where that is stated.
-    pub(crate) locks: Option<LockModel>,
-    /// The run or given figures beside which its figures are told as changes.
+    /// The run or given figures beside which its figures are shown as changes.
     pub(crate) against: Option<String>,
-    /// The scheduler, as the command line takes it.
-    pub(crate) sched: String,
-    /// CPUs, where no topology is stated.
-    pub(crate) cpus: Option<u32>,
-    /// The topology: a text as the command line takes it, or a table as in a topology file.
-    pub(crate) topology: Option<toml::Value>,
-    /// Ticks a second.
-    pub(crate) hz: u32,
-    /// What ends a sleep.
-    pub(crate) timers: TimersArg,
-    /// Seed.
-    pub(crate) seed: u64,
-    /// Preset of costs.
-    pub(crate) costs: String,
-    /// Costs that differ from the preset.
-    pub(crate) cost: Vec<String>,
-    /// Length.
-    pub(crate) duration: Option<String>,
-    /// How long the tasks of a simulated run exist and sleep before it starts.
-    pub(crate) lead_in: Option<String>,
-    /// How much later the tasks of a run on a real kernel are let go, ns: where in a tick it starts.
-    pub(crate) hold_ns: u64,
-    /// `name=value` before the run.
-    pub(crate) set: Vec<String>,
-    /// `time:name=value` during the run.
-    pub(crate) at: Vec<String>,
+    /// What is run.
+    pub(crate) spec: RunSpec,
+}
+
+impl Run {
+    /// Whether it runs in the simulated machine.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.spec.target.on == [SIMULATED]
+    }
+
+    /// The target, as the file names it.
+    pub(crate) fn on(&self) -> String {
+        self.spec.target.on.join(",")
+    }
 }
 
 /// A table: metrics down, runs and given figures across.
@@ -252,7 +209,7 @@ impl Experiment {
         check_version(file, text, EXPERIMENT_FORMAT)?;
         let mut experiment: Self = toml::from_str(text).map_err(|e| {
             Failure::new(format_args!("{file}: {}", e.to_string().trim_end()))
-                .help("docs/experiments.md lists the keys of an experiment")
+                .help("docs/reference/experiments.md lists the keys of an experiment")
         })?;
         if experiment.defaults.locks.as_ref().is_some_and(|locks| locks.one().is_none()) {
             return Err(Failure::new(format_args!(
@@ -260,10 +217,12 @@ impl Experiment {
             ))
             .help("a list stands in a run or a sweep, and makes one for each"));
         }
+        experiment.check_words(file, text)?;
         experiment.sweeps = locks::sweeps(experiment.sweeps);
         experiment.runs = locks::runs(experiment.runs);
         let is_real = |on: Option<&str>| {
-            on.or(experiment.defaults.on.as_deref()).is_some_and(|on| on != SIMULATED)
+            let default = experiment.defaults.words.get("on").and_then(toml::Value::as_str);
+            on.or(default).is_some_and(|on| on != SIMULATED)
         };
         let swept = experiment
             .sweeps
@@ -314,79 +273,59 @@ impl Experiment {
     }
 
     fn run(&self, entry: &RunEntry) -> Result<Run, Failure> {
-        let own: Settings = entry.settings.clone().try_into().map_err(|e: toml::de::Error| {
-            Failure::new(format_args!("{}: run `{}`: {}", self.name, entry.name, e.message()))
-        })?;
-        let base = &self.defaults;
-        let missing = |key: &str| {
-            Failure::new(format_args!("{}: run `{}` has no `{key}`", self.name, entry.name))
-                .help("state it in the run or in [defaults]")
+        let of_run = |what: &dyn fmt::Display| {
+            Failure::new(format_args!("{}: run `{}`: {what}", self.name, entry.name))
         };
-        // The run's own statement counts, in whichever of the two ways it is made.
-        let (cpus, topology) = match (own.cpus, own.topology) {
-            (None, None) => (base.cpus, base.topology.clone()),
-            own => own,
-        };
-        if topology.is_none() && cpus.is_none() {
-            return Err(missing("cpus"));
+        let words = words::merged(&self.defaults.words, &entry.words);
+        for key in ["workload", "sched", "hz", "costs"] {
+            if !words.contains_key(key) {
+                return Err(Failure::new(format_args!(
+                    "{}: run `{}` has no `{key}`",
+                    self.name, entry.name
+                ))
+                .help("state it in the run or in [defaults]"));
+            }
         }
-        if topology.is_some() && cpus.is_some() {
-            return Err(Failure::new(format_args!(
-                "{}: run `{}` has both `cpus` and `topology`",
-                self.name, entry.name
-            ))
-            .help("state one of the two"));
+        let is_one = words.contains_key("cpus") != words.contains_key("topology");
+        if !is_one {
+            let which = if words.contains_key("cpus") { "both" } else { "neither" };
+            return Err(of_run(&format_args!("it has {which} of `cpus` and `topology`"))
+                .help("state one of the two, in the run or in [defaults]"));
         }
-        let mut set = base.set.clone();
-        set.extend(own.set);
-        let mut cost = base.cost.clone();
-        cost.extend(own.cost);
-        let on = own.on.or(base.on.clone()).unwrap_or_else(|| SIMULATED.to_owned());
-        let hold_ns = match own.hold.or(base.hold.clone()) {
-            Some(text) => self.hold_ns(&entry.name, &on, &text)?,
-            None => 0,
-        };
+        let locks = entry.locks.as_ref().or(self.defaults.locks.as_ref()).and_then(Locks::one);
+        let mut spec = RunSpec::from_words(&words)
+            .map_err(|wrong| of_run(&wrong).help_if(wrong.help.clone()))?;
+        spec.locks.locks = locks;
+        spec.hold_ns().map_err(|failure| of_run(&failure))?;
         Ok(Run {
             name: entry.name.clone(),
             reports: entry.reports,
             user_time: entry.user_time,
-            on,
-            hold_ns,
-            append: own.append.or(base.append.clone()).unwrap_or_default(),
-            record: own.record.or(base.record).unwrap_or(true),
-            workload: own.workload.or(base.workload.clone()).ok_or_else(|| missing("workload"))?,
-            locks: entry.locks.as_ref().or(base.locks.as_ref()).and_then(Locks::one),
             against: entry.against.clone(),
-            sched: own.sched.or(base.sched.clone()).ok_or_else(|| missing("sched"))?,
-            cpus,
-            topology,
-            hz: own.hz.or(base.hz).ok_or_else(|| missing("hz"))?,
-            timers: own.timers.or(base.timers).unwrap_or_default(),
-            seed: own.seed.or(base.seed).unwrap_or(1),
-            costs: own.costs.or(base.costs.clone()).ok_or_else(|| missing("costs"))?,
-            cost: cost.into_iter().map(|(name, value)| format!("{name}={value}")).collect(),
-            duration: own.duration.or(base.duration.clone()),
-            lead_in: own.lead_in.or(base.lead_in.clone()),
-            set: set.into_iter().map(|(name, value)| format!("{name}={}", plain(&value))).collect(),
-            at: if own.at.is_empty() { base.at.clone() } else { own.at },
+            spec,
         })
     }
 
-    /// How much later a run's tasks are let go, which only a real kernel needs to be told.
-    fn hold_ns(&self, run: &str, on: &str, text: &str) -> Result<u64, Failure> {
-        let wrong =
-            |why: String| Failure::new(format_args!("{}: run `{run}`: hold: {why}", self.name));
-        if on == SIMULATED {
-            let why = format!("`{text}`, and the run is simulated");
-            return Err(wrong(why).help("where in a tick a simulated run starts is its `lead_in`"));
+    /// Every key of a run and every value is one that a spec takes.
+    fn check_words(&self, file: &str, text: &str) -> Result<(), Failure> {
+        let own = |section| move |(index, words)| (section, index, words);
+        let defaults = std::iter::once(("defaults", 0, &self.defaults.words));
+        let runs = self.runs.iter().map(|run| &run.words).enumerate().map(own("run"));
+        let sweeps = self.sweeps.iter().map(|sweep| &sweep.words).enumerate().map(own("sweep"));
+        for (section, index, table) in defaults.chain(runs).chain(sweeps) {
+            RunSpec::check_words(&words::of_table(table)).map_err(|wrong| {
+                let place = words::line(text, section, index, &wrong.name);
+                let place = place.map(|line| format!(":{line}")).unwrap_or_default();
+                let failure = Failure::new(format_args!("{file}{place}: [{section}] {wrong}"));
+                failure.help(match &wrong.help {
+                    Some(help) => format!("{help}; docs/reference/experiments.md explains them"),
+                    None => {
+                        "docs/reference/experiments.md lists the keys of an experiment".to_owned()
+                    }
+                })
+            })?;
         }
-        let hold_ns = fairground_workload::parse_time(text)
-            .map_err(|error| wrong(error.message).help(error.help))?;
-        if hold_ns > HOLD_NS_MAX {
-            let why = format!("`{text}` is longer than {} ms", HOLD_NS_MAX / 1_000_000);
-            return Err(wrong(why).help("it says where in a tick the run starts"));
-        }
-        Ok(hold_ns)
+        Ok(())
     }
 
     /// Every column of a matrix is a sweep or published, and every published figure belongs to a point.
@@ -478,14 +417,5 @@ impl Experiment {
                 .help(near_or_all(&power.metric, metrics())));
         }
         Ok(())
-    }
-}
-
-/// A TOML value as the command line writes it.
-fn plain(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Boolean(on) => (if *on { "on" } else { "off" }).to_owned(),
-        other => other.to_string(),
     }
 }

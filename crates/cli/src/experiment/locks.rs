@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use fairground_session::lock_model;
-use fairground_workload::LockModel;
+use fairground_session::LocksChoice;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 use super::sweep::Sweep;
@@ -11,11 +10,11 @@ use super::{Figures, file::RunEntry};
 
 /// `locks = "rt"`, or a list: one run for each.
 #[derive(Clone, Debug)]
-pub(super) struct Locks(Vec<LockModel>);
+pub(super) struct Locks(Vec<LocksChoice>);
 
 impl Locks {
     /// The one model; `None`: there are several. Of a run's or a sweep's list [`each_model`] has made one each.
-    pub(super) fn one(&self) -> Option<LockModel> {
+    pub(super) fn one(&self) -> Option<LocksChoice> {
         if let [one] = self.0[..] { Some(one) } else { None }
     }
 }
@@ -29,8 +28,8 @@ impl<'de> Deserialize<'de> for Locks {
 /// A word or several.
 struct Words;
 
-fn model<E: Error>(word: &str) -> Result<LockModel, E> {
-    lock_model(word).map_err(E::custom)
+fn model<E: Error>(word: &str) -> Result<LocksChoice, E> {
+    LocksChoice::parse(word).map_err(E::custom)
 }
 
 impl<'de> Visitor<'de> for Words {

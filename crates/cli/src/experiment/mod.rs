@@ -9,6 +9,7 @@ mod locks;
 mod sweep;
 pub(crate) mod top;
 mod verdict;
+mod words;
 
 pub(crate) use agreement::Rules;
 pub(crate) use cell::{AGREE_PERCENT_MIN, AgreementCell, CellVerdict, Tally};

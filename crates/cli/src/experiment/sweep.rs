@@ -34,8 +34,8 @@ pub(crate) struct Sweep {
     pub(crate) name: String,
     /// The points at which it runs; absent: all.
     pub(crate) points: Option<Vec<String>>,
-    /// At each point it runs once with each of them: lead-ins of simulated runs, and of runs on a real kernel how much later the tasks are
-    /// let go. Empty: as its settings say.
+    /// At each point it runs once with each of them: lead-ins of simulated runs, holds of runs on a real kernel. Empty:
+    /// as its words say.
     #[serde(default)]
     starts: Vec<String>,
     /// What the workload's locks are; with a list there is a sweep for each.
@@ -43,7 +43,7 @@ pub(crate) struct Sweep {
     /// The sweep beside whose runs its figures are told as changes.
     pub(super) against: Option<String>,
     #[serde(flatten)]
-    settings: toml::Table,
+    pub(super) words: toml::Table,
 }
 
 /// Figures from elsewhere for one metric, point by point.
@@ -93,9 +93,9 @@ impl Sweep {
         std::iter::once(plain.clone()).chain(others).collect()
     }
 
-    /// Its own ground.
+    /// Its own target.
     pub(super) fn on(&self) -> Option<&str> {
-        self.settings.get("on").and_then(toml::Value::as_str)
+        self.words.get("on").and_then(toml::Value::as_str)
     }
 
     /// The first start that stands there twice.
@@ -107,21 +107,21 @@ impl Sweep {
     /// Its runs, simulated or on a real kernel.
     pub(super) fn runs(&self, points: &[Point], is_real: bool) -> Vec<RunEntry> {
         let run = |point: &Point, nth: usize, name: String| {
-            let mut settings = self.settings.clone();
+            let mut words = self.words.clone();
             let workload = toml::Value::String(point.workload.clone());
-            settings.insert("workload".to_owned(), workload);
+            words.insert("workload".to_owned(), workload);
             if let Some(cpus) = point.cpus {
-                settings.insert("cpus".to_owned(), toml::Value::Integer(cpus.into()));
+                words.insert("cpus".to_owned(), toml::Value::Integer(cpus.into()));
             }
             if let Some(duration) = &point.duration {
-                settings.insert("duration".to_owned(), toml::Value::String(duration.clone()));
+                words.insert("duration".to_owned(), toml::Value::String(duration.clone()));
             }
             if let Some(start) = self.starts.get(nth) {
                 let key = if is_real { "hold" } else { "lead_in" };
-                settings.insert(key.to_owned(), toml::Value::String(start.clone()));
+                words.insert(key.to_owned(), toml::Value::String(start.clone()));
             }
             let against = self.against.as_ref().map(|other| at_point(other, &point.name));
-            RunEntry::new(name, self.locks.clone(), against, settings)
+            RunEntry::new(name, self.locks.clone(), against, words)
         };
         let mut runs = Vec::new();
         for point in points.iter().filter(|point| self.runs_at(&point.name)) {
@@ -133,7 +133,7 @@ impl Sweep {
 }
 
 impl Published {
-    /// Its figures, a column for each point; their source is told once, for all of them.
+    /// Its figures, a column for each point, without their source: it is named once for all of them.
     pub(super) fn given(&self) -> Vec<Given> {
         let given = |(point, value): (&String, &Range)| Given {
             name: at_point(&self.name, point),

@@ -97,9 +97,9 @@ pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "shares".to_owned(),
         title: "Who got the CPU".to_owned(),
-        definition: "CPU time in % of one CPU (docs/metrics/cpu_share.md). The mark across is the fair share: what an ideal \
+        definition: "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark across is the fair share: what an ideal \
                      machine gives that divides its time by weight at every instant among those who want it \
-                     (docs/metrics/fluid_share.md), in the first run that has the task."
+                     (docs/reference/metrics/fluid_share.md), in the first run that has the task."
             .to_owned(),
         samples: tasks_and_time(runs),
         drawings: single(shape),
@@ -114,7 +114,7 @@ pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "errors".to_owned(),
         title: "How far from fair".to_owned(),
-        definition: "CPU time less the fair share of the same run, in % of that share (docs/metrics/fairness_error.md). Below \
+        definition: "CPU time less the fair share of the same run, in % of that share (docs/reference/metrics/fairness_error.md). Below \
                      zero: got too little."
             .to_owned(),
         samples: tasks_and_time(runs),
@@ -160,7 +160,7 @@ pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
         id: "policy-instructions".to_owned(),
         title: "What the scheduler's program costs".to_owned(),
         definition: "Instructions of the scheduler's own BPF program for each event, the mean \
-                     (docs/metrics/policy_instructions.md). What the kernel around it executes is not in it."
+                     (docs/reference/metrics/policy_instructions.md). What the kernel around it executes is not in it."
             .to_owned(),
         samples: format!("{}.", counted.collect::<Vec<_>>().join("; ")),
         drawings: single(Shape::Bars(Bars {

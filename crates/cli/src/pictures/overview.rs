@@ -23,7 +23,7 @@ static WORST_ERROR: Metric<Analysis> = Metric {
     read: |analysis| error(analysis).map(Value::Float),
 };
 
-/// By key: see `docs/metrics`.
+/// By key: see `docs/reference/metrics`.
 const OF_THE_MACHINE: [(&str, bool); 6] = [
     ("wakeup_latency.p50", true),
     (LATENCY, true),

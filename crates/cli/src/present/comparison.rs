@@ -1,7 +1,7 @@
 //! Several runs side by side: metrics down, runs across.
 
 use fairground_analysis::{Analysis, compare};
-use fairground_report::{Cell, Column, Table};
+use fairground_report::{Cell, Column, Layout, Table};
 
 use super::tasks::shows_machine;
 use super::values::cell;
@@ -26,7 +26,8 @@ pub(crate) fn comparison_table(runs: &[(&str, &Analysis)], all: bool) -> Table {
     let comparison = compare(runs);
     let mut columns = vec![Column::text("of"), Column::text("metric")];
     columns.extend(comparison.columns.iter().map(Column::mixed));
-    let mut table = Table::new("comparison", "Comparison", columns);
+    let mut table =
+        Table::new("comparison", "Comparison", columns).laid_out(Layout::Compared, "group");
     for row in &comparison.rows {
         let key = row.key();
         let shown = match row.group {

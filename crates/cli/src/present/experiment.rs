@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairground_report::{Cell, Column, Document, Table};
+use fairground_report::{Cell, Column, Document, Layout, Table};
 
 use crate::experiment::{
     Experiment, Figures, Matrix, Point, Sample, TopTable, Verdict, at_point, judge,
@@ -40,7 +40,8 @@ pub(crate) fn experiment_document(
 fn figure_table(table: &crate::experiment::Table, figures: &BTreeMap<String, Figures>) -> Table {
     let mut columns = vec![Column::text("")];
     columns.extend(table.columns.iter().map(Column::mixed));
-    let mut result = Table::new("figures", table.title.as_str(), columns);
+    let mut result =
+        Table::new("figures", table.title.as_str(), columns).laid_out(Layout::Metrics, "figures");
     for row in &table.rows {
         let mut cells = vec![Cell::text(&row.label)];
         for column in &table.columns {
@@ -88,7 +89,8 @@ fn matrix_table<'p>(
 ) -> Table {
     let mut columns = vec![Column::text("")];
     columns.extend(matrix.columns.iter().map(Column::mixed));
-    let mut table = Table::new("matrix", matrix.title.as_str(), columns);
+    let mut table =
+        Table::new("matrix", matrix.title.as_str(), columns).laid_out(Layout::Metrics, "matrix");
     for point in points {
         let own = matrix.metric.is_none();
         let metric = matrix.metric.as_ref().or(point.metric.as_ref());

@@ -5,21 +5,25 @@ use fairground_report::{Cell, Column, Document, Table, TimeUnit};
 use fairground_session::{Outcome, Told};
 
 /// The kernel of a run: version, CPUs, clock, switches.
-pub(super) fn describe_kernel(document: &mut Document, ground: &str, kernel: &KernelInfo) {
-    let section = format!("kernel {ground}");
+pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &KernelInfo) {
+    let section = format!("kernel {target}");
     document.set(&section, "release", Cell::text(&kernel.release));
-    document.set(&section, "version", Cell::text(&kernel.version));
+    document.set_usual(&section, "version", Cell::text(&kernel.version));
     document.set(&section, "cpus", Cell::count(kernel.cpus.into()));
-    document.set(&section, "hz", Cell::known(kernel.hz, |hz| Cell::count(hz.into())));
-    document.set(&section, "sched_ext", Cell::text(if kernel.sched_ext { "yes" } else { "no" }));
+    document.set_usual(&section, "hz", Cell::known(kernel.hz, |hz| Cell::count(hz.into())));
+    document.set_usual(
+        &section,
+        "sched_ext",
+        Cell::text(if kernel.sched_ext { "yes" } else { "no" }),
+    );
     if kernel.preempt_rt {
         document.set(&section, "preemption", Cell::text("PREEMPT_RT"));
     }
     if !kernel.features.is_empty() {
-        document.set(&section, "features", Cell::text(kernel.features.join(" ")));
+        document.set_usual(&section, "features", Cell::text(kernel.features.join(" ")));
     }
     for (name, value) in &kernel.tunables {
-        document.set(&section, name.as_str(), Cell::text(value));
+        document.set_usual(&section, name.as_str(), Cell::text(value));
     }
 }
 

@@ -11,6 +11,7 @@ mod reports;
 mod run;
 mod tasks;
 mod values;
+mod verdict;
 
 pub(crate) use comparison::comparison_table;
 pub(crate) use contention::describe_contention;
@@ -22,13 +23,14 @@ pub(crate) use reports::{reports_table, ring_instructions, ring_table};
 pub(crate) use run::{describe_machine, describe_run, loss_notes, printed_notes};
 pub(crate) use tasks::{figures_table, intervals_table, machine_table, tasks_table};
 pub(crate) use values::cell;
+pub(crate) use verdict::add_verdict;
 
 use std::io::{self, IsTerminal, Write};
 
 use fairground_report::{Cell, Document, TextOptions};
-use fairground_session::Failure;
+use fairground_session::{Failure, LocksSpec};
 
-use crate::args::{Format, LockArgs};
+use crate::args::{Cli, Format};
 use crate::export::Form;
 
 /// Whether results can be printed so: said before anything is measured.
@@ -44,10 +46,16 @@ pub(crate) fn check(format: Format) -> Result<(), Failure> {
     }
 }
 
+/// How text is laid out on stdout.
+fn text_options(cli: &Cli) -> TextOptions {
+    let options = TextOptions { verbose: cli.verbose, ..TextOptions::for_stdout() };
+    if cli.wide { TextOptions { width: None, ..options } } else { options }
+}
+
 /// Prints a document on stdout.
-pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> {
-    let text = match format {
-        Format::Table => document.to_text(&TextOptions::for_stdout()),
+pub(crate) fn print(document: &Document, cli: &Cli) -> Result<(), Failure> {
+    let text = match cli.format {
+        Format::Table => document.to_text(&text_options(cli)),
         Format::Json => document.to_json(),
         Format::Csv => document.to_csv(),
         Format::Markdown => document.to_markdown(),
@@ -59,10 +67,10 @@ pub(crate) fn print(document: &Document, format: Format) -> Result<(), Failure> 
 /// Prints what was measured, and only then says what became of its pictures: measured is measured, whether they can be drawn or not.
 pub(crate) fn print_drawn(
     document: &Document,
-    format: Format,
+    cli: &Cli,
     drawn: Result<(), Failure>,
 ) -> Result<(), Failure> {
-    print(document, format)?;
+    print(document, cli)?;
     drawn
 }
 
@@ -79,9 +87,9 @@ fn print_parquet(_: &Document) -> Result<(), Failure> {
 }
 
 /// What spin locks were, where that was asked for.
-pub(crate) fn describe_locks(document: &mut Document, args: &LockArgs) {
-    if let Some(locks) = args.locks {
-        document.set("machine", "locks", Cell::text(locks.model().word()));
+pub(crate) fn describe_locks(document: &mut Document, spec: &LocksSpec) {
+    if let Some(locks) = spec.locks {
+        document.set("machine", "locks", Cell::text(locks.word()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the schedulers of a comparison cost and weigh.
 
 use fairground_machine::{Path, PathCost};
-use fairground_report::{Cell, Column, Table};
+use fairground_report::{Cell, Column, Layout, Table};
 use fairground_session::Outcome;
 
 /// The name of a path in tables.
@@ -19,7 +19,8 @@ pub(crate) fn path_name(path: Path) -> &'static str {
 pub(crate) fn policy_table(outcomes: &[Outcome]) -> Table {
     let mut columns = vec![Column::text("of"), Column::text("figure")];
     columns.extend(outcomes.iter().map(|outcome| Column::mixed(&outcome.label)));
-    let mut table = Table::new("policy", "Cost and size of the scheduler's program", columns);
+    let mut table = Table::new("policy", "Cost and size of the scheduler's program", columns)
+        .laid_out(Layout::Compared, "policy");
     let mut row = |of: &str, figure: &str, value: &dyn Fn(&Outcome) -> Cell| {
         let mut cells = vec![Cell::text(of), Cell::text(figure)];
         cells.extend(outcomes.iter().map(value));

@@ -1,11 +1,15 @@
 //! What a result says about how it was made.
 
 use fairground_analysis::Irregularities;
-use fairground_machine::{MachineConfig, SleepTimers};
+use fairground_machine::{CostModel, MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
 use fairground_session::{Outcome, Told};
 
 use super::kernel::describe_kernel;
+use super::verdict::add_verdict;
+
+/// Ticks a second where nothing else is asked for.
+const HZ_DEFAULT: u32 = 250;
 
 /// Lines that a scheduler printed, of which the first ones are shown.
 const PRINTED_LINES_SHOWN: usize = 20;
@@ -14,46 +18,55 @@ const PRINTED_LINES_SHOWN: usize = 20;
 pub(crate) fn describe_machine(document: &mut Document, config: &MachineConfig, duration_ns: u64) {
     document.set("machine", "fairground", Cell::text(env!("CARGO_PKG_VERSION")));
     document.set("machine", "topology", Cell::text(config.topology.to_string()));
-    document.set("machine", "hz", Cell::count(config.hz.into()));
+    set(document, "machine", "hz", Cell::count(config.hz.into()), config.hz == HZ_DEFAULT);
     let timers = match config.timers {
         SleepTimers::Hrtimer => "hrtimer",
         SleepTimers::Jiffies => "jiffies",
     };
-    document.set("machine", "timers", Cell::text(timers));
+    let is_usual = config.timers == SleepTimers::Hrtimer;
+    set(document, "machine", "timers", Cell::text(timers), is_usual);
     if config.lead_in_ns > 0 {
         document.set("machine", "lead_in", Cell::duration_ns(config.lead_in_ns));
     }
     document.set("machine", "seed", Cell::count(config.seed));
     document.set("machine", "simulated time", Cell::duration_ns(duration_ns));
     document.set("costs", "preset", Cell::text(config.cost.preset_name()));
+    let preset = CostModel::preset(config.cost.preset_name());
+    let preset = preset.map_or_else(|_| Vec::new(), |preset| preset.parameters());
     for parameter in config.cost.parameters() {
         // Where calls are not told apart, nineteen lines say nothing.
         if parameter.name.starts_with("call") && parameter.value == 0 {
             continue;
         }
-        document.set(
-            "costs",
-            parameter.name,
-            Cell::quantity(parameter.value as f64, 0, parameter.unit),
-        );
+        let is_usual =
+            preset.iter().any(|p| p.name == parameter.name && p.value == parameter.value);
+        let value = Cell::quantity(parameter.value as f64, 0, parameter.unit);
+        set(document, "costs", parameter.name, value, is_usual);
+    }
+}
+
+/// Notes a value, which may be what it usually is.
+fn set(document: &mut Document, section: &str, name: &str, value: Cell, is_usual: bool) {
+    match is_usual {
+        true => document.set_usual(section, name, value),
+        false => document.set(section, name, value),
     }
 }
 
 /// One run: the scheduler, its settings, how it ended.
 pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
     let section = format!("run {}", outcome.label);
-    document.set(&section, "scheduler", Cell::text(&outcome.scheduler));
+    let is_usual = outcome.scheduler == outcome.label;
+    set(document, &section, "scheduler", Cell::text(&outcome.scheduler), is_usual);
     if let Some(reached_ns) = outcome.partial_ns {
         document.set(&section, "partial", Cell::duration_ns(reached_ns));
-        let reached = Cell::duration_ns(reached_ns).with_unit();
-        document.notes.push(format!(
-            "{}: partial: it was interrupted after {reached} of simulated time, and what is measured is measured up to there",
-            outcome.label
-        ));
+    }
+    for verdict in outcome.verdicts() {
+        add_verdict(document, &outcome.label, verdict);
     }
     // What a parameter set sets is told once, however many runs use it.
-    let set = format!("set {}", outcome.scheduler);
-    let told = document.sections.iter().any(|section| section.name == set);
+    let parameters = format!("set {}", outcome.scheduler);
+    let told = document.sections.iter().any(|section| section.name == parameters);
     for (index, setting) in outcome.settings.iter().enumerate() {
         let of_set = index < outcome.settings_of_set;
         let value = match setting.at_ns {
@@ -61,12 +74,12 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             Some(at_ns) => format!("{} at {} ms", setting.value, at_ns / 1_000_000),
         };
         if !(of_set && told) {
-            let section = if of_set { &set } else { &section };
-            document.set(section, setting.name.as_str(), Cell::text(value));
+            let section = if of_set { &parameters } else { &section };
+            set(document, section, &setting.name, Cell::text(value), of_set);
         }
     }
-    if let Told::Real { ground, job, .. } = &outcome.told {
-        describe_kernel(document, ground, &job.kernel);
+    if let Told::Real { target, job, .. } = &outcome.told {
+        describe_kernel(document, target, &job.kernel);
         let of_run = job.notes.iter().map(|note| format!("{}: {note}", outcome.label));
         document.notes.extend(of_run);
         if let Some(why) = &job.not_recorded {
@@ -75,9 +88,6 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
                 outcome.label
             ));
         }
-    }
-    if let Some(ejection) = outcome.ejection() {
-        document.notes.push(format!("{}: {ejection}", outcome.label));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tables of one analysis: the machine, tasks or groups, intervals.
 
 use fairground_analysis::{Analysis, Figures, metric};
-use fairground_report::{Cell, Column, Table, TimeUnit};
+use fairground_report::{Cell, Column, Layout, Table, TimeUnit};
 
 use super::values::{cell, duration, mean_duration, percent};
 use crate::args::Per;
@@ -32,7 +32,8 @@ pub(crate) fn shows_machine(key: &str, all: bool) -> bool {
 /// Metrics of the whole machine, one a row.
 pub(crate) fn machine_table(analysis: &Analysis, all: bool) -> Table {
     let mut table =
-        Table::new("machine", "Machine", [Column::text("metric"), Column::mixed("value")]);
+        Table::new("machine", "Machine", [Column::text("metric"), Column::mixed("value")])
+            .laid_out(Layout::Metrics, "machine");
     for metric in metric::MACHINE.iter().filter(|m| shows_machine(&m.key(), all)) {
         table.push([Cell::text(metric.key()), cell((metric.read)(analysis), metric.unit)]);
     }
@@ -46,7 +47,7 @@ pub(crate) fn tasks_table(analysis: &Analysis, per: Per) -> Table {
         Per::Task => ("tasks", "Tasks", "task"),
         Per::Cgroup => return cgroups_table(analysis),
     };
-    let mut table = Table::new(id, title, columns(name));
+    let mut table = Table::new(id, title, columns(name)).laid_out(Layout::Records, name);
     match per {
         Per::Group => {
             for group in &analysis.groups {
@@ -74,7 +75,7 @@ pub(crate) fn figures_table(analysis: &Analysis, per: Per) -> Table {
         Per::Cgroup => ("cgroup_metrics", "Every metric of each control group", "cgroup"),
     };
     let columns = [Column::text(name), Column::text("metric"), Column::mixed("value")];
-    let mut table = Table::new(id, title, columns);
+    let mut table = Table::new(id, title, columns).laid_out(Layout::Compared, name);
     let mut add = |name: &str, figures: &Figures| {
         for metric in metric::GROUP {
             let value = cell((metric.read)(figures), metric.unit);
@@ -96,7 +97,8 @@ fn cgroups_table(analysis: &Analysis) -> Table {
     let mut columns = columns("cgroup");
     columns.insert(1, Column::number("weight"));
     columns.insert(6, Column::number("jain_within"));
-    let mut table = Table::new("cgroups", "Control groups", columns);
+    let mut table =
+        Table::new("cgroups", "Control groups", columns).laid_out(Layout::Records, "cgroup");
     for cgroup in &analysis.cgroups {
         let mut row = row(&cgroup.path, &cgroup.figures);
         row.insert(1, Cell::known(cgroup.weight, |weight| Cell::count(weight.into())));
@@ -164,7 +166,8 @@ pub(crate) fn intervals_table(analysis: &Analysis) -> Option<Table> {
         Column::duration("idle", TimeUnit::Ms),
         Column::text("changes"),
     ];
-    let mut table = Table::new("intervals", "Over time", columns);
+    let mut table =
+        Table::new("intervals", "Over time", columns).laid_out(Layout::Records, "interval");
     for interval in &series.intervals {
         let changes: Vec<_> = interval.params.iter().map(|p| p.text.as_str()).collect();
         table.push([

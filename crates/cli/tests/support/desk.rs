@@ -41,9 +41,9 @@ impl Desk {
             fs::write(&file, format!("#!/bin/sh\n{does}\n")).expect("a file");
             fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("ours");
         }
-        let own = read("docs/own-scheduler.md".to_owned());
+        let own = read("docs/tutorial/own-scheduler.md".to_owned());
         let source = own.blocks().into_iter().find(|b| b.file.as_deref() == Some("his.bpf.c"));
-        let source = source.expect("docs/own-scheduler.md has the file his.bpf.c").text;
+        let source = source.expect("docs/tutorial/own-scheduler.md has the file his.bpf.c").text;
         fs::write(at("mine.bpf.c"), source).expect("a file");
         let recording = "experiments/recordings/mixed-2cpu-whole.perf-sched.txt.gz";
         let packed = fs::File::open(root().join(recording)).expect("the recording");
@@ -91,8 +91,8 @@ impl Desk {
 
 /// What a machine can do, by doctor's answer in CSV: the verdicts on abilities, not those on the checks that each rests on.
 pub(crate) fn ready_abilities(csv: &str) -> BTreeSet<&'static str> {
-    let verdicts = csv.lines().filter(|line| line.starts_with("abilities,"));
-    let ready: Vec<_> = verdicts.filter_map(|line| line.strip_suffix(",verdict,,ready")).collect();
+    let verdicts = csv.lines().filter(|line| line.starts_with(",abilities,"));
+    let ready: Vec<_> = verdicts.filter_map(|line| line.strip_suffix(",verdict,ready,")).collect();
     let is_ready = |ability: &&str| ready.iter().any(|row| row.split(',').nth(2) == Some(ability));
     ABILITIES.into_iter().filter(is_ready).collect()
 }

@@ -41,6 +41,8 @@ pub(crate) fn run(binary: &Path, arguments: &[&str]) -> Output {
     Command::new(binary)
         .args(arguments)
         .env_remove("FAIRGROUND_SEED")
+        // Texts are looked for in one line.
+        .env("COLUMNS", "400")
         .output()
         .expect("the binary starts")
 }

@@ -1,7 +1,7 @@
 //! The table of costs: name, meaning, unit, default and source of each, in one place.
 //!
 //! The fields of [`CostModel`](super::CostModel), the names that `--cost` takes, the lines of a result and the table of
-//! `docs/costs.md` follow from it.
+//! `docs/reference/costs.md` follow from it.
 
 /// Makes the fields of the cost model, and their descriptions, of one line for each cost. The unit is the last part of
 /// its name.

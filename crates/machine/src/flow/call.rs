@@ -1,10 +1,10 @@
 //! Calling the scheduler.
 
-use fairground_trace::{EventKind, TaskId};
+use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
 use crate::Path;
-use crate::kernel::{Meter, Op, Permission, Slot};
+use crate::kernel::{Called, Meter, Op, Permission, Slot};
 
 impl Machine {
     /// `SCX_HAS_OP`: whether the scheduler has a callback, and is in charge.
@@ -21,9 +21,12 @@ impl Machine {
         if self.broken {
             return 0;
         }
-        let inner = Permission::of(op, subject);
+        let about = subject.filter(|_| op.is_about_its_task());
+        let inner = Permission::of(op, about);
         let outer = std::mem::replace(&mut self.kernel.permission, inner);
         self.set_context();
+        self.remember(op.kind(), about);
+        let was_in_charge = self.kernel.exit.is_none();
         let before = self.program.insns();
         let result = self.program.call(function, args, &mut self.kernel);
         self.kernel.calls_ns += self.kernel.cost.call_ns;
@@ -36,14 +39,33 @@ impl Machine {
             let cpu = self.kernel.this_cpu;
             self.kernel.emit(cpu, insns, EventKind::Callback { kind: op.kind(), task });
         }
-        match result {
-            Ok(value) => value,
+        let value = match &result {
+            Ok(value) => *value,
             Err(trap) => {
                 let name = crate::layout::OPS_CALLBACKS[op as usize];
-                self.trapped(&format!("ops.{name}()"), &trap);
+                self.trapped(&format!("ops.{name}()"), trap);
                 0
             }
+        };
+        if was_in_charge && self.kernel.exit.is_some() {
+            let place = result.as_ref().err().and_then(fairground_bpf::Trap::place);
+            self.explain_call(op.kind(), function, subject, place);
         }
+        value
+    }
+
+    /// Notes a callback that begins, for the report of a failure.
+    #[inline]
+    pub(crate) fn remember(&mut self, kind: CallbackKind, about: Option<Slot>) {
+        let (time_ns, cpu) = (self.kernel.clock.now_ns(), self.kernel.this_cpu);
+        let mut task = TaskId::IDLE;
+        if let Some(slot) = about {
+            // No part of the machine's state: the checker need not look.
+            let about = &mut self.kernel.tasks[slot];
+            about.last_call = Some(kind);
+            task = about.id;
+        }
+        self.kernel.history.push(Called { time_ns, task, cpu, kind });
     }
 
     /// Calls a callback about one task, if the scheduler has it: `op(p)`.

@@ -4,9 +4,9 @@ use fairground_bpf::InstanceError;
 
 use super::{Machine, Step};
 use crate::abi::deq;
-use crate::kernel::{Op, ScxState};
+use crate::kernel::{Op, OpsState, ScxState};
 use crate::layout::offsets::exit_info;
-use crate::{Exit, ExitKind};
+use crate::{Exit, ExitKind, Waiting, WaitingPlace};
 
 impl Machine {
     /// `scx_ops_disable_workfn`: takes the scheduler out. Callbacks: `cgroup_exit` for every cgroup; for every task
@@ -14,6 +14,8 @@ impl Machine {
     /// scheduler would take over from here; the simulation ends.
     pub(crate) fn disable(&mut self) -> Step {
         self.finished = true;
+        self.explain_decision();
+        self.waiting = self.waiting_tasks();
         self.exit_cgroups();
         for slot in self.kernel.tasks.slots() {
             if self.kernel.task(slot).scx_state == ScxState::None {
@@ -60,8 +62,14 @@ impl Machine {
         Ok(info)
     }
 
-    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`).
+    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`), half a timeout after the last one.
     pub(crate) fn watchdog(&mut self) {
+        self.check_for_stall();
+        self.arm_watchdog();
+    }
+
+    /// Ejects the scheduler if a task has been runnable for longer than the timeout without running.
+    pub(crate) fn check_for_stall(&mut self) {
         let (now, timeout) = (self.kernel.clock.now_ns(), self.watchdog_ns);
         let stalled = self.kernel.tasks.slots().find(|slot| {
             let task = self.kernel.task(*slot);
@@ -75,8 +83,33 @@ impl Machine {
             let message =
                 format!("{task} failed to run for {}.{:03}s", waited_ms / 1000, waited_ms % 1000);
             self.kernel.exit(ExitKind::ErrorStall, 0, message);
+            self.explain_stall(slot);
         }
-        self.arm_watchdog();
+    }
+
+    /// The tasks that are runnable and do not run, the one that has waited longest first.
+    fn waiting_tasks(&self) -> Vec<Waiting> {
+        let now_ns = self.kernel.clock.now_ns();
+        let slots = self.kernel.tasks.slots();
+        let mut waiting: Vec<Waiting> = slots
+            .filter_map(|slot| {
+                let task = self.kernel.task(slot);
+                let waits = task.scx_state == ScxState::Enabled && task.waiting;
+                let place = match task.ops_state {
+                    OpsState::Queued => WaitingPlace::Scheduler,
+                    _ => match self.kernel.queues.queue_of(slot.0) {
+                        Some(queue) if queue == self.kernel.cpus[task.cpu as usize].local() => {
+                            WaitingPlace::Local(task.cpu)
+                        }
+                        _ => WaitingPlace::Queue,
+                    },
+                };
+                let waited_ns = now_ns.saturating_sub(task.runnable_at_ns);
+                waits.then_some(Waiting { task: task.id, waited_ns, place })
+            })
+            .collect();
+        waiting.sort_by_key(|task| (u64::MAX - task.waited_ns, task.task));
+        waiting
     }
 
     /// The next look, half a timeout from now.

@@ -13,8 +13,8 @@ use crate::cpuset::{CpuMask, IdleCpus};
 use crate::dsq::DispatchQueues;
 use crate::events::{EventHandle, EventQueue};
 use crate::kernel::{
-    Caches, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer, GuestMasks, Kernel,
-    Kicks, Late, Log, Op, Permission, Rq, Tasks, Timers, agenda, write_mask,
+    Caches, CallHistory, CgroupRef, Cgroups, Cids, Clock, DirectDispatch, DispatchBuffer,
+    GuestMasks, Kernel, Kicks, Late, Log, Op, Permission, Rq, Tasks, Timers, agenda, write_mask,
 };
 use crate::layout::offsets::{
     self, cgroup, cgroup_init_args, init_task_args, rq as rq_field, task as field,
@@ -92,6 +92,8 @@ impl Machine {
             cgroup_init_args,
             broken: false,
             finished: false,
+            waiting: Vec::new(),
+            steps_at_once: 0,
             stepwise: false,
             failure: None,
         };
@@ -366,6 +368,7 @@ fn new_kernel(
         cgroups,
         cids: Cids::new(&config.topology, ops.cid_form, ops.flags),
         reenqueues: Vec::new(),
+        history: CallHistory::default(),
         preempt_counts: 0,
     }
 }

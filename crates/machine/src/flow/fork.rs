@@ -102,6 +102,7 @@ impl Machine {
             spun_on: 0,
             woken: false,
             phase: crate::kernel::Phase::Off,
+            last_call: None,
         };
         self.kernel.tasks.put(slot, task);
         self.bind_actor(actor, slot);

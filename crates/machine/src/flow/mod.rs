@@ -17,6 +17,7 @@ mod enqueue;
 mod fork;
 mod hrtimer;
 mod locks;
+pub(crate) mod origin;
 mod schedule;
 #[cfg(test)]
 mod tests;

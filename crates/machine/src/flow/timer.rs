@@ -1,6 +1,6 @@
 //! Timers of the scheduler's program.
 
-use fairground_bpf::FuncRef;
+use fairground_bpf::{FuncRef, Trap};
 use fairground_trace::{CallbackKind, EventKind, TaskId};
 
 use super::{Machine, Step};
@@ -10,7 +10,8 @@ use crate::kernel::{Permission, agenda};
 impl Machine {
     /// `bpf_timer_cb`: a timer's interrupt on the CPU that armed it.
     pub(crate) fn timer_event(&mut self, number: u32) -> Step {
-        let Some(timer) = self.kernel.timers.take(number) else { return Ok(()) };
+        let now_ns = self.kernel.clock.now_ns();
+        let Some(timer) = self.kernel.timers.expire(number, now_ns) else { return Ok(()) };
         let cpu = timer.cpu;
         self.on_cpu(cpu, |machine| {
             machine.wake_from_idle(cpu);
@@ -19,6 +20,8 @@ impl Machine {
             }
             machine.set_context();
             machine.kernel.permission = Permission::UNLOCKED;
+            machine.remember(CallbackKind::Timer, None);
+            let was_in_charge = machine.kernel.exit.is_none();
             let before = machine.program.insns();
             let result = machine.in_interrupt(|machine| {
                 machine.program.call_function(timer.callback, timer.args, &mut machine.kernel)
@@ -30,8 +33,12 @@ impl Machine {
                 let kind = EventKind::Callback { kind: CallbackKind::Timer, task: TaskId::IDLE };
                 machine.kernel.emit(cpu, insns, kind);
             }
-            if let Err(trap) = result {
-                machine.trapped("a timer's callback", &trap);
+            if let Err(trap) = &result {
+                machine.trapped("a timer's callback", trap);
+            }
+            if was_in_charge && machine.kernel.exit.is_some() {
+                let place = result.as_ref().err().and_then(Trap::place);
+                machine.explain_call(CallbackKind::Timer, timer.callback.0, None, place);
             }
             let ns = machine.kernel.cost.timer_irq_ns + machine.policy_ns(insns);
             machine.kernel.charge(cpu, ns);
@@ -48,16 +55,22 @@ impl Machine {
         self.kernel.this_cpu = 0;
         self.set_context();
         self.kernel.permission = Permission::UNLOCKED;
+        self.remember(CallbackKind::Other, None);
         let result = self.program.call_function(FuncRef(function), [0; 5], &mut self.kernel);
         self.kernel.idle_shown = false;
         self.kernel.counters.count_callback(CallbackKind::Other);
         let name = self.policy.image.linked().functions[function].name.clone();
-        match result {
-            Ok(value) if (value as i32) < 0 => {
-                self.kernel.error(format!("the loader's program {name} failed ({})", value as i32));
+        match &result {
+            Ok(value) if (*value as i32) < 0 => {
+                self.kernel
+                    .error(format!("the loader's program {name} failed ({})", *value as i32));
             }
             Ok(_) => {}
-            Err(trap) => self.trapped(&format!("the loader's program {name}"), &trap),
+            Err(trap) => self.trapped(&format!("the loader's program {name}"), trap),
+        }
+        if self.kernel.exit.is_some() {
+            let place = result.as_ref().err().and_then(Trap::place);
+            self.explain_call(CallbackKind::Other, function, None, place);
         }
     }
 

@@ -9,6 +9,7 @@ mod cids;
 mod clock;
 mod cpu_time;
 mod dispatch;
+mod history;
 mod hrtimers;
 mod idle;
 mod kick;
@@ -39,6 +40,7 @@ pub(crate) use cids::Cids;
 pub(crate) use clock::Clock;
 pub(crate) use cpu_time::CpuTime;
 pub(crate) use dispatch::DispatchBuffer;
+pub(crate) use history::{CallHistory, Called};
 pub(crate) use hrtimers::{Armed, Due, Hrtimers};
 pub(crate) use idle::write_mask;
 pub(crate) use kick::Kicks;
@@ -136,6 +138,8 @@ pub(crate) struct Kernel {
     pub(crate) cids: Cids,
     /// Queues whose tasks go to the scheduler again (`scx_bpf_dsq_reenq`), each once.
     pub(crate) reenqueues: Vec<DsqRef>,
+    /// The last callbacks, for the report of a failure.
+    pub(crate) history: CallHistory,
     /// Guest address of the CPUs' `__preempt_count`s, 4 bytes each.
     pub(crate) preempt_counts: u64,
 }
@@ -194,6 +198,12 @@ impl Kernel {
         format!("{}[{}]", self.trace.tasks()[task.id.index()].comm, task.pid)
     }
 
+    /// The same of a task's number in the trace; nothing for the idle task.
+    pub(crate) fn describe_id(&self, id: TaskId) -> Option<String> {
+        let task = self.trace.tasks().get(id.index())?;
+        (id != TaskId::IDLE).then(|| format!("{}[{}]", task.comm, task.pid))
+    }
+
     /// The task that a CPU runs, for the trace.
     pub(crate) fn current(&self, cpu: u32) -> TaskId {
         self.cpus[cpu as usize].curr().map_or(TaskId::IDLE, |slot| self.task(slot).id)
@@ -218,6 +228,7 @@ impl Kernel {
             reason: kind.reason().to_owned(),
             message,
             time_ns: self.clock.now_ns(),
+            origin: None,
         });
     }
 

@@ -47,6 +47,43 @@ impl Op {
     /// How many there are.
     pub(crate) const COUNT: usize = Op::Exit as usize + 1;
 
+    /// Every callback, in the order of the kernel's table.
+    pub(crate) const ALL: [Op; Op::COUNT] = [
+        Op::SelectCpu,
+        Op::Enqueue,
+        Op::Dequeue,
+        Op::Dispatch,
+        Op::Tick,
+        Op::Runnable,
+        Op::Running,
+        Op::Stopping,
+        Op::Quiescent,
+        Op::Yield,
+        Op::CoreSchedBefore,
+        Op::SetWeight,
+        Op::SetCpumask,
+        Op::UpdateIdle,
+        Op::CpuAcquire,
+        Op::CpuRelease,
+        Op::InitTask,
+        Op::ExitTask,
+        Op::Enable,
+        Op::Disable,
+        Op::Dump,
+        Op::DumpCpu,
+        Op::DumpTask,
+        Op::CgroupInit,
+        Op::CgroupExit,
+        Op::CgroupPrepMove,
+        Op::CgroupMove,
+        Op::CgroupCancelMove,
+        Op::CgroupSetWeight,
+        Op::CpuOnline,
+        Op::CpuOffline,
+        Op::Init,
+        Op::Exit,
+    ];
+
     /// The kind that the trace knows.
     pub(crate) fn kind(self) -> CallbackKind {
         match self {
@@ -134,6 +171,7 @@ mod tests {
         assert_eq!(OPS_CALLBACKS[Op::UpdateIdle as usize], "update_idle");
         assert_eq!(OPS_CALLBACKS[Op::CgroupSetWeight as usize], "cgroup_set_weight");
         assert_eq!(OPS_CALLBACKS[Op::Exit as usize], "exit");
+        assert!(Op::ALL.iter().enumerate().all(|(number, op)| *op as usize == number));
     }
 }
 
@@ -150,10 +188,10 @@ impl Permission {
     /// Outside of the scheduler's callbacks: a timer's callback, or a program that the loader runs.
     pub(crate) const UNLOCKED: Permission = Permission { mask: kf::UNLOCKED, task: None };
 
-    /// Of a callback, about a task or none.
+    /// Of a callback that is about a task or none.
     #[inline]
     pub(crate) fn of(op: Op, task: Option<Slot>) -> Permission {
-        Permission { mask: op.context(), task: task.filter(|_| op.is_about_its_task()) }
+        Permission { mask: op.context(), task }
     }
 
     /// The groups of kfuncs that may be called.

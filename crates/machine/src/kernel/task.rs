@@ -2,7 +2,7 @@
 //! ([`crate::layout`]); what only the core knows lies here.
 
 use fairground_bpf::{Memory, Trap};
-use fairground_trace::{TaskId, TaskState};
+use fairground_trace::{CallbackKind, TaskId, TaskState};
 
 use super::{Armed, CgroupRef};
 use crate::abi;
@@ -127,6 +127,8 @@ pub(crate) struct Task {
     pub(crate) ops_state: OpsState,
     /// What the scheduler was told last about it; for the check of the order of callbacks.
     pub(crate) phase: Phase,
+    /// The last callback about it, for the report of a stall.
+    pub(crate) last_call: Option<CallbackKind>,
     /// `SCX_TASK_QUEUED`: on the run queue of the class.
     pub(crate) queued: bool,
     /// It stands on the list that the watchdog looks at.

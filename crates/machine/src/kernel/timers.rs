@@ -7,9 +7,13 @@ use fairground_bpf::FuncRef;
 use super::Kernel;
 use crate::abi::errno;
 use crate::events::{EventHandle, TIMER_SLOTS};
+use crate::flow::origin::TIMER_LIMIT;
 
 /// `BPF_F_TIMER_ABS`: the time is a point, not a delay.
 const ABS: u64 = 1;
+/// Expiries of timers at one instant of simulated time, at most: more come from a timer that is armed again with no delay.
+const EXPIRIES_AT_ONCE_MAX: u32 = 1 << 16;
+const _: () = assert!(EXPIRIES_AT_ONCE_MAX > TIMER_SLOTS);
 /// `BPF_F_TIMER_CPU_PIN`: accepted; timers never move between CPUs here.
 const CPU_PIN: u64 = 2;
 
@@ -30,6 +34,9 @@ pub(crate) struct Timers {
     by_addr: BTreeMap<u64, u32>,
     armed: Vec<Option<Timer>>,
     free: Vec<u32>,
+    /// The instant of the last expiry, and the expiries at it.
+    last_ns: u64,
+    at_once: u32,
 }
 
 impl Timers {
@@ -49,7 +56,19 @@ impl Timers {
         Some(number)
     }
 
-    /// Takes the timer of a number that is due.
+    /// Takes the timer of a number that expires.
+    pub(crate) fn expire(&mut self, number: u32, now_ns: u64) -> Option<Timer> {
+        self.at_once = if self.last_ns == now_ns { self.at_once + 1 } else { 1 };
+        self.last_ns = now_ns;
+        self.take(number)
+    }
+
+    /// Whether the expiries of this instant lead to new ones without end.
+    fn is_endless(&self, now_ns: u64) -> bool {
+        self.last_ns == now_ns && self.at_once > EXPIRIES_AT_ONCE_MAX
+    }
+
+    /// Takes the timer of a number that is due or cancelled.
     pub(crate) fn take(&mut self, number: u32) -> Option<Timer> {
         let timer = self.armed.get_mut(number as usize)?.take()?;
         self.by_addr.remove(&timer.addr);
@@ -70,6 +89,11 @@ impl Kernel {
         } else {
             self.clock.now_ns().saturating_add(time_ns)
         };
+        if at <= self.clock.now_ns() && self.timers.is_endless(self.clock.now_ns()) {
+            self.error(format!(
+                "{TIMER_LIMIT}: more than {EXPIRIES_AT_ONCE_MAX} at one instant, each armed again with no delay"
+            ));
+        }
         self.timers.armed[number as usize] = Some(timer);
         self.events.arm(EventHandle::Timer(number), at);
         0

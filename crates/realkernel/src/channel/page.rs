@@ -2,6 +2,8 @@
 
 /// Bytes of a page.
 pub(crate) const PAGE_SIZE: usize = 4096;
+/// Byte offset of the host's bundle.
+pub(crate) const INPUT_AT: u64 = 2 * PAGE_SIZE as u64;
 const HOST_MAGIC: u64 = u64::from_le_bytes(*b"fgHOST\x00\x01");
 const GUEST_MAGIC: u64 = u64::from_le_bytes(*b"fgGUEST\x01");
 const MESSAGE_AT: usize = 64;
@@ -77,7 +79,7 @@ impl HostPage {
         let found =
             Self { input_len: get(page, 8), output_at: get(page, 16), output_room: get(page, 24) };
         let inside = |at: u64, len: u64| at.checked_add(len).is_some_and(|end| end <= total);
-        if !inside(super::INPUT_AT, found.input_len) {
+        if !inside(INPUT_AT, found.input_len) {
             return Err(PageError::Field("input's length", found.input_len));
         }
         if !inside(found.output_at, found.output_room) {

@@ -21,18 +21,14 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::channel::{
-    COMMAND_FILE, CommandFile, Entry, GUEST_FOLDER, GuestPage, GuestState, STDOUT_FILE,
-    read_bundle, write_bundle,
+    COMMAND_FILE, CommandFile, Entry, GUEST_FOLDER, GuestPage, GuestState, INIT, KERNEL_CONFIG,
+    STDOUT_FILE, read_bundle, write_bundle,
 };
 use window::Window;
 
-/// The configuration of the guest's kernel, where the catalogue has it; `/boot/config-RELEASE` leads there.
-pub const KERNEL_CONFIG: &str = "/boot/config";
-
 /// Whether this process is the first one of a guest that the program has booted.
 pub fn is_init() -> bool {
-    std::process::id() == 1
-        && std::env::args_os().next().is_some_and(|name| name == crate::vm::INIT)
+    std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == INIT)
 }
 
 /// The first process: prepares the machine, runs what it is told, hands back what came of it, switches off.
@@ -99,7 +95,7 @@ fn unpack(window: &Window) -> Result<Vec<String>, String> {
 fn run(command: &CommandFile) -> Result<ExitStatus, String> {
     let stdout = Path::new(GUEST_FOLDER).join(STDOUT_FILE);
     let file = File::create(&stdout).map_err(|e| format!("{}: {e}", stdout.display()))?;
-    let child = Command::new(crate::vm::INIT)
+    let child = Command::new(INIT)
         .args(&command.arguments)
         .current_dir(GUEST_FOLDER)
         .env_clear()

@@ -1,4 +1,4 @@
-//! The runner's work, from the job's file to the outcome's.
+//! The runner: executes a job from the file of the job to that of the outcome.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use crate::job::{
     ERROR_FILE, HOLD_NS_MAX, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, SchedulerExit,
     TRACE_FILE,
 };
-use crate::knobs::{Knobs, Places};
+use crate::knobs::{KnobFolders, Knobs};
 use crate::sched_ext::Attached;
 use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
@@ -22,10 +22,10 @@ use crate::tracefs::{RecordError, Recorder};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Carries out the job in `folder`, in this process, which must have one thread, and writes the outcome beside it.
+/// Executes the job in `folder` in this process, which must have one thread, and writes the outcome to `folder`.
 ///
 /// # Errors
-/// What is wrong with the job, and what this kernel or this user may not do. The message also stands in
+/// The job is invalid, or the kernel or the user's rights do not permit it. The message is also written to
 /// [`crate::job::ERROR_FILE`].
 pub fn carry_out(folder: &Path) -> Result<Outcome, RunError> {
     // SAFETY: touches only the process's own state.
@@ -39,13 +39,13 @@ pub fn carry_out(folder: &Path) -> Result<Outcome, RunError> {
         Ok(outcome)
     });
     if let Err(error) = &done {
-        // The message is also what the caller gets.
+        // The caller gets the message in any case.
         let _ = write_whole(&folder.join(ERROR_FILE), error.to_string().as_bytes());
     }
     done
 }
 
-/// Under another name first, then renamed: nobody ever sees half a file.
+/// Writes a file under another name and renames it, so that it is complete or absent.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     let other = path.with_extension("part");
     fs::write(&other, bytes).map_err(|error| RunError::file(&other, error))?;
@@ -58,11 +58,11 @@ fn read_job(folder: &Path) -> Result<(Job, Workload), RunError> {
     let wrong = |problem: String| RunError::Job { path: path.clone(), problem };
     let job: Job = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     if job.duration_ns == 0 {
-        return Err(wrong("a run of 0 ns is no run".to_owned()));
+        return Err(wrong("the duration is 0 ns".to_owned()));
     }
     if job.hold_ns > HOLD_NS_MAX {
         return Err(wrong(format!(
-            "tasks held back for {} ns, of {HOLD_NS_MAX} at most",
+            "the hold time is {} ns; the maximum is {HOLD_NS_MAX}",
             job.hold_ns
         )));
     }
@@ -73,9 +73,9 @@ fn read_job(folder: &Path) -> Result<(Job, Workload), RunError> {
 
 fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunError> {
     let mut notes = Vec::new();
-    let mut knobs = Knobs::find(&job.knobs, Places::default())?;
+    let mut knobs = Knobs::find(&job.knobs, KnobFolders::default())?;
     let leaves_traces = !job.knobs.is_empty() || !workload.cgroups.is_empty();
-    // Before anything that it must not hold: above all a scheduler's link.
+    // Started first, so that it does not inherit descriptors, above all a scheduler's link.
     let _janitor = match leaves_traces {
         true => Some(Janitor::start(&knobs.originals()).map_err(RunError::Janitor)?),
         false => None,
@@ -98,7 +98,8 @@ fn run(job: &Job, workload: &Workload, folder: &Path) -> Result<Outcome, RunErro
         None => None,
     };
     let mut executor = Executor::prepare(workload, job.seed, marker, &mut notes)?;
-    // Not before: what a real-time task runs lowers the capacity of its CPU, by which the tasks are placed when they wake up.
+    // Only now: the run time of a real-time task lowers the capacity of its CPU, which determines where waking tasks are
+    // placed.
     let above = AboveOthers::rise();
     let Ended { start_ns, end_ns, changes } = Running {
         executor: &mut executor,
@@ -133,12 +134,12 @@ fn attach(job: &Job, folder: &Path) -> Result<Option<Attached>, RunError> {
     Ok(Some(Attached::attach(scheduler, &object)?))
 }
 
-/// An ejected scheduler's own words, or those of its orderly end.
+/// How the scheduler was disabled: before the end of the run, or by detaching it now.
 fn leave(mut scheduler: Attached) -> SchedulerExit {
     scheduler.exited().unwrap_or_else(|| scheduler.detach())
 }
 
-/// Without tracefs a run still has the tasks' own accounting; an event that the kernel does not have is an error.
+/// Starts the recording. Without tracefs, the run still has the tasks' accounting; an event that the kernel lacks is an error.
 fn record(job: &Job) -> Result<(Option<Recorder>, Option<String>), RunError> {
     let Some(recording) = &job.recording else { return Ok((None, None)) };
     match Recorder::start(recording) {
@@ -154,7 +155,7 @@ fn early_end(job: &Job, start_ns: u64, end_ns: u64, notes: &mut Vec<String>) {
     let took_ns = end_ns - start_ns;
     if took_ns < job.duration_ns {
         notes.push(format!(
-            "the run ended after {} of {} ms: the scheduler was not in charge any more",
+            "the run ended after {} of {} ms, because the scheduler was disabled",
             took_ns / 1_000_000,
             job.duration_ns / 1_000_000
         ));
@@ -163,11 +164,11 @@ fn early_end(job: &Job, start_ns: u64, end_ns: u64, notes: &mut Vec<String>) {
     let writes = job.scheduler.iter().flat_map(|scheduler| &scheduler.writes);
     let late = late.chain(writes.map(|write| (write.at_ns, &write.label)));
     for (_, name) in late.filter(|(at_ns, _)| at_ns.is_some_and(|at_ns| at_ns >= took_ns)) {
-        notes.push(format!("`{name}` was to change after the end of the run, and did not"));
+        notes.push(format!("`{name}` was not set, because the run ended before its time"));
     }
 }
 
-/// The runner in a higher class than the tasks, so that it is not kept waiting by those it starts; where that is allowed.
+/// Puts the runner into a higher scheduling class than the tasks, if permitted, so that they do not delay it.
 struct AboveOthers;
 
 impl AboveOthers {
@@ -184,7 +185,7 @@ impl Drop for AboveOthers {
 }
 
 fn set_policy(policy: libc::c_int, priority: libc::c_int) {
-    // SAFETY: zeroes are a value, and the kernel only reads it. A refusal leaves the runner where it was.
+    // SAFETY: zeroes are a value, and the kernel only reads it. If the kernel refuses, the class does not change.
     unsafe {
         let mut parameters = std::mem::zeroed::<libc::sched_param>();
         parameters.sched_priority = priority;

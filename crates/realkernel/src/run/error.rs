@@ -1,4 +1,4 @@
-//! Why a job could not be carried out.
+//! Errors of a run on a real kernel.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::sched_ext::LoadError;
 use crate::tasks::TaskError;
 use crate::tracefs::RecordError;
 
-/// Why the runner could not carry out its job.
+/// Why the runner could not execute its job.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file of the job cannot be read or written.
@@ -16,24 +16,24 @@ pub enum RunError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: std::io::Error,
     },
-    /// The job is wrong.
+    /// The job is invalid.
     #[error("{}: {problem}", path.display())]
     Job {
         /// The job's file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// The process that cleans up behind a killed runner cannot be started.
+    /// The process that cleans up after a killed runner cannot be started.
     #[error("cannot start a process: {0}")]
     Janitor(std::io::Error),
-    /// The kernel could not be told something.
+    /// A knob could not be set.
     #[error(transparent)]
     Knob(#[from] KnobError),
-    /// The scheduler could not be put in charge.
+    /// The scheduler could not be attached.
     #[error(transparent)]
     Scheduler(Box<LoadError>),
     /// The run could not be recorded.
@@ -52,13 +52,13 @@ impl From<LoadError> for RunError {
 
 /// Why a ground gave no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum GroundError {
+pub enum TargetError {
     /// A file of the job cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: std::io::Error,
     },
     /// The runner cannot be started.
@@ -66,36 +66,36 @@ pub enum GroundError {
     Spawn {
         /// The program.
         program: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: std::io::Error,
     },
     /// The runner did not end in time and was killed.
     #[error("the run did not end within {} s and was killed{}", deadline.as_secs(), said(last_words))]
     Deadline {
-        /// How long it had.
+        /// The time limit.
         deadline: Duration,
-        /// What it wrote to its standard error last.
+        /// The end of its standard error.
         last_words: String,
     },
-    /// Somebody asked for the end, and the runner was killed.
-    #[error("it was ended on request")]
+    /// The run was stopped on request, and the runner was killed.
+    #[error("the run was stopped on request")]
     Stopped,
-    /// The runner died of something.
-    #[error("the process that carries out the run ended with {status}{}", said(last_words))]
+    /// The runner ended without an outcome.
+    #[error("the runner process ended with {status}{}", said(last_words))]
     Died {
-        /// Its exit code or signal in words.
+        /// Its exit code or signal.
         status: String,
-        /// What it wrote to its standard error last.
+        /// The end of its standard error.
         last_words: String,
     },
-    /// The job cannot be carried out.
+    /// The job failed.
     #[error("{problem}")]
     Job {
-        /// What the runner says.
+        /// The runner's message.
         problem: String,
     },
 }
 
 fn said(last_words: &str) -> String {
-    if last_words.is_empty() { String::new() } else { format!("; it said: {last_words}") }
+    if last_words.is_empty() { String::new() } else { format!("; its last output: {last_words}") }
 }

@@ -8,41 +8,43 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{GroundError, RUNNER_COMMAND};
+use super::error::TargetError;
 use crate::child::pid_fd;
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 
-/// What the runner says, in the job's folder.
+/// The hidden command with which the program calls itself: `fairground __run-job FOLDER`.
+pub const RUNNER_COMMAND: &str = "__run-job";
+/// The runner's output, in the job's folder.
 const WORDS_FILE: &str = "runner.txt";
-/// Of what the runner said, so many bytes at most are kept.
+/// Maximum bytes of the runner's output in an error.
 const WORDS_BYTES_MAX: usize = 4_096;
 
-/// Until when a run may go on.
+/// When a run must end.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// How long, from the start of the runner.
+    /// Maximum duration, from the start of the runner.
     pub deadline: Duration,
-    /// What becomes readable when somebody asks for the end.
+    /// A descriptor that becomes readable to stop the run.
     pub stop: Option<BorrowedFd<'a>>,
 }
 
-/// Runs a job on this machine: writes it into `folder`, starts a runner, waits for it, and ends it at its limits. The runner dies
-/// with the calling thread. What a terminal sends to its programs does not reach it.
+/// Runs a job on this machine: writes it to `folder`, starts a runner, waits for it, and kills it at its limits. The
+/// runner dies with the calling thread. It does not receive the terminal's signals.
 ///
 /// # Errors
-/// The runner could not be started, did not end in time, was stopped, or says what is wrong.
+/// The runner cannot be started, exceeds its deadline, is stopped, or reports an error.
 pub fn on_host(
     job: &Job,
     object: Option<&[u8]>,
     folder: &Path,
     limits: Limits<'_>,
-) -> Result<Outcome, GroundError> {
+) -> Result<Outcome, TargetError> {
     let program = std::env::current_exe()
-        .map_err(|error| GroundError::Spawn { program: "/proc/self/exe".into(), error })?;
+        .map_err(|error| TargetError::Spawn { program: "/proc/self/exe".into(), error })?;
     on_host_by(&program, job, object, folder, limits)
 }
 
-/// [`on_host`], with the program that carries the job out when it is called with [`RUNNER_COMMAND`].
+/// As [`on_host`], with the program that executes [`RUNNER_COMMAND`].
 ///
 /// # Errors
 /// Those of [`on_host`].
@@ -52,7 +54,7 @@ pub fn on_host_by(
     object: Option<&[u8]>,
     folder: &Path,
     limits: Limits<'_>,
-) -> Result<Outcome, GroundError> {
+) -> Result<Outcome, TargetError> {
     write_job(job, object, folder)?;
     let words = folder.join(WORDS_FILE);
     let file = fs::File::create(&words).map_err(|error| file_error(&words, error))?;
@@ -71,26 +73,26 @@ pub fn on_host_by(
     }
     let child = command
         .spawn()
-        .map_err(|error| GroundError::Spawn { program: program.to_owned(), error })?;
+        .map_err(|error| TargetError::Spawn { program: program.to_owned(), error })?;
     let last_words = || last_words(&words);
     match wait(child, limits) {
         Ended::ByItself(status) => outcome(folder, status, last_words),
-        Ended::Stopped => Err(GroundError::Stopped),
+        Ended::Stopped => Err(TargetError::Stopped),
         Ended::Late => {
-            Err(GroundError::Deadline { deadline: limits.deadline, last_words: last_words() })
+            Err(TargetError::Deadline { deadline: limits.deadline, last_words: last_words() })
         }
     }
 }
 
-fn file_error(path: &Path, error: io::Error) -> GroundError {
-    GroundError::File { path: path.to_owned(), error }
+fn file_error(path: &Path, error: io::Error) -> TargetError {
+    TargetError::File { path: path.to_owned(), error }
 }
 
 /// Writes a job into its folder, and removes what an earlier one may have left there.
 ///
 /// # Errors
-/// [`GroundError::File`].
-pub fn write_job(job: &Job, object: Option<&[u8]>, folder: &Path) -> Result<(), GroundError> {
+/// [`TargetError::File`].
+pub fn write_job(job: &Job, object: Option<&[u8]>, folder: &Path) -> Result<(), TargetError> {
     for name in [OUTCOME_FILE, ERROR_FILE, TRACE_FILE, SCHEDULER_FILE] {
         let path = folder.join(name);
         match fs::remove_file(&path) {
@@ -116,9 +118,9 @@ fn outcome(
     folder: &Path,
     status: ExitStatus,
     last_words: impl Fn() -> String,
-) -> Result<Outcome, GroundError> {
+) -> Result<Outcome, TargetError> {
     if let Ok(problem) = fs::read_to_string(folder.join(ERROR_FILE)) {
-        return Err(GroundError::Job { problem });
+        return Err(TargetError::Job { problem });
     }
     if !status.success() {
         let status = match (status.code(), status.signal()) {
@@ -126,7 +128,7 @@ fn outcome(
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => status.to_string(),
         };
-        return Err(GroundError::Died { status, last_words: last_words() });
+        return Err(TargetError::Died { status, last_words: last_words() });
     }
     let path = folder.join(OUTCOME_FILE);
     let bytes = fs::read(&path).map_err(|error| file_error(&path, error))?;

@@ -1,13 +1,16 @@
-//! The kernel as it is found.
+//! Describes the running kernel.
 
 use std::fs;
 use std::path::Path;
 
 use crate::job::KernelInfo;
-use crate::knobs::{Places, features, tunables};
+use crate::knobs::{KnobFolders, features, tunables};
 use crate::tasks::parse_cpu_list;
 
-/// Looks at the running kernel.
+/// The hidden command with which the program prints a description of the running kernel as JSON on standard output.
+pub const INFO_COMMAND: &str = "__kernel-info";
+
+/// Describes the running kernel.
 pub fn kernel_info() -> KernelInfo {
     let (release, version) = match nix::sys::utsname::uname() {
         Ok(names) => (
@@ -19,7 +22,7 @@ pub fn kernel_info() -> KernelInfo {
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = parse_cpu_list(&online).iter().map(|(first, last)| last - first + 1).sum();
     let real_time = fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1");
-    let places = Places::default();
+    let folders = KnobFolders::default();
     KernelInfo {
         preempt_rt: real_time || version.contains("PREEMPT_RT"),
         release,
@@ -27,12 +30,12 @@ pub fn kernel_info() -> KernelInfo {
         cpus,
         hz: hz(),
         sched_ext: Path::new("/sys/kernel/sched_ext").is_dir(),
-        features: features(&places),
-        tunables: tunables(&places),
+        features: features(&folders),
+        tunables: tunables(&folders),
     }
 }
 
-/// Ticks a second: the coarse clock moves with the tick, and the kernel says by how much (`TICK_NSEC`).
+/// Ticks per second, from the resolution of the coarse clock (`TICK_NSEC`).
 fn hz() -> Option<u32> {
     const NS_PER_S: i64 = 1_000_000_000;
     let mut tick = libc::timespec { tv_sec: 0, tv_nsec: 0 };

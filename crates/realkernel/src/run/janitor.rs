@@ -1,4 +1,4 @@
-//! Who cleans up behind a runner that was killed: a process that does nothing but wait for that, in a session of its own.
+//! A process that restores knobs and removes control groups if the runner is killed. It has a session of its own.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::knobs::{Original, restore};
 use crate::tasks::cgroups::remove_leftovers;
 
-/// How long after the runner's death its tasks are given to be gone.
+/// Time from the runner's death until its tasks have ended.
 const TASKS_GONE: Duration = Duration::from_millis(20);
 
-/// The runner's end: dropping it sends the janitor home.
+/// The runner's end of the connection. Dropping it ends the janitor without an action.
 #[derive(Debug)]
 pub(super) struct Janitor {
     alive: OwnedFd,
@@ -19,10 +19,10 @@ pub(super) struct Janitor {
 }
 
 impl Janitor {
-    /// Starts one that will write back `originals`, and remove control groups. The process must have one thread.
+    /// Starts a janitor that restores `originals` and removes control groups. This process must have one thread.
     pub(super) fn start(originals: &[Original]) -> io::Result<Self> {
         let mut ends = [0; 2];
-        // SAFETY: the kernel fills in two descriptors, which nobody else owns.
+        // SAFETY: the kernel fills in two descriptors, which have no other owner.
         let (read, write) = unsafe {
             if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
                 return Err(io::Error::last_os_error());

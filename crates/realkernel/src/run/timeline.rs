@@ -1,4 +1,4 @@
-//! The run itself: sleep, change what is to be changed, look now and then whether all is well.
+//! The time between start and end of a run: timed changes, and checks of the scheduler and of forks.
 
 use std::io::Write;
 
@@ -10,35 +10,35 @@ use crate::tasks::Executor;
 use crate::tasks::clock::{now_ns, sleep_until};
 use crate::tracefs::Recorder;
 
-/// How often the runner looks whether an attached scheduler is still in charge, ns. Each look takes the CPU from a task, for 1 ms in a
-/// guest whose clock counts instructions; it also looks at the end, so that shorter runs are left in peace.
+/// Interval of the checks whether the scheduler is still enabled, ns. Each check takes a CPU from a task, for 1 ms in a guest
+/// whose clock counts instructions. The end of the run is checked in any case, so shorter runs are not disturbed.
 const SCHEDULER_LOOK_NS: u64 = 5_000_000_000;
-/// How often the runner waits for orphans and looks whether forks succeed, where tasks fork tasks, ns.
+/// Interval in which the runner reaps orphans and checks for failed forks, if tasks fork tasks, ns.
 const ORPHANS_LOOK_NS: u64 = 1_000_000_000;
-/// How often the programs run that a scheduler's own loader runs each second, ns.
+/// Interval of the programs that a scheduler's loader runs each second, ns.
 const PROGRAMS_NS: u64 = 1_000_000_000;
 
-/// Something that changes during the run.
+/// A timed action of a run.
 #[derive(Clone, Copy, Debug)]
 enum Event<'j> {
     Write(&'j GlobalWrite),
     Knob(&'j Knob),
-    /// The programs of each full second.
+    /// Run the programs of each full second.
     Programs,
 }
 
-/// What the runner has its hands on while the tasks run.
+/// The parts of a run that are in use while the tasks run.
 #[derive(Debug)]
 pub(super) struct Running<'r> {
     pub(super) executor: &'r mut Executor,
     pub(super) scheduler: Option<&'r mut Attached>,
     pub(super) recorder: Option<&'r Recorder>,
     pub(super) knobs: &'r mut Knobs,
-    /// The tasks are let go at a whole multiple of this, ns.
+    /// The tasks start at a whole multiple of this, ns.
     pub(super) tick_ns: u64,
 }
 
-/// How the run ended, and what was changed on the way.
+/// Start and end of the run, and the changes in it.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     pub(super) start_ns: u64,
@@ -47,8 +47,7 @@ pub(super) struct Ended {
 }
 
 impl Running<'_> {
-    /// Lets the tasks go, and returns when the run is over: after its duration, or when the scheduler is not in charge any
-    /// more.
+    /// Starts the tasks; returns after the job's duration, or when the scheduler is no longer enabled.
     pub(super) fn run(&mut self, job: &Job) -> Result<Ended, RunError> {
         let events = events(job);
         let start_ns = self.executor.release(job.hold_ns, self.tick_ns);
@@ -85,7 +84,7 @@ impl Running<'_> {
         Ok(ended)
     }
 
-    /// Sleeps until a time, looking after things. `false`: the scheduler is not in charge any more.
+    /// Sleeps until a time, with periodic checks. `false`: the scheduler is no longer enabled.
     fn sleep(&mut self, until_ns: u64) -> Result<bool, RunError> {
         let look_ns = match (&self.scheduler, self.executor.forks()) {
             (Some(_), _) => SCHEDULER_LOOK_NS,
@@ -110,18 +109,18 @@ impl Running<'_> {
         }
     }
 
-    /// Writes a change into the recording.
+    /// Writes a mark of a change to the recording.
     fn say(&self, label: &str) {
         let marker = self.recorder.and_then(Recorder::marker);
         if let Some(Ok(marker)) = marker.map(|marker| marker.try_clone_to_owned()) {
             let mut marker = std::fs::File::from(marker);
-            // The change also stands in the outcome.
+            // The outcome contains the change in any case.
             let _ = marker.write_all(format!("fairground:param {label}").as_bytes());
         }
     }
 }
 
-/// What changes during the run, in order of time.
+/// The timed actions of a run, in order of time.
 fn events(job: &Job) -> Vec<(u64, Event<'_>)> {
     let writes = job.scheduler.iter().flat_map(|scheduler| &scheduler.writes);
     let writes = writes.filter_map(|write| Some((write.at_ns?, Event::Write(write))));

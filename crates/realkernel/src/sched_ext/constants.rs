@@ -1,39 +1,43 @@
-//! Constants of the running kernel that an object keeps in variables: `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`,
-//! as the headers of the scx project declare them. Their values come from the kernel's own type information.
+//! Variables of an object that hold constants of the running kernel, as the headers of the scx project declare them:
+//! `const volatile u64 __SCX_SLICE_DFL` for `SCX_SLICE_DFL`. The values come from the kernel's BTF.
 
 use std::collections::BTreeMap;
 
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Enum, Enum64};
 
-use super::layout::Place;
+use super::sections::VariableLocation;
 
-/// What stands before the constant's name in the variable's.
+/// Prefix of the variable's name before the constant's.
 const MARK: &str = "__";
-/// How the names of the constants begin.
+/// Prefix of the constants' names.
 const PREFIX: &str = "SCX_";
 /// Bytes of such a variable: u64.
 const SIZE: usize = 8;
 
-/// The constant that a variable stands for; `None`: it stands for none.
-pub(super) fn constant_of(place: &Place) -> Option<&str> {
-    let name = place.variable.strip_prefix(MARK).filter(|name| name.starts_with(PREFIX));
-    name.filter(|_| place.section == ".rodata" && place.size == SIZE)
+/// The constant that a variable holds, if any.
+pub(super) fn constant_of(variable: &VariableLocation) -> Option<&str> {
+    let name = variable.variable.strip_prefix(MARK).filter(|name| name.starts_with(PREFIX));
+    name.filter(|_| variable.section == ".rodata" && variable.size == SIZE)
 }
 
-/// The values of those that this kernel has. One that it lacks is left out, and the variable stays 0, as with the headers' own
-/// loader.
-pub(super) fn values<'p>(places: &'p [Place]) -> Vec<(&'p Place, [u8; SIZE])> {
-    if places.is_empty() {
+/// The values of the constants that this kernel has. The variables of others stay 0, as with the scx project's loaders.
+pub(super) fn values<'p>(
+    variables: &'p [VariableLocation],
+) -> Vec<(&'p VariableLocation, [u8; SIZE])> {
+    if variables.is_empty() {
         return Vec::new();
     }
     let Ok(btf) = Btf::from_vmlinux() else { return Vec::new() };
     let known = constants(&btf);
-    let value = |place: &&'p Place| known.get(constant_of(place)?).copied();
-    places.iter().filter_map(|place| Some((place, value(&place)?.to_ne_bytes()))).collect()
+    let value = |variable: &&'p VariableLocation| known.get(constant_of(variable)?).copied();
+    variables
+        .iter()
+        .filter_map(|variable| Some((variable, value(&variable)?.to_ne_bytes())))
+        .collect()
 }
 
-/// Every constant of the kernel whose name begins so.
+/// The kernel's constants whose name starts with [`PREFIX`].
 fn constants(btf: &Btf<'_>) -> BTreeMap<String, u64> {
     let name = |name: Option<&std::ffi::OsStr>| {
         let name = name?.to_str()?;
@@ -53,14 +57,19 @@ fn constants(btf: &Btf<'_>) -> BTreeMap<String, u64> {
 mod tests {
     use super::*;
 
-    fn place(variable: &str, section: &str, size: usize) -> Place {
-        Place { variable: variable.to_owned(), section: section.to_owned(), offset: 0, size }
+    fn location(variable: &str, section: &str, size: usize) -> VariableLocation {
+        VariableLocation {
+            variable: variable.to_owned(),
+            section: section.to_owned(),
+            offset: 0,
+            size,
+        }
     }
 
     #[test]
     fn constants_are_told_from_other_variables() {
         let of = |variable, section, size| {
-            constant_of(&place(variable, section, size)).map(str::to_owned)
+            constant_of(&location(variable, section, size)).map(str::to_owned)
         };
         assert_eq!(of("__SCX_SLICE_DFL", ".rodata", 8).as_deref(), Some("SCX_SLICE_DFL"));
         assert_eq!(of("__SCX_SLICE_DFL", ".data", 8), None);

@@ -1,16 +1,16 @@
-//! Why a scheduler is not in charge.
+//! Errors of loading and attaching a scheduler.
 
 use std::fmt::Write;
 
 use crate::job::SchedulerExit;
 
-/// Why an object could not be loaded, told a setting, or attached.
+/// Why an object could not be loaded, configured or attached.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The kernel knows no sched_ext.
+    /// The kernel has no sched_ext.
     #[error(
-        "{name}: the running kernel, {release}, has no sched_ext: it takes Linux 6.12 or later, built with \
-         CONFIG_SCHED_CLASS_EXT\n  help: a kernel that has it runs in a virtual machine: `--on vm:7.2`"
+        "{name}: the running kernel, {release}, has no sched_ext: use Linux 6.12 or later, built with \
+         CONFIG_SCHED_CLASS_EXT\n  help: run it on such a kernel in a virtual machine: `--on vm:7.2`"
     )]
     NoSchedExt {
         /// The scheduler.
@@ -20,17 +20,17 @@ pub enum LoadError {
     },
     /// The user may not load BPF programs.
     #[error(
-        "{name}: to attach a scheduler takes the rights of root (CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)\n  help: run it with \
-         sudo, or in a virtual machine, which needs no rights: `--on vm:7.2`"
+        "{name}: attaching a scheduler requires root (CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)\n  help: run it with sudo, or \
+         without these rights in a virtual machine: `--on vm:7.2`"
     )]
     NoRights {
         /// The scheduler.
         name: String,
     },
-    /// The kernel does not describe its types.
+    /// The kernel has no BTF.
     #[error(
-        "{name}: the running kernel, {release}, does not describe its types (/sys/kernel/btf/vmlinux is missing: \
-         CONFIG_DEBUG_INFO_BTF is off), and a scheduler's object is fitted to them\n  help: `--on vm:7.2`"
+        "{name}: the running kernel, {release}, has no BTF (/sys/kernel/btf/vmlinux is missing: \
+         CONFIG_DEBUG_INFO_BTF is off), which loading a scheduler requires\n  help: `--on vm:7.2`"
     )]
     NoBtf {
         /// The scheduler.
@@ -38,34 +38,34 @@ pub enum LoadError {
         /// `uname -r`.
         release: String,
     },
-    /// Somebody else's scheduler is in charge.
+    /// Another sched_ext scheduler is enabled.
     #[error(
-        "{name}: another scheduler, `{other}`, is in charge of this kernel, and there can be one\n  help: end the program that \
-         attached it; `SysRq-S` (`echo S > /proc/sysrq-trigger`) removes it by force"
+        "{name}: another scheduler, `{other}`, is enabled on this kernel, which permits one\n  help: end the program that attached \
+         it; `SysRq-S` (`echo S > /proc/sysrq-trigger`) disables it by force"
     )]
     Busy {
         /// The scheduler.
         name: String,
-        /// The one that is in charge.
+        /// The enabled scheduler.
         other: String,
     },
-    /// The bytes are no object that libbpf opens.
-    #[error("{name} is no BPF object that can be opened:\n{}", indented(.messages))]
+    /// libbpf cannot open the object.
+    #[error("{name} cannot be opened as a BPF object:\n{}", indented(.messages))]
     NoObject {
         /// The scheduler.
         name: String,
-        /// What libbpf says.
+        /// The messages of libbpf.
         messages: Vec<String>,
     },
-    /// The object has no scheduler, or several.
-    #[error("{name} holds {}; to attach it, it must define one variable of type `struct sched_ext_ops`", found_text(.found))]
+    /// The object does not define exactly one scheduler.
+    #[error("{name} defines {}; a scheduler defines one variable of type `struct sched_ext_ops`", found_text(.found))]
     NotOne {
         /// The scheduler.
         name: String,
-        /// The struct_ops variables that it holds, with their types.
+        /// Its struct_ops variables, with their types.
         found: Vec<String>,
     },
-    /// A program of the object that its loader runs.
+    /// A program of the object that its loader runs has failed.
     #[error("{name}: the program `{program}`, which its loader runs, failed: {problem}")]
     Program {
         /// The scheduler.
@@ -75,27 +75,27 @@ pub enum LoadError {
         /// The system's error, or what the program returned.
         problem: String,
     },
-    /// A setting or a topology that has no place in the object.
+    /// The object cannot take a setting or a topology.
     #[error("{name}: `{label}`: {problem}")]
-    NoPlace {
+    BadSetting {
         /// The scheduler.
         name: String,
         /// The setting.
         label: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// A variable that cannot be changed any more.
+    /// A read-only variable after loading.
     #[error(
-        "`{label}` lies in .rodata, which the kernel froze when it loaded the object: set it at the start"
+        "`{label}` is in .rodata, which is read-only once the object is loaded: set it at the start"
     )]
     Frozen {
         /// The setting.
         label: String,
     },
-    /// The kernel's verifier refuses a program.
+    /// The kernel's verifier rejects a program.
     #[error(
-        "{name}: the kernel's verifier refuses the program `{program}`{}\n{}{}",
+        "{name}: the kernel's verifier rejects the program `{program}`{}\n{}{}",
         cause_text(.causes),
         indented(.log),
         help_text(.causes)
@@ -107,47 +107,47 @@ pub enum LoadError {
         program: String,
         /// The last lines of the verifier's log.
         log: Vec<String>,
-        /// Its usual causes: what it means and what to do.
+        /// Common causes.
         causes: Vec<Cause>,
     },
-    /// The object does not fit the kernel, or the kernel has no room for it.
+    /// The object does not match the kernel, or the kernel lacks memory for it.
     #[error("{name} cannot be loaded into this kernel:\n{}{}", indented(.messages), help_text(.causes))]
     Load {
         /// The scheduler.
         name: String,
-        /// What libbpf says.
+        /// The messages of libbpf.
         messages: Vec<String>,
-        /// Usual causes.
+        /// Common causes.
         causes: Vec<Cause>,
     },
-    /// The kernel did not take the scheduler.
-    #[error("{name} was loaded, but the kernel does not put it in charge: {error}\n{}", indented(.log))]
+    /// The kernel did not attach the scheduler.
+    #[error("{name} was loaded, but the kernel does not attach it: {error}\n{}", indented(.log))]
     Attach {
         /// The scheduler.
         name: String,
         /// The system's error.
         error: String,
-        /// What the kernel's log says about it.
+        /// The kernel's log about it.
         log: Vec<String>,
     },
-    /// It was in charge, and the kernel ended it at once.
-    #[error("{name} was ended while it was put in charge: {}: {}\n{}", .exit.reason, .exit.message, indented(.log))]
+    /// The kernel disabled the scheduler while it was being enabled.
+    #[error("the kernel disabled {name} while it was being enabled: {}: {}\n{}", .exit.reason, .exit.message, indented(.log))]
     Ejected {
         /// The scheduler.
         name: String,
         /// How it ended.
         exit: Box<SchedulerExit>,
-        /// What the kernel's log says about it.
+        /// The kernel's log about it.
         log: Vec<String>,
     },
 }
 
-/// A usual cause of a refusal.
+/// A common cause of a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// What it means.
+    /// The meaning of the message.
     pub meaning: &'static str,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
 }
 

@@ -1,6 +1,6 @@
-//! How a scheduler's time in charge ended: what its own `exit` callback wrote down, or what the kernel's log tells.
+//! How a scheduler was disabled: from the record of its `exit` callback, or from the kernel's log.
 
-use super::layout::ExitPlace;
+use super::layout::ExitRecord;
 use super::sections::Section;
 use crate::job::SchedulerExit;
 
@@ -10,24 +10,24 @@ const ACT_RESTART: u64 = 1 << 48;
 /// The kinds of exit (`enum scx_exit_kind`, 6.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
-    /// 64: its user took it off.
+    /// 64: unregistered from user space.
     UnregisteredByUser,
-    /// 65: it ended itself (`scx_bpf_exit`).
+    /// 65: the scheduler called `scx_bpf_exit`.
     UnregisteredByItself,
-    /// 66: the kernel ended it: CPU hotplug.
+    /// 66: unregistered by the kernel, as on CPU hotplug.
     UnregisteredByKernel,
-    /// 67: somebody pressed SysRq-S.
+    /// 67: SysRq-S.
     SysRq,
-    /// 1024: it did what the kernel does not take.
+    /// 1024: an error that the kernel detected.
     Error,
-    /// 1025: it reported an error (`scx_bpf_error`).
+    /// 1025: the scheduler called `scx_bpf_error`.
     ErrorOfItself,
-    /// 1026: a runnable task did not run for too long.
+    /// 1026: a runnable task stalled.
     Stall,
 }
 
 impl ExitKind {
-    /// The kind of a number; `None` for one that is not known.
+    /// The kind with that number; `None` if it is unknown.
     pub fn of(number: u64) -> Option<ExitKind> {
         Some(match number {
             64 => Self::UnregisteredByUser,
@@ -42,25 +42,25 @@ impl ExitKind {
     }
 }
 
-/// Whether the kernel ended it only to have it attached again, as after CPU hotplug.
+/// Whether the kernel asks the loader to attach the scheduler again, as after CPU hotplug.
 pub fn asks_for_restart(exit: &SchedulerExit) -> bool {
     exit.code.is_some_and(|code| code as u64 & ACT_RESTART != 0)
 }
 
-/// Whether it was ended because its `init_task` got no memory for a task. Newer kernels (7.2) take the memory of a task's storage without
-/// waiting for anybody's lock (`kmalloc_nolock`): that fails on a machine that has enough, and is over in a moment.
+/// Whether `init_task` failed for lack of memory. Newer kernels (7.2) allocate task storage without waiting for locks
+/// (`kmalloc_nolock`), which fails occasionally although memory is available.
 pub(super) fn lacked_memory(exit: &SchedulerExit) -> bool {
     exit.message.contains("init_task() failed (-12)")
 }
 
-/// What the object recorded; `None` while it is in charge.
-pub(super) fn exit_of(place: &ExitPlace, section: &Section) -> Option<SchedulerExit> {
-    let kind = section.read(place.kind, 4)?;
+/// The exit record of the object; `None` while the scheduler is enabled.
+pub(super) fn exit_of(record: &ExitRecord, section: &Section) -> Option<SchedulerExit> {
+    let kind = section.read(record.kind, 4)?;
     let kind = u32::from_ne_bytes(kind.try_into().ok()?);
     if kind == 0 {
         return None;
     }
-    let code = section.read(place.code, 8)?;
+    let code = section.read(record.code, 8)?;
     let text = |(offset, length): (usize, usize)| {
         let bytes = section.read(offset, length).unwrap_or_default();
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -69,13 +69,13 @@ pub(super) fn exit_of(place: &ExitPlace, section: &Section) -> Option<SchedulerE
     Some(SchedulerExit {
         kind: Some(u64::from(kind)),
         code: code.try_into().ok().map(i64::from_ne_bytes),
-        reason: text(place.reason),
-        message: text(place.message),
+        reason: text(record.reason),
+        message: text(record.message),
     })
 }
 
-/// What the kernel's log tells of an object that records nothing: `sched_ext: BPF scheduler "NAME" disabled (REASON)`, and
-/// the message on a line of its own.
+/// The exit of an object without an exit record, from the kernel's log: `sched_ext: BPF scheduler "NAME" disabled
+/// (REASON)`, and the message on the next line.
 pub(super) fn from_log(log: &[String], late: bool) -> SchedulerExit {
     let mut exit = SchedulerExit {
         kind: None,
@@ -84,7 +84,7 @@ pub(super) fn from_log(log: &[String], late: bool) -> SchedulerExit {
         message: String::new(),
     };
     if late {
-        exit.message = "the kernel still had not taken its own scheduler back".to_owned();
+        exit.message = "the kernel has still not disabled the scheduler".to_owned();
     }
     let Some(at) = log.iter().rposition(|line| line.contains("\" disabled (")) else { return exit };
     if let Some((_, reason)) = log[at].split_once("\" disabled (") {
@@ -97,7 +97,7 @@ pub(super) fn from_log(log: &[String], late: bool) -> SchedulerExit {
     exit
 }
 
-/// The kind by the kernel's words for it (`scx_exit_reason`, 6.12).
+/// The number of the kind with that reason (`scx_exit_reason`, 6.12).
 fn kind_of(reason: &str) -> Option<u64> {
     Some(match reason {
         "unregistered from user space" => 64,

@@ -1,17 +1,17 @@
-//! The kernel's configuration, as far as a scheduler asks for it (`extern int CONFIG_HZ __kconfig`).
+//! Configuration values that schedulers read (`extern int CONFIG_HZ __kconfig`).
 //!
-//! libbpf reads it from `/proc/config.gz` or `/boot/config-RELEASE`. A virtual machine has neither; but ticks a second, which is
-//! what schedulers ask for, can be found out on every kernel.
+//! libbpf reads them from `/proc/config.gz` or `/boot/config-RELEASE`. A virtual machine may have neither, but every
+//! kernel reports its ticks per second.
 
 use std::ffi::CString;
 
-/// The values that are found out, in the form of the kernel's `.config`. They count before the file's.
+/// The known values, in the format of `.config`. They take precedence over the file's.
 pub(super) fn known() -> CString {
     let text = hz().map_or_else(String::new, |hz| format!("CONFIG_HZ={hz}\n"));
     CString::new(text).unwrap_or_default()
 }
 
-/// Ticks a second: the coarse clock moves with the tick, and its resolution is one (`TICK_NSEC`).
+/// Ticks per second, from the resolution of the coarse clock (`TICK_NSEC`).
 fn hz() -> Option<u32> {
     const NS_PER_S: i64 = 1_000_000_000;
     let clock = nix::time::ClockId::CLOCK_MONOTONIC_COARSE;

@@ -1,65 +1,53 @@
-//! What an object's own type information says about it: where its callback table is, where it records how it ended, and
-//! which of its arrays want the machine's topology.
+//! The layout of an object, from its type information: its `struct sched_ext_ops`, its exit record, and its topology
+//! arrays.
 
 use libbpf_rs::btf::types::{DataSec, DeclTag, Int, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, BtfType, TypeId};
 use libbpf_rs::{HasSize, ReferencesType};
 
 use super::constants::constant_of;
+use super::sections::VariableLocation;
 
-/// Types of a scheduler's callback table; in the second (7.2) CPUs go by their topological numbers.
+/// Types of a scheduler's struct_ops variable. The second (7.2) identifies CPUs by topological number.
 const OPS_TYPES: [&str; 2] = ["sched_ext_ops", "sched_ext_ops_cid"];
-/// What starts the tag of an array that wants the topology.
+/// Prefix of the tag of a topology array.
 const TOPOLOGY_TAG: &str = "topology:";
 
-/// A stretch of a data section.
+/// The exit record: a structure with the members `kind`, `exit_code`, `reason` and `msg`, such as `struct
+/// exit_record` of fairground's headers and `struct user_exit_info` of the kernel's tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    /// The variable.
-    pub(super) variable: String,
-    /// The section: `.data`.
-    pub(super) section: String,
-    /// Where in the section, bytes.
-    pub(super) offset: usize,
-    /// How long, bytes.
-    pub(super) size: usize,
-}
-
-/// A variable that records how the scheduler's time in charge ended: a structure with the members `kind`, `exit_code`,
-/// `reason` and `msg`, as `struct exit_record` of fairground's headers and `struct user_exit_info` of the kernel's tools.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ExitPlace {
+pub(super) struct ExitRecord {
     pub(super) section: String,
     /// Offsets of the members in the section, bytes.
     pub(super) kind: usize,
     pub(super) code: usize,
-    /// Offset and length of the texts.
+    /// Offset and length of the strings, bytes.
     pub(super) reason: (usize, usize),
     pub(super) message: (usize, usize),
 }
 
-/// An integer of the callback table.
+/// An integer member of `struct sched_ext_ops`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OpsMember {
     pub(super) name: String,
-    /// Where in the table, bytes.
+    /// Byte offset.
     pub(super) offset: usize,
-    /// How long, bytes.
+    /// Bytes.
     pub(super) size: usize,
 }
 
-/// What was found.
+/// The layout of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     /// The struct_ops variables: name and type.
     pub(super) ops: Vec<(String, String)>,
-    /// The integers of the last callback table of a scheduler.
+    /// The integer members of the last `struct sched_ext_ops`.
     pub(super) members: Vec<OpsMember>,
-    pub(super) exit: Option<ExitPlace>,
-    /// Arrays that want the topology, with the level: `core`, `llc`, `node`, `socket`.
-    pub(super) topology: Vec<(String, Place)>,
-    /// Variables that stand for constants of the kernel.
-    pub(super) constants: Vec<Place>,
+    pub(super) exit: Option<ExitRecord>,
+    /// Topology arrays, with their level: `core`, `llc`, `node`, `socket`.
+    pub(super) topology: Vec<(String, VariableLocation)>,
+    /// Variables that hold constants of the kernel.
+    pub(super) constants: Vec<VariableLocation>,
 }
 
 impl Layout {
@@ -71,7 +59,7 @@ impl Layout {
             for info in section.iter() {
                 let Some(variable) = btf.type_by_id::<Var<'_>>(info.ty) else { continue };
                 let Some(name) = text(&variable) else { continue };
-                let place = Place {
+                let location = VariableLocation {
                     variable: name.clone(),
                     section: section_name.clone(),
                     offset: info.offset as usize,
@@ -87,21 +75,21 @@ impl Layout {
                     layout.ops.push((name, type_name));
                     continue;
                 }
-                if constant_of(&place).is_some() {
-                    layout.constants.push(place);
+                if constant_of(&location).is_some() {
+                    layout.constants.push(location);
                     continue;
                 }
                 let levels = tags.iter().filter(|(id, _)| *id == info.ty);
-                layout.topology.extend(levels.map(|(_, level)| (level.clone(), place.clone())));
+                layout.topology.extend(levels.map(|(_, level)| (level.clone(), location.clone())));
                 if layout.exit.is_none() {
-                    layout.exit = exit_place(of, &place);
+                    layout.exit = exit_record(of, &location);
                 }
             }
         }
         layout
     }
 
-    /// The name of the one callback table, or all that there are.
+    /// The name of the only `struct sched_ext_ops`, or all struct_ops variables.
     pub(super) fn scheduler(&self) -> Result<&str, Vec<String>> {
         let mut schedulers = self.ops.iter().filter(|(_, of)| OPS_TYPES.contains(&of.as_str()));
         match (schedulers.next(), schedulers.next()) {
@@ -115,7 +103,7 @@ fn text(ty: &BtfType<'_>) -> Option<String> {
     ty.name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// The variables with a topology tag, with the level.
+/// The variables with a topology tag, with their level.
 fn topology_tags(btf: &Btf<'_>) -> Vec<(TypeId, String)> {
     let tags = btf.type_by_kind::<DeclTag<'_>>().filter(|tag| tag.component_index().is_none());
     tags.filter_map(|tag| {
@@ -125,7 +113,7 @@ fn topology_tags(btf: &Btf<'_>) -> Vec<(TypeId, String)> {
     .collect()
 }
 
-/// The integers of a structure.
+/// The integer members of a structure.
 fn integers(btf: &Btf<'_>, ty: BtfType<'_>) -> Vec<OpsMember> {
     let Ok(table) = Struct::try_from(ty) else { return Vec::new() };
     let members = table.iter().filter_map(|member| {
@@ -138,7 +126,7 @@ fn integers(btf: &Btf<'_>, ty: BtfType<'_>) -> Vec<OpsMember> {
     members.collect()
 }
 
-fn exit_place(ty: BtfType<'_>, place: &Place) -> Option<ExitPlace> {
+fn exit_record(ty: BtfType<'_>, variable: &VariableLocation) -> Option<ExitRecord> {
     let record = Struct::try_from(ty).ok()?;
     let size = record.size();
     let starts: Vec<(String, usize)> = record
@@ -151,16 +139,16 @@ fn exit_place(ty: BtfType<'_>, place: &Place) -> Option<ExitPlace> {
         })
         .collect();
     let start = |name: &str| starts.iter().find(|(member, _)| member == name).map(|(_, at)| *at);
-    // Texts are arrays of bytes: one ends where the next member starts, or with the structure.
+    // A string ends where the next member starts, or with the structure.
     let text = |name: &str| {
         let from = start(name)?;
         let end = starts.iter().map(|(_, at)| *at).filter(|at| *at > from).min().unwrap_or(size);
-        Some((place.offset + from, end - from))
+        Some((variable.offset + from, end - from))
     };
-    Some(ExitPlace {
-        section: place.section.clone(),
-        kind: place.offset + start("kind")?,
-        code: place.offset + start("exit_code")?,
+    Some(ExitRecord {
+        section: variable.section.clone(),
+        kind: variable.offset + start("kind")?,
+        code: variable.offset + start("exit_code")?,
         reason: text("reason")?,
         message: text("msg")?,
     })

@@ -1,7 +1,8 @@
-//! A scheduler on the running kernel: an object is opened, told its settings, loaded, attached, watched and detached.
+//! A sched_ext scheduler on the running kernel: opens an object, applies settings, loads, attaches, watches and
+//! detaches it.
 //!
-//! The link to the kernel is a file descriptor of this process and is never pinned: when the process ends, however it ends,
-//! the kernel takes its own scheduler back.
+//! The link to the kernel is a file descriptor of this process and is never pinned: when the process ends, the kernel
+//! disables the scheduler.
 
 mod constants;
 mod error;
@@ -31,17 +32,17 @@ use exit::exit_of;
 use layout::Layout;
 use sections::Section;
 
-/// How long the kernel may take to give the CPUs back to its own scheduler. It waits for every CPU and for RCU.
+/// Maximum time for the kernel to disable a scheduler. It waits for every CPU and for RCU.
 pub const DETACH_DEADLINE: Duration = Duration::from_secs(20);
-/// How often an object is loaded and attached when the kernel had no memory for one of the tasks at that instant.
+/// Maximum attempts to attach a scheduler when `init_task` fails for lack of memory.
 pub const ATTACH_TRIES_MAX: u32 = 3;
-/// How often the kernel is asked meanwhile.
+/// Polling interval of the kernel's state.
 const POLL: Duration = Duration::from_millis(2);
 
-/// A scheduler in charge of the running kernel. Dropping it detaches it.
+/// An attached scheduler. Dropping it detaches it.
 #[derive(Debug)]
 pub struct Attached {
-    // The link goes first: it needs the object.
+    // Dropped first: the link requires the object.
     link: Option<Link>,
     sections: Vec<Section>,
     object: Object,
@@ -52,12 +53,12 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Loads an object and puts it in charge, as the job says. Writes without a time are applied before the object is loaded;
-    /// the others are left to [`Attached::write`]. Arrays with a `topology:` tag get the running machine's topology. Where the kernel
-    /// ends it for want of memory for one of the tasks, it is tried again ([`ATTACH_TRIES_MAX`]).
+    /// Loads an object and attaches it. Applies the job's writes without a time before it loads the object; the
+    /// others are for [`Attached::write`]. Fills arrays with a `topology:` tag with the running machine's topology.
+    /// Retries up to [`ATTACH_TRIES_MAX`] times if `init_task` fails for lack of memory.
     ///
     /// # Errors
-    /// If the kernel, the user's rights or the object do not allow it; the kernel's own scheduler is in charge then.
+    /// The kernel, the user's rights or the object do not permit it. No sched_ext scheduler is enabled then.
     pub fn attach(job: &SchedulerJob, object: &[u8]) -> Result<Attached, LoadError> {
         for _ in 1..ATTACH_TRIES_MAX {
             match Self::attach_once(job, object) {
@@ -73,16 +74,16 @@ impl Attached {
         let log = KernelLog::from_now_on();
         let (mut object, layout) = opened::load(job, object)?;
         setup::run_programs(&job.name, &object, &job.setup.before)?;
-        // SAFETY: the sections live in `Attached` beside the object, which keeps the memory; nobody else gets them.
+        // SAFETY: the sections live in `Attached` beside the object, which keeps the memory, and are not shared.
         let sections = unsafe { Section::all(&mut object) };
         let (name, each_second) = (job.name.clone(), job.setup.each_second.clone());
         let mut attached =
             Attached { link: None, sections, object, layout, log, name, each_second };
-        attached.take_charge()?;
+        attached.enable()?;
         Ok(attached)
     }
 
-    fn take_charge(&mut self) -> Result<(), LoadError> {
+    fn enable(&mut self) -> Result<(), LoadError> {
         let scheduler = self.layout.scheduler().unwrap_or_default().to_owned();
         let (link, said) = verifier::listening(|| {
             let mut maps = self.object.maps_mut();
@@ -103,9 +104,14 @@ impl Attached {
                 log.extend(state::log_lines(&mut self.log));
                 return Err(failed(format!("{error:#}"), log));
             }
-            None => return Err(failed("its callback table is not there".to_owned(), Vec::new())),
+            None => {
+                return Err(failed(
+                    "the object has no struct sched_ext_ops".to_owned(),
+                    Vec::new(),
+                ));
+            }
         }
-        // A scheduler that fails in `init` is attached without an error, and ended before the call returns.
+        // If `init` fails, attaching succeeds, and the kernel disables the scheduler before the call returns.
         if KernelState::read().is_some_and(|state| state.state == "enabled") {
             return Ok(());
         }
@@ -115,10 +121,10 @@ impl Attached {
         Err(LoadError::Ejected { name: self.name.clone(), exit, log })
     }
 
-    /// Changes a variable of the scheduler while it is in charge.
+    /// Writes a variable of the attached scheduler.
     ///
     /// # Errors
-    /// If the object has no such bytes, or they were frozen when it was loaded (`.rodata`).
+    /// The object has no such bytes, or they are read-only (`.rodata`).
     pub fn write(&mut self, write: &GlobalWrite) -> Result<(), LoadError> {
         if write.section.starts_with(".rodata") {
             return Err(LoadError::Frozen { label: write.label.clone() });
@@ -127,29 +133,29 @@ impl Attached {
         let done = usize::try_from(write.offset)
             .ok()
             .and_then(|offset| section?.write(offset, &write.bytes));
-        done.ok_or_else(|| opened::no_place(&self.name, write))
+        done.ok_or_else(|| opened::not_in_object(&self.name, write))
     }
 
-    /// Whether there is something to do at each full second.
+    /// Whether there are programs to run at each full second.
     pub fn has_each_second(&self) -> bool {
         !self.each_second.is_empty()
     }
 
-    /// What its loader does at each full second: runs programs of the object.
+    /// Runs the programs that the scheduler's loader runs at each full second.
     ///
     /// # Errors
-    /// If one of them fails.
+    /// One of them fails.
     pub fn each_second(&self) -> Result<(), LoadError> {
         setup::run_programs(&self.name, &self.object, &self.each_second)
     }
 
-    /// Bytes of a data section as they are now; `None` if the object has none there.
+    /// The current bytes of a data section; `None` if the object has no such bytes.
     pub fn read(&self, section: &str, offset: u64, length: u64) -> Option<Vec<u8>> {
         let found = self.sections.iter().find(|known| known.is(section))?;
         found.read(usize::try_from(offset).ok()?, usize::try_from(length).ok()?)
     }
 
-    /// How it ended, if it is not in charge any more.
+    /// How the scheduler was disabled, if it is no longer enabled.
     pub fn exited(&mut self) -> Option<SchedulerExit> {
         if let Some(exit) = self.recorded_exit() {
             return Some(exit);
@@ -158,18 +164,18 @@ impl Attached {
         gone.then(|| self.await_exit())
     }
 
-    /// The programs of the object, with how many instructions the verifier looked at for each.
+    /// The programs of the object, with the verifier's statistics.
     pub fn programs(&self) -> Vec<VerifiedProgram> {
         opened::verified(&self.object)
     }
 
-    /// Takes it off, and waits until the kernel's own scheduler is in charge ([`DETACH_DEADLINE`]).
+    /// Detaches it, and waits until the kernel has disabled it (at most [`DETACH_DEADLINE`]).
     pub fn detach(mut self) -> SchedulerExit {
         self.link = None;
         self.await_exit()
     }
 
-    /// Waits until the kernel's own scheduler is in charge, and says how it came to it.
+    /// Waits until the kernel has disabled the scheduler; returns how it was disabled.
     fn await_exit(&mut self) -> SchedulerExit {
         let start = Instant::now();
         while start.elapsed() < DETACH_DEADLINE {
@@ -183,10 +189,10 @@ impl Attached {
         recorded.unwrap_or_else(|| exit::from_log(&state::log_lines(&mut self.log), late))
     }
 
-    /// What the object's own `exit` callback wrote down.
+    /// The exit record that the object's `exit` callback wrote.
     fn recorded_exit(&self) -> Option<SchedulerExit> {
-        let place = self.layout.exit.as_ref()?;
-        let section = self.sections.iter().find(|section| section.is(&place.section))?;
-        exit_of(place, section)
+        let record = self.layout.exit.as_ref()?;
+        let section = self.sections.iter().find(|section| section.is(&record.section))?;
+        exit_of(record, section)
     }
 }

@@ -1,4 +1,4 @@
-//! From the bytes of an object to programs in the kernel: opening, settings, topology, the verifier.
+//! Loads an object into the kernel: open, settings, topology, verifier.
 
 use std::ffi::CStr;
 use std::os::fd::AsRawFd;
@@ -13,31 +13,32 @@ use super::sections::is_section;
 use super::{LoadError, constants, kconfig, setup, state, topology, verifier};
 use crate::job::{GlobalWrite, SchedulerJob};
 
-/// What libbpf calls every object; with a data section's name behind it, 15 characters are the kernel's limit.
+/// libbpf's name of every object. With the suffix of a data section, the kernel's limit is 15 characters.
 const OBJECT_NAME: &CStr = c"sched";
-/// How the name of a data section of its own begins.
+/// Prefix of the names of custom data sections.
 const OWN_SECTION: &str = ".data.";
-/// Where the machine's topology is found.
+/// The folder of the machine's topology.
 const DEVICES: &str = "/sys/devices/system";
 /// Bytes of an element of a topology array: u32.
 const ELEMENT: usize = 4;
-/// `BPF_F_LINK`: the callback table lives as long as its link. Without it the kernel keeps a scheduler whose program has died.
+/// `BPF_F_LINK`: the kernel disables the scheduler when its link is closed. Without it, a scheduler stays enabled
+/// after its loader has died.
 const BPF_F_LINK: u32 = 1 << 13;
 
-/// A program that the verifier has passed.
+/// A program that the verifier has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedProgram {
     /// Its name.
     pub name: String,
-    /// Instructions that the verifier looked at, on all paths together (`bpf_prog_info.verified_insns`); `None` where the
-    /// kernel does not tell.
+    /// Instructions that the verifier processed (`bpf_prog_info.verified_insns`); `None` if the kernel does not
+    /// report it.
     pub verified_insns: Option<u32>,
 }
 
-/// Loads an object without putting it in charge: does it pass this kernel's verifier, and at what price?
+/// Loads an object without attaching it: runs this kernel's verifier.
 ///
 /// # Errors
-/// As [`Attached::attach`](super::Attached::attach), save that another scheduler may be in charge.
+/// As [`Attached::attach`](super::Attached::attach), except that another scheduler may be enabled.
 pub fn verify(job: &SchedulerJob, object: &[u8]) -> Result<Vec<VerifiedProgram>, LoadError> {
     match state::check(&job.name) {
         Ok(()) | Err(LoadError::Busy { .. }) => Ok(verified(&load(job, object)?.0)),
@@ -45,7 +46,7 @@ pub fn verify(job: &SchedulerJob, object: &[u8]) -> Result<Vec<VerifiedProgram>,
     }
 }
 
-/// Opens, sets, loads, and fills maps.
+/// Opens an object, applies the settings, loads it, and fills its maps.
 pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout), LoadError> {
     let name = &job.name;
     let (opened, said) = verifier::listening(|| open(object));
@@ -61,13 +62,13 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
         let _ = map.set_map_flags(flags);
     }
     fill_topology(name, &mut opened, &layout)?;
-    for (place, value) in constants::values(&layout.constants) {
-        put(&mut opened, &place.section, place.offset as u64, &value);
+    for (variable, value) in constants::values(&layout.constants) {
+        put(&mut opened, &variable.section, variable.offset as u64, &value);
     }
     setup::set_ops(name, &mut opened, &layout, &job.setup)?;
     for write in job.writes.iter().filter(|write| write.at_ns.is_none()) {
         put(&mut opened, &write.section, write.offset, &write.bytes)
-            .ok_or_else(|| no_place(name, write))?;
+            .ok_or_else(|| not_in_object(name, write))?;
     }
     let (loaded, said) = verifier::listening(|| opened.load());
     match loaded {
@@ -84,7 +85,7 @@ pub(super) fn load(job: &SchedulerJob, object: &[u8]) -> Result<(Object, Layout)
     }
 }
 
-/// `bpf_object__open_mem` with the known part of the kernel's configuration, for which libbpf-rs has no option.
+/// `bpf_object__open_mem` with the known part of the kernel's configuration, an option that libbpf-rs lacks.
 fn open(object: &[u8]) -> std::io::Result<OpenObject> {
     let kconfig = kconfig::known();
     let options = libbpf_sys::bpf_object_open_opts {
@@ -97,7 +98,7 @@ fn open(object: &[u8]) -> std::io::Result<OpenObject> {
     // SAFETY: libbpf copies the object, the name and the configuration before it returns.
     let opened = unsafe { libbpf_sys::bpf_object__open_mem(start, size, &raw const options) };
     match NonNull::new(opened) {
-        // SAFETY: it has just been opened, is not loaded, and nobody else has it.
+        // SAFETY: it has just been opened, is not loaded, and has no other owner.
         Some(opened) => Ok(unsafe { OpenObject::from_ptr(opened) }),
         None => Err(std::io::Error::last_os_error()),
     }
@@ -105,7 +106,7 @@ fn open(object: &[u8]) -> std::io::Result<OpenObject> {
 
 fn layout_of(name: &str, opened: &OpenObject) -> Result<Layout, LoadError> {
     let pointer = opened.as_libbpf_object();
-    // SAFETY: the object is open for as long as `opened` is borrowed, and nobody changes it meanwhile.
+    // SAFETY: the object is open for as long as `opened` is borrowed, and does not change meanwhile.
     let raw = unsafe { pointer.as_ref() };
     match Btf::from_bpf_object(raw) {
         Ok(Some(btf)) => Ok(Layout::of(&btf)),
@@ -116,12 +117,12 @@ fn layout_of(name: &str, opened: &OpenObject) -> Result<Layout, LoadError> {
     }
 }
 
-pub(super) fn no_place(name: &str, write: &GlobalWrite) -> LoadError {
-    LoadError::NoPlace {
+pub(super) fn not_in_object(name: &str, write: &GlobalWrite) -> LoadError {
+    LoadError::BadSetting {
         name: name.to_owned(),
         label: write.label.clone(),
         problem: format!(
-            "{} bytes at {} of {} are not in the object: it was made for another build of it",
+            "the object has no {} bytes at offset {} of {}: the setting is for another build of it",
             write.bytes.len(),
             write.offset,
             write.section
@@ -129,8 +130,8 @@ pub(super) fn no_place(name: &str, write: &GlobalWrite) -> LoadError {
     }
 }
 
-/// Changes bytes of a section of an object that is not loaded yet. A section with a name of its own (`.data.NAME`) becomes longer
-/// if they go beyond its end, and with it the array that is its last variable.
+/// Writes bytes to a section of an object before it is loaded. A custom section (`.data.NAME`) grows if they exceed
+/// it, and with it the array that is its last variable.
 fn put(opened: &mut OpenObject, section: &str, offset: u64, bytes: &[u8]) -> Option<()> {
     let mut maps = opened.maps_mut();
     let mut map = maps.find(|map| is_section(&map.name().to_string_lossy(), section))?;
@@ -145,26 +146,24 @@ fn put(opened: &mut OpenObject, section: &str, offset: u64, bytes: &[u8]) -> Opt
 }
 
 fn fill_topology(name: &str, opened: &mut OpenObject, layout: &Layout) -> Result<(), LoadError> {
-    for (level, place) in &layout.topology {
-        let wrong = |problem: &str| LoadError::NoPlace {
+    for (level, variable) in &layout.topology {
+        let wrong = |problem: &str| LoadError::BadSetting {
             name: name.to_owned(),
-            label: place.variable.clone(),
+            label: variable.variable.clone(),
             problem: problem.to_owned(),
         };
-        let places =
-            topology::places(Path::new(DEVICES), level, place.size / ELEMENT).ok_or_else(|| {
-                wrong(
-                    "its tag names no level of the topology; known are core, llc, node and socket",
-                )
+        let units = topology::units(Path::new(DEVICES), level, variable.size / ELEMENT)
+            .ok_or_else(|| {
+                wrong("its tag names no topology level: use core, llc, node or socket")
             })?;
-        let bytes: Vec<u8> = places.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        put(opened, &place.section, place.offset as u64, &bytes)
-            .ok_or_else(|| wrong("the array has no place in the object"))?;
+        let bytes: Vec<u8> = units.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        put(opened, &variable.section, variable.offset as u64, &bytes)
+            .ok_or_else(|| wrong("the object does not contain the array"))?;
     }
     Ok(())
 }
 
-/// What the verifier did for each program.
+/// The verifier's statistics of each program.
 pub(super) fn verified(object: &Object) -> Vec<VerifiedProgram> {
     object
         .progs()

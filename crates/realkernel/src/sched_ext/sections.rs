@@ -4,8 +4,21 @@ use std::ptr::NonNull;
 
 use libbpf_rs::{AsRawLibbpf, MapCore, Object, libbpf_sys};
 
-/// Whether libbpf's map is the data section: it puts the object's name before `.data`, `.bss` and `.rodata`, and leaves
-/// other names (`.data.stats`) as they are.
+/// The location of a variable in a data section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VariableLocation {
+    /// The variable's name.
+    pub(super) variable: String,
+    /// The section's name, such as `.data`.
+    pub(super) section: String,
+    /// Byte offset in the section.
+    pub(super) offset: usize,
+    /// Bytes.
+    pub(super) size: usize,
+}
+
+/// Whether a map of libbpf is that data section. libbpf prefixes `.data`, `.bss` and `.rodata` with the object's
+/// name, and keeps other names (`.data.stats`).
 pub(super) fn is_section(map: &str, section: &str) -> bool {
     let standard = [".data", ".bss", ".rodata"].contains(&section);
     map == section || (standard && map.ends_with(section))
@@ -32,7 +45,8 @@ impl Section {
                 continue;
             }
             let mut size = 0;
-            // SAFETY: the map belongs to a loaded object; libbpf keeps a data map in memory as long as the object lives.
+            // SAFETY: the map belongs to a loaded object; libbpf keeps a data map in memory as long as the object
+            // lives.
             let start = unsafe {
                 libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &raw mut size)
             };
@@ -51,8 +65,8 @@ impl Section {
     /// Bytes as they are now; `None` outside of the section.
     pub(super) fn read(&self, offset: usize, length: usize) -> Option<Vec<u8>> {
         self.range(offset, length)?;
-        // SAFETY: the range lies in the section, which is mapped (see `all`). Programs write it at the same time, so each
-        // byte is read once and as it is.
+        // SAFETY: the range lies in the section, which is mapped (see `all`). Programs write it at the same time, so
+        // each byte is read once and as it is.
         Some(
             (offset..offset + length)
                 .map(|at| unsafe { self.start.add(at).read_volatile() })
@@ -60,26 +74,26 @@ impl Section {
         )
     }
 
-    /// Changes bytes. A number of 1, 2, 4 or 8 bytes at its natural alignment changes at once; nobody sees half of it.
+    /// Writes bytes. An aligned integer of 1, 2, 4 or 8 bytes is written atomically.
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) -> Option<()> {
         self.range(offset, bytes.len())?;
         // SAFETY: the range lies in the section, which is mapped for writing (the caller leaves `.rodata` alone).
         unsafe {
-            let place = self.start.add(offset);
+            let target = self.start.add(offset);
             match *bytes {
-                [a] => place.write_volatile(a),
+                [a] => target.write_volatile(a),
                 [a, b] if offset.is_multiple_of(2) => {
-                    place.cast().write_volatile(u16::from_ne_bytes([a, b]));
+                    target.cast().write_volatile(u16::from_ne_bytes([a, b]));
                 }
                 [a, b, c, d] if offset.is_multiple_of(4) => {
-                    place.cast().write_volatile(u32::from_ne_bytes([a, b, c, d]));
+                    target.cast().write_volatile(u32::from_ne_bytes([a, b, c, d]));
                 }
                 [a, b, c, d, e, f, g, h] if offset.is_multiple_of(8) => {
-                    place.cast().write_volatile(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
+                    target.cast().write_volatile(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
                 }
                 _ => {
                     for (at, byte) in bytes.iter().enumerate() {
-                        place.add(at).write_volatile(*byte);
+                        target.add(at).write_volatile(*byte);
                     }
                 }
             }
@@ -92,11 +106,12 @@ impl Section {
     }
 }
 
-/// Processes that this one makes do not inherit a section. They have no use for it, and the kernel copies the page table of such a
-/// mapping at each fork and tears it down at each end: some 1.5 us a page where an instruction takes 8 ns, 2.4 ms of a workload's fork
-/// with the 6.6 MB of `cfs`. Where the kernel refuses, forks are dearer; nothing else changes.
+/// Excludes a section from child processes. They do not use it, and the kernel would copy the page table of the
+/// mapping at each fork and tear it down at each exit: about 1.5 µs per page at 8 ns per instruction, 2.4 ms per fork
+/// with the 6.6 MB of `cfs`. If the kernel refuses, forks are slower.
 fn keep_from_children(start: NonNull<u8>, size: usize) {
-    // SAFETY: libbpf maps a section by itself, from a page's beginning to a page's end; the advice changes no byte of it here.
+    // SAFETY: libbpf maps a section by itself, from a page's beginning to a page's end; the advice changes no byte of
+    // it here.
     unsafe { libc::madvise(start.as_ptr().cast(), size, libc::MADV_DONTFORK) };
 }
 

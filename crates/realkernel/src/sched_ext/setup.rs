@@ -1,5 +1,5 @@
-//! What an object's own loader does beside setting variables: it sets integers of the callback table, fills maps, and runs
-//! programs of the object (`SEC("syscall")`).
+//! What a scheduler's own loader does besides setting variables: it sets members of `struct sched_ext_ops`, fills
+//! maps, and runs programs of the object (`SEC("syscall")`).
 
 use libbpf_rs::{
     MapCore, MapFlags, MapMut, MapType, Object, OpenObject, ProgramInput, ProgramType,
@@ -9,9 +9,9 @@ use super::LoadError;
 use super::layout::Layout;
 use crate::job::{MapWrite, SchedulerSetup};
 
-/// Bytes of the longest key that a number can be.
+/// Maximum bytes of an integer key.
 const KEY_BYTES_MAX: usize = 8;
-/// Kinds of maps with elements that can be set.
+/// Types of maps with elements that can be set.
 const KEYED: [MapType; 6] = [
     MapType::Array,
     MapType::Hash,
@@ -21,7 +21,7 @@ const KEYED: [MapType; 6] = [
     MapType::LruPercpuHash,
 ];
 
-/// Sets the integers of the callback table, before the object is loaded.
+/// Sets integer members of `struct sched_ext_ops`, before the object is loaded.
 pub(super) fn set_ops(
     name: &str,
     opened: &mut OpenObject,
@@ -29,7 +29,7 @@ pub(super) fn set_ops(
     setup: &SchedulerSetup,
 ) -> Result<(), LoadError> {
     for (member, value) in &setup.ops {
-        set_member(opened, layout, member, *value).map_err(|problem| LoadError::NoPlace {
+        set_member(opened, layout, member, *value).map_err(|problem| LoadError::BadSetting {
             name: name.to_owned(),
             label: format!("{member}={value}"),
             problem,
@@ -44,21 +44,21 @@ fn set_member(
     member: &str,
     value: u64,
 ) -> Result<(), String> {
-    let place = layout.members.iter().find(|place| place.name == member);
-    let place = place.ok_or("its callback table has no such integer")?;
+    let member = layout.members.iter().find(|known| known.name == member);
+    let member = member.ok_or("struct sched_ext_ops has no such integer")?;
     let bytes = value.to_le_bytes();
-    let (low, high) = bytes.split_at(place.size.min(bytes.len()));
+    let (low, high) = bytes.split_at(member.size.min(bytes.len()));
     if high.iter().any(|byte| *byte != 0) {
-        return Err(format!("it has {} bytes there", place.size));
+        return Err(format!("it has {} bytes", member.size));
     }
     let scheduler = layout.scheduler().unwrap_or_default();
     let mut maps = opened.maps_mut();
     let mut table = maps
         .find(|map| map.map_type() == MapType::StructOps && map.name() == scheduler)
-        .ok_or("its callback table is not there")?;
+        .ok_or("the object has no struct sched_ext_ops")?;
     let content = table.initial_value_mut().unwrap_or_default();
-    let range = place.offset..place.offset + low.len();
-    content.get_mut(range).ok_or("its callback table is shorter")?.copy_from_slice(low);
+    let range = member.offset..member.offset + low.len();
+    content.get_mut(range).ok_or("it exceeds struct sched_ext_ops")?.copy_from_slice(low);
     Ok(())
 }
 
@@ -71,7 +71,7 @@ pub(super) fn fill_maps(
     for write in &setup.maps {
         let map = object.maps_mut().find(|map| map.name() == write.map.as_str());
         let done = map.ok_or_else(|| "the object has no such map".to_owned());
-        done.and_then(|map| fill(&map, write)).map_err(|problem| LoadError::NoPlace {
+        done.and_then(|map| fill(&map, write)).map_err(|problem| LoadError::BadSetting {
             name: name.to_owned(),
             label: format!("map {}, key {}", write.map, write.key),
             problem,
@@ -88,11 +88,11 @@ fn fill(map: &MapMut<'_>, write: &MapWrite) -> Result<(), String> {
     let key = write.key.to_le_bytes();
     let (key, high) = key.split_at(size.min(KEY_BYTES_MAX));
     if size > KEY_BYTES_MAX || high.iter().any(|byte| *byte != 0) {
-        return Err(format!("{} is no key of {size} bytes", write.key));
+        return Err(format!("{} exceeds a key of {size} bytes", write.key));
     }
     let array = matches!(map.map_type(), MapType::Array | MapType::PercpuArray);
     if array && write.key >= u64::from(map.max_entries()) {
-        return Err(format!("it is beyond its {} elements", map.max_entries()));
+        return Err(format!("the map has {} elements", map.max_entries()));
     }
     let said = |error: libbpf_rs::Error| error.to_string();
     if !map.map_type().is_percpu() {
@@ -112,12 +112,12 @@ fn put(value: &mut [u8], write: &MapWrite) -> Result<(), String> {
     let size = value.len();
     let from = usize::try_from(write.offset).unwrap_or(usize::MAX);
     let end = from.saturating_add(write.bytes.len());
-    let place = value.get_mut(from..end).ok_or_else(|| format!("its values have {size} bytes"))?;
-    place.copy_from_slice(&write.bytes);
+    let target = value.get_mut(from..end).ok_or_else(|| format!("its values have {size} bytes"))?;
+    target.copy_from_slice(&write.bytes);
     Ok(())
 }
 
-/// Whether the object has the programs that are to run, and they are such that user space can run.
+/// Checks that the object has the programs to run, and that user space can run them.
 pub(super) fn check_programs(
     name: &str,
     object: &Object,
@@ -129,10 +129,10 @@ pub(super) fn check_programs(
     for program in setup.before.iter().chain(&setup.each_second) {
         let problem = match kind(program) {
             Some(ProgramType::Syscall) => continue,
-            Some(_) => "it is no SEC(\"syscall\"): user space cannot run it",
+            Some(_) => "it is not a SEC(\"syscall\") program, so user space cannot run it",
             None => "the object has no such program",
         };
-        return Err(LoadError::NoPlace {
+        return Err(LoadError::BadSetting {
             name: name.to_owned(),
             label: program.clone(),
             problem: problem.to_owned(),
@@ -141,7 +141,7 @@ pub(super) fn check_programs(
     Ok(())
 }
 
-/// Runs programs of a loaded object. One that returns a negative number has failed.
+/// Runs programs of a loaded object. A negative return value is an error.
 pub(super) fn run_programs(
     name: &str,
     object: &Object,

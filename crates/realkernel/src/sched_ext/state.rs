@@ -1,4 +1,4 @@
-//! What the kernel says about sched_ext: `/sys/kernel/sched_ext`, its log, and whether a scheduler may be attached at all.
+//! The kernel's state of sched_ext: `/sys/kernel/sched_ext`, its log, and whether a scheduler can be attached.
 
 use std::fs;
 use std::path::Path;
@@ -7,33 +7,33 @@ use super::LoadError;
 use crate::kernel_log::KernelLog;
 use crate::rights::Rights;
 
-/// Below the root.
+/// Relative to the root.
 const FOLDER: &str = "sys/kernel/sched_ext";
 const BTF: &str = "sys/kernel/btf/vmlinux";
 const RELEASE: &str = "proc/sys/kernel/osrelease";
-/// Lines of the kernel's log that an error shows.
+/// Maximum lines of the kernel's log in an error.
 const LOG_LINES_MAX: usize = 24;
 
-/// The kernel's own account of sched_ext.
+/// The content of `/sys/kernel/sched_ext`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelState {
     /// `disabled`, `enabling`, `enabled`, `disabling`.
     pub state: String,
-    /// The name of the scheduler in charge.
+    /// The name of the enabled scheduler.
     pub ops: Option<String>,
-    /// Tasks that were refused a move to sched_ext since the scheduler came (`nr_rejected`).
+    /// Tasks whose move to sched_ext was rejected since the scheduler was enabled (`nr_rejected`).
     pub nr_rejected: Option<u64>,
-    /// How many schedulers were attached since the kernel started (`enable_seq`).
+    /// Number of schedulers attached since boot (`enable_seq`).
     pub enable_seq: Option<u64>,
 }
 
 impl KernelState {
-    /// Reads it; `None` when the kernel has no sched_ext (or `/sys` is not there).
+    /// Reads it; `None` if the kernel has no sched_ext or `/sys` is not mounted.
     pub fn read() -> Option<KernelState> {
         Self::read_below(Path::new("/"))
     }
 
-    /// The same, of the `/sys` below `root`.
+    /// As [`KernelState::read`], with the `/sys` below `root`.
     fn read_below(root: &Path) -> Option<KernelState> {
         let file = |name| file(root, name);
         let number = |name| file(name)?.parse().ok();
@@ -45,7 +45,7 @@ impl KernelState {
         })
     }
 
-    /// Whether the kernel's own scheduler is in charge.
+    /// Whether no sched_ext scheduler is enabled.
     pub fn is_disabled(&self) -> bool {
         self.state == "disabled"
     }
@@ -62,16 +62,16 @@ fn release(root: &Path) -> String {
         .map_or_else(|_| "of unknown release".to_owned(), |text| text.trim().to_owned())
 }
 
-/// Whether the scheduler `name` can be attached here and now.
+/// Checks that the scheduler `name` can be attached now.
 pub(super) fn check(name: &str) -> Result<(), LoadError> {
     attachable(Path::new("/"), name)
 }
 
-/// Whether the kernel whose `/sys` and `/proc` lie below `root` would take the scheduler `name`, as far as can be told
-/// without attaching one.
+/// Checks, without attaching it, that the kernel whose `/sys` and `/proc` are below `root` would accept the scheduler
+/// `name`.
 ///
 /// # Errors
-/// What is in its way.
+/// Why it would not.
 pub fn attachable(root: &Path, name: &str) -> Result<(), LoadError> {
     let name = name.to_owned();
     let Some(state) = KernelState::read_below(root) else {
@@ -90,7 +90,7 @@ pub fn attachable(root: &Path, name: &str) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// What the kernel said about sched_ext, the last lines.
+/// The last lines of the kernel's log about sched_ext.
 pub(super) fn log_lines(log: &mut KernelLog) -> Vec<String> {
     let mut found = log.messages(is_about_sched_ext).unwrap_or_default();
     let first = found.len().saturating_sub(LOG_LINES_MAX);

@@ -1,15 +1,15 @@
-//! The running machine's topology for a scheduler: which CPUs share a core, a last-level cache, a NUMA node, a socket. No
-//! kfunc tells that; arrays with a `topology:` tag get it before the object is loaded.
+//! The running machine's topology for a scheduler: which CPUs share a core, a last-level cache, a NUMA node, a
+//! socket. There is no kfunc for it: arrays with a `topology:` tag are filled before the object is loaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Caches of a CPU that are looked at.
+/// Maximum number of caches of a CPU.
 const CACHES_MAX: u32 = 16;
 
-/// The place of each CPU at one level, numbers counted from 0 in the order of the CPUs; `None`: there is no such level. A
-/// CPU that is off or of which nothing is known has the number 0.
-pub(super) fn places(root: &Path, level: &str, cpus: usize) -> Option<Vec<u32>> {
+/// The number of the unit of each CPU at one level, from 0 in the order of the CPUs; `None`: there is no such level.
+/// Offline and unknown CPUs have the number 0.
+pub(super) fn units(root: &Path, level: &str, cpus: usize) -> Option<Vec<u32>> {
     let sharers: fn(&Path, usize) -> Option<String> = match level {
         "core" => |root, cpu| first_of(root, cpu, &["core_cpus_list", "thread_siblings_list"]),
         "socket" => |root, cpu| first_of(root, cpu, &["package_cpus_list", "core_siblings_list"]),
@@ -19,7 +19,7 @@ pub(super) fn places(root: &Path, level: &str, cpus: usize) -> Option<Vec<u32>> 
     };
     let mut known: Vec<String> = Vec::new();
     let number = |cpu| {
-        // Arrays have room for many more CPUs than there are.
+        // Arrays are longer than the number of CPUs.
         if !cpu_folder(root, cpu).exists() {
             return 0;
         }
@@ -47,8 +47,8 @@ fn first_of(root: &Path, cpu: usize, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| line(&folder.join(name)))
 }
 
-/// The CPUs that share the cache of the highest level; where the machine tells of none, those of the socket, as the kernel
-/// takes it (`cpu_coregroup_mask` falls back to the package).
+/// The CPUs that share the last-level cache; without cache information, those of the socket, as in the kernel
+/// (`cpu_coregroup_mask` falls back to the package).
 fn last_level_cache(root: &Path, cpu: usize) -> Option<String> {
     let caches = cpu_folder(root, cpu).join("cache");
     let found = (0..CACHES_MAX).filter_map(|index| {
@@ -61,7 +61,7 @@ fn last_level_cache(root: &Path, cpu: usize) -> Option<String> {
         .or_else(|| first_of(root, cpu, &["package_cpus_list", "core_siblings_list"]))
 }
 
-/// The node is a link in the CPU's folder: `node0`.
+/// The NUMA node: a link in the CPU's folder, `node0`.
 fn node(root: &Path, cpu: usize) -> Option<String> {
     let entries = fs::read_dir(cpu_folder(root, cpu)).ok()?;
     let mut names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -94,7 +94,7 @@ mod tests {
                 fs::write(cache.join("shared_cpu_list"), format!("{list}\n")).expect("a file");
             }
         }
-        let at = |level| places(root.path(), level, 5);
+        let at = |level| units(root.path(), level, 5);
         assert_eq!(at("core"), Some(vec![0, 1, 0, 1, 0]));
         assert_eq!(at("llc"), Some(vec![0, 0, 1, 1, 0]));
         assert_eq!(at("socket"), Some(vec![0; 5]));

@@ -1,4 +1,4 @@
-//! What libbpf and the kernel's verifier say when they refuse an object, in words.
+//! Explains the messages of libbpf and of the kernel's verifier about a rejected object.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,19 +6,19 @@ use libbpf_rs::{PrintLevel, set_print};
 
 use super::error::{Cause, LoadError};
 
-/// Lines of the verifier's log that an error shows: the instruction that it stops at, the registers, the reason.
+/// Maximum lines of the verifier's log in an error: the instruction, the registers, the reason.
 const LOG_LINES_SHOWN: usize = 24;
-/// What libbpf said that an error shows.
+/// Maximum lines of libbpf's messages in an error.
 const MESSAGES_SHOWN: usize = 12;
 
-/// What libbpf said. It takes a plain function for its messages, so they go through here.
+/// libbpf's messages. Its callback for messages has no context argument.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn keep(_: PrintLevel, message: String) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).push(message);
 }
 
-/// Does something with libbpf, and returns its warnings beside the result.
+/// Calls libbpf; returns its warnings with the result.
 pub(super) fn listening<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let before = set_print(Some((PrintLevel::Warn, keep)));
@@ -28,7 +28,7 @@ pub(super) fn listening<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     (result, said)
 }
 
-/// What to say when libbpf could not load an object.
+/// The error of an object that libbpf could not load.
 pub(super) fn explain(name: &str, said: &[String]) -> LoadError {
     if let Some((program, log)) = verifier_log(said) {
         let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -46,7 +46,7 @@ pub(super) fn explain(name: &str, said: &[String]) -> LoadError {
     LoadError::Load { name: name.to_owned(), messages, causes: causes(&text) }
 }
 
-/// libbpf's messages for a person, the last ones.
+/// The last of libbpf's messages, as lines.
 pub(super) fn messages(said: &[String]) -> Vec<String> {
     let lines = said.iter().flat_map(|text| text.lines());
     let lines: Vec<String> = lines
@@ -57,7 +57,7 @@ pub(super) fn messages(said: &[String]) -> Vec<String> {
     lines[first..].to_vec()
 }
 
-/// The refused program and the verifier's log, which libbpf prints between two lines of its own.
+/// The rejected program and the verifier's log, which libbpf prints between two marker lines.
 fn verifier_log(said: &[String]) -> Option<(String, String)> {
     const BEGIN: &str = "-- BEGIN PROG LOAD LOG --";
     const END: &str = "-- END PROG LOAD LOG --";
@@ -68,12 +68,12 @@ fn verifier_log(said: &[String]) -> Option<(String, String)> {
     Some((program.to_owned(), log.to_owned()))
 }
 
-/// What refusals usually mean: a piece of the log, its meaning, the remedy.
+/// Common causes: a part of the log, its meaning, the remedy.
 const CAUSES: [(&str, Cause); 13] = [
     (
         "BPF program is too large. Processed",
         Cause {
-            meaning: "it is too long to check: more than a million instructions on all paths together",
+            meaning: "it is too complex: more than a million instructions on all paths",
             remedy: "make functions that take numbers `SEPARATE`, and loops `for_range`: the verifier looks at them once",
         },
     ),
@@ -88,36 +88,36 @@ const CAUSES: [(&str, Cause); 13] = [
     (
         "invalid mem access 'map_value_or_null'",
         Cause {
-            meaning: "a map's value is used without a look whether it is there",
+            meaning: "a map's value is used without a check for NULL",
             remedy: "check the result of the look-up for NULL",
         },
     ),
     (
         "invalid mem access 'scalar'",
         Cause {
-            meaning: "a number is used as a pointer: the verifier has lost track of where it came from",
+            meaning: "a scalar is used as a pointer: the verifier has lost track of its origin",
             remedy: "keep pointers in registers or maps, and read foreign memory by BPF_CORE_READ or bpf_probe_read_kernel",
         },
     ),
     (
         "makes map_value pointer be out of bounds",
         Cause {
-            meaning: "an index may lie outside of its array",
-            remedy: "mask the index at the place of its use: BOUNDED(index, size)",
+            meaning: "an index may be out of bounds",
+            remedy: "mask the index where it is used: BOUNDED(index, size)",
         },
     ),
     (
         "invalid access to map value",
         Cause {
-            meaning: "an index may lie outside of its array",
-            remedy: "mask the index at the place of its use: BOUNDED(index, size)",
+            meaning: "an index may be out of bounds",
+            remedy: "mask the index where it is used: BOUNDED(index, size)",
         },
     ),
     (
         "unbounded memory access",
         Cause {
-            meaning: "an index has no bound that the verifier knows",
-            remedy: "mask the index at the place of its use: BOUNDED(index, size)",
+            meaning: "the verifier knows no bound of an index",
+            remedy: "mask the index where it is used: BOUNDED(index, size)",
         },
     ),
     (
@@ -165,7 +165,7 @@ const CAUSES: [(&str, Cause); 13] = [
 ];
 
 fn causes(text: &str) -> Vec<Cause> {
-    // The reason stands at the log's end; the whole log names kfuncs and helpers that are all right.
+    // The reason is at the log's end; the rest of the log also names valid kfuncs and helpers.
     let lines: Vec<&str> = text.lines().collect();
     let end = lines[lines.len().saturating_sub(4)..].join("\n");
     CAUSES

@@ -1,8 +1,8 @@
 //! How a task comes into being: from the runner before the start, from another task during the run.
 //!
-//! No task outlives the runner. Those that the runner forked are killed by the kernel when it dies (`PR_SET_PDEATHSIG`). One
-//! that a task forked gets a signal of its own when its parent dies, and looks who its parent is now: the runner, which adopts
-//! orphans, or a stranger, and then it ends.
+//! No task outlives the runner. Those that the runner forked are killed by the kernel when it dies
+//! (`PR_SET_PDEATHSIG`). One that a task forked gets a signal of its own when its parent dies, and looks who its
+//! parent is now: the runner, which adopts orphans, or a stranger, and then it ends.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
@@ -14,7 +14,8 @@ use super::error::TaskError;
 use super::futex;
 use super::plan::Step;
 use super::shared::{ABSENT, LIVING, SLOTS_MAX, Trouble};
-use super::task::{Level, Task, errno, figures, on_signal, own_usage};
+use super::task::{Level, Task, on_signal};
+use super::usage::{errno, figures, own_usage};
 use super::world::World;
 
 /// The runner's process.
@@ -27,8 +28,8 @@ const READY_LIMIT_NS: u64 = 10_000_000_000;
 /// How long a task computes, and how long it sleeps, before it is ready, ns: long enough to be done at all.
 const REHEARSAL_NS: u64 = 1_000;
 
-/// The timer slack of a normal task, ns. A runner that was started by a real-time task is of that class, where the slack is 0, and that is
-/// inherited though the class is not (`copy_process`, `sched_fork`).
+/// The timer slack of a normal task, ns. A runner that was started by a real-time task is of that class, where the
+/// slack is 0, and that is inherited though the class is not (`copy_process`, `sched_fork`).
 const TIMER_SLACK_NS: libc::c_ulong = 50_000;
 
 /// Makes this process one that tasks can be forked from: it adopts orphans, and its children inherit the handlers.
@@ -42,13 +43,15 @@ pub(super) fn prepare_runner() {
     }
 }
 
-/// Goes to the first CPU, from where the simulated machine starts its tasks too; from there it may go where it could before.
+/// Goes to the first CPU, from where the simulated machine starts its tasks too; from there it may go where it could
+/// before.
 pub(super) fn go_to_first_cpu() {
     go_to_cpu(0);
 }
 
-/// Goes to one of the CPUs on which it may run, the first again behind the last; from there it may go where it could before. So where each
-/// task sleeps before the start hangs on its number alone, and not on what the kernel did with the processes before it.
+/// Goes to one of the CPUs on which it may run, the first again behind the last; from there it may go where it could
+/// before. So where each task sleeps before the start hangs on its number alone, and not on what the kernel did with
+/// the processes before it.
 fn go_to_cpu(nth: u32) {
     // SAFETY: the kernel fills the set, and reads it and another one; all is about this process alone.
     unsafe {
@@ -79,8 +82,8 @@ fn go_to_cpu(nth: u32) {
 /// # Safety
 /// The handler does only what a signal handler may.
 unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
-    // SAFETY: zeroes are an action with an empty mask; the kernel copies it. System calls are not restarted: each looks itself
-    // what to do.
+    // SAFETY: zeroes are an action with an empty mask; the kernel copies it. System calls are not restarted: each
+    // looks itself what to do.
     unsafe {
         let mut action = std::mem::zeroed::<libc::sigaction>();
         action.sa_sigaction = handler as usize;
@@ -102,30 +105,6 @@ extern "C" fn on_orphaned(_: libc::c_int) {
 pub(super) fn set_nice(nice: i8) -> bool {
     // SAFETY: touches no memory.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice.into()) == 0 }
-}
-
-/// Forks the anchor: a process that only sleeps, so that the tasks' process group has a number of its own for as long as the
-/// run lasts.
-pub(super) fn anchor() -> Result<libc::pid_t, TaskError> {
-    // SAFETY: the child only makes calls that are allowed after a fork.
-    unsafe {
-        let runner = libc::getpid();
-        let pid = libc::fork();
-        if pid < 0 {
-            return Err(TaskError::last("start a process", None));
-        }
-        if pid == 0 {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
-            libc::prctl(libc::PR_SET_NAME, c"anchor".as_ptr(), 0, 0, 0);
-            libc::close_range(0, libc::c_uint::MAX, 0);
-            while libc::getppid() == runner {
-                libc::pause();
-            }
-            libc::_exit(0);
-        }
-        libc::setpgid(pid, pid);
-        Ok(pid)
-    }
 }
 
 impl World {
@@ -279,7 +258,8 @@ impl Task<'_> {
         self.memory = memory.cast();
     }
 
-    /// Computes and sleeps for a moment, so that the page faults of that lie before the start and not in the first turn.
+    /// Computes and sleeps for a moment, so that the page faults of that lie before the start and not in the first
+    /// turn.
     fn rehearse(&self) {
         let moment = Duration::Fixed(REHEARSAL_NS);
         self.execute(&Step::Run(moment), Level::Program);
@@ -302,8 +282,8 @@ impl Task<'_> {
 
     /// Signals wait meanwhile: the child must not take one for its parent.
     fn fork_one(&self, index: u32) {
-        // SAFETY: both sets live on this stack; parent and child each go on with their own copy of everything, and the child
-        // only makes calls that are allowed after a fork.
+        // SAFETY: both sets live on this stack; parent and child each go on with their own copy of everything, and
+        // the child only makes calls that are allowed after a fork.
         unsafe {
             let mut masked = std::mem::zeroed::<libc::sigset_t>();
             let mut before = std::mem::zeroed::<libc::sigset_t>();
@@ -364,8 +344,8 @@ impl Task<'_> {
         }
     }
 
-    /// Waits for one child and notes what it used. The child itself does not ask: that question ends the turn of a task whose
-    /// slice is over under EEVDF (`update_curr`), and no program of a workload asks it.
+    /// Waits for one child and notes what it used. The child itself does not ask: that question ends the turn of a
+    /// task whose slice is over under EEVDF (`update_curr`), and no program of a workload asks it.
     fn reap(&self, options: libc::c_int) -> libc::pid_t {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: the kernel fills in what it is given, and zeroes are a usage.

@@ -9,8 +9,9 @@ use super::clock::{now_ns, sleep_for, sleep_until};
 use super::plan::{Step, TimerPlace};
 use super::shared::{ENDED, LIVING, MARKS_MAX, Trouble};
 use super::spin::touch;
-use super::task::{Level, Task, errno};
+use super::task::{Level, Task};
 use super::text::Line;
+use super::usage::errno;
 
 /// Operations after which a task gives its virtual CPU's turn away, where it does: some 100 µs of a kernel's work.
 const OPERATIONS_IN_TURN: u32 = 4;

@@ -1,8 +1,8 @@
 //! The control groups of a workload, below the root of the kernel's own tree: version 2 (`cpu.weight`), or version 1
 //! (`cpu.shares`, where a weight of 100 is 1,024 shares).
 //!
-//! Their names hold the process number and the start time of the runner, so that whoever comes later knows those whose runner
-//! is gone, and removes them.
+//! Their names hold the process number and the start time of the runner, so that whoever comes later knows those
+//! whose runner is gone, and removes them.
 
 use std::fs;
 use std::io;

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicU32;
 
-/// Sleeps while the word holds `expected`, at most `limit_ns` when given. Returns at a wake-up, at a signal, at the limit, and
-/// for no reason: the caller looks again.
+/// Sleeps while the word holds `expected`, at most `limit_ns` when given. Returns at a wake-up, at a signal, at the
+/// limit, and for no reason: the caller looks again.
 pub(super) fn wait(word: &AtomicU32, expected: u32, limit_ns: Option<u64>) {
     let limit = limit_ns.map(|ns| libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -25,8 +25,8 @@ pub(super) fn wake(word: &AtomicU32, count: u32) {
     }
 }
 
-/// Takes a lock with priority inheritance for the calling task; waits while another one has it. False: the error number says
-/// why not.
+/// Takes a lock with priority inheritance for the calling task; waits while another one has it. False: the error
+/// number says why not.
 pub(super) fn lock_inheriting(word: &AtomicU32) -> bool {
     // SAFETY: the word outlives the call, and is shared between processes, so no private futex.
     let done = unsafe {
@@ -41,8 +41,8 @@ pub(super) fn lock_inheriting(word: &AtomicU32) -> bool {
     done == 0
 }
 
-/// Gives a lock with priority inheritance back that the calling task has and others wait for. False: the error number says why
-/// not.
+/// Gives a lock with priority inheritance back that the calling task has and others wait for. False: the error number
+/// says why not.
 pub(super) fn unlock_inheriting(word: &AtomicU32) -> bool {
     // SAFETY: as above.
     let done = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_UNLOCK_PI) };

@@ -1,43 +1,29 @@
 //! Locks of real processes, in memory that all of them share.
 //!
-//! * `mutex`: three values and a futex, as U. Drepper describes it ("Futexes Are Tricky", 2011, section 6): free, taken, taken and
-//!   perhaps waited for. Who gives it back wakes one waiter, which competes with whoever comes; there is no handing over.
-//! * `rt_mutex` and `rt_spin`: `FUTEX_LOCK_PI`: the kernel's own rt_mutex, with its order, its inheritance and its spinning on a
-//!   running owner, which it cannot be told to leave.
-//! * `spin`: tickets, first come first served, in user space. The kernel knows nothing of it: a task that has the lock, or whose
-//!   ticket is next, can be preempted, and then all spin until it runs again. So there should be no more tasks than CPUs.
-//! * `rwlock`: readers are counted and a writer sets a bit; while a writer waits no reader comes in. Whoever gives it back as the
-//!   last wakes all that wait, and these compete.
+//! * `mutex`: three values and a futex, as U. Drepper describes it ("Futexes Are Tricky", 2011, section 6): free,
+//!   taken, taken and perhaps waited for. Who gives it back wakes one waiter, which competes with whoever comes;
+//!   there is no handing over.
+//! * `rt_mutex` and `rt_spin`: `FUTEX_LOCK_PI`: the kernel's own rt_mutex, with its order, its inheritance and its
+//!   spinning on a running owner, which it cannot be told to leave.
+//! * `spin`: tickets, first come first served, in user space. The kernel knows nothing of it: a task that has the
+//!   lock, or whose ticket is next, can be preempted, and then all spin until it runs again. So there should be no
+//!   more tasks than CPUs.
+//! * `rwlock`: readers are counted and a writer sets a bit; while a writer waits no reader comes in. Whoever gives it
+//!   back as the last wakes all that wait, and these compete.
 //!
 //! A recording gets the events of contention as marks, with the waiter and who has the lock. Writing one takes about a
 //! microsecond of the waiter's time.
 
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
-use fairground_workload::{LockKind, Workload};
+use fairground_workload::LockKind;
 
 use super::futex;
-use super::shared::{Sharable, Trouble};
-use super::task::{Task, errno};
+use super::lock_words::LockWords;
+use super::shared::Trouble;
+use super::task::Task;
 use super::text::Line;
-
-/// A lock's words. Which of them count is a matter of its kind.
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct LockWords {
-    /// A mutex: 0 free, 1 taken, 2 taken and perhaps waited for. With inheritance: what the kernel says of it, 0 or the owner's
-    /// number and flags.
-    futex: AtomicU32,
-    /// The process that took it last, while it has it: for the recording.
-    holder: AtomicU32,
-    /// The next ticket; of an rwlock, the writers that wait.
-    next: AtomicU32,
-    /// The ticket whose turn it is; of an rwlock, how often it was given back by the last that had it.
-    serving: AtomicU32,
-}
-
-// SAFETY: atomic integers alone.
-unsafe impl Sharable for LockWords {}
+use super::usage::errno;
 
 /// Turns of a waiter for a spin lock before it gives its CPU away: more than any section is long.
 const SPIN_TURNS: u32 = 10_000;
@@ -47,24 +33,6 @@ const TAKEN: u32 = 1;
 const WAITED_FOR: u32 = 2;
 /// A writer has it; else the number of its readers.
 const WRITER: u32 = 1 << 31;
-
-/// What a real kernel does otherwise than the workload says.
-pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
-    for lock in &workload.locks {
-        if lock.kind.inherits() && !lock.adaptive {
-            notes.push(format!(
-                "waiters for the lock `{}` spin while its owner runs: a real kernel cannot be told not to",
-                lock.name
-            ));
-        }
-        if lock.kind == LockKind::Spin {
-            notes.push(format!(
-                "the spin lock `{}` is one of user space here: a task that has it can be preempted, and a waiter that spins for long yields its CPU",
-                lock.name
-            ));
-        }
-    }
-}
 
 impl Task<'_> {
     pub(super) fn lock(&self, lock: usize) {

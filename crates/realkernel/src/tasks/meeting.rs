@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use super::futex;
 use super::shared::Sharable;
 
-/// A condition. A notification wakes a task that waits when it is given, and none for nothing; which one, when several wait, is
-/// the kernel's choice and that of the moment.
+/// A condition. A notification wakes a task that waits when it is given, and none for nothing; which one, when
+/// several wait, is the kernel's choice and that of the moment.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct ConditionWords {

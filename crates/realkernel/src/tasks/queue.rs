@@ -1,4 +1,5 @@
-//! Message queues as counters in shared memory: no lock, so that a signal handler may use the queue that its task is using.
+//! Message queues as counters in shared memory: no lock, so that a signal handler may use the queue that its task is
+//! using.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 

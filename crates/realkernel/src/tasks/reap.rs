@@ -1,15 +1,14 @@
 //! The end: every task is killed, waited for, and its accounting collected.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::Executor;
 use super::error::TaskError;
+use super::executor::Executor;
 use super::shared::{MARKS_MAX, Trouble};
-use super::task::figures;
+use super::usage::{Used, figures, schedstat};
 use super::world::World;
 use crate::job::{Mark, TaskUsage};
 
@@ -17,24 +16,6 @@ use crate::job::{Mark, TaskUsage};
 const REAP_LIMIT: Duration = Duration::from_secs(20);
 /// How long the runner sleeps when nothing has ended yet.
 const REAP_PAUSE: Duration = Duration::from_millis(1);
-
-/// What a process that was waited for had used.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Used {
-    figures: [u64; 4],
-    schedstat: Option<(u64, u64)>,
-}
-
-/// CPU time and time of waiting for one, ns (`/proc/PID/schedstat`).
-pub(super) fn schedstat(pid: u32) -> Option<(u64, u64)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
-    let mut words = text.split_whitespace().map(str::parse);
-    match (words.next(), words.next()) {
-        // A kernel without the accounting says 0 of everybody.
-        (Some(Ok(run)), Some(Ok(wait))) if run > 0 || wait > 0 => Some((run, wait)),
-        _ => None,
-    }
-}
 
 impl Executor {
     /// Waits for those that have ended so far, without waiting.

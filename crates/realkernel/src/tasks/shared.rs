@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
 use super::error::TaskError;
 
-/// Tasks of one run, those that have ended included: what each did is kept until the end. Memory is used only by those that
-/// exist.
+/// Tasks of one run, those that have ended included: what each did is kept until the end. Memory is used only by
+/// those that exist.
 pub(super) const SLOTS_MAX: usize = 1 << 18;
 /// Marks of one run that are kept when there is no recording to write them into.
 pub(super) const MARKS_MAX: usize = 1 << 20;

@@ -1,12 +1,13 @@
 //! Computing for a given CPU time: a loop of two instructions, of which it is known how many turns a nanosecond has.
 //!
-//! A task that is taken off the CPU loses nothing, for the loop reads no clock: so many turns are so much CPU time, as long as
-//! the CPU runs at the speed at which it was measured. Where CPUs slow each other down — threads of one core, and above all a
-//! virtual machine whose time counts the instructions of all its CPUs — that does not hold: there a computation looks at the
-//! task's own CPU clock now and then, a few times in all, and ends when that says so.
+//! A task that is taken off the CPU loses nothing, for the loop reads no clock: so many turns are so much CPU time,
+//! as long as the CPU runs at the speed at which it was measured. Where CPUs slow each other down — threads of one
+//! core, and above all a virtual machine whose time counts the instructions of all its CPUs — that does not hold:
+//! there a computation looks at the task's own CPU clock now and then, a few times in all, and ends when that says
+//! so.
 
 use super::clock::{now_ns, own_cpu_ns, sleep_until};
-use super::task::own_usage;
+use super::usage::own_usage;
 use crate::guest::turns;
 
 /// Turns of one measurement: near a millisecond on today's machines.
@@ -48,9 +49,10 @@ trait Cpu {
 
 /// The CPU that this thread is on.
 ///
-/// Asking the kernel for a thread's CPU time is no mere look: it brings the scheduler's account of the thread up to date, and Linux since
-/// 6.6 (EEVDF) preempts a thread whose slice turns out to be over then, between two ticks. So as long as the thread keeps its CPU the
-/// clock on the wall tells the time, and the kernel is asked only when it was off the CPU meanwhile.
+/// Asking the kernel for a thread's CPU time is no mere look: it brings the scheduler's account of the thread up to
+/// date, and Linux since 6.6 (EEVDF) preempts a thread whose slice turns out to be over then, between two ticks. So
+/// as long as the thread keeps its CPU the clock on the wall tells the time, and the kernel is asked only when it was
+/// off the CPU meanwhile.
 #[derive(Default)]
 struct Own {
     known: Option<Known>,
@@ -84,8 +86,8 @@ impl Cpu for Own {
     }
 }
 
-/// How often this thread has left the CPU so far. Of the thread and not of the process: summing a process up (`thread_group_cputime`)
-/// brings the account of each of its threads up to date, as asking for CPU time does.
+/// How often this thread has left the CPU so far. Of the thread and not of the process: summing a process up
+/// (`thread_group_cputime`) brings the account of each of its threads up to date, as asking for CPU time does.
 fn own_switches() -> u64 {
     let [_, _, voluntary, involuntary] = own_usage(libc::RUSAGE_THREAD);
     voluntary + involuntary
@@ -166,9 +168,9 @@ impl Speed {
         if self.gives_way { ONE_TURN_NS_MAX } else { WATCHED_NS_MIN }
     }
 
-    /// Each part is half of what is left, at the speed of the part before: it ends in time even on a CPU that is half as fast
-    /// meanwhile. One that gives way starts with a small part, since it may be slower by the number of CPUs, and ends with one
-    /// that keeps its turn.
+    /// Each part is half of what is left, at the speed of the part before: it ends in time even on a CPU that is half
+    /// as fast meanwhile. One that gives way starts with a small part, since it may be slower by the number of CPUs,
+    /// and ends with one that keeps its turn.
     fn compute_watched(mut self, ns: u64, cpu: &mut impl Cpu) {
         let alone = self;
         let mut then_ns = cpu.cpu_ns();
@@ -359,8 +361,8 @@ mod tests {
         assert_eq!(speed(Some(exact * 8 / 10)), Speed { watched: true, ..alone });
     }
 
-    /// The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that speeds up between the
-    /// two: when a neighbour on its core goes away. That is so for few of many.
+    /// The fastest measurement counts, so that no run is shorter, but for the clock's own cost and a CPU that speeds
+    /// up between the two: when a neighbour on its core goes away. That is so for few of many.
     #[test]
     fn the_loop_takes_at_least_as_long_as_asked_for() {
         let mut took_ns = [0; 21].map(|_: u64| {
@@ -392,8 +394,8 @@ mod tests {
         assert_eq!(own.known.map(|known| known.cpu_ns), Some(third_ns), "the kernel was asked");
     }
 
-    /// On the machine's own CPU: the looks at its clock end it, all but the last part, so that it is never shorter by more. It may
-    /// be longer: the machine may stall.
+    /// On the machine's own CPU: the looks at its clock end it, all but the last part, so that it is never shorter by
+    /// more. It may be longer: the machine may stall.
     #[test]
     fn a_watched_computation_on_the_machine_is_not_cut_short() {
         let exact = Speed::measure(&[]).turns_q20;

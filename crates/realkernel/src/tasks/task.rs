@@ -1,5 +1,5 @@
-//! A task: a process that executes its group's program. From its birth on it allocates nothing, takes no lock and prints
-//! nothing, so that it may be forked anywhere and its signal handler may do whatever its program does.
+//! A task: a process that executes its group's program. From its birth on it allocates nothing, takes no lock and
+//! prints nothing, so that it may be forked anywhere and its signal handler may do whatever its program does.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -9,6 +9,7 @@ use fairground_workload::prng::Prng;
 
 use super::plan::{GroupPlan, Step};
 use super::shared::{ENDED, Slot, Trouble};
+use super::usage::errno;
 use super::world::World;
 
 /// Where a program is executed.
@@ -118,30 +119,6 @@ impl<'w> Task<'w> {
         // SAFETY: ends the process at once, running nothing of it.
         unsafe { libc::_exit(0) }
     }
-}
-
-/// User and system time in µs, voluntary and involuntary switches so far: of this process, or of this thread (`RUSAGE_SELF`,
-/// `RUSAGE_THREAD`).
-pub(super) fn own_usage(who: libc::c_int) -> [u64; 4] {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills in what it is given, and zeroes are a usage.
-    let usage = unsafe {
-        libc::getrusage(who, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    figures(&usage)
-}
-
-/// What is kept of a usage.
-pub(super) fn figures(usage: &libc::rusage) -> [u64; 4] {
-    let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
-    [us(usage.ru_utime), us(usage.ru_stime), usage.ru_nvcsw as u64, usage.ru_nivcsw as u64]
-}
-
-/// The error number of the system call that this process made last.
-pub(super) fn errno() -> i32 {
-    // SAFETY: the address of the thread's own error number.
-    unsafe { *libc::__errno_location() }
 }
 
 /// The workload's signal: executes the handler's program, on top of whatever the task is doing.

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use fairground_workload::prng::{Prng, STREAM_TASKS};
 use fairground_workload::{Carrier, CpuList, Pipe, Workload};
 
+use super::anchor::anchor;
 use super::cgroups::Cgroups;
+use super::cpu_list::parse_cpu_list;
 use super::error::TaskError;
-use super::locks::LockWords;
+use super::lock_words::{self, LockWords};
 use super::meeting::{BarrierWords, ConditionWords};
 use super::plan::{CpuSet, Plan, Step};
 use super::queue::Queue;
@@ -47,6 +49,11 @@ pub(super) struct World {
 }
 
 impl World {
+    /// The slots that hold or held a task.
+    pub(super) fn used_slots(&self) -> &[Slot] {
+        &self.slots[..self.head[0].slots.load(SeqCst) as usize]
+    }
+
     /// Makes everything but the tasks. `notes` gets what the kernel does otherwise than the workload says.
     pub(super) fn new(
         workload: &Workload,
@@ -58,7 +65,7 @@ impl World {
         check_cpus(&plan)?;
         check_memory(&plan)?;
         let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-        let online = super::parse_cpu_list(&online);
+        let online = parse_cpu_list(&online);
         let cpus: Vec<u32> = online.iter().flat_map(|(first, last)| *first..=*last).collect();
         let speed = Speed::measure(if computes(&plan) { &cpus } else { &[] });
         if speed.spread_percent > SPREAD_PERCENT_MAX {
@@ -76,7 +83,7 @@ impl World {
         for (barrier, spec) in barriers.iter().zip(&workload.barriers) {
             barrier.set_up(spec.count);
         }
-        super::locks::notes(workload, notes);
+        lock_words::notes(workload, notes);
         let pipes = pipes(workload, notes)?;
         let cgroups = Cgroups::new(workload)?;
         let mut keep: Vec<RawFd> = pipes
@@ -93,7 +100,7 @@ impl World {
             marks: Shared::new(if marker.is_none() { MARKS_MAX } else { 0 })?,
             registers: (0..plan.registers).map(|_| AtomicU64::new(0)).collect(),
             prng: Prng::new(seed).fork(STREAM_TASKS),
-            anchor: super::birth::anchor()?,
+            anchor: anchor()?,
             plan,
             speed,
             queues,
@@ -234,7 +241,7 @@ fn socket(
 /// A group that is pinned to CPUs which this machine does not have cannot start.
 fn check_cpus(plan: &Plan) -> Result<(), TaskError> {
     let Ok(text) = std::fs::read_to_string("/sys/devices/system/cpu/online") else { return Ok(()) };
-    let list = super::parse_cpu_list(&text);
+    let list = parse_cpu_list(&text);
     let online = CpuSet::new(&CpuList(list));
     for group in &plan.groups {
         if group.cpus.as_ref().is_some_and(|cpus| !cpus.meets(&online)) {

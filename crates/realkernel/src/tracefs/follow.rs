@@ -10,11 +10,12 @@ use super::trace_dat::{self, Description};
 use super::{RecordError, Recorder};
 use crate::job::RecordingJob;
 
-/// An event gets its time a moment before it stands in the buffer; a machine whose CPUs are virtual may take longer for that.
+/// An event gets its time a moment before it stands in the buffer; a machine whose CPUs are virtual may take longer
+/// for that.
 const LATENESS: Duration = Duration::from_millis(2);
 
-/// A recording of this machine that lasts until it is dropped. Where it is read too slowly, the oldest events are overwritten, and the
-/// stream says how many.
+/// A recording of this machine that lasts until it is dropped. Where it is read too slowly, the oldest events are
+/// overwritten, and the stream says how many.
 #[derive(Debug)]
 pub struct Following {
     recorder: Recorder,
@@ -24,7 +25,8 @@ pub struct Following {
 /// What happened since the part before.
 #[derive(Debug)]
 pub struct Part {
-    /// A whole recording in trace-cmd's format (`trace.dat`, version 6). Names of tasks are only those that events tell.
+    /// A whole recording in trace-cmd's format (`trace.dat`, version 6). Names of tasks are only those that events
+    /// tell.
     pub bytes: Vec<u8>,
     /// Nothing that happened before it comes in a later part, ns of the recording's clock (`CLOCK_MONOTONIC`).
     pub complete_ns: u64,

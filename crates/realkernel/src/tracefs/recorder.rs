@@ -37,9 +37,9 @@ pub struct Recorded {
 }
 
 impl Recorder {
-    /// Starts to record the events of scheduling on all CPUs, in the kernel's monotonic clock, into memory of the kernel.
-    /// When that is full, nothing more of that CPU is recorded, and the missing events are counted. Nothing is read while
-    /// the recording lasts.
+    /// Starts to record the events of scheduling on all CPUs, in the kernel's monotonic clock, into memory of the
+    /// kernel. When that is full, nothing more of that CPU is recorded, and the missing events are counted. Nothing
+    /// is read while the recording lasts.
     ///
     /// # Errors
     /// [`RecordError`] where there is no tracefs, or it may not be used, or an event that was asked for does not exist.
@@ -93,7 +93,8 @@ impl Recorder {
         self.instance.write("tracing_on", "0")
     }
 
-    /// Ends the recording and writes it to `into` (trace-cmd's format, version 6), under another name first, then renamed.
+    /// Ends the recording and writes it to `into` (trace-cmd's format, version 6), under another name first, then
+    /// renamed.
     ///
     /// # Errors
     /// [`RecordError`] when the kernel's pages cannot be read or the file cannot be written.

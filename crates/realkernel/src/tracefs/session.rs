@@ -131,8 +131,8 @@ fn ask_to_end(
     }
 }
 
-/// The signals that end a session, blocked and read as they come, and the command's end. That is not a signal here: `SIGCHLD` may
-/// be delivered to any thread of the process, and is lost when that one does not block it.
+/// The signals that end a session, blocked and read as they come, and the command's end. That is not a signal here:
+/// `SIGCHLD` may be delivered to any thread of the process, and is lost when that one does not block it.
 struct Signals {
     fd: SignalFd,
     before: SigSet,

@@ -1,5 +1,5 @@
-//! The file format of trace-cmd, version 6 (trace-cmd's own page `trace-cmd.dat.v6`): sections in a fixed order, numbers in
-//! the byte order and word size of the machine.
+//! The file format of trace-cmd, version 6 (trace-cmd's own page `trace-cmd.dat.v6`): sections in a fixed order,
+//! numbers in the byte order and word size of the machine.
 
 use std::io::{self, Seek, SeekFrom, Write};
 

@@ -2,21 +2,22 @@
 //!
 //! QEMU runs the virtual CPUs on one thread, and two others end their turns at moments that the host's clock decides:
 //!
-//! * The thread that gives memory back (RCU) makes the running CPU stop, 10 to 60 ms of the host's time after there is
-//!   something to give back. That is so each time that QEMU's table of translated code has doubled: where a guest is busy
-//!   on several CPUs then, three of four runs differed (Linux 6.1, 4 CPUs).
-//! * The main thread is woken at each timer of the virtual clock. It finds nothing to do, unless it is so late that the
-//!   next timer is due: then it runs that one in place of the CPUs' thread, and stops them all. One run of fifty differed;
-//!   that this is the cause is inferred from QEMU's source.
+//! * The thread that gives memory back (RCU) makes the running CPU stop, 10 to 60 ms of the host's time after there
+//!   is something to give back. That is so each time that QEMU's table of translated code has doubled: where a guest
+//!   is busy on several CPUs then, three of four runs differed (Linux 6.1, 4 CPUs).
+//! * The main thread is woken at each timer of the virtual clock. It finds nothing to do, unless it is so late that
+//!   the next timer is due: then it runs that one in place of the CPUs' thread, and stops them all. One run of fifty
+//!   differed; that this is the cause is inferred from QEMU's source.
 //!
-//! So a filter of the system calls stops QEMU's threads where they would wait or wake one another, and tells the conductor
-//! (`seccomp_unotify(2)`, Linux 5.6), a thread here:
+//! So a filter of the system calls stops QEMU's threads where they would wait or wake one another, and tells the
+//! conductor (`seccomp_unotify(2)`, Linux 5.6), a thread here:
 //!
 //! * what the CPUs' thread would tell the main one is kept until the CPUs' thread itself goes to sleep (all CPUs stand
 //!   still, or the machine ends), and told then: never do both run;
 //! * nobody but the main thread wakes up from a pause: memory is given back when QEMU ends.
 //!
-//! Where the kernel lets no such filter be (an old one, a container with a filter of its own kind), QEMU runs as it likes.
+//! Where the kernel lets no such filter be (an old one, a container with a filter of its own kind), QEMU runs as it
+//! likes.
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -172,8 +173,8 @@ fn next_call(listener: &OwnedFd) -> Option<seccomp_notif> {
 }
 
 fn send(listener: &OwnedFd, answer: &seccomp_notif_resp) {
-    // SAFETY: the kernel reads a structure of the size that the request's number holds. It fails when whoever made the call
-    // has died meanwhile.
+    // SAFETY: the kernel reads a structure of the size that the request's number holds. It fails when whoever made
+    // the call has died meanwhile.
     unsafe {
         libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const *answer)
     };

@@ -1,27 +1,14 @@
-//! What a virtual machine is made of.
+//! The configuration of a virtual machine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Deadlines, VmError};
+use super::deadlines::Deadlines;
+use super::error::VmError;
+use super::mode::VmMode;
 use crate::catalogue::{Kernel, Qemu};
-
-/// How the machine's time passes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum VmMode {
-    /// Time counts instructions, 8 ns each: the same job gives the same bytes, beside any load, on any host with Linux 5.6 or newer
-    /// that lets system calls be filtered (elsewhere a few runs on several CPUs differ).
-    #[default]
-    Deterministic,
-    /// Each virtual CPU is a thread of the host (under KVM where a probe proved it): quicker, never the same twice.
-    Fast,
-    /// The virtual CPUs take turns on one thread of the host, by the host's clock: slower, and for what [`VmMode::Fast`] cannot do.
-    /// There the kernel now and then panics while it changes its own code (static branches), as it does each time that a scheduler
-    /// is put in charge; by where it stops, one thread of QEMU 10 runs what another one is changing.
-    OneThread,
-}
 
 /// A virtual machine.
 #[derive(Clone, Debug)]
@@ -43,7 +30,8 @@ pub struct VmConfig {
     /// The program that becomes the guest's first process; it must call [`crate::guest::main`] when
     /// [`crate::guest::is_init`] says so. `None`: the running one.
     pub program: Option<PathBuf>,
-    /// Once it is set, the machine is ended, and the command fails with [`VmError::Interrupted`]. `None`: nobody ends it early.
+    /// Once it is set, the machine is ended, and the command fails with [`VmError::Interrupted`]. `None`: nobody ends
+    /// it early.
     pub stop: Option<Arc<AtomicBool>>,
 }
 

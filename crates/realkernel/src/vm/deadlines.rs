@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::VmMode;
+use super::mode::VmMode;
 
 /// How long each part may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,10 @@ pub struct Deadlines {
 impl Deadlines {
     /// For a command that lasts `guest_ns` of the guest's time on `cpus` virtual CPUs.
     ///
-    /// A boot was measured at 3 to 6 s on an idle 2-core machine, and a guest second at about 1 s in the deterministic
-    /// mode, whatever the number of CPUs (they take turns within it). In the fast mode `cpus` threads share the cores of
-    /// this machine, and one has as much to do for each of them. All is given twenty times that: a deadline is there to end
-    /// what hangs, not to hurry what is slow.
+    /// A boot was measured at 3 to 6 s on an idle 2-core machine, and a guest second at about 1 s in the
+    /// deterministic mode, whatever the number of CPUs (they take turns within it). In the fast mode `cpus` threads
+    /// share the cores of this machine, and one has as much to do for each of them. All is given twenty times that: a
+    /// deadline is there to end what hangs, not to hurry what is slow.
     pub fn for_guest(guest_ns: u64, cpus: u32, mode: VmMode) -> Self {
         const SLACK: u32 = 20;
         let cpus = cpus.max(1);

@@ -11,9 +11,7 @@ use std::process::{Command, Stdio};
 use super::VmError;
 use super::cpio::Archive;
 use super::elf;
-
-/// The program's path in the guest.
-pub(crate) const INIT: &str = "/init";
+use crate::channel::INIT;
 
 /// A file for the guest beside the program.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Whether KVM works here: tried, not asked.
 //!
-//! A device that opens may still run nothing: on a machine that is itself virtual, KVM was seen to run a firmware and then
-//! to stop at the kernel's first vector instruction. So the probe boots the very kernel that is asked for, without a file
-//! system: it must come as far as to miss it.
+//! A device that opens may still run nothing: on a machine that is itself virtual, KVM was seen to run a firmware and
+//! then to stop at the kernel's first vector instruction. So the probe boots the very kernel that is asked for,
+//! without a file system: it must come as far as to miss it.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::VmConfig;
+use super::config::VmConfig;
 use super::console::panic_reason;
 use super::machine::Machine;
 
@@ -65,8 +65,8 @@ pub(super) fn works(config: &VmConfig) -> bool {
     *answers.entry(config.kernel.sha256.clone()).or_insert_with(ask)
 }
 
-/// Whether the kernel of `config` boots under the KVM whose device lies below `root`: tried, which takes a second where it
-/// works and up to 20 where it does not.
+/// Whether the kernel of `config` boots under the KVM whose device lies below `root`: tried, which takes a second
+/// where it works and up to 20 where it does not.
 ///
 /// # Errors
 /// Why it does not.

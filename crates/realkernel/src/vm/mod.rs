@@ -15,6 +15,9 @@ mod initramfs;
 mod kvm;
 mod machine;
 mod memory;
+mod mode;
+mod progress;
+mod qemu_command;
 mod watch;
 
 use std::fs::{self, File};
@@ -25,35 +28,20 @@ use std::time::Duration;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-pub use config::{VmConfig, VmMode};
+pub use config::VmConfig;
 pub use deadlines::Deadlines;
 pub use error::VmError;
 pub use initramfs::GuestFile;
-pub(crate) use initramfs::INIT;
 pub use kvm::{NoKvm, kvm_opens, kvm_works};
+pub use mode::VmMode;
+pub use progress::Progress;
+pub use qemu_command::INSTRUCTION_NS;
 
-use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage};
+use crate::channel::{COMMAND_FILE, CommandFile, GUEST_FOLDER, GuestPage, KERNEL_CONFIG};
 use crate::job::{ERROR_FILE, JOB_FILE, Job, OUTCOME_FILE, Outcome, SCHEDULER_FILE, TRACE_FILE};
 use crate::run::RUNNER_COMMAND;
-pub use machine::INSTRUCTION_NS;
 use machine::Machine;
 use memory::SharedMemory;
-
-/// How far a run in a virtual machine is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// The kernel boots.
-    Booting,
-    /// The job runs.
-    Running {
-        /// How far it is, ns of the guest's time; `None`: it cannot be seen without disturbing the guest.
-        done_ns: Option<u64>,
-        /// How long it lasts, ns of the guest's time.
-        of_ns: u64,
-    },
-    /// The results are brought back.
-    Collecting,
-}
 
 /// Something that a guest is to run: the program with other arguments.
 #[derive(Clone, Debug, Default)]
@@ -151,11 +139,7 @@ pub fn run_command(
     let mut packed = command.packed.clone();
     if let Some(path) = &config.kernel.config {
         let content = fs::read(path).map_err(VmError::io(format!("read {}", path.display())))?;
-        packed.push(GuestFile {
-            path: crate::guest::KERNEL_CONFIG.to_owned(),
-            executable: false,
-            content,
-        });
+        packed.push(GuestFile { path: KERNEL_CONFIG.to_owned(), executable: false, content });
     }
     let archive = NamelessFile::new(&initramfs::build(&program, &packed)?)?;
     let arguments = command.arguments.clone();
@@ -163,7 +147,8 @@ pub fn run_command(
     let mut files = vec![(COMMAND_FILE.to_owned(), text)];
     files.extend(command.files.iter().cloned());
     let memory = SharedMemory::new(&files, command.room)?;
-    let mut machine = Machine::start(config, &archive.path(), &memory)?;
+    let qemu = qemu_command::for_guest(config, &archive.path(), &memory);
+    let mut machine = Machine::spawn(qemu, config.mode == VmMode::Deterministic)?;
     let deadlines = config.deadlines(command.duration_ns);
     let watched =
         watch::to_the_end(&mut machine, &memory, deadlines, command.duration_ns, config, progress)?;

@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::config::VmConfig;
 use super::console::panic_reason;
+use super::deadlines::Deadlines;
+use super::error::VmError;
 use super::machine::Machine;
 use super::memory::SharedMemory;
-use super::{Deadlines, Progress, VmConfig, VmError};
+use super::progress::Progress;
 use crate::channel::{GuestPage, GuestState};
 
 /// How often the guest's page is looked at. Looking does not disturb the guest: it is memory.

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use fairground_realkernel::run::{Limits, RUNNER_COMMAND, on_host_by, write_job};
-use fairground_realkernel::{GroundError, Job, Outcome};
+use fairground_realkernel::{Job, Outcome, TargetError};
 use fairground_workload::{Workload, from_spec, parse, to_toml};
 
 /// The runner's program.
@@ -57,11 +57,11 @@ impl Bench {
         self
     }
 
-    pub(crate) fn try_run(&self, deadline: Duration) -> Result<Outcome, GroundError> {
+    pub(crate) fn try_run(&self, deadline: Duration) -> Result<Outcome, TargetError> {
         self.try_run_within(Limits { deadline, stop: None })
     }
 
-    pub(crate) fn try_run_within(&self, limits: Limits<'_>) -> Result<Outcome, GroundError> {
+    pub(crate) fn try_run_within(&self, limits: Limits<'_>) -> Result<Outcome, TargetError> {
         on_host_by(Path::new(RUNNER), &self.job, None, self.folder.path(), limits)
     }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Chart, Overview, Page};
 use crate::cell::printable;
-use crate::{Align, Document, Table};
+use crate::{Align, Document, Level, Table, Verdict};
 
 const STYLE: &str = include_str!("../../assets/page.css");
 pub(super) const LIBRARY: &str = include_str!("../../assets/echarts.min.js");
@@ -17,7 +17,8 @@ impl Page {
         let charts: Vec<Value> = self.charts.iter().map(Chart::to_json).collect();
         let title = escape(&self.document.title);
         let mut body = format!(
-            "<header><h1>{title}</h1>{}<p class=\"command\">Made by <code>{}</code></p></header>\n",
+            "<header><h1>{title}</h1>{}{}<p class=\"command\">Made by <code>{}</code></p></header>\n",
+            verdicts(&self.document),
             answers(&self.answers),
             escape(&self.command),
         );
@@ -39,6 +40,33 @@ impl Page {
             for_script(&Value::from(charts)),
         )
     }
+}
+
+/// What ended a run, what is partial, which tasks never ran.
+fn verdicts(document: &Document) -> String {
+    let item = |verdict: &Verdict| {
+        let class = match verdict.level {
+            Level::Failure => "failure",
+            Level::Warning => "warning",
+        };
+        let details = verdict.details.join("\n");
+        let details = match details.is_empty() {
+            true => String::new(),
+            false => format!("<pre>{}</pre>", escape_lines(&details)),
+        };
+        format!("<li class=\"{class}\">{}{details}</li>", escape(&verdict.line()))
+    };
+    match document.verdicts.as_slice() {
+        [] => String::new(),
+        verdicts => {
+            let items: String = verdicts.iter().map(item).collect();
+            format!("<ul class=\"verdicts\">{items}</ul>")
+        }
+    }
+}
+
+fn escape_lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
 fn answers(answers: &[String]) -> String {

@@ -1,4 +1,4 @@
-//! `--profile`: what the program that loads an object for real would have set in it.
+//! Profiles (`--profile`): what an object's own loader sets in it on a real kernel.
 //!
 //! ```toml
 //! object = "scx_central"                 # scx_central.bpf.o
@@ -102,7 +102,7 @@ impl Profile {
         let text = fs::read_to_string(path).map_err(|e| Failure::io(path.display(), &e))?;
         let file = toml::from_str(&text).map_err(|e| {
             Failure::new(format_args!("{shown}: {}", e.to_string().trim_end()))
-                .help("docs/own-scheduler.md describes the keys of a profile")
+                .help("docs/howto/third-party-schedulers.md describes the keys of a profile")
         })?;
         Ok(Profile { path: path.to_owned(), file })
     }
@@ -139,7 +139,7 @@ impl Profile {
         Ok(set.map(|(name, value)| Setting::initial(name, &value.text(cpus))).collect())
     }
 
-    /// A required variable that nobody set is an error that names it.
+    /// A required variable that is not set is an error that names it.
     pub fn check(&self, spec: &str, settings: &[Setting]) -> Result<(), Failure> {
         let is_set = |name: &String| {
             self.file.set.contains_key(name)

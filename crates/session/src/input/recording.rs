@@ -29,7 +29,7 @@ pub fn read_recording(argument: &str) -> Result<Recording, Failure> {
     read_recording_watched(argument, |_| ())
 }
 
-/// The same, for who wants to know how far it is: `opened` is shown the file before its first byte is read.
+/// The same; `opened` gets the file before its first byte is read, and what it returns lives until the end of the reading.
 ///
 /// # Errors
 /// As [`read_recording`].

@@ -12,7 +12,7 @@ use super::Profile;
 use super::build::{SOURCE_END, object_of_source};
 use crate::failure::{Failure, did_you_mean};
 
-/// A scheduler's object, for any ground.
+/// A scheduler's object, for any target.
 #[derive(Debug)]
 pub struct SchedulerObject {
     /// As it was typed: `cfs@6.1`, `mine.bpf.o`.
@@ -90,8 +90,8 @@ impl SchedulerObject {
 }
 
 impl SchedulerObject {
-    /// Of an object file: the constants (`const volatile`) that are 0 in it and that nobody set, in words. Whether 0 is meant
-    /// the object does not say; the program that loads it for real may set them.
+    /// Of an object file: the constants (`const volatile`) that are 0 in it and not set, in words. The object does not
+    /// say whether 0 is intended; its own loader may set them.
     pub fn left_at_zero(&self, given: &[Setting]) -> Option<String> {
         let (name, _) = split_set(&self.label);
         if fairground_policies::get(name).is_some() {

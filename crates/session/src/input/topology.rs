@@ -1,9 +1,10 @@
-//! `--topology`: a short form, or a file.
+//! A topology: a short form, a file, or the content of one.
 
 use std::fs;
 
 use fairground_machine::{CpuPlace, Topology};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::check_version;
 use crate::failure::Failure;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 pub const TOPOLOGY_FORMAT: u32 = 1;
 /// More places than this of one kind are a mistake, and are not built.
 const PLACES_MAX: u32 = 1024;
-const HELP: &str = "docs/formats.md lists the keys of a topology file";
+const HELP: &str = "docs/reference/topology.md lists the keys of a topology file";
 
 /// A topology file: sockets of caches of cores. Unknown keys are errors.
 #[derive(Debug, Deserialize)]
@@ -79,8 +80,8 @@ fn one() -> u32 {
     1
 }
 
-/// A topology from what was typed.
-pub(super) fn find_topology(argument: &str) -> Result<Topology, Failure> {
+/// A topology from its short form, or from the file of that name.
+pub(crate) fn find_topology(argument: &str) -> Result<Topology, Failure> {
     if argument.ends_with(".toml") || argument.contains('/') {
         let text = fs::read_to_string(argument).map_err(|e| Failure::io(argument, &e))?;
         check_version(argument, &text, TOPOLOGY_FORMAT)?;
@@ -94,15 +95,11 @@ pub(super) fn find_topology(argument: &str) -> Result<Topology, Failure> {
     })
 }
 
-/// A topology from a TOML value: a text as on the command line, or a table as in a file.
-pub fn topology_value(place: &str, value: &toml::Value) -> Result<Topology, Failure> {
-    if let toml::Value::String(text) = value {
-        return find_topology(text);
-    }
-    let shape = value.clone().try_into().map_err(|e: toml::de::Error| {
-        Failure::new(format_args!("{place}: {}", e.message())).help(HELP)
-    })?;
-    build(place, &shape)
+/// A topology from the content of a topology file.
+pub(crate) fn topology_table(table: &Map<String, Value>) -> Result<Topology, Failure> {
+    let shape = Shape::deserialize(Value::Object(table.clone()))
+        .map_err(|e| Failure::new(format_args!("topology: {e}")).help(HELP))?;
+    build("topology", &shape)
 }
 
 fn build(place: &str, shape: &Shape) -> Result<Topology, Failure> {
@@ -239,8 +236,8 @@ mod tests {
     use super::*;
 
     fn shape(text: &str) -> Result<Topology, Failure> {
-        let value = toml::Value::Table(text.parse().expect("TOML"));
-        topology_value("t.toml", &value)
+        let table: Map<String, Value> = toml::from_str(text).expect("TOML");
+        topology_table(&table)
     }
 
     /// Per CPU: core, cache, node, socket.
@@ -292,7 +289,7 @@ mod tests {
             ("format = 1\nsocket = [{core = 3}]", "unknown field `core`"),
         ] {
             let error = shape(text).map(|t| t.to_string()).expect_err(text).to_string();
-            assert!(error.contains(says) && error.contains("t.toml"), "{error}");
+            assert!(error.contains(says) && error.starts_with("topology: "), "{error}");
         }
     }
 }

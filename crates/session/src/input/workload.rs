@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use fairground_workload::{LockModel, Workload};
+use fairground_workload::Workload;
 
-use crate::failure::{Failure, did_you_mean};
+use crate::failure::Failure;
 
 /// Whether an argument means a file: it begins like a path, ends in `.toml` or `.json`, or is there.
 fn is_file(argument: &str) -> bool {
@@ -32,7 +32,9 @@ pub fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Fa
             Failure::new(format_args!(
                 "{argument}: byte {at} is not UTF-8, so this is no workload file"
             ))
-            .help("a workload is a TOML file, or a JSON file of rt-app: docs/workloads.md")
+            .help(
+                "a workload is a TOML file, or a JSON file of rt-app: docs/reference/workloads.md",
+            )
         })?;
         if is_rt_app(argument) {
             let read = fairground_workload::parse_rt_app(argument, &text).map_err(Failure::new)?;
@@ -43,17 +45,4 @@ pub fn find_workload_noted(argument: &str) -> Result<(Workload, Vec<String>), Fa
     }
     let workload = fairground_workload::from_spec(argument).map_err(Failure::new)?;
     Ok((workload, Vec::new()))
-}
-
-/// What locks are, by its word: `spin`, `rt`, `rt-2006`.
-///
-/// # Errors
-/// If there is no such word.
-pub fn lock_model(word: &str) -> Result<LockModel, Failure> {
-    let words = || LockModel::ALL.into_iter().map(LockModel::word);
-    LockModel::ALL.into_iter().find(|known| known.word() == word).ok_or_else(|| {
-        let near = did_you_mean(word, words()).map(|near| format!("; did you mean `{near}`?"));
-        let all = words().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-        Failure::new(format_args!("there are no locks `{word}`{}: {all}", near.unwrap_or_default()))
-    })
 }

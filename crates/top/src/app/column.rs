@@ -1,4 +1,4 @@
-//! The columns of the tasks: what stands in them, and how they sort.
+//! The columns of the table of tasks: their contents and order.
 
 use std::cmp::Ordering;
 
@@ -21,19 +21,19 @@ pub enum Column {
     Cpu,
     /// CPU time in % of one CPU, last interval.
     Share,
-    /// What the fluid schedule would have given it, last interval.
+    /// Its share in the fluid schedule, last interval.
     Fair,
     /// CPU time in % of one CPU, since the beginning.
     WholeShare,
-    /// What the fluid schedule would have given it, since the beginning.
+    /// Its share in the fluid schedule, since the beginning.
     WholeFair,
-    /// By how much it is behind the fluid schedule since the beginning.
+    /// Its lag behind the fluid schedule since the beginning.
     Lag,
-    /// Mean length of a stretch on a CPU, last interval.
+    /// Mean slice, last interval.
     Slice,
     /// The longest wait, last interval.
     Wait,
-    /// Wake-up latency that 99 % do not exceed, last interval.
+    /// 99th percentile of its wake-up latency, last interval.
     Latency,
     /// Switches away, last interval.
     Switches,
@@ -89,7 +89,7 @@ impl Column {
         }
     }
 
-    /// How many characters it takes.
+    /// Its width, characters.
     pub(crate) fn width(self) -> u16 {
         match self {
             Column::Pid => 6,
@@ -108,7 +108,7 @@ impl Column {
         matches!(self, Column::Task | Column::State)
     }
 
-    /// What stands there.
+    /// The text of a cell.
     pub(crate) fn cell(self, view: &View, task: usize) -> String {
         let recent = recent(view, task);
         match self {
@@ -135,7 +135,7 @@ impl Column {
         }
     }
 
-    /// The largest first; names and numbers of processes from the smallest. What is not known stands last.
+    /// The largest first; names and pids from the smallest. Unknown values are last.
     pub(crate) fn compare(self, view: &View, a: usize, b: usize) -> Ordering {
         let by_name = || view.tasks[a].1.cmp(&view.tasks[b].1).then(a.cmp(&b));
         match self {

@@ -1,4 +1,4 @@
-//! What each key does.
+//! The action of each key.
 
 use fairground_workload::parse_time;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -6,9 +6,9 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::{App, Column, Mode};
 use crate::source::{Problem, Source};
 
-/// Tasks that a page key goes.
+/// Tasks that a page key scrolls.
 const PAGE_TASKS: usize = 20;
-/// Characters of what is typed at a prompt.
+/// Limit of the characters at a prompt.
 const TYPED_MAX: usize = 64;
 
 /// The keys, for the help.
@@ -102,7 +102,7 @@ impl App {
         Ok(())
     }
 
-    /// The run of the next scheduler, which goes as far as the present one.
+    /// The run of the next scheduler, up to the time of the present one.
     fn change_scheduler(&mut self, source: &mut dyn Source) -> Result<(), Problem> {
         let now_ns = self.goal_ns.unwrap_or(source.now_ns());
         source.next_scheduler()?;
@@ -130,7 +130,7 @@ impl App {
         Ok(())
     }
 
-    /// The column of the same name or, where another scheduler has no such numbers, the usual one.
+    /// The column of the same name, or the default one when another scheduler has no such numbers.
     fn still_there(&self, source: &dyn Source) -> Column {
         match self.column {
             Column::Own(number) if number >= source.view().number_names.len() => Column::Share,
@@ -235,7 +235,7 @@ impl App {
     }
 }
 
-/// A text after another key; `None`: it is given up.
+/// The text of a prompt after another key; `None`: cancelled.
 fn typed(key: KeyCode, mut text: String) -> Option<String> {
     match key {
         KeyCode::Esc => return None,

@@ -1,4 +1,4 @@
-//! The CPUs: how busy each was in the last interval, what it runs now, how many wait for it.
+//! The CPUs: utilization in the last interval, the running task, the number of waiting tasks.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -8,19 +8,19 @@ use ratatui::widgets::Paragraph;
 use super::text;
 use crate::app::App;
 
-/// Characters that a CPU takes, with the blanks behind it.
+/// Characters of a CPU, with the spaces after it.
 const WIDTH: u16 = 50;
 /// Characters of the bar of 100 %.
 const BAR: usize = 10;
 /// Characters of a task's name.
 const NAME: usize = 16;
 
-/// CPUs beside each other.
+/// CPUs in a row.
 fn across(width: u16) -> u16 {
     (width / WIDTH).max(1)
 }
 
-/// Lines that all of them take.
+/// Lines for all of them.
 pub(super) fn lines(app: &App, width: u16) -> u16 {
     u16::try_from(app.view.cpus.len().div_ceil(across(width).into())).unwrap_or(u16::MAX)
 }
@@ -32,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
         return;
     }
     let count = app.view.cpus.len();
-    // The last place says how many there was no room for.
+    // The last cell shows the number of CPUs without room.
     let shown = if count > room { room - 1 } else { count };
     let mut places: Vec<String> = (0..shown).map(|cpu| one(app, cpu)).collect();
     if shown < count {
@@ -61,7 +61,7 @@ fn one(app: &App, cpu: usize) -> String {
     format!("{cpu:>4} [{bar}] {:>5} {name:<NAME$} {queue:<7}  ", text::percent(busy))
 }
 
-/// The CPUs that there was no room for, in one place.
+/// The CPUs without room, in one cell.
 fn rest(app: &App, from: usize) -> String {
     let cpus = &app.view.cpus[from..];
     let busy = cpus.iter().filter(|cpu| cpu.running.is_some_and(|task| !task.is_idle())).count();

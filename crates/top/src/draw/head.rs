@@ -1,4 +1,4 @@
-//! The head: what runs, how far it is, the machine's figures.
+//! The head: the run, its time, the machine's figures.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 use super::text;
 use crate::app::App;
 
-/// How many lines it has.
+/// Its number of lines.
 pub(super) const LINES: u16 = 3;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
@@ -23,7 +23,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Paragraph::new(vec![first, clock(app), figures(app)]), area);
 }
 
-/// Where it is and how fast it goes.
+/// Time and speed.
 fn clock(app: &App) -> Line<'static> {
     let mut spans = vec![Span::raw(format!("at {}", text::clock(app.view.now_ns)))];
     if let Some(length_ns) = app.about.length_ns {

@@ -1,4 +1,4 @@
-//! What comes and goes: the last events, the foot, the help, the tunables.
+//! Optional parts: the last events, the foot, the help, the tunables.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -22,12 +22,12 @@ pub(super) fn events(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Lines of what is missing or doubtful.
+/// Number of lines of notes.
 pub(super) fn notes_lines(app: &App) -> u16 {
     u16::try_from(app.view.notes.len()).unwrap_or(u16::MAX)
 }
 
-/// What is missing or doubtful, each on a line; where there are too few of them, the last one has the rest.
+/// Notes on missing or doubtful data, one per line; if there are too few lines, the last one has the rest.
 pub(super) fn notes(frame: &mut Frame<'_>, area: Rect, app: &App) {
     if area.height == 0 {
         return;

@@ -31,7 +31,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App) {
     frame.render_widget(Table::new(rows, widths).header(heading).column_spacing(1), area);
 }
 
-/// The columns that there is room for.
+/// The columns that fit.
 fn fitting(columns: &[Column], width: u16) -> Vec<Column> {
     let mut left = width;
     let fits = |column: &&Column| {

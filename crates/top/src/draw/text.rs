@@ -2,7 +2,7 @@
 
 use fairground_analysis::Doing;
 
-/// What is not measured.
+/// A value that is not measured.
 pub(crate) fn unknown() -> String {
     "-".to_owned()
 }
@@ -12,7 +12,7 @@ pub(crate) fn percent(value: Option<f64>) -> String {
     value.map_or_else(unknown, |value| format!("{value:.1}"))
 }
 
-/// A length of time, three or four digits and a unit.
+/// A duration, three or four digits and a unit.
 pub(crate) fn time(ns: u64) -> String {
     let value = ns as f64;
     match ns {
@@ -23,7 +23,7 @@ pub(crate) fn time(ns: u64) -> String {
     }
 }
 
-/// A difference of times.
+/// A signed duration.
 pub(crate) fn signed_time(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     format!("{sign}{}", time(ns.unsigned_abs()))
@@ -44,7 +44,7 @@ pub(crate) fn clock(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// What a task does, as one letter of `ps`, where it has one.
+/// The state of a task, as the letter of `ps` where there is one.
 pub(crate) fn letter(doing: Doing) -> &'static str {
     match doing {
         Doing::Unknown => "?",
@@ -56,7 +56,7 @@ pub(crate) fn letter(doing: Doing) -> &'static str {
     }
 }
 
-/// A text of others, without what would move the cursor.
+/// A foreign text without characters that would move the cursor.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

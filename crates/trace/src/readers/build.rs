@@ -1,24 +1,27 @@
-//! From records in order of time to a trace: which task a pid means at a moment, and what contradicts what.
+//! From events in order of time to a trace: which task a pid means at a moment, and which events contradict each other.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::collect::CGROUPS_MAX;
-use super::names::{Class, Mirror, Name, Roster, Who};
-use super::parts::Making;
-use super::records::{Record, What};
-use super::renames::{Called, Renames};
+use super::interner::{Class, IdentityId, Interner, NameId};
+use super::parts::PartWriter;
+use super::pending::{PendingEvent, PendingKind};
+use super::renames::{KnownName, Renames};
 use crate::{CgroupId, CgroupInfo, Event, EventKind, TaskId, TaskInfo, TaskState, Trace};
 
-/// How an event touches a task: some ways only a living task is touched, so that a dead one's pid must be another's.
+/// Cgroups that a recording may have.
+pub(super) const CGROUPS_MAX: usize = 1 << 16;
+
+/// How an event refers to a task. Some events refer to living tasks only: then a pid whose task died means another
+/// task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Touch {
-    /// It is born.
+enum Reference {
+    /// The task is created.
     Birth,
     /// It is woken for the first time.
     FirstWake,
     /// It starts to run, or is woken.
-    Life,
-    /// Anything that a dying task may still meet.
+    Living,
+    /// A dying task may still be meant.
     Any,
 }
 
@@ -27,26 +30,24 @@ enum Touch {
 struct Known {
     exited: bool,
     dead: bool,
-    /// The header named it; its entry is not to be touched.
+    /// The header names it; its entry is not to be changed.
     listed: bool,
-    /// A line told its class.
-    class_said: bool,
+    /// An event told its class.
+    class_known: bool,
     nice: Option<i8>,
     cgroup: Option<CgroupId>,
+    /// The identity of the last event that named it, if a further event with it changes nothing.
+    met_as: Option<IdentityId>,
     /// Its last name.
-    name: Option<Name>,
-    /// As whom it was met last, if that still holds all there is to know: the face that `met` has of it.
-    who: Option<Who>,
-    /// Its name while it ran was asked for.
-    asked: bool,
-    /// As whom it ran last: the face that `ran` has of it.
-    ran_as: Option<Who>,
+    name: Option<NameId>,
+    /// Its name while it ran was looked up in [`Renames`].
+    name_looked_up: bool,
 }
 
 /// Which task has which pid.
 #[derive(Default)]
 struct Pids {
-    /// Pids that a kernel can give, by number; `u32::MAX` is none.
+    /// Pids that a kernel can give, by number; [`Pids::NONE`] where no task has it.
     small: Vec<u32>,
     others: HashMap<u32, TaskId>,
 }
@@ -76,202 +77,181 @@ impl Pids {
     }
 }
 
-/// Makes the events of a trace out of records in order of time.
+/// Makes the events of a trace from events in order of time.
 pub(super) struct Builder<'p> {
-    /// Here only while records are added.
-    trace: Trace,
-    renames: Renames,
-    making: Making<'p>,
-    names: Mirror,
+    /// What the header told and, unless parts are wanted, the events so far.
+    pub(super) trace: Trace,
+    /// Holds the identities and names of the events.
+    pub(super) interner: Interner,
+    pub(super) renames: Renames,
+    parts: PartWriter<'p>,
     has_renames: bool,
     known: Vec<Known>,
-    /// By number of the face: the task that is met with it, where there is nothing new about it then; else [`Builder::NOBODY`].
-    met: Vec<TaskId>,
-    /// The same for the task that a CPU was running.
-    ran: Vec<TaskId>,
     current: Pids,
-    /// Tasks of the header that were not met yet, by pid.
+    /// Tasks of the header that have not appeared yet, by pid.
     awaited: HashMap<u32, VecDeque<TaskId>>,
     has_list: bool,
-    /// What each CPU runs; [`Builder::NOBODY`] where no switch has told it.
+    /// What each CPU runs; [`Builder::UNKNOWN`] where no switch has told it.
     running: Vec<TaskId>,
     /// Cgroups by path, without the `/` in front.
     paths: HashMap<String, CgroupId>,
 }
 
 impl<'p> Builder<'p> {
-    const NOBODY: TaskId = TaskId(u32::MAX);
+    const UNKNOWN: TaskId = TaskId(u32::MAX);
 
-    /// `trace` holds what the header said, and no events. `listed` are the header's tasks in order.
-    pub(super) fn new(
-        trace: &mut Trace,
-        listed: Vec<TaskInfo>,
-        has_renames: bool,
-        making: Making<'p>,
-    ) -> Self {
-        let mut awaited: HashMap<u32, VecDeque<TaskId>> = HashMap::new();
-        let mut known = vec![Known { listed: true, ..Known::default() }];
-        let has_list = !listed.is_empty();
-        for (i, info) in listed.into_iter().enumerate() {
-            let (pid, nice, cgroup) = (info.pid, info.nice, info.cgroup);
-            if i == 0 && pid == 0 {
-                *trace.task_mut(TaskId::IDLE) = info;
-                continue;
-            }
-            let id = trace.add_task(info);
-            known.push(Known { listed: true, class_said: true, nice, cgroup, ..Known::default() });
-            awaited.entry(pid).or_default().push_back(id);
-        }
+    pub(super) fn new() -> Self {
         let mut current = Pids::default();
         current.set(0, TaskId::IDLE);
         Self {
             trace: Trace::new(0),
+            interner: Interner::default(),
             renames: Renames::default(),
-            making,
-            names: Mirror::default(),
-            has_renames,
-            met: Vec::new(),
-            ran: Vec::new(),
-            known,
+            parts: PartWriter::default(),
+            has_renames: false,
+            known: vec![Known { listed: true, ..Known::default() }],
             current,
-            awaited,
-            has_list,
+            awaited: HashMap::new(),
+            has_list: false,
             running: Vec::new(),
             paths: HashMap::new(),
         }
     }
 
-    /// Looks at whom records name since the last call. To be called before they are added.
-    pub(super) fn follow(&mut self, roster: &Roster) {
-        self.names.follow(roster);
-        self.met.resize(self.names.faces(), Self::NOBODY);
-        self.ran.resize(self.names.faces(), Self::NOBODY);
-    }
-
-    /// Adds what `add` says, to the trace; the names that tasks had at a time are told by `renames`.
-    pub(super) fn adding(
-        &mut self,
-        trace: &mut Trace,
-        renames: &mut Renames,
-        add: impl FnOnce(&mut Self),
-    ) {
-        std::mem::swap(&mut self.trace, trace);
-        std::mem::swap(&mut self.renames, renames);
-        add(self);
-        std::mem::swap(&mut self.trace, trace);
-        std::mem::swap(&mut self.renames, renames);
-    }
-
-    /// There are no more: hands out what there is.
-    pub(super) fn finish(mut self, trace: &Trace) {
-        self.making.hand_out(trace);
-    }
-
-    /// Adds a record; none may lie before the one before it.
-    pub(super) fn push(&mut self, record: &Record) {
-        match record.what {
-            What::Switch { prev, prev_state, next } => {
-                self.switch(record, prev, prev_state, next);
+    /// To be called once, before the first event, when the header is complete. `listed` are the header's tasks in
+    /// order.
+    pub(super) fn begin(&mut self, listed: Vec<TaskInfo>, parts: PartWriter<'p>) {
+        self.parts = parts;
+        self.has_renames = self.renames.any();
+        self.has_list = !listed.is_empty();
+        for (i, info) in listed.into_iter().enumerate() {
+            let (pid, nice, cgroup) = (info.pid, info.nice, info.cgroup);
+            if i == 0 && pid == 0 {
+                *self.trace.task_mut(TaskId::IDLE) = info;
+                continue;
             }
-            What::Waking { task, waker, target_cpu } => {
-                let waker = self.header_task(record, waker);
-                let task = self.meet(record, task, Touch::Life);
-                self.event(record, EventKind::Waking { task, waker, target_cpu });
+            let id = self.trace.add_task(info);
+            let listed =
+                Known { listed: true, class_known: true, nice, cgroup, ..Known::default() };
+            self.known.push(listed);
+            self.awaited.entry(pid).or_default().push_back(id);
+        }
+    }
+
+    /// Returns the trace when there are no more events.
+    pub(super) fn finish(mut self) -> Trace {
+        self.parts.flush(&self.trace);
+        self.trace
+    }
+
+    /// Adds an event. Times must not decrease.
+    #[inline]
+    pub(super) fn push(&mut self, event: &PendingEvent) {
+        match event.kind {
+            PendingKind::Switch { prev, prev_state, next } => {
+                self.switch(event, prev, prev_state, next);
             }
-            What::Wakeup { task, target_cpu } => {
-                let task = self.meet(record, task, Touch::Life);
-                self.event(record, EventKind::Wakeup { task, target_cpu });
+            PendingKind::Waking { task, waker, target_cpu } => {
+                let waker = self.running_task(event, waker);
+                let task = self.meet(event, task, Reference::Living);
+                self.event(event, EventKind::Waking { task, waker, target_cpu });
+            }
+            PendingKind::Wakeup { task, target_cpu } => {
+                let task = self.meet(event, task, Reference::Living);
+                self.event(event, EventKind::Wakeup { task, target_cpu });
             }
             rare => {
-                if let Some(kind) = self.rare(record, rare) {
-                    self.event(record, kind);
+                if let Some(kind) = self.rare(event, rare) {
+                    self.event(event, kind);
                 }
             }
         }
     }
 
-    /// What does not happen all the time. `None` where it makes no event.
-    fn rare(&mut self, record: &Record, what: What) -> Option<EventKind> {
-        Some(match what {
-            What::WakeupNew { task, target_cpu } => {
-                EventKind::WakeupNew { task: self.meet(record, task, Touch::FirstWake), target_cpu }
+    /// The less frequent events. `None` where the trace gets no event.
+    fn rare(&mut self, event: &PendingEvent, kind: PendingKind) -> Option<EventKind> {
+        Some(match kind {
+            PendingKind::WakeupNew { task, target_cpu } => {
+                let task = self.meet(event, task, Reference::FirstWake);
+                EventKind::WakeupNew { task, target_cpu }
             }
-            What::Migrate { task, from_cpu, to_cpu } => {
-                EventKind::Migrate { task: self.meet(record, task, Touch::Any), from_cpu, to_cpu }
+            PendingKind::Migrate { task, from_cpu, to_cpu } => {
+                let task = self.meet(event, task, Reference::Any);
+                EventKind::Migrate { task, from_cpu, to_cpu }
             }
-            What::Fork { parent, child } => {
-                let parent = self.meet(record, parent, Touch::Any);
-                EventKind::Fork { parent, child: self.meet_anew(record, child, Touch::Birth) }
+            PendingKind::Fork { parent, child } => {
+                let parent = self.meet(event, parent, Reference::Any);
+                EventKind::Fork { parent, child: self.meet(event, child, Reference::Birth) }
             }
-            What::Exit { task } => {
-                let task = self.meet(record, task, Touch::Any);
+            PendingKind::Exit { task } => {
+                let task = self.meet(event, task, Reference::Any);
                 self.known[task.index()].exited = true;
-                self.forget(task);
                 EventKind::Exit { task }
             }
-            What::Tick { running } => EventKind::Tick { task: self.header_task(record, running) },
-            What::Lost { count } => {
-                let count = count.value();
-                self.trace.loss.lost_events = self.trace.loss.lost_events.saturating_add(count);
-                self.set_running(record.cpu, Self::NOBODY);
+            PendingKind::Tick { running } => {
+                EventKind::Tick { task: self.running_task(event, running) }
+            }
+            PendingKind::Lost { count } => {
+                let (count, loss) = (count.value(), &mut self.trace.loss);
+                loss.lost_events = loss.lost_events.saturating_add(count);
+                self.set_running(event.cpu, Self::UNKNOWN);
                 EventKind::Lost { count }
             }
-            what => return self.by_pid(what),
+            kind => return self.by_pid(kind),
         })
     }
 
-    /// What names tasks by their pids alone, or none. `None` where it makes no event.
-    fn by_pid(&mut self, what: What) -> Option<EventKind> {
-        Some(match what {
-            What::Nice { pid, nice } => {
-                let task = self.task(pid, None, Touch::Any);
+    /// Events that name tasks by their pids alone, or name none. `None` where the trace gets no event.
+    fn by_pid(&mut self, kind: PendingKind) -> Option<EventKind> {
+        Some(match kind {
+            PendingKind::Nice { pid, nice } => {
+                let task = self.task(pid, None, Reference::Any);
                 let known = &mut self.known[task.index()];
-                (known.nice, known.class_said) = (Some(nice), true);
-                self.forget(task);
+                (known.nice, known.class_known, known.met_as) = (Some(nice), true, None);
                 EventKind::Nice { task, nice }
             }
-            What::Callback { kind, pid } => {
-                EventKind::Callback { kind, task: self.task(pid, None, Touch::Any) }
+            PendingKind::Callback { kind, pid } => {
+                EventKind::Callback { kind, task: self.task(pid, None, Reference::Any) }
             }
-            What::Mark { pid, label, value } => {
-                let task = self.task(pid, None, Touch::Any);
+            PendingKind::Mark { pid, label, value } => {
+                let task = self.task(pid, None, Reference::Any);
                 EventKind::Mark { task, label, value: value.value() }
             }
-            What::CgroupMove { pid, path } => {
-                let task = self.task(pid, None, Touch::Any);
+            PendingKind::CgroupMove { pid, path } => {
+                let task = self.task(pid, None, Reference::Any);
                 let to = self.cgroup(path)?;
                 let from = self.known[task.index()].cgroup.replace(to);
                 EventKind::CgroupMove { task, from: from.unwrap_or(CgroupId::ROOT), to }
             }
-            What::CgroupWeight { cgroup, weight } => {
+            PendingKind::CgroupWeight { cgroup, weight } => {
                 if cgroup as usize >= self.trace.cgroups().len() {
                     self.trace.loss.unreadable += 1;
                     return None;
                 }
                 EventKind::CgroupWeight { cgroup: CgroupId(cgroup), weight }
             }
-            What::ContentionBegin { pid, holder, flags, lock } => {
-                let task = self.task(pid, None, Touch::Any);
-                let holder = self.task(holder, None, Touch::Any);
+            PendingKind::ContentionBegin { pid, holder, flags, lock } => {
+                let task = self.task(pid, None, Reference::Any);
+                let holder = self.task(holder, None, Reference::Any);
                 EventKind::ContentionBegin { task, lock, flags, holder }
             }
-            What::ContentionEnd { pid, lock } => {
-                EventKind::ContentionEnd { task: self.task(pid, None, Touch::Any), lock }
+            PendingKind::ContentionEnd { pid, lock } => {
+                EventKind::ContentionEnd { task: self.task(pid, None, Reference::Any), lock }
             }
-            What::Param { label } => EventKind::Param { label },
-            What::Print { label } => EventKind::Print { label },
-            What::Stack { pid, label } => {
-                EventKind::Stack { task: self.task(pid, None, Touch::Any), label }
+            PendingKind::Param { label } => EventKind::Param { label },
+            PendingKind::Print { label } => EventKind::Print { label },
+            PendingKind::Stack { pid, label } => {
+                EventKind::Stack { task: self.task(pid, None, Reference::Any), label }
             }
-            // The others name tasks with more than a pid.
+            // The others name tasks by their identities.
             _ => return None,
         })
     }
 
-    /// The cgroup of a path (`/web/front`); one that is not known yet is entered, with those above it, without weights. `None`
-    /// when there are too many.
-    fn cgroup(&mut self, path: Name) -> Option<CgroupId> {
-        let whole = self.names.text(path).trim_matches('/');
+    /// The cgroup of a path (`/web/front`). An unknown one is added without a weight, with its parents. `None` when
+    /// there are too many.
+    fn cgroup(&mut self, path: NameId) -> Option<CgroupId> {
+        let whole = self.interner.text(path).trim_matches('/');
         if self.paths.is_empty() && self.trace.cgroups().is_empty() {
             let path = "/".to_owned();
             self.trace.add_cgroup(CgroupInfo { path, parent: None, weight: None });
@@ -302,177 +282,147 @@ impl<'p> Builder<'p> {
         Some(at)
     }
 
-    /// Inlined, so that no kind of event is put together only to be copied.
     #[inline(always)]
-    fn event(&mut self, record: &Record, kind: EventKind) {
-        let event = Event { time_ns: record.time_ns, cpu: record.cpu, insns: 0, kind };
-        self.making.event(&mut self.trace, event);
+    fn event(&mut self, event: &PendingEvent, kind: EventKind) {
+        let event = Event { time_ns: event.time_ns, cpu: event.cpu, insns: 0, kind };
+        self.parts.event(&mut self.trace, event);
     }
 
-    #[inline(always)]
-    fn switch(&mut self, record: &Record, prev: Who, prev_state: TaskState, next: Who) {
-        let prev = self.meet(record, prev, Touch::Any);
+    #[inline]
+    fn switch(
+        &mut self,
+        event: &PendingEvent,
+        prev: IdentityId,
+        prev_state: TaskState,
+        next: IdentityId,
+    ) {
+        let prev = self.meet(event, prev, Reference::Any);
         if prev_state == TaskState::Dead && !prev.is_idle() {
             self.known[prev.index()].dead = true;
-            self.forget(prev);
         }
-        let next = self.meet(record, next, Touch::Life);
-        let known = self.set_running(record.cpu, next);
-        self.trace.loss.broken_switches += u64::from(known != prev && known != Self::NOBODY);
-        self.event(record, EventKind::Switch { prev, prev_state, next });
+        let next = self.meet(event, next, Reference::Living);
+        let known = self.set_running(event.cpu, next);
+        self.trace.loss.broken_switches += u64::from(known != prev && known != Self::UNKNOWN);
+        self.event(event, EventKind::Switch { prev, prev_state, next });
     }
 
-    /// Notes what a CPU runs; gives what it was known to run.
-    #[inline(always)]
+    /// Notes what a CPU runs; returns what it was known to run.
+    #[inline]
     fn set_running(&mut self, cpu: u32, task: TaskId) -> TaskId {
         let index = cpu as usize;
         if self.running.len() <= index {
-            self.running.resize(index + 1, Self::NOBODY);
+            self.running.resize(index + 1, Self::UNKNOWN);
         }
         std::mem::replace(&mut self.running[index], task)
     }
 
-    /// The task of the first columns; where they do not say, the one that the CPU is known to run.
-    #[inline(always)]
-    fn header_task(&mut self, record: &Record, named: Option<Who>) -> TaskId {
-        match named {
-            Some(who) if self.ran[who.0 as usize] != Self::NOBODY => self.ran[who.0 as usize],
-            _ => self.header_task_anew(record, named),
-        }
-    }
-
-    #[cold]
-    fn header_task_anew(&mut self, record: &Record, named: Option<Who>) -> TaskId {
-        let Some(who) = named else {
-            let running = self.running.get(record.cpu as usize).copied();
-            return running.filter(|task| *task != Self::NOBODY).unwrap_or(TaskId::IDLE);
+    /// The task that an event names as running; where it names none, the one that the CPU is known to run.
+    #[inline]
+    fn running_task(&mut self, event: &PendingEvent, named: Option<IdentityId>) -> TaskId {
+        let Some(identity) = named.map(|id| self.interner.get(id)) else {
+            let running = self.running.get(event.cpu as usize).copied();
+            return running.filter(|task| *task != Self::UNKNOWN).unwrap_or(TaskId::IDLE);
         };
-        let face = self.names.face(who);
-        if face.pid == 0 {
-            self.ran[who.0 as usize] = TaskId::IDLE;
-            return TaskId::IDLE;
-        }
-        let id = self.named_by_header(record, face.pid, face.name);
-        self.ran[who.0 as usize] = id;
-        if let Some(before) = self.known[id.index()].ran_as.replace(who).filter(|of| *of != who) {
-            self.ran[before.0 as usize] = Self::NOBODY;
-        }
-        id
-    }
-
-    fn named_by_header(&mut self, record: &Record, pid: u32, name: Name) -> TaskId {
-        let found = self.current.get(pid);
+        let found = self.current.get(identity.pid);
         if let Some(id) = found
-            && (self.known[id.index()].asked || !self.has_renames)
+            && (!self.has_renames || id.is_idle() || self.known[id.index()].name_looked_up)
         {
             return id;
         }
-        let called = match self.has_renames {
-            true => self.renames.at(record.time_ns, pid),
-            false => Called::Name(name),
+        let name = match self.has_renames {
+            true => self.renames.at(event.time_ns, identity.pid),
+            false => KnownName::Name(identity.name),
         };
-        let id = found.unwrap_or_else(|| self.enter(pid, Some(called)));
-        self.known[id.index()].asked = true;
+        let id = found.unwrap_or_else(|| self.enter(identity.pid, Some(name)));
+        self.known[id.index()].name_looked_up = true;
         id
     }
 
-    /// A task of the event's own fields, whose name and priority count.
-    #[inline(always)]
-    fn meet(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
-        let id = self.met[who.0 as usize];
-        if id != Self::NOBODY { id } else { self.meet_anew(record, who, touch) }
-    }
-
-    /// Whoever is met as this task is looked at again.
-    fn forget(&mut self, task: TaskId) {
-        if let Some(who) = self.known[task.index()].who.take() {
-            self.met[who.0 as usize] = Self::NOBODY;
+    /// A task that the event's own fields name: their name and class count.
+    #[inline]
+    fn meet(&mut self, event: &PendingEvent, id: IdentityId, reference: Reference) -> TaskId {
+        let identity = self.interner.get(id);
+        let task = self.task(identity.pid, Some(identity.name), reference);
+        let known = &mut self.known[task.index()];
+        if task.is_idle() || known.met_as == Some(id) {
+            return task;
         }
+        known.met_as = Some(id);
+        self.take_name_and_class(event, task, identity.name, identity.class);
+        task
     }
 
-    /// The same for a task of which something may have changed.
     #[cold]
-    fn meet_anew(&mut self, record: &Record, who: Who, touch: Touch) -> TaskId {
-        let face = self.names.face(who);
-        let id = self.task(face.pid, Some(face.name), touch);
-        self.forget(id);
-        let known = &mut self.known[id.index()];
-        // Of one that is about to leave, the next event may be another's.
-        if !(known.dead || known.exited) {
-            self.met[who.0 as usize] = id;
-            known.who = Some(who).filter(|_| !id.is_idle());
+    fn take_name_and_class(
+        &mut self,
+        event: &PendingEvent,
+        task: TaskId,
+        name: NameId,
+        class: Class,
+    ) {
+        let known = &mut self.known[task.index()];
+        if !known.listed && known.name != Some(name) {
+            known.name = Some(name);
+            self.interner.text(name).clone_into(&mut self.trace.task_mut(task).comm);
         }
-        if id.is_idle() {
-            return id;
-        }
-        if !known.listed && known.name != Some(face.name) {
-            known.name = Some(face.name);
-            self.names.text(face.name).clone_into(&mut self.trace.task_mut(id).comm);
-        }
-        let Class::Nice(nice) = face.class else {
-            known.class_said |= face.class == Class::Other;
-            return id;
+        let Class::Nice(nice) = class else {
+            known.class_known |= class == Class::Other;
+            return;
         };
-        let changed = known.class_said && known.nice != Some(nice);
-        if !known.class_said {
-            self.trace.task_mut(id).nice = Some(nice);
-            self.making.nice(id, nice);
+        let is_change = known.class_known && known.nice != Some(nice);
+        if !known.class_known {
+            self.trace.task_mut(task).nice = Some(nice);
+            self.parts.nice(task, nice);
         }
-        known.class_said = true;
+        known.class_known = true;
         known.nice = Some(nice);
-        if changed {
-            self.event(record, EventKind::Nice { task: id, nice });
+        if is_change {
+            self.event(event, EventKind::Nice { task, nice });
         }
-        id
     }
 
     /// The task that a pid means now.
-    fn task(&mut self, pid: u32, name: Option<Name>, touch: Touch) -> TaskId {
+    #[inline]
+    fn task(&mut self, pid: u32, name: Option<NameId>, reference: Reference) -> TaskId {
         if pid == 0 {
             return TaskId::IDLE;
         }
-        let called = name.map(Called::Name);
         match self.current.get(pid) {
-            Some(id) if !self.is_another(pid, id, touch) => id,
-            Some(_) => {
-                self.trace.loss.pid_reuses += 1;
-                self.enter(pid, called)
+            Some(id) if !self.is_another(pid, id, reference) => id,
+            found => {
+                self.trace.loss.pid_reuses += u64::from(found.is_some());
+                self.enter(pid, name.map(KnownName::Name))
             }
-            None => self.enter(pid, called),
         }
     }
 
-    /// Whether a touch cannot be meant for the task that had the pid so far.
-    fn is_another(&self, pid: u32, id: TaskId, touch: Touch) -> bool {
+    /// Whether a reference cannot mean the task that had the pid so far.
+    #[inline]
+    fn is_another(&self, pid: u32, id: TaskId, reference: Reference) -> bool {
         let Known { exited, dead, .. } = self.known[id.index()];
-        let other = match touch {
-            Touch::Birth => true,
-            Touch::FirstWake => dead || exited,
-            Touch::Life => dead,
-            Touch::Any => false,
+        let is_another = match reference {
+            Reference::Birth => true,
+            Reference::FirstWake => dead || exited,
+            Reference::Living => dead,
+            Reference::Any => false,
         };
-        // A header that lists the tasks knows how many had this pid.
-        other && (!self.has_list || self.awaited.get(&pid).is_some_and(|rest| !rest.is_empty()))
+        // A header that lists the tasks tells how many had this pid.
+        is_another
+            && (!self.has_list || self.awaited.get(&pid).is_some_and(|rest| !rest.is_empty()))
     }
 
-    fn enter(&mut self, pid: u32, called: Option<Called>) -> TaskId {
+    /// Makes a new task, or the next one of the header's, the one that a pid means.
+    fn enter(&mut self, pid: u32, name: Option<KnownName>) -> TaskId {
         let listed = self.awaited.get_mut(&pid).and_then(VecDeque::pop_front);
         let id = listed.unwrap_or_else(|| {
             self.known.push(Known::default());
-            let info = match called {
-                Some(Called::Name(name)) => TaskInfo::new(pid, self.names.text(name)),
-                Some(Called::Pid(of)) => TaskInfo::new(pid, &format!(":{of}")),
+            let info = match name {
+                Some(KnownName::Name(name)) => TaskInfo::new(pid, self.interner.text(name)),
+                Some(KnownName::Pid(of)) => TaskInfo::new(pid, &format!(":{of}")),
                 None => TaskInfo::new(pid, "<...>"),
             };
             self.trace.add_task(info)
         });
-        // Who is met with the old one's face is the new one.
-        if let Some(before) = self.current.get(pid) {
-            self.forget(before);
-            if let Some(who) = self.known[before.index()].ran_as.take() {
-                self.ran[who.0 as usize] = Self::NOBODY;
-            }
-        }
         self.current.set(pid, id);
         id
     }

@@ -1,38 +1,41 @@
-//! Gathers what an input says, in any format, until the whole of it is known: then events are put in order of time, and
-//! pids become tasks.
+//! Collects the events of an input of any format: counts what is lost, puts events in order of time, and has the trace
+//! built.
+//!
+//! Events are put in order when the whole input has been read. Where parts are wanted ([`TakeParts`]) and the head of
+//! the input announces all that parts must know before the first event ([`Announced`]), they are put in order while the
+//! rest is read, by the rounds of the recorder: see [`CpuClocks::end_round`]. An event that is older than its round
+//! allows gets the time of the last event handed over, and counts as a clock that went back ([`Loss::clock_jumps`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::mem::take;
-use std::ops::Range;
 
 use super::ReadError;
-use super::build::Builder;
-use super::fields::Said;
-use super::names::Roster;
-use super::order::Pile;
-use super::parts::{Making, TakeParts};
-use super::records::{self, Halves, Record, What};
-use super::renames::Renames;
+use super::batch::{EventBatch, NewName, clock_went_back};
+use super::build::{Builder, CGROUPS_MAX};
+use super::clocks::CpuClocks;
+use super::interner::IdentityId;
+use super::merge::RunMerger;
+use super::parsed::ParsedEvent;
+use super::parts::{PartWriter, TakeParts};
+use super::pending::{self, EventKinds, Halves, PendingEvent, PendingKind, Unlabelled};
+use super::renames::Rename;
 use crate::escape::unescape;
 use crate::{CgroupInfo, Loss, TaskInfo, Trace};
 
-/// Cgroups that a recording may have.
-pub(crate) const CGROUPS_MAX: usize = 1 << 16;
-
-/// Characters of a bad line that a message quotes.
+/// Characters of an unreadable line that a message quotes.
 const QUOTE_CHARS: usize = 80;
 
 /// Where in the input the reader is, for messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum InputPosition {
     /// A line, from 1.
     Line(u64),
     /// A byte of the file, from 0.
     Byte(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InputPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(number) => write!(f, "line {number}"),
@@ -41,256 +44,271 @@ impl fmt::Display for Place {
     }
 }
 
-/// The times of a CPU's events in a part of the input, ns.
+/// What the head of an input tells of all its events.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) cpu: u32,
-    pub(super) first_ns: u64,
-    pub(super) last_ns: u64,
+pub(super) struct Announced {
+    /// CPU numbers are below it.
+    pub(super) cpus: u32,
+    /// Kinds that may occur.
+    pub(super) kinds: EventKinds,
 }
 
-/// Kinds of records that there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Has {
-    wakeups: bool,
-    cgroups: bool,
-    /// Those that speak of a label of the trace.
-    labels: bool,
-}
-
-impl Has {
-    #[inline]
-    fn note(&mut self, what: &What) {
-        self.wakeups |= matches!(what, What::Wakeup { .. });
-        self.cgroups |= matches!(what, What::CgroupMove { .. } | What::CgroupWeight { .. });
-        self.labels |= matches!(
-            what,
-            What::Mark { .. }
-                | What::Param { .. }
-                | What::Print { .. }
-                | What::Stack { .. }
-                | What::ContentionBegin { .. }
-                | What::ContentionEnd { .. }
-        );
+impl Announced {
+    fn covers(self, cpus: u32, kinds: EventKinds) -> bool {
+        cpus <= self.cpus && self.kinds.include(kinds)
     }
 }
 
-/// What was read so far.
+/// What has been read so far.
 pub(super) struct Collector<'p> {
-    /// Labels, loss and the number of CPUs while reading.
-    pub(super) trace: Trace,
     /// Where the reader is.
-    pub(super) place: Place,
+    pub(super) position: InputPosition,
     /// The window, where the input tells it, ns.
     pub(super) window: Option<(u64, u64)>,
     /// Tasks that the input lists, in the order of their numbers.
     pub(super) listed: Vec<TaskInfo>,
-    pub(super) roster: Roster,
-    /// Who wants the events, until they begin to be handed out.
-    parts: Option<&'p mut dyn TakeParts>,
-    /// What became of records that were handed out.
-    begun: Option<Begun<'p>>,
-    rounds: Rounds,
-    records: Pile,
-    renames: Renames,
-    cpus_seen: u32,
-    /// The last stamp of each CPU.
-    last_ns: Vec<Option<u64>>,
-    /// Lost events whose time is not known yet, by CPU.
-    pending_lost: BTreeMap<u32, u64>,
-    has: Has,
-}
-
-/// Events are handed out.
-struct Begun<'p> {
     builder: Builder<'p>,
-    /// What those who take them were told, if there are any.
-    told: Option<(u32, Has)>,
-}
-
-/// Up to which time nothing is missing any more. A recorder that writes what all CPUs have, one after the other, and says so when it is
-/// through with them, has nothing left in the next round that happened before the end of the last one began.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rounds {
-    /// The latest time that was seen when the last round ended, ns.
-    seen_ns: Option<u64>,
-    /// The same of the round before it.
-    complete_ns: Option<u64>,
+    merger: RunMerger,
+    /// The receiver of parts, until the first is handed over.
+    parts: Option<&'p mut dyn TakeParts>,
+    announced: Option<Announced>,
+    has_begun: bool,
+    clocks: CpuClocks,
+    cpus_seen: u32,
+    kinds: EventKinds,
+    /// Lost events of which the time is not known yet, by CPU.
+    pending_lost: BTreeMap<u32, u64>,
 }
 
 impl<'p> Collector<'p> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(parts: Option<&'p mut dyn TakeParts>) -> Self {
         Self {
-            trace: Trace::new(0),
-            place: Place::Line(0),
+            position: InputPosition::Line(0),
             window: None,
             listed: Vec::new(),
-            roster: Roster::default(),
-            parts: None,
-            begun: None,
-            rounds: Rounds::default(),
-            records: Pile::default(),
-            renames: Renames::default(),
+            builder: Builder::new(),
+            merger: RunMerger::default(),
+            parts,
+            announced: None,
+            has_begun: false,
+            clocks: CpuClocks::default(),
             cpus_seen: 0,
-            last_ns: Vec::new(),
+            kinds: EventKinds::default(),
             pending_lost: BTreeMap::new(),
-            has: Has::default(),
         }
     }
 
-    /// The events are for `parts`, if they fit: where no control groups are.
-    pub(super) fn for_parts(mut self, parts: Option<&'p mut dyn TakeParts>) -> Self {
-        self.parts = parts;
-        self
+    /// Lets events be handed over before the whole input is read, if parts are wanted. An event that is not announced
+    /// is unreadable then.
+    pub(super) fn announce(&mut self, announced: Announced) {
+        self.announced = Some(announced).filter(|_| self.parts.is_some());
     }
 
-    /// Notes that a task has a name from a time on, in an input whose events do not name the task that ran. Such inputs give
-    /// no name with [`Collector::event`].
-    pub(super) fn named_later(&mut self, time_ns: u64, pid: u32, name: &str) {
-        let name = self.roster.names.intern(name);
-        self.renames.named(time_ns, pid, name);
+    /// The trace as far as it is known: number of CPUs, labels, loss.
+    pub(super) fn trace(&mut self) -> &mut Trace {
+        &mut self.builder.trace
     }
 
-    /// Notes that a task has its parent's name from a time on.
-    pub(super) fn forked_later(&mut self, time_ns: u64, parent: u32, child: u32) {
-        self.renames.forked(time_ns, parent, child);
+    /// Notes that a task gets a name at a time, in an input whose events do not name the task that ran.
+    pub(super) fn rename(&mut self, time_ns: u64, pid: u32, name: NewName) {
+        let rename = match name {
+            NewName::To(name) => Rename::To(self.builder.interner.name(&name)),
+            NewName::Like(pid) => Rename::Like(pid),
+        };
+        self.builder.renames.add(time_ns, pid, rename);
     }
 
     /// Whether there is no event yet.
     pub(super) fn is_empty(&self) -> bool {
-        self.records.len() == 0
+        self.merger.len() == 0
     }
 
-    /// Keeps the words for the first trouble; the place is put in front.
+    /// Adds an event. `running` is the task that the CPU was running, with its name.
+    pub(super) fn event(
+        &mut self,
+        cpu: u32,
+        time_ns: u64,
+        parsed: ParsedEvent<'_>,
+        running: Option<(u32, &str)>,
+    ) {
+        self.note_clock(cpu, time_ns);
+        match pending::pending(parsed, running, &mut self.builder.interner) {
+            Some(Unlabelled { kind, text: None }) => self.add(cpu, time_ns, kind),
+            Some(Unlabelled { kind, text: Some(text) }) => {
+                if let Some(kind) = self.label(kind, text) {
+                    self.add(cpu, time_ns, kind);
+                }
+            }
+            None if parsed == ParsedEvent::LostHere => {}
+            None => self.trace().loss.skipped += 1,
+        }
+    }
+
+    /// Notes the time of an event: the clock's order on this CPU, and lost events that waited for a time.
+    fn note_clock(&mut self, cpu: u32, time_ns: u64) {
+        if let Some(last_ns) = self.clocks.set(cpu, time_ns).filter(|last_ns| *last_ns > time_ns) {
+            self.trace().loss.clock_jumps += 1;
+            self.first(|| clock_went_back(cpu, last_ns - time_ns));
+        }
+        if !self.pending_lost.is_empty()
+            && let Some(count) = self.pending_lost.remove(&cpu)
+        {
+            self.add(cpu, time_ns, PendingKind::Lost { count: Halves::of(count) });
+        }
+    }
+
+    /// Enters the text of an event into its table. `None`, and a message, when the table is full. Only our own writer
+    /// escapes.
+    fn label(&mut self, kind: PendingKind, text: &str) -> Option<PendingKind> {
+        use PendingKind::{CgroupMove, ContentionBegin, ContentionEnd, Mark, Param, Print, Stack};
+        let is_own = self.window.is_some();
+        let trace = &mut self.builder.trace;
+        let labelled = match kind {
+            Print { .. } if is_own => {
+                trace.intern_print(&unescape(text)).map(|label| Print { label })
+            }
+            Print { .. } => trace.intern_print(text).map(|label| Print { label }),
+            Stack { pid, .. } => trace.intern_stack(text).map(|label| Stack { pid, label }),
+            ContentionBegin { pid, holder, flags, .. } => trace
+                .intern_stack(&unescape(text))
+                .map(|lock| ContentionBegin { pid, holder, flags, lock }),
+            ContentionEnd { pid, .. } => {
+                trace.intern_stack(&unescape(text)).map(|lock| ContentionEnd { pid, lock })
+            }
+            Mark { pid, value, .. } => {
+                Some(Mark { pid, label: trace.intern(&unescape(text)), value })
+            }
+            Param { .. } => Some(Param { label: trace.intern(&unescape(text)) }),
+            CgroupMove { pid, .. } => {
+                Some(CgroupMove { pid, path: self.builder.interner.name(&unescape(text)) })
+            }
+            other => Some(other),
+        };
+        if labelled.is_none() {
+            self.first(|| match kind {
+                Print { .. } => "too many different printed lines".to_owned(),
+                Stack { .. } => "too many different stacks".to_owned(),
+                _ => "too many different locks".to_owned(),
+            });
+        }
+        labelled
+    }
+
+    fn add(&mut self, cpu: u32, time_ns: u64, kind: PendingKind) {
+        self.kinds.note(&kind);
+        self.cpus_seen = self.cpus_seen.max(cpu.max(kind.cpu_max()) + 1);
+        self.merger.push(PendingEvent { time_ns, cpu, kind });
+    }
+
+    /// Takes over a cgroup of the header. Its parent must precede it, and the first one is the root.
+    pub(super) fn cgroup(&mut self, info: CgroupInfo) {
+        let known = self.trace().cgroups().len();
+        let is_sound = match info.parent {
+            None => known == 0,
+            Some(parent) => parent.index() < known,
+        };
+        if !is_sound || known >= CGROUPS_MAX {
+            return self
+                .unreadable_text("a cgroup without its parent, or too many of them", &info.path);
+        }
+        self.trace().add_cgroup(info);
+    }
+
+    /// Returns the trace. `units` says what `read` counts, for the message that there is no event. The trace has no
+    /// events if they were handed over in parts.
+    pub(super) fn finish(
+        mut self,
+        name: &str,
+        read: u64,
+        units: &'static str,
+    ) -> Result<Trace, ReadError> {
+        let Some((_, last_ns)) = self.merger.extent() else {
+            let name = name.to_owned();
+            let Loss { unreadable, skipped, first, .. } = take(&mut self.trace().loss);
+            return Err(ReadError::NoEvents { name, read, units, unreadable, skipped, first });
+        };
+        for (cpu, count) in take(&mut self.pending_lost) {
+            self.add(cpu, last_ns, PendingKind::Lost { count: Halves::of(count) });
+        }
+        self.begin();
+        let (window, cpus_seen) = (self.window, self.cpus_seen);
+        let trace = self.trace();
+        trace.end_ns = window.map_or(last_ns, |(_, end_ns)| end_ns.max(last_ns));
+        trace.cpus = trace.cpus.max(cpus_seen);
+        self.hand_over(u64::MAX);
+        self.count_late();
+        Ok(self.builder.finish())
+    }
+
+    fn count_late(&mut self) {
+        let late = self.merger.late();
+        self.trace().loss.clock_jumps += late;
+        if late > 0 {
+            self.first_of_all(|| {
+                format!("{late} events are older than the recorder's rounds allow: they were moved to the end of the round before")
+            });
+        }
+    }
+
+    /// Prepares the trace for its first event.
+    fn begin(&mut self) {
+        let Some((first_ns, last_ns)) = self.merger.extent().filter(|_| !self.has_begun) else {
+            return;
+        };
+        self.has_begun = true;
+        let (start_ns, _) = self.window.unwrap_or((first_ns, last_ns));
+        let trace = &mut self.builder.trace;
+        trace.start_ns = start_ns.min(first_ns);
+        trace.cpus = trace.cpus.max(self.cpus_seen);
+        let kinds = self.announced.map_or(self.kinds, |announced| announced.kinds);
+        let fits = self.listed.is_empty() && trace.cgroups().is_empty() && !kinds.cgroups;
+        let mut parts = self.parts.take().filter(|_| fits);
+        match &mut parts {
+            Some(parts) => parts.begin(trace, kinds.wakeups),
+            None => trace.reserve(self.merger.len()),
+        }
+        self.builder.begin(take(&mut self.listed), PartWriter::new(parts));
+    }
+
+    /// Hands all events up to a time to the builder.
+    fn hand_over(&mut self, until_ns: u64) {
+        self.builder.renames.sort();
+        self.merger.take_until(until_ns, |event| self.builder.push(event));
+    }
+}
+
+/// Messages, and what is lost.
+impl Collector<'_> {
+    /// Keeps the words, with the position, if they are of the first problem.
     pub(super) fn first(&mut self, words: impl FnOnce() -> String) {
-        let place = self.place;
-        self.trace.loss.first.get_or_insert_with(|| format!("{place}: {}", words()));
+        let position = self.position;
+        self.first_of_all(|| format!("{position}: {}", words()));
     }
 
-    /// Keeps the words for the first trouble when they have no place.
+    /// Keeps the words of the first problem, which has no position.
     pub(super) fn first_of_all(&mut self, words: impl FnOnce() -> String) {
-        self.trace.loss.first.get_or_insert_with(words);
+        self.trace().loss.first.get_or_insert_with(words);
     }
 
     /// Counts a line or record that cannot be read.
     pub(super) fn unreadable(&mut self, why: &str) {
-        self.trace.loss.unreadable += 1;
+        self.trace().loss.unreadable += 1;
         self.first(|| why.to_owned());
     }
 
     /// Counts a line that cannot be read, and quotes it.
     pub(super) fn unreadable_text(&mut self, why: &str, text: &str) {
-        self.trace.loss.unreadable += 1;
+        self.trace().loss.unreadable += 1;
         self.first(|| {
             let quote: String = text.trim().chars().take(QUOTE_CHARS).collect();
             format!("{why}: {quote:?}")
         });
     }
 
-    /// Takes an event over. `running` is the task that the CPU was running, with its name.
-    pub(super) fn event(
-        &mut self,
-        cpu: u32,
-        time_ns: u64,
-        said: Said<'_>,
-        running: Option<(u32, &str)>,
-    ) {
-        self.stamp(cpu, time_ns);
-        if let Said::Print { label } = said {
-            return self.print(cpu, time_ns, label);
-        }
-        if let Said::Stack { folded } = said {
-            return self.stack(cpu, time_ns, folded, running.map_or(0, |(pid, _)| pid));
-        }
-        if let Said::ContentionBegin { lock, .. } | Said::ContentionEnd { lock, .. } = said
-            && self.trace.intern_stack(&unescape(lock)).is_none()
-        {
-            return self.first(|| "too many different locks".to_owned());
-        }
-        let trace = &mut self.trace;
-        let intern = |text: &str| trace.intern(&unescape(text));
-        match records::record(said, running, &mut self.roster, intern) {
-            Some(what) => self.record(cpu, time_ns, what),
-            None if said == Said::LostHere => {}
-            None => self.trace.loss.skipped += 1,
-        }
-    }
-
-    /// A line that a scheduler's program printed. Only our own writer escapes.
-    fn print(&mut self, cpu: u32, time_ns: u64, text: &str) {
-        let plain = if self.window.is_some() { unescape(text) } else { text.into() };
-        match self.trace.intern_print(&plain) {
-            Some(label) => self.record(cpu, time_ns, What::Print { label }),
-            None => self.first(|| "too many different printed lines".to_owned()),
-        }
-    }
-
-    /// The kernel stack of the task that the CPU was running.
-    fn stack(&mut self, cpu: u32, time_ns: u64, folded: &str, pid: u32) {
-        match self.trace.intern_stack(folded) {
-            Some(label) => self.record(cpu, time_ns, What::Stack { pid, label }),
-            None => self.first(|| "too many different stacks".to_owned()),
-        }
-    }
-
-    /// Notes the time of an event: the clock's order on this CPU, and lost events that waited for a time.
-    fn stamp(&mut self, cpu: u32, time_ns: u64) {
-        let index = cpu as usize;
-        if self.last_ns.len() <= index {
-            self.last_ns.resize(index + 1, None);
-        }
-        let last = self.last_ns[index].replace(time_ns);
-        if let Some(last) = last.filter(|last| *last > time_ns) {
-            self.trace.loss.clock_jumps += 1;
-            let back = last - time_ns;
-            self.first(|| format!("the clock of CPU {cpu} went back by {back} ns"));
-        }
-        if !self.pending_lost.is_empty()
-            && let Some(count) = self.pending_lost.remove(&cpu)
-        {
-            self.record(cpu, time_ns, What::Lost { count: Halves::of(count) });
-        }
-    }
-
-    fn record(&mut self, cpu: u32, time_ns: u64, what: What) {
-        self.has.note(&what);
-        self.cpus_seen = self.cpus_seen.max(cpu.max(what.cpu_max()) + 1);
-        self.records.push(Record { time_ns, cpu, what });
-    }
-
-    /// Whether no clock goes back where events of those times come next, and nothing waits for them.
-    pub(super) fn goes_on(&self, spans: &[Span]) -> bool {
-        let last = |cpu: u32| self.last_ns.get(cpu as usize).copied().flatten();
-        self.pending_lost.is_empty()
-            && spans.iter().all(|span| last(span.cpu).is_none_or(|last| last <= span.first_ns))
-    }
-
-    /// Takes many events over, in runs in order of time. `spans` are the times of the CPUs, which go on; CPU numbers in the records are
-    /// below `cpus`, and none of them is about control groups or has a label.
-    pub(super) fn all(
-        &mut self,
-        spans: &[Span],
-        records: Vec<Record>,
-        runs: Vec<Range<usize>>,
-        cpus: u32,
-        has_wakeups: bool,
-    ) {
-        for span in spans {
-            let index = span.cpu as usize;
-            if self.last_ns.len() <= index {
-                self.last_ns.resize(index + 1, None);
-            }
-            self.last_ns[index] = Some(span.last_ns);
-        }
-        self.cpus_seen = self.cpus_seen.max(cpus);
-        self.has.wakeups |= has_wakeups;
-        self.records.shelve(records, runs);
-    }
-
-    /// A round of the recorder ended, up to which the latest time was `seen_ns` or that of the events so far, if that is later.
-    pub(super) fn round(&mut self, seen_ns: u64) {
-        let last_ns = self.records.extent().map_or(0, |(_, last_ns)| last_ns);
-        self.rounds.complete_ns = self.rounds.seen_ns.replace(last_ns.max(seen_ns));
+    /// Notes that the input ends early. `why` has its own position.
+    pub(super) fn truncated(&mut self, why: impl FnOnce() -> String) {
+        self.trace().loss.truncated = true;
+        self.first_of_all(why);
     }
 
     /// Notes that events of a CPU are missing here: before its next event.
@@ -303,15 +321,15 @@ impl<'p> Collector<'p> {
     /// Notes that events of a CPU are missing after its last one.
     pub(super) fn lost_at_the_end(&mut self, cpu: u32, count: u64) {
         self.first_of_all(|| format!("CPU {cpu} lost {count} events: its buffer was full"));
-        match self.last_ns.get(cpu as usize).copied().flatten() {
-            Some(last_ns) => self.record(cpu, last_ns, What::Lost { count: Halves::of(count) }),
+        match self.clocks.last_ns(cpu) {
+            Some(last_ns) => self.add(cpu, last_ns, PendingKind::Lost { count: Halves::of(count) }),
             None => *self.pending_lost.entry(cpu).or_default() = count,
         }
     }
 
-    /// Notes that events are missing, and that nobody knows where.
+    /// Notes that events are missing at an unknown place.
     pub(super) fn lost_somewhere(&mut self, count: u64) {
-        let loss = &mut self.trace.loss;
+        let loss = &mut self.trace().loss;
         loss.lost_events = loss.lost_events.saturating_add(count);
     }
 
@@ -324,121 +342,80 @@ impl<'p> Collector<'p> {
             });
         }
     }
-
-    /// Takes over a cgroup of the header; its parent must stand before it, and the first one is the root.
-    pub(super) fn cgroup(&mut self, info: CgroupInfo) {
-        let known = self.trace.cgroups().len();
-        let sound = match info.parent {
-            None => known == 0,
-            Some(parent) => parent.index() < known,
-        };
-        if !sound || known >= CGROUPS_MAX {
-            return self
-                .unreadable_text("a cgroup without its parent, or too many of them", &info.path);
-        }
-        self.trace.add_cgroup(info);
-    }
-
-    /// The trace; `units` says what `read` counts, for the message that there is no event. Its events are missing if others take them.
-    pub(super) fn finish(
-        mut self,
-        name: &str,
-        read: u64,
-        units: &'static str,
-    ) -> Result<Trace, ReadError> {
-        let Some((_, last_ns)) = self.records.extent() else {
-            let name = name.to_owned();
-            let Loss { unreadable, skipped, first, .. } = self.trace.loss;
-            return Err(ReadError::NoEvents { name, read, units, unreadable, skipped, first });
-        };
-        for (cpu, count) in take(&mut self.pending_lost) {
-            self.record(cpu, last_ns, What::Lost { count: Halves::of(count) });
-        }
-        self.begin(self.records.len());
-        let (_, last_ns) = self.records.extent().unwrap_or((last_ns, last_ns));
-        let end_ns = self.window.map_or(last_ns, |(_, end_ns)| end_ns);
-        self.trace.end_ns = end_ns.max(last_ns);
-        self.trace.cpus = self.trace.cpus.max(self.cpus_seen);
-        self.follow();
-        self.hand_out(u64::MAX);
-        if let Some(begun) = self.begun {
-            begun.builder.finish(&self.trace);
-        }
-        Ok(self.trace)
-    }
 }
 
-/// Events that are handed out before the whole input is read.
+/// Events that come in batches, with the rounds of their recorder.
 impl Collector<'_> {
-    /// Begins to hand out events if some are complete, with room for `expected` of them where nobody takes them away. To be followed by
-    /// [`Collector::hand_out_complete`].
-    pub(super) fn look_ahead(&mut self, expected: usize) {
-        let is_told = self.trace.cpus > 0 && !self.has.labels && self.fits();
-        if self.rounds.complete_ns.is_some() && (is_told || self.parts.is_none()) {
-            self.begin(expected);
+    /// Adds a batch. `identities` are those of the decoder so far, as this collector's.
+    pub(super) fn add_batch(&mut self, mut batch: EventBatch, identities: &mut Vec<IdentityId>) {
+        let interner = &mut self.builder.interner;
+        let new = batch.identities.iter();
+        identities.extend(new.map(|(pid, name, class)| interner.identity(*pid, name, *class)));
+        for (time_ns, pid, name) in take(&mut batch.names) {
+            self.rename(time_ns, pid, name);
         }
-        self.follow();
-    }
-
-    /// Hands out what is complete, unless something came too late for that.
-    pub(super) fn hand_out_complete(&mut self) {
-        let news = self.rounds.complete_ns > self.records.passed_ns();
-        if let Some(until_ns) = self.rounds.complete_ns.filter(|_| news && !self.is_late()) {
-            self.hand_out(until_ns);
+        self.join_clocks(&mut batch);
+        self.drop_unannounced(&mut batch);
+        let loss = &mut self.trace().loss;
+        loss.skipped += batch.skipped;
+        loss.unreadable += batch.unreadable;
+        loss.clock_jumps += batch.clock_jumps;
+        if let Some((at, words)) = batch.problem {
+            self.position = InputPosition::Byte(at);
+            self.first(|| words);
+        }
+        for text in batch.texts {
+            let kind = &mut batch.runs[text.run][text.index].kind;
+            *kind = self.label(*kind, &text.text).unwrap_or(PendingKind::Dropped);
+        }
+        for mut run in batch.runs {
+            run.iter_mut().for_each(|event| {
+                event.kind.map_identities(|id| identities[id.0 as usize]);
+            });
+            self.merger.push_run(run);
         }
     }
 
-    /// Memory of records that were handed out.
-    pub(super) fn take_empty(&mut self) -> Vec<Vec<Record>> {
-        self.records.take_empty()
+    /// Compares the clocks with those before the batch.
+    fn join_clocks(&mut self, batch: &mut EventBatch) {
+        let clocks = take(&mut batch.clocks);
+        for span in clocks.iter() {
+            let last_ns = self.clocks.set(span.cpu, span.last_ns);
+            if let Some(last_ns) = last_ns.filter(|last_ns| *last_ns > span.first_ns) {
+                batch.clock_jumps += 1;
+                let back_ns = last_ns - span.first_ns;
+                batch.note_problem(span.first_at, || clock_went_back(span.cpu, back_ns));
+            }
+        }
     }
 
-    /// Whether something came that should have been known when events before it were handed out: nothing that was made of this input
-    /// can be used, and it must be read again to its end before any event is handed out.
-    pub(super) fn is_late(&self) -> bool {
-        let told = self.begun.as_ref().and_then(|begun| begun.told);
-        let is_news = |(cpus, has)| has != self.has || self.cpus_seen > cpus;
-        self.records.is_late() || self.renames.is_late() || told.is_some_and(is_news)
-    }
-
-    /// Whether the events can be taken away as they come.
-    fn fits(&self) -> bool {
-        self.listed.is_empty() && self.trace.cgroups().is_empty() && !self.has.cgroups
-    }
-
-    fn begin(&mut self, expected: usize) {
-        let Some((first_ns, last_ns)) = self.records.extent().filter(|_| self.begun.is_none())
+    fn drop_unannounced(&mut self, batch: &mut EventBatch) {
+        let Some(announced) =
+            self.announced.filter(|announced| !announced.covers(batch.cpus, batch.kinds))
         else {
+            self.cpus_seen = self.cpus_seen.max(batch.cpus);
+            self.kinds = self.kinds.and(batch.kinds);
             return;
         };
-        let (start_ns, _) = self.window.unwrap_or((first_ns, last_ns));
-        self.trace.start_ns = start_ns.min(first_ns);
-        self.trace.cpus = self.trace.cpus.max(self.cpus_seen);
-        let fits = self.fits();
-        let mut parts = self.parts.take().filter(|_| fits);
-        match &mut parts {
-            Some(parts) => parts.begin(&self.trace, self.has.wakeups),
-            None => self.trace.reserve(expected),
+        for event in batch.runs.iter_mut().flatten() {
+            let mut kinds = EventKinds::default();
+            kinds.note(&event.kind);
+            if !announced.covers(event.cpu.max(event.kind.cpu_max()) + 1, kinds) {
+                event.kind = PendingKind::Dropped;
+                batch.unreadable += 1;
+            }
         }
-        let told = parts.is_some().then_some((self.trace.cpus, self.has));
-        let listed = take(&mut self.listed);
-        let making = Making::new(parts);
-        let builder = Builder::new(&mut self.trace, listed, self.renames.any(), making);
-        self.begun = Some(Begun { builder, told });
+        batch.texts.clear();
+        let words = "an event of a CPU or of a kind that the head of the file does not announce";
+        batch.problem.get_or_insert_with(|| (0, words.to_owned()));
     }
 
-    /// Lets the builder know whom records name.
-    fn follow(&mut self) {
-        if let Some(begun) = &mut self.begun {
-            begun.builder.follow(&self.roster);
+    /// Notes that a round of the recorder ended, and hands over what is complete.
+    pub(super) fn end_round(&mut self) {
+        let complete_ns = self.clocks.end_round();
+        if let Some(complete_ns) = complete_ns.filter(|_| self.announced.is_some()) {
+            self.begin();
+            self.hand_over(complete_ns);
         }
-    }
-
-    fn hand_out(&mut self, until_ns: u64) {
-        let Some(begun) = &mut self.begun else { return };
-        self.renames.complete(until_ns);
-        begun.builder.adding(&mut self.trace, &mut self.renames, |builder| {
-            self.records.in_order(until_ns, |record| builder.push(record));
-        });
     }
 }

@@ -1,169 +1,78 @@
-//! The fields of the events that are used, in the raw form that the kernel's format strings give and in the pretty form of
-//! libtraceevent's plugins (`bash:123 [120] S ==> swapper/0:0 [120]`).
+//! The fields of the events that are used, in the raw form that the kernel's format strings give and in the pretty form
+//! of libtraceevent's plugins (`bash:123 [120] S ==> swapper/0:0 [120]`).
 //!
 //! Names can hold blanks and `=`, so fields are taken from the right, where only numbers stand.
 
 use super::line::{CPUS_MAX, leading_number};
-use crate::{CallbackKind, LockFlags, TaskState};
+use super::marks;
+use super::parsed::{Named, ParsedEvent, value};
+use crate::{LockFlags, TaskState};
 
 /// A name can hold the arrow of a switch; after this many the line is given up.
 const ARROWS_MAX: usize = 16;
 
-/// A task as a line names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Named<'a> {
-    pub(super) pid: u32,
-    pub(super) comm: &'a str,
-    /// The kernel's priority; 100…139 are the nice values.
-    pub(super) prio: Option<i32>,
-}
-
-/// An event as its line says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
-    Switch {
-        prev: Named<'a>,
-        prev_state: TaskState,
-        next: Named<'a>,
-    },
-    Waking {
-        task: Named<'a>,
-        target_cpu: u32,
-    },
-    Wakeup {
-        task: Named<'a>,
-        target_cpu: u32,
-    },
-    WakeupNew {
-        task: Named<'a>,
-        target_cpu: u32,
-    },
-    Migrate {
-        task: Named<'a>,
-        from_cpu: u32,
-        to_cpu: u32,
-    },
-    Fork {
-        parent: Named<'a>,
-        child: Named<'a>,
-    },
-    Exit {
-        task: Named<'a>,
-    },
-    Nice {
-        pid: u32,
-        nice: i8,
-    },
-    Tick,
-    Callback {
-        kind: CallbackKind,
-        pid: u32,
-    },
-    Mark {
-        pid: u32,
-        label: &'a str,
-        value: u64,
-    },
-    Param {
-        label: &'a str,
-    },
-    CgroupMove {
-        pid: u32,
-        path: &'a str,
-    },
-    CgroupWeight {
-        cgroup: u32,
-        weight: u32,
-    },
-    /// Without a pid: of the task that the CPU was running. Holder 0: not told.
-    ContentionBegin {
-        pid: Option<u32>,
-        holder: u32,
-        flags: LockFlags,
-        lock: &'a str,
-    },
-    ContentionEnd {
-        pid: Option<u32>,
-        lock: &'a str,
-    },
-    Print {
-        label: &'a str,
-    },
-    /// A whole stack, `outer;…;inner`.
-    Stack {
-        folded: &'a str,
-    },
-    /// Gives the preceding lost-events line its time.
-    LostHere,
-    Lost {
-        count: u64,
-    },
-    /// Of a kind that says nothing that is used.
-    Other,
-}
-
 /// Understands an event's fields; `None` when a known event has not its fields.
-pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<Said<'a>> {
+pub(super) fn parse<'a>(event: &str, fields: &'a str) -> Option<ParsedEvent<'a>> {
     Some(match event {
         "sched_switch" => return switch(fields),
         "sched_waking" => {
             let (task, rest) = one_task(fields)?;
-            Said::Waking { task, target_cpu: target_cpu(rest)? }
+            ParsedEvent::Waking { task, target_cpu: target_cpu(rest)? }
         }
         "sched_wakeup" => {
             let (task, rest) = one_task(fields)?;
             if value(rest, "success=") == Some("0") {
-                return Some(Said::Other);
+                return Some(ParsedEvent::Other);
             }
-            Said::Wakeup { task, target_cpu: target_cpu(rest)? }
+            ParsedEvent::Wakeup { task, target_cpu: target_cpu(rest)? }
         }
         "sched_wakeup_new" => {
             let (task, rest) = one_task(fields)?;
-            Said::WakeupNew { task, target_cpu: target_cpu(rest)? }
+            ParsedEvent::WakeupNew { task, target_cpu: target_cpu(rest)? }
         }
         "sched_migrate_task" => {
             let (task, rest) = one_task(fields)?;
             let from_cpu = cpu(value(rest, "orig_cpu=")?)?;
-            Said::Migrate { task, from_cpu, to_cpu: cpu(value(rest, "dest_cpu=")?)? }
+            ParsedEvent::Migrate { task, from_cpu, to_cpu: cpu(value(rest, "dest_cpu=")?)? }
         }
         "sched_process_fork" => return fork(fields),
         "cgroup_attach_task" => {
             let (_, rest) = fields.split_once("dst_path=")?;
             let (path, rest) = rest.split_once(" pid=")?;
-            Said::CgroupMove { pid: first_word(rest).parse().ok()?, path }
+            ParsedEvent::CgroupMove { pid: first_word(rest).parse().ok()?, path }
         }
-        "sched_process_exit" => Said::Exit { task: one_task(fields)?.0 },
+        "sched_process_exit" => ParsedEvent::Exit { task: one_task(fields)?.0 },
         "contention_begin" => {
             let (lock, rest) = fields.split_once(" (flags=")?;
             let flags = LockFlags::parse(rest.strip_suffix(')')?)?;
-            Said::ContentionBegin { pid: None, holder: 0, flags, lock }
+            ParsedEvent::ContentionBegin { pid: None, holder: 0, flags, lock }
         }
-        "contention_end" => Said::ContentionEnd { pid: None, lock: first_word(fields) },
+        "contention_end" => ParsedEvent::ContentionEnd { pid: None, lock: first_word(fields) },
         "hrtimer_expire_entry" => tick(fields),
-        "tracing_mark_write" => return super::marks::parse(fields),
+        "tracing_mark_write" => return marks::parse(fields),
         // trace-cmd calls the same event `print` and puts the function before the text.
         "print" => {
             let text = fields.strip_prefix("tracing_mark_write: ").unwrap_or(fields);
-            return super::marks::parse(text);
+            return marks::parse(text);
         }
-        "bpf_trace_printk" => Said::Print { label: fields },
+        "bpf_trace_printk" => ParsedEvent::Print { label: fields },
         "PERF_RECORD_LOST" => {
             let count = fields.rsplit(' ').find_map(|word| word.parse().ok())?;
-            Said::Lost { count }
+            ParsedEvent::Lost { count }
         }
-        _ => Said::Other,
+        _ => ParsedEvent::Other,
     })
 }
 
 /// The timer that is the scheduler's tick: `tick_sched_timer` up to 6.8, `tick_nohz_handler` after.
-fn tick<'a>(fields: &str) -> Said<'a> {
+fn tick<'a>(fields: &str) -> ParsedEvent<'a> {
     match value(fields, "function=") {
-        Some("tick_nohz_handler" | "tick_sched_timer") => Said::Tick,
-        _ => Said::Other,
+        Some("tick_nohz_handler" | "tick_sched_timer") => ParsedEvent::Tick,
+        _ => ParsedEvent::Other,
     }
 }
 
-fn switch(fields: &str) -> Option<Said<'_>> {
+fn switch(fields: &str) -> Option<ParsedEvent<'_>> {
     let raw = fields.strip_prefix("prev_comm=");
     let arrow = if raw.is_some() { " ==> next_comm=" } else { " ==> " };
     let text = raw.unwrap_or(fields);
@@ -171,7 +80,7 @@ fn switch(fields: &str) -> Option<Said<'_>> {
         let (left, right) = (&text[..at], &text[at + arrow.len()..]);
         let sides = if raw.is_some() { raw_sides(left, right) } else { pretty_sides(left, right) };
         if let Some((prev, state, next)) = sides {
-            return Some(Said::Switch { prev, prev_state: task_state(state)?, next });
+            return Some(ParsedEvent::Switch { prev, prev_state: task_state(state)?, next });
         }
     }
     None
@@ -221,22 +130,20 @@ fn one_task(fields: &str) -> Option<(Named<'_>, &str)> {
     Some((Named { pid, comm: &text[..at], prio }, rest))
 }
 
-fn fork(fields: &str) -> Option<Said<'_>> {
+fn fork(fields: &str) -> Option<ParsedEvent<'_>> {
     let text = fields.strip_prefix("comm=")?;
     let (text, child_pid) = text.rsplit_once(" child_pid=")?;
     let (text, child_comm) = text.rsplit_once(" child_comm=")?;
     let (comm, pid) = text.rsplit_once(" pid=")?;
     let named = |pid: &str, comm| Some(Named { pid: pid.parse().ok()?, comm, prio: None });
-    Some(Said::Fork { parent: named(pid, comm)?, child: named(first_word(child_pid), child_comm)? })
+    Some(ParsedEvent::Fork {
+        parent: named(pid, comm)?,
+        child: named(first_word(child_pid), child_comm)?,
+    })
 }
 
 fn first_word(text: &str) -> &str {
     text.split(' ').next().unwrap_or(text)
-}
-
-/// The value of `key` among words of the form `key=value`; the key is given with its `=`.
-pub(super) fn value<'a>(words: &'a str, key: &str) -> Option<&'a str> {
-    words.split(' ').find_map(|word| word.strip_prefix(key))
 }
 
 fn target_cpu(rest: &str) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! Lines that are no events: comments, what trace-cmd says before the events, lost-events lines, call chains.
 
-use super::fields::value;
 use super::line::{CPUS_MAX, leading_number};
+use super::parsed::value;
 use crate::escape::unescape;
 use crate::{CgroupId, CgroupInfo, TaskInfo};
 

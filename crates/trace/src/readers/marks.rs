@@ -11,34 +11,35 @@
 //! tracing_mark_write: fairground:lost            the time of the lost-events line before it
 //! ```
 
-use super::fields::{Said, value};
+use super::parsed::{ParsedEvent, value};
 use crate::{CallbackKind, LockFlags};
 
-/// Understands the text of a mark; other programs' marks are [`Said::Other`]. `None` for a damaged one of our own.
-pub(super) fn parse(text: &str) -> Option<Said<'_>> {
+/// Understands the text of a mark; other programs' marks are [`ParsedEvent::Other`]. `None` for a damaged one of our
+/// own.
+pub(super) fn parse(text: &str) -> Option<ParsedEvent<'_>> {
     if let Some(counter) = text.strip_prefix("C|") {
-        return Some(self::counter(counter).unwrap_or(Said::Other));
+        return Some(self::counter(counter).unwrap_or(ParsedEvent::Other));
     }
-    let Some(own) = text.strip_prefix("fairground:") else { return Some(Said::Other) };
+    let Some(own) = text.strip_prefix("fairground:") else { return Some(ParsedEvent::Other) };
     let (kind, rest) = own.split_once(' ').unwrap_or((own, ""));
     Some(match kind {
-        "param" => Said::Param { label: rest },
+        "param" => ParsedEvent::Param { label: rest },
         "nice" => {
             let nice = value(rest, "nice=")?.parse().ok().filter(|nice| (-20..=19).contains(nice));
-            Said::Nice { pid: value(rest, "pid=")?.parse().ok()?, nice: nice? }
+            ParsedEvent::Nice { pid: value(rest, "pid=")?.parse().ok()?, nice: nice? }
         }
         "callback" => {
             let name = rest.split(' ').next()?;
             let kind = CallbackKind::ALL.into_iter().find(|kind| kind.name() == name)?;
-            Said::Callback { kind, pid: value(rest, "pid=")?.parse().ok()? }
+            ParsedEvent::Callback { kind, pid: value(rest, "pid=")?.parse().ok()? }
         }
-        "cgroup_weight" => Said::CgroupWeight {
+        "cgroup_weight" => ParsedEvent::CgroupWeight {
             cgroup: value(rest, "cgroup=")?.parse().ok()?,
             weight: value(rest, "weight=")?.parse().ok()?,
         },
         "contention_begin" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
-            Said::ContentionBegin {
+            ParsedEvent::ContentionBegin {
                 pid: Some(value(numbers, "pid=")?.parse().ok()?),
                 holder: value(numbers, "holder=")?.parse().ok()?,
                 flags: LockFlags::parse(value(numbers, "flags=")?)?,
@@ -47,16 +48,16 @@ pub(super) fn parse(text: &str) -> Option<Said<'_>> {
         }
         "contention_end" => {
             let (numbers, lock) = rest.split_once(" lock=")?;
-            Said::ContentionEnd { pid: Some(value(numbers, "pid=")?.parse().ok()?), lock }
+            ParsedEvent::ContentionEnd { pid: Some(value(numbers, "pid=")?.parse().ok()?), lock }
         }
-        "lost" => Said::LostHere,
-        _ => Said::Other,
+        "lost" => ParsedEvent::LostHere,
+        _ => ParsedEvent::Other,
     })
 }
 
 /// `pid|name|value`, the counter of Android's atrace.
-fn counter(text: &str) -> Option<Said<'_>> {
+fn counter(text: &str) -> Option<ParsedEvent<'_>> {
     let (pid, rest) = text.split_once('|')?;
     let (label, value) = rest.rsplit_once('|')?;
-    Some(Said::Mark { pid: pid.parse().ok()?, label, value: value.parse().ok()? })
+    Some(ParsedEvent::Mark { pid: pid.parse().ok()?, label, value: value.parse().ok()? })
 }

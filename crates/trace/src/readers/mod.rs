@@ -3,37 +3,40 @@
 //!
 //! What every reader does about trouble:
 //!
-//! * a line or record that cannot be read is counted ([`crate::Loss::unreadable`]), the first is kept in words, and reading
-//!   goes on;
+//! * a line or record that cannot be read is counted ([`crate::Loss::unreadable`]), the first is kept in words, and
+//!   reading goes on;
 //! * an event of a kind that is not used is counted ([`crate::Loss::skipped`]);
-//! * events are put in order of time; equal times keep the order of the file. Where the order of *one CPU* was broken the
-//!   clock jumped ([`crate::Loss::clock_jumps`]);
+//! * events are put in order of time; equal times keep the order of the file. Where the order of *one CPU* was broken
+//!   the clock jumped ([`crate::Loss::clock_jumps`]);
 //! * lost events become [`crate::EventKind::Lost`] at the time of the next event of that CPU, or of its last one;
 //! * a pid that lives again after its task died, or is born again, is another task ([`crate::Loss::pid_reuses`]);
-//! * a last line without line feed may be cut in the middle of a number: it is left out ([`crate::Loss::truncated`]). Of a
-//!   binary file that is cut, every whole event is kept.
+//! * a last line without line feed may be cut in the middle of a number: it is left out ([`crate::Loss::truncated`]).
+//!   Of a binary file that is cut, every whole event is kept.
 //!
-//! What a CPU ran before its first switch, and where a task was before its first event, is not in these recordings, and is
-//! not invented: the first switch of a CPU names its `prev`, and that is all that is known.
+//! What a CPU ran before its first switch, and where a task was before its first event, is not in these recordings, and
+//! is not invented: the first switch of a CPU names its `prev`, and that is all that is known.
 //!
 //! A task's nice value is taken from the priority in the fields (100…139). When it changes there is a
-//! [`crate::EventKind::Nice`] event just before the event that shows it; the change itself happened at some moment since
-//! the last event that named the task. Priority inheritance between normal tasks looks the same.
+//! [`crate::EventKind::Nice`] event just before the event that shows it; the change itself happened at some moment
+//! since the last event that named the task. Priority inheritance between normal tasks looks the same.
 
+mod batch;
 mod binary;
 mod build;
+mod clocks;
 mod collect;
 mod error;
 mod fields;
 mod header;
+mod interner;
 mod line;
 mod lines;
 mod marks;
-mod names;
-mod order;
+mod merge;
+mod parsed;
 mod parts;
+mod pending;
 mod perf_data;
-mod records;
 mod renames;
 mod stack_text;
 mod text;
@@ -48,8 +51,8 @@ use crate::Trace;
 pub use error::ReadError;
 pub use parts::{Part, TakeParts};
 
-/// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer binary
-/// file is refused, for the whole of it must be in memory.
+/// The most that is read of a recording, bytes after decompression. A longer text counts as cut off there; a longer
+/// binary file is refused, for the whole of it must be in memory.
 const BYTES_MAX: u64 = 8 << 30;
 
 /// Bytes that are read of a text file at once.
@@ -58,8 +61,8 @@ const FILE_BUFFER_BYTES: usize = 1 << 18;
 /// Reads a recording in any of the supported formats, which is told by its first bytes. `name` is for messages.
 ///
 /// # Errors
-/// [`ReadError`] when there is no event in it at all, or it is a binary file that cannot be understood; anything less is
-/// counted in [`Trace::loss`].
+/// [`ReadError`] when there is no event in it at all, or it is a binary file that cannot be understood; anything less
+/// is counted in [`Trace::loss`].
 pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
     let (start, input) = look(name, input)?;
     if start.starts_with(error::GZIP_MAGIC) {
@@ -69,8 +72,8 @@ pub fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
     read_plain(name, &start, input)
 }
 
-/// Reads a recording from a file, like [`read`]. A `perf.data` that is not compressed passes by in a buffer: what is kept in memory
-/// are its events.
+/// Reads a recording from a file, like [`read`]. A `perf.data` that is not compressed passes by in a buffer: what is
+/// kept in memory are its events.
 ///
 /// # Errors
 /// As [`read`].
@@ -78,8 +81,9 @@ pub fn read_file(name: &str, file: File) -> Result<Trace, ReadError> {
     read_any_file(name, file, None)
 }
 
-/// Reads a recording from a file, like [`read_file`], and hands its events to `parts` in order of time, where its format lets it (a
-/// `perf.data`, without control groups): then the trace that comes back has none. Where [`TakeParts::begin`] was not called, it has all.
+/// Reads a recording from a file, like [`read_file`], and hands its events to `parts` in order of time, where its
+/// format lets it (a `perf.data`, without control groups): then the trace that comes back has none. Where
+/// [`TakeParts::begin`] was not called, it has all.
 ///
 /// # Errors
 /// As [`read`].
@@ -102,7 +106,7 @@ fn read_any_file(
         && file.read_exact(&mut start).is_ok()
         && perf_data::MAGICS.iter().any(|magic| start.starts_with(magic))
     {
-        return perf_data::read(name, &perf_data::Mapped::new(&file), None, parts);
+        return perf_data::read(name, file, None, parts);
     }
     if is_plain {
         let failed = |source| ReadError::Io { name: name.to_owned(), source };
@@ -129,7 +133,7 @@ fn read_plain(name: &str, start: &[u8], input: impl BufRead) -> Result<Trace, Re
     }
     if perf_data::MAGICS.iter().any(|magic| start.starts_with(magic)) {
         let (bytes, cut) = whole(name, input)?;
-        return perf_data::read(name, &bytes, cut, None);
+        return perf_data::read(name, Cursor::new(bytes), cut, None);
     }
     match error::known_binary(start) {
         Some((format, remedy)) => Err(ReadError::Binary { name: name.to_owned(), format, remedy }),

@@ -1,24 +1,24 @@
-//! A recording whose events are handed out as they are put in order, so that nobody keeps all of them.
+//! A recording whose events are handed over in parts while it is read, so that none of them is kept.
 
 use crate::{Event, TaskId, TaskInfo, Trace};
 
 /// Events of a part.
 pub(super) const PART_EVENTS: usize = 1 << 13;
 
-/// Some of a recording's events, in order of time. The tasks that they name are of this part or of one before it, or the idle one, and
-/// the CPUs are the recording's.
+/// Some of a recording's events, in order of time. They refer to tasks of this part or of an earlier one, or to the
+/// idle task.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
-    /// The tasks that are met for the first time, in the order of their numbers. Their names may still change.
+    /// The tasks that appear for the first time, in the order of their numbers. Their names may still change.
     pub tasks: Vec<TaskInfo>,
-    /// What [`TaskInfo::nice`] of tasks of the parts before turned out to be.
+    /// Values of [`TaskInfo::nice`] that became known, of tasks of earlier parts.
     pub nices: Vec<(TaskId, i8)>,
-    /// What happened.
+    /// The events.
     pub events: Vec<Event>,
 }
 
 impl Part {
-    /// Forgets what is in it and keeps its memory.
+    /// Removes the content and keeps the memory.
     pub fn clear(&mut self) {
         self.tasks.clear();
         self.nices.clear();
@@ -26,33 +26,32 @@ impl Part {
     }
 }
 
-/// Who takes over the parts of a recording.
+/// Receives the parts of a recording.
 pub trait TakeParts {
-    /// All that is known before the first event: when the recording begins, the number of CPUs, labels; no tasks but the idle one.
-    /// When it ends is said by the trace that comes back. `has_wakeups`: there will be a [`crate::EventKind::Wakeup`].
-    ///
-    /// Called again, all parts so far are void: something in the recording did not come in order, and it begins anew.
+    /// Called once, before the first part, with all that is known then: the beginning of the window, the number of
+    /// CPUs, labels, and no task but the idle one. The end of the window is in the trace that the reader returns.
+    /// `has_wakeups`: the recording contains [`crate::EventKind::Wakeup`] events.
     fn begin(&mut self, header: &Trace, has_wakeups: bool);
 
-    /// Takes the next part, and gives an empty one.
+    /// Takes the next part and returns an empty one, whose memory is used again.
     fn take(&mut self, part: Part) -> Part;
 }
 
-/// A part in the making.
+/// Collects events into parts, or appends them to the trace where no parts are wanted.
 #[derive(Default)]
-pub(super) struct Making<'p> {
+pub(super) struct PartWriter<'p> {
     to: Option<&'p mut dyn TakeParts>,
     part: Part,
-    /// Tasks that were handed out.
+    /// Tasks that were handed over.
     tasks: usize,
 }
 
-impl<'p> Making<'p> {
+impl<'p> PartWriter<'p> {
     pub(super) fn new(to: Option<&'p mut dyn TakeParts>) -> Self {
         Self { to, ..Self::default() }
     }
 
-    /// Takes an event. Where nobody wants parts it goes into the trace.
+    /// Takes an event.
     #[inline(always)]
     pub(super) fn event(&mut self, trace: &mut Trace, event: Event) {
         if self.to.is_none() {
@@ -63,19 +62,19 @@ impl<'p> Making<'p> {
         }
         self.part.events.push(event);
         if self.part.events.len() >= PART_EVENTS {
-            self.hand_out(trace);
+            self.flush(trace);
         }
     }
 
-    /// A task's first nice value is known.
+    /// Notes the first nice value of a task.
     pub(super) fn nice(&mut self, task: TaskId, nice: i8) {
         if task.index() < self.tasks {
             self.part.nices.push((task, nice));
         }
     }
 
-    /// Hands out what there is.
-    pub(super) fn hand_out(&mut self, trace: &Trace) {
+    /// Hands over the part as it is.
+    pub(super) fn flush(&mut self, trace: &Trace) {
         let Some(to) = &mut self.to else { return };
         self.part.tasks.extend_from_slice(&trace.tasks()[self.tasks.max(1)..]);
         self.tasks = trace.tasks().len();

@@ -2,51 +2,39 @@
 
 use std::collections::HashMap;
 
-use super::names::Name;
+use super::interner::NameId;
 
-/// How a task comes to a name.
+/// How a task gets a name.
 #[derive(Clone, Copy, Debug)]
-enum Rename {
-    To(Name),
-    /// That of another task at that time.
+pub(super) enum Rename {
+    To(NameId),
+    /// The name that the task with this pid has at that time.
     Like(u32),
 }
 
 /// What a task is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Called {
-    Name(Name),
-    /// Nothing but this pid.
+pub(super) enum KnownName {
+    Name(NameId),
+    /// Nothing is known but this pid.
     Pid(u32),
 }
 
-/// The names, by the time from which on they hold.
+/// The names of tasks over time.
 #[derive(Debug, Default)]
 pub(super) struct Renames {
-    /// First in the order of the input, later of time.
+    /// From when on which task has which name: the first `applied` in order of time, then in the order of the input
+    /// until
+    /// [`Renames::sort`].
     all: Vec<(u64, u32, Rename)>,
-    /// How many of them are known to hold.
-    passed: usize,
-    known: HashMap<u32, Called>,
-    /// Whoever asks may have asked for this time.
-    asked_ns: Option<u64>,
-    is_late: bool,
+    applied: usize,
+    names: HashMap<u32, KnownName>,
 }
 
 impl Renames {
-    /// A task has a name from a time on.
-    pub(super) fn named(&mut self, time_ns: u64, pid: u32, name: Name) {
-        self.add((time_ns, pid, Rename::To(name)));
-    }
-
-    /// A task has its parent's name from a time on.
-    pub(super) fn forked(&mut self, time_ns: u64, parent: u32, child: u32) {
-        self.add((time_ns, child, Rename::Like(parent)));
-    }
-
-    fn add(&mut self, rename: (u64, u32, Rename)) {
-        self.is_late |= self.asked_ns.is_some_and(|asked_ns| rename.0 <= asked_ns);
-        self.all.push(rename);
+    /// Notes that a task gets a name at a time. A time before that of the last question counts as that time.
+    pub(super) fn add(&mut self, time_ns: u64, pid: u32, rename: Rename) {
+        self.all.push((time_ns, pid, rename));
     }
 
     /// Whether the input has such names at all.
@@ -54,30 +42,27 @@ impl Renames {
         !self.all.is_empty()
     }
 
-    /// Whether a name came when somebody may have asked for a later time.
-    pub(super) fn is_late(&self) -> bool {
-        self.is_late
+    /// To be called before questions when names have been added.
+    pub(super) fn sort(&mut self) {
+        self.all.drain(..std::mem::take(&mut self.applied));
+        self.all.sort_by_key(|(time_ns, ..)| *time_ns);
     }
 
-    /// To be called before questions, when there are all names up to this time.
-    pub(super) fn complete(&mut self, until_ns: u64) {
-        self.all[self.passed..].sort_by_key(|(time_ns, ..)| *time_ns);
-        self.asked_ns = self.asked_ns.max(Some(until_ns));
-    }
-
-    /// What a task that runs at a time is called; none may lie before that of the question before. One without a name is called by its
-    /// pid from the first question on.
-    pub(super) fn at(&mut self, time_ns: u64, pid: u32) -> Called {
-        while let Some((_, pid, to)) = self.all.get(self.passed).filter(|(at, ..)| *at <= time_ns) {
-            let called = match to {
-                Rename::To(name) => Some(Called::Name(*name)),
-                Rename::Like(parent) => self.known.get(parent).copied(),
+    /// What a task that runs at a time is called. Times must not decrease from question to question. A task without a
+    /// name is called by its pid from the first question on.
+    pub(super) fn at(&mut self, time_ns: u64, pid: u32) -> KnownName {
+        while let Some((_, pid, rename)) =
+            self.all.get(self.applied).filter(|(from_ns, ..)| *from_ns <= time_ns)
+        {
+            let name = match rename {
+                Rename::To(name) => Some(KnownName::Name(*name)),
+                Rename::Like(parent) => self.names.get(parent).copied(),
             };
-            if let Some(called) = called {
-                self.known.insert(*pid, called);
+            if let Some(name) = name {
+                self.names.insert(*pid, name);
             }
-            self.passed += 1;
+            self.applied += 1;
         }
-        *self.known.entry(pid).or_insert(Called::Pid(pid))
+        *self.names.entry(pid).or_insert(KnownName::Pid(pid))
     }
 }

@@ -1,9 +1,9 @@
-//! Stacks as text: below a line with `<stack trace>`, ` => function` each (ftrace, trace-cmd), or below the line of their event an address,
-//! the function and its file each (perf). The called function stands before its caller.
+//! Stacks as text: below a line with `<stack trace>`, ` => function` each (ftrace, trace-cmd), or below the line of
+//! their event an address, the function and its file each (perf). The called function stands before its caller.
 
 use super::collect::Collector;
-use super::fields::Said;
 use super::line::Line;
+use super::parsed::ParsedEvent;
 
 /// Frames of a stack that are kept.
 const FRAMES_MAX: usize = 128;
@@ -55,7 +55,8 @@ impl StackText {
         Frame::Taken
     }
 
-    /// The stack is over: hands it on, if there was one. Frames that follow are nobody's until the next event begins one.
+    /// The stack is over: hands it on, if there was one. Frames that follow are nobody's until the next event begins
+    /// one.
     pub(super) fn end(&mut self, collector: &mut Collector) {
         let owner = self.owner.take();
         let Some(Owner { cpu, time_ns, pid }) = owner.filter(|_| !self.frames.is_empty()) else {
@@ -65,11 +66,12 @@ impl StackText {
         let folded = self.frames.join(";");
         self.frames.clear();
         let running = pid.map(|pid| (pid, self.comm.as_str()));
-        collector.event(cpu, time_ns, Said::Stack { folded: &folded }, running);
+        collector.event(cpu, time_ns, ParsedEvent::Stack { folded: &folded }, running);
     }
 }
 
-/// The function of a frame: ` => schedule`, ` => schedule+0x2a/0x90 <ffffffff81…>`, or `  ffffffff81… schedule+0x2a ([kernel.kallsyms])`.
+/// The function of a frame: ` => schedule`, ` => schedule+0x2a/0x90 <ffffffff81…>`, or `  ffffffff81… schedule+0x2a
+/// ([kernel.kallsyms])`.
 fn frame(text: &str) -> Option<&str> {
     const ADDRESS_DIGITS_MIN: usize = 6;
     let trimmed = text.trim();

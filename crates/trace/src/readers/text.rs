@@ -1,12 +1,12 @@
 //! Recordings as text: `perf sched script`, `perf script`, ftrace and `trace-cmd report`.
 //!
-//! The texts are relatives: a line is one event, the columns before the event differ a little, the fields are the kernel's
-//! own. One reader takes them all, line by line, and decides per line.
+//! The texts are relatives: a line is one event, the columns before the event differ a little, the fields are the
+//! kernel's own. One reader takes them all, line by line, and decides per line.
 
 use std::io::BufRead;
 
 use super::ReadError;
-use super::collect::{Collector, Place};
+use super::collect::{Collector, InputPosition};
 use super::header::{self, Remark};
 use super::lines::{self, End, Lines};
 use super::stack_text::{Frame, StackText};
@@ -19,14 +19,14 @@ const STACK: &str = "kernel_stack";
 /// Reads a text.
 pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> {
     let mut lines = Lines::new(input);
-    let mut collector = Collector::new();
+    let mut collector = Collector::new(None);
     let mut stack = StackText::default();
     let mut read: u64 = 0;
     loop {
         match lines.next() {
             Ok(Some((bytes, end))) => {
                 read += 1;
-                collector.place = Place::Line(read);
+                collector.position = InputPosition::Line(read);
                 take_line(&mut collector, &mut stack, bytes, end);
             }
             Ok(None) => break,
@@ -34,8 +34,7 @@ pub(super) fn read(name: &str, input: impl BufRead) -> Result<Trace, ReadError> 
                 return Err(ReadError::Io { name: name.to_owned(), source });
             }
             Err(e) => {
-                collector.trace.loss.truncated = true;
-                collector.first_of_all(|| format!("after line {read}: the input failed: {e}"));
+                collector.truncated(|| format!("after line {read}: the input failed: {e}"));
                 break;
             }
         }
@@ -56,7 +55,7 @@ fn take_line(collector: &mut Collector, stack: &mut StackText, bytes: &[u8], end
             collector.unreadable_text(&why, &text);
         }
         End::Input => {
-            collector.trace.loss.truncated = true;
+            collector.trace().loss.truncated = true;
             collector.first(|| {
                 "the last line has no end, and was left out: the input is cut off".into()
             });
@@ -82,7 +81,7 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
         },
     };
     stack.end(collector);
-    let Some(said) = fields::parse(line.event, line.fields) else {
+    let Some(event) = fields::parse(line.event, line.fields) else {
         return collector.unreadable_text(&format!("{} without its fields", line.event), text);
     };
     stack.begin(&line);
@@ -90,16 +89,17 @@ fn take_text(collector: &mut Collector, stack: &mut StackText, text: &str) {
         return;
     }
     let running = line.pid.map(|pid| (pid, line.comm));
-    collector.event(line.cpu, line.time_ns, said, running);
+    collector.event(line.cpu, line.time_ns, event, running);
 }
 
 fn take_remark(collector: &mut Collector, remark: Remark) {
     match remark {
         Remark::Nothing => {}
-        Remark::OtherRecord => collector.trace.loss.skipped += 1,
-        Remark::Cpus(cpus) => collector.trace.cpus = cpus,
+        Remark::OtherRecord => collector.trace().loss.skipped += 1,
+        Remark::Cpus(cpus) => collector.trace().cpus = cpus,
         Remark::Entries { overwritten, cpus } => {
-            collector.trace.cpus = cpus.unwrap_or(collector.trace.cpus);
+            let trace = collector.trace();
+            trace.cpus = cpus.unwrap_or(trace.cpus);
             collector.overwritten(overwritten);
         }
         Remark::Lost { cpu, count } => collector.lost(cpu, count),
@@ -107,7 +107,7 @@ fn take_remark(collector: &mut Collector, remark: Remark) {
         Remark::Task(info) => collector.listed.push(info),
         Remark::Cgroup(info) => collector.cgroup(info),
         Remark::Label(text) => {
-            collector.trace.intern(&text);
+            collector.trace().intern(&text);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The JSON of Chrome's trace viewer (`about:tracing`, "Trace Event Format"); opens in <https://ui.perfetto.dev> and in
 //! <https://www.speedscope.app> too.
 //!
-//! Two processes: "CPUs", with a thread for each CPU that shows which task it ran, and "tasks", with a thread for each task that
-//! shows where it ran; arrows lead from who woke a task to the task's next slice. The format has no task states: what is
-//! not a slice is sleep or waiting. A slice is drawn when both its ends are known; at the end of the window all that run are cut.
-//! Marks, and numbers that go with the trace, are counters; the rest are instants. Times are µs with three digits, exact.
+//! Two processes: "CPUs", with a thread for each CPU that shows which task it ran, and "tasks", with a thread for each
+//! task that shows where it ran; arrows lead from who woke a task to the task's next slice. The format has no task
+//! states: what is not a slice is sleep or waiting. A slice is drawn when both its ends are known; at the end of the
+//! window all that run are cut. Marks, and numbers that go with the trace, are counters; the rest are instants. Times
+//! are µs with three digits, exact.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -199,7 +200,8 @@ impl<'a> Text<'a> {
         self.running.get(cpu as usize).copied().flatten()
     }
 
-    /// Ends what a CPU runs; `state` is how the task left, where that is known. Nothing is drawn where it is not known who ran.
+    /// Ends what a CPU runs; `state` is how the task left, where that is known. Nothing is drawn where it is not known
+    /// who ran.
     fn end_slice(&mut self, cpu: u32, to_ns: u64, state: Option<TaskState>) {
         let Some(Slice { task, from_ns }) = self.slice(cpu) else { return };
         if task.is_idle() {

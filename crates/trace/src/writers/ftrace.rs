@@ -1,4 +1,5 @@
-//! The text of ftrace, as the kernel's `trace` file shows it; opens in Perfetto and in everything that reads ftrace text.
+//! The text of ftrace, as the kernel's `trace` file shows it; opens in Perfetto and in everything that reads ftrace
+//! text.
 //!
 //! Reading it back with [`crate::read`] gives the same trace, but for:
 //!
@@ -7,9 +8,9 @@
 //! * with [`Precision::Micros`], the last three digits of each time stamp;
 //! * two living tasks with one pid: the lines name pids.
 //!
-//! What the kernel's events cannot say stands in marks (`tracing_mark_write`) and in comments of the header: the window,
-//! the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines of events, a name's control characters,
-//! `[` and `=` are shown as `?`; the header has the name itself.
+//! What the kernel's events cannot say stands in marks (`tracing_mark_write`) and in comments of the header: the
+//! window, the tasks in order with nice value, allowed CPUs and cgroup, the tree of cgroups, the labels. In the lines
+//! of events, a name's control characters, `[` and `=` are shown as `?`; the header has the name itself.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

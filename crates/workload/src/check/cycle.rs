@@ -1,16 +1,16 @@
-//! Who waits for whom, when nothing can happen any more.
+//! Cyclic waits: which tasks wait for each other when no event is left.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::execution::{Execution, Task, Wait};
 use crate::limits::CHECK_WAITS_MAX;
 use crate::model::{Op, Program, Role, Workload};
-use crate::spans::{Finding, OpPath, Place};
+use crate::spans::{Finding, OpPath, Subject};
 
-/// Tasks of a set that are asked what they have yet to do.
+/// Limit of the tasks of a set whose remaining operations are examined.
 const SPEAKERS_MAX: usize = 64;
 
-/// Tasks of one group that wait at one operation: they are shown as one.
+/// Tasks of one group that wait at one operation, shown as one.
 struct Waiting {
     at: OpPath,
     wait: Wait,
@@ -18,16 +18,16 @@ struct Waiting {
     tasks: Vec<usize>,
 }
 
-/// How one set of tasks could end the wait of another.
+/// The way in which one set of tasks could end the wait of another.
 #[derive(Clone)]
 struct Help {
-    /// The set that could, by index.
+    /// Index of that set.
     by: usize,
-    /// The operation that would do it; none when it would have to end.
+    /// The operation that would do it; `None` when the task would have to exit.
     with: Option<OpPath>,
 }
 
-/// The shortest circle of tasks that wait for each other.
+/// The shortest cycle of tasks that wait for each other.
 pub(super) fn finding(execution: &Execution<'_>) -> Option<Finding> {
     let sets = waiting_sets(execution);
     let helpers: Vec<Vec<Help>> = sets.iter().map(|set| helpers(execution, &sets, set)).collect();
@@ -48,7 +48,7 @@ fn waiting_sets(execution: &Execution<'_>) -> Vec<Waiting> {
     sets.into_values().take(CHECK_WAITS_MAX).collect()
 }
 
-/// The operation at which a task stands.
+/// The operation at which a task waits.
 fn position(task: &Task<'_>) -> OpPath {
     let from = task.frames.iter().rposition(|frame| frame.handler);
     let frames = &task.frames[from.unwrap_or(0)..];
@@ -59,7 +59,7 @@ fn position(task: &Task<'_>) -> OpPath {
     }
 }
 
-/// The sets that could end a wait, if they did not wait themselves.
+/// The sets that could end a wait if they were not waiting.
 fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<Help> {
     let mut helpers = Vec::new();
     for (by, other) in sets.iter().enumerate() {
@@ -78,7 +78,7 @@ fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<He
                 helpers.push(Help { by, with: remaining(execution, *holder, set.wait) });
             }
         } else {
-            // Tasks at one operation may be in different turns of their loops.
+            // Tasks at one operation may be in different iterations of their loops.
             let mut speakers = other.tasks.iter().take(SPEAKERS_MAX);
             let with = speakers.find_map(|&task| remaining(execution, task, set.wait));
             helpers.extend(with.map(|with| Help { by, with: Some(with) }));
@@ -87,7 +87,7 @@ fn helpers(execution: &Execution<'_>, sets: &[Waiting], set: &Waiting) -> Vec<He
     helpers
 }
 
-/// The operation in what a task has yet to do that would end a wait.
+/// The first of a task's remaining operations that would end a wait.
 fn remaining(execution: &Execution<'_>, task: usize, wait: Wait) -> Option<OpPath> {
     let task = &execution.tasks[task];
     let mut search = Search { workload: execution.workload, wait, seen: Vec::new() };
@@ -99,7 +99,7 @@ fn remaining(execution: &Execution<'_>, task: usize, wait: Wait) -> Option<OpPat
         }
         let outer: Vec<usize> = task.frames[start..depth].iter().map(|frame| frame.at).collect();
         let mut path = OpPath { task: task.group, handler, path: outer };
-        // In a body that turns again every operation may come; elsewhere only those behind the present one.
+        // In a body with further iterations every operation can follow; elsewhere only those after the present one.
         let from = if frame.may_turn() { 0 } else { frame.at + 1 };
         if let Some(found) = search.program(frame.program, from, &mut path) {
             return Some(found);
@@ -108,7 +108,7 @@ fn remaining(execution: &Execution<'_>, task: usize, wait: Wait) -> Option<OpPat
     None
 }
 
-/// Looks for the operation that ends a wait.
+/// A search for the operation that ends a wait.
 struct Search<'w> {
     workload: &'w Workload,
     wait: Wait,
@@ -122,7 +122,7 @@ impl Search<'_> {
             path.path.push(index);
             let found = match op {
                 Op::Send(queue) if self.wait == Wait::Message(*queue) => Some(path.clone()),
-                Op::Receive(queue, _) if self.wait == Wait::Slot(*queue) => Some(path.clone()),
+                Op::Receive(queue, _) if self.wait == Wait::Capacity(*queue) => Some(path.clone()),
                 Op::PipeWrite(pipe, _) if self.wait == Wait::Bytes(*pipe) => Some(path.clone()),
                 Op::PipeRead(pipe, _) if self.wait == Wait::Room(*pipe) => Some(path.clone()),
                 Op::Unlock(lock) | Op::ConditionWait(_, lock) if self.wait == Wait::Lock(*lock) => {
@@ -209,9 +209,9 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
     let count: usize = circle.iter().map(|&(set, _)| sets[set].tasks.len()).sum();
     let message = if count == 1 {
         let name = &workload.tasks[sets[circle[0].0].at.task].name;
-        format!("cyclic wait: `{name}` waits for itself, and can never go on")
+        format!("cyclic wait: `{name}` waits for itself and never continues")
     } else {
-        format!("cyclic wait: {count} tasks wait for each other, and none can ever go on")
+        format!("cyclic wait: {count} tasks wait for each other and none ever continues")
     };
     let locks = circle.iter().all(|&(set, _)| matches!(sets[set].wait, Wait::Lock(_)));
     let help = match locks {
@@ -220,17 +220,17 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
             "let one of them send or write before it waits, or give a queue an `initial` message"
         }
     };
-    let mut finding = Finding::new(Place::Op(sets[circle[0].0].at.clone()), message, help);
+    let mut finding = Finding::new(Subject::Op(sets[circle[0].0].at.clone()), message, help);
     for (set, help) in circle {
         let waiting = &sets[*set];
         let plural = waiting.tasks.len() > 1;
         let who = who(workload, waiting);
         let waits = if plural { "wait" } else { "waits" };
         let what = what(workload, waiting.wait);
-        finding.notes.push((Place::Op(waiting.at.clone()), format!("{who} {waits} for {what}")));
+        finding.notes.push((Subject::Op(waiting.at.clone()), format!("{who} {waits} for {what}")));
         let helper = self::who(workload, &sets[help.by]);
         let itself = if sets[help.by].tasks.len() > 1 { "wait themselves" } else { "waits itself" };
-        let (place, note) = match &help.with {
+        let (subject, note) = match &help.with {
             Some(with) if with.task == sets[help.by].at.task => {
                 (with.clone(), format!("{helper} would provide it here, but {itself}"))
             }
@@ -241,7 +241,7 @@ fn describe(execution: &Execution<'_>, sets: &[Waiting], circle: &[(usize, Help)
             }
             None => (sets[help.by].at.clone(), format!("{helper} would have to end, but {itself}")),
         };
-        finding.notes.push((Place::Op(place), note));
+        finding.notes.push((Subject::Op(subject), note));
     }
     finding
 }
@@ -259,7 +259,7 @@ fn what(workload: &Workload, wait: Wait) -> String {
         Wait::Bytes(pipe) => format!("bytes in pipe `{}`", workload.pipes[pipe].name),
         Wait::Room(pipe) => format!("room in pipe `{}`, which is full", workload.pipes[pipe].name),
         Wait::Message(queue) => format!("a message in queue `{}`", workload.queues[queue].name),
-        Wait::Slot(queue) => {
+        Wait::Capacity(queue) => {
             format!("room in queue `{}`, which is full", workload.queues[queue].name)
         }
         Wait::Condition(condition) => {

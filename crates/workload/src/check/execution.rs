@@ -1,7 +1,8 @@
-//! The workload on an ideal machine: a CPU for each task, no costs. What cannot go on here cannot go on anywhere.
+//! The workload on an ideal machine: a CPU for each task, no costs. A task that is stuck here is stuck on every
+//! machine.
 //!
-//! Time passes as the programs say (a uniform duration takes its shortest), so that tasks that compete for one queue meet
-//! in a plausible order. When nothing can happen any more, the tasks that still wait are handed to [`super::cycle`].
+//! Time passes as the programs say (a uniform duration takes its shortest), so that tasks that compete for one queue
+//! arrive in a plausible order. When no event is left, the tasks that still wait are passed to [`super::cycle`].
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,16 +14,16 @@ use crate::limits::CHECK_TASKS_MAX;
 use crate::model::{Op, Program, Role, Workload};
 use crate::spans::Finding;
 
-/// Operations that a task executes before others that are due at the same time come to their turn.
+/// Operations that a task executes before other tasks that are due at the same time execute theirs.
 const TURN_STEPS_MAX: u32 = 64;
 
-/// What a task waits for.
+/// The reason of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Wait {
     Bytes(usize),
     Room(usize),
     Message(usize),
-    Slot(usize),
+    Capacity(usize),
     Lock(usize),
     Condition(usize),
     Barrier(usize),
@@ -39,21 +40,21 @@ pub(super) enum State {
     },
     Sleeping,
     Blocked(Wait),
-    /// Computes for ever.
+    /// Computes forever.
     Forever,
     Ended,
 }
 
-/// A program under execution: that of the task, its handler, or a loop's body.
+/// A program in execution: that of the task, its handler, or a loop's body.
 #[derive(Clone, Debug)]
 pub(super) struct Frame<'w> {
     pub(super) program: &'w Program,
     pub(super) at: usize,
-    /// Turns that are left after this one; `None`: without end.
+    /// Iterations after this one; `None`: unlimited.
     turns_left: Option<u64>,
     /// The first frame of a handler.
     pub(super) handler: bool,
-    /// What is left of the operation at `at` when it was begun: ns of a run, messages of a receive.
+    /// The rest of the operation at `at` once it has begun: ns of a run, messages of a receive.
     rest: Option<u64>,
 }
 
@@ -70,7 +71,7 @@ pub(super) struct Task<'w> {
     pub(super) parent: Option<usize>,
     pub(super) frames: Vec<Frame<'w>>,
     pub(super) state: State,
-    /// Distinguishes the event that counts from those that a signal made void.
+    /// Distinguishes the valid event from those that a signal has cancelled.
     generation: u64,
     children: u32,
 }
@@ -88,7 +89,7 @@ impl Task<'_> {
     }
 }
 
-/// A lock: who has it, and who waits for it, to share it or not.
+/// A lock: its owners and its waiters, shared or exclusive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Holding {
     pub(super) holders: Vec<usize>,
@@ -96,7 +97,7 @@ pub(super) struct Holding {
     pub(super) waiters: VecDeque<(usize, bool)>,
 }
 
-/// A barrier: how many have come, who of them waits, and how often it opened.
+/// A barrier: arrivals, waiters, and how often it has opened.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meeting {
     pub(super) come: u32,
@@ -104,7 +105,7 @@ pub(super) struct Meeting {
     pub(super) opened: u64,
 }
 
-/// An event: when, in which order, which task, in which of its generations.
+/// An event: time, sequence number, task, and the task's generation.
 type Event = Reverse<(u64, u64, usize, u64)>;
 
 pub(super) struct Execution<'w> {
@@ -136,7 +137,7 @@ pub(super) fn findings(workload: &Workload, steps_max: u64) -> Vec<Finding> {
     }
 }
 
-/// Whether any task can wait for another at all.
+/// Whether any task can wait for another one.
 fn can_block(workload: &Workload) -> bool {
     let mut waits = false;
     super::each_op(workload, |_, op| {
@@ -183,7 +184,7 @@ impl<'w> Execution<'w> {
         execution
     }
 
-    /// Whether all came to rest within the limits.
+    /// Runs until no event is left; whether that was within the limits.
     fn until_nothing_happens(&mut self) -> bool {
         while let Some(Reverse((time_ns, _, task, generation))) = self.events.pop() {
             if self.tasks.len() > CHECK_TASKS_MAX || self.steps_left == 0 {
@@ -295,12 +296,12 @@ impl<'w> Execution<'w> {
                 self.due(task, until_ns);
             }
             Op::RunForever => self.tasks[task].state = State::Forever,
-            // Alone with the device, as alone with a CPU.
+            // Each task has a device of its own, like a CPU.
             Op::Sleep(duration) | Op::Io(duration) => self.sleep(task, bounds(*duration).0),
             Op::TimerWait(_, period_ns) => self.sleep(task, *period_ns),
             Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
             Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),
-            Op::Send(queue) => self.give(task, Wait::Slot(*queue), 1),
+            Op::Send(queue) => self.give(task, Wait::Capacity(*queue), 1),
             Op::Receive(queue, count) => {
                 self.take(task, Wait::Message(*queue), u64::from(*count));
             }
@@ -363,12 +364,12 @@ impl<'w> Execution<'w> {
     fn store(&mut self, wait: Wait) -> &mut Store {
         match wait {
             Wait::Bytes(pipe) | Wait::Room(pipe) => &mut self.pipes[pipe],
-            Wait::Message(queue) | Wait::Slot(queue) => &mut self.queues[queue],
+            Wait::Message(queue) | Wait::Capacity(queue) => &mut self.queues[queue],
             _ => unreachable!("only pipes and queues hold something"),
         }
     }
 
-    /// Puts bytes or a message in, as far as there is room; waits for the rest.
+    /// Writes bytes or a message as far as there is room; waits for the rest.
     fn give(&mut self, task: usize, wait: Wait, amount: u64) {
         let waited = self.rest(task);
         let rest = waited.unwrap_or(amount);
@@ -385,7 +386,7 @@ impl<'w> Execution<'w> {
         self.wake(giver);
     }
 
-    /// Takes bytes (any number above 0 will do) or all the messages.
+    /// Reads bytes (any number above 0 suffices) or receives all the messages.
     fn take(&mut self, task: usize, wait: Wait, amount: u64) {
         let rest = self.rest(task).unwrap_or(amount);
         let store = self.store(wait);
@@ -427,7 +428,7 @@ impl<'w> Execution<'w> {
         }
     }
 
-    /// Lets a task run its handler; then it goes on with what it did, except that a sleep is over.
+    /// Makes a task run its handler; then it continues, except that a sleep is over.
     fn interrupt(&mut self, task: usize) {
         let handler = &self.workload.tasks[self.tasks[task].group].on_signal;
         let state = self.tasks[task].state;

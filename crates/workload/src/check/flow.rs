@@ -1,10 +1,10 @@
-//! The flow of each program: loops in which no time passes, operations that are never reached, waits that nobody can end.
+//! The flow of each program: loops without time, unreachable operations, waits that no task can end.
 
 use super::each_op;
 use super::values::bounds;
 use crate::limits::TIMELESS_TURNS_MAX;
 use crate::model::{Op, Program, Role, Workload};
-use crate::spans::{Finding, OpPath, Place};
+use crate::spans::{Finding, OpPath, Subject};
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
                 };
                 let help = "add an operation that takes time or waits, as in { run = \"1us\" } or \
                             { sleep = \"1ms\" }";
-                findings.push(Finding::new(Place::Op(path.clone()), message, help));
+                findings.push(Finding::new(Subject::Op(path.clone()), message, help));
             }
         }
     });
@@ -35,7 +35,7 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     findings
 }
 
-/// Turns of a loop in which no time passes, loops within counted with it; 0 when time passes.
+/// Iterations of a loop in which no time passes, inner loops included; 0 when time passes.
 fn timeless_turns(workload: &Workload, times: Option<u64>, body: &Program) -> u64 {
     let mut inner = 1_u64;
     for op in body {
@@ -70,7 +70,7 @@ fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
     }
 }
 
-/// Whether a program goes on for ever (or ends the task), so that what follows is never reached.
+/// Whether a program runs forever or exits, so that what follows is unreachable.
 pub(super) fn never_returns(op: &Op) -> bool {
     match op {
         Op::RunForever | Op::Exit | Op::Loop(None, _) => true,
@@ -86,11 +86,11 @@ fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Findin
             never_reached(body, path, findings);
         }
         let last = index + 1 == program.len();
-        let place = Place::Op(path.clone());
+        let subject = Subject::Op(path.clone());
         path.path.pop();
         if never_returns(op) && !last {
             path.path.push(index + 1);
-            let next = Place::Op(path.clone());
+            let next = Subject::Op(path.clone());
             path.path.pop();
             let why = if matches!(op, Op::Exit) { "ends the task" } else { "goes on for ever" };
             let mut finding = Finding::new(
@@ -98,14 +98,14 @@ fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Findin
                 format!("never reached: the operation before it {why}"),
                 "remove it, or move it to the front, or give the loop a number of `times`",
             );
-            finding.notes.push((place, format!("this {why}")));
+            finding.notes.push((subject, format!("this {why}")));
             findings.push(finding);
             return;
         }
     }
 }
 
-/// How many tasks can come to each barrier; without limit where tasks are forked.
+/// The number of tasks that can arrive at each barrier; unlimited where tasks are forked.
 fn comers(workload: &Workload) -> Vec<u64> {
     let mut forked = vec![false; workload.tasks.len()];
     each_op(workload, |_, op| {
@@ -130,7 +130,7 @@ fn comers(workload: &Workload) -> Vec<u64> {
     comes.iter().map(total).collect()
 }
 
-/// Reads and receives with no writer anywhere, and their like.
+/// Reads and receives without any writer, and similar waits.
 fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
     let mut written = vec![false; workload.pipes.len()];
     let mut read = vec![false; workload.pipes.len()];
@@ -152,25 +152,25 @@ fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
         let (message, help) = match op {
             Op::PipeRead(pipe, _) if !written[*pipe] => {
                 let name = &workload.pipes[*pipe].name;
-                (format!("nobody writes into pipe `{name}`"), "add a { write = … } to another task")
+                (format!("no task writes to pipe `{name}`"), "add a { write = … } to another task")
             }
             Op::PipeWrite(pipe, _) if !read[*pipe] => {
                 let name = &workload.pipes[*pipe].name;
-                let message = format!("nobody reads pipe `{name}`, so that it fills up");
+                let message = format!("no task reads pipe `{name}`: it fills up");
                 (message, "add a { read = … } to another task")
             }
             Op::Receive(queue, _) if !sent[*queue] && workload.queues[*queue].initial == 0 => {
                 let name = &workload.queues[*queue].name;
-                (format!("nobody sends to queue `{name}`"), "add a { send = … } to another task")
+                (format!("no task sends to queue `{name}`"), "add a { send = … } to another task")
             }
             Op::Send(queue) if !received[*queue] && workload.queues[*queue].capacity.is_some() => {
                 let name = &workload.queues[*queue].name;
-                let message = format!("nobody receives from queue `{name}`, so that it fills up");
+                let message = format!("no task receives from queue `{name}`: it fills up");
                 (message, "add a { receive = … } to another task, or remove its `capacity`")
             }
             Op::ConditionWait(condition, _) if !notified[*condition] => {
                 let name = &workload.conditions[*condition].name;
-                let message = format!("nobody notifies the condition `{name}`");
+                let message = format!("no task notifies the condition `{name}`");
                 (message, "add a { notify = … } to another task")
             }
             Op::Barrier(barrier)
@@ -190,6 +190,6 @@ fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
             }
             _ => return,
         };
-        findings.push(Finding::new(Place::Op(path.clone()), message, help));
+        findings.push(Finding::new(Subject::Op(path.clone()), message, help));
     });
 }

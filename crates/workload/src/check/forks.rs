@@ -4,15 +4,15 @@ use super::each_op;
 use super::flow::never_returns;
 use crate::limits::TASKS_MAX;
 use crate::model::{Op, Program, Workload};
-use crate::spans::{Finding, OpPath, Place};
+use crate::spans::{Finding, OpPath, Subject};
 
 /// One fork in a program.
 struct Fork {
     path: OpPath,
     child: usize,
-    /// How often it is executed at most; an endless loop counts once (its own check follows).
+    /// Upper bound of its executions; an endless loop counts once (it has its own check).
     times: u64,
-    /// Within an endless loop whose body does not wait for the children.
+    /// Whether it is in an endless loop whose body does not wait for the children.
     endless: bool,
 }
 
@@ -27,19 +27,19 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     for fork in forks.iter().filter(|fork| fork.endless) {
         let child = &workload.tasks[fork.child];
         if child.program.iter().any(never_ends) {
-            let message = format!("tasks without end: this loop forks `{}` for ever", child.name);
+            let message = format!("unbounded forks: this loop forks `{}` for ever", child.name);
             let help = format!(
                 "let `{}` end, put a \"wait\" into the loop, or give the loop a number of `times`",
                 child.name
             );
-            findings.push(Finding::new(Place::Op(fork.path.clone()), message, help));
+            findings.push(Finding::new(Subject::Op(fork.path.clone()), message, help));
         }
     }
     too_many(workload, &forks, &mut findings);
     findings
 }
 
-/// Whether a task that comes here stays for ever.
+/// Whether a task that gets here never exits.
 fn never_ends(op: &Op) -> bool {
     !matches!(op, Op::Exit) && never_returns(op) && !ends_task(op)
 }
@@ -63,7 +63,7 @@ fn forks(workload: &Workload) -> Vec<Fork> {
     forks
 }
 
-/// How often an operation is executed, by the loops around it.
+/// The number of executions of an operation, from the loops around it.
 fn repetitions(workload: &Workload, path: &OpPath) -> (u64, bool) {
     let spec = &workload.tasks[path.task];
     let mut program: &Program = if path.handler { &spec.on_signal } else { &spec.program };
@@ -87,7 +87,7 @@ fn cycle(workload: &Workload, forks: &[Fork]) -> Option<Vec<usize>> {
     for (index, fork) in forks.iter().enumerate() {
         by_parent[fork.path.task].push(index);
     }
-    // 0: not seen, 1: on the way, 2: done. An explicit stack, since a chain may be as long as there are groups.
+    // 0: not seen, 1: on the path, 2: done. An explicit stack, since a chain may be as long as there are groups.
     let mut state = vec![0_u8; workload.tasks.len()];
     for root in 0..workload.tasks.len() {
         if state[root] != 0 {
@@ -122,16 +122,16 @@ fn cycle(workload: &Workload, forks: &[Fork]) -> Option<Vec<usize>> {
 
 fn cycle_finding(workload: &Workload, forks: &[Fork], cycle: &[usize]) -> Finding {
     let name = |task: usize| &workload.tasks[task].name;
-    let place = cycle.first().map_or(Place::Workload, |&f| Place::Op(forks[f].path.clone()));
+    let subject = cycle.first().map_or(Subject::Workload, |&f| Subject::Op(forks[f].path.clone()));
     let mut finding = Finding::new(
-        place,
-        "forks in a circle: tasks would be started without end".into(),
+        subject,
+        "cyclic forks: they would create tasks without end".into(),
         "remove one of these forks",
     );
     for &fork in cycle {
         let fork = &forks[fork];
         let note = format!("`{}` forks `{}`", name(fork.path.task), name(fork.child));
-        finding.notes.push((Place::Op(fork.path.clone()), note));
+        finding.notes.push((Subject::Op(fork.path.clone()), note));
     }
     finding
 }
@@ -143,10 +143,12 @@ fn never_started(workload: &Workload, forks: &[Fork], findings: &mut Vec<Finding
     }
     for (index, task) in workload.tasks.iter().enumerate() {
         if task.start_ns.is_none() && !forked[index] {
-            let message =
-                format!("task `{}` never starts: it has no start and nobody forks it", task.name);
+            let message = format!(
+                "task `{}` never starts: it has no `start` and no task forks it",
+                task.name
+            );
             let help = "give it a `start`, as in \"0s\", or let another task fork it";
-            findings.push(Finding::new(Place::Task(index), message, help));
+            findings.push(Finding::new(Subject::Task(index), message, help));
         }
     }
 }
@@ -171,7 +173,7 @@ fn too_many(workload: &Workload, forks: &[Fork], findings: &mut Vec<Finding>) {
                     "this fork and what follows from it make more than TASKS_MAX, {TASKS_MAX}, tasks"
                 );
                 let help = "fork fewer times, or \"wait\" for the children within the loop";
-                findings.push(Finding::new(Place::Op(fork.path.clone()), message, help));
+                findings.push(Finding::new(Subject::Op(fork.path.clone()), message, help));
             }
         }
     }
@@ -181,11 +183,11 @@ fn too_many(workload: &Workload, forks: &[Fork], findings: &mut Vec<Finding>) {
     });
     if total > TASKS_MAX && !reported {
         let message = format!("{total} tasks, more than TASKS_MAX, {TASKS_MAX}");
-        findings.push(Finding::new(Place::Workload, message, "write smaller counts"));
+        findings.push(Finding::new(Subject::Workload, message, "write smaller counts"));
     }
 }
 
-/// The groups in an order in which every child comes before its parents; there is no cycle any more.
+/// The groups in an order with every child before its parents; there are no cycles at this point.
 fn children_first(workload: &Workload, forks: &[Fork]) -> Vec<usize> {
     let mut open = vec![0_usize; workload.tasks.len()];
     let mut parents = vec![Vec::new(); workload.tasks.len()];

@@ -1,9 +1,9 @@
-//! Locks: which ones a task has where. A program has no branches, so that all of it is known before it runs.
+//! The locks that a task holds at each operation. A program has no branches, so this is known before it runs.
 
 use super::flow::never_returns;
 use crate::limits::LOCKS_HELD_MAX;
 use crate::model::{LockId, LockKind, Op, Program, Workload};
-use crate::spans::{Finding, OpPath, Place};
+use crate::spans::{Finding, OpPath, Subject};
 
 /// The first problem of each program.
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
@@ -23,11 +23,11 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     findings
 }
 
-/// A way through one program.
+/// A walk through one program.
 struct Walk<'w> {
     workload: &'w Workload,
     path: OpPath,
-    /// The locks that the task has, with where it took them.
+    /// The locks that the task holds, with the operations that took them.
     held: Vec<(LockId, OpPath)>,
 }
 
@@ -40,9 +40,9 @@ impl Walk<'_> {
         match self.held.last() {
             Some((lock, taken)) if !program.iter().any(never_returns) => {
                 let name = self.name(*lock);
-                let message = format!("task `{}` ends while it has the lock `{name}`", task.name);
+                let message = format!("task `{}` ends while it holds the lock `{name}`", task.name);
                 let help = format!("add {{ unlock = \"{name}\" }}");
-                Err(Box::new(Finding::new(Place::Op(taken.clone()), message, help)))
+                Err(Box::new(Finding::new(Subject::Op(taken.clone()), message, help)))
             }
             _ => Ok(()),
         }
@@ -69,16 +69,16 @@ impl Walk<'_> {
             Op::Loop(times, body) => self.turns(*times, body),
             Op::Exit => match self.held.last() {
                 Some((lock, taken)) => Err(self.problem(
-                    format!("the task ends here while it has the lock `{}`", self.name(*lock)),
-                    "give it back before",
+                    format!("the task ends here while it holds the lock `{}`", self.name(*lock)),
+                    "release it first",
                     Some(taken.clone()),
                 )),
                 None => Ok(()),
             },
             op => match (may_sleep(self.workload, op), self.atomic()) {
                 (Some(what), Some((lock, taken))) => Err(self.problem(
-                    format!("{what} while the task has the spin lock `{}`", self.name(lock)),
-                    "give it back before: a task that has a spin lock is inside the kernel and may not sleep",
+                    format!("{what} while the task holds the spin lock `{}`", self.name(lock)),
+                    "release it first: a task that holds a spin lock is inside the kernel and may not sleep",
                     Some(taken),
                 )),
                 _ => Ok(()),
@@ -86,7 +86,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An rwlock is taken to read or to write, and no other lock is.
+    /// An rwlock is taken to read or to write; no other lock is.
     fn is_taken_so(&self, lock: LockId, plainly: bool) -> Checked {
         let (name, is_rw) = (self.name(lock), self.workload.locks[lock].kind == LockKind::RwLock);
         match (is_rw, plainly) {
@@ -96,7 +96,7 @@ impl Walk<'_> {
                 None,
             )),
             (false, false) => Err(self.problem(
-                format!("`{name}` is no rwlock"),
+                format!("`{name}` is not an rwlock"),
                 &format!("write {{ lock = \"{name}\" }}, or `kind = \"rwlock\"`"),
                 None,
             )),
@@ -104,12 +104,12 @@ impl Walk<'_> {
         }
     }
 
-    /// A task waits for a condition with a lock that sleeps, which it has, and without any spin lock.
+    /// A task waits for a condition with a sleeping lock, which it holds, and without any spin lock.
     fn waits_without(&self, lock: LockId) -> Checked {
         let name = self.name(lock);
         if !self.held.iter().any(|(held, _)| *held == lock) {
             return Err(self.problem(
-                format!("the task has not got the lock `{name}`, without which it would wait"),
+                format!("the task does not hold the lock `{name}`, which the wait would release"),
                 &format!(
                     "write {{ lock = \"{name}\" }} before, and {{ unlock = \"{name}\" }} behind"
                 ),
@@ -128,8 +128,8 @@ impl Walk<'_> {
         }
         match self.atomic() {
             Some((held, taken)) => Err(self.problem(
-                format!("a wait while the task has the spin lock `{}`", self.name(held)),
-                "give it back before",
+                format!("a wait while the task holds the spin lock `{}`", self.name(held)),
+                "release it first",
                 Some(taken),
             )),
             None => Ok(()),
@@ -141,21 +141,21 @@ impl Walk<'_> {
         if self.path.handler {
             return Err(self.problem(
                 format!("the handler of a signal takes the lock `{name}`"),
-                "take it in the program: a handler may interrupt the task that has it, and would wait for itself",
+                "take it in the program: a handler may interrupt the task that holds it, and would wait for itself",
                 None,
             ));
         }
         if let Some((_, taken)) = self.held.iter().find(|(held, _)| *held == lock) {
             return Err(self.problem(
-                format!("the task has the lock `{name}` already, and would wait for itself"),
-                "give it back before it is taken again",
+                format!("the task holds the lock `{name}` already and would wait for itself"),
+                "release it before it is taken again",
                 Some(taken.clone()),
             ));
         }
         if self.held.len() == LOCKS_HELD_MAX {
             return Err(self.problem(
                 format!("more than LOCKS_HELD_MAX, {LOCKS_HELD_MAX}, locks at the same time"),
-                "give some back before",
+                "release some first",
                 None,
             ));
         }
@@ -170,14 +170,14 @@ impl Walk<'_> {
                 Ok(())
             }
             None => Err(self.problem(
-                format!("the task has not got the lock `{}`", self.name(lock)),
-                "take it before: only the task that has a lock gives it back",
+                format!("the task does not hold the lock `{}`", self.name(lock)),
+                "take it first: only the holder of a lock releases it",
                 None,
             )),
         }
     }
 
-    /// A body that turns more than once must end with the locks that it begins with.
+    /// A body with more than one iteration must end with the locks that it begins with.
     fn turns(&mut self, times: Option<u64>, body: &Program) -> Checked {
         let before: Vec<LockId> = self.held.iter().map(|(lock, _)| *lock).collect();
         self.program(body)?;
@@ -187,15 +187,18 @@ impl Walk<'_> {
         let now = |lock: &LockId| self.held.iter().any(|(held, _)| held == lock);
         if let Some((lock, taken)) = self.held.iter().find(|(lock, _)| !before.contains(lock)) {
             return Err(self.problem(
-                format!("the loop takes the lock `{}` and turns with it", self.name(*lock)),
-                "give it back inside the loop, or take it outside",
+                format!(
+                    "the loop takes the lock `{}` and keeps it from one iteration to the next",
+                    self.name(*lock)
+                ),
+                "release it inside the loop, or take it outside",
                 Some(taken.clone()),
             ));
         }
         match before.iter().find(|lock| !now(lock)) {
             Some(lock) => Err(self.problem(
-                format!("the loop gives back the lock `{}` in each turn", self.name(*lock)),
-                "take it inside the loop too, or give it back outside",
+                format!("the loop releases the lock `{}` in each iteration", self.name(*lock)),
+                "take it inside the loop too, or release it outside",
                 None,
             )),
             None => Ok(()),
@@ -220,7 +223,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The spin lock that the task took last, of those that it has.
+    /// The spin lock that the task took last, of those that it holds.
     fn atomic(&self) -> Option<(LockId, OpPath)> {
         let kind = |lock: LockId| -> LockKind { self.workload.locks[lock].kind };
         self.held.iter().rev().find(|(lock, _)| kind(*lock).is_atomic()).cloned()
@@ -231,13 +234,13 @@ impl Walk<'_> {
     }
 
     fn problem(&self, message: String, help: &str, taken: Option<OpPath>) -> Box<Finding> {
-        let mut finding = Finding::new(Place::Op(self.path.clone()), message, help);
-        finding.notes.extend(taken.map(|path| (Place::Op(path), "taken here".to_owned())));
+        let mut finding = Finding::new(Subject::Op(self.path.clone()), message, help);
+        finding.notes.extend(taken.map(|path| (Subject::Op(path), "taken here".to_owned())));
         Box::new(finding)
     }
 }
 
-/// What an operation does that a task may not do inside the kernel with a spin lock.
+/// The part of an operation that is forbidden while the task holds a spin lock, in words.
 fn may_sleep(workload: &Workload, op: &Op) -> Option<&'static str> {
     Some(match op {
         Op::Sleep(_) => "a sleep",

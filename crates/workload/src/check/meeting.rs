@@ -2,9 +2,9 @@
 
 use super::execution::{Execution, State, Wait};
 
-/// What a wait for a condition has come to, as the rest of its operation: the lock is given back.
+/// The state of a wait for a condition, stored as the rest of its operation: the lock is released.
 const RELEASED: u64 = 0;
-/// It was notified; only the lock is lacking.
+/// It was notified and waits for the lock.
 const NOTIFIED: u64 = 1;
 
 impl Execution<'_> {
@@ -21,8 +21,8 @@ impl Execution<'_> {
         }
     }
 
-    /// Hands the lock to whoever has waited longest, and to all readers with a reader: any rule that loses no wake-up comes to the
-    /// same end.
+    /// Passes the lock to the task that has waited longest, and to all readers with a reader: any rule that loses no
+    /// wake-up has the same outcome.
     pub(super) fn unlock(&mut self, task: usize, lock: usize) {
         let state = &mut self.locks[lock];
         state.holders.retain(|&holder| holder != task);
@@ -66,7 +66,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The rest of the operation is how often the barrier had opened when the task came, and one more.
+    /// The rest of the operation is one more than the number of times that the barrier had opened on arrival.
     pub(super) fn meet(&mut self, task: usize, barrier: usize) {
         let count = self.workload.barriers[barrier].count;
         let rest = self.rest(task);

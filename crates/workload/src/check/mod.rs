@@ -14,12 +14,12 @@ use crate::limits::CHECK_STEPS_MAX;
 use crate::model::{Op, Program, Workload};
 use crate::spans::{Finding, Locator, OpPath, Spans};
 
-/// Checks a workload that a program built. One that [`crate::parse()`] or the library returned has passed already.
+/// Checks a workload that was built by a program. Those of [`crate::parse()`] and the library are checked already.
 ///
-/// What is checked: names, ranges, references and limits; loops in which no time passes; operations that are never
-/// reached; groups that never start; forks without end; locks taken twice, not given back, or held where a task sleeps;
-/// waits that nobody can end; and cyclic waits, which are searched by
-/// executing the workload on an ideal machine (a CPU for each task, no costs) for at most [`CHECK_STEPS_MAX`] operations.
+/// What is checked: names, ranges, references and limits; loops in which no time passes; unreachable operations;
+/// groups that never start; unbounded forks; locks taken twice, not released, or held where a task sleeps; waits that
+/// no task can end; and cyclic waits, which are searched by executing the workload on an ideal machine (a CPU for each
+/// task, no costs) for at most [`CHECK_STEPS_MAX`] operations.
 ///
 /// # Errors
 /// All problems of the first of these stages that found any.
@@ -27,12 +27,12 @@ pub fn check(workload: &Workload) -> Result<(), WorkloadError> {
     report(workload, None, CHECK_STEPS_MAX)
 }
 
-/// The same with a limit of the caller's for the search for cyclic waits.
+/// The same with another limit of the search for cyclic waits.
 pub(crate) fn with_steps(workload: &Workload, steps_max: u64) -> Result<(), WorkloadError> {
     report(workload, None, steps_max)
 }
 
-/// The same, with lines.
+/// The same, with source lines.
 pub(crate) fn with_text(
     workload: &Workload,
     source: &Source<'_>,

@@ -1,4 +1,4 @@
-//! What lies in a pipe, a socket or a queue on the ideal machine, and who waits for it or for room.
+//! The contents of a pipe, a socket or a queue on the ideal machine, and the tasks that wait for data or for room.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ impl Store {
         Self { amount: queue.initial, capacity: queue.capacity, ..Self::default() }
     }
 
-    /// Puts in as much as there is room for, and says how much; `begins`: not after a wait.
+    /// Writes as much as there is room for, and returns the amount; `begins`: not after a wait.
     pub(super) fn put(&mut self, amount: u64, begins: bool) -> u64 {
         let put = match &mut self.ring {
             Some(ring) => ring.put(amount, begins),
@@ -38,7 +38,8 @@ impl Store {
         put
     }
 
-    /// Takes as much as there is of what is asked for: how much, and whether one who waits for room may find some now.
+    /// Reads at most the requested amount. Returns the amount, and whether a task that waits for room may find some
+    /// now.
     pub(super) fn take(&mut self, amount: u64) -> (u64, bool) {
         let taken = amount.min(self.amount);
         self.amount -= taken;

@@ -8,33 +8,39 @@ use crate::limits::{
     SOCKET_BUFFER_MIN, TASKS_MAX, TIME_MAX_NS,
 };
 use crate::model::{Carrier, CpuList, Duration, Op, Role, Workload};
-use crate::spans::{Finding, OpPath, Place};
+use crate::spans::{Finding, OpPath, Subject};
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     let mut findings = Vec::new();
     whole(workload, &mut findings);
     let mut names = Vec::new();
-    names.extend(workload.pipes.iter().enumerate().map(|(i, p)| (Place::Pipe(i), "pipe", &p.name)));
     names.extend(
-        workload.queues.iter().enumerate().map(|(i, q)| (Place::Queue(i), "queue", &q.name)),
+        workload.pipes.iter().enumerate().map(|(i, p)| (Subject::Pipe(i), "pipe", &p.name)),
     );
-    names.extend(workload.locks.iter().enumerate().map(|(i, l)| (Place::Lock(i), "lock", &l.name)));
     names.extend(
-        workload.timers.iter().enumerate().map(|(i, t)| (Place::Timer(i), "timer", &t.name)),
+        workload.queues.iter().enumerate().map(|(i, q)| (Subject::Queue(i), "queue", &q.name)),
+    );
+    names.extend(
+        workload.locks.iter().enumerate().map(|(i, l)| (Subject::Lock(i), "lock", &l.name)),
+    );
+    names.extend(
+        workload.timers.iter().enumerate().map(|(i, t)| (Subject::Timer(i), "timer", &t.name)),
     );
     let conditions = workload.conditions.iter().enumerate();
-    names.extend(conditions.map(|(i, c)| (Place::Condition(i), "condition", &c.name)));
+    names.extend(conditions.map(|(i, c)| (Subject::Condition(i), "condition", &c.name)));
     let barriers = workload.barriers.iter().enumerate();
-    names.extend(barriers.map(|(i, b)| (Place::Barrier(i), "barrier", &b.name)));
-    names.extend(workload.tasks.iter().enumerate().map(|(i, t)| (Place::Task(i), "task", &t.name)));
+    names.extend(barriers.map(|(i, b)| (Subject::Barrier(i), "barrier", &b.name)));
+    names.extend(
+        workload.tasks.iter().enumerate().map(|(i, t)| (Subject::Task(i), "task", &t.name)),
+    );
     let mut seen = BTreeSet::new();
-    for (place, kind, name) in names {
+    for (subject, kind, name) in names {
         if let Some((message, help)) = name_problem(kind, name) {
-            findings.push(Finding::new(place.clone(), message, help));
+            findings.push(Finding::new(subject.clone(), message, help));
         }
         if !seen.insert((kind, name)) {
-            let message = format!("a second {kind} has the name `{name}`");
-            findings.push(Finding::new(place, message, "give each a name of its own"));
+            let message = format!("a second {kind} is called `{name}`");
+            findings.push(Finding::new(subject, message, "give each a name of its own"));
         }
     }
     for (index, pipe) in workload.pipes.iter().enumerate() {
@@ -43,40 +49,40 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
                 "the socket `{}` has a buffer of less than SOCKET_BUFFER_MIN, {SOCKET_BUFFER_MIN}",
                 pipe.name
             );
-            findings.push(Finding::new(Place::Pipe(index), message, "give it a larger one"));
+            findings.push(Finding::new(Subject::Pipe(index), message, "give it a larger one"));
         }
     }
     for (index, barrier) in workload.barriers.iter().enumerate() {
         if barrier.count == 0 {
-            let message = format!("the barrier `{}` is for nobody", barrier.name);
+            let message = format!("the barrier `{}` has the count 0", barrier.name);
             let help = "write a `count` from 1";
-            findings.push(Finding::new(Place::Barrier(index), message, help));
+            findings.push(Finding::new(Subject::Barrier(index), message, help));
         }
     }
     objects(workload, &mut findings);
     for (index, message, help) in crate::cgroups::list_problems(&workload.cgroups) {
-        findings.push(Finding::new(Place::Cgroup(index), message, help));
+        findings.push(Finding::new(Subject::Cgroup(index), message, help));
     }
     tasks(workload, &mut findings);
     let mut operations = 0_usize;
     each_op(workload, |path, op| {
         operations += 1;
         if let Some((message, help)) = op_problem(workload, path, op) {
-            findings.push(Finding::new(Place::Op(path.clone()), message, help));
+            findings.push(Finding::new(Subject::Op(path.clone()), message, help));
         }
     });
     if operations > OPERATIONS_MAX {
         let message =
             format!("{operations} operations, more than OPERATIONS_MAX, {OPERATIONS_MAX}");
         let help = "write loops instead of repeated operations";
-        findings.push(Finding::new(Place::Workload, message, help));
+        findings.push(Finding::new(Subject::Workload, message, help));
     }
     findings
 }
 
 fn whole(workload: &Workload, findings: &mut Vec<Finding>) {
     let mut problem =
-        |message: String, help: &str| findings.push(Finding::new(Place::Workload, message, help));
+        |message: String, help: &str| findings.push(Finding::new(Subject::Workload, message, help));
     if let Some((message, help)) = name_problem("workload", &workload.name) {
         problem(message, help);
     }
@@ -150,14 +156,14 @@ fn objects(workload: &Workload, findings: &mut Vec<Finding>) {
         if pipe.capacity == 0 || pipe.capacity > AMOUNT_MAX {
             let message = format!("pipe `{}` holds {} bytes", pipe.name, pipe.capacity);
             let help = "write a `capacity` from 1 to AMOUNT_MAX, 4294967296";
-            findings.push(Finding::new(Place::Pipe(index), message, help));
+            findings.push(Finding::new(Subject::Pipe(index), message, help));
         }
     }
     for (index, queue) in workload.queues.iter().enumerate() {
         if queue.capacity == Some(0) {
             let message = format!("queue `{}` holds no message at all", queue.name);
             let help = "write a `capacity` above 0, or none for a queue without a limit";
-            findings.push(Finding::new(Place::Queue(index), message, help));
+            findings.push(Finding::new(Subject::Queue(index), message, help));
         }
         if queue.capacity.is_some_and(|capacity| queue.initial > capacity) {
             let message = format!(
@@ -165,14 +171,14 @@ fn objects(workload: &Workload, findings: &mut Vec<Finding>) {
                 queue.name, queue.initial
             );
             let help = "write a larger `capacity` or a smaller `initial`";
-            findings.push(Finding::new(Place::Queue(index), message, help));
+            findings.push(Finding::new(Subject::Queue(index), message, help));
         }
     }
     for (index, timer) in workload.timers.iter().enumerate() {
         if timer.period_ns == 0 || timer.period_ns > TIME_MAX_NS {
             let message = format!("timer `{}` has a period of {} ns", timer.name, timer.period_ns);
             let help = "write a period above 0, as in `period = \"1ms\"`";
-            findings.push(Finding::new(Place::Timer(index), message, help));
+            findings.push(Finding::new(Subject::Timer(index), message, help));
         }
     }
 }
@@ -180,7 +186,7 @@ fn objects(workload: &Workload, findings: &mut Vec<Finding>) {
 fn tasks(workload: &Workload, findings: &mut Vec<Finding>) {
     for (index, task) in workload.tasks.iter().enumerate() {
         let mut problem = |message: String, help: &str| {
-            findings.push(Finding::new(Place::Task(index), message, help));
+            findings.push(Finding::new(Subject::Task(index), message, help));
         };
         let name = &task.name;
         if task.count == 0 || u64::from(task.count) > TASKS_MAX {
@@ -280,7 +286,7 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         }
         Op::SetCgroup(cgroup) => unknown("cgroup", *cgroup, workload.cgroups.len()),
         Op::SetCgroupWeight(0, _) => Some((
-            "the root cgroup has no weight: nobody stands beside it".into(),
+            "the root cgroup has no weight: it has no siblings".into(),
             "set the weight of a cgroup below it",
         )),
         Op::SetCgroupWeight(cgroup, weight) => unknown("cgroup", *cgroup, workload.cgroups.len())
@@ -290,14 +296,14 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         }
         Op::Loop(times, body) => {
             let empty = *times == Some(0) || body.is_empty();
-            let help = "put operations into it and let it turn at least once, or remove it";
+            let help = "put operations into it and let it iterate at least once, or remove it";
             empty.then(|| ("the loop does nothing".into(), help))
         }
         _ => meeting_problem(workload, op),
     }
 }
 
-/// Of operations by which tasks wait for each other.
+/// The problem of an operation by which tasks wait for each other, if it has one.
 fn meeting_problem(workload: &Workload, op: &Op) -> Option<(String, &'static str)> {
     match op {
         Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
@@ -325,7 +331,7 @@ fn amount(amount: u64, what: &str) -> Option<(String, &'static str)> {
     bad.then(|| (format!("{amount} {what} is out of range"), "write a number from 1 to 4294967296"))
 }
 
-/// The shortest and the longest that a duration can be, ns.
+/// The shortest and the longest value of a duration, ns.
 pub(super) fn bounds(duration: Duration) -> (u64, u64) {
     match duration {
         Duration::Fixed(ns) => (ns, ns),

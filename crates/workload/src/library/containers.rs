@@ -1,9 +1,9 @@
-//! Users or containers beside each other, each with a weight and tasks of its own.
+//! Users or containers side by side, each with a weight and tasks of its own.
 
 use std::collections::BTreeMap;
 
 use super::load::run_and_sleep;
-use super::spec::{Call, Piece};
+use super::spec::{Call, Token};
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
 use crate::cgroups::{find, path_problem, tree};
 use crate::limits::{CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX, PARTS_MAX};
@@ -31,7 +31,7 @@ fn containers(call: &mut Call<'_, '_>) -> Workload {
         Some(arguments) => arguments.split(char::is_whitespace),
         None => Vec::new(),
     };
-    let mut words: Vec<Piece<'_>> = words.into_iter().filter(|w| !w.text.is_empty()).collect();
+    let mut words: Vec<Token<'_>> = words.into_iter().filter(|w| !w.text.is_empty()).collect();
     if words.is_empty() {
         let help = "write them, as in `containers:web=300:4 batch=100:8`".to_owned();
         call.problem(call.name.span.clone(), "no container is named".to_owned(), help);
@@ -58,25 +58,25 @@ fn containers(call: &mut Call<'_, '_>) -> Workload {
         }
     }
     let cgroups = tree(weights);
-    let place = |(mut task, path): (TaskSpec, String)| {
+    let pair = |(mut task, path): (TaskSpec, String)| {
         task.cgroup = find(&cgroups, &path);
         task
     };
-    let tasks = tasks.into_iter().map(place).collect();
+    let tasks = tasks.into_iter().map(pair).collect();
     let mut workload = independent("control groups with tasks in them".to_owned(), tasks);
     workload.cgroups = cgroups;
     workload
 }
 
 /// `path=weight:tasks` or `path=weight`; without `=weight` the default one.
-fn container(call: &mut Call<'_, '_>, word: &Piece<'_>) -> Option<(String, u32, Option<u32>)> {
+fn container(call: &mut Call<'_, '_>, word: &Token<'_>) -> Option<(String, u32, Option<u32>)> {
     let (head, count) = word.split_once(|c| c == ':');
     let (path, weight) = head.split_once(|c| c == '=');
     if let Some((message, help)) = path_problem(path.text) {
         call.problem(path.span.clone(), message, help.to_owned());
         return None;
     }
-    let number = |call: &mut Call<'_, '_>, what, piece: &Piece<'_>, high| {
+    let number = |call: &mut Call<'_, '_>, what, piece: &Token<'_>, high| {
         u32::try_from(call.number(what, piece, 1, high)).unwrap_or(1)
     };
     let weight = weight.map_or(CGROUP_WEIGHT_DEFAULT, |piece| {

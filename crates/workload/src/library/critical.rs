@@ -1,11 +1,11 @@
-//! Tasks that need one lock: the example of the mail of 2006.
+//! Tasks that contend for one lock: the example of the mail of 2006.
 
 use super::spec::Call;
 use super::{COUNT_MAX, Entry, Parameter, group, independent, lock};
 use crate::diagnostic::suggestion;
 use crate::model::{Duration, LockKind, Op, Workload};
 
-/// One lock for all.
+/// The entry `critical`.
 pub(super) const CRITICAL: Entry = Entry {
     name: "critical",
     arguments: "TASKS",
@@ -38,7 +38,7 @@ fn critical(call: &mut Call<'_, '_>) -> Workload {
         match kinds.clone().find(|(_, word)| *word == piece.text) {
             Some((known, _)) => kind = known,
             None => {
-                let message = format!("there is no kind of lock `{}`", piece.text);
+                let message = format!("there is no lock kind `{}`", piece.text);
                 let help = suggestion(piece.text, kinds.map(|(_, word)| word), "kinds");
                 call.problem(piece.span, message, help);
             }

@@ -1,22 +1,23 @@
-//! Mixes of jobs of a time-sharing machine: `aim7`, after AIM's Multiuser Benchmark VII as re-aim has it, and `dbench`, a file server's day.
+//! Job mixes of a time-sharing machine: `aim7`, after AIM's Multiuser Benchmark VII as reworked in re-aim, and
+//! `dbench`, the load of a file server.
 
 use super::servers::Section;
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent, lock, run};
 use crate::model::{LockKind, Op, Program, Workload};
 
-/// Tasks of AIM7 at most: each has two groups.
+/// Limit of the tasks of AIM7: each has two groups.
 const TASKS_MAX: i64 = 1_000;
-/// A megabyte that is copied.
+/// The megabyte of a copy, bytes.
 const COPY_BYTES: u64 = 1 << 20;
 /// File operations of a job.
 const FILES: u64 = 20;
-/// What a file server's client writes at once, bytes.
+/// A write of a file server's client, bytes.
 const WRITE_BYTES: u64 = 64 << 10;
 /// Operations of a client between two marks.
 const OPERATIONS: u64 = 16;
 
-/// The jobs.
+/// The entry `aim7`.
 pub(super) const AIM7: Entry = Entry {
     name: "aim7",
     arguments: "TASKS",
@@ -34,7 +35,7 @@ pub(super) const AIM7: Entry = Entry {
     build: aim7,
 };
 
-/// The file server.
+/// The entry `dbench`.
 pub(super) const DBENCH: Entry = Entry {
     name: "dbench",
     arguments: "CLIENTS",

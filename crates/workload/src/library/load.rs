@@ -1,6 +1,6 @@
 //! Tasks that share nothing: hogs, sleepers, mixes of them, and the load of the speed benchmark.
 
-use super::spec::{Call, Piece};
+use super::spec::{Call, Token};
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
 use crate::limits::{CPU_MAX, PARTS_MAX, TIME_MAX_NS};
 use crate::model::{Duration, Op, Program, TaskSpec, Workload};
@@ -84,7 +84,7 @@ fn endless(call: &mut Call<'_, '_>) -> Workload {
     )
 }
 
-/// Endless loop of a run and a sleep, or what is left of it when one is 0.
+/// An endless loop of a run and a sleep; a part of 0 is left out.
 pub(super) fn run_and_sleep(run: Duration, sleep: Duration) -> Program {
     const NONE: Duration = Duration::Fixed(0);
     match (run, sleep) {
@@ -101,7 +101,7 @@ fn nice(call: &mut Call<'_, '_>) -> i8 {
     }
 }
 
-fn nice_of(call: &mut Call<'_, '_>, piece: &Piece<'_>) -> i8 {
+fn nice_of(call: &mut Call<'_, '_>, piece: &Token<'_>) -> i8 {
     i8::try_from(call.number("a nice value", piece, -20, 19)).unwrap_or(0)
 }
 
@@ -171,7 +171,7 @@ fn mix<'t>(call: &mut Call<'t, '_>) -> Workload {
         Some(arguments) => arguments.split(char::is_whitespace),
         None => Vec::new(),
     };
-    let mut words: Vec<Piece<'t>> = words.into_iter().filter(|w| !w.text.is_empty()).collect();
+    let mut words: Vec<Token<'t>> = words.into_iter().filter(|w| !w.text.is_empty()).collect();
     let mut duration_ns = 10_000_000_000;
     if words.first().is_some_and(|word| !word.text.contains(':')) {
         let seconds = words.remove(0);
@@ -201,7 +201,7 @@ fn mix<'t>(call: &mut Call<'t, '_>) -> Workload {
 }
 
 /// `count:nice:run_us:sleep_us`.
-fn mix_group(call: &mut Call<'_, '_>, word: &Piece<'_>) -> Option<TaskSpec> {
+fn mix_group(call: &mut Call<'_, '_>, word: &Token<'_>) -> Option<TaskSpec> {
     const US_MAX: i64 = (TIME_MAX_NS / 1_000) as i64;
     let parts = word.split(|c| c == ':');
     let [count, nice, run_us, sleep_us] = parts.as_slice() else {

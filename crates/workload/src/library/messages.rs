@@ -1,5 +1,5 @@
-//! Tasks that pass messages through pipes: `pipe`, after perf's `bench sched pipe`, and `hackbench`, after Ingo Molnar's program
-//! as rt-tests has it.
+//! Tasks that pass messages through pipes: `pipe`, after perf's `bench sched pipe`, and `hackbench`, after Ingo
+//! Molnar's program as rt-tests has it.
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
@@ -8,28 +8,28 @@ use crate::model::{Carrier, CpuList, Op, Pipe, Program, Queue, TaskSpec, Workloa
 
 /// The message of the ping-pong, an `int`, bytes.
 const INT_BYTES: u64 = 4;
-/// Round trips of the ping-pong between two marks: a mark is not free either.
+/// Round trips of the ping-pong between two marks, since a mark has a cost.
 const TRIPS_PER_MARK: u64 = 100;
-/// What a pipe of the ping-pong holds, bytes.
+/// Capacity of a pipe of the ping-pong, bytes.
 const PIPE_BYTES: u64 = 65_536;
-/// Senders, and receivers, of a group of hackbench when nobody says otherwise.
+/// Default number of senders, and of receivers, of a group of hackbench.
 const FDS_DEFAULT: u32 = 20;
-/// Senders, and receivers, of a group at most.
+/// Limit of the senders, and of the receivers, of a group.
 const FDS_MAX: i64 = 100;
-/// Groups of hackbench at most.
+/// Limit of the groups of hackbench.
 const GROUPS_MAX: i64 = 500;
-/// Messages that each sender sends to each receiver, at most.
+/// Limit of the messages from each sender to each receiver.
 const LOOPS_MAX: i64 = 1_000_000;
 /// A message of hackbench, bytes.
 const MESSAGE_BYTES: u64 = 100;
-/// Bytes of a pipe's page. A message is written whole into one page, or into the next.
+/// Bytes of a pipe's page. A message is written to one page, or to the next.
 const PAGE_BYTES: u64 = 4_096;
-/// What the messages in a socket may occupy, bytes (`net.core.wmem_default`).
+/// Kernel memory for the messages in a socket, bytes (`net.core.wmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
 /// Pages of a pipe.
 const PIPE_PAGES: u64 = 16;
 
-/// The ping-pong.
+/// The entry `pipe`.
 pub(super) const PIPE: Entry = Entry {
     name: "pipe",
     arguments: "[PAIRS]",
@@ -44,7 +44,7 @@ pub(super) const PIPE: Entry = Entry {
     build: pipe,
 };
 
-/// The message storm.
+/// The entry `hackbench`.
 pub(super) const HACKBENCH: Entry = Entry {
     name: "hackbench",
     arguments: "GROUPS",
@@ -158,14 +158,14 @@ fn hackbench(call: &mut Call<'_, '_>) -> Workload {
     workload
 }
 
-/// A task that says that it is ready, waits for the start, and passes its messages.
+/// A task that reports ready, waits for the start, and passes its messages.
 fn member(name: &str, count: u32, messages: Op) -> TaskSpec {
     let mut member = group(name, count, vec![Op::Send(0), Op::Receive(1, 1), messages]);
     member.start_ns = None;
     member
 }
 
-/// Of a pipe, so many whole messages go into the kernel's 16 pages.
+/// Whole messages that fit into the 16 pages of a pipe.
 fn capacity(carrier: Carrier) -> u64 {
     match carrier {
         Carrier::Pipe => PIPE_PAGES * (PAGE_BYTES / MESSAGE_BYTES) * MESSAGE_BYTES,

@@ -1,4 +1,4 @@
-//! Workloads by name: what the sources measure with, and loads for tests and benchmarks.
+//! Workloads by name: the benchmarks of the published results, and loads for tests and benchmarks.
 
 mod containers;
 mod critical;
@@ -20,21 +20,21 @@ use crate::check::check;
 use crate::diagnostic::{Source, WorkloadError};
 use crate::limits::{NAME_CHARS_MAX, PARTS_MAX, TASKS_MAX};
 use crate::model::{Duration, Lock, LockKind, Op, Program, Role, TaskSpec, Workload, independent};
-use spec::{Call, Piece};
+use spec::{Call, Token};
 
-/// What messages call a specification.
+/// The name of a specification in messages.
 const SPECIFICATION: &str = "workload specification";
-/// The highest count that an argument may be.
+/// Limit of a count argument.
 const COUNT_MAX: i64 = TASKS_MAX as i64;
 
-/// A `key=value` that a workload of the library understands.
+/// A `key=value` parameter of a workload of the library.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// The key.
     pub name: &'static str,
-    /// The value when it is not given, as it would be written.
+    /// The default, as it would be written.
     pub default: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub help: &'static str,
 }
 
@@ -43,20 +43,20 @@ pub struct Parameter {
 pub struct Entry {
     /// The name, as in `slice:16`.
     pub name: &'static str,
-    /// What stands behind the colon; empty when nothing does.
+    /// The form of the arguments after the colon; empty when there are none.
     pub arguments: &'static str,
-    /// One line.
+    /// A summary of one line.
     pub summary: &'static str,
-    /// Where it comes from: a program, a mail, a paper.
+    /// Its source: a program, a mail, a paper.
     pub source: &'static str,
-    /// What it does not show, or shows wrongly.
+    /// Its limits: what it does not show.
     pub limits: &'static str,
-    /// The keys that it understands, besides [`COMMON_PARAMETERS`].
+    /// Its parameters, besides [`COMMON_PARAMETERS`].
     pub parameters: &'static [Parameter],
     build: fn(&mut Call<'_, '_>) -> Workload,
 }
 
-/// Keys that every workload of the library understands.
+/// The parameters of every workload of the library.
 pub const COMMON_PARAMETERS: &[Parameter] =
     &[Parameter { name: "duration", default: "10s", help: "how long the workload runs" }];
 
@@ -104,8 +104,8 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
     let source = Source::new(SPECIFICATION, text);
     let mut problems = Vec::new();
     let mut parts = Vec::new();
-    let mut durations: Vec<(u64, Piece<'_>)> = Vec::new();
-    let pieces = Piece::whole(text).split(|c| c == '+');
+    let mut durations: Vec<(u64, Token<'_>)> = Vec::new();
+    let pieces = Token::whole(text).split(|c| c == '+');
     if let Some(piece) = pieces.get(PARTS_MAX) {
         let message = format!("more than PARTS_MAX, {PARTS_MAX}, workloads in one specification");
         let help = "use counts, or write a file".to_owned();
@@ -150,7 +150,7 @@ pub fn from_spec(text: &str) -> Result<Workload, WorkloadError> {
     Ok(workload)
 }
 
-/// Puts the tasks of one workload beside those of another.
+/// Adds the tasks of one workload to another.
 fn join(into: &mut Workload, mut part: Workload) {
     cgroups::join(into, &mut part);
     let by = Shift {
@@ -177,7 +177,7 @@ fn join(into: &mut Workload, mut part: Workload) {
     into.description = format!("{}; {}", into.description, part.description);
 }
 
-/// Puts things that have names behind others of their kind; one whose name is taken gets another.
+/// Appends named objects to others of their kind; one whose name is taken gets another.
 fn append<T>(into: &mut Vec<T>, part: Vec<T>, name: fn(&mut T) -> &mut String) {
     let mut taken: Vec<String> = into.iter_mut().map(|known| name(known).clone()).collect();
     for mut thing in part {
@@ -207,7 +207,7 @@ pub(crate) fn free_name<'n>(
     }
 }
 
-/// How many there are of each kind in a workload before another one comes behind it.
+/// The number of objects of each kind before another workload is appended.
 struct Shift {
     tasks: usize,
     pipes: usize,
@@ -218,7 +218,7 @@ struct Shift {
     timers: usize,
 }
 
-/// Moves the references of a program behind what another workload already has.
+/// Shifts the references of a program by the objects of another workload.
 fn shift(program: &mut Program, by: &Shift) {
     for op in program {
         match op {
@@ -241,7 +241,7 @@ fn shift(program: &mut Program, by: &Shift) {
     }
 }
 
-/// A group that starts at once, at nice 0, anywhere.
+/// A group that starts at once, at nice 0, on any CPU.
 fn group(name: &str, count: u32, program: Program) -> TaskSpec {
     TaskSpec {
         name: name.to_owned(),
@@ -255,12 +255,12 @@ fn group(name: &str, count: u32, program: Program) -> TaskSpec {
     }
 }
 
-/// Computing for a time, 1 ns at least.
+/// A run of at least 1 ns.
 fn run(ns: u64) -> Op {
     Op::Run(Duration::Fixed(ns.max(1)))
 }
 
-/// A lock as kernels have it today.
+/// A lock with the defaults of today's kernels.
 fn lock(name: &str, kind: LockKind) -> Lock {
     Lock { name: name.to_owned(), kind, adaptive: true, steal: true }
 }

@@ -4,8 +4,8 @@ use super::spec::Call;
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
 use crate::model::{Duration, Op, Queue, TaskSpec, Workload};
 
-/// Satoru Takeuchi's test of March 2007. N processes wait for a signal; then each computes for 8 ms, sleeps for 1 ms and counts,
-/// over and over, until the time is up. The mark `round` is the counting.
+/// Satoru Takeuchi's test of March 2007. N processes wait for a signal; then each computes for 8 ms, sleeps for 1 ms
+/// and counts, until the end. The mark `round` is the counting.
 pub(super) const MASSIVE_INTR: Entry = Entry {
     name: "massive_intr",
     arguments: "N",
@@ -50,7 +50,7 @@ fn nice(call: &mut Call<'_, '_>) -> i8 {
     i8::try_from(call.number("a nice value", &piece, -20, 19)).unwrap_or(0)
 }
 
-/// A time that must not be 0.
+/// A duration that must not be 0.
 fn positive(call: &mut Call<'_, '_>, key: &'static str, default_ns: u64) -> u64 {
     let ns = call.time(key, default_ns);
     if ns == 0

@@ -1,29 +1,30 @@
 //! Programs that pass single bytes through pipes: David Kastrup's reports of May 2007 on the kernel list.
 //!
-//! `dd if=/dev/zero bs=1 | cat > /dev/null` writes a million bytes with as many system calls; whether the reader is woken for each, or
-//! finds thousands at once, is the scheduler's decision, and so is the throughput. In `xterm -e "hexdump -v /dev/zero | dd obs=1"` the reader is a
-//! terminal that draws after each read: with a hog beside it the terminal came later, found more, drew less often, and all was done sooner.
+//! `dd if=/dev/zero bs=1 | cat > /dev/null` writes a million bytes with as many system calls; whether the reader is
+//! woken for each byte, or finds thousands at once, is the scheduler's decision, and so is the throughput. In `xterm
+//! -e "hexdump -v /dev/zero | dd obs=1"` the reader is a terminal that draws after each read: beside a hog the
+//! terminal ran later, found more, drew less often, and the whole finished sooner.
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
 use crate::model::{Carrier, Duration, Op, Pipe, TaskSpec, Workload};
 
-/// What a pipe holds, bytes.
+/// Capacity of a pipe, bytes.
 const PIPE_BYTES: u64 = 65_536;
-/// What cat asks for at once, bytes.
+/// A read of cat, bytes.
 const CAT_BYTES: u64 = 131_072;
-/// What a terminal asks for at once, bytes.
+/// A read of a terminal, bytes.
 const XTERM_BYTES: u64 = 4_096;
 /// A block of dd, bytes.
 const BLOCK_BYTES: u64 = 512;
-/// What hexdump writes at once, bytes.
+/// A write of hexdump, bytes.
 const STDIO_BYTES: u64 = 4_096;
 /// Blocks of the xterm's command (`count=50`).
 const BLOCKS: u64 = 50;
 /// Writes of dd between two marks.
 const WRITES_PER_MARK: u64 = 1_024;
 
-/// The chains.
+/// The entry `pipe-chain`.
 pub(super) const PIPE_CHAIN: Entry = Entry {
     name: "pipe-chain",
     arguments: "dd|xterm",
@@ -73,12 +74,12 @@ fn pipes(count: usize) -> Vec<Pipe> {
         .collect()
 }
 
-/// Computing for a time; nothing for 0.
+/// A run; nothing for 0.
 fn run(ns: u64) -> Option<Op> {
     (ns > 0).then_some(Op::Run(Duration::Fixed(ns)))
 }
 
-/// Reads what is there, computes, and says so.
+/// Reads what is available, computes, and writes a mark.
 fn reader(name: &str, pipe: usize, bytes: u64, draw_ns: u64) -> TaskSpec {
     let read = [Op::PipeRead(pipe, bytes)].into_iter().chain(run(draw_ns));
     let read = read.chain([Op::Mark("read".to_owned())]).collect();

@@ -1,10 +1,10 @@
-//! Tasks with a rhythm of their own: `periodic`, a load in per cent of a CPU, and `forkstorm`, tasks that live shortly.
+//! Periodic and short-lived tasks: `periodic`, a load in per cent of a CPU, and `forkstorm`.
 
 use super::spec::Call;
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
 use crate::model::{Duration, Op, Timer, Workload};
 
-/// Children of one fork at most.
+/// Limit of the children of one fork.
 const CHILDREN_MAX: i64 = 10_000;
 
 /// Periodic tasks.

@@ -1,30 +1,31 @@
 //! The context-switch benchmark of lmbench (L. McVoy, C. Staelin), `lat_ctx`.
 //!
-//! P processes stand in a ring of P pipes. A token of four bytes goes round: each process reads it, adds up an array of its
-//! own, and writes it on. One process is the parent, who measures. First it passes the token through all pipes by itself, with
-//! the same reads, writes and sums but without a switch: that is the overhead. A switch takes the time of a round less the
-//! overhead, divided by P. The marks `lat_ctx overhead/P` and `lat_ctx round/P` let the analysis compute it.
+//! P processes form a ring of P pipes. A token of four bytes goes round: each process reads it, adds up an array of
+//! its own, and writes it on. One process is the parent, which measures. First it passes the token through all pipes
+//! by itself, with the same reads, writes and sums but without a switch: that is the overhead. A switch takes the time
+//! of a round less the overhead, divided by P. The marks `lat_ctx overhead/P` and `lat_ctx round/P` let the analysis
+//! compute it.
 //!
-//! lmbench leaves the placement to the scheduler; here the ring is pinned to one CPU unless told otherwise, since on several
-//! CPUs it measures wake-ups of idle CPUs and no switches.
+//! lmbench leaves the placement to the scheduler; here the ring is pinned to one CPU unless `cpu=any`, since on
+//! several CPUs it measures wake-ups of idle CPUs and no switches.
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
 use crate::limits::CPU_MAX;
 use crate::model::{Carrier, CpuList, Op, Pipe, Program, Workload};
 
-/// Processes of a ring at most.
+/// Limit of the processes of a ring.
 const MEMBERS_MAX: i64 = 64;
-/// KiB of each process at most.
+/// Limit of the KiB of each process.
 const SIZE_KB_MAX: i64 = 65_536;
 /// Times that the parent passes the token through all pipes by itself.
 const OVERHEAD_ROUNDS: u64 = 200;
 /// The token, bytes.
 const TOKEN: u64 = 4;
-/// What a pipe holds, bytes.
+/// Capacity of a pipe, bytes.
 const PIPE_BYTES: u64 = 65_536;
 
-/// The ring.
+/// The entry `lat_ctx`.
 pub(super) const LAT_CTX: Entry = Entry {
     name: "lat_ctx",
     arguments: "P",

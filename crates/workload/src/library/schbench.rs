@@ -1,5 +1,6 @@
-//! `schbench`, after Chris Mason's program: message threads hand requests to workers, which do some input and output and some arithmetic.
-//! What it measures is the tail: how long a worker waits for its CPU after it was woken, and how long a request takes when it is preempted.
+//! `schbench`, after Chris Mason's program: message threads pass requests to workers, which do some input and output
+//! and some arithmetic. It measures the tail: the wait of a woken worker for its CPU, and the time of a request that
+//! is preempted.
 
 use super::spec::Call;
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
@@ -7,12 +8,12 @@ use crate::model::{Duration, Op, Queue, TaskSpec, Workload};
 
 /// A worker's memory, bytes (`-F 256`).
 const FOOTPRINT_BYTES: u64 = 256 << 10;
-/// Times that a worker goes through it for a request (`-n 5`).
+/// Passes of a worker over it for a request (`-n 5`).
 const OPERATIONS: u64 = 5;
 /// Each of the two sleeps of a request, ns (`-s 100`).
 const SLEEP_NS: u64 = 100_000;
 
-/// The program.
+/// The entry `schbench`.
 pub(super) const SCHBENCH: Entry = Entry {
     name: "schbench",
     arguments: "WORKERS",

@@ -1,5 +1,5 @@
-//! Programs that talk over connections on one machine: `netperf-stream` and `volano`, two of the three benchmarks that were 40 to 80 % slower
-//! on PREEMPT_RT in December 2006.
+//! Programs that communicate over connections on one machine: `netperf-stream` and `volano`, two of the three
+//! benchmarks that were 40 to 80 % slower on PREEMPT_RT in December 2006.
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent, lock, run};
@@ -7,7 +7,7 @@ use crate::model::{
     Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Workload,
 };
 
-/// What a socket's messages may occupy, bytes (`net.core.wmem_default`).
+/// Kernel memory for a socket's messages, bytes (`net.core.wmem_default`).
 const SOCKET_BYTES: u64 = 212_992;
 /// A message of netperf, bytes: its default where a socket buffer is that large.
 const NETPERF_BYTES: u64 = 16_384;
@@ -17,18 +17,18 @@ const MESSAGES_PER_MARK: u64 = 64;
 const CHAT_BYTES: u64 = 100;
 /// Messages that a receiver counts between two marks.
 const CHAT_PER_MARK: u64 = 100;
-/// Messages that a connection's sender may be behind.
+/// Limit of the messages that a connection's sender may be behind.
 const CHAT_BACKLOG: u64 = 1_000;
-/// A futex system call has the address space's semaphore for so long: it wakes somebody meanwhile.
+/// How long a futex system call holds the address space's semaphore: it wakes a task meanwhile.
 const ADDRESS_SPACE_NS: u64 = 500;
-/// Each end of a connection has its lock for so long, for each message.
+/// How long each end of a connection holds its lock, for each message.
 const CONNECTION_NS: u64 = 500;
-/// What a message of netperf costs each end at least and at most.
+/// Least and greatest cost of a message of netperf for each end.
 const COPY: Duration = Duration::Uniform { low: 2_000, high: 6_000 };
-/// Rooms at most.
+/// Limit of the rooms.
 const ROOMS_MAX: i64 = 40;
 
-/// The stream.
+/// The entry `netperf-stream`.
 pub(super) const NETPERF_STREAM: Entry = Entry {
     name: "netperf-stream",
     arguments: "[PAIRS]",
@@ -55,7 +55,7 @@ pub(super) const NETPERF_STREAM: Entry = Entry {
     build: netperf,
 };
 
-/// The chat.
+/// The entry `volano`.
 pub(super) const VOLANO: Entry = Entry {
     name: "volano",
     arguments: "ROOMS",
@@ -146,7 +146,7 @@ fn netperf(call: &mut Call<'_, '_>) -> Workload {
     workload
 }
 
-/// A lock that stands for one of the kernel's, and the work under it.
+/// A lock that represents one of the kernel's, and the work under it.
 #[derive(Clone, Copy)]
 pub(super) struct Section {
     lock: Option<usize>,
@@ -155,7 +155,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// With no work under it, no lock either.
+    /// Without work there is no lock.
     pub(super) fn new(locks: &mut Vec<Lock>, name: &str, kind: LockKind, ns: u64) -> Section {
         let lock = (ns > 0).then_some(locks.len());
         locks.extend(lock.map(|_| super::lock(name, kind)));
@@ -169,7 +169,7 @@ impl Section {
     }
 }
 
-/// What the tasks of a room share.
+/// The objects that the tasks of a room share.
 struct Room {
     number: usize,
     users: usize,

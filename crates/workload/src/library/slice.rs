@@ -1,9 +1,9 @@
 //! The measuring program of the report on CFS of 2009-05-28 (A. Gruenbacher's `slice`).
 //!
 //! A parent forks N workers, each an endless loop, then (N+7)/8 sleepers. Once a second it signals every worker and
-//! receives N messages. A worker answers from its signal handler, so that it answers when it is next scheduled: the
-//! reporting interval is a second and the time until all have run. The marks `answer` (in each handler, before the
-//! message) and `report` (when all answers are in) let the analysis compute the program's own figure.
+//! receives N messages. A worker answers from its signal handler, when it is next scheduled: the reporting interval is
+//! a second and the time until all have run. The marks `answer` (in each handler, before the message) and `report`
+//! (when all answers are in) let the analysis compute the program's own figure.
 
 use super::spec::Call;
 use super::{COUNT_MAX, Entry, Parameter, group, independent};
@@ -48,7 +48,7 @@ pub(super) const SLICE: Entry = Entry {
     build,
 };
 
-/// Where the sleepers may run.
+/// The CPUs of the sleepers.
 enum Placement {
     Free,
     Shared(u32),
@@ -83,7 +83,7 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
     workload
 }
 
-/// The hogs: one group, or one for each CPU that some are pinned to.
+/// The hogs: one group, or one for each CPU with pinned ones.
 fn workers(call: &mut Call<'_, '_>, count: u32) -> Vec<TaskSpec> {
     let worker = |name: &str, count: u32, cpu: Option<u32>| {
         let mut worker = group(name, count, vec![Op::RunForever]);

@@ -9,19 +9,19 @@ use crate::limits::TIME_MAX_NS;
 use crate::model::{CpuList, Duration};
 use crate::units::{TextError, parse_cpus, parse_duration, parse_time};
 
-/// A part of the specification and where it stands.
+/// A part of the specification with its location.
 #[derive(Clone, Debug)]
-pub(super) struct Piece<'t> {
+pub(super) struct Token<'t> {
     pub(super) text: &'t str,
     pub(super) span: Range<usize>,
 }
 
-impl<'t> Piece<'t> {
+impl<'t> Token<'t> {
     pub(super) fn whole(text: &'t str) -> Self {
         Self { text, span: 0..text.len() }
     }
 
-    /// Without the blanks around it.
+    /// Without surrounding spaces.
     fn trimmed(&self) -> Self {
         let start = self.span.start + (self.text.len() - self.text.trim_start().len());
         let text = self.text.trim();
@@ -47,7 +47,7 @@ impl<'t> Piece<'t> {
         parts
     }
 
-    /// What stands before and behind the first separator.
+    /// The parts before and after the first separator.
     pub(super) fn split_once(&self, separator: impl Fn(char) -> bool) -> (Self, Option<Self>) {
         match self.text.char_indices().find(|&(_, c)| separator(c)) {
             Some((at, c)) => (self.cut(0, at), Some(self.cut(at + c.len_utf8(), self.text.len()))),
@@ -59,11 +59,11 @@ impl<'t> Piece<'t> {
 /// One `name:arguments,key=value…`, with the problems found while it is read.
 pub(super) struct Call<'t, 's> {
     pub(super) entry: &'static Entry,
-    pub(super) name: Piece<'t>,
-    pub(super) arguments: Option<Piece<'t>>,
-    /// The length of the run where the arguments say it.
-    pub(super) duration: Option<(u64, Piece<'t>)>,
-    options: Vec<(Piece<'t>, Piece<'t>)>,
+    pub(super) name: Token<'t>,
+    pub(super) arguments: Option<Token<'t>>,
+    /// The duration of the run, if the arguments contain it.
+    pub(super) duration: Option<(u64, Token<'t>)>,
+    options: Vec<(Token<'t>, Token<'t>)>,
     source: &'s Source<'s>,
     pub(super) problems: &'s mut Vec<Diagnostic>,
 }
@@ -71,7 +71,7 @@ pub(super) struct Call<'t, 's> {
 impl<'t, 's> Call<'t, 's> {
     /// Splits one call and looks its name and keys up.
     pub(super) fn read(
-        piece: &Piece<'t>,
+        piece: &Token<'t>,
         entries: &'static [Entry],
         source: &'s Source<'s>,
         problems: &'s mut Vec<Diagnostic>,
@@ -99,7 +99,7 @@ impl<'t, 's> Call<'t, 's> {
         Some(call)
     }
 
-    fn option(&mut self, part: &Piece<'t>) {
+    fn option(&mut self, part: &Token<'t>) {
         let (key, value) = part.split_once(|c| c == '=');
         let Some(value) = value else {
             let help = format!("write `key=value`; {}", self.usage());
@@ -119,7 +119,7 @@ impl<'t, 's> Call<'t, 's> {
         }
     }
 
-    /// How the entry is written.
+    /// The syntax of the entry.
     pub(super) fn usage(&self) -> String {
         let mut usage = format!("`{}", self.entry.name);
         if !self.entry.arguments.is_empty() {
@@ -135,21 +135,19 @@ impl<'t, 's> Call<'t, 's> {
         self.problems.push(self.source.diagnostic(span, message, help));
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<Piece<'t>> {
+    pub(super) fn value(&self, key: &str) -> Option<Token<'t>> {
         self.options.iter().find(|(name, _)| name.text == key).map(|(_, value)| value.clone())
     }
 
     /// A number in a range.
-    pub(super) fn number(&mut self, what: &str, piece: &Piece<'_>, low: i64, high: i64) -> i64 {
+    pub(super) fn number(&mut self, what: &str, piece: &Token<'_>, low: i64, high: i64) -> i64 {
         let digits = piece.text.strip_prefix('-').unwrap_or(piece.text);
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         match piece.text.parse::<i64>() {
             Ok(number) if plain && (low..=high).contains(&number) => number,
             _ => {
-                let message = format!(
-                    "{what} must be a whole number from {low} to {high}, not `{}`",
-                    piece.text
-                );
+                let message =
+                    format!("{what} must be an integer from {low} to {high}, not `{}`", piece.text);
                 let usage = self.usage();
                 self.problem(piece.span.clone(), message, format!("write {usage}"));
                 low
@@ -157,7 +155,7 @@ impl<'t, 's> Call<'t, 's> {
         }
     }
 
-    /// The one number behind the colon.
+    /// The number after the colon.
     pub(super) fn count(&mut self, what: &str, high: i64) -> u32 {
         let Some(arguments) = self.arguments.clone() else {
             let help = format!("write {}", self.usage());
@@ -168,17 +166,17 @@ impl<'t, 's> Call<'t, 's> {
         u32::try_from(self.number(what, &arguments, 1, high)).unwrap_or(1)
     }
 
-    /// A length of time by its key, ns.
+    /// A duration by its key, ns.
     pub(super) fn time(&mut self, key: &'static str, default_ns: u64) -> u64 {
         self.converted(key, parse_time).unwrap_or(default_ns).min(TIME_MAX_NS)
     }
 
-    /// A length of time or a range of lengths by its key.
+    /// A duration or a range of durations by its key.
     pub(super) fn duration(&mut self, key: &'static str, default_ns: u64) -> Duration {
         self.duration_or(key, Duration::Fixed(default_ns))
     }
 
-    /// The same, where it is a range when it is not given.
+    /// The same with a range as the default.
     pub(super) fn duration_or(&mut self, key: &'static str, default: Duration) -> Duration {
         self.converted(key, parse_duration).unwrap_or(default)
     }

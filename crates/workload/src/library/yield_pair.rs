@@ -1,20 +1,20 @@
-//! Tasks that do nothing but give way: `yieldpair`.
+//! Tasks that only yield: `yieldpair`.
 //!
-//! Two processes on one CPU call `sched_yield` in turn, for ever. Nothing blocks and nothing is woken, so a round is one
-//! system call and, if the scheduler really lets the other go first, one switch. The same with one task says what the call
-//! costs when there is nobody to give way to; the difference is the price of the decision and the switch.
+//! Two processes on one CPU call `sched_yield` forever. Nothing blocks and nothing is woken, so a round is one system
+//! call and, if the scheduler lets the other task run, one switch. With a single task the call costs the same without
+//! a switch; the difference is the cost of the decision and the switch.
 
 use super::spec::Call;
 use super::{Entry, Parameter, group, independent};
 use crate::limits::CPU_MAX;
 use crate::model::{CpuList, Duration, Op, Workload};
 
-/// Tasks at most.
+/// Limit of the tasks.
 const TASKS_MAX: i64 = 1_024;
-/// CPU time of a turn of the loop around the call, ns: a few instructions. The call itself is the machine's to price.
+/// CPU time of an iteration of the loop around the call, ns: a few instructions. The machine has the cost of the call.
 const LOOP_NS: u64 = 10;
 
-/// The pair.
+/// The entry `yieldpair`.
 pub(super) const YIELD_PAIR: Entry = Entry {
     name: "yieldpair",
     arguments: "[N]",

@@ -1,4 +1,4 @@
-//! Control groups: the tables `[cgroups.NAME]`, and what names them.
+//! Control groups: the tables `[cgroups.NAME]`, and references to them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::model::{Cgroup, Op};
 use crate::spans::Spans;
 
 impl Parser<'_> {
-    /// All cgroups of the file, with those above them that are not declared.
+    /// All cgroups of the file, including undeclared parents.
     pub(super) fn cgroups(
         &mut self,
         value: Option<Value<'_, '_>>,
@@ -32,20 +32,20 @@ impl Parser<'_> {
             self.problem(value.span(), message, "share them between tasks");
             return Vec::new();
         }
-        let (mut weights, mut places) = (BTreeMap::new(), BTreeMap::new());
+        let (mut weights, mut locations) = (BTreeMap::new(), BTreeMap::new());
         for (key, value) in table {
             let path = key.get_ref().as_ref();
             if let Some((message, help)) = path_problem(path) {
                 self.problem(key.span(), message, help);
                 continue;
             }
-            places.insert(path.to_owned(), key.span());
+            locations.insert(path.to_owned(), key.span());
             weights.insert(path.to_owned(), self.weight(path, value));
         }
         let list = cgroups::tree(weights);
         for (index, cgroup) in list.iter().enumerate() {
             self.names.cgroups.insert(cgroup.path.clone(), index);
-            spans.cgroups.push(places.get(&cgroup.path).cloned().unwrap_or(value.span()));
+            spans.cgroups.push(locations.get(&cgroup.path).cloned().unwrap_or(value.span()));
         }
         list
     }
@@ -71,7 +71,7 @@ impl Parser<'_> {
         weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or(CGROUP_WEIGHT_DEFAULT)
     }
 
-    /// The number of a cgroup by its path.
+    /// The index of a cgroup by its path.
     pub(super) fn cgroup_reference(&mut self, path: &str, span: Range<usize>) -> Option<usize> {
         let plain = path.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
         if let Some(&index) = self.names.cgroups.get(plain) {

@@ -1,4 +1,4 @@
-//! One table of the file: which keys it may have, and what type each value must be.
+//! One table of the file: its known keys, and the types of their values.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -8,7 +8,7 @@ use super::{Parser, Value};
 use crate::diagnostic::suggestion;
 use crate::units::{TextError, parse_time};
 
-/// A table under reading. Unknown keys are reported when it is opened.
+/// A table that is being read. Unknown keys are reported when it is opened.
 pub(super) struct Section<'p, 's, 't, 'i> {
     pub(super) parser: &'p mut Parser<'s>,
     table: &'t DeTable<'i>,
@@ -49,7 +49,7 @@ impl<'p, 's, 't, 'i> Section<'p, 's, 't, 'i> {
         Some((text, value.span()))
     }
 
-    /// The `name`, which must be there. What a name may be is checked with the model.
+    /// The required `name`. Valid names are checked with the model.
     pub(super) fn name(&mut self) -> Option<String> {
         if self.value("name").is_none() {
             self.missing("name", "give it a name, as in `name = \"worker\"`");
@@ -67,13 +67,13 @@ impl<'p, 's, 't, 'i> Section<'p, 's, 't, 'i> {
         Some((number, value.span()))
     }
 
-    /// A truth value.
+    /// A boolean.
     pub(super) fn truth(&mut self, key: &str) -> Option<bool> {
         let value = self.value(key)?;
         if let DeValue::Boolean(truth) = value.get_ref() {
             return Some(*truth);
         }
-        let message = format!("`{key}` must be a truth value, not {}", kind_of(value.get_ref()));
+        let message = format!("`{key}` must be a boolean, not {}", kind_of(value.get_ref()));
         self.parser.problem(value.span(), message, "write true or false");
         None
     }
@@ -83,12 +83,12 @@ impl<'p, 's, 't, 'i> Section<'p, 's, 't, 'i> {
         self.parser.amount_of(key, value, range)
     }
 
-    /// A length of time.
+    /// A duration.
     pub(super) fn time(&mut self, key: &str) -> Option<(u64, Range<usize>)> {
         self.converted(key, parse_time)
     }
 
-    /// A text in a form of its own.
+    /// A string with a syntax of its own.
     pub(super) fn converted<T>(
         &mut self,
         key: &str,
@@ -99,7 +99,7 @@ impl<'p, 's, 't, 'i> Section<'p, 's, 't, 'i> {
         Some((converted, value.span()))
     }
 
-    /// The tables of `[[key]]`, each with its place.
+    /// The tables of `[[key]]`, each with its location.
     pub(super) fn tables(
         &mut self,
         key: &str,
@@ -136,7 +136,7 @@ impl Parser<'_> {
     pub(super) fn text_of<'v>(&mut self, key: &str, value: Value<'v, '_>) -> Option<&'v str> {
         let text = value.get_ref().as_str();
         if text.is_none() {
-            let message = format!("`{key}` must be a text, not {}", kind_of(value.get_ref()));
+            let message = format!("`{key}` must be a string, not {}", kind_of(value.get_ref()));
             self.problem(value.span(), message, "write it in double quotes");
         }
         text
@@ -150,13 +150,12 @@ impl Parser<'_> {
     ) -> Option<i64> {
         let (low, high) = (*range.start(), *range.end());
         let help = if high == i64::MAX {
-            format!("write a whole number from {low}")
+            format!("write an integer from {low}")
         } else {
-            format!("write a whole number from {low} to {high}")
+            format!("write an integer from {low} to {high}")
         };
         let DeValue::Integer(number) = value.get_ref() else {
-            let message =
-                format!("`{key}` must be a whole number, not {}", kind_of(value.get_ref()));
+            let message = format!("`{key}` must be an integer, not {}", kind_of(value.get_ref()));
             self.problem(value.span(), message, help);
             return None;
         };
@@ -187,7 +186,7 @@ impl Parser<'_> {
         convert: fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
         let Some(text) = value.get_ref().as_str() else {
-            let message = format!("`{key}` must be a text, not {}", kind_of(value.get_ref()));
+            let message = format!("`{key}` must be a string, not {}", kind_of(value.get_ref()));
             let example = if key == "cpus" { "0-3,8" } else { "1ms" };
             self.problem(
                 value.span(),
@@ -206,13 +205,13 @@ impl Parser<'_> {
     }
 }
 
-/// What a value is, in words.
+/// The type of a value, in words.
 pub(super) fn kind_of(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "a truth value",
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",

@@ -8,7 +8,7 @@ use crate::model::{Lock, LockKind};
 use crate::spans::Spans;
 
 impl Parser<'_> {
-    /// All locks of the file, in the order in which they stand there.
+    /// All locks of the file, in the order of the file.
     pub(super) fn locks(&mut self, value: Option<Value<'_, '_>>, spans: &mut Spans) -> Vec<Lock> {
         let Some(value) = value else { return Vec::new() };
         let Some(table) = value.get_ref().as_table() else {
@@ -52,7 +52,7 @@ impl Parser<'_> {
                 None => {
                     let words = LockKind::ALL.iter().map(|(_, word)| *word);
                     let help = suggestion(word, words, "kinds");
-                    let message = format!("there is no kind of lock `{word}`");
+                    let message = format!("there is no lock kind `{word}`");
                     section.parser.problem(span, message, help);
                 }
             }

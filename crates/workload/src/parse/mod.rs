@@ -1,4 +1,4 @@
-//! The reader of workload files: TOML, strictly. Every key is known or an error, every problem has a place, and all
+//! The reader of workload files: strict TOML. Every key is known or an error, every problem has a location, and all
 //! problems of a file are reported together.
 
 mod cgroups;
@@ -21,11 +21,11 @@ use crate::spans::{Spans, TaskSpans};
 use crate::units::{parse_cpus, parse_time};
 use fields::Section;
 
-/// The version of the format that this reader reads, and the writer writes.
+/// The version of the format that the reader and the writer support.
 pub const FORMAT: i64 = 1;
-/// Bytes in a pipe when the file does not say (Linux: 16 pages).
+/// Default capacity of a pipe, bytes (Linux: 16 pages).
 pub const PIPE_CAPACITY_DEFAULT: u64 = 65_536;
-/// What a socket's messages may occupy when the file does not say, bytes (Linux: `net.core.wmem_default`).
+/// Default memory for a socket's messages, bytes (Linux: `net.core.wmem_default`).
 pub const SOCKET_BUFFER_DEFAULT: u64 = 212_992;
 
 const TOP_KEYS: [&str; 14] = [
@@ -47,11 +47,8 @@ const TOP_KEYS: [&str; 14] = [
 const TASK_KEYS: [&str; 8] =
     ["name", "count", "nice", "cpus", "cgroup", "start", "program", "on_signal"];
 
-/// Reads a workload file. `file` is its name in messages.
-///
-/// # Errors
-/// All problems that were found: of TOML itself; then unknown keys, wrong types and values, unknown names; then what the
-/// checks of [`crate::check`] find. A later stage runs only when the earlier found nothing.
+/// All problems: of TOML itself; then unknown keys, wrong types and values, unknown names; then those of the checks of
+/// [`crate::check`]. A later stage runs only when the earlier ones found nothing.
 pub fn parse(file: &str, text: &str) -> Result<Workload, WorkloadError> {
     let source = Source::new(file, text);
     if text.len() > FILE_BYTES_MAX {
@@ -68,7 +65,7 @@ pub fn parse(file: &str, text: &str) -> Result<Workload, WorkloadError> {
             source.diagnostic(
                 error.span().unwrap_or(0..0),
                 format!("this is not TOML: {}", error.message()),
-                "texts stand in double quotes, lists in [ ], operations in { }; see https://toml.io"
+                "strings are written in double quotes, lists in [ ], operations in { }; see https://toml.io"
                     .to_owned(),
             )
         });
@@ -89,7 +86,7 @@ pub fn parse(file: &str, text: &str) -> Result<Workload, WorkloadError> {
     Ok(workload)
 }
 
-/// The named things that programs refer to, by kind.
+/// The names that programs refer to, by kind.
 #[derive(Debug, Default)]
 struct Names {
     tasks: BTreeMap<String, usize>,
@@ -105,7 +102,7 @@ struct Names {
     cgroups: BTreeMap<String, usize>,
 }
 
-/// Collects the problems while it reads.
+/// The state of a parse, with the problems so far.
 struct Parser<'s> {
     source: &'s Source<'s>,
     problems: Vec<Diagnostic>,
@@ -116,7 +113,7 @@ struct Parser<'s> {
     periods: Vec<u64>,
 }
 
-/// A value and where it stands.
+/// A value with its location.
 type Value<'v, 'i> = &'v Spanned<DeValue<'i>>;
 
 impl Parser<'_> {
@@ -226,7 +223,7 @@ impl Parser<'_> {
         let name = section.name().unwrap_or_default();
         let relative = section.text("mode").is_some_and(|(mode, span)| {
             if mode != "relative" && mode != "absolute" {
-                let message = format!("`{mode}` is no mode of a timer");
+                let message = format!("`{mode}` is not a timer mode");
                 section.parser.problem(span, message, "write \"relative\" or \"absolute\"");
             }
             mode == "relative"
@@ -316,7 +313,7 @@ fn start_those_that_nobody_forks(tasks: &mut [TaskSpec], started: &[bool]) {
     }
 }
 
-/// Notes which groups a program forks.
+/// Records the groups that a program forks.
 pub(crate) fn mark_forked(program: &[Op], forked: &mut [bool]) {
     for op in program {
         match op {

@@ -45,11 +45,11 @@ const TABLE_WORDS: [&str; 30] = [
     "sem_wait",
     "sem_post",
 ];
-/// Operations that are a bare text.
+/// Operations that are a bare string.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
 
 impl Parser<'_> {
-    /// A list of operations. Those with a problem are left out (and the problem is kept), so that the rest is read too.
+    /// A list of operations. Invalid ones are reported and skipped, so that the rest is read too.
     pub(super) fn program(&mut self, value: Value<'_, '_>, depth: usize) -> (Program, Vec<OpSpan>) {
         let Some(list) = value.get_ref().as_array() else {
             let message =
@@ -315,7 +315,7 @@ impl Parser<'_> {
     }
 }
 
-/// A value that fits a word, for a message.
+/// An example value of an operation, for a message.
 fn example(word: &str) -> &'static str {
     match word {
         "run" | "sleep" | "io" | "busy" => "\"1ms\"",

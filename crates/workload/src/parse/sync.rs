@@ -1,4 +1,4 @@
-//! What tasks meet at: sockets, semaphores, conditions, barriers.
+//! Sockets, semaphores, conditions and barriers.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::limits::{AMOUNT_MAX, OBJECTS_MAX, SOCKET_BUFFER_MIN, TASKS_MAX};
 use crate::model::{Barrier, Carrier, Condition, Op, Pipe, Queue};
 use crate::spans::Spans;
 
-/// The tables of one kind, with their places.
+/// The tables of one kind, with their locations.
 type Tables<'t, 'i> = Vec<(&'t DeTable<'i>, Range<usize>)>;
 
 impl Parser<'_> {
@@ -32,8 +32,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The tables `[sockets.NAME]`, each a pair of connected sockets: two directed buffers, `NAME/a` for what end a writes and
-    /// `NAME/b` for what end b writes.
+    /// The tables `[sockets.NAME]`, each a pair of connected sockets: two directed buffers, `NAME/a` for the writes of
+    /// end a and `NAME/b` for those of end b.
     pub(super) fn sockets(
         &mut self,
         value: Option<Value<'_, '_>>,

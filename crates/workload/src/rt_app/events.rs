@@ -13,8 +13,9 @@ pub(super) const EVENTS: [&str; 20] = [
     "sem_post",
 ];
 
-/// The event that a key means: a word, alone or with a digit, a sign or a capital letter behind it (`run0`, `lock_a`). With a
-/// small letter behind it, it is a slip that rt-app would not notice: then the word that it would take is the error.
+/// The event of a key: a word, alone or followed by a digit, a sign or a capital letter (`run0`, `lock_a`). A small
+/// letter after it is probably a misspelling, which rt-app would not notice: the word that rt-app would take is
+/// reported.
 pub(super) fn event_of(key: &str) -> Result<&'static str, Option<&'static str>> {
     if key == "broadcast" {
         return Ok("broad");
@@ -27,13 +28,13 @@ pub(super) fn event_of(key: &str) -> Result<&'static str, Option<&'static str>> 
     }
 }
 
-/// Whether there is an event among the members, right or wrong.
+/// Whether there is an event among the members, valid or not.
 pub(super) fn has_event(members: &[Member]) -> bool {
     members.iter().any(|member| event_of(&member.key).is_ok())
 }
 
 impl Reader<'_> {
-    /// The events among the members of a thread or a phase, in their order, those of one key as often as they stand there.
+    /// The events among the members of a thread or a phase, in their order; repeated keys are repeated events.
     pub(super) fn events(&mut self, thread: &Thread<'_>, members: &[Member]) -> Steps {
         let mut steps = Steps::default();
         for member in members {
@@ -105,7 +106,7 @@ impl Reader<'_> {
         match event {
             "wait" | "sync" => return self.condition(event, member, steps),
             "suspend" => {
-                // The text is ignored: a thread waits under its own name.
+                // The string is ignored: a thread waits under its own name.
                 let name = &thread.member.key;
                 if let Kind::Text(text) = &value.kind
                     && !text.is_empty()
@@ -172,7 +173,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A name that an event's object must have.
+    /// A required name of an event's object.
     fn part(
         &mut self,
         member: &Member,
@@ -197,7 +198,7 @@ impl Reader<'_> {
             && mode != "relative"
             && mode != "absolute"
         {
-            let message = format!("`{mode}` is no mode of a timer");
+            let message = format!("`{mode}` is not a timer mode");
             self.problem(value.span.clone(), message, "write \"relative\" or \"absolute\"");
         }
         let name = self.part(member, members, "ref", EXAMPLE_TIMER);
@@ -225,7 +226,7 @@ impl Reader<'_> {
                     "a chase through pointers takes the latency of memory, which is not modelled"
                         .to_owned()
                 }
-                _ => format!("`{kind}` is no type of `memrun`"),
+                _ => format!("`{kind}` is not a type of `memrun`"),
             };
             self.problem(whole, message, help);
             return None;
@@ -275,7 +276,7 @@ impl Reader<'_> {
 const EXAMPLE_WAIT: &str = "{ \"ref\" : \"condition\", \"mutex\" : \"mutex\" }";
 const EXAMPLE_TIMER: &str = "{ \"ref\" : \"unique\", \"period\" : 10000 }";
 
-/// So many bytes of a thread's memory, again and again from its beginning.
+/// A number of bytes of a thread's memory, repeatedly from its beginning.
 fn memory(bytes: u64, buffer: u64, span: &std::ops::Range<usize>, steps: &mut Steps) {
     let mut once = Steps::default();
     once.push(Op::Touch(buffer), span.clone());

@@ -1,4 +1,4 @@
-//! Members of objects: which there may be, and what type each value must be.
+//! Members of objects: known keys, and the types of their values.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -21,24 +21,24 @@ impl Reader<'_> {
         self.problems.push(self.source.diagnostic(span, message.into(), help.into()));
     }
 
-    /// Something that was read and has another meaning here than in rt-app, or none.
+    /// A note on a member that has another meaning here than in rt-app, or none.
     pub(super) fn note(&mut self, span: &Range<usize>, text: impl AsRef<str>) {
-        self.notes.push(format!("{}: {}", self.source.place(span.start), text.as_ref()));
+        self.notes.push(format!("{}: {}", self.source.location(span.start), text.as_ref()));
     }
 
-    /// The value of a key that stands in an object once at most.
+    /// The value of a key that may not be repeated.
     pub(super) fn find<'v>(&mut self, members: &'v [Member], key: &str) -> Option<&'v Value> {
         let mut all = members.iter().filter(|member| member.key == key);
         let first = all.next()?;
         if let Some(second) = all.next() {
-            let message = format!("`{key}` stands here a second time");
+            let message = format!("`{key}` is here a second time");
             let help = "only events and phases may be repeated: remove one of the two";
             self.problem(second.span.clone(), message, help);
         }
         Some(&first.value)
     }
 
-    /// Reports the keys that are not known.
+    /// Reports unknown keys.
     pub(super) fn only(&mut self, members: &[Member], what: &str, known: &[&str]) {
         for member in members {
             if !known.contains(&member.key.as_str()) {
@@ -62,7 +62,7 @@ impl Reader<'_> {
     ) -> Option<i64> {
         let (low, high) = (*range.start(), *range.end());
         let Kind::Integer(number) = value.kind else {
-            self.mismatch(key, value, "a whole number", &format!("\"{key}\" : {}", low.max(1)));
+            self.mismatch(key, value, "an integer", &format!("\"{key}\" : {}", low.max(1)));
             return None;
         };
         if range.contains(&number) {
@@ -86,17 +86,17 @@ impl Reader<'_> {
 
     pub(super) fn text<'v>(&mut self, key: &str, value: &'v Value) -> Option<&'v str> {
         let Kind::Text(text) = &value.kind else {
-            self.mismatch(key, value, "a text", &format!("\"{key}\" : \"…\""));
+            self.mismatch(key, value, "a string", &format!("\"{key}\" : \"…\""));
             return None;
         };
         Some(text)
     }
 
-    /// A name: a text that is not empty.
+    /// A name: a string that is not empty.
     pub(super) fn name<'v>(&mut self, key: &str, value: &'v Value) -> Option<&'v str> {
         let text = self.text(key, value)?;
         if text.is_empty() {
-            self.problem(value.span.clone(), format!("`{key}` names nothing"), "write a name");
+            self.problem(value.span.clone(), format!("`{key}` is empty"), "write a name");
             return None;
         }
         Some(text)
@@ -104,7 +104,7 @@ impl Reader<'_> {
 
     pub(super) fn truth(&mut self, key: &str, value: &Value) -> Option<bool> {
         let Kind::Truth(truth) = value.kind else {
-            self.mismatch(key, value, "a truth value", "true or false");
+            self.mismatch(key, value, "a boolean", "true or false");
             return None;
         };
         Some(truth)

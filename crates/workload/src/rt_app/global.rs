@@ -43,13 +43,13 @@ const NO_DEVICE: &str = "/dev/null";
 /// The longest run that a file can ask for, s.
 const DURATION_MAX_S: i64 = 1_000_000;
 
-/// What holds for all threads.
+/// Settings of all threads.
 #[derive(Debug)]
 pub(super) struct Global {
     pub(super) duration_ns: u64,
     /// Mutexes have priority inheritance.
     pub(super) pi_enabled: bool,
-    /// What `iorun` writes to takes time.
+    /// Whether writes of `iorun` take time.
     pub(super) has_device: bool,
     pub(super) mem_buffer: u64,
 }
@@ -80,7 +80,7 @@ impl Reader<'_> {
             let key = member.key.as_str();
             let Some(value) = self.find(members, key) else { continue };
             if !std::ptr::eq(value, &raw const member.value) {
-                // The second of two, which was reported.
+                // The second of two, which has been reported.
                 continue;
             }
             match key {
@@ -121,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key that is about rt-app itself.
+    /// A key that concerns rt-app itself.
     fn own_affair(&mut self, key: &str, value: &Value) {
         let (right, form, why) = match key {
             "calibration" => (
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 LOGS,
             ),
             "gnuplot" | "cumulative_slack" => (is_truth(value), "true or false", LOGS),
-            _ => (matches!(value.kind, Kind::Text(_)), "a text", LOGS),
+            _ => (matches!(value.kind, Kind::Text(_)), "a string", LOGS),
         };
         if right {
             return self.note(&value.span, format!("`{key}` has no meaning here: {why}"));
@@ -180,7 +180,7 @@ impl Reader<'_> {
         self.problem(value.span.clone(), format!("there is no policy `{policy}`"), help);
     }
 
-    /// What names the events used, before they made it themselves.
+    /// The objects that events referred to before they created them.
     pub(super) fn resources(&mut self, value: &Value) {
         let Some(members) = self.object("resources", value) else { return };
         for member in members {
@@ -190,7 +190,11 @@ impl Reader<'_> {
             let Some(text) = self.text("type", kind) else { continue };
             if !RESOURCE_TYPES.contains(&text) {
                 let help = crate::diagnostic::suggestion(text, RESOURCE_TYPES, "types");
-                self.problem(kind.span.clone(), format!("`{text}` is no type of resource"), help);
+                self.problem(
+                    kind.span.clone(),
+                    format!("`{text}` is not a type of resource"),
+                    help,
+                );
             }
         }
         let text = "`resources` has no meaning any more: what an event names is there";

@@ -1,20 +1,20 @@
-//! JSON as rt-app's files have it: members in their order, those of one name as often as they stand there, every value with
-//! its place. Comments (`/* … */`, `//`) and a comma behind the last member are read, as json-c reads them; a member may lack
-//! its value (`"suspend",`), as in some of rt-app's own files.
+//! JSON as in rt-app's files: members in order, repeated names kept, every value with its location. Comments (`/* …
+//! */`, `//`) and a trailing comma are accepted, as by json-c; a member may lack its value (`"suspend",`), as in some
+//! of rt-app's own files.
 
 use std::ops::Range;
 
-/// Lists and objects inside one another at most.
+/// Limit of the nesting depth of lists and objects.
 const DEPTH_MAX: usize = 32;
 
-/// A value and where it stands.
+/// A value with its location.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub(super) span: Range<usize>,
     pub(super) kind: Kind,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// A member without a value.
@@ -38,22 +38,22 @@ pub(super) struct Member {
 }
 
 impl Value {
-    /// What it is, in words.
+    /// Its type in words.
     pub(super) fn words(&self) -> &'static str {
         match self.kind {
             Kind::Absent => "nothing",
             Kind::Null => "null",
-            Kind::Truth(_) => "a truth value",
-            Kind::Integer(_) => "a whole number",
-            Kind::Number => "a number that is not whole, or too large",
-            Kind::Text(_) => "a text",
+            Kind::Truth(_) => "a boolean",
+            Kind::Integer(_) => "an integer",
+            Kind::Number => "a number that is not an integer, or too large",
+            Kind::Text(_) => "a string",
             Kind::List(_) => "a list",
             Kind::Object(_) => "an object",
         }
     }
 }
 
-/// Why a text is not JSON, and where.
+/// Why a text is not JSON, with the location.
 #[derive(Clone, Debug)]
 pub(super) struct SyntaxError {
     pub(super) span: Range<usize>,
@@ -69,7 +69,7 @@ pub(super) fn parse(text: &str) -> Result<Value, SyntaxError> {
     cursor.skip()?;
     match cursor.peek() {
         None => Ok(value),
-        Some(_) => Err(cursor.error("something stands behind the end", "remove it")),
+        Some(_) => Err(cursor.error("there is text after the end", "remove it")),
     }
 }
 
@@ -110,7 +110,7 @@ impl Cursor<'_> {
                     self.error_at(
                         self.at..self.at + 2,
                         "the comment does not end",
-                        "write */ behind it",
+                        "write */ after it",
                     )
                 })?
             } else if rest.starts_with("//") {
@@ -136,8 +136,8 @@ impl Cursor<'_> {
             Some(b'a'..=b'z' | b'A'..=b'Z') => self.word()?,
             None => return Err(self.error("the file ends where a value should be", CLOSE)),
             Some(_) => {
-                let help = "write a number, a text in double quotes, { }, [ ], true or false";
-                return Err(self.error("this is no value", help));
+                let help = "write a number, a string in double quotes, { }, [ ], true or false";
+                return Err(self.error("this is not a value", help));
             }
         };
         Ok(Value { span: start..self.at, kind })
@@ -151,9 +151,9 @@ impl Cursor<'_> {
             "false" => Kind::Truth(false),
             "null" => Kind::Null,
             _ => {
-                let help = "a text stands in double quotes; truth values are true and false";
+                let help = "a string is written in double quotes; booleans are true and false";
                 let span = self.at..self.at + word.len();
-                return Err(self.error_at(span, format!("`{word}` is no value"), help));
+                return Err(self.error_at(span, format!("`{word}` is not a value"), help));
             }
         };
         self.at += word.len();
@@ -170,7 +170,7 @@ impl Cursor<'_> {
             plain.split_at(plain.find(|c: char| !c.is_ascii_digit()).unwrap_or(plain.len()));
         let help = "write digits, with a - in front if need be";
         if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
-            return Err(self.error_at(span, format!("`{number}` is no number"), help));
+            return Err(self.error_at(span, format!("`{number}` is not a number"), help));
         }
         self.at = span.end;
         if rest.is_empty() {
@@ -178,11 +178,11 @@ impl Cursor<'_> {
         }
         match number.parse::<f64>() {
             Ok(_) if number.ends_with(|c: char| c.is_ascii_digit()) => Ok(Kind::Number),
-            _ => Err(self.error_at(span, format!("`{number}` is no number"), help)),
+            _ => Err(self.error_at(span, format!("`{number}` is not a number"), help)),
         }
     }
 
-    /// A text in double quotes.
+    /// A string in double quotes.
     fn text(&mut self) -> Result<String, SyntaxError> {
         let start = self.at;
         let mut text = String::new();
@@ -190,8 +190,8 @@ impl Cursor<'_> {
         loop {
             let rest = &self.text[self.at..];
             let Some(c) = rest.chars().next().filter(|c| *c != '\n') else {
-                let help = "write a double quote behind it, on the same line";
-                return Err(self.error_at(start..start + 1, "the text does not end", help));
+                let help = "write a double quote after it, on the same line";
+                return Err(self.error_at(start..start + 1, "the string does not end", help));
             };
             self.at += c.len_utf8();
             match c {
@@ -199,14 +199,14 @@ impl Cursor<'_> {
                 '\\' => text.push(self.escape()?),
                 c if c < ' ' => {
                     self.at -= 1;
-                    return Err(self.error("a control character in a text", "remove it"));
+                    return Err(self.error("a control character in a string", "remove it"));
                 }
                 c => text.push(c),
             }
         }
     }
 
-    /// What stands behind a backslash.
+    /// An escape sequence after a backslash.
     fn escape(&mut self) -> Result<char, SyntaxError> {
         let start = self.at - 1;
         let c = match self.peek() {
@@ -219,14 +219,18 @@ impl Cursor<'_> {
             Some(b'u') => return self.unicode(start),
             _ => {
                 let help = "a backslash itself is written twice";
-                return Err(self.error_at(start..start + 2, "this is no escape", help));
+                return Err(self.error_at(
+                    start..start + 2,
+                    "this is not an escape sequence",
+                    help,
+                ));
             }
         };
         self.at += 1;
         Ok(c)
     }
 
-    /// `u` and four hexadecimal digits; two of these for what does not fit.
+    /// `u` and four hexadecimal digits; a surrogate pair for characters that do not fit.
     fn unicode(&mut self, start: usize) -> Result<char, SyntaxError> {
         let unit = |at: usize| {
             let digits = self.text.get(at..at + 4)?;
@@ -246,7 +250,7 @@ impl Cursor<'_> {
             (None, Some(c)) if first.is_some() => (c, 11),
             _ => {
                 let help = "write \\u and four hexadecimal digits";
-                return Err(self.error_at(start..start + 2, "this is no character", help));
+                return Err(self.error_at(start..start + 2, "this is not a character", help));
             }
         };
         self.at += length;
@@ -282,7 +286,7 @@ impl Cursor<'_> {
                 None => return Err(self.error("the file ends inside an object", CLOSE)),
                 Some(_) => {
                     let help = "write a key in double quotes, as in \"run\" : 1000";
-                    return Err(self.error("this is no key", help));
+                    return Err(self.error("this is not a key", help));
                 }
             }
             let key = self.text()?;
@@ -297,7 +301,7 @@ impl Cursor<'_> {
                 Some(b',' | b'}') => Value { span: span.clone(), kind: Kind::Absent },
                 _ => {
                     let help = "write \"key\" : value";
-                    return Err(self.error(format!("no `:` behind the key `{key}`"), help));
+                    return Err(self.error(format!("no `:` after the key `{key}`"), help));
                 }
             };
             members.push(Member { key, span, value });
@@ -305,7 +309,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// What stands between two parts, or the end of them.
+    /// The separator between two members, or their end.
     fn comma(&mut self, end: u8) -> Result<(), SyntaxError> {
         let before = self.at;
         self.skip()?;
@@ -318,7 +322,7 @@ impl Cursor<'_> {
             None => Err(self.error("the file ends too early", CLOSE)),
             Some(_) => {
                 let span = before.saturating_sub(1)..before;
-                Err(self.error_at(span, "a comma is missing behind this", "write one"))
+                Err(self.error_at(span, "a comma is missing after this", "write one"))
             }
         }
     }

@@ -1,13 +1,16 @@
 //! Workloads as files of rt-app (`scheduler-tools/rt-app`, JSON): read into the model and written from it.
 //!
-//! The reader follows rt-app's own parser (`src/rt-app_parse_config.c` of 2026) where that gives a key a meaning, and is
-//! strict where that says nothing: a key that is not known is an error. What rt-app does for itself (logs, calibration,
-//! plots) is a note. [`parse_rt_app`] translates:
+//! The reader follows rt-app's own parser (`src/rt-app_parse_config.c` of 2026) for keys that it knows, and is strict
+//! otherwise: an unknown key is an error. Keys that concern rt-app itself (logs, calibration, plots) become notes.
+//! [`parse_rt_app`] translates:
 //!
-//! * a thread is a group of tasks; `instance` its count; `delay` its start; a thread that others fork, a group that is forked;
+//! * a thread is a group of tasks; `instance` its count; `delay` its start; a thread that others fork, a group that is
+//!   forked;
 //! * events are operations: `suspend`, `resume` and `sync` the sequences of operations that they are in rt-app;
-//! * `loop` and phases are loops; what a phase sets (`priority`, `dl-runtime`, `cpus`, `taskgroup`) is set before its loop;
-//! * a timer begins with the thread, as rt-app counts from there; `unique…` is the thread's own, any other name is shared.
+//! * `loop` and phases are loops; the settings of a phase (`priority`, `dl-runtime`, `cpus`, `taskgroup`) are set
+//!   before its loop;
+//! * a timer begins with the thread, as rt-app counts from there; `unique…` is the thread's own, any other name is
+//!   shared.
 
 mod events;
 mod fields;
@@ -34,26 +37,26 @@ use names::Names;
 
 pub use write::{RtAppText, to_rt_app};
 
-/// How long a byte of an `iorun` takes the device, ns: 500 MB a second, a disk of the kind without moving parts.
+/// Device time of a byte of an `iorun`, ns: 500 MB a second, a solid-state disk.
 pub const IORUN_NS_PER_BYTE: u64 = 2;
-/// How long a file without `duration` runs, ns: rt-app would go on until its threads end.
+/// Duration of a file without `duration`, ns: rt-app would continue until its threads end.
 pub const RT_APP_DURATION_NS: u64 = 10_000_000_000;
-/// Bytes of each thread's memory for `mem` when the file does not say: rt-app's `DEFAULT_MEM_BUF_SIZE`.
+/// Default size of each thread's memory for `mem`, bytes: rt-app's `DEFAULT_MEM_BUF_SIZE`.
 pub const RT_APP_MEM_BUFFER: u64 = 4 << 20;
 
-/// What was read.
+/// A parsed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtApp {
     /// The workload.
     pub workload: Workload,
-    /// What has another meaning here than in rt-app, or none, each with its place.
+    /// Notes on members that have another meaning here than in rt-app, or none, each with its location.
     pub notes: Vec<String>,
 }
 
-/// Reads a file of rt-app. `file` is its name in messages, and the workload's name without folders and ending.
+/// Reads a file of rt-app. `file` is its name in messages, and without folders and extension the workload's name.
 ///
 /// # Errors
-/// The first problem of JSON itself; or all keys, types, values and names that are not known; or what the checks of
+/// The first problem of JSON itself; or all unknown or invalid keys, types, values and names; or what the checks of
 /// [`crate::check`](crate::check()) find.
 pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
     let source = Source::new(file, text);
@@ -82,7 +85,7 @@ pub fn parse_rt_app(file: &str, text: &str) -> Result<RtApp, WorkloadError> {
     Ok(RtApp { workload, notes: reader.notes })
 }
 
-/// The checks speak of operations: says which events those are that a remedy names.
+/// The checks refer to operations: adds the events of those that a remedy names.
 fn in_words_of_events(mut error: WorkloadError) -> WorkloadError {
     for diagnostic in &mut error.diagnostics {
         for (operation, events) in
@@ -96,7 +99,7 @@ fn in_words_of_events(mut error: WorkloadError) -> WorkloadError {
     error
 }
 
-/// Collects problems and notes while it reads.
+/// The state of the reader: problems and notes so far.
 struct Reader<'s> {
     source: &'s Source<'s>,
     problems: Vec<Diagnostic>,
@@ -129,7 +132,7 @@ impl Reader<'_> {
             None => {
                 let keys = members.iter().map(|member| member.key.as_str());
                 let help = match suggestion("tasks", keys, "keys") {
-                    like if like.starts_with("did") => "the threads stand below \"tasks\"",
+                    like if like.starts_with("did") => "the threads are below \"tasks\"",
                     _ => "write \"tasks\" : { \"thread0\" : { \"run\" : 1000 } }",
                 };
                 self.problem(root.span.start..root.span.start + 1, "the file has no `tasks`", help);
@@ -141,7 +144,7 @@ impl Reader<'_> {
     }
 }
 
-/// The file's name without folders and ending, as far as it is a name.
+/// The file's name without folders and extension, as far as it is valid.
 fn name_of(file: &str) -> String {
     let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let plain = stem.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect::<String>();

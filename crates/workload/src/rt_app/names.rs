@@ -1,4 +1,4 @@
-//! What events name: it exists because they name it.
+//! Objects that events name; they exist because they are named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// The number of a name.
+    /// The index of a name.
     pub(super) fn index(&mut self, name: &str, span: &Range<usize>) -> usize {
         if let Some(&index) = self.indices.get(name) {
             return index;
@@ -39,29 +39,29 @@ pub(super) struct Names {
     pub(super) conditions: Kind,
     pub(super) semaphores: Kind,
     pub(super) barriers: Kind,
-    /// How many come to each barrier.
+    /// The number of tasks of each barrier.
     pub(super) comers: Vec<u64>,
     pub(super) timers: Vec<(Timer, Range<usize>)>,
     pub(super) timer_names: BTreeSet<String>,
-    /// Their numbers, by name in the file and whether they are relative.
+    /// Their indexes, by name in the file and mode (relative or not).
     pub(super) timer_indices: BTreeMap<(String, bool), usize>,
-    /// Those that an event calls absolute, by the thread whose they are and the name.
+    /// Timers that an event calls absolute, by thread and name.
     pub(super) absolute: BTreeSet<(Option<usize>, String)>,
     /// The group that a fork of a thread starts, by the thread's name.
     pub(super) forked: BTreeMap<String, usize>,
-    /// Paths without the `/` in front, and where each was first.
+    /// Paths without the leading `/`, with the first location of each.
     pub(super) cgroups: BTreeMap<String, Range<usize>>,
-    /// The tree of them, once all threads were looked at.
+    /// Their tree, once all threads have been read.
     pub(super) tree: Vec<Cgroup>,
 }
 
 impl Names {
-    /// The number of a cgroup; none when there is nothing but the root.
+    /// The index of a cgroup; `None` when there is only the root.
     pub(super) fn cgroup(&self, path: &str) -> Option<usize> {
         cgroups::find(&self.tree, if path.is_empty() { cgroups::ROOT } else { path })
     }
 
-    /// The cgroups, those above them included.
+    /// The cgroups, including parents.
     pub(super) fn cgroup_tree(&self) -> Vec<Cgroup> {
         if self.cgroups.is_empty() {
             return Vec::new();
@@ -70,7 +70,7 @@ impl Names {
         cgroups::tree(below.map(|path| (path.clone(), CGROUP_WEIGHT_DEFAULT)).collect())
     }
 
-    /// Puts everything that was named into the workload.
+    /// Adds all named objects to the workload.
     pub(super) fn fill(&self, workload: &mut Workload, spans: &mut Spans, pi_enabled: bool) {
         let kind = if pi_enabled { LockKind::RtMutex } else { LockKind::Mutex };
         workload.locks = self.locks.list(&mut spans.locks, |_, name| Lock {
@@ -93,8 +93,8 @@ impl Names {
         workload.timers = self.timers.iter().map(|(timer, _)| timer.clone()).collect();
         spans.timers = self.timers.iter().map(|(_, span)| span.clone()).collect();
         workload.cgroups = self.tree.clone();
-        let place = |cgroup: &Cgroup| self.cgroups.get(&cgroup.path).cloned().unwrap_or(0..0);
-        spans.cgroups = workload.cgroups.iter().map(place).collect();
+        let location = |cgroup: &Cgroup| self.cgroups.get(&cgroup.path).cloned().unwrap_or(0..0);
+        spans.cgroups = workload.cgroups.iter().map(location).collect();
     }
 }
 

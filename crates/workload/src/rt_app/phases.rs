@@ -1,4 +1,4 @@
-//! Phases, and what a thread or a phase sets.
+//! Phases, and the settings of a thread or a phase.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::limits::CPU_MAX;
 use crate::model::{CgroupId, CpuList, Op, Program};
 use crate::spans::OpSpan;
 
-/// Keys of what a thread or a phase sets.
+/// Keys of the settings of a thread or a phase.
 pub(super) const SETTINGS: [&str; 10] = [
     "policy",
     "priority",
@@ -27,7 +27,7 @@ pub(super) const SETTINGS: [&str; 10] = [
 /// The largest value of a clamp (`SCHED_CAPACITY_SCALE`).
 const CLAMP_MAX: i64 = 1_024;
 
-/// What a thread or a phase sets.
+/// The settings of a thread or a phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) nice: Option<i8>,
@@ -37,7 +37,7 @@ pub(super) struct Settings {
     pub(super) cgroup: Option<CgroupId>,
 }
 
-/// Operations with their places.
+/// Operations with their locations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steps {
     program: Program,
@@ -67,7 +67,7 @@ impl Steps {
         (self.program, self.spans)
     }
 
-    /// As often as that; `None`: for ever.
+    /// Number of iterations; `None`: unlimited.
     pub(super) fn repeated(self, times: Option<u64>, span: Range<usize>) -> Steps {
         if times == Some(1) || self.is_empty() {
             return self;
@@ -78,7 +78,7 @@ impl Steps {
         }
     }
 
-    /// The timers that are waited for, in the order of their first waits, each with the place of it.
+    /// The timers of waits, in the order of their first waits, each with the location.
     pub(super) fn timers(&self) -> Vec<(usize, Range<usize>)> {
         let mut found = (BTreeSet::new(), Vec::new());
         timers(&self.program, &self.spans, &mut found);
@@ -120,7 +120,7 @@ impl Reader<'_> {
             read.push((phase, self.settings(members, true), self.phase(thread, phase, members)));
         }
         let pinned = read.iter().any(|(_, settings, _)| settings.cpus.is_some());
-        // Left out is what only writes to /dev/null.
+        // An `iorun` to /dev/null is left out.
         for (phase, settings, body) in read.into_iter().filter(|(.., body)| !body.is_empty()) {
             if let Some(nice) = settings.nice {
                 all.push(Op::SetNice(nice), phase.span.clone());
@@ -129,7 +129,7 @@ impl Reader<'_> {
                 all.push(Op::SetSlice(slice_ns), settings.slice_span);
             }
             if pinned {
-                // A phase without `cpus` goes back to the thread's.
+                // A phase without `cpus` restores the thread's.
                 let cpus = settings.cpus.or_else(|| of_thread.cpus.clone());
                 all.push(Op::SetAffinity(cpus.unwrap_or_else(all_cpus)), phase.span.clone());
             }
@@ -234,7 +234,7 @@ impl Reader<'_> {
     }
 }
 
-/// Every CPU that there can be.
+/// Every possible CPU.
 pub(super) fn all_cpus() -> CpuList {
     CpuList(vec![(0, CPU_MAX)])
 }

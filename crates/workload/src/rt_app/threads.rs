@@ -14,15 +14,15 @@ use crate::spans::TaskSpans;
 
 /// Keys of a thread beside settings and events.
 const THREAD_KEYS: [&str; 4] = ["instance", "delay", "loop", "phases"];
-/// The most that `instance` may say.
+/// Limit of `instance`.
 const INSTANCES_MAX: i64 = 1_000_000;
 
 /// A thread of the file.
 pub(super) struct Thread<'v> {
     pub(super) member: &'v Member,
-    /// Its number in the file.
+    /// Its index in the file.
     pub(super) number: usize,
-    /// How many there are at the start.
+    /// Number of threads at the start.
     pub(super) instances: u32,
     forked: bool,
 }
@@ -53,9 +53,9 @@ impl Reader<'_> {
                 groups.push(forked);
             }
             for mut group in groups {
-                let (program, places) = steps.clone().into_parts();
+                let (program, locations) = steps.clone().into_parts();
                 group.program = program;
-                self.spans.tasks.push(TaskSpans { program: places, ..spans.clone() });
+                self.spans.tasks.push(TaskSpans { program: locations, ..spans.clone() });
                 tasks.push(group);
             }
             steps.clear();
@@ -63,7 +63,7 @@ impl Reader<'_> {
         tasks
     }
 
-    /// What has to be known of all threads before any program is read: which groups forks start, cgroups, modes of timers.
+    /// Collects what programs need to know of all threads: forked groups, cgroups, modes of timers.
     fn heads<'v>(&mut self, members: &'v [Member]) -> Vec<Thread<'v>> {
         let mut forks: Vec<&str> = Vec::new();
         for (number, member) in members.iter().enumerate() {
@@ -95,7 +95,7 @@ impl Reader<'_> {
             let forked = forks.binary_search(&member.key.as_str()).is_ok();
             if instances == 0 && !forked {
                 let message =
-                    format!("`{}` never runs: `instance` is 0 and nobody forks it", member.key);
+                    format!("`{}` never runs: `instance` is 0 and no thread forks it", member.key);
                 let help = "write an `instance` from 1, or let another thread fork it";
                 self.problem(member.span.clone(), message, help);
             }
@@ -178,7 +178,7 @@ impl Reader<'_> {
         (spec, steps)
     }
 
-    /// Whether a key may stand in a thread.
+    /// Whether a key is allowed in a thread.
     fn thread_key(&mut self, member: &Member, has_phases: bool) {
         let key = member.key.as_str();
         if THREAD_KEYS.contains(&key) || SETTINGS.contains(&key) {
@@ -229,7 +229,7 @@ impl Reader<'_> {
         self.problem(member.span.clone(), format!("unknown key `{key}` in {what}"), help);
     }
 
-    /// How often something turns: `None` for ever.
+    /// A number of iterations; `None`: unlimited.
     pub(super) fn turns(&mut self, value: &Value) -> Option<u64> {
         let turns = self.integer("loop", value, -1..=i64::from(i32::MAX));
         if turns == Some(0) {
@@ -240,12 +240,12 @@ impl Reader<'_> {
     }
 }
 
-/// The name of the group of a thread's forks beside those that are there from the start.
+/// The name of the group of a thread's forked instances, when others exist from the start.
 fn forked_name(thread: &Thread<'_>) -> String {
     format!("{}-forked", thread.member.key)
 }
 
-/// The events of a thread and its phases, under the event's own word; also its taskgroups.
+/// The events of a thread and its phases, by the event's word; also its taskgroups.
 fn each_event<'v>(thread: &'v Value, visit: &mut impl FnMut(&'static str, &'v Member)) {
     let Kind::Object(members) = &thread.kind else { return };
     for member in members {

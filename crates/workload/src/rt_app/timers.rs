@@ -1,4 +1,4 @@
-//! Timers: whose each is, and what follows an overrun.
+//! Timers: their owners, and their mode after an overrun.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use super::json::{Kind, Value};
 use super::names::Names;
 use crate::model::Timer;
 
-/// What the name of a thread's own timer begins with.
+/// Prefix of the name of a thread's own timer.
 pub(super) const UNIQUE: &str = "unique";
 
 impl Names {
-    /// Notes that a timer is absolute: one event that says so is enough, wherever it stands.
+    /// Records that a timer is absolute: one event that says so suffices, in any position.
     pub(super) fn timer_mode(&mut self, thread: usize, timer: &Value) {
         let Kind::Object(members) = &timer.kind else { return };
         let text = |key: &str| {
@@ -24,7 +24,7 @@ impl Names {
         }
     }
 
-    /// The number of a timer. Threads whose timers of one name differ in their mode have two.
+    /// The index of a timer. Threads whose timers of one name differ in mode have two.
     pub(super) fn timer(
         &mut self,
         thread: usize,
@@ -38,7 +38,7 @@ impl Names {
             return index;
         }
         let mut unused = name.to_owned();
-        // Ends: each turn makes the name longer, and there are finitely many.
+        // Terminates: each iteration makes the name longer, and there are finitely many.
         while !self.timer_names.insert(unused.clone()) {
             unused += if relative { "-relative" } else { "-absolute" };
         }
@@ -49,7 +49,7 @@ impl Names {
     }
 }
 
-/// Whose timer it is: one thread's, or everybody's.
+/// The owner of a timer: one thread, or all.
 fn scope(thread: usize, name: &str) -> Option<usize> {
     name.starts_with(UNIQUE).then_some(thread)
 }

@@ -1,7 +1,7 @@
-//! A workload as a file of rt-app, where rt-app can say it.
+//! Writes a workload as a file of rt-app, as far as rt-app can express it.
 //!
-//! rt-app has two loops inside one another, the thread's and a phase's, and sets nice values, slices, CPUs and groups only
-//! where a phase begins. A program is cut into such phases; one that cannot be is an error that names the operation.
+//! rt-app has two nested loops, the thread's and a phase's, and sets nice values, slices, CPUs and groups only where a
+//! phase begins. A program is cut into such phases; one that cannot be cut is an error that names the operation.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,22 @@ use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::model::{Duration, LockKind, Op, Program, TaskSpec, Workload};
 use crate::parse::mark_forked;
-use crate::spans::{Finding, Locator, OpPath, Place};
+use crate::spans::{Finding, Locator, OpPath, Subject};
 
-/// What a computation without end is written as, again and again, ns.
+/// The run that represents an endless computation, repeated, ns.
 const FOREVER_NS: u64 = 1_000_000_000;
 
-/// What was written.
+/// A written file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtAppText {
     /// The file.
     pub text: String,
-    /// What rt-app makes of it that the workload does not say, or the other way round.
+    /// Differences between the workload and what rt-app does with the file.
     pub notes: Vec<String>,
 }
 
-/// Writes a workload as a file of rt-app.
-///
-/// # Errors
-/// What rt-app has no words for, each with its task and operation; and what [`crate::check`](crate::check()) finds.
+/// Everything that rt-app cannot express, each with its task and operation; and what [`crate::check`](crate::check())
+/// finds.
 pub fn to_rt_app(workload: &Workload) -> Result<RtAppText, WorkloadError> {
     check::check(workload)?;
     let mut writer = Writer {
@@ -36,7 +34,7 @@ pub fn to_rt_app(workload: &Workload) -> Result<RtAppText, WorkloadError> {
         findings: Vec::new(),
         notes: Vec::new(),
         buffer: Buffer::of(workload),
-        place: OpPath { task: 0, handler: false, path: Vec::new() },
+        at: OpPath { task: 0, handler: false, path: Vec::new() },
     };
     let threads: Vec<Thread> = (0..workload.tasks.len()).map(|task| writer.thread(task)).collect();
     let global = writer.global();
@@ -51,32 +49,32 @@ pub fn to_rt_app(workload: &Workload) -> Result<RtAppText, WorkloadError> {
 /// A member of an object: its key, and its value as text.
 pub(super) type Pair = (String, String);
 
-/// A thread, ready to be written.
+/// A thread that is ready to be written.
 #[derive(Debug, Default)]
 pub(super) struct Thread {
     pub(super) name: String,
     /// Its settings, `loop` included.
     pub(super) head: Vec<Pair>,
-    /// Its events, where it has no phases.
+    /// Its events, if it has no phases.
     pub(super) events: Vec<Pair>,
     pub(super) phases: Vec<Vec<Pair>>,
 }
 
-/// An operation with its place, the loops among them opened.
+/// An operation with its location; loops with their bodies.
 #[derive(Debug)]
 pub(super) struct Item<'w> {
     path: Vec<usize>,
     pub(super) what: What<'w>,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug)]
 pub(super) enum What<'w> {
     /// An operation that is an event.
     Op(&'w Op),
-    /// Something that a phase sets.
+    /// A setting of a phase.
     Set(&'w Op),
-    /// A computation of so many ns.
+    /// A run, ns.
     Run(u64),
     Loop(Option<u64>, Vec<Item<'w>>),
 }
@@ -86,31 +84,31 @@ pub(super) struct Writer<'w> {
     findings: Vec<Finding>,
     pub(super) notes: Vec<String>,
     pub(super) buffer: Buffer,
-    /// Where the next problem is.
-    place: OpPath,
+    /// The operation of the next problem.
+    at: OpPath,
 }
 
 impl<'w> Writer<'w> {
-    /// A problem of the operation at hand.
+    /// A problem of the present operation.
     pub(super) fn problem(&mut self, message: impl Into<String>, help: &str) {
-        let place = Place::Op(self.place.clone());
-        self.findings.push(Finding::new(place, message.into(), help));
+        let subject = Subject::Op(self.at.clone());
+        self.findings.push(Finding::new(subject, message.into(), help));
     }
 
     pub(super) fn at(&mut self, item: &Item<'_>) {
-        self.place.path.clone_from(&item.path);
+        self.at.path.clone_from(&item.path);
     }
 
     fn of_task(&mut self, message: impl Into<String>, help: &str) {
-        let place = Place::Task(self.place.task);
-        self.findings.push(Finding::new(place, message.into(), help));
+        let subject = Subject::Task(self.at.task);
+        self.findings.push(Finding::new(subject, message.into(), help));
     }
 
     /// ns as a number of µs.
     pub(super) fn us(&mut self, ns: u64) -> Option<String> {
         if !ns.is_multiple_of(1_000) {
             let help = "rt-app counts in microseconds: round it";
-            self.problem(format!("{ns} ns are no whole number of microseconds"), help);
+            self.problem(format!("{ns} ns are not a whole number of microseconds"), help);
             return None;
         }
         let us = i32::try_from(ns / 1_000).ok();
@@ -141,7 +139,7 @@ impl<'w> Writer<'w> {
             if !matches!(lock.kind, LockKind::Mutex | LockKind::RtMutex) || kinds.len() > 1 {
                 let message = format!("the lock `{}` is a {}", lock.name, lock.kind.word());
                 let help = "rt-app has mutexes, all with priority inheritance or all without";
-                self.findings.push(Finding::new(Place::Lock(index), message, help));
+                self.findings.push(Finding::new(Subject::Lock(index), message, help));
             }
         }
         if kinds == [LockKind::RtMutex] {
@@ -162,7 +160,7 @@ impl<'w> Writer<'w> {
                 let message =
                     format!("the cgroup `{}` has the weight {}", cgroup.path, cgroup.weight);
                 let help = "rt-app sets no weights: leave it at 100";
-                self.findings.push(Finding::new(Place::Cgroup(index), message, help));
+                self.findings.push(Finding::new(Subject::Cgroup(index), message, help));
             }
         }
         global
@@ -170,7 +168,7 @@ impl<'w> Writer<'w> {
 
     fn thread(&mut self, index: usize) -> Thread {
         let task = &self.workload.tasks[index];
-        self.place = OpPath { task: index, handler: false, path: Vec::new() };
+        self.at = OpPath { task: index, handler: false, path: Vec::new() };
         if !task.on_signal.is_empty() {
             self.of_task(
                 format!("`{}` handles signals", task.name),
@@ -213,7 +211,7 @@ impl<'w> Writer<'w> {
         thread
     }
 
-    /// What stands in front: how many, when, and what is set from the beginning.
+    /// The members before the phases: count, start, and initial settings.
     fn head(&mut self, task: &'w TaskSpec) -> Vec<Pair> {
         let mut head = Vec::new();
         let mut pair = |key: &str, value: String| head.push((key.to_owned(), value));
@@ -230,7 +228,7 @@ impl<'w> Writer<'w> {
             for other in &self.workload.tasks {
                 mark_forked(&other.program, &mut forked);
             }
-            if forked[self.place.task] {
+            if forked[self.at.task] {
                 self.of_task(
                     format!("`{}` starts late and is forked too", task.name),
                     "rt-app counts the delay of a fork from its own start: make it two groups",
@@ -254,7 +252,7 @@ impl<'w> Writer<'w> {
         quoted(&format!("/{}", path.trim_start_matches('/')))
     }
 
-    /// The operations with their places; what says nothing to rt-app is left out.
+    /// The operations with their locations, without those that rt-app does not need.
     fn items(&mut self, program: &'w Program, path: &mut Vec<usize>) -> Vec<Item<'w>> {
         let mut items = Vec::with_capacity(program.len());
         for (index, op) in program.iter().enumerate() {
@@ -307,12 +305,12 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// A number of turns as rt-app has it.
+/// A number of iterations as rt-app writes it.
 pub(super) fn turns_text(turns: Option<u64>) -> String {
     turns.map_or("-1".to_owned(), |turns| turns.min(i32::MAX as u64).to_string())
 }
 
-/// A time that is always the same, ns.
+/// A constant duration, ns.
 pub(super) fn fixed(writer: &mut Writer<'_>, duration: Duration) -> Option<u64> {
     match duration {
         Duration::Fixed(ns) => Some(ns),

@@ -6,12 +6,12 @@ use super::{IORUN_NS_PER_BYTE, RT_APP_MEM_BUFFER};
 use crate::check;
 use crate::model::{Op, Workload};
 
-/// Messages of one receive that are written one by one.
+/// Limit of the messages of one receive that are written one by one.
 const RECEIVED_MAX: u32 = 64;
-/// Tasks of one fork that are written one by one.
+/// Limit of the tasks of one fork that are written one by one.
 const FORKED_MAX: u32 = 1_024;
 
-/// The memory that `mem` goes through, and whether there is input and output at all.
+/// The memory of `mem`, and whether there is input and output.
 #[derive(Debug)]
 pub(super) struct Buffer {
     bytes: u64,
@@ -43,12 +43,12 @@ impl Buffer {
         }
     }
 
-    /// Its size, when rt-app has to be told.
+    /// Its size, if it differs from rt-app's default.
     pub(super) fn unusual(&self) -> Option<u64> {
         (self.bytes != RT_APP_MEM_BUFFER).then_some(self.bytes)
     }
 
-    /// The event that goes through so much memory so many times: `mem` where it is the whole.
+    /// The event that reads this much memory this many times: `mem` where it is the whole.
     fn again(&self, turns: u64, bytes: u64) -> Option<Pair> {
         let all = bytes.checked_mul(turns).and_then(|all| i32::try_from(all).ok())?;
         if self.whole && bytes == self.bytes {
@@ -58,7 +58,7 @@ impl Buffer {
         Some(("memrun".to_owned(), value))
     }
 
-    /// Whether an operation is one event: all but loops, and of these the one that goes through memory several times.
+    /// Whether an operation is one event: all except loops, and loops that only read memory.
     pub(super) fn is_event(&self, op: &Op) -> bool {
         match op {
             Op::Loop(Some(turns), body) => {
@@ -70,7 +70,7 @@ impl Buffer {
     }
 }
 
-/// The events of a list without loops, each under a key of its own.
+/// The events of a list without loops, each with a unique key.
 pub(super) fn events(writer: &mut Writer<'_>, list: &[Item<'_>], task: usize) -> Vec<Pair> {
     let mut events = Vec::with_capacity(list.len());
     let mut at = 0;
@@ -108,7 +108,7 @@ fn op<'i>(item: Option<&'i Item<'_>>) -> Option<&'i Op> {
     }
 }
 
-/// An event that is several operations: `suspend`, `resume`, `sync`. How many they are.
+/// An event of several operations (`suspend`, `resume`, `sync`), and their number.
 fn sequence(writer: &Writer<'_>, list: &[Item<'_>], task: usize, events: &mut Vec<Pair>) -> usize {
     let workload = writer.workload;
     let name = |condition: usize, lock: usize| {
@@ -202,7 +202,7 @@ fn event(writer: &mut Writer<'_>, item: &Item<'_>, events: &mut Vec<Pair>) {
     events.extend(value.map(|value| (word.to_owned(), value)));
 }
 
-/// What an operation is that rt-app has not.
+/// An operation that rt-app lacks, in words.
 fn lacking(op: &Op) -> &'static str {
     match op {
         Op::PipeWrite(..) | Op::PipeRead(..) => "pipes and sockets",
@@ -254,7 +254,7 @@ fn io(writer: &mut Writer<'_>, duration: crate::model::Duration) -> Option<Strin
     let ns = fixed(writer, duration)?;
     let bytes = ns / IORUN_NS_PER_BYTE;
     if bytes == 0 || bytes * IORUN_NS_PER_BYTE != ns {
-        let message = format!("{ns} ns of the device are no whole number of bytes");
+        let message = format!("{ns} ns of the device are not a whole number of bytes");
         writer.problem(message, "a byte of `iorun` takes 2 ns: write an even number");
         return None;
     }
@@ -271,7 +271,7 @@ fn semaphore(writer: &mut Writer<'_>, queue: usize) -> Option<String> {
     Some(quoted(&queue.name))
 }
 
-/// rt-app counts who comes to a barrier from the events that name it.
+/// rt-app derives the count of a barrier from the events that name it.
 fn barrier(writer: &mut Writer<'_>, barrier: usize) -> Option<String> {
     let workload = writer.workload;
     let mut come = 0_u64;

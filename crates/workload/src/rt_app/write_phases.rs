@@ -7,7 +7,7 @@ use super::write_text::number_list;
 use crate::model::{CpuList, Op, TaskSpec};
 
 impl<'w> Writer<'w> {
-    /// A list cut into phases: each begins with what it sets, and is a loop or goes through its events once.
+    /// A list cut into phases: each begins with its settings, and is a loop or executes its events once.
     pub(super) fn phases(
         &mut self,
         task: &'w TaskSpec,
@@ -28,8 +28,8 @@ impl<'w> Writer<'w> {
             let body = match list.get(at) {
                 None => {
                     self.problem(
-                        "nothing follows what is set here",
-                        "remove it, or add a `run` behind it",
+                        "no event follows this setting",
+                        "remove it, or add a `run` after it",
                     );
                     break;
                 }
@@ -52,7 +52,7 @@ impl<'w> Writer<'w> {
         cutter.phases
     }
 
-    /// In a phase's loop only events may stand.
+    /// A phase's loop may contain only events.
     fn innermost(&mut self, body: &[Item<'_>]) {
         for item in body {
             self.at(item);
@@ -71,15 +71,15 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// Puts phases together. In rt-app a phase without `cpus` goes back to those of the thread, in the model they stay.
+/// Combines phases. In rt-app a phase without `cpus` restores those of the thread; in the model they stay.
 struct Cutter<'w> {
     task: &'w TaskSpec,
-    /// The thread's phases begin again after the last.
+    /// Whether the thread's phases repeat.
     repeats: bool,
     phases: Vec<Vec<Pair>>,
     sets: Vec<Pair>,
     nice: i8,
-    /// What the task has set last.
+    /// The last settings of the task.
     cpus: Option<&'w CpuList>,
     first_had_cpus: bool,
 }
@@ -133,7 +133,7 @@ impl<'w> Cutter<'w> {
     fn phase(&mut self, writer: &mut Writer<'w>, body: Vec<Pair>) {
         let mut phase = std::mem::take(&mut self.sets);
         let has = |key: &str| phase.iter().any(|(known, _)| known == key);
-        // Without a priority rt-app would not look at the slice.
+        // Without a priority rt-app ignores the slice.
         if has("dl-runtime") && !has("priority") {
             phase.insert(0, ("priority".to_owned(), self.nice.to_string()));
         }

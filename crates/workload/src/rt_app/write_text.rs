@@ -1,9 +1,9 @@
-//! The text of a file: objects, a member a line.
+//! The text of a file: objects with one member per line.
 
 use super::write::{Pair, Thread};
 use crate::model::CpuList;
 
-/// A JSON text.
+/// A JSON string.
 pub(super) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

@@ -9,7 +9,7 @@ use fairground_top::{About, Follower, Problem, Source, Tunable, View};
 use fairground_trace::TaskId;
 use fairground_workload::Workload;
 
-use crate::commands::columns::{Simulation, Simulations};
+use crate::commands::plan::{Simulation, Simulations};
 use crate::commands::sched::{is_tunable, tag, value_text};
 
 /// Instants at which the machine does something that leaves no event, one after the other, before a step gives up.

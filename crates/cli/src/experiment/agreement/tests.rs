@@ -116,7 +116,7 @@ fn starts_count_by_their_median_on_both_sides() {
     let apart = Some((40.0, 60.0));
     assert_eq!(at([50.0; 3], [48.0, 53.0]), (Agree, Some(50.0), None, Some(50.5)));
     assert_eq!(at([60.0, 40.0, 42.0], [41.0, 43.0]), (Agree, Some(42.0), apart, Some(42.0)));
-    // The mean of the real starts is nobody's figure: to meet it is no agreement, to lie among them is an answer.
+    // The mean of the real starts is no measured figure: to meet it is no agreement, to lie among them is an answer.
     assert_eq!(at([60.0, 40.0, 42.0], [47.0, 47.0]), (Unsettled, Some(42.0), apart, Some(47.0)));
     assert_eq!(at([60.0, 40.0, 42.0], [61.0, 61.0]).0, Disagree);
     // Real starts that agree with one another excuse nothing.

@@ -1,6 +1,7 @@
-//! A place in bytes, and numbers from there. Nothing is read beyond the end.
+//! Numbers at an offset in bytes, and reading forward from one. Nothing is read beyond the end.
 
-use super::Why;
+/// Why something cannot be read; the reader adds the position.
+pub(in super::super) type Why = String;
 
 /// Byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Endian {
         }
     }
 
-    /// The four bytes at a place, if they are there.
+    /// The number in the four bytes at an offset, if they are there.
     #[inline]
     pub(in super::super) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
@@ -35,7 +36,7 @@ impl Endian {
         })
     }
 
-    /// The eight bytes at a place, if they are there.
+    /// The number in the eight bytes at an offset, if they are there.
     #[inline]
     pub(in super::super) fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
@@ -68,18 +69,18 @@ impl<'a> Cursor<'a> {
         Self { bytes, base: 0, at: 0, endian }
     }
 
-    /// Reads a part of a file that begins at `base`; places are those of the file.
+    /// Reads a part of a file that begins at `base`; offsets are those of the file.
     pub(in super::super) fn part(bytes: &'a [u8], base: u64, endian: Endian) -> Self {
         let base = usize::try_from(base).unwrap_or(usize::MAX);
         Self { bytes, base, at: base, endian }
     }
 
-    /// Where it is, bytes from the start.
+    /// The offset from the start, bytes.
     pub(in super::super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Goes to a place, which may lie beyond the end: then nothing more can be read.
+    /// Goes to an offset. Beyond the end nothing more can be read.
     pub(in super::super) fn seek(&mut self, at: u64) {
         self.at = usize::try_from(at).unwrap_or(usize::MAX);
     }
@@ -117,7 +118,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..end])
     }
 
-    /// Goes over bytes that must be there, or says what stands there instead.
+    /// Skips bytes that must have this value; an error otherwise.
     pub(in super::super) fn expect(&mut self, wanted: &[u8], what: &str) -> Result<(), Why> {
         let at = self.at;
         if self.take(wanted.len() as u64, what)? == wanted {

@@ -1,76 +1,77 @@
-//! An event's bytes, by the kernel's description, as the same [`Said`] that a line of text gives.
+//! Decodes an event's bytes, by the kernel's description, into the same [`ParsedEvent`] that a line of text gives.
 
-use std::cell::OnceCell;
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
-use super::Endian;
+use super::cursor::Endian;
 use super::formats::{Field, Format};
 use super::symbols::Symbols;
-use crate::readers::fields::{Named, Said};
 use crate::readers::line::CPUS_MAX;
 use crate::readers::marks;
+use crate::readers::parsed::{Named, ParsedEvent};
+use crate::readers::pending::EventKinds;
 use crate::{LockFlags, TaskState};
 
 /// The kernel's functions that are the scheduler's tick: up to 6.8, and after.
 const TICK_FUNCTIONS: [&str; 2] = ["tick_sched_timer", "tick_nohz_handler"];
 
-/// Room for the texts of one event.
+/// Buffers for the texts of one event.
 #[derive(Debug, Default)]
 pub(in super::super) struct Scratch {
     first: String,
     second: String,
 }
 
-/// What decoding gave.
+/// The result of decoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) enum Decoded<'a> {
     /// An event, and the task that the CPU was running (`common_pid`).
-    Event { said: Said<'a>, running_pid: u32 },
-    /// An event of a kind that nobody describes, or without its fields.
+    Event { event: ParsedEvent<'a>, running_pid: u32 },
+    /// An event of a kind that is not described, or without its fields; why.
     Unreadable(String),
 }
 
 /// A task's fields in an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Who {
-    pub(super) comm: Field,
-    pub(super) pid: Field,
-    pub(super) prio: Option<Field>,
+struct TaskFields {
+    comm: Field,
+    pid: Field,
+    prio: Option<Field>,
 }
 
 /// The fields of an event that are used.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+enum Shape {
     Switch {
-        prev: Who,
-        next: Who,
+        prev: TaskFields,
+        next: TaskFields,
         state: Field,
         states: Vec<(u64, TaskState)>,
     },
     Waking {
-        task: Who,
+        task: TaskFields,
         cpu: Field,
     },
     Wakeup {
-        task: Who,
+        task: TaskFields,
         cpu: Field,
         success: Option<Field>,
     },
     WakeupNew {
-        task: Who,
+        task: TaskFields,
         cpu: Field,
     },
     Migrate {
-        task: Who,
+        task: TaskFields,
         from: Field,
         to: Field,
     },
     Fork {
-        parent: Who,
-        child: Who,
+        parent: TaskFields,
+        child: TaskFields,
     },
     Exit {
-        task: Who,
+        task: TaskFields,
     },
     CgroupMove {
         pid: Field,
@@ -103,16 +104,16 @@ pub(super) enum Shape {
 /// Decodes the events of one recording.
 #[derive(Debug)]
 pub(in super::super) struct Decoder<'k> {
-    pub(super) endian: Endian,
-    pub(super) common_type: Option<Field>,
-    pub(super) common_pid: Option<Field>,
+    endian: Endian,
+    common_type: Option<Field>,
+    common_pid: Option<Field>,
     /// By the number of the type.
-    pub(super) shapes: Vec<Option<(String, Shape)>>,
+    shapes: Vec<Option<(String, Shape)>>,
     /// Addresses of the tick's functions.
-    pub(super) ticks: Vec<u64>,
+    ticks: Vec<u64>,
     kallsyms: &'k str,
-    /// Made of them when the first stack comes.
-    symbols: OnceCell<Symbols<'k>>,
+    /// Parsed from `kallsyms` at the first stack.
+    symbols: OnceLock<Symbols<'k>>,
 }
 
 impl<'k> Decoder<'k> {
@@ -135,8 +136,26 @@ impl<'k> Decoder<'k> {
             shapes[index] = Some((format.name, shape));
         }
         let ticks = kallsyms.lines().filter_map(tick_address).collect();
-        let symbols = OnceCell::new();
+        let symbols = OnceLock::new();
         Self { endian, common_type, common_pid, shapes, ticks, kallsyms, symbols }
+    }
+
+    /// The kinds of events that those of a type can become.
+    pub(in super::super) fn kinds(&self, id: u64) -> EventKinds {
+        let shape = usize::try_from(id).ok().and_then(|id| self.shapes.get(id)?.as_ref());
+        let Some((_, shape)) = shape else { return EventKinds::default() };
+        EventKinds {
+            wakeups: matches!(shape, Shape::Wakeup { .. }),
+            cgroups: matches!(shape, Shape::CgroupMove { .. }),
+            labels: matches!(
+                shape,
+                Shape::Mark { .. }
+                    | Shape::Print { .. }
+                    | Shape::ContentionBegin { .. }
+                    | Shape::ContentionEnd { .. }
+                    | Shape::Stack { .. }
+            ),
+        }
     }
 
     /// Decodes an event.
@@ -161,15 +180,16 @@ impl<'k> Decoder<'k> {
         };
         if let Shape::Stack { size, callers } = shape {
             let symbols = self.symbols.get_or_init(|| Symbols::parse(self.kallsyms));
-            let said = match symbols.fold(event, *size, *callers, self.endian, &mut scratch.first) {
-                true => Said::Stack { folded: &scratch.first },
-                false => Said::Other,
+            let parsed = match symbols.fold(event, *size, *callers, self.endian, &mut scratch.first)
+            {
+                true => ParsedEvent::Stack { folded: &scratch.first },
+                false => ParsedEvent::Other,
             };
-            return Decoded::Event { said, running_pid };
+            return Decoded::Event { event: parsed, running_pid };
         }
         let reader = Reader { event, endian: self.endian };
-        match reader.said(shape, &self.ticks, scratch) {
-            Some(said) => Decoded::Event { said, running_pid },
+        match reader.parsed(shape, &self.ticks, scratch) {
+            Some(parsed) => Decoded::Event { event: parsed, running_pid },
             None => Decoded::Unreadable(format!("{name} without its fields")),
         }
     }
@@ -185,14 +205,14 @@ fn tick_address(line: &str) -> Option<u64> {
 /// Finds the fields that are used; `None` when the kernel's event has not all of them.
 fn shape(format: &Format) -> Option<Shape> {
     let field = |name: &str| format.field(name);
-    let who = |comm: &str, pid: &str, prio: &str| {
-        Some(Who { comm: field(comm)?, pid: field(pid)?, prio: field(prio) })
+    let fields = |comm: &str, pid: &str, prio: &str| {
+        Some(TaskFields { comm: field(comm)?, pid: field(pid)?, prio: field(prio) })
     };
-    let task = || who("comm", "pid", "prio");
+    let task = || fields("comm", "pid", "prio");
     Some(match format.name.as_str() {
         "sched_switch" => Shape::Switch {
-            prev: who("prev_comm", "prev_pid", "prev_prio")?,
-            next: who("next_comm", "next_pid", "next_prio")?,
+            prev: fields("prev_comm", "prev_pid", "prev_prio")?,
+            next: fields("next_comm", "next_pid", "next_prio")?,
             state: field("prev_state")?,
             states: format.states.clone(),
         },
@@ -205,8 +225,8 @@ fn shape(format: &Format) -> Option<Shape> {
             Shape::Migrate { task: task()?, from: field("orig_cpu")?, to: field("dest_cpu")? }
         }
         "sched_process_fork" => Shape::Fork {
-            parent: who("parent_comm", "parent_pid", "")?,
-            child: who("child_comm", "child_pid", "")?,
+            parent: fields("parent_comm", "parent_pid", "")?,
+            child: fields("child_comm", "child_pid", "")?,
         },
         "sched_process_exit" => Shape::Exit { task: task()? },
         "cgroup_attach_task" => Shape::CgroupMove { pid: field("pid")?, path: field("dst_path")? },
@@ -229,7 +249,12 @@ struct Reader<'e> {
 }
 
 impl<'e> Reader<'e> {
-    fn said<'a>(&self, shape: &Shape, ticks: &[u64], scratch: &'a mut Scratch) -> Option<Said<'a>>
+    fn parsed<'a>(
+        &self,
+        shape: &Shape,
+        ticks: &[u64],
+        scratch: &'a mut Scratch,
+    ) -> Option<ParsedEvent<'a>>
     where
         'e: 'a,
     {
@@ -237,65 +262,66 @@ impl<'e> Reader<'e> {
         Some(match shape {
             Shape::Switch { prev, next, state, states } => {
                 let prev_state = state_of(state.number(self.event, self.endian)? as u64, states);
-                Said::Switch {
-                    prev: self.who(prev, first)?,
+                ParsedEvent::Switch {
+                    prev: self.task(prev, first)?,
                     prev_state,
-                    next: self.who(next, second)?,
+                    next: self.task(next, second)?,
                 }
             }
             Shape::Waking { task, cpu } => {
-                Said::Waking { task: self.who(task, first)?, target_cpu: self.cpu(cpu)? }
+                ParsedEvent::Waking { task: self.task(task, first)?, target_cpu: self.cpu(cpu)? }
             }
             Shape::Wakeup { success: Some(success), .. }
                 if success.number(self.event, self.endian) == Some(0) =>
             {
-                Said::Other
+                ParsedEvent::Other
             }
             Shape::Wakeup { task, cpu, .. } => {
-                Said::Wakeup { task: self.who(task, first)?, target_cpu: self.cpu(cpu)? }
+                ParsedEvent::Wakeup { task: self.task(task, first)?, target_cpu: self.cpu(cpu)? }
             }
             Shape::WakeupNew { task, cpu } => {
-                Said::WakeupNew { task: self.who(task, first)?, target_cpu: self.cpu(cpu)? }
+                ParsedEvent::WakeupNew { task: self.task(task, first)?, target_cpu: self.cpu(cpu)? }
             }
             Shape::Migrate { task, from, to } => {
                 let (from_cpu, to_cpu) = (self.cpu(from)?, self.cpu(to)?);
-                Said::Migrate { task: self.who(task, first)?, from_cpu, to_cpu }
+                ParsedEvent::Migrate { task: self.task(task, first)?, from_cpu, to_cpu }
             }
-            Shape::Fork { parent, child } => {
-                Said::Fork { parent: self.who(parent, first)?, child: self.who(child, second)? }
-            }
-            Shape::Exit { task } => Said::Exit { task: self.who(task, first)? },
+            Shape::Fork { parent, child } => ParsedEvent::Fork {
+                parent: self.task(parent, first)?,
+                child: self.task(child, second)?,
+            },
+            Shape::Exit { task } => ParsedEvent::Exit { task: self.task(task, first)? },
             Shape::CgroupMove { pid, path } => {
-                Said::CgroupMove { pid: self.pid(pid)?, path: self.text(path, first)? }
+                ParsedEvent::CgroupMove { pid: self.pid(pid)?, path: self.text(path, first)? }
             }
             Shape::Timer { function } => {
                 let address = function.number(self.event, self.endian)? as u64;
-                if ticks.contains(&address) { Said::Tick } else { Said::Other }
+                if ticks.contains(&address) { ParsedEvent::Tick } else { ParsedEvent::Other }
             }
             Shape::Mark { text } => marks::parse(line(self.text(text, first)?))?,
-            Shape::Print { text } => Said::Print { label: line(self.text(text, first)?) },
+            Shape::Print { text } => ParsedEvent::Print { label: line(self.text(text, first)?) },
             Shape::ContentionBegin { lock, flags } => {
                 let flags = LockFlags(flags.number(self.event, self.endian)? as u8);
                 let lock = self.address(lock, first)?;
-                Said::ContentionBegin { pid: None, holder: 0, flags, lock }
+                ParsedEvent::ContentionBegin { pid: None, holder: 0, flags, lock }
             }
             Shape::ContentionEnd { lock } => {
-                Said::ContentionEnd { pid: None, lock: self.address(lock, first)? }
+                ParsedEvent::ContentionEnd { pid: None, lock: self.address(lock, first)? }
             }
             // Stacks need the kernel's functions.
-            Shape::Stack { .. } | Shape::Other => Said::Other,
+            Shape::Stack { .. } | Shape::Other => ParsedEvent::Other,
         })
     }
 
-    fn who<'a>(&self, who: &Who, room: &'a mut String) -> Option<Named<'a>>
+    fn task<'a>(&self, task: &TaskFields, room: &'a mut String) -> Option<Named<'a>>
     where
         'e: 'a,
     {
-        let prio = match who.prio {
+        let prio = match task.prio {
             Some(prio) => Some(i32::try_from(prio.number(self.event, self.endian)?).ok()?),
             None => None,
         };
-        Some(Named { pid: self.pid(&who.pid)?, comm: self.text(&who.comm, room)?, prio })
+        Some(Named { pid: self.pid(&task.pid)?, comm: self.text(&task.comm, room)?, prio })
     }
 
     fn text<'a>(&self, field: &Field, room: &'a mut String) -> Option<&'a str>
@@ -333,8 +359,9 @@ fn line(text: &str) -> &str {
     text.strip_suffix('\n').unwrap_or(text).trim_start_matches(' ')
 }
 
-/// The first state of the table whose bit is set, as `__print_flags` would print first; a state without any is runnable.
-pub(super) fn state_of(bits: u64, states: &[(u64, TaskState)]) -> TaskState {
+/// The first state of the table whose bit is set, as `__print_flags` would print first; a state without any is
+/// runnable.
+fn state_of(bits: u64, states: &[(u64, TaskState)]) -> TaskState {
     /// The bits that have kept their meaning, for a file whose table cannot be read.
     const OLDEST: [(u64, TaskState); 2] =
         [(1, TaskState::Sleeping), (2, TaskState::Uninterruptible)];

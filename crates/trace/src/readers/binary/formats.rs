@@ -11,7 +11,7 @@
 //! print fmt: "comm=%s …", …
 //! ```
 
-use super::Endian;
+use super::cursor::Endian;
 use crate::TaskState;
 use crate::readers::fields::task_state;
 
@@ -42,27 +42,6 @@ impl Field {
     /// Where it begins in the event.
     pub(super) fn offset(&self) -> usize {
         self.offset
-    }
-
-    /// Where it begins, if it is a number of so many bytes.
-    pub(super) fn number_at(&self, bytes: usize) -> Option<usize> {
-        let is_number = matches!(self.form, Form::Signed | Form::Unsigned);
-        (is_number && self.size == bytes).then_some(self.offset)
-    }
-
-    /// The same for one with a sign.
-    pub(super) fn signed_number_at(&self, bytes: usize) -> Option<usize> {
-        self.number_at(bytes).filter(|_| self.form == Form::Signed)
-    }
-
-    /// Where it begins, if it is a text that takes so many bytes.
-    pub(super) fn text_at(&self, bytes: usize) -> Option<usize> {
-        (self.form == Form::Text && self.size == bytes).then_some(self.offset)
-    }
-
-    /// Where its offset and size stand, if it is a text elsewhere.
-    pub(super) fn elsewhere_at(&self) -> Option<usize> {
-        (self.form == Form::Elsewhere && self.size == 4).then_some(self.offset)
     }
 
     /// The number; `None` when the event is too short for it.

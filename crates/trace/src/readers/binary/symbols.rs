@@ -1,6 +1,6 @@
 //! The kernel's functions by address (`/proc/kallsyms`), and stacks of them.
 
-use super::Endian;
+use super::cursor::Endian;
 use super::formats::Field;
 
 /// Frames of a stack that are looked at; the kernel itself records at most 127.

@@ -1,4 +1,5 @@
-//! The descriptions that lead a recording: in `trace.dat` up to version 6 its head, in `perf.data` a section of their own.
+//! The descriptions that lead a recording: in `trace.dat` up to version 6 its head, in `perf.data` a section of their
+//! own.
 //!
 //! ```text
 //! 17 08 44 "tracing" VERSION\0 ENDIAN LONG_SIZE PAGE_SIZE(4)
@@ -8,7 +9,7 @@
 //! size(4) kallsyms   size(4) printk formats   size(8) "pid name" lines (not in perf's older files)
 //! ```
 
-use super::{Cursor, Endian, Why};
+use super::cursor::{Cursor, Endian, Why};
 
 /// The first bytes.
 pub(in super::super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";

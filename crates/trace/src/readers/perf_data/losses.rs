@@ -1,12 +1,18 @@
-//! Lost events, which a file tells twice: where they are missing (`PERF_RECORD_LOST`), for each buffer that had no room; and when the
-//! recorder ends, what each event lost on each CPU in all (`PERF_RECORD_LOST_SAMPLES` without a time; Linux 6.0 and later). What was lost
-//! last has no record behind it that could tell: only the count at the end knows of it.
+//! Lost events, which a file tells twice: where they are missing (`PERF_RECORD_LOST`), for each buffer that had no
+//! room; and when the recorder ends, what each event lost on each CPU in all (`PERF_RECORD_LOST_SAMPLES` without a
+//! time; Linux 6.0 and later). The last losses of a CPU have no record behind them that could tell: only the count at
+//! the end includes them.
 
 use std::collections::BTreeMap;
 
-/// By CPU; `None` where a record does not say which.
+/// Counts of lost events.
 #[derive(Debug, Default)]
-pub(super) struct Losses(BTreeMap<Option<u32>, Lost>);
+pub(super) struct Losses {
+    /// By CPU; `None` where a record does not say which.
+    by_cpu: BTreeMap<Option<u32>, Lost>,
+    /// Of those told where they are missing, the ones of an unknown CPU.
+    pub(super) somewhere: u64,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
@@ -15,22 +21,31 @@ struct Lost {
 }
 
 impl Losses {
-    /// So many are missing where the reader is.
+    /// Counts events that are missing where the reader is.
     pub(super) fn here(&mut self, cpu: Option<u32>, count: u64) {
-        let here = &mut self.0.entry(cpu).or_default().here;
+        let here = &mut self.by_cpu.entry(cpu).or_default().here;
         *here = here.saturating_add(count);
     }
 
-    /// One event lost so many in all.
+    /// Counts the events that one tracepoint lost in all.
     pub(super) fn in_all(&mut self, cpu: Option<u32>, count: u64) {
-        let in_all = &mut self.0.entry(cpu).or_default().in_all;
+        let in_all = &mut self.by_cpu.entry(cpu).or_default().in_all;
         *in_all = in_all.saturating_add(count);
     }
 
-    /// What was counted and is missing at no known place.
-    pub(super) fn untold(&self) -> Vec<(Option<u32>, u64)> {
-        let untold =
+    /// Adds the counts of another part of the file.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (cpu, lost) in &other.by_cpu {
+            self.here(*cpu, lost.here);
+            self.in_all(*cpu, lost.in_all);
+        }
+        self.somewhere = self.somewhere.saturating_add(other.somewhere);
+    }
+
+    /// Losses of which no record tells where they are, by CPU.
+    pub(super) fn without_place(&self) -> Vec<(Option<u32>, u64)> {
+        let rest =
             |(cpu, lost): (&Option<u32>, &Lost)| (*cpu, lost.in_all.saturating_sub(lost.here));
-        self.0.iter().map(untold).filter(|(_, count)| *count > 0).collect()
+        self.by_cpu.iter().map(rest).filter(|(_, count)| *count > 0).collect()
     }
 }

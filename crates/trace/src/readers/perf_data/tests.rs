@@ -1,14 +1,12 @@
-//! Reading early, in pieces and by threads, held against reading one by one to the end.
+//! Reading in chunks, by several decoders and in parts, compared with reading all in one chunk.
 
-use std::io::Read as _;
+use std::io::Cursor;
 
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Part;
-
-const ONE_BY_ONE: Cut = Cut { piece_bytes: 8, threads: 0 };
+use crate::{Event, EventKind, Part, TaskId};
 
 fn recording() -> Vec<u8> {
     let packed = include_bytes!("../../../tests/recordings/perf.data.gz");
@@ -17,65 +15,29 @@ fn recording() -> Vec<u8> {
     bytes
 }
 
-/// The trace, or what is wrong with the file: all of it is read before anything is handed out.
-fn whole(bytes: &Vec<u8>) -> Result<Trace, String> {
-    let collected = collect("it", bytes, None, ONE_BY_ONE, HandOut::AtTheEnd, None);
-    let trace = collected.and_then(|(all, read)| all.finish("it", read, "records"));
-    trace.map_err(|e| e.to_string())
+/// The trace, or what is wrong with the file.
+fn divided(bytes: &[u8], chunk_bytes: usize, decoders: usize) -> Result<Trace, String> {
+    let division = Division { chunk_bytes, decoders };
+    read_divided("it", Cursor::new(bytes), None, division, None).map_err(|e| e.to_string())
 }
 
-/// An input that can be looked at up to a place, and has to be read from there on.
-struct Partly<'b> {
-    bytes: &'b Vec<u8>,
-    seen: usize,
-}
-
-impl ReadAt for Partly<'_> {
-    fn bytes(&self) -> io::Result<u64> {
-        self.bytes.bytes()
-    }
-
-    fn read_at(&self, at: u64, to: &mut [u8]) -> io::Result<usize> {
-        // No more at once than a slow disk may give.
-        let bytes = to.len().min(3000);
-        self.bytes.read_at(at, &mut to[..bytes])
-    }
-
-    fn view(&self, at: u64, len: usize) -> Option<&[u8]> {
-        self.bytes[..self.seen].get(usize::try_from(at).ok()?..)?.get(..len)
-    }
-}
-
-/// The same, handed out as early as can be: looked at, read, looked at in part (a view reaches 64 KiB beyond its piece), and with other
-/// bytes behind the file, which must not count.
-fn early(bytes: &Vec<u8>, cut: Cut) -> Result<Trace, String> {
-    fn read(input: &impl ReadAt, cut: Cut) -> Result<Trace, String> {
-        read_cut("it", input, None, cut, None).map_err(|e| e.to_string())
-    }
-    let mut longer = bytes.clone();
-    longer.resize(bytes.len() + cut.piece_bytes + (1 << 17), 0xff);
-    let found = read(bytes, cut);
-    for seen in [0, bytes.len() / 4 * 3] {
-        assert_eq!(read(&Partly { bytes, seen }, cut), found, "{seen} bytes can be looked at");
-    }
-    assert_eq!(read(&longer, cut), found);
-    found
+fn whole(bytes: &[u8]) -> Result<Trace, String> {
+    divided(bytes, 1 << 30, 1)
 }
 
 /// Puts parts together again.
 #[derive(Default)]
-struct Together {
+struct Joined {
     trace: Option<Trace>,
     has_wakeups: bool,
-    begun: u32,
     parts: u32,
 }
 
-impl TakeParts for Together {
+impl TakeParts for Joined {
     fn begin(&mut self, header: &Trace, has_wakeups: bool) {
+        assert!(self.trace.is_none(), "it begins once");
         assert_eq!((header.len(), header.tasks().len()), (0, 1));
         (self.trace, self.has_wakeups) = (Some(header.clone()), has_wakeups);
-        (self.begun, self.parts) = (self.begun + 1, 0);
     }
 
     fn take(&mut self, part: Part) -> Part {
@@ -88,128 +50,129 @@ impl TakeParts for Together {
     }
 }
 
-/// The same in parts, put together; how often they began, and how many there were.
-fn in_parts(bytes: &Vec<u8>, cut: Cut) -> (Result<Trace, String>, u32, u32) {
-    let mut together = Together::default();
-    let read = read_cut("it", bytes, None, cut, Some(&mut together));
-    let trace = read.map_err(|e| e.to_string()).map(|rest| {
-        let Some(mut trace) = together.trace else { return rest };
-        assert_eq!((rest.len(), rest.tasks().len()), (0, trace.tasks().len()));
-        assert_eq!((rest.start_ns, rest.cpus), (trace.start_ns, trace.cpus));
-        let is_wakeup = |event: crate::Event| matches!(event.kind, crate::EventKind::Wakeup { .. });
-        assert_eq!(trace.events().any(is_wakeup), together.has_wakeups);
-        for (at, task) in rest.tasks().iter().enumerate() {
-            assert_eq!(trace.tasks()[at].nice, task.nice);
-            *trace.task_mut(crate::TaskId(at as u32)) = task.clone();
-        }
-        (trace.end_ns, trace.loss) = (rest.end_ns, rest.loss);
-        trace
-    });
-    (trace, together.begun, together.parts)
+/// The trace, put together from parts.
+fn in_parts(bytes: &[u8], chunk_bytes: usize, decoders: usize) -> Result<Trace, String> {
+    let mut joined = Joined::default();
+    let division = Division { chunk_bytes, decoders };
+    let read = read_divided("it", Cursor::new(bytes), None, division, Some(&mut joined));
+    let rest = read.map_err(|e| e.to_string())?;
+    let mut trace = joined.trace.expect("it begins");
+    assert_eq!((rest.len(), rest.tasks().len()), (0, trace.tasks().len()));
+    assert_eq!((rest.start_ns, rest.cpus), (trace.start_ns, trace.cpus));
+    let is_wakeup = |event: Event| matches!(event.kind, EventKind::Wakeup { .. });
+    assert!(joined.has_wakeups || !trace.events().any(is_wakeup));
+    for (at, task) in rest.tasks().iter().enumerate() {
+        assert_eq!(trace.tasks()[at].nice, task.nice);
+        *trace.task_mut(TaskId(at as u32)) = task.clone();
+    }
+    (trace.end_ns, trace.loss) = (rest.end_ns, rest.loss);
+    Ok(trace)
 }
 
 #[test]
-fn pieces_and_threads_of_any_number_give_the_trace_of_reading_one_by_one() {
+fn chunks_and_decoders_of_any_number_give_one_trace() {
     let bytes = recording();
     let wanted = whole(&bytes).unwrap();
     assert!(wanted.len() > 300);
-    for piece_bytes in [8, 64, 100, 1000, 4096, 1 << 16, 1 << 20] {
-        for threads in 1..4 {
-            let cut = Cut { piece_bytes, threads };
-            assert_eq!(early(&bytes, cut).as_ref(), Ok(&wanted), "{piece_bytes} {threads}");
-            let (found, begun, _) = in_parts(&bytes, cut);
-            assert_eq!((found.as_ref(), begun), (Ok(&wanted), 1), "{piece_bytes} {threads}");
+    for chunk_bytes in [1, 64, 1000, 4096, 1 << 16, 1 << 20] {
+        for decoders in 1..4 {
+            let found = divided(&bytes, chunk_bytes, decoders);
+            assert_eq!(found.as_ref(), Ok(&wanted), "{chunk_bytes} {decoders}");
+            let found = in_parts(&bytes, chunk_bytes, decoders);
+            assert_eq!(found.as_ref(), Ok(&wanted), "{chunk_bytes} {decoders}");
         }
     }
 }
 
-/// Event by event, one is moved to the beginning of the recording: found when events before it were handed out, it begins anew.
+/// Where the samples of a sound file begin.
+fn samples(bytes: &[u8]) -> Vec<usize> {
+    const SAMPLE: u32 = 9;
+    places(bytes).into_iter().filter(|at| bytes[*at..*at + 4] == SAMPLE.to_le_bytes()).collect()
+}
+
+/// Where the records of a sound file begin.
+fn places(bytes: &[u8]) -> Vec<usize> {
+    let sections = Sections::read(&mut Cursor::new(bytes)).unwrap();
+    let endian = super::super::binary::Endian::Little;
+    let (at, size) = (sections.data_at, sections.data_size);
+    let mut chunks = Chunks::new(&bytes[at as usize..], at, Some(size), endian, 1 << 30);
+    let chunk = chunks.next(Vec::new()).unwrap();
+    assert_eq!(chunks.why_cut, None);
+    chunk.records(endian).map(|record| record.at as usize).collect()
+}
+
+/// The time of a sample of the recording: behind the head, the number of the event, the address and the task.
+fn time(sample: usize) -> std::ops::Range<usize> {
+    sample + 32..sample + 40
+}
+
+/// A sample gets the time of the first one. In a trace it stands where that is; in parts, where events behind it have
+/// been handed over, it stands at the end of those, and counts.
 #[test]
-fn what_comes_too_late_is_put_in_order() {
+fn what_is_older_than_its_round_allows() {
     let bytes = recording();
-    let pieces = Pieces::read(&bytes).unwrap();
-    let is_sample = |at: &usize| bytes[*at..*at + 4] == RecordType::SAMPLE.0.to_le_bytes();
-    let samples: Vec<usize> = places(&bytes, &pieces).into_iter().filter(is_sample).collect();
-    let cut = Cut { piece_bytes: 256, threads: 2 };
-    let mut begun_anew = 0;
+    let samples = samples(&bytes);
+    let mut late = 0;
     for at in samples.iter().step_by(7) {
-        // Behind the head, the number of the event, the address and the task.
-        let time = |at: usize| at + 32..at + 40;
-        let mut late = bytes.clone();
-        late.copy_within(time(samples[0]), time(*at).start);
-        let wanted = whole(&late);
-        assert_eq!(early(&late, cut), wanted);
-        let (found, begun, _) = in_parts(&late, cut);
-        assert_eq!(found, wanted);
-        begun_anew += u32::from(begun == 2);
+        let mut bytes = bytes.clone();
+        bytes.copy_within(time(samples[0]), time(*at).start);
+        let wanted = whole(&bytes).unwrap();
+        assert_eq!(divided(&bytes, 1, 2).as_ref(), Ok(&wanted));
+        let found = in_parts(&bytes, 1, 2).unwrap();
+        if found.loss.clock_jumps == wanted.loss.clock_jumps {
+            assert_eq!(found, wanted);
+        } else {
+            assert_eq!(found.loss.clock_jumps, wanted.loss.clock_jumps + 1);
+            assert_eq!(found.end_ns, wanted.end_ns);
+            late += 1;
+        }
     }
-    assert!(begun_anew > 10, "{begun_anew} of {}", samples.len());
+    assert!(late > 10, "{late} of {}", samples.len());
+}
+
+/// One time far in the future moves no other event.
+#[test]
+fn a_time_far_ahead_is_counted_alone() {
+    let bytes = recording();
+    for at in samples(&bytes).into_iter().step_by(11) {
+        let mut bytes = bytes.clone();
+        bytes[time(at)].copy_from_slice(&(1_u64 << 60).to_le_bytes());
+        let wanted = whole(&bytes).unwrap();
+        assert_eq!(in_parts(&bytes, 1, 2).unwrap(), wanted);
+    }
 }
 
 /// A disk that was full leaves such holes.
 #[test]
 fn zeros_end_the_records_wherever_they_begin() {
     let bytes = recording();
-    let pieces = Pieces::read(&bytes).unwrap();
-    for place in places(&bytes, &pieces).into_iter().step_by(11) {
+    let sections = Sections::read(&mut Cursor::new(&bytes)).unwrap();
+    let end = (sections.data_at + sections.data_size) as usize;
+    for at in places(&bytes).into_iter().step_by(11) {
         let mut bytes = bytes.clone();
-        bytes[place..(pieces.data_at + pieces.data_size) as usize].fill(0);
+        bytes[at..end].fill(0);
         let wanted = whole(&bytes);
-        for cut in [Cut { piece_bytes: 512, threads: 2 }, Cut { piece_bytes: 1 << 18, threads: 1 }]
-        {
-            assert_eq!(early(&bytes, cut), wanted, "from byte {place} on");
+        for (chunk_bytes, decoders) in [(512, 2), (1 << 18, 1)] {
+            assert_eq!(divided(&bytes, chunk_bytes, decoders), wanted, "from byte {at} on");
         }
     }
-}
-
-/// How much was taken over in pieces, bytes.
-#[test]
-fn a_sound_file_is_read_in_pieces_to_its_end() {
-    let bytes = recording();
-    let pieces = Pieces::read(&bytes).unwrap();
-    let container = Container::parse(&pieces).unwrap();
-    let described = container.feature(FEATURE_TRACING_DATA).unwrap();
-    let (described, _) = TracingData::parse(described, |_| true).unwrap();
-    let formats = described.formats.iter().map(String::as_str);
-    let decoder = Decoder::new(container.endian, formats, &described.kallsyms);
-    let flat = Flat::new(&decoder).unwrap();
-    let mut reader = Reader::new(&container, decoder, HandOut::Early, None);
-    let end = pieces.data_at + pieces.data_size;
-    let data = Data {
-        input: &bytes,
-        attributes: &container.attributes,
-        flat: &flat,
-        from: pieces.data_at,
-        end,
-    };
-    assert_eq!(data.read(&mut reader, Cut { piece_bytes: 4096, threads: 2 }), end);
-}
-
-/// Where the records of a sound file begin.
-fn places(bytes: &[u8], pieces: &Pieces) -> Vec<usize> {
-    let mut places = Vec::new();
-    let data = &bytes[pieces.data_at as usize..];
-    let whole = (pieces.data_at, pieces.data_size);
-    let why = pieces::split(data, whole, Endian::Little, |record| places.push(record.at as usize));
-    assert_eq!(why, None);
-    places
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn so_it_is_with_damage(
+    fn damage_is_the_same_in_all_chunks(
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         heads in prop::collection::vec((any::<prop::sample::Index>(), 0..4_usize, any::<u16>()), 0..6),
-        piece_bytes in prop::sample::select(vec![64, 200, 1024, 4096]),
-        threads in 1..3_usize,
+        chunk_bytes in prop::sample::select(vec![64, 200, 1024, 4096]),
+        decoders in 1..3_usize,
     ) {
         let mut bytes = recording();
-        let pieces = Pieces::read(&bytes).unwrap();
-        let places = places(&bytes, &pieces);
+        let sections = Sections::read(&mut Cursor::new(&bytes)).unwrap();
+        let places = places(&bytes);
         for (at, value) in flips {
-            bytes[pieces.data_at as usize + at.index(pieces.data_size as usize)] = value;
+            bytes[sections.data_at as usize + at.index(sections.data_size as usize)] = value;
         }
         for (of, what, value) in heads {
             let at = places[of.index(places.len())];
@@ -223,8 +186,15 @@ proptest! {
                 }
             }
         }
-        let (wanted, cut) = (whole(&bytes), Cut { piece_bytes, threads });
-        prop_assert_eq!(&early(&bytes, cut), &wanted);
-        prop_assert_eq!(in_parts(&bytes, cut).0, wanted);
+        let wanted = whole(&bytes);
+        prop_assert_eq!(&divided(&bytes, chunk_bytes, decoders), &wanted);
+        match (in_parts(&bytes, chunk_bytes, decoders), wanted) {
+            (Ok(found), Ok(wanted)) if found.loss != wanted.loss => {
+                // Events that come too late, or are not announced, are counted.
+                let new = |trace: &Trace| trace.loss.clock_jumps + trace.loss.unreadable;
+                prop_assert!(new(&found) > new(&wanted));
+            }
+            (found, wanted) => prop_assert_eq!(found, wanted),
+        }
     }
 }

@@ -11,7 +11,7 @@ use self::contents::{Buffer, Contents, CpuPages};
 use self::pages::{Item, Layout};
 use super::ReadError;
 use super::binary::{Decoded, Decoder, Scratch, TracingData, Why};
-use super::collect::{Collector, Place};
+use super::collect::{Collector, InputPosition};
 use crate::Trace;
 
 /// The first bytes.
@@ -44,10 +44,8 @@ pub(super) fn read(name: &str, bytes: &[u8], cut: Option<io::Error>) -> Result<T
     }
     let mut reader = Reader::new(&contents, layout);
     if let Some(error) = cut {
-        reader.collector.trace.loss.truncated = true;
-        reader
-            .collector
-            .first_of_all(|| format!("after byte {}: the input failed: {error}", bytes.len()));
+        let at = bytes.len();
+        reader.collector.truncated(|| format!("after byte {at}: the input failed: {error}"));
     }
     reader.all(&contents);
     reader.collector.finish(name, reader.read, "records")
@@ -83,8 +81,8 @@ struct Reader<'c> {
 impl<'c> Reader<'c> {
     fn new(contents: &'c Contents<'_>, layout: Layout) -> Self {
         let formats = contents.formats.iter().map(String::as_str);
-        let mut collector = Collector::new();
-        collector.trace.cpus = contents.cpus;
+        let mut collector = Collector::new(None);
+        collector.trace().cpus = contents.cpus;
         let name = |line: &'c str| {
             let (pid, name) = line.split_once(' ')?;
             Some((pid.parse().ok()?, name))
@@ -107,8 +105,7 @@ impl<'c> Reader<'c> {
             });
         }
         if let Some(why) = &contents.cut {
-            self.collector.trace.loss.truncated = true;
-            self.collector.first_of_all(|| format!("the file ends early: {why}"));
+            self.collector.truncated(|| format!("the file ends early: {why}"));
         }
         let Some(Buffer { cpus, .. }) = buffer else { return };
         let stats: HashMap<u32, Stats> =
@@ -131,7 +128,7 @@ impl<'c> Reader<'c> {
         let mut missed: u64 = 0;
         for (number, page) in pages.bytes.chunks(layout.page_bytes).enumerate() {
             let offset = (number * layout.page_bytes) as u64;
-            collector.place = Place::Byte(pages.at.saturating_add(offset));
+            collector.position = InputPosition::Byte(pages.at.saturating_add(offset));
             layout.walk(page, |item| match item {
                 Item::Missed(count) => {
                     missed = missed.saturating_add(count.unwrap_or(0));
@@ -140,17 +137,17 @@ impl<'c> Reader<'c> {
                 Item::Event { time_ns, data } => {
                     *read += 1;
                     match decoder.decode(data, scratch) {
-                        Decoded::Event { said, running_pid } => {
+                        Decoded::Event { event, running_pid } => {
                             let unknown = if running_pid == 0 { "<idle>" } else { "<...>" };
                             let name = names.get(&running_pid).copied().unwrap_or(unknown);
-                            collector.event(pages.cpu, time_ns, said, Some((running_pid, name)));
+                            collector.event(pages.cpu, time_ns, event, Some((running_pid, name)));
                         }
                         Decoded::Unreadable(why) => collector.unreadable(&why),
                     }
                 }
                 Item::Bad(why) => collector.unreadable(why),
                 Item::Cut => {
-                    collector.trace.loss.truncated = true;
+                    collector.trace().loss.truncated = true;
                     collector.first(|| "the page is cut off".to_owned());
                 }
             });

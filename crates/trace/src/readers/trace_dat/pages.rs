@@ -136,7 +136,8 @@ impl<'a> Events<'a> {
         Some(self.endian.number(self.data.get(at..at + 4)?) as u32)
     }
 
-    /// `type_len` and `time_delta`: bit fields begin at the low end of a little-endian word, at the high end of a big one.
+    /// `type_len` and `time_delta`: bit fields begin at the low end of a little-endian word, at the high end of a big
+    /// one.
     fn split(&self, word: u32) -> (u32, u64) {
         match self.endian {
             Endian::Little => (word & 0x1f, u64::from(word >> 5)),

@@ -221,8 +221,8 @@ impl<'a> File<'a> {
         pages
     }
 
-    /// A CPU's compressed pages, as far as they are sound. (The size that trace-cmd tells for them is four bytes short, so
-    /// the pieces say themselves where they end.)
+    /// A CPU's compressed pages, as far as they are sound. (The size that trace-cmd tells for them is four bytes short,
+    /// so the pieces say themselves where they end.)
     fn chunks(&mut self, at: u64, contents: &mut Contents<'_>) -> Vec<u8> {
         let mut cursor = Cursor::new(self.bytes, self.endian);
         cursor.seek(at);

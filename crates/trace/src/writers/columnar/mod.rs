@@ -1,7 +1,8 @@
-//! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames. `docs/parquet.md` has the columns.
+//! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames. `docs/reference/parquet.md`
+//! has the columns.
 //!
-//! Rows are gathered in batches of [`BATCH_ROWS`]; a Parquet row group has at most [`GROUP_ROWS`]. So much is in memory beside the
-//! trace itself, however long that is. What a kind of event does not have is null.
+//! Rows are gathered in batches of [`BATCH_ROWS`]; a Parquet row group has at most [`GROUP_ROWS`]. So much is in memory
+//! beside the trace itself, however long that is. What a kind of event does not have is null.
 
 mod row;
 mod rows;
@@ -22,7 +23,8 @@ use parquet::file::properties::WriterProperties;
 use crate::Trace;
 use rows::Rows;
 
-/// The version of the table's columns, as `fairground.schema_version` in the files says it. A new column does not change it; any other change does.
+/// The version of the table's columns, as `fairground.schema_version` in the files says it. A new column does not
+/// change it; any other change does.
 pub const EVENTS_SCHEMA_VERSION: u32 = 1;
 /// Events that are turned into columns at once.
 const BATCH_ROWS: usize = 16 << 10;
@@ -118,8 +120,8 @@ fn metadata(trace: &Trace) -> [(&'static str, String); 10] {
     ]
 }
 
-/// The table of a trace's events in batches of Arrow, made when they are asked for: one is in memory beside the trace. The trace is
-/// borrowed, or shared (`Arc<Trace>`).
+/// The table of a trace's events in batches of Arrow, made when they are asked for: one is in memory beside the trace.
+/// The trace is borrowed, or shared (`Arc<Trace>`).
 #[derive(Debug)]
 pub struct EventBatches<T> {
     trace: T,

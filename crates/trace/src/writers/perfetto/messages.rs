@@ -1,4 +1,5 @@
-//! The few messages of Perfetto's format that are written: field numbers and types from its public `perfetto_trace.proto`.
+//! The few messages of Perfetto's format that are written: field numbers and types from its public
+//! `perfetto_trace.proto`.
 
 use prost::{Message, Oneof};
 

@@ -1,12 +1,12 @@
 //! Perfetto's protobuf format; opens in <https://ui.perfetto.dev> and in its trace processor.
 //!
-//! What the kernel has tracepoints for is written as the kernel's events (`FtraceEventBundle`, one for a stretch of events of
-//! one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and the arrows of
-//! wake-ups itself. Everything else has tracks of its own (`TrackEvent`): counters and marks below the task that they belong to, a
-//! CPU's queue, callbacks of the scheduler, its printed lines, changes of tunables.
+//! What the kernel has tracepoints for is written as the kernel's events (`FtraceEventBundle`, one for a stretch of
+//! events of one CPU): from `sched_switch` and `sched_waking` Perfetto draws the CPUs' slices, the tasks' states and
+//! the arrows of wake-ups itself. Everything else has tracks of its own (`TrackEvent`): counters and marks below the
+//! task that they belong to, a CPU's queue, callbacks of the scheduler, its printed lines, changes of tunables.
 //!
-//! No event holds a thread group, so each task stands as a process of its own. Events that were lost are said at the next
-//! bundle of their CPU, and their number in the `FtraceStats` of the end. [`TaskState::Parked`] is the bit of `P`.
+//! No event holds a thread group, so each task stands as a process of its own. Events that were lost are said at the
+//! next bundle of their CPU, and their number in the `FtraceStats` of the end. [`TaskState::Parked`] is the bit of `P`.
 
 mod messages;
 mod tracks;

@@ -1,0 +1,104 @@
+//! What an event counts for, whatever the states of tasks.
+
+use super::Accounting;
+use crate::ParamChange;
+use crate::states::States;
+use fairground_trace::{Event, EventKind, TaskId, Trace};
+
+impl Accounting {
+    #[inline(always)]
+    pub(super) fn note(&mut self, trace: &Trace, states: &States, event: &Event) {
+        match event.kind {
+            EventKind::Switch { .. } => self.note_switch(event),
+            EventKind::Waking { .. } => {}
+            _ => self.note_rarer(trace, states, event),
+        }
+    }
+
+    #[inline(always)]
+    fn note_switch(&mut self, event: &Event) {
+        if !self.counting {
+            return;
+        }
+        self.cpus[event.cpu as usize].metrics.switches += 1;
+        if self.counts_insns {
+            self.cost.switch.add(event.insns);
+        }
+        if let Some(series) = &mut self.series {
+            let interval = series.at(self.now_ns);
+            interval.switches += 1;
+            interval.switch_insns += u64::from(event.insns);
+        }
+    }
+
+    #[inline(never)]
+    fn note_rarer(&mut self, trace: &Trace, states: &States, event: &Event) {
+        match event.kind {
+            EventKind::Nice { task, nice } => return self.on_nice(states, task, nice),
+            EventKind::CgroupMove { task, to, .. } => {
+                return self.on_cgroup_move(&states.tasks[task.index()], to);
+            }
+            EventKind::CgroupWeight { cgroup, weight } => {
+                return self.on_cgroup_weight(cgroup, weight);
+            }
+            _ => {}
+        }
+        if !self.counting {
+            return;
+        }
+        match event.kind {
+            EventKind::Wakeup { task, .. } if !task.is_idle() => {
+                self.cost.wakeup.add(event.insns);
+                self.tasks[task.index()].figures.wakeups += 1;
+                if let Some(series) = &mut self.series {
+                    series.at(self.now_ns).wakeups += 1;
+                }
+            }
+            EventKind::WakeupNew { task, .. } if !task.is_idle() => {
+                self.cost.wakeup.add(event.insns);
+                self.machine.new_tasks += 1;
+            }
+            EventKind::Migrate { task, .. } if !task.is_idle() => {
+                self.migrations += 1;
+                self.tasks[task.index()].migrations += 1;
+                if let Some(series) = &mut self.series {
+                    series.at(self.now_ns).migrations += 1;
+                }
+            }
+            EventKind::Tick { task } => {
+                self.machine.ticks += 1;
+                self.cost.tick.add(event.insns);
+                self.tasks[task.index()].figures.ticks += 1;
+            }
+            EventKind::Callback { kind, .. } => self.callbacks[kind as usize] += 1,
+            EventKind::Param { label } => self.on_param(trace.label(label).to_owned()),
+            EventKind::Print { .. } => self.machine.prints += 1,
+            EventKind::Mark { task, .. } => self.tasks[task.index()].figures.marks += 1,
+            _ => {}
+        }
+    }
+
+    fn on_param(&mut self, text: String) {
+        let change = ParamChange { time_ns: self.now_ns, text };
+        if let Some(series) = &mut self.series {
+            series.at(self.now_ns).params.push(change.clone());
+        }
+        self.params.push(change);
+    }
+
+    fn on_nice(&mut self, states: &States, id: TaskId, nice: i8) {
+        if id.is_idle() {
+            return;
+        }
+        let (task, id) = (&states.tasks[id.index()], id.index());
+        let weight = self.weights.weight(Some(nice));
+        if task.state.is_queued() {
+            self.settle(id, false);
+        }
+        (self.tasks[id].weight, self.tasks[id].nice_known) = (weight, true);
+        self.services.weigh(id, weight);
+        if task.state.is_queued() {
+            self.services.join(self.at_ns, id, task.cpu);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The state of a running program: its memory, maps, timers, locks and owned objects.
+//!
+//! Maps, helpers and both engines work on this state and know neither the image's host functions nor the instance.
+
+mod owned;
+mod timers;
+
+use std::sync::Arc;
+
+use crate::config::InstanceConfig;
+use crate::maps::Maps;
+use crate::memory::Memory;
+use crate::program::Program;
+use crate::trap::{Trap, TrapKind};
+
+pub(crate) use owned::{MAX_HELD_LOCKS, MAX_OBJECTS, OwnedObject, OwnedObjects};
+pub(crate) use timers::{Timer, Timers};
+
+/// The state of one instance. Helpers reach it through the control block ([`crate::vm::Vm::state`]).
+pub(crate) struct State {
+    pub(crate) program: Arc<Program>,
+    pub(crate) memory: Memory,
+    pub(crate) maps: Maps,
+    pub(crate) config: InstanceConfig,
+    /// The trap with which generated code is being left.
+    pub(crate) pending: Option<Trap>,
+    /// `bpf_spin_lock`s held: 0 or 1.
+    pub(crate) spin_locks: u32,
+    pub(crate) timers: Timers,
+    pub(crate) owned: OwnedObjects,
+}
+
+impl State {
+    /// The state before the first call.
+    pub(crate) fn new(
+        program: Arc<Program>,
+        memory: Memory,
+        maps: Maps,
+        config: InstanceConfig,
+    ) -> State {
+        State {
+            program,
+            memory,
+            maps,
+            config,
+            pending: None,
+            spin_locks: 0,
+            timers: Timers::default(),
+            owned: OwnedObjects::default(),
+        }
+    }
+
+    /// The trap of a call that used up its fuel.
+    #[cold]
+    pub(crate) fn out_of_fuel(&self) -> Trap {
+        Trap::new(TrapKind::OutOfFuel { limit: self.config.fuel_per_call })
+    }
+
+    /// Releases the locks that a trapped call still held.
+    pub(crate) fn release_locks(&mut self) {
+        self.spin_locks = 0;
+        self.owned.held.clear();
+    }
+}

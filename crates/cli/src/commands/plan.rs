@@ -1,0 +1,287 @@
+//! A plan of runs: every combination of target, scheduler and settings that a spec names.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use fairground_analysis::Options;
+use fairground_machine::{MachineConfig, Policy, Setting};
+use fairground_session::{
+    CHUNK_NS, CPUS_DEFAULT, Failure, OWN_SCHEDULER, Outcome, Plan, Resolved, RunSpec, Scheduler,
+    SchedulerObject, Target, TaskNumbers, Watch, host_cpus, read_profiles, split_knobs,
+};
+use fairground_workload::Workload;
+
+use super::column::{Column, Loaded, columns, left_out};
+use crate::interrupt;
+use crate::pictures::Pictured;
+use crate::progress::Progress;
+use crate::real::RealPlan;
+use crate::targets::RealTarget;
+
+/// What to run, and how to measure it.
+#[derive(Debug)]
+pub(super) struct RunPlan<'a> {
+    pub(super) spec: &'a RunSpec,
+    /// The workload; a replay's is not the one that the spec names.
+    pub(super) workload: &'a Workload,
+    /// How to measure.
+    pub(super) options: Options,
+    /// Whether each callback of a simulated scheduler is recorded.
+    pub(super) callbacks: bool,
+    /// What a task is called in the result, from its name in the workload.
+    pub(super) rename: fn(&str) -> &str,
+    /// Whether a simulated scheduler's own numbers of each task are read at every tick.
+    pub(super) sample: bool,
+    /// Whether a kernel that is not in the cache is fetched.
+    pub(super) fetch: bool,
+}
+
+/// What was run.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// The runs, in the order of the plan.
+    pub(super) outcomes: Vec<Outcome>,
+    /// The simulated machine, where one of them is simulated.
+    pub(super) simulated: Option<MachineConfig>,
+    /// The length of each, ns.
+    pub(super) duration_ns: u64,
+    /// What may explain an ejection, and what was not run.
+    pub(super) notes: Vec<String>,
+    /// Whether the plan was interrupted.
+    pub(super) is_interrupted: bool,
+}
+
+impl Ran {
+    /// The exit code of the process: a result that is partial has its own.
+    pub(super) fn exit_code(&self, of_runs: u8) -> ExitCode {
+        ExitCode::from(if self.is_interrupted { interrupt::EXIT_CODE } else { of_runs })
+    }
+
+    /// The result says so where it begins.
+    pub(super) fn title(&self, title: &str) -> String {
+        let mark = if self.is_interrupted { " (partial)" } else { "" };
+        format!("{title}{mark}")
+    }
+
+    /// The runs as charts see them.
+    pub(super) fn pictured(&self) -> Vec<Pictured<'_>> {
+        self.outcomes.iter().map(Pictured::from).collect()
+    }
+}
+
+/// The runs in the simulated machine, for a view that steps through them.
+#[derive(Debug)]
+pub(super) struct Simulations {
+    pub(super) config: MachineConfig,
+    /// The length of each, ns.
+    pub(super) duration_ns: u64,
+    pub(super) simulations: Vec<Simulation>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(super) struct Simulation {
+    /// The column's name.
+    pub(super) label: String,
+    /// The scheduler as it was typed.
+    pub(super) spec: String,
+    pub(super) policy: Policy,
+    /// Everything that is set: by the parameter set and by flags, before the run and during it.
+    pub(super) settings: Vec<Setting>,
+    /// What the scheduler keeps for a task.
+    pub(super) numbers: TaskNumbers,
+}
+
+/// A plan, checked, with its schedulers.
+struct Prepared {
+    run: Resolved,
+    schedulers: Vec<Loaded>,
+}
+
+impl Prepared {
+    /// The runs, one at least.
+    fn columns(&self) -> Result<Vec<Column<'_>>, Failure> {
+        columns(&self.run.targets, &self.schedulers, &self.run.variants)
+    }
+}
+
+impl<'a> RunPlan<'a> {
+    /// A plan that measures a workload as simulated runs are measured.
+    pub(super) fn new(spec: &'a RunSpec, workload: &'a Workload, options: Options) -> Self {
+        let rename: fn(&str) -> &str = |name| name;
+        RunPlan { spec, workload, options, callbacks: false, rename, sample: false, fetch: true }
+    }
+
+    /// Checks the spec, and compiles its schedulers.
+    fn prepare(&self) -> Result<Prepared, Failure> {
+        let run = self.spec.resolve(self.workload, self.callbacks)?;
+        let schedulers = self.schedulers(&run)?;
+        Ok(Prepared { run, schedulers })
+    }
+
+    /// Runs all of it.
+    pub(super) fn run(&self, quiet: bool) -> Result<Ran, Failure> {
+        let prepared = self.prepare()?;
+        let columns = prepared.columns()?;
+        let Resolved { targets, duration_ns, .. } = &prepared.run;
+        let steps = duration_ns.div_ceil(CHUNK_NS) * columns.len() as u64;
+        let progress = Progress::new(quiet, steps);
+        let mut outcomes = Vec::with_capacity(columns.len());
+        let mut notes = left_out(targets, &prepared.schedulers);
+        for column in &columns {
+            let label = column.label(targets.len() > 1);
+            if !progress.goes_on() {
+                notes.push(format!("{label}: not run: it was interrupted before"));
+                continue;
+            }
+            let outcome = match self.run_column(column, label.clone(), &prepared.run, &progress) {
+                Err(error) if column.target.is_real() && !progress.goes_on() => {
+                    notes.push(format!(
+                        "{label}: interrupted: a run on a real kernel is whole or absent ({error})"
+                    ));
+                    continue;
+                }
+                Err(error) if column.target.is_real() => {
+                    return Err(Failure::new(format_args!("{label}: {error}")));
+                }
+                ran => ran?,
+            };
+            if outcome.ejection().is_some() {
+                let given = column.settings(&prepared.run.later);
+                let object = column.scheduler.object();
+                notes.extend(object.and_then(|object| object.left_at_zero(&given)));
+            }
+            outcomes.push(outcome);
+        }
+        let is_interrupted = !progress.goes_on();
+        if is_interrupted && outcomes.is_empty() {
+            return Err(Failure::new("interrupted before anything was measured"));
+        }
+        if is_interrupted {
+            progress.say("interrupted: what there is follows, and says that it is partial");
+        }
+        let duration_ns = *duration_ns;
+        let simulated = targets.contains(&Target::Sim).then_some(prepared.run.machine);
+        Ok(Ran { outcomes, simulated, duration_ns, notes, is_interrupted })
+    }
+
+    /// Runs a plan of one run under a name of its own.
+    pub(super) fn run_alone(&self, label: &str, progress: &Progress) -> Result<Outcome, Failure> {
+        let prepared = self.prepare()?;
+        match prepared.columns()?.as_slice() {
+            [column] => self.run_column(column, label.to_owned(), &prepared.run, progress),
+            _ => Err(Failure::new("this is more than one run")
+                .help("name one target, one scheduler and one value of each setting")),
+        }
+    }
+
+    fn run_column(
+        &self,
+        column: &Column<'_>,
+        label: String,
+        run: &Resolved,
+        progress: &Progress,
+    ) -> Result<Outcome, Failure> {
+        match (column.target, &column.scheduler.compiled) {
+            (Target::Sim, Some(scheduler)) => {
+                let plan = Plan {
+                    label,
+                    settings: column.settings(&run.later),
+                    options: self.options.clone(),
+                    rename: self.rename,
+                    sample: self.sample,
+                    ..Plan::new(scheduler, self.workload, run.machine.clone(), run.duration_ns)
+                };
+                plan.run(progress)
+            }
+            _ => self.real(column, label, run).run(progress),
+        }
+    }
+
+    /// What would be run in the simulated machine.
+    pub(super) fn simulations(&self) -> Result<Simulations, Failure> {
+        let prepared = self.prepare()?;
+        let simulation = |column: &Column<'_>| {
+            let scheduler = column.scheduler.compiled.as_ref()?;
+            let mut settings = scheduler.object.settings.clone();
+            settings.extend(column.settings(&prepared.run.later));
+            Some(Simulation {
+                label: column.label(false),
+                spec: column.scheduler.spec.clone(),
+                policy: scheduler.policy.clone(),
+                settings,
+                numbers: TaskNumbers::of(&scheduler.object.object),
+            })
+        };
+        let simulations = prepared.columns()?.iter().filter_map(simulation).collect();
+        let Resolved { machine: config, duration_ns, .. } = prepared.run;
+        Ok(Simulations { config, duration_ns, simulations })
+    }
+
+    fn real<'c>(&'c self, column: &Column<'c>, label: String, run: &Resolved) -> RealPlan<'c> {
+        let (settings, knobs) = split_knobs(column.settings(&run.later));
+        RealPlan {
+            label,
+            on: RealTarget {
+                target: column.target,
+                spec: &self.spec.target,
+                fetch: self.fetch,
+                cpus: self.spec.machine.cpus.unwrap_or(CPUS_DEFAULT),
+            },
+            object: column.scheduler.object(),
+            settings,
+            knobs,
+            workload: self.workload,
+            seed: self.spec.machine.seed,
+            duration_ns: run.duration_ns,
+            hold_ns: run.hold_ns,
+            options: self.options.clone(),
+        }
+    }
+
+    /// The schedulers that are named, else the targets' default ones.
+    fn schedulers(&self, run: &Resolved) -> Result<Vec<Loaded>, Failure> {
+        let spec = &self.spec.scheduler;
+        let mut specs: Vec<&str> = spec.sched.iter().map(String::as_str).collect();
+        if specs.is_empty() {
+            let defaults: BTreeSet<_> = run.targets.iter().map(Target::default_scheduler).collect();
+            specs.extend(defaults);
+        }
+        let profiles = read_profiles(&spec.profile, &specs)?;
+        let cpus = match profiles.is_empty() {
+            true => run.machine.cpus(),
+            false => cpus_of_profiles(&run.targets, run.machine.cpus())?,
+        };
+        let simulated = run.targets.contains(&Target::Sim);
+        let load = |name: &str| {
+            let profile = profiles.iter().find(|profile| profile.is_for(name));
+            if let Some(profile) = profile {
+                let mut variants = run.variants.iter();
+                variants.try_for_each(|variant| profile.check(name, &variant.settings))?;
+            }
+            let profile = profile.map(|profile| (profile, cpus));
+            let (compiled, object) = match name {
+                OWN_SCHEDULER => (None, None),
+                _ if simulated => (Some(Scheduler::load(name, profile, spec.engine.into())?), None),
+                _ => (None, Some(SchedulerObject::find(name, profile)?)),
+            };
+            Ok(Loaded { spec: name.to_owned(), compiled, object })
+        };
+        specs.into_iter().map(load).collect()
+    }
+}
+
+/// The number of CPUs that a profile counts: the same on each target.
+fn cpus_of_profiles(targets: &[Target], cpus: u32) -> Result<u32, Failure> {
+    match targets {
+        [Target::Host] => Ok(host_cpus()),
+        _ if targets.contains(&Target::Host) && host_cpus() != cpus => {
+            Err(Failure::new(format_args!(
+                "a profile counts CPUs, and this machine has {} where the others have {cpus}",
+                host_cpus()
+            ))
+            .help(format_args!("add `--cpus {}`", host_cpus())))
+        }
+        _ => Ok(cpus),
+    }
+}

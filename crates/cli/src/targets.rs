@@ -1,0 +1,116 @@
+//! The real kernel on which a run's job is carried out: this machine's, or one in a virtual machine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use fairground_realkernel::catalogue::{Cache, Kernel};
+use fairground_realkernel::job::{Job, Outcome};
+use fairground_realkernel::vm::{self, VmConfig, VmError, run_in_vm};
+use fairground_realkernel::{Limits, TargetError, on_host};
+use fairground_session::{CHUNK_NS, Failure, Target, TargetSpec, VmModeChoice, Watch};
+
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// What a run on the host may take beyond its own length: forking, reading the recording, ending every task.
+const HOST_MARGIN: Duration = Duration::from_secs(60);
+
+/// The kernel that `--on vm` boots when none is named: the newest with sched_ext.
+const KERNEL_DEFAULT: &str = "newest";
+
+/// A real kernel, and how it is set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RealTarget<'a> {
+    /// Which.
+    pub(crate) target: &'a Target,
+    /// The options of the virtual machine and of the recording.
+    pub(crate) spec: &'a TargetSpec,
+    /// Whether a kernel that is not in the cache is fetched.
+    pub(crate) fetch: bool,
+    /// CPUs of a virtual machine.
+    pub(crate) cpus: u32,
+}
+
+impl RealTarget<'_> {
+    /// Whether its time counts instructions.
+    pub(crate) fn counts_instructions(&self) -> bool {
+        matches!(self.target, Target::Vm(_)) && self.spec.vm_mode == VmModeChoice::Deterministic
+    }
+
+    /// Carries out a job; the recording is in `folder` afterwards.
+    ///
+    /// # Errors
+    /// If the target cannot be set up, or the job fails there: then with `remedy`.
+    pub(crate) fn carry_out(
+        &self,
+        label: &str,
+        (job, object): (&Job, Option<&[u8]>),
+        folder: &Path,
+        progress: &Progress,
+        remedy: Option<String>,
+    ) -> Result<Outcome, Failure> {
+        match self.target {
+            Target::Sim => Err(Failure::new("a simulated run is no job of a kernel")),
+            Target::Host => {
+                let deadline = Duration::from_nanos(job.duration_ns) + HOST_MARGIN;
+                let limits = Limits { deadline, stop: interrupt::descriptor() };
+                on_host(job, object, folder, limits).map_err(|error| match error {
+                    TargetError::Job { .. } => Failure::new(error).help_if(remedy),
+                    error => Failure::new(error),
+                })
+            }
+            Target::Vm(kernel) => {
+                let config = self.vm_config(kernel, progress)?;
+                let mut tell = |at: vm::Progress| match at {
+                    vm::Progress::Booting => progress.name(&format!("{label}: boots")),
+                    vm::Progress::Running { .. } => progress.name(label),
+                    vm::Progress::Collecting => progress.name(&format!("{label}: collects")),
+                };
+                let outcome = run_in_vm(job, object, &config, folder, &mut tell);
+                let outcome = outcome.map_err(|error| match error {
+                    VmError::GuestFailed { .. } => Failure::new(error).help_if(remedy),
+                    error => Failure::new(error),
+                })?;
+                progress.advance(job.duration_ns.div_ceil(CHUNK_NS));
+                Ok(outcome)
+            }
+        }
+    }
+
+    fn vm_config(&self, name: &str, progress: &Progress) -> Result<VmConfig, Failure> {
+        let cache = Cache::open().map_err(Failure::new)?;
+        let mut say = |text: &str| progress.say(text);
+        let kernel = match (&self.spec.kernel, name) {
+            (Some(path), "") => Kernel::from_path(path).map_err(Failure::new)?,
+            (Some(_), name) => {
+                return Err(Failure::new(format_args!(
+                    "--kernel names a file, and --on names the kernel `{name}`"
+                ))
+                .help("with --kernel, give `--on vm`"));
+            }
+            (None, "") => find_kernel(&cache, KERNEL_DEFAULT, self.fetch, &mut say)?,
+            (None, name) => find_kernel(&cache, name, self.fetch, &mut say)?,
+        };
+        let qemu = match self.fetch {
+            true => cache.qemu(&mut say),
+            false => cache.cached_qemu(),
+        };
+        let qemu = qemu.map_err(Failure::new)?;
+        let mut config = VmConfig::new(qemu, kernel, self.cpus);
+        config.memory_mib = self.spec.memory;
+        config.mode = self.spec.vm_mode.into();
+        config.append = self.spec.append.clone();
+        config.stop = Some(interrupt::flag());
+        Ok(config)
+    }
+}
+
+fn find_kernel(
+    cache: &Cache,
+    name: &str,
+    fetch: bool,
+    say: &mut dyn FnMut(&str),
+) -> Result<Kernel, Failure> {
+    let kernel = if fetch { cache.kernel(name, say) } else { cache.cached_kernel(name) };
+    kernel.map_err(Failure::new)
+}

@@ -1,0 +1,112 @@
+//! `--on`: where a workload runs.
+
+use std::fmt;
+
+use fairground_machine::Setting;
+use fairground_realkernel::catalogue;
+use fairground_realkernel::job::Knob;
+
+use crate::failure::Failure;
+
+/// Where a workload runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The simulated machine.
+    Sim,
+    /// The kernel of this machine.
+    Host,
+    /// A kernel in a virtual machine, by its name in the catalogue; empty when `--kernel` names a file.
+    Vm(String),
+}
+
+/// What `--sched` calls a kernel's own scheduler.
+pub const OWN_SCHEDULER: &str = "kernel";
+/// What a setting of a real kernel itself starts with.
+const KNOB_PREFIX: &str = "kernel.";
+
+impl Target {
+    /// Reads `sim`, `host`, `vm:KERNEL`, or `vm`.
+    pub fn parse(text: &str) -> Result<Target, Failure> {
+        match text.split_once(':') {
+            None if text == "sim" => Ok(Target::Sim),
+            None if text == "host" => Ok(Target::Host),
+            None if text == "vm" => Ok(Target::Vm(String::new())),
+            Some(("vm", kernel)) if !kernel.is_empty() => Ok(Target::Vm(kernel.to_owned())),
+            _ => Err(Failure::new(format_args!("--on: there is no target `{text}`")).help(
+                "give `sim`, `host`, or `vm:KERNEL`; `fairground kernels list` names the kernels",
+            )),
+        }
+    }
+
+    /// Whether a real kernel schedules there.
+    pub fn is_real(&self) -> bool {
+        *self != Target::Sim
+    }
+
+    /// Whether its kernel has sched_ext; true where that is not known before the boot.
+    pub fn takes_schedulers(&self) -> bool {
+        match self {
+            Target::Vm(kernel) => catalogue::takes_schedulers(kernel).unwrap_or(true),
+            Target::Sim | Target::Host => true,
+        }
+    }
+
+    /// The schedulers that run there when none is named.
+    pub fn default_scheduler(&self) -> &'static str {
+        if self.is_real() { OWN_SCHEDULER } else { "cfs" }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Sim => f.write_str("sim"),
+            Target::Host => f.write_str("host"),
+            Target::Vm(kernel) if kernel.is_empty() => f.write_str("vm"),
+            Target::Vm(kernel) => write!(f, "vm:{kernel}"),
+        }
+    }
+}
+
+/// Whether a setting is one of a real kernel itself.
+pub fn is_knob(name: &str) -> bool {
+    name.starts_with(KNOB_PREFIX)
+}
+
+/// Takes the settings of a real kernel itself (`kernel.NAME`) from those of a scheduler.
+pub fn split_knobs(settings: Vec<Setting>) -> (Vec<Setting>, Vec<Knob>) {
+    let (knobs, settings): (Vec<_>, Vec<_>) =
+        settings.into_iter().partition(|setting| is_knob(&setting.name));
+    let knobs = knobs.into_iter().map(|setting| Knob {
+        name: setting.name[KNOB_PREFIX.len()..].to_owned(),
+        value: setting.value,
+        at_ns: setting.at_ns,
+    });
+    (settings, knobs.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_read_as_it_is_written() {
+        for text in ["sim", "host", "vm", "vm:6.1", "vm:7.2-rt"] {
+            assert_eq!(Target::parse(text).expect(text).to_string(), text);
+        }
+        for text in ["", "vm:", "simulation", "host:1", "6.1"] {
+            assert!(Target::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_of_the_kernel_are_told_apart() {
+        let settings = vec![Setting::initial("a", "1"), Setting::at(5, "kernel.LAST_BUDDY", "off")];
+        let (settings, knobs) = split_knobs(settings);
+        assert_eq!(settings, [Setting::initial("a", "1")]);
+        assert_eq!(
+            knobs,
+            [Knob { name: "LAST_BUDDY".to_owned(), value: "off".to_owned(), at_ns: Some(5) }]
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! The options of a run by what they describe. A command takes the groups that mean something to it.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{ArgAction, Args};
+use serde::{Deserialize, Serialize};
+
+use super::choices::{EngineChoice, LocksChoice, NullLoadsChoice, TimersChoice, VmModeChoice};
+use super::words;
+
+/// The default target: the simulated machine.
+pub(crate) const TARGET_DEFAULT: &str = "sim";
+/// Memory of a virtual machine by default, MiB.
+const MEMORY_MIB_DEFAULT: u32 = 1024;
+/// Memory for recorded events by default, KiB for each CPU.
+const BUFFER_KIB_DEFAULT: u32 = 16 << 10;
+/// CPUs when neither their number nor a topology is given.
+pub const CPUS_DEFAULT: u32 = 2;
+/// The default preset of costs.
+pub const COSTS_DEFAULT: &str = "modern";
+/// The default seed.
+pub const SEED_DEFAULT: u64 = 1;
+
+/// Where a workload runs.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Target")]
+#[serde(default)]
+pub struct TargetSpec {
+    /// Where to run: `sim` (the simulated machine), `vm:KERNEL` (a real kernel in a virtual machine; `kernels list` names them), `host`
+    /// (this machine's kernel). `compare` takes several with commas
+    #[arg(long, value_delimiter = ',', default_value = TARGET_DEFAULT, value_name = "TARGET")]
+    #[serde(deserialize_with = "words::several")]
+    pub on: Vec<String>,
+
+    /// How the virtual machine's time advances: by counted instructions, the same in every run, or by the host's clock
+    #[arg(long, value_enum, default_value_t = VmModeChoice::Deterministic)]
+    #[serde(with = "words::choice")]
+    pub vm_mode: VmModeChoice,
+
+    /// A kernel of your own (bzImage) for `--on vm`
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+
+    /// Memory of the virtual machine, MiB
+    #[arg(long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT)]
+    pub memory: u32,
+
+    /// A boot parameter for the virtual machine's kernel; may be given several times
+    #[arg(long, value_name = "PARAMETER")]
+    #[serde(deserialize_with = "words::several")]
+    pub append: Vec<String>,
+
+    /// Memory for recorded events on a real kernel, KiB for each CPU
+    #[arg(long, value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT)]
+    pub buffer: u32,
+
+    /// Record no events on a real kernel: nothing disturbs the run, and it reports no more than its tasks and the kernel's own
+    /// accounting do
+    #[arg(long = "no-recording", action = ArgAction::SetFalse)]
+    pub record: bool,
+
+    /// Record a kernel stack with each switch, and waits for locks, on a real kernel
+    #[arg(long, conflicts_with = "record")]
+    pub stacks: bool,
+
+    /// How long after a tick the tasks of a run on a real kernel start (with the deterministic clock; else so much later); at most 1 s
+    #[arg(long, value_name = "TIME")]
+    pub hold: Option<String>,
+}
+
+impl Default for TargetSpec {
+    fn default() -> Self {
+        Self {
+            on: vec![TARGET_DEFAULT.to_owned()],
+            vm_mode: VmModeChoice::default(),
+            kernel: None,
+            memory: MEMORY_MIB_DEFAULT,
+            append: Vec::new(),
+            buffer: BUFFER_KIB_DEFAULT,
+            record: true,
+            stacks: false,
+            hold: None,
+        }
+    }
+}
+
+/// The scheduler and what is set in it.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Scheduler")]
+#[serde(default)]
+pub struct SchedulerSpec {
+    /// Scheduler: a name (`cfs`), a name with a parameter set (`cfs@6.1`), an object file (`./mine.bpf.o`), its source (`./mine.bpf.c`),
+    /// or, on a real kernel, `kernel`: that kernel's own. Several with commas [default: cfs in simulation, kernel elsewhere]
+    #[arg(long, value_delimiter = ',')]
+    #[serde(deserialize_with = "words::several")]
+    pub sched: Vec<String>,
+
+    /// Set a tunable or feature before the run (`kernel.NAME=VALUE`: one of a real kernel itself); with several values, `compare` runs
+    /// each
+    #[arg(long, value_name = "NAME=VALUE[,VALUE]")]
+    #[serde(deserialize_with = "words::assignments")]
+    pub set: Vec<String>,
+
+    /// Set a tunable or feature during the run
+    #[arg(long, value_name = "TIME:NAME=VALUE")]
+    #[serde(deserialize_with = "words::several")]
+    pub at: Vec<String>,
+
+    /// What the program that loads an object for real would set in it, as a file (`experiments/profiles/scx_qmap.toml`)
+    #[arg(long, value_name = "FILE.toml")]
+    #[serde(deserialize_with = "words::several")]
+    pub profile: Vec<PathBuf>,
+
+    /// How the scheduler's instructions are executed: both engines give the same result
+    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    #[serde(with = "words::choice")]
+    pub engine: EngineChoice,
+
+    /// What a load through a NULL pointer does: an error, or 0 as in the kernel's exception table
+    #[arg(long, value_enum, default_value_t = NullLoadsChoice::Error)]
+    #[serde(with = "words::choice")]
+    pub null_loads: NullLoadsChoice,
+}
+
+/// A topology in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TopologySpec {
+    /// The short form (`2x4x2`), or the path of a file.
+    Word(String),
+    /// The content of a topology file.
+    Table(serde_json::Map<String, serde_json::Value>),
+}
+
+impl FromStr for TopologySpec {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(TopologySpec::Word(text.to_owned()))
+    }
+}
+
+/// The machine: most options describe the simulated one only.
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Machine")]
+#[serde(default)]
+pub struct MachineSpec {
+    /// Number of CPUs, of the simulated machine or of the virtual one
+    #[arg(long, conflicts_with = "topology")]
+    pub cpus: Option<u32>,
+
+    /// Sockets × cores × threads (`2x4x2`), on so many NUMA nodes (`8x1x1,nodes=1`), or a topology file (`./laptop.toml`)
+    #[arg(long)]
+    pub topology: Option<TopologySpec>,
+
+    /// Ticks a second: 100, 250, 300 or 1000 [default: 250]. A real kernel has what it was built with
+    #[arg(long)]
+    pub hz: Option<u32>,
+
+    /// What ends a sleep: a timer of its own, or a tick, as on x86-64 up to Linux 2.6.23
+    #[arg(long, value_enum, default_value_t = TimersChoice::Hrtimer)]
+    #[serde(with = "words::choice")]
+    pub timers: TimersChoice,
+
+    /// Seed of every random draw
+    #[arg(long, default_value_t = SEED_DEFAULT, env = "FAIRGROUND_SEED")]
+    pub seed: u64,
+
+    /// What things cost in time: a preset
+    #[arg(long, default_value = COSTS_DEFAULT)]
+    pub costs: String,
+
+    /// Change one cost
+    #[arg(long, value_name = "NAME=VALUE")]
+    #[serde(deserialize_with = "words::assignments")]
+    pub cost: Vec<String>,
+
+    /// Check the simulator's invariants after each event: a run that breaks one ends with an error
+    #[arg(long)]
+    pub check: bool,
+
+    /// With `--check`: no CPU may be idle for so long while a task that may run there waits
+    #[arg(long, value_name = "TIME", requires = "check")]
+    pub idle_bound: Option<String>,
+
+    /// How long to run, in simulated time; the workload's own length by default
+    #[arg(long)]
+    pub duration: Option<String>,
+
+    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin as forks
+    /// [default: 400ms beside a real kernel, else none]
+    #[arg(long, value_name = "TIME")]
+    pub lead_in: Option<String>,
+
+    /// How many events a simulated run may record, 32 bytes of memory each: one more ends it with an error [default: 100000000]
+    #[arg(long, value_name = "N")]
+    pub max_events: Option<usize>,
+}
+
+impl Default for MachineSpec {
+    fn default() -> Self {
+        Self {
+            cpus: None,
+            topology: None,
+            hz: None,
+            timers: TimersChoice::default(),
+            seed: SEED_DEFAULT,
+            costs: COSTS_DEFAULT.to_owned(),
+            cost: Vec::new(),
+            check: false,
+            idle_bound: None,
+            duration: None,
+            lead_in: None,
+            max_events: None,
+        }
+    }
+}
+
+/// What the workload's locks are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Workload")]
+#[serde(default)]
+pub struct LocksSpec {
+    /// What the workload's spin locks are: themselves, or the sleeping locks with priority inheritance that PREEMPT_RT makes of them
+    #[arg(long, value_enum)]
+    #[serde(with = "words::choice_if")]
+    pub locks: Option<LocksChoice>,
+}

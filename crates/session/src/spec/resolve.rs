@@ -1,0 +1,212 @@
+//! From words to checked values. Past this point nothing asks whether an option was set.
+
+use fairground_machine::{
+    CostModel, MAX_EVENTS_DEFAULT, MachineConfig, Setting, Topology, TraceOptions,
+};
+use fairground_realkernel::job::HOLD_NS_MAX;
+use fairground_workload::Workload;
+
+use super::{CPUS_DEFAULT, RunSpec, TopologySpec};
+use crate::failure::Failure;
+use crate::input::{
+    Target, Variant, at_settings, find_topology, find_workload_noted, is_knob, parse_time,
+    topology_table, variants,
+};
+
+/// Ticks a second by default: what Debian's kernels have.
+const HZ_DEFAULT: u32 = 250;
+/// What kernels are built with (`CONFIG_HZ`).
+const HZ_CHOICES: [u32; 4] = [100, 250, 300, 1000];
+/// The lead-in of a simulated run beside one on a real kernel, whose tasks exist before the run, ns: long enough for them to go to
+/// sleep.
+const LEAD_IN_BESIDE_REAL_NS: u64 = 400_000_000;
+/// Options that a real kernel cannot follow. Those with an effect on every simulated run (`costs`, `timers`) are not among them: a
+/// comparison of targets states them for its simulated runs.
+const SIMULATED_ONLY: [&str; 5] = ["hz", "cost", "check", "lead_in", "max_events"];
+
+/// A spec, checked. The workload and the schedulers are found apart: some commands have their own.
+#[derive(Debug)]
+pub struct Resolved {
+    /// Where it runs; one at least.
+    pub targets: Vec<Target>,
+    /// The simulated machine.
+    pub machine: MachineConfig,
+    /// The combinations of what is set before a run; one at least.
+    pub variants: Vec<Variant>,
+    /// What is set during a run.
+    pub later: Vec<Setting>,
+    /// The length of a run, ns.
+    pub duration_ns: u64,
+    /// How much later the tasks start on a real kernel, ns.
+    pub hold_ns: u64,
+}
+
+impl RunSpec {
+    /// The workload with the locks of the spec, and notes on what has another meaning here than for the program whose file it is.
+    ///
+    /// # Errors
+    /// If there is no such workload, or its file is wrong.
+    pub fn find_workload(&self) -> Result<(Workload, Vec<String>), Failure> {
+        let (mut workload, notes) = find_workload_noted(&self.workload)?;
+        if let Some(locks) = self.locks.locks {
+            workload.set_lock_model(locks.into());
+        }
+        Ok((workload, notes))
+    }
+
+    /// Checks every word. The workload tells the length of a run that states none; with `callbacks` a simulated run also records each
+    /// callback of its scheduler.
+    ///
+    /// # Errors
+    /// If a word means nothing, or has no effect on any of the targets, in the words of the command line.
+    pub fn resolve(&self, workload: &Workload, callbacks: bool) -> Result<Resolved, Failure> {
+        let targets = self.targets()?;
+        let variants = variants(&self.scheduler.set)?;
+        let later = at_settings(&self.scheduler.at)?;
+        let mut machine = self.machine(callbacks)?;
+        let real = targets.iter().any(Target::is_real);
+        if self.machine.lead_in.is_none() && real {
+            machine.lead_in_ns = LEAD_IN_BESIDE_REAL_NS;
+        }
+        if !real {
+            refuse_knobs(variants.iter().flat_map(|variant| &variant.settings).chain(&later))?;
+        }
+        self.refuse_without_effect(&targets, callbacks)?;
+        let duration_ns = self.duration_ns(workload)?;
+        Ok(Resolved { targets, machine, variants, later, duration_ns, hold_ns: self.hold_ns()? })
+    }
+
+    /// Where it runs.
+    fn targets(&self) -> Result<Vec<Target>, Failure> {
+        let targets: Vec<_> =
+            self.target.on.iter().map(|text| Target::parse(text)).collect::<Result<_, _>>()?;
+        match targets.is_empty() {
+            true => {
+                Err(Failure::new("--on names no target").help("give `sim`, `host`, or `vm:KERNEL`"))
+            }
+            false => Ok(targets),
+        }
+    }
+
+    /// The length of a run, ns: the stated one, else the workload's own.
+    ///
+    /// # Errors
+    /// If it is no length, or 0.
+    pub fn duration_ns(&self, workload: &Workload) -> Result<u64, Failure> {
+        let stated = self.machine.duration.as_deref();
+        match stated.map(|text| parse_time("--duration", text)).transpose()? {
+            Some(0) => Err(Failure::new("--duration 0 leaves nothing to measure")),
+            Some(ns) => Ok(ns),
+            None => Ok(workload.duration_ns),
+        }
+    }
+
+    /// The time between two ticks of the simulated machine, ns.
+    pub fn tick_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.machine.hz.unwrap_or(HZ_DEFAULT).max(1))
+    }
+
+    /// How much later the tasks start on a real kernel, ns.
+    ///
+    /// # Errors
+    /// If it is no length, a too long one, or no target is a real kernel.
+    pub fn hold_ns(&self) -> Result<u64, Failure> {
+        let Some(text) = &self.target.hold else { return Ok(0) };
+        if self.targets()?.iter().all(|target| !target.is_real()) {
+            return Err(Failure::new(format_args!("--hold: `{text}`, and the run is simulated"))
+                .help("where in a tick a simulated run starts is its `lead_in`"));
+        }
+        match parse_time("--hold", text)? {
+            ns if ns > HOLD_NS_MAX => {
+                let max_ms = HOLD_NS_MAX / 1_000_000;
+                Err(Failure::new(format_args!("--hold: `{text}` is longer than {max_ms} ms"))
+                    .help("it says where in a tick the run starts"))
+            }
+            ns => Ok(ns),
+        }
+    }
+
+    /// The simulated machine.
+    fn machine(&self, callbacks: bool) -> Result<MachineConfig, Failure> {
+        let spec = &self.machine;
+        let mut config = MachineConfig::new(CPUS_DEFAULT);
+        match (&spec.topology, spec.cpus) {
+            (Some(TopologySpec::Word(word)), _) => config.topology = find_topology(word)?,
+            (Some(TopologySpec::Table(table)), _) => config.topology = topology_table(table)?,
+            (None, Some(cpus)) => {
+                let parsed = cpus.to_string().parse::<Topology>();
+                config.topology = parsed.map_err(|e| Failure::new(format_args!("--cpus: {e}")))?;
+            }
+            (None, None) => {}
+        }
+        config.hz = spec.hz.unwrap_or(HZ_DEFAULT);
+        if !HZ_CHOICES.contains(&config.hz) {
+            return Err(Failure::new(format_args!("--hz {}: unsupported HZ", config.hz))
+                .help("use 100, 250, 300 or 1000"));
+        }
+        config.timers = spec.timers.into();
+        config.seed = spec.seed;
+        config.cost = costs(&spec.costs, &spec.cost)?;
+        config.trace = TraceOptions { callbacks, ticks: true };
+        config.null_loads = self.scheduler.null_loads.into();
+        if let Some(text) = &spec.lead_in {
+            config.lead_in_ns = parse_time("--lead-in", text)?;
+        }
+        config.max_events = spec.max_events.unwrap_or(MAX_EVENTS_DEFAULT);
+        config.check = spec.check;
+        let idle_bound = spec.idle_bound.as_deref();
+        config.idle_bound_ns =
+            idle_bound.map(|text| parse_time("--idle-bound", text)).transpose()?;
+        Ok(config)
+    }
+
+    /// Refuses options that have no effect on any of the targets.
+    fn refuse_without_effect(&self, targets: &[Target], callbacks: bool) -> Result<(), Failure> {
+        if targets.iter().all(Target::is_real) {
+            let stated = SIMULATED_ONLY.into_iter().find(|name| self.states(name));
+            if let Some(name) = stated.or(callbacks.then_some("callbacks")) {
+                let flag = format!("--{}", name.replace('_', "-"));
+                return Err(Failure::new(format_args!("{flag} applies to the simulator only"))
+                    .help(format_args!("leave {flag} out, or add `sim` to --on")));
+            }
+        }
+        if self.machine.topology.is_some() && targets.iter().any(Target::is_real) {
+            return Err(Failure::new("--topology applies to the simulator only")
+                .help("a virtual machine takes --cpus; its CPUs are cores of one socket"));
+        }
+        Ok(())
+    }
+
+    /// The same run without what a real kernel cannot follow: files state it for all of their runs.
+    pub fn for_real_kernel(mut self) -> RunSpec {
+        let machine = &mut self.machine;
+        (machine.hz, machine.lead_in, machine.max_events) = (None, None, None);
+        (machine.topology, machine.idle_bound) = (None, None);
+        machine.cost.clear();
+        machine.check = false;
+        self
+    }
+}
+
+fn refuse_knobs<'s>(mut settings: impl Iterator<Item = &'s Setting>) -> Result<(), Failure> {
+    let Some(knob) = settings.find(|setting| is_knob(&setting.name)) else { return Ok(()) };
+    Err(Failure::new(format_args!(
+        "`{}` is a tunable of a real kernel, and `--on sim` has none",
+        knob.name
+    ))
+    .help("name the scheduler's own tunable (`sched show` lists them), or add `--on vm:KERNEL`"))
+}
+
+fn costs(preset: &str, changes: &[String]) -> Result<CostModel, Failure> {
+    let mut costs =
+        CostModel::preset(preset).map_err(|e| Failure::new(format_args!("--costs: {e}")))?;
+    for change in changes {
+        let bad = || {
+            Failure::new(format_args!("--cost: `{change}` is not NAME=VALUE, VALUE a whole number"))
+        };
+        let (name, value) = change.split_once('=').ok_or_else(bad)?;
+        let value = value.parse().map_err(|_| bad())?;
+        costs.set(name, value).map_err(|e| Failure::new(format_args!("--cost: {e}")))?;
+    }
+    Ok(costs)
+}

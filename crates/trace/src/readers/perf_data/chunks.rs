@@ -1,0 +1,293 @@
+//! The data of a file in chunks of whole records, in order, in bounded memory.
+
+use std::io::{self, Read};
+
+use super::super::binary::{Endian, Why};
+
+/// Kind, flags and size.
+pub(super) const RECORD_HEAD_BYTES: usize = 8;
+/// The most bytes of a record.
+const RECORD_BYTES_MAX: usize = 1 << 16;
+
+/// Records of perf itself (`PERF_RECORD_…`).
+const RECORD_FINISHED_ROUND: u32 = 68;
+const RECORD_AUXTRACE: u32 = 71;
+const RECORD_COMPRESSED: u32 = 81;
+const RECORD_COMPRESSED2: u32 = 83;
+
+/// A record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawRecord<'a> {
+    pub(super) kind: u32,
+    pub(super) misc: u16,
+    /// The byte of the file, or of the decompressed data, where it begins.
+    pub(super) at: u64,
+    /// Without the head.
+    pub(super) body: &'a [u8],
+}
+
+impl<'a> RawRecord<'a> {
+    /// The record at the beginning of some bytes; `Err` with its size when it is not whole.
+    #[inline]
+    fn split(bytes: &'a [u8], at: u64, endian: Endian) -> Result<(Self, &'a [u8]), usize> {
+        let Some((head, _)) = bytes.split_at_checked(RECORD_HEAD_BYTES) else { return Err(0) };
+        let kind = endian.u32(head, 0).unwrap_or(0);
+        let size = endian.number(&head[6..]) as usize;
+        let record = bytes.split_at_checked(size).filter(|_| size >= RECORD_HEAD_BYTES);
+        let (record, rest) = record.ok_or(size)?;
+        let (head, body) = record.split_at(RECORD_HEAD_BYTES);
+        Ok((Self { kind, misc: endian.number(&head[4..6]) as u16, at, body }, rest))
+    }
+}
+
+/// Some whole records.
+#[derive(Debug, Default)]
+pub(super) struct Chunk {
+    /// The byte of the file, or of the decompressed data, where it begins.
+    at: u64,
+    bytes: Vec<u8>,
+    /// Bytes of whole records.
+    len: usize,
+    /// The last record ends a round of the recorder.
+    pub(super) ends_round: bool,
+}
+
+impl Chunk {
+    pub(super) fn records(&self, endian: Endian) -> impl Iterator<Item = RawRecord<'_>> {
+        let mut rest = &self.bytes[..self.len];
+        std::iter::from_fn(move || {
+            let at = self.at + (self.len - rest.len()) as u64;
+            let (record, behind) = RawRecord::split(rest, at, endian).ok()?;
+            rest = behind;
+            Some(record)
+        })
+    }
+
+    /// The memory, to be filled again.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Cuts data into chunks.
+#[derive(Debug)]
+pub(super) struct Chunks<R> {
+    input: R,
+    endian: Endian,
+    /// Bytes of a chunk, about.
+    chunk_bytes: usize,
+    /// Bytes since a round of the recorder ended a chunk. With fewer than half a chunk a round is part of the next one,
+    /// so that there are not very many small chunks.
+    round_bytes: usize,
+    /// Where the next chunk begins.
+    at: u64,
+    /// Bytes that the input may still give.
+    left: u64,
+    /// The input has so many bytes, or it is cut off.
+    is_size_known: bool,
+    /// The beginning of the next chunk.
+    carried: Vec<u8>,
+    /// The bodies of compressed records, one after the other.
+    pub(super) compressed: Vec<u8>,
+    /// Why the data ends early.
+    pub(super) why_cut: Option<Why>,
+}
+
+impl<R: Read> Chunks<R> {
+    /// Reads records, the first of which begins at byte `at`. Without a `size` in bytes they reach to the end of the
+    /// input.
+    pub(super) fn new(
+        input: R,
+        at: u64,
+        size: Option<u64>,
+        endian: Endian,
+        chunk_bytes: usize,
+    ) -> Self {
+        Self {
+            input,
+            endian,
+            chunk_bytes,
+            round_bytes: 0,
+            at,
+            left: size.unwrap_or(u64::MAX),
+            is_size_known: size.is_some(),
+            carried: Vec::new(),
+            compressed: Vec::new(),
+            why_cut: None,
+        }
+    }
+
+    /// The next chunk, in the memory that is given; `None` at the end.
+    pub(super) fn next(&mut self, mut bytes: Vec<u8>) -> Option<Chunk> {
+        bytes.clear();
+        bytes.append(&mut self.carried);
+        if self.why_cut.is_none() {
+            self.fill(&mut bytes);
+        }
+        let mut chunk = Chunk { at: self.at, bytes, len: 0, ends_round: false };
+        self.find_end(&mut chunk);
+        self.carried.extend_from_slice(&chunk.bytes[chunk.len..]);
+        self.at += chunk.len as u64;
+        // Behind the last whole record of a chunk there is less than a record, unless the input has ended.
+        (chunk.len > 0).then_some(chunk)
+    }
+
+    /// Reads until there are as many bytes as a chunk has, and at least one whole record.
+    fn fill(&mut self, bytes: &mut Vec<u8>) {
+        let wanted = self.chunk_bytes.max(RECORD_BYTES_MAX);
+        let missing = self.left.min(wanted.saturating_sub(bytes.len()) as u64);
+        let read = self.input.by_ref().take(missing).read_to_end(bytes);
+        match read {
+            Ok(read) if read as u64 == missing => self.left -= missing,
+            Ok(_) if !self.is_size_known => self.left = 0,
+            Ok(_) => {
+                let at = self.at + bytes.len() as u64;
+                self.why_cut = Some(format!("byte {at}: the data is cut off"));
+            }
+            Err(e) => {
+                let at = self.at + bytes.len() as u64;
+                self.why_cut = Some(format!("byte {at}: the input failed: {e}"));
+            }
+        }
+    }
+
+    /// Finds the end of the chunk's last whole record.
+    fn find_end(&mut self, chunk: &mut Chunk) {
+        loop {
+            let at = chunk.at + chunk.len as u64;
+            let rest = &chunk.bytes[chunk.len..];
+            if rest.is_empty() {
+                return;
+            }
+            match RawRecord::split(rest, at, self.endian) {
+                Ok((record, _)) => {
+                    let bytes = RECORD_HEAD_BYTES + record.body.len();
+                    chunk.len += bytes;
+                    self.round_bytes += bytes;
+                    let (kind, more) = (record.kind, self.follow(&record));
+                    if kind == RECORD_FINISHED_ROUND && self.round_bytes >= self.chunk_bytes / 2 {
+                        (self.round_bytes, chunk.ends_round) = (0, true);
+                        return;
+                    }
+                    if more > 0 {
+                        return self.skip(chunk, more);
+                    }
+                    if chunk.len >= self.chunk_bytes {
+                        return;
+                    }
+                }
+                Err(size) => {
+                    let is_impossible = rest.len() >= RECORD_HEAD_BYTES && size < RECORD_HEAD_BYTES;
+                    if is_impossible || self.left == 0 || self.why_cut.is_some() {
+                        self.why_cut.get_or_insert(match rest.len() < RECORD_HEAD_BYTES {
+                            true => format!("byte {at}: the head of a record is cut off"),
+                            false => format!("byte {at}: a record of {size} bytes is cut off"),
+                        });
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Keeps what a compressed record holds. Returns how many bytes of another kind follow a record of hardware traces.
+    fn follow(&mut self, record: &RawRecord<'_>) -> u64 {
+        match record.kind {
+            RECORD_AUXTRACE => self.endian.u64(record.body, 0).unwrap_or(0),
+            RECORD_COMPRESSED => {
+                self.compressed.extend(record.body);
+                0
+            }
+            RECORD_COMPRESSED2 => {
+                let sized = record.body.split_at_checked(8).and_then(|(size, rest)| {
+                    rest.get(..usize::try_from(self.endian.number(size)).ok()?)
+                });
+                self.compressed.extend(sized.unwrap_or_default());
+                0
+            }
+            _ => 0,
+        }
+    }
+
+    /// Ends the chunk here and goes over bytes that are no records.
+    fn skip(&mut self, chunk: &mut Chunk, bytes: u64) {
+        let at = chunk.at + chunk.len as u64;
+        let there =
+            (chunk.bytes.len() - chunk.len).min(usize::try_from(bytes).unwrap_or(usize::MAX));
+        chunk.bytes.drain(chunk.len..chunk.len + there);
+        let rest = bytes - there as u64;
+        let skipped = io::copy(&mut self.input.by_ref().take(rest.min(self.left)), &mut io::sink());
+        self.left -= rest.min(self.left);
+        self.at = self.at.saturating_add(bytes);
+        if skipped.ok() != Some(rest) {
+            let why = format!("byte {at}: {bytes} bytes of hardware traces are cut off");
+            self.why_cut.get_or_insert(why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: u32, body: &[u8]) -> Vec<u8> {
+        let mut record = kind.to_le_bytes().to_vec();
+        record.extend([0, 0]);
+        record.extend((8 + body.len() as u16).to_le_bytes());
+        record.extend(body);
+        record
+    }
+
+    /// Kind, offset and bytes of a record.
+    type Found = (u32, u64, usize);
+
+    /// The records in each chunk, and why the data ends early.
+    fn all(bytes: &[u8], chunk_bytes: usize) -> (Vec<Vec<Found>>, Option<Why>) {
+        let size = Some(bytes.len() as u64);
+        let mut chunks = Chunks::new(bytes, 100, size, Endian::Little, chunk_bytes);
+        let mut found = Vec::new();
+        while let Some(chunk) = chunks.next(Vec::new()) {
+            let records = chunk.records(Endian::Little);
+            found.push(records.map(|record| (record.kind, record.at, record.body.len())).collect());
+        }
+        (found, chunks.why_cut)
+    }
+
+    #[test]
+    fn records_of_more_than_a_chunk() {
+        let one = record(9, &[7; 50_000]);
+        let bytes = one.repeat(100);
+        let (found, why) = all(&bytes, 1 << 18);
+        assert!(found.iter().all(|chunk| chunk.len() <= 6));
+        let found = found.concat();
+        assert_eq!((found.len(), why), (100, None));
+        assert_eq!(found[99], (9, 100 + 99 * one.len() as u64, 50_000));
+        let (found, why) = all(&bytes[..bytes.len() - 1], 1);
+        assert_eq!(found.concat().len(), 99);
+        assert!(why.is_some_and(|why| why.ends_with("a record of 50008 bytes is cut off")));
+    }
+
+    #[test]
+    fn hardware_traces_are_skipped() {
+        let mut bytes = record(RECORD_AUXTRACE, &200_000_u64.to_le_bytes());
+        bytes.extend([1; 200_000]);
+        bytes.extend(record(9, &[]));
+        let (found, why) = all(&bytes, 1);
+        assert_eq!((found.concat(), why), (vec![(71, 100, 8), (9, 200_116, 0)], None));
+        assert!(all(&bytes[..20], 1).1.is_some_and(|why| why.contains("hardware traces")));
+        assert!(all(&bytes[..100_000], 1).1.is_some_and(|why| why.contains("hardware traces")));
+        assert_eq!(all(&[3; 4], 1).1, Some("byte 100: the head of a record is cut off".to_owned()));
+        // A record that counts less than its own head.
+        assert!(all(&[0; 8], 1).1.is_some_and(|why| why.contains("a record of 0 bytes")));
+        assert!(all(&[0; 200_000], 1).1.is_some_and(|why| why.contains("a record of 0 bytes")));
+    }
+
+    #[test]
+    fn a_round_ends_a_chunk_that_is_long_enough() {
+        let round = record(RECORD_FINISHED_ROUND, &[]);
+        let short = [record(9, &[]), round.clone()].concat();
+        let bytes = [record(9, &[0; 100]), round, short].concat();
+        assert_eq!(all(&bytes, 200).0.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(all(&bytes, 1000).0.iter().map(Vec::len).collect::<Vec<_>>(), [4]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The file around perf's records (`tools/perf/Documentation/perf.data-file-format.txt` of the kernel).
+//!
+//! ```text
+//! "PERFILE2" size of the head(8) size of an attribute(8)
+//! attributes, data, event types: offset(8) size(8) each
+//! features: 256 bits
+//! data:      records: type(4) misc(2) size(2, with these eight bytes) …
+//! behind the data, for each feature in order: offset(8) size(8)
+//! attribute: perf_event_attr, then offset(8) size(8) of its event numbers
+//! ```
+
+use std::collections::HashMap;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::super::binary::{Cursor, Endian, Why};
+use super::attributes::{Attribute, Attributes};
+
+/// Features (`HEADER_…`).
+const FEATURE_TRACING_DATA: usize = 1;
+const FEATURE_NRCPUS: usize = 7;
+const FEATURE_COMPRESSED: usize = 27;
+const FEATURES: usize = 256;
+/// Attributes that a file may have: one for each event, some for each CPU.
+const ATTRIBUTES_MAX: u64 = 1 << 16;
+/// Bytes of an attribute's offset and size of event numbers.
+const NUMBERS_BYTES: u64 = 16;
+/// Where the offset and the size of the data are.
+const DATA_AT: usize = 40;
+
+/// The bytes before and behind the data.
+#[derive(Debug)]
+pub(super) struct Sections {
+    endian: Endian,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    /// Where the tail begins in the file.
+    tail_at: u64,
+    file_bytes: u64,
+    pub(super) data_at: u64,
+    pub(super) data_size: u64,
+}
+
+impl Sections {
+    /// Reads both. Of a file that is too short for its own head, there is only the first.
+    pub(super) fn read(input: &mut (impl Read + Seek)) -> io::Result<Self> {
+        let file_bytes = input.seek(SeekFrom::End(0))?;
+        input.seek(SeekFrom::Start(0))?;
+        let mut head = Vec::new();
+        input.by_ref().take(DATA_AT as u64 + 16).read_to_end(&mut head)?;
+        let endian = if head.starts_with(b"PERFILE2") { Endian::Little } else { Endian::Big };
+        let data = endian.u64(&head, DATA_AT).zip(endian.u64(&head, DATA_AT + 8));
+        let (data_at, data_size) = data.unwrap_or((file_bytes, 0));
+        let rest = data_at.saturating_sub(head.len() as u64);
+        input.by_ref().take(rest).read_to_end(&mut head)?;
+        let tail_at = data_at.saturating_add(data_size).max(head.len() as u64).min(file_bytes);
+        input.seek(SeekFrom::Start(tail_at))?;
+        let mut tail = Vec::new();
+        input.read_to_end(&mut tail)?;
+        Ok(Self { endian, head, tail, tail_at, file_bytes, data_at, data_size })
+    }
+
+    /// Reads from an offset of the file on.
+    fn at(&self, at: u64) -> Cursor<'_> {
+        let mut cursor = match at >= self.tail_at {
+            true => Cursor::part(&self.tail, self.tail_at, self.endian),
+            false => Cursor::new(&self.head, self.endian),
+        };
+        cursor.seek(at);
+        cursor
+    }
+}
+
+/// What the file says of its records.
+#[derive(Debug)]
+pub(super) struct PerfFile<'a> {
+    pub(super) endian: Endian,
+    pub(super) attributes: Attributes,
+    features: HashMap<usize, &'a [u8]>,
+    /// Why not all features could be read.
+    pub(super) why_cut: Option<Why>,
+}
+
+impl<'a> PerfFile<'a> {
+    pub(super) fn parse(sections: &'a Sections) -> Result<Self, Why> {
+        let mut cursor = sections.at(0);
+        cursor.take(8, "the head")?;
+        let head_bytes = cursor.u64("the size of the head")?;
+        if head_bytes == 16 {
+            return Err("it was written into a pipe, where its order is another".to_owned());
+        }
+        let attribute_bytes = cursor.u64("the size of an attribute")?;
+        let attributes_at = cursor.u64("the offset of the attributes")?;
+        let attributes_size = cursor.u64("the size of the attributes")?;
+        cursor.take(16, "the offset of the data")?;
+        cursor.take(16, "the offset of the event types")?;
+        let bits = cursor.take(FEATURES as u64 / 8, "the features")?;
+        let attributes = attributes(sections, attributes_at, attributes_size, attribute_bytes)?;
+        // perf writes the size of the data and the features when it ends.
+        let end = sections.data_at.saturating_add(sections.data_size);
+        if end > sections.file_bytes {
+            return Err(format!("byte {}: the data is cut off", sections.data_at));
+        }
+        let endian = sections.endian;
+        let mut file = Self { endian, attributes, features: HashMap::new(), why_cut: None };
+        file.read_features(sections, bits, sections.at(end));
+        Ok(file)
+    }
+
+    /// Reads the table behind the data; what is cut off is missing.
+    fn read_features(&mut self, sections: &'a Sections, bits: &[u8], mut table: Cursor<'a>) {
+        for feature in 0..FEATURES {
+            // The bits stand in words of 64, in the file's byte order.
+            let word = self.endian.number(&bits[feature / 64 * 8..feature / 64 * 8 + 8]);
+            if word >> (feature % 64) & 1 == 0 {
+                continue;
+            }
+            let section = table.u64("a feature").and_then(|at| {
+                let size = table.u64("the size of a feature")?;
+                sections.at(at).take(size, "a feature")
+            });
+            match section {
+                Ok(section) => {
+                    self.features.insert(feature, section);
+                }
+                Err(why) => {
+                    self.why_cut.get_or_insert(why);
+                }
+            }
+        }
+    }
+
+    /// The kernel's descriptions of its tracepoints.
+    pub(super) fn tracing_data(&self) -> Option<&'a [u8]> {
+        self.features.get(&FEATURE_TRACING_DATA).copied()
+    }
+
+    /// The number of CPUs that there may be, and of those online.
+    pub(super) fn cpus(&self) -> Option<[u32; 2]> {
+        let feature = self.features.get(&FEATURE_NRCPUS)?;
+        Some([self.endian.u32(feature, 0)?, self.endian.u32(feature, 4)?])
+    }
+
+    /// Whether records are compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.features.contains_key(&FEATURE_COMPRESSED)
+    }
+}
+
+fn attributes(sections: &Sections, at: u64, size: u64, each: u64) -> Result<Attributes, Why> {
+    let count = size.checked_div(each).unwrap_or(0);
+    if each <= NUMBERS_BYTES || count > ATTRIBUTES_MAX {
+        return Err(format!("byte {at}: attributes of {each} bytes each, {size} in all"));
+    }
+    if count == 0 {
+        return Err(format!("byte {at}: no attributes, so no record can be read"));
+    }
+    let (mut all, mut by_number) = (Vec::new(), HashMap::new());
+    let mut numbers_left = sections.file_bytes / 8;
+    let mut cursor = sections.at(at);
+    for index in 0..count as usize {
+        let place = cursor.at();
+        let bytes = cursor.take(each - NUMBERS_BYTES, "an attribute")?;
+        let attribute = Attribute::parse(sections.endian, bytes);
+        all.push(attribute.ok_or_else(|| format!("byte {place}: an attribute is cut off"))?);
+        let (at, size) = (cursor.u64("its event numbers")?, cursor.u64("their size")?);
+        let mut numbers = sections.at(at);
+        numbers_left = numbers_left
+            .checked_sub(size / 8)
+            .ok_or_else(|| format!("byte {place}: event numbers that overlap"))?;
+        for _ in 0..size / 8 {
+            by_number.insert(numbers.u64("an event number")?, index);
+        }
+    }
+    Ok(Attributes::new(sections.endian, all, by_number))
+}
