@@ -21,7 +21,8 @@ impl Machine {
         if self.broken {
             return 0;
         }
-        let inner = Permission::of(op, subject);
+        let about = subject.filter(|_| op.is_about_its_task());
+        let inner = Permission::of(op, about);
         let outer = std::mem::replace(&mut self.kernel.permission, inner);
         self.set_context();
         self.remember(op.kind(), subject.filter(|_| op.is_about_its_task()));

@@ -188,10 +188,10 @@ impl Permission {
     /// Outside of the scheduler's callbacks: a timer's callback, or a program that the loader runs.
     pub(crate) const UNLOCKED: Permission = Permission { mask: kf::UNLOCKED, task: None };
 
-    /// Of a callback, about a task or none.
+    /// Of a callback that is about a task or none.
     #[inline]
     pub(crate) fn of(op: Op, task: Option<Slot>) -> Permission {
-        Permission { mask: op.context(), task: task.filter(|_| op.is_about_its_task()) }
+        Permission { mask: op.context(), task }
     }
 
     /// The groups of kfuncs that may be called.
