@@ -53,7 +53,7 @@ struct JsonDocument<'a> {
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
     /// What was asked for, in words from which the same runs can be made again.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     specs: Vec<JsonSpec<'a>>,
     /// The tables.
     tables: Vec<JsonTable<'a>>,
