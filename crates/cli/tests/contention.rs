@@ -40,13 +40,13 @@ fn a_text_with_stacks_gives_the_histogram_of_the_mail() {
         "csv",
     ]);
     for line in [
-        "points,1,1,scheduling_point,,__schedule()<-schedule()<-pipe_read()",
-        "sites,1,sleep,total,ns,2000000",
-        "sites,1,sleep,holder_running,percent,100",
-        "sites,1,sleep,site,,pipe_read()<-vfs_read()<-ksys_read()",
-        "sites,2,lock spin,total,ns,21000",
-        "sites,2,lock spin,site,,native_queued_spin_lock_slowpath()<-_raw_spin_lock()",
-        "blockers,1,dd,waiter,,cat",
+        ",points,1,scheduling_point,__schedule()<-schedule()<-pipe_read(),",
+        ",sites,sleep,total,2000000,ns",
+        ",sites,sleep,holder_running,100,percent",
+        ",sites,sleep,site,pipe_read()<-vfs_read()<-ksys_read(),",
+        ",sites,lock spin,total,21000,ns",
+        ",sites,lock spin,site,native_queued_spin_lock_slowpath()<-_raw_spin_lock(),",
+        ",blockers,dd,waiter,cat,",
     ] {
         assert!(csv.lines().any(|found| found == line), "{line} is not in:\n{csv}");
     }
