@@ -1,11 +1,12 @@
 //! The end of kernel work after which a task only computes is no event of the simulated machine: the trace is as if it
 //! were.
 
-use fairground_bpf::Object;
 use fairground_machine::{
-    CostModel, Counters, Engine, Machine, MachineConfig, Policy, RunResult, TraceOptions,
+    CostModel, Counters, Machine, MachineConfig, Policy, RunResult, TraceOptions,
 };
 use fairground_workload::from_spec;
+
+use crate::rig::compiled;
 
 /// All interactions of tasks, with times drawn to the nanosecond where possible, so that two CPUs rarely act at the
 /// same one.
@@ -63,13 +64,12 @@ fn without_steps(result: &RunResult) -> Counters {
 #[test]
 fn nothing_else_changes_under_any_scheduler() {
     for builtin in fairground_policies::all() {
-        let object = Object::parse(builtin.name, builtin.object).expect("it parses");
-        let policy = Policy::load(&object, Engine::Jit).expect("it loads");
+        let policy = &compiled(builtin.name).policy;
         let (mut equal, mut all, mut steps, mut fewer) = (0, 0, 0, 0);
         for (seed, workload) in WORKLOADS.iter().enumerate() {
             for cpus in [1, 2, 3] {
                 let [every, some] = [true, false]
-                    .map(|stepwise| run(&policy, workload, cpus, seed as u64, stepwise));
+                    .map(|stepwise| run(policy, workload, cpus, seed as u64, stepwise));
                 let (same, different) = compared(&every, &some);
                 let what = format!("{} {workload}, {cpus} CPUs", builtin.name);
                 assert_eq!(different, None, "{what}, after {same} events");

@@ -1,18 +1,17 @@
 //! The instructions of a scheduler's programs are counted per callback, and agree with the trace.
 
-use fairground_bpf::Object;
-use fairground_machine::{Counters, Engine, Machine, MachineConfig, Path, Policy, TraceOptions};
+use fairground_machine::{Counters, Machine, MachineConfig, Path, TraceOptions};
 use fairground_trace::{EventKind, Trace};
 use fairground_workload::from_spec;
 
+use crate::rig::compiled;
+
 fn run(scheduler: &str, cpus: u32, workload: &str) -> (Counters, Trace) {
-    let source = fairground_policies::get(scheduler).expect("a built-in scheduler");
-    let object = Object::parse(scheduler, source.object).expect("it parses");
-    let policy = Policy::load(&object, Engine::Jit).expect("it loads");
+    let policy = &compiled(scheduler).policy;
     let mut config = MachineConfig::new(cpus);
     config.trace = TraceOptions { callbacks: false, ticks: true };
     let workload = from_spec(workload).expect("a workload");
-    let mut machine = Machine::new(&config, &policy, &[], &workload).expect("a machine");
+    let mut machine = Machine::new(&config, policy, &[], &workload).expect("a machine");
     machine.run_until(500_000_000).expect("it runs");
     let result = machine.finish().expect("it ends");
     (result.counters, result.trace)

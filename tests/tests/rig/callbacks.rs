@@ -2,7 +2,8 @@
 //! compiled object itself, in the order of `kernel/sched/ext.c`. So it can do what no workload controls: dequeue a
 //! waiting task, or check the scheduler's state after each operation.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fairground_bpf::{
     Engine, Env, Field, FuncRef, Global, Host, HostFn, Image, Instance, InstanceConfig, Memory,
@@ -236,7 +237,14 @@ pub struct Loaded {
     ops: StructOps,
 }
 
+/// A built-in scheduler, compiled once for all tests of the program.
 pub fn load(scheduler: &str) -> Loaded {
+    static LOADED: Mutex<BTreeMap<String, Loaded>> = Mutex::new(BTreeMap::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    loaded.entry(scheduler.to_owned()).or_insert_with(|| compile(scheduler)).clone()
+}
+
+fn compile(scheduler: &str) -> Loaded {
     let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
     let object = Object::parse(scheduler, builtin.object).expect("it parses");
     let mut env = Env::new(types());

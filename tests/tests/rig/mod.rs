@@ -23,6 +23,7 @@ pub mod rfs;
 pub mod sd;
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use fairground_bpf::Object;
 use fairground_machine::{
@@ -67,6 +68,24 @@ pub fn bench(scheduler: &'static str) -> Bench {
     config.check = true;
     config.trace = TraceOptions { callbacks: false, ticks: true };
     Bench { scheduler, set, settings: Vec::new(), config }
+}
+
+/// A built-in scheduler.
+pub struct Compiled {
+    pub object: Object,
+    pub policy: Policy,
+}
+
+/// A built-in scheduler, compiled once for all tests of the program.
+pub fn compiled(scheduler: &str) -> &'static Compiled {
+    static COMPILED: Mutex<BTreeMap<String, &'static Compiled>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    compiled.entry(scheduler.to_owned()).or_insert_with(|| {
+        let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
+        let object = Object::parse(scheduler, builtin.object).expect("it parses");
+        let policy = Policy::load(&object, Engine::Jit).expect("it loads");
+        Box::leak(Box::new(Compiled { object, policy }))
+    })
 }
 
 impl Bench {
@@ -132,16 +151,14 @@ impl Bench {
     }
 
     pub fn run_workload(self, workload: &Workload) -> Run {
-        let builtin = fairground_policies::get(self.scheduler).expect("a built-in scheduler");
-        let object = Object::parse(self.scheduler, builtin.object).expect("it parses");
+        let Compiled { object, policy } = compiled(self.scheduler);
         let mut settings = Vec::new();
         if let Some(set) = self.set {
-            settings = parameter_set(&object, set);
+            settings = parameter_set(object, set);
             assert!(!settings.is_empty(), "{} has no set {set}", self.scheduler);
         }
         settings.extend(self.settings);
-        let policy = Policy::load(&object, Engine::Jit).expect("it loads");
-        let machine = Machine::new(&self.config, &policy, &settings, workload).expect("a machine");
+        let machine = Machine::new(&self.config, policy, &settings, workload).expect("a machine");
         // One entry per CPU that a scheduler supports.
         let queue_stride = machine.variable("cpu_queues").map_or(0, |bytes| bytes.len() / 1024);
         Run { machine, step_ns: 50 * US, queue_stride }
@@ -168,8 +185,7 @@ fn plain_number(text: &str) -> Option<u64> {
 
 /// A parameter set, all values as numbers.
 pub fn set_of(scheduler: &str, set: &str) -> Vec<(String, u64)> {
-    let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
-    let object = Object::parse(scheduler, builtin.object).expect("it parses");
+    let object = &compiled(scheduler).object;
     let prefix = format!("set:{set}=");
     let of_set = |global: &fairground_bpf::Global| {
         let value = global.tags.iter().find_map(|tag| tag.strip_prefix(&prefix))?;
