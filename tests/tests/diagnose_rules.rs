@@ -221,7 +221,8 @@ fn at_a_lock(kind: &str, tasks: u32, work: &str, hold: &str) -> Diagnosis {
         [[task]]
         name = "worker"
         count = {tasks}
-        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "table" }}, {{ run = "{hold}" }}, {{ unlock = "table" }}] }}]
+        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "table" }}, {{ run = "{hold}" }},
+          {{ unlock = "table" }}] }}]
         "#
     );
     let workload = fairground_workload::parse("table", &text).unwrap_or_else(|e| panic!("{e}"));

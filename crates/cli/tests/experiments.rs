@@ -272,7 +272,8 @@ fn without_the_kernel_its_figures_are_not_measured_and_the_rest_is() {
     assert_eq!(rows(&text, "not measured"), ["thousands"], "the claim\n{text}");
 }
 
-/// Those that take minutes with their virtual machines (blocks marked `slow` in docs/explanation/gallery.md): what they claim of simulations.
+/// Those that take minutes with their virtual machines (blocks marked `slow` in docs/explanation/gallery.md): what
+/// they claim of simulations.
 #[test]
 fn what_long_experiments_claim_of_simulations_holds() {
     let Ok(release) = std::env::var("FAIRGROUND_RELEASE_BINARY") else {

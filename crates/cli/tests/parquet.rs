@@ -1,4 +1,5 @@
-//! Parquet from the command line: with the feature it is written, without it the program says how to build one that can.
+//! Parquet from the command line: with the feature it is written, without it the program says how to build one that
+//! can.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
-//! Objects that nobody here wrote: the kernel's own examples, in the simulated machine and in a virtual one, from the same bytes.
-//! `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these tests say so and pass.
+//! Objects that nobody here wrote: the kernel's own examples, in the simulated machine and in a virtual one, from the
+//! same bytes. `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these
+//! tests say so and pass.
 
 use std::path::{Path, PathBuf};
 
@@ -97,7 +98,8 @@ fn both_engines_agree() {
     }
 }
 
-/// scx_flatcg multiplies weights down the tree: its own opening example, B and C of weight 100 in A of 100, beside D of 200.
+/// scx_flatcg multiplies weights down the tree: its own opening example, B and C of weight 100 in A of 100, beside D
+/// of 200.
 #[test]
 fn flatcg_shares_by_weights_down_the_tree() {
     let Some(cache) = cache() else { return };
@@ -185,11 +187,11 @@ fn on(target: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
     Seen { shares, ends: trace.lines().filter(end).count() }
 }
 
-/// Each task may be a whole slice ahead or behind at the end, 20 ms and the rest of a tick of 4 ms: eight tasks' are 1.2 % of
-/// what 4 CPUs have in 4 s, on each of the two targets.
+/// Each task may be a whole slice ahead or behind at the end, 20 ms and the rest of a tick of 4 ms: eight tasks' are
+/// 1.2 % of what 4 CPUs have in 4 s, on each of the two targets.
 const HOGS_POINTS: f64 = 2.0 * 8.0 * 24.0 / (4.0 * 4000.0) * 100.0;
-/// A sender writes as often as a receiver reads. A kernel's write and read differ in length, the simulator's do not; a tenth
-/// is 2.5 % of both together.
+/// A sender writes as often as a receiver reads. A kernel's write and read differ in length, the simulator's do not;
+/// a tenth is 2.5 % of both together.
 const MESSAGES_POINTS: f64 = 2.5;
 
 /// The same bytes, the same settings, the same workloads in the simulator and on a kernel: the same shares.

@@ -48,7 +48,8 @@ pub struct Source {
     pub is_exact: bool,
 }
 
-/// The exit code for the kernel's number of an exit kind (`enum scx_exit_kind`); 0 when the scheduler stayed to the end.
+/// The exit code for the kernel's number of an exit kind (`enum scx_exit_kind`); 0 when the scheduler stayed to the
+/// end.
 pub(crate) fn exit_code(kind: u64) -> u8 {
     let is = |of: ExitKind| kind == u64::from(of.number());
     match kind {
@@ -73,8 +74,8 @@ pub(crate) fn sources(object: &Object, exit: &Exit) -> Vec<Source> {
     sources
 }
 
-/// The line of an instruction in the file of its function. Code of a header's inline function has lines of that header only: then
-/// the last line before it.
+/// The line of an instruction in the file of its function. Code of a header's inline function has lines of that
+/// header only: then the last line before it.
 fn source_of(object: &Object, place: &TrapPlace) -> Option<Source> {
     let exact = object.source_line(&place.function, place.insn)?;
     let first = object.source_line(&place.function, 0);
@@ -128,7 +129,8 @@ impl Outcome {
             verdicts.push(Verdict {
                 severity: Severity::Warning,
                 text: format!(
-                    "partial: it was interrupted after {} of simulated time, and what is measured is measured up to there",
+                    "partial: it was interrupted after {} of simulated time, and what is measured \
+                     is measured up to there",
                     seconds(reached_ns)
                 ),
                 details: Vec::new(),

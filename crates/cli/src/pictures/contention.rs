@@ -97,8 +97,10 @@ fn sites_chart(id: &str, title: &str, runs: &[(&str, Vec<&Site>)]) -> Option<Cha
         id: id.to_owned(),
         title: title.to_owned(),
         definition: format!(
-            "Time that tasks waited at a place, all waits together, from the begin of a wait to the wake-up or to having the \
-             lock; the parts are what the one did meanwhile who held the lock or ended the wait (docs/howto/find-lock-waits.md). The \
+            "Time that tasks waited at a place, all waits together, from the begin of a wait to \
+             the wake-up or to having the \
+             lock; the parts are what the one did meanwhile who held the lock or ended the wait \
+             (docs/howto/find-lock-waits.md). The \
              {BARS_MAX} places with the longest waits."
         ),
         samples: format!("{}.", counts.join("; ")),
@@ -190,7 +192,8 @@ fn points(contention: &Contention) -> Option<Chart> {
         id: "scheduling-points".to_owned(),
         title: "Scheduling points".to_owned(),
         definition: format!(
-            "Switches by the call chain that led to them, the called function first (docs/howto/find-lock-waits.md). The {BARS_MAX} most \
+            "Switches by the call chain that led to them, the called function first \
+             (docs/howto/find-lock-waits.md). The {BARS_MAX} most \
              frequent."
         ),
         samples: format!(

@@ -15,7 +15,8 @@ pub(super) fn wakeup_latency(runs: &[Pictured<'_>]) -> Option<Chart> {
         runs,
         |run| &run.analysis.machine.wakeup_latency,
         ("wakeup-latency", "How long a woken task waits", "wake-ups"),
-        "Time from the wake-up of a task to its first instruction on a CPU (docs/reference/metrics/wakeup_latency.md), of all tasks. A \
+        "Time from the wake-up of a task to its first instruction on a CPU \
+         (docs/reference/metrics/wakeup_latency.md), of all tasks. A \
          point (x, y): y % of all wake-ups took no longer than x.",
     )
 }
@@ -26,7 +27,8 @@ pub(super) fn slices(runs: &[Pictured<'_>]) -> Option<Chart> {
         runs,
         |run| &run.analysis.machine.slices,
         ("slices", "How long a turn lasts", "turns"),
-        "Uninterrupted time of a task on a CPU, whatever ended it (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of \
+        "Uninterrupted time of a task on a CPU, whatever ended it \
+         (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of \
          all turns were no longer than x.",
     )
 }
@@ -76,7 +78,8 @@ fn distribution(
     })
 }
 
-/// The quantiles, closer to each other in the last per cent; equal values once. On an axis of powers of ten 0 has no place: 1 ns.
+/// The quantiles, closer to each other in the last per cent; equal values once. On an axis of powers of ten 0 has no
+/// place: 1 ns.
 fn curve(samples: &Samples) -> Vec<(f64, f64)> {
     let usual = (0..=POINTS).map(|i| i * 1000 / POINTS);
     let tail = 991..1000;

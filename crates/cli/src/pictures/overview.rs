@@ -44,8 +44,8 @@ fn measures() -> Vec<Measure> {
         .collect()
 }
 
-/// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks lacks another may
-/// have.
+/// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks
+/// lacks another may have.
 fn worst(analysis: &Analysis) -> Option<(&str, f64)> {
     analysis
         .tasks
@@ -108,7 +108,8 @@ pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
         ends(runs, machine(LATENCY), value).map(|ends| match ends {
             Ends::One(p99) => format!("99 of 100 woken tasks run within {p99}."),
             Ends::Two([(first, least), (last, most)]) => format!(
-                "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and longest under {last}, {most}."
+                "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and \
+                 longest under {last}, {most}."
             ),
         }),
         ends(runs, machine(TURN), value).map(|ends| match ends {

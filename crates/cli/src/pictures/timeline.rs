@@ -26,8 +26,10 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "timeline".to_owned(),
         title: "Who ran where".to_owned(),
-        definition: "Each row is a CPU, each colour a task; what is empty is idle. Turn the wheel to look closer, drag to move, \
-                     point at a turn to read it. Pale: several short turns, the colour is that of the task with the most time \
+        definition: "Each row is a CPU, each colour a task; what is empty is idle. Turn the wheel \
+                     to look closer, drag to move, \
+                     point at a turn to read it. Pale: several short turns, the colour is that of \
+                     the task with the most time \
                      among them."
             .to_owned(),
         samples,

@@ -55,7 +55,10 @@ pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
             Cell::count(task.ops),
         ]);
     }
-    table.note("user and system from getrusage; run and wait from /proc/PID/schedstat; operations: those of its program that it finished.");
+    table.note(
+        "user and system from getrusage; run and wait from /proc/PID/schedstat; \
+                operations: those of its program that it finished.",
+    );
     if job.tasks.len() > TASKS_SHOWN {
         table.note(format!("The first {TASKS_SHOWN} of {} tasks.", job.tasks.len()));
     }
