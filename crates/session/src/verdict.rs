@@ -5,7 +5,7 @@ use fairground_bpf::{Object, SourceLine, TrapPlace};
 use fairground_machine::{Exit, ExitKind, Origin, Waiting, WaitingPlace};
 use fairground_trace::TaskId;
 
-use crate::outcome::{Outcome, Told};
+use crate::outcome::{Outcome, TargetReport};
 
 /// Exit code: the scheduler left by itself (`scx_bpf_exit`), or the kernel took it out in an orderly way.
 pub const EXIT_LEFT: u8 = 41;
@@ -119,9 +119,9 @@ impl Outcome {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         if let Some(text) = self.ejection() {
-            let details = match &self.told {
-                Told::Simulated { exit, sources, .. } => details(exit, sources),
-                Told::Real { .. } => Vec::new(),
+            let details = match &self.report {
+                TargetReport::Simulated { exit, sources, .. } => details(exit, sources),
+                TargetReport::Real { .. } => Vec::new(),
             };
             verdicts.push(Verdict { severity: Severity::Failure, text, details });
         }
@@ -136,9 +136,9 @@ impl Outcome {
                 details: Vec::new(),
             });
         }
-        let waiting = match &self.told {
-            Told::Simulated { waiting, .. } => waiting.as_slice(),
-            Told::Real { .. } => &[],
+        let waiting = match &self.report {
+            TargetReport::Simulated { waiting, .. } => waiting.as_slice(),
+            TargetReport::Real { .. } => &[],
         };
         verdicts.extend(never_ran_where(&self.analysis, |task| place_of(waiting, task)));
         verdicts.extend(self.forgotten(waiting));
