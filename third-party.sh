@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the kernel's own example schedulers (tools/sched_ext: scx_simple, scx_qmap, scx_central, scx_flatcg) from Debian's
-# kernel source, for the tests that run objects which nobody here wrote. Nothing of them is committed.
+# kernel source, for the tests that run third-party objects. None of them is committed.
 # Usage: third-party.sh [CACHE_DIRECTORY]. Needs no root: apt works in private folders inside the cache.
 #
 #   CACHE/scx_simple.bpf.o …   the objects

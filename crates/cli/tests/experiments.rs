@@ -79,7 +79,7 @@ fn a_sweep_runs_at_every_point() {
     let own = "title = \"A switch\"\nmetric = \"report.ring_switch\"";
     let text = SWEEP.replace(own, "title = \"A switch\"").replace(
         "workload = \"lat_ctx",
-        "metric = \"run.cpus_of_nobody\"\nlabel = \"a row\"\ndecimals = 0\nworkload = \"lat_ctx",
+        "metric = \"run.cpus_of_none\"\nlabel = \"a row\"\ndecimals = 0\nworkload = \"lat_ctx",
     );
     let file = files.write("own.toml", text);
     let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
@@ -300,7 +300,7 @@ fn a_switch_on_a_real_kernel_is_counted_in_its_instructions() {
     let two = rows(&text, "2p");
     let instructions: f64 = two[1].parse().expect("a figure");
     assert!(instructions > 1000.0, "{text}");
-    assert_eq!(two[2], "not measured", "nobody counted switches\n{text}");
+    assert_eq!(two[2], "not measured", "switches are not counted\n{text}");
     assert_eq!(rows(&text, "agrees"), ["thousands"], "{text}");
     let again = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
     assert_eq!(text, again, "the same instructions each time");

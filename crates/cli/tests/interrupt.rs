@@ -9,7 +9,7 @@ use crate::support::{Files, success};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-/// Longer than anybody waits, ns.
+/// Longer than any test runs, ns.
 const LENGTH_NS: u64 = 200_000_000_000_000;
 
 /// Runs a command that would last very long, interrupts it as soon as its progress shows a label and that time

@@ -1,4 +1,4 @@
-//! Objects that nobody here wrote: the kernel's own examples, in the simulated machine and in a virtual one, from the
+//! Third-party objects: the kernel's own examples, in the simulated machine and in a virtual one, from the
 //! same bytes. `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these
 //! tests say so and pass.
 
@@ -69,7 +69,7 @@ fn equal_hogs_get_equal_shares() {
     }
 }
 
-/// Everybody sends and receives all and ends; no task is left behind.
+/// Every task sends and receives all and ends; no task is left behind.
 #[test]
 fn messages_arrive_to_the_last() {
     let Some(cache) = cache() else { return };
@@ -132,7 +132,7 @@ fn a_setting_that_is_missing_is_named() {
     success(&[&run[..], &["--set", "max_tasks=64", "--duration", "50ms"]].concat());
 }
 
-/// On a kernel too: the kernel says why it ends the object, and the program what nobody set.
+/// On a kernel, too: the kernel says why it ends the object, and the program which setting is missing.
 #[test]
 fn a_setting_that_a_kernel_misses_is_named() {
     let Some(cache) = cache() else { return };

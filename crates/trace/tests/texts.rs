@@ -129,7 +129,7 @@ fn what_is_written_of_a_task_called_like_an_address_reads_back() {
 
 /// The event of these frames could not be read: they are not those of the event before it.
 #[test]
-fn the_stack_of_an_unreadable_line_is_nobodys() {
+fn the_stack_of_an_unreadable_line_belongs_to_no_event() {
     let text = "\
         bash  9952 [001]  1.100000: sched:sched_waking: comm=a pid=7 prio=120 target_cpu=000\n\
         bash  9952 [001]  1.200000: sched:sched_waking: comm=a pid=\n\

@@ -125,7 +125,7 @@ pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
     })
 }
 
-/// What the scheduler's program executed; `None` where nobody counted.
+/// What the scheduler's program executed; `None` where no run counted.
 pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
     type Part = fn(&PolicyCost) -> Instructions;
     const PARTS: [(&str, Part); 3] = [

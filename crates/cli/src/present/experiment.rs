@@ -9,7 +9,7 @@ use crate::experiment::{
 };
 
 /// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is
-/// not here, is not measured and holds nobody up.
+/// not here, is not measured and does not fail the experiment.
 pub(crate) fn experiment_document(
     experiment: &Experiment,
     figures: &BTreeMap<String, Figures>,

@@ -65,5 +65,5 @@ pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
     Some(table)
 }
 
-/// More rows than this are not read by anybody; the table of groups counts them all.
+/// Limit of rows; the table of groups counts all tasks.
 const TASKS_SHOWN: usize = 40;

@@ -30,7 +30,7 @@ fn tracefs(world: &World) -> Finding {
         Ok(Tracefs::Usable(place)) => Finding::ready(format!("{}, writable", place.display())),
         // Whether it can be mounted would have to be tried, and nothing is changed here.
         Ok(Tracefs::Mountable(place)) => Finding::not_measured(format!(
-            "not mounted yet: whoever records mounts it on {}",
+            "not mounted yet: `record` mounts it on {}",
             place.display()
         )),
         Err(RecordError::NoTracefs { why }) => {
