@@ -206,7 +206,7 @@ impl Rules<'_> {
                 } else if tolerance.admits(real_value.mean, our_value.mean) {
                     CellVerdict::Agree
                 } else if tolerance.is_split(real_value) && real_value.spans(our_value.mean) {
-                    CellVerdict::Unsettled
+                    CellVerdict::WithinSpread
                 } else {
                     self.gap(cell).map_or(CellVerdict::Disagree, CellVerdict::Gap)
                 }
