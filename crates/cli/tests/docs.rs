@@ -127,8 +127,7 @@ fn every_command_prints_what_the_page_says() {
     faults.sort();
     println!("{commands} commands were run");
     assert!(only.is_some() || commands > 50, "only {commands} commands were found");
-    let remedy =
-        "FAIRGROUND_DOCS=write cargo test -p fairground --test all docs, and look at the difference";
+    let remedy = "FAIRGROUND_DOCS=write cargo test -p fairground --test all docs, and look at the difference";
     assert!(faults.is_empty(), "{}\n\n{remedy}", faults.join("\n"));
 }
 

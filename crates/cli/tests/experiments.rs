@@ -180,7 +180,7 @@ fn a_table_of_tasks_shows_given_lines_beside_measured_ones() {
     let before: u32 = row("before")[2].parse().expect("a count");
     assert!(before > 3, "stuck for two seconds\n{text}");
     assert_eq!(row("after")[2], "0", "never is a count\n{text}");
-    assert_eq!(row("after")[3], "not measured", "who ran nothing has counted nothing\n{text}");
+    assert_eq!(row("after")[3], "not measured", "a run without work has no count\n{text}");
     let bad = files.write("bad.toml", TOP.replace("\"0:50.13\"", "\"50 s\""));
     assert!(refusal(&["reproduce", &bad]).contains("`50 s` is no TIME+"));
 }

@@ -77,14 +77,14 @@ fn a_task_called_like_an_address_is_no_frame() {
         let pid = i + 7;
         writeln!(
             text,
-            "            bash  9952 [001]  1.{i}00000000: sched:sched_waking: \
-                        comm={comm} pid={pid} prio=120 target_cpu=000"
+            "            bash  9952 [001]  1.{i}00000000: sched:sched_waking: comm={comm} \
+             pid={pid} prio=120 target_cpu=000"
         )
         .unwrap();
         writeln!(
             text,
-            "{comm:>16}  {pid} [000]  1.{i}50000000: sched:sched_waking: comm=bash \
-                        pid=9952 prio=120 target_cpu=001"
+            "{comm:>16}  {pid} [000]  1.{i}50000000: sched:sched_waking: comm=bash pid=9952 \
+             prio=120 target_cpu=001"
         )
         .unwrap();
         writeln!(text, "\tffffffff810b1234 schedule+0x44 ([kernel.kallsyms])").unwrap();

@@ -158,8 +158,7 @@ fn width(
         Ok(size) if safe => Ok(size),
         _ => Err(format!(
             "loads {} as {our_size} bytes, but in this kernel it has {their_size}, and only \
-             unsigned integers can be loaded \
-             by another width",
+             unsigned integers can be loaded by another width",
             describe()
         )),
     })

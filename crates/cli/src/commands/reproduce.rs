@@ -247,8 +247,8 @@ fn find(name: &str) -> Result<Experiment, Failure> {
         let near = did_you_mean(name, BUILT_IN.iter().map(|(n, _)| *n)).unwrap_or("slice-2009");
         return Err(Failure::new(format_args!("there is no experiment `{name}`")).help(
             format_args!(
-                "did you mean `{near}`? `fairground reproduce` lists them; a file \
-                                is given by its path"
+                "did you mean `{near}`? `fairground reproduce` lists them; a file is given by its \
+                 path"
             ),
         ));
     }

@@ -1,4 +1,4 @@
-//! Charts of bars: who got what, how unfair it was, what the scheduler's program cost.
+//! Charts of bars: CPU time by task, fairness errors, the costs of the scheduler's program.
 
 use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
 use fairground_report::Cell;
@@ -98,8 +98,8 @@ pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
         id: "shares".to_owned(),
         title: "Who got the CPU".to_owned(),
         definition: "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark \
-                     across is the fair share: what an ideal \
-                     machine gives that divides its time by weight at every instant among those who want it \
+                     across is the fair share: what an ideal machine gives that divides its time \
+                     by weight at every instant among those who want it \
                      (docs/reference/metrics/fluid_share.md), in the first run that has the task."
             .to_owned(),
         samples: tasks_and_time(runs),
@@ -116,8 +116,7 @@ pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
         id: "errors".to_owned(),
         title: "How far from fair".to_owned(),
         definition: "CPU time less the fair share of the same run, in % of that share \
-                     (docs/reference/metrics/fairness_error.md). Below \
-                     zero: got too little."
+                     (docs/reference/metrics/fairness_error.md). Below zero: got too little."
             .to_owned(),
         samples: tasks_and_time(runs),
         drawings: single(shape),

@@ -16,8 +16,8 @@ pub(super) fn wakeup_latency(runs: &[Pictured<'_>]) -> Option<Chart> {
         |run| &run.analysis.machine.wakeup_latency,
         ("wakeup-latency", "How long a woken task waits", "wake-ups"),
         "Time from the wake-up of a task to its first instruction on a CPU \
-         (docs/reference/metrics/wakeup_latency.md), of all tasks. A \
-         point (x, y): y % of all wake-ups took no longer than x.",
+         (docs/reference/metrics/wakeup_latency.md), of all tasks. A point (x, y): y % of all \
+         wake-ups took no longer than x.",
     )
 }
 
@@ -28,8 +28,8 @@ pub(super) fn slices(runs: &[Pictured<'_>]) -> Option<Chart> {
         |run| &run.analysis.machine.slices,
         ("slices", "How long a turn lasts", "turns"),
         "Uninterrupted time of a task on a CPU, whatever ended it \
-         (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of \
-         all turns were no longer than x.",
+         (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of all turns were no \
+         longer than x.",
     )
 }
 

@@ -27,10 +27,8 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
         id: "timeline".to_owned(),
         title: "Who ran where".to_owned(),
         definition: "Each row is a CPU, each colour a task; what is empty is idle. Turn the wheel \
-                     to look closer, drag to move, \
-                     point at a turn to read it. Pale: several short turns, the colour is that of \
-                     the task with the most time \
-                     among them."
+                     to look closer, drag to move, point at a turn to read it. Pale: several short \
+                     turns, the colour is that of the task with the most time among them."
             .to_owned(),
         samples,
         drawings: runs.iter().zip(timelines).map(drawing).collect(),

@@ -49,8 +49,8 @@ pub(super) fn add_agreements(
     summary.push(summary_row("all, without the controls", &all));
     summary.note(format!(
         "It holds when {AGREE_PERCENT_MIN} % of the measured cells agree, every other one is \
-         within the kernel's own spread or has a named cause, and every control is rejected by \
-         the same rule."
+         within the kernel's own spread or has a named cause, and every control is rejected by the \
+         same rule."
     ));
     for cause in causes {
         summary.note(format!("gap {}: {}", cause + 1, experiment.gaps[cause].why));

@@ -1,4 +1,5 @@
-//! Contention: the histogram of scheduling points in the form of the mail of 2006, and where tasks wait for whom.
+//! Contention: the histogram of scheduling points in the form of the mail of 2006, and the waits of tasks by place and
+//! by blocker.
 
 use fairground_analysis::contention::{Contention, HolderTime, Site};
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
@@ -60,9 +61,9 @@ fn sites_table(contention: &Contention, top: usize) -> Table {
         table.push(site_row(site));
     }
     table.note(
-        "total, p50, p99: from the begin of the wait to the wake-up, or to having the \
-                lock. holder: what the one did meanwhile who held the lock or ended the wait, in \
-                % of the waits; the rest is not known.",
+        "total, p50, p99: from the begin of the wait to the wake-up, or to having the lock. \
+         holder: what the task that held the lock or ended the wait did meanwhile, in % of the \
+         waits; the rest is not known.",
     );
     let left_out = contention.sites.len().saturating_sub(top);
     if left_out > 0 {
@@ -101,7 +102,7 @@ fn blockers_table(contention: &Contention, top: usize) -> Table {
         Column::duration("total", TimeUnit::Ms),
         Column::text("site"),
     ];
-    let mut table = Table::new("blockers", "Who made whom wait", columns);
+    let mut table = Table::new("blockers", "Waiters and blockers", columns);
     let pairs =
         contention.sites.iter().flat_map(|site| site.blockers.iter().map(move |b| (site, b)));
     let mut pairs: Vec<_> = pairs.collect();
@@ -116,8 +117,8 @@ fn blockers_table(contention: &Contention, top: usize) -> Table {
         ]);
     }
     table.note(
-        "blocker: who held the lock, or whose wake-up ended the wait; a wake-up from an \
-                interrupt is told of the task that was interrupted.",
+        "blocker: the task that held the lock, or whose wake-up ended the wait; a wake-up from an \
+         interrupt counts as one of the task that was interrupted.",
     );
     table
 }

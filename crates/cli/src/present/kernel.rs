@@ -56,8 +56,8 @@ pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
         ]);
     }
     table.note(
-        "user and system from getrusage; run and wait from /proc/PID/schedstat; \
-                operations: those of its program that it finished.",
+        "user and system from getrusage; run and wait from /proc/PID/schedstat; operations: those \
+         of its program that it finished.",
     );
     if job.tasks.len() > TASKS_SHOWN {
         table.note(format!("The first {TASKS_SHOWN} of {} tasks.", job.tasks.len()));

@@ -44,8 +44,7 @@ pub enum CatalogueError {
     /// No apt on this machine.
     #[error(
         "`{program}` is missing: fetching kernels from Debian requires apt and dpkg-deb; on \
-         another distribution, use your own kernel (--kernel PATH) and \
-         install QEMU 10"
+         another distribution, use your own kernel (--kernel PATH) and install QEMU 10"
     )]
     NoApt {
         /// The missing program.

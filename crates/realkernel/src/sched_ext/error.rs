@@ -21,8 +21,8 @@ pub enum LoadError {
     /// The user may not load BPF programs.
     #[error(
         "{name}: attaching a scheduler requires root (CAP_BPF and CAP_PERFMON, or \
-         CAP_SYS_ADMIN)\n  help: run it with sudo, or \
-         without these rights in a virtual machine: `--on vm:7.2`"
+         CAP_SYS_ADMIN)\n  help: run it with sudo, or without these rights in a virtual machine: \
+         `--on vm:7.2`"
     )]
     NoRights {
         /// The scheduler.
@@ -42,8 +42,8 @@ pub enum LoadError {
     /// Another sched_ext scheduler is enabled.
     #[error(
         "{name}: another scheduler, `{other}`, is enabled on this kernel, which permits one\n  \
-         help: end the program that attached \
-         it; `SysRq-S` (`echo S > /proc/sysrq-trigger`) disables it by force"
+         help: end the program that attached it; `SysRq-S` (`echo S > /proc/sysrq-trigger`) \
+         disables it by force"
     )]
     Busy {
         /// The scheduler.

@@ -154,8 +154,8 @@ const CAUSES: [(&str, Cause); 13] = [
         "failed to open system Kconfig",
         Cause {
             meaning: "it asks for the kernel's configuration (`__kconfig`)",
-            remedy: "this kernel's configuration is found neither in /proc/config.gz nor in \
-                     /boot; CONFIG_HZ is known without",
+            remedy: "this kernel's configuration is found neither in /proc/config.gz nor in /boot; \
+                     CONFIG_HZ is known without",
         },
     ),
     (

@@ -71,8 +71,7 @@ impl SharedState {
         if speed.spread_percent > SPREAD_PERCENT_MAX {
             notes.push(format!(
                 "other work disturbed the measurement of the CPU's speed (the median exceeds the \
-                 fastest by {} %): computations use the \
-                 fastest",
+                 fastest by {} %): computations use the fastest",
                 speed.spread_percent
             ));
         }

@@ -246,8 +246,8 @@ impl<'p> Collector<'p> {
         if late > 0 {
             self.first_of_all(|| {
                 format!(
-                    "{late} events are older than the recorder's rounds allow: they were \
-                         moved to the end of the round before"
+                    "{late} events are older than the recorder's rounds allow: they were moved to \
+                     the end of the round before"
                 )
             });
         }

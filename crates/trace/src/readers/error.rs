@@ -43,8 +43,8 @@ pub enum ReadError {
     },
     /// A binary recording that would fill the memory.
     #[error(
-        "{name}: a binary recording of more than {bytes_max} bytes\n  help: record a shorter \
-         time, or print it as text, which is read line by line"
+        "{name}: a binary recording of more than {bytes_max} bytes\n  help: record a shorter time, \
+         or print it as text, which is read line by line"
     )]
     TooLarge {
         /// The input's name.

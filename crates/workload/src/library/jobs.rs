@@ -21,17 +21,17 @@ const OPERATIONS: u64 = 16;
 pub(super) const AIM7: Entry = Entry {
     name: "aim7",
     arguments: "TASKS",
-    summary: "TASKS that do kinds of jobs in turn, each beginning with another one: compute, \
-              copy, make a process, files, for ever",
+    summary: "TASKS that do kinds of jobs in turn, each beginning with another one: compute, copy, \
+              make a process, files, for ever",
     source: "AIM Multiuser Benchmark VII, reworked as re-aim: 40 % slower on 2.6.19-rt14, idle time from 0 to 20 %",
-    limits: "5 kinds of jobs out of 53; files are work under two locks of the kernel (`spin`), \
-             not a file system; the order goes round and is not drawn",
+    limits: "5 kinds of jobs out of 53; files are work under two locks of the kernel (`spin`), not \
+             a file system; the order goes round and is not drawn",
     parameters: &[
         Parameter {
             name: "hold",
             default: "5us",
-            help: "work under each of the kernel's locks in a file operation; 0s: no such locks \
-                   (a real kernel has its own)",
+            help: "work under each of the kernel's locks in a file operation; 0s: no such locks (a \
+                   real kernel has its own)",
         },
         Parameter { name: "work", default: "20us", help: "work outside of them" },
     ],

@@ -33,8 +33,8 @@ pub(super) const NETPERF_STREAM: Entry = Entry {
     name: "netperf-stream",
     arguments: "[PAIRS]",
     summary: "netperf's TCP stream: a sender and a receiver, on CPUs of their own, 16 KiB a message, for ever",
-    source: "netperf -t TCP_STREAM over the loopback, server and client each bound to a core: 40 \
-             % slower on 2.6.19-rt14",
+    source: "netperf -t TCP_STREAM over the loopback, server and client each bound to a core: 40 % \
+             slower on 2.6.19-rt14",
     limits: "a Unix stream socket in place of TCP; the lock of the socket is a `spin` of the \
              workload, held for a chosen time by both ends",
     parameters: &[
@@ -82,14 +82,14 @@ pub(super) const VOLANO: Entry = Entry {
         Parameter {
             name: "connection",
             default: "500ns",
-            help: "work under a connection's `spin` lock, at each end and for each message; 0s: \
-                   no such locks (a real kernel has its own)",
+            help: "work under a connection's `spin` lock, at each end and for each message; 0s: no \
+                   such locks (a real kernel has its own)",
         },
         Parameter {
             name: "mm",
             default: "500ns",
-            help: "work under the semaphore of the server's address space, an rwlock that is \
-                   read, in each futex call, as before Linux 2.6.22; 0s: none",
+            help: "work under the semaphore of the server's address space, an rwlock that is read, \
+                   in each futex call, as before Linux 2.6.22; 0s: none",
         },
     ],
     build: volano,

@@ -115,9 +115,8 @@ impl Reader<'_> {
                     self.note(
                         &value.span,
                         format!(
-                            "`{text}` has no meaning here, nor in rt-app: \
-                                                    `suspend` waits for a `resume` of the \
-                                                    thread's own name, `{name}`"
+                            "`{text}` has no meaning here, nor in rt-app: `suspend` waits for a \
+                             `resume` of the thread's own name, `{name}`"
                         ),
                     );
                 }

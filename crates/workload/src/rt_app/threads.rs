@@ -197,9 +197,8 @@ impl Reader<'_> {
                 if key == "runtime" {
                     self.note(
                         &member.span,
-                        "`runtime` beside a thread's other keys: rt-app takes \
-                                             it for the event and for the length of the thread's \
-                                             slice too; here it is the event alone",
+                        "`runtime` beside a thread's other keys: rt-app takes it for the event and \
+                         for the length of the thread's slice too; here it is the event alone",
                     );
                 }
             }
@@ -226,8 +225,8 @@ impl Reader<'_> {
                 let like = suggestion(key, known, "keys");
                 let like = if like.starts_with("did") { format!("{like} ") } else { String::new() };
                 format!(
-                    "{like}rt-app takes every key that begins with `{event}` for that event: \
-                     write `{event}`, `{event}0` or `{event}_…`"
+                    "{like}rt-app takes every key that begins with `{event}` for that event: write \
+                     `{event}`, `{event}0` or `{event}_…`"
                 )
             }
             _ => suggestion(key, known, "keys"),

@@ -68,8 +68,8 @@ fn read_divided(
     let file = PerfFile::parse(&sections).map_err(damaged)?;
     let Some(described) = file.tracing_data() else {
         return Err(damaged(
-            "it holds no tracepoints, or it is cut off: the kernel's descriptions \
-                            of events stand at its end"
+            "it holds no tracepoints, or it is cut off: the kernel's descriptions of events stand \
+             at its end"
                 .to_owned(),
         ));
     };
