@@ -1,4 +1,4 @@
-//! Distributions: how long wake-ups took, how long turns were.
+//! Distributions: how long wake-ups took, how long slices were.
 
 use fairground_analysis::Samples;
 use fairground_report::Cell;
@@ -26,9 +26,9 @@ pub(super) fn slices(runs: &[Pictured<'_>]) -> Option<Chart> {
     distribution(
         runs,
         |run| &run.analysis.machine.slices,
-        ("slices", "How long a turn lasts", "turns"),
+        ("slices", "How long a slice lasts", "slices"),
         "Uninterrupted time of a task on a CPU, whatever ended it \
-         (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of all turns were no \
+         (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of all slices were no \
          longer than x.",
     )
 }

@@ -27,13 +27,13 @@ static WORST_ERROR: Metric<Analysis> = Metric {
 const OF_THE_MACHINE: [(&str, bool); 6] = [
     ("wakeup_latency.p50", true),
     (LATENCY, true),
-    (TURN, false),
+    (SLICE, false),
     ("switches.rate", false),
     ("idle_while_waiting.share", true),
     ("policy_instructions.switch", true),
 ];
 const LATENCY: &str = "wakeup_latency.p99";
-const TURN: &str = "slice.mean";
+const SLICE: &str = "slice.mean";
 
 fn measures() -> Vec<Measure> {
     let of_the_machine = OF_THE_MACHINE.iter().filter_map(|(key, less_is_better)| {
@@ -112,10 +112,10 @@ pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
                  longest under {last}, {most}."
             ),
         }),
-        ends(runs, machine(TURN), value).map(|ends| match ends {
-            Ends::One(mean) => format!("A turn lasts {mean} on average."),
+        ends(runs, machine(SLICE), value).map(|ends| match ends {
+            Ends::One(mean) => format!("A slice lasts {mean} on average."),
             Ends::Two([(first, least), (last, most)]) => format!(
-                "Turns are shortest under {first}, {least} on average, and longest under {last}, {most}."
+                "Slices are shortest under {first}, {least} on average, and longest under {last}, {most}."
             ),
         }),
     ];
