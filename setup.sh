@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the build needs and this machine lacks. Usage: setup.sh RUST_VERSION PACKAGE...
-# Silent when nothing is missing. Without root it says what to install and stops.
+# Installs the given Debian packages that are missing, and checks that there is a Rust toolchain.
+# Usage: setup.sh RUST_VERSION PACKAGE...
+# Prints nothing if nothing is missing. Without root it lists the missing packages and exits with 2.
 set -euo pipefail
 
 rust_version=$1
@@ -18,7 +19,7 @@ if ((${#missing[@]})); then
     as_root=(sudo)
   else
     echo "fairground needs these Debian packages: ${missing[*]}" >&2
-    echo "Installing them takes root. Run:  sudo apt-get install ${missing[*]}" >&2
+    echo "Installing them requires root. Run:  sudo apt-get install ${missing[*]}" >&2
     echo "and then this command again." >&2
     exit 2
   fi
@@ -29,7 +30,7 @@ if ((${#missing[@]})); then
 fi
 
 if ! command -v cargo >/dev/null; then
-  echo "fairground needs Rust $rust_version or newer, and there is no cargo on this machine." >&2
+  echo "fairground needs Rust $rust_version or newer, but there is no cargo on this machine." >&2
   echo "Install it (no root needed):  curl -sSf https://sh.rustup.rs | sh -s -- -y --default-toolchain $rust_version" >&2
   echo "and then run this command again." >&2
   exit 2

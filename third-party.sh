@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the kernel's own example schedulers (tools/sched_ext: scx_simple, scx_qmap, scx_central, scx_flatcg) from Debian's
-# kernel source, for the tests that run objects which nobody here wrote. Nothing of them is committed.
+# Builds the kernel's own example schedulers (tools/sched_ext: scx_simple, scx_qmap, scx_central, scx_flatcg) from
+# Debian's kernel source, for the tests that run third-party objects. None of them is committed.
 # Usage: third-party.sh [CACHE_DIRECTORY]. Needs no root: apt works in private folders inside the cache.
 #
 #   CACHE/scx_simple.bpf.o …   the objects
-#   CACHE/version              the Debian version that they were built from; present when all of them are there
-#   CACHE/recipe               the checksum of the script that built them: a changed one builds them anew
+#   CACHE/version              the Debian version of their source; exists only if all of them do
+#   CACHE/recipe               the checksum of this script at the time of the build; they are rebuilt if it differs
 #   CACHE/source/              tools/sched_ext and the headers that it includes
 #
 # The types (vmlinux.h) are those of the cloud kernel of the same version: the kernel that the virtual machine boots.
@@ -27,7 +27,7 @@ need() { command -v "$1" >/dev/null || fail "there is no \`$1\` on this machine:
 
 recipe=$(sha256sum <"$0" | cut -d ' ' -f 1)
 if [[ -f $cache/version && -f $cache/recipe && $(<"$cache/recipe") == "$recipe" ]]; then
-  say "the objects of linux-source $(<"$cache/version") are in $cache (delete that directory to build them anew)"
+  say "the objects of linux-source $(<"$cache/version") are in $cache (delete that directory to rebuild them)"
   exit 0
 fi
 need apt-get apt
@@ -43,7 +43,7 @@ work=$(mktemp -d "$cache/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{lists/partial,cache/archives/partial,packages,include/bpf,objects}
 
-# Private folders for apt: neither the machine's sources nor its state are touched. Packages are checked against the
+# Private folders for apt: the machine's package sources and state stay unchanged. Packages are verified by the
 # archive's signature.
 [[ -f $keyring ]] || fail "there is no $keyring: install the Debian package debian-archive-keyring"
 echo "deb [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
@@ -66,7 +66,7 @@ done
 say "downloading $source_package and $kernel_package ($version, about 180 MB)"
 (cd "$work/packages" && apt-get "${apt[@]}" download "$source_package" "$kernel_package")
 
-# Of the sources only the examples, libbpf's headers and the UAPI headers.
+# Only the examples, libbpf's headers and the UAPI headers of the sources.
 say "unpacking"
 top=linux-source-$series
 dpkg-deb --fsys-tarfile "$work/packages/$source_package"_*.deb | tar -xO "./usr/src/$top.tar.xz" |
@@ -76,8 +76,9 @@ dpkg-deb -x "$work/packages/$kernel_package"_*.deb "$work/kernel"
 vmlinuz=$(find "$work/kernel" -name 'vmlinuz*' -type f | head -n 1)
 [[ -n $vmlinuz ]] || fail "the package $kernel_package holds no vmlinuz"
 
-# The kernel's types. A bzImage holds its vmlinux compressed; the boot protocol's header (Documentation/arch/x86/boot.rst,
-# fields setup_sects, payload_offset, payload_length) says where. Its last 4 bytes are the unpacked size.
+# The kernel's types. A bzImage holds its vmlinux compressed. The header of the boot protocol
+# (Documentation/arch/x86/boot.rst, fields setup_sects, payload_offset, payload_length) has its place. The last 4 bytes
+# are the unpacked size.
 python3 - "$vmlinuz" "$work/payload" <<'PYTHON'
 import struct, sys
 image = open(sys.argv[1], "rb").read()
@@ -89,14 +90,14 @@ case $(head -c 4 "$work/payload" | od -An -tx1 | tr -d ' ') in
 28b52ffd) zstd -dqf "$work/payload" -o "$work/vmlinux" ;;
 fd377a58) xz -dc "$work/payload" >"$work/vmlinux" ;;
 1f8b*) gzip -dc "$work/payload" >"$work/vmlinux" ;;
-*) fail "the kernel in $vmlinuz is compressed in a way that is unknown here (known: zstd, xz, gzip)" ;;
+*) fail "the kernel in $vmlinuz has an unknown compression (known: zstd, xz, gzip)" ;;
 esac
 bpftool btf dump file "$work/vmlinux" format c >"$work/include/vmlinux.h"
 
-# As `make -C tools/sched_ext` does: libbpf's headers of the same tree, and the same flags (BPF_CFLAGS there), with one more.
-# Without -fno-builtin-memset clang makes one memset of neighbouring stores of zeros, and up to version 21 forgets to translate
-# the address when they go to an arena: the verifier refuses scx_qmap then (`R7 invalid mem access 'scalar'` in qmap_dequeue),
-# rightly. The code of the other three is the same with and without.
+# As in `make -C tools/sched_ext`: libbpf's headers of the same tree, the flags of BPF_CFLAGS, and -fno-builtin-memset.
+# Without it, clang up to version 21 merges neighbouring stores of zeros into a memset and does not translate its
+# address in an arena; the verifier then refuses scx_qmap (`R7 invalid mem access 'scalar'` in qmap_dequeue). The code
+# of the other three is the same with and without the flag.
 tree=$work/source/tools
 cp "$tree"/lib/bpf/*.h "$work/include/bpf/"
 python3 "$work/source/scripts/bpf_doc.py" --header --filename "$work/source/include/uapi/linux/bpf.h" >"$work/include/bpf/bpf_helper_defs.h"

@@ -74,7 +74,8 @@ fn build() -> Result<(), String> {
              source: include_str!({path:?}) }},\n"
         );
     }
-    table += "];\n\n/// The header files that a scheduler includes: name and text.\npub const HEADERS: &[(&str, &str)] = &[\n";
+    table += "];\n\n/// The header files that a scheduler includes: name and text.\n\
+              pub const HEADERS: &[(&str, &str)] = &[\n";
     for path in files(&dir.join("include"), ".h")? {
         table += &format!("    ({:?}, include_str!({path:?})),\n", file_name(&path));
     }

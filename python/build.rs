@@ -1,12 +1,13 @@
-//! The digest of the sources that a result depends on. A build with another one may measure something else, whatever its version
-//! says; the schedulers are not among them, as each is known by the digest of its own object.
+//! The digest of the sources that a result depends on. A build with another one may measure something else, whatever
+//! its version says; the schedulers are not among them, as each is known by the digest of its own object.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use sha2::{Digest, Sha256};
 
-/// What a sweep's values and files come from, as seen from this folder. A lock file says which versions of other people's code.
+/// What a sweep's values and files come from, as seen from this folder. A lock file says which versions of other
+/// people's code.
 const SOURCES: [&str; 8] = [
     "../Cargo.lock",
     "../crates/analysis/src",

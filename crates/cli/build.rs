@@ -1,4 +1,5 @@
-//! Writes the table of the experiments that come with fairground: every `experiments/*.toml`, in the order of their names.
+//! Writes the table of the experiments that come with fairground: every `experiments/*.toml`, in the order of their
+//! names.
 
 use std::path::Path;
 use std::{env, fs, io};

@@ -12,7 +12,8 @@ fuzz_target!(|bytes: &[u8]| {
         let start = file.len().min(magic.len());
         file[..start].copy_from_slice(&magic[..start]);
         match read("fuzz", &file[..]) {
-            // An event takes at least four bytes, and the reader may add a change of a nice value for each of its tasks.
+            // An event takes at least four bytes, and the reader may add a change of a nice value for each of its
+            // tasks.
             Ok(trace) => assert!(trace.len() <= 1024 * file.len()),
             Err(error @ ReadError::Io { .. }) => {
                 panic!("there is no input that could fail: {error}")

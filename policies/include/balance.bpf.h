@@ -300,7 +300,7 @@ static __always_inline bool newidle_balance(u32 cpu)
 
     if (nr_cpus < 2 || b->idle_pass || is_refused(b))
         return false;
-    if (anybody_overloaded())
+    if (any_cpu_overloaded())
         moved = newidle_levels(cpu);
     /* It will be idle: the time of the next search may have been set for a busy CPU. */
     set_next_balance(cpu, !moved);

@@ -219,7 +219,7 @@ static __always_inline bool is_left_out(struct balance_cpu *b, u32 cpu)
 }
 
 /* Whether any CPU has two tasks: otherwise there is nothing to move. */
-static __always_inline bool anybody_overloaded(void)
+static __always_inline bool any_cpu_overloaded(void)
 {
     bool any = false;
     u32 i;

@@ -163,7 +163,7 @@ static __always_inline bool begin_balance(u32 cpu, enum idle_type idle)
         return false;
     b->idle = idle;
     b->level = 0;
-    if (!anybody_overloaded()) {
+    if (!any_cpu_overloaded()) {
         skip_domains(cpu);
         return false;
     }

@@ -2,7 +2,7 @@
 
 use fairground_analysis::Analysis;
 use fairground_machine::{MachineConfig, SleepTimers};
-use fairground_session::{Outcome, Recording, RunSpec, Told};
+use fairground_session::{Outcome, Recording, RunSpec, TargetReport};
 use serde_json::{Map, Value, json};
 
 /// The version of fairground.
@@ -26,7 +26,7 @@ pub(crate) fn of_run(spec: &RunSpec, outcome: &Outcome) -> String {
         "scheduler": outcome.scheduler,
         "settings": settings,
     });
-    if let Told::Simulated { machine, duration_ns, .. } = &outcome.told {
+    if let TargetReport::Simulated { machine, duration_ns, .. } = &outcome.report {
         made["duration_ns"] = json!(duration_ns);
         made["machine"] = of_machine(machine);
     }

@@ -1,4 +1,4 @@
-"""Sweeps in which something goes wrong: a point, a file, the disk, the person who waits."""
+"""Sweeps in which something goes wrong: a point, a file, the disk, an interrupt by the user."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def interrupt(_: Point) -> None:
 
 
 def give_up(_: Point) -> None:
-    """An exception of whoever watches."""
+    """An exception of the `on_point` callback."""
     raise RuntimeError("enough")
 
 
@@ -292,7 +292,7 @@ def test_a_point_has_a_result_or_an_error_never_both(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == [job.file]
 
 
-def test_halves_of_files_are_removed_when_nobody_can_be_writing_them(tmp_path: Path) -> None:
+def test_halves_of_files_are_removed_when_no_process_can_be_writing_them(tmp_path: Path) -> None:
     old, new, foreign = tmp_path / ".fairground-old.tmp", tmp_path / ".fairground-new.tmp", tmp_path / ".mine.tmp"
     for path in (old, new, foreign):
         path.write_bytes(b"PAR1")

@@ -15,7 +15,9 @@ fn placed(tasks: &[(i8, u32)], cpus: u32) -> String {
         let free = cpus - 1;
         writeln!(
             text,
-            "[[task]]\nname = \"t{number}\"\nnice = {nice}\nprogram = [ {{ cpus = \"{cpu}\" }}, {{ run = \"100ms\" }}, {{ cpus = \"0-{free}\" }}, {{ run = \"forever\" }} ]"
+            "[[task]]\nname = \"t{number}\"\nnice = {nice}\n\
+             program = [ {{ cpus = \"{cpu}\" }}, {{ run = \"100ms\" }}, {{ cpus = \"0-{free}\" \
+             }}, {{ run = \"forever\" }} ]"
         )
         .expect("a string takes it");
     }

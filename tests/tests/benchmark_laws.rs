@@ -145,7 +145,7 @@ const HOG: &str = r#""hog": { "cpus": [0], "run": 100000 },"#;
 /// Law 10: a message to the room reaches each other user once. At most what was sent is received, by all but the
 /// sender; the difference is in transit.
 #[test]
-fn nobody_hears_what_was_not_said() {
+fn no_task_receives_what_was_not_sent() {
     let spec = "volano:1,users=4";
     let trace = trace("cfs@6.1", spec, 400);
     let heard = marks(&trace, "100 messages") * 100;

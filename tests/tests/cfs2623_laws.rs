@@ -120,7 +120,7 @@ fn law_07_what_tasks_are_owed_is_conserved() {
 }
 
 #[test]
-fn law_08_nobody_is_owed_more_than_the_limit() {
+fn law_08_no_task_is_owed_more_than_the_limit() {
     for (set, limit_ns) in [
         ("cfs_2_6_23@2.6.23-rc1", 8 * MS as i64), // 4 * 2 ticks of 1 ms
         ("cfs_2_6_23@2.6.23-rc3", 8 * MS as i64),
@@ -252,7 +252,7 @@ fn law_11_a_child_is_left_of_its_parent_and_runs_once() {
 }
 
 #[test]
-fn law_12_compat_yield_goes_behind_everybody() {
+fn law_12_compat_yield_goes_behind_all_others() {
     let mut c = one_cpu(&[("sched_compat_yield", 1)]);
     let tasks = hogs(&mut c, &[0, 0, 0, 5]);
     for _ in 0..50 {

@@ -71,7 +71,7 @@ fn a_turn_is_never_shorter_than_the_least_granularity() {
 
 /// A sleeper that must not preempt, but is further behind than a slice: the next tick lets it run (2.6.32).
 #[test]
-fn a_tick_ends_a_turn_early_for_whoever_is_a_slice_behind() {
+fn a_tick_ends_a_slice_early_for_a_task_a_slice_behind() {
     let shortest = |checks: &str| {
         let bench = bench("cfs@6.1").hz(10_000).set("WAKEUP_PREEMPTION", "off");
         let mut run = bench

@@ -145,7 +145,7 @@ fn pinned_tasks_are_no_imbalance() {
 }
 
 #[test]
-fn a_task_that_runs_only_when_nobody_else_wants_to_starves() {
+fn a_task_that_runs_only_when_no_other_is_runnable_starves() {
     let starves = crate::rig::fixture::object("faulty", &["-DFAULT=2"]);
     let diagnosis = diagnose_object(&starves, 1, "hogs:4 + hogs:6", 3000);
     let finding = found(&diagnosis, Rule::Starved);
@@ -163,7 +163,7 @@ fn a_long_wait_in_a_long_queue_is_no_starvation() {
 }
 
 #[test]
-fn a_burst_makes_a_tail_where_nobody_preempts() {
+fn a_burst_makes_a_tail_without_preemption() {
     let load = "mix:2 1:0:20000:60000 4:0:100:900";
     let diagnosis = diagnose(bench("fifo").cpus(1), load, 3000);
     let finding = found(&diagnosis, Rule::WakeupTail);
@@ -221,7 +221,8 @@ fn at_a_lock(kind: &str, tasks: u32, work: &str, hold: &str) -> Diagnosis {
         [[task]]
         name = "worker"
         count = {tasks}
-        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "table" }}, {{ run = "{hold}" }}, {{ unlock = "table" }}] }}]
+        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "table" }}, {{ run = "{hold}" }},
+          {{ unlock = "table" }}] }}]
         "#
     );
     let workload = fairground_workload::parse("table", &text).unwrap_or_else(|e| panic!("{e}"));

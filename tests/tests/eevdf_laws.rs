@@ -121,7 +121,7 @@ fn law_01_the_lags_add_up_to_zero_and_the_sums_are_exact() {
 }
 
 #[test]
-fn law_02_somebody_is_eligible() {
+fn law_02_an_entity_is_eligible() {
     let loaded = load("eevdf");
     for set in SETS {
         let mut life = Life::new(&loaded, set, &[], 9, 2);

@@ -129,7 +129,8 @@ fn sleeper_waits_ns(set: &'static str, slice: &str) -> u64 {
     let text = format!(
         "format = 1\nname = \"short\"\nduration = \"1s\"\n\
          [[task]]\nname = \"hog\"\ncount = 6\nprogram = [{{ run = \"forever\" }}]\n\
-         [[task]]\nname = \"sleeper\"\nprogram = [{slice}{{ loop = [{{ run = \"20us\" }}, {{ sleep = \"1003us\" }}] }}]\n"
+         [[task]]\nname = \"sleeper\"\nprogram = [{slice}{{ loop = [{{ run = \"20us\" }}, {{ \
+         sleep = \"1003us\" }}] }}]\n"
     );
     let mut run = bench(set).hz(250).set("base_slice_ns", "3ms").run_toml(&text);
     run.until(1_000 * MS);

@@ -16,7 +16,8 @@ fn child_cpu(scheduler: &'static str, cpus: u32, others: &[(i8, u32)]) -> u32 {
         ));
     }
     spec.push_str(
-        "[[task]]\nname = \"mother\"\ncpus = \"0\"\nprogram = [{ run = \"500ms\" }, { fork = \"child\" }, { run = \"forever\" }]\n\
+        "[[task]]\nname = \"mother\"\ncpus = \"0\"\n\
+         program = [{ run = \"500ms\" }, { fork = \"child\" }, { run = \"forever\" }]\n\
          [[task]]\nname = \"child\"\nprogram = [{ run = \"forever\" }]\n",
     );
     let mut run = bench(scheduler).cpus(cpus).run_toml(&spec);

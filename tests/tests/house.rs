@@ -302,9 +302,9 @@ fn law_page(text: &str) -> Option<&str> {
     text.rsplit("docs/laws/").next().filter(|rest| rest.len() < text.len())?.split(".md").next()
 }
 
-/// The laws that a line of a test file cites: the number that a test function bears (`law_02_…`, `laws_02_03_…`; the
-/// page's name may precede it), or the start of a doc comment (`/// Law 2: …`, `/// Laws 2 and 3 of docs/laws/NAME.md:
-/// …`).
+/// The laws that a line of a test file cites: the number that a test function bears (`law_02_…`, `laws_02_03_…`;
+/// the page's name may precede it), or the start of a doc comment (`/// Law 2: …`, `/// Laws 2 and 3 of
+/// docs/laws/NAME.md: …`).
 fn cited_laws(line: &str) -> Option<(Option<&str>, Vec<u32>)> {
     let line = line.trim_start();
     if let Some(comment) = line.strip_prefix("/// Law") {

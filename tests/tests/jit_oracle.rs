@@ -96,7 +96,8 @@ name = "mover"
 count = 2
 cgroup = "left/inner"
 program = [{ loop = [
-  { run = "80us" }, { cgroup = "right" }, { run = "60us" }, { sleep = "300us" }, { weight = { cgroup = "left", weight = 50 } },
+  { run = "80us" }, { cgroup = "right" }, { run = "60us" }, { sleep = "300us" },
+    { weight = { cgroup = "left", weight = 50 } },
   { run = "40us" }, { cgroup = "left/inner" }, { sleep = "200us" }, { weight = { cgroup = "left", weight = 900 } },
 ] }]
 

@@ -23,7 +23,8 @@ fn sections(kind: &str, tasks: u32, times: &str, (work, hold): (&str, &str)) -> 
         [[task]]
         name = "worker"
         count = {tasks}
-        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "l" }}, {{ mark = "in" }}, {{ run = "{hold}" }}, {{ mark = "out" }}, {{ unlock = "l" }}]{times} }}]
+        program = [{{ loop = [{{ run = "{work}" }}, {{ lock = "l" }}, {{ mark = "in" }},
+          {{ run = "{hold}" }}, {{ mark = "out" }}, {{ unlock = "l" }}]{times} }}]
         "#
     );
     parse("sections", &text).unwrap_or_else(|e| panic!("{e}"))
@@ -289,10 +290,12 @@ fn a_deadlock_is_named() {
         kind = "spin"
         [[task]]
         name = "left"
-        program = [{ run = "50us" }, { lock = "a" }, { run = "1ms" }, { lock = "b" }, { unlock = "b" }, { unlock = "a" }]
+        program = [{ run = "50us" }, { lock = "a" }, { run = "1ms" }, { lock = "b" }, { unlock = "b" },
+          { unlock = "a" }]
         [[task]]
         name = "right"
-        program = [{ run = "60us" }, { lock = "a" }, { lock = "b" }, { run = "1ms" }, { unlock = "b" }, { unlock = "a" }]
+        program = [{ run = "60us" }, { lock = "a" }, { lock = "b" }, { run = "1ms" }, { unlock = "b" },
+          { unlock = "a" }]
         "#;
     let mut workload = parse("circle", text).expect("in one order it is good");
     let right = &mut workload.tasks[1].program;
@@ -323,11 +326,13 @@ fn readers_share_and_writers_do_not() {
         [[task]]
         name = "reader"
         count = 5
-        program = [{ loop = [{ run = "1us..40us" }, { read_lock = "l" }, { mark = "in" }, { run = "5us..40us" }, { mark = "out" }, { unlock = "l" }], times = 80 }]
+        program = [{ loop = [{ run = "1us..40us" }, { read_lock = "l" }, { mark = "in" },
+          { run = "5us..40us" }, { mark = "out" }, { unlock = "l" }], times = 80 }]
         [[task]]
         name = "writer"
         count = 2
-        program = [{ loop = [{ run = "1us..90us" }, { write_lock = "l" }, { mark = "alone" }, { run = "5us..20us" }, { mark = "done" }, { unlock = "l" }], times = 80 }]
+        program = [{ loop = [{ run = "1us..90us" }, { write_lock = "l" }, { mark = "alone" },
+          { run = "5us..20us" }, { mark = "done" }, { unlock = "l" }], times = 80 }]
         "#;
     for scheduler in SCHEDULERS {
         let mut run = bench(scheduler).like_a_kernel("modern", 0).cpus(4).run_toml(text);
@@ -370,7 +375,8 @@ fn barriers_conditions_and_semaphores_keep_count() {
         [[task]]
         name = "walker"
         count = 5
-        program = [{ loop = [{ run = "1us..900us" }, { mark = "come" }, { barrier = "round" }, { mark = "go" }], times = 40 }]
+        program = [{ loop = [{ run = "1us..900us" }, { mark = "come" }, { barrier = "round" },
+          { mark = "go" }], times = 40 }]
         on_signal = [{ run = "10us" }]
         [[task]]
         name = "disturber"
@@ -381,7 +387,8 @@ fn barriers_conditions_and_semaphores_keep_count() {
         program = [{ lock = "m" }, { wait = { cond = "filled", lock = "m" } }, { mark = "woken" }, { unlock = "m" }]
         [[task]]
         name = "notifier"
-        program = [{ sleep = "20ms" }, { notify = "filled" }, { sleep = "20ms" }, { mark = "one" }, { notify_all = "filled" }]
+        program = [{ sleep = "20ms" }, { notify = "filled" }, { sleep = "20ms" }, { mark = "one" },
+          { notify_all = "filled" }]
         [[task]]
         name = "producer"
         program = [{ loop = [{ run = "30us" }, { sem_post = "slots" }], times = 90 }]

@@ -271,7 +271,7 @@ fn law_16_who_is_nicer_than_an_expired_task_expires_with_it() {
 }
 
 #[test]
-fn law_17_between_two_swaps_everybody_gets_one_slice() {
+fn law_17_between_two_swaps_every_task_gets_one_slice() {
     for hz in [1000, 250] {
         let nices = [-7, 0, 3, 11, 19];
         let list = nices.map(|n| n.to_string()).join(":");

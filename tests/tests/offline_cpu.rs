@@ -28,7 +28,7 @@ fn two_tasks(scheduler: &str) -> (Callbacks, [Task; 2]) {
 /// harmless. On a CPU on line the kernel does the same with tasks that must not migrate at present: a better one that
 /// waits for dispatch stays behind.
 #[test]
-fn tasks_are_not_preempted_for_ever_where_nobody_dispatches() {
+fn tasks_are_not_preempted_for_ever_on_a_cpu_that_does_not_dispatch() {
     for (policy, others) in with_queues_per_cpu().flat_map(|policy| [(policy, 0), (policy, 1)]) {
         let (mut kernel, tasks) = two_tasks(policy.name);
         for _ in 0..10 {

@@ -180,7 +180,7 @@ fn every_scheduler_holds_under_random_workloads() {
 /// 512 ms, the longest interval of those of 2.6.2x (`MAX_PINNED_INTERVAL`), and a few ticks. Nothing is promised where
 /// tasks are pinned: these balancers compare loads of groups of CPUs without affinities.
 #[test]
-fn work_is_conserved_where_nobody_is_pinned() {
+fn work_is_conserved_where_no_task_is_pinned() {
     let first = from_environment("FAIRGROUND_SEED", SEED) + 1000;
     for (number, mut subject) in all_subjects().into_iter().enumerate() {
         subject.idle_bound_ns = Some(600 * MS);

@@ -38,7 +38,9 @@ fn check_sums(run: &Run, cpu: usize, max_log2: u32) {
     q.check(&members(&tasks), max_log2).unwrap_or_else(|e| panic!("{e}"));
 }
 
-const MIXED: &str = "hogs:1:-5:0:5 + sleepers:2,run=300us,sleep=2ms + sleepers:1,run=1ms,sleep=40ms,nice=10 + sleepers:1,run=5ms,sleep=7ms,nice=-20";
+const MIXED: &str = "hogs:1:-5:0:5 + sleepers:2,run=300us,sleep=2ms + \
+                     sleepers:1,run=1ms,sleep=40ms,nice=10 + \
+                     sleepers:1,run=5ms,sleep=7ms,nice=-20";
 
 #[test]
 fn laws_02_03_sums_are_exact_at_every_look() {

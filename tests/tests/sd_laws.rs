@@ -159,7 +159,7 @@ fn waits(run: &Run, task: TaskId) -> Vec<u64> {
 }
 
 #[test]
-fn law_04_nobody_waits_longer_than_the_others_epochs() {
+fn law_04_no_task_waits_longer_than_the_others_epochs() {
     for mix in [
         "hogs:1:-20:-10:0:10:19",
         "hogs:1:0:19 + sleepers:3,run=31ms,sleep=17ms + sleepers:2,run=100us,sleep=900us,nice=-20",

@@ -2,7 +2,7 @@
 //! compiled schedulers in the simulated machine.
 
 use crate::rig::{Bench, MS, Run, US, bench};
-use fairground_trace::{EventKind, TaskId, TaskState};
+use fairground_trace::{Event, EventKind, TaskId, TaskState};
 
 const SCHEDULERS: [&str; 2] = ["cfs@6.1", "eevdf"];
 
@@ -42,7 +42,8 @@ fn migrations(bench: Bench, spec: &str, prefix: &str) -> usize {
     let mut run = bench.run(spec);
     run.until(1_000 * MS);
     let of = run.named(prefix);
-    let moved = |event: &fairground_trace::Event| matches!(event.kind, EventKind::Migrate { task, .. } if of.contains(&task));
+    let moved =
+        |event: &Event| matches!(event.kind, EventKind::Migrate { task, .. } if of.contains(&task));
     run.events().iter().filter(|event| moved(event)).count()
 }
 
@@ -113,7 +114,7 @@ fn a_cpu_keeps_the_load_of_tasks_that_wake_up_elsewhere_for_a_moment() {
         run.until(61 * MS);
         let woken = |name: &str| {
             let task = run.named(name)[0];
-            let on = |event: &fairground_trace::Event| match event.kind {
+            let on = |event: &Event| match event.kind {
                 EventKind::Wakeup { task: woken, target_cpu } if woken == task => Some(target_cpu),
                 _ => None,
             };

@@ -1,4 +1,4 @@
-//! Two tasks that only call `sched_yield`: who gives way, and what a scheduler's program executes for it.
+//! Two tasks that only call `sched_yield`: which of them gives way, and what a scheduler's program executes for it.
 
 use fairground_bpf::Object;
 use fairground_machine::{CostModel, Engine, Machine, MachineConfig, Path, Policy, TraceOptions};

@@ -1,9 +1,10 @@
 //! Simulated scheduling events per second of wall time, on one core, tracing to memory. An event is a switch, a
 //! wake-up or a tick of a busy CPU: each is at least one call of the scheduler. The last column leaves the ticks out.
 //!
-//! Two loads at several CPU counts: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. A load whose
-//! cost must not depend on idle CPUs: the second load of 8 CPUs on a machine with many more. And the largest: 1,024
-//! CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms; their creation is not measured.
+//! Two loads at several CPU counts: 2 hogs per CPU, and 4 tasks per CPU that run 100 µs and sleep 400 µs. A load
+//! whose cost must not depend on idle CPUs: the second load of 8 CPUs on a machine with many more. And the largest:
+//! 1,024 CPUs and 100,000 tasks, of which 98 share each CPU, run 100 µs and sleep 10 ms; their creation is not
+//! measured.
 //!
 //!     cargo run --release -p fairground-benches --bin events [SCHEDULER…]
 //!

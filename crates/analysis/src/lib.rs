@@ -10,8 +10,8 @@
 //!   [`CpuMetrics::unknown_ns`]), and a figure that cannot be had is `None`, never zero.
 //! * Quantiles are exact: every sample is kept ([`Samples`]), and the number of samples and of censored ones is
 //!   beside them.
-//! * A metric has one definition. Its page is `docs/reference/metrics/NAME.md`, where NAME is that of [`metric::MACHINE`],
-//!   [`metric::GROUP`], [`metric::SLICE_PROGRAM`] or [`metric::RING_PROGRAM`].
+//! * A metric has one definition. Its page is `docs/reference/metrics/NAME.md`, where NAME is that of
+//!   [`metric::MACHINE`], [`metric::GROUP`], [`metric::SLICE_PROGRAM`] or [`metric::RING_PROGRAM`].
 //!
 //! ```
 //! use fairground_analysis::{Analysis, Options};

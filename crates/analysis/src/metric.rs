@@ -1,8 +1,8 @@
 //! The public metrics by name: one list each for the machine, for a task or group, and for the reports of the
 //! `slice` program.
 //!
-//! A name is that of the definition page, `docs/reference/metrics/NAME.md`. A metric that has several figures has several entries
-//! with one page: `wakeup_latency` has `p50`, `p99` …
+//! A name is that of the definition page, `docs/reference/metrics/NAME.md`. A metric that has several figures has
+//! several entries with one page: `wakeup_latency` has `p50`, `p99` …
 
 use crate::{Analysis, Figures, Samples};
 

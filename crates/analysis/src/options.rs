@@ -16,8 +16,8 @@ pub struct Options {
     /// The recording begins with the machine itself, as in a simulation: at `start_ns` every CPU idles and no task
     /// runs or waits. Without it, what happened on a CPU before its first switch is unknown.
     pub starts_idle: bool,
-    /// The weights of nice −20…19 in the fluid schedule. A scheduler with another table is judged by Linux's unless its
-    /// own is given here. Zeros count as 1.
+    /// The weights of nice −20…19 in the fluid schedule. A scheduler with another table is judged by Linux's
+    /// unless its own is given here. Zeros count as 1.
     pub weights: [u32; 40],
 }
 

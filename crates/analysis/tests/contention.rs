@@ -1,4 +1,4 @@
-//! Who waits where for whom, on traces written by hand.
+//! Waits, their sites and their blockers, on traces written by hand.
 
 use crate::tape::{IDLE, MS, Tape};
 use fairground_analysis::contention::{Contention, DEPTH, WaitKind};

@@ -194,7 +194,10 @@ proptest! {
     }
 
     #[test]
-    fn a_run_that_goes_on_has_the_figures_of_its_windows(truth in schedules(), lines in prop::collection::btree_set(1u64..200_000, 0..6)) {
+    fn a_run_that_goes_on_has_the_figures_of_its_windows(
+        truth in schedules(),
+        lines in prop::collection::btree_set(1u64..200_000, 0..6),
+    ) {
         let trace = &truth.trace;
         let options = |window| Options { window, ..Options::simulated() };
         let mut live = Live::new(trace, &options(None));

@@ -55,8 +55,8 @@ fn a_third_is_five_of_sixteen_workers_with_a_whole_millisecond() {
 
 #[test]
 fn each_addition_truncates_in_the_way_of_the_c_program() {
-    // long avg = 0; avg += 1.9 → 1; avg += 2.9 → 3; avg += 0.999 → 3: mean 1.0, where the true mean of the three is
-    // 1.93.
+    // long avg = 0; avg += 1.9 → 1; avg += 2.9 → 3; avg += 0.999 → 3: mean 1.0, where the true mean of the
+    // three is 1.93.
     let workers = vec![(1_900, 1), (2_900, 1), (999, 1)];
     let reports = SliceReports::of(&recording(&[workers], None), UserTime::Exact);
     assert_eq!(reports.reports[0].program_slice_ms(), Some(1.0));

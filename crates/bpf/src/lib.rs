@@ -13,8 +13,8 @@
 //!
 //! This crate depends on no scheduler and no machine. `H` is the state that host functions work on.
 //!
-//! The modules depend on each other in one direction: `region` → `memory` → `maps` → `state` → `call` → `helpers` →
-//! `host_calls` → (`interp` | `jit`) → `image` → `exec` → `instance`.
+//! The modules depend on each other in one direction: `region` → `memory` → `maps` → `state` → `call` →
+//! `helpers` → `host_calls` → (`interp` | `jit`) → `image` → `exec` → `instance`.
 
 mod btf;
 mod call;

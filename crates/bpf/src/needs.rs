@@ -66,7 +66,8 @@ pub struct Lack {
 const MAP_TYPES: &str = "\
     hash array prog_array perf_event_array percpu_hash percpu_array stack_trace cgroup_array lru_hash lru_percpu_hash \
     lpm_trie array_of_maps hash_of_maps devmap sockmap cpumap xskmap sockhash cgroup_storage reuseport_sockarray \
-    percpu_cgroup_storage queue stack sk_storage devmap_hash struct_ops ringbuf inode_storage task_storage bloom_filter \
+    percpu_cgroup_storage queue stack sk_storage devmap_hash struct_ops ringbuf inode_storage \
+    task_storage bloom_filter \
     user_ringbuf cgrp_storage arena";
 
 impl Object {

@@ -19,7 +19,8 @@ pub(crate) enum Form {
 }
 
 /// The ends of names, for messages.
-pub(crate) const ENDS: &str = ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), .json (Chrome's trace viewer), .parquet, .arrow (tables)";
+pub(crate) const ENDS: &str = ".txt or .ftrace (text), .perfetto-trace or .pftrace (Perfetto), \
+                               .json (Chrome's trace viewer), .parquet, .arrow (tables)";
 
 /// What a build without the feature says.
 #[cfg(not(feature = "parquet"))]
@@ -95,8 +96,8 @@ pub(crate) fn write(
     write_whole(output, |sink| form.write(trace, counters, sink))
 }
 
-/// Writes a file, or to stdout (`-`). A new file is there whole or not at all; what exists and is no ordinary file (a pipe, a
-/// device) is written into.
+/// Writes a file, or to stdout (`-`). A new file is there whole or not at all; what exists and is no ordinary file (a
+/// pipe, a device) is written into.
 pub(crate) fn write_whole(
     output: &Path,
     content: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,

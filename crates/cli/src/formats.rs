@@ -1,4 +1,5 @@
-//! The formats that are fairground's own, with their versions: what is read refuses another version, what is written states it.
+//! The formats that are fairground's own, with their versions: what is read refuses another version, what is written
+//! states it.
 
 use fairground_report::{SCHEMA_VERSION, json_schema};
 use fairground_session::TOPOLOGY_FORMAT;

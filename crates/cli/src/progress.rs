@@ -125,7 +125,7 @@ impl Elapsed {
         Self(bar)
     }
 
-    /// Whether anybody sees it.
+    /// Whether it is visible: on a terminal, without `--quiet`.
     pub(crate) fn is_shown(&self) -> bool {
         !self.0.is_hidden()
     }

@@ -10,7 +10,7 @@ use fairground_realkernel::job::{Job, Knob, RecordingJob, SchedulerJob, TRACE_FI
 use fairground_realkernel::stream::Stream;
 use fairground_realkernel::vm::INSTRUCTION_NS;
 use fairground_session::{
-    Failure, Outcome, SchedulerObject, Told, Watch, global_writes, resize_writes,
+    Failure, Outcome, SchedulerObject, TargetReport, Watch, global_writes, resize_writes,
 };
 use fairground_trace::Trace;
 use fairground_workload::{Workload, to_toml};
@@ -64,15 +64,16 @@ impl RealPlan<'_> {
         // A job that fails may lack what the scheduler's own loader would have set.
         let remedy = self.object.and_then(|object| object.left_at_zero(&self.settings));
         let asked = (&job, object);
-        let mut told = self.on.carry_out(&self.label, asked, folder.path(), progress, remedy)?;
+        let mut job_outcome =
+            self.on.carry_out(&self.label, asked, folder.path(), progress, remedy)?;
         if !self.on.spec.record {
-            told.not_recorded = Some(NOT_ASKED_FOR.to_owned());
+            job_outcome.not_recorded = Some(NOT_ASKED_FOR.to_owned());
         }
-        let recording = match told.not_recorded {
+        let recording = match job_outcome.not_recorded {
             None => read_recording(&folder.path().join(TRACE_FILE))?,
-            Some(_) => Trace::new(told.kernel.cpus),
+            Some(_) => Trace::new(job_outcome.kernel.cpus),
         };
-        let Stream { trace, window } = Stream::of(&told, &recording);
+        let Stream { trace, window } = Stream::of(&job_outcome, &recording);
         drop(recording);
         let analysis =
             Analysis::of(&trace, &Options { window: Some(window), ..self.options.clone() });
@@ -91,10 +92,10 @@ impl RealPlan<'_> {
             numbers: Vec::new(),
             numbers_note: None,
             analysis,
-            told: Told::Real {
+            report: TargetReport::Real {
                 target: self.on.target.to_string(),
                 instruction_ns,
-                job: Box::new(told),
+                job: Box::new(job_outcome),
             },
         })
     }

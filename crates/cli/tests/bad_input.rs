@@ -11,7 +11,8 @@ fn says(said: &str, parts: &[&str]) {
 #[test]
 fn an_unknown_key_in_a_workload() {
     let files = Files::new();
-    let text = "format = 1\nname = \"w\"\nduration = \"1s\"\n\n[[task]]\nname = \"hog\"\ncuont = 2\nprogram = [{ run = \"forever\" }]\n";
+    let text = "format = 1\nname = \"w\"\nduration = \"1s\"\n\n[[task]]\nname = \"hog\"\n\
+                cuont = 2\nprogram = [{ run = \"forever\" }]\n";
     let file = files.write("w.toml", text);
     says(&refusal(&["run", &file]), &["w.toml:7:1", "cuont", "count"]);
     says(&refusal(&["workload", "check", &file]), &["w.toml:7:1", "cuont", "count"]);
@@ -49,7 +50,8 @@ fn an_object_that_is_not_elf() {
     says(&refusal(&["run", "hogs:2", "--sched", &file]), &["mine.bpf.o", "ELF"]);
 }
 
-const EMPTY_SCHEDULER: &str = "#include \"scx.bpf.h\"\nchar _license[] SEC(\"license\") = \"GPL\";\nSCX_OPS_DEFINE(ops, .name = \"empty\");\n";
+const EMPTY_SCHEDULER: &str = "#include \"scx.bpf.h\"\n\
+                               char _license[] SEC(\"license\") = \"GPL\";\nSCX_OPS_DEFINE(ops, .name = \"empty\");\n";
 
 #[test]
 fn an_object_without_btf() {

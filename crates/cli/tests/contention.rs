@@ -4,9 +4,12 @@ use crate::support::{Files, bootable, fairground, refusal, success};
 
 const TEXT: &str = "\
 # tracer: nop
-          <idle>-0       [000] d..2.    10.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=cat next_pid=7 next_prio=120
-          <idle>-0       [001] d..2.    10.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=dd next_pid=8 next_prio=120
-             cat-7       [000] d..2.    10.001000: sched_switch: prev_comm=cat prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+          <idle>-0       [000] d..2.    10.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 \
+          prev_prio=120 prev_state=R ==> next_comm=cat next_pid=7 next_prio=120
+          <idle>-0       [001] d..2.    10.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 \
+          prev_prio=120 prev_state=R ==> next_comm=dd next_pid=8 next_prio=120
+             cat-7       [000] d..2.    10.001000: sched_switch: prev_comm=cat prev_pid=7 \
+             prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
              cat-7       [000] d..2.    10.001001: <stack trace>
  => trace_event_raw_event_sched_switch
  => __schedule
@@ -15,7 +18,8 @@ const TEXT: &str = "\
  => vfs_read
  => ksys_read
               dd-8       [001] d..2.    10.003000: sched_waking: comm=cat pid=7 prio=120 target_cpu=000
-          <idle>-0       [000] d..2.    10.003010: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=cat next_pid=7 next_prio=120
+          <idle>-0       [000] d..2.    10.003010: sched_switch: prev_comm=swapper/0 prev_pid=0 \
+          prev_prio=120 prev_state=R ==> next_comm=cat next_pid=7 next_prio=120
              cat-7       [000] d..2.    10.004000: contention_begin: 00000000aabbccdd (flags=SPIN)
              cat-7       [000] d..2.    10.004001: <stack trace>
  => __traceiter_contention_begin
@@ -52,7 +56,8 @@ fn a_text_with_stacks_gives_the_histogram_of_the_mail() {
     }
     assert_eq!(
         std::fs::read_to_string(folded).expect("it was written"),
-        "cat;_raw_spin_lock;native_queued_spin_lock_slowpath 21\ncat;ksys_read;vfs_read;pipe_read;schedule;__schedule 2000\n"
+        "cat;_raw_spin_lock;native_queued_spin_lock_slowpath 21\n\
+         cat;ksys_read;vfs_read;pipe_read;schedule;__schedule 2000\n"
     );
 }
 
@@ -111,7 +116,8 @@ fn simulated_spin_locks_sleep_when_they_are_told_to() {
     assert!(said.contains("--locks") && said.contains("no workload"), "{said}");
 }
 
-/// As of `run`: the exit code tells of an ejection or a stall, and the notes why; what was recorded until then is shown.
+/// As of `run`: the exit code tells of an ejection or a stall, and the notes why; what was recorded until then is
+/// shown.
 #[test]
 fn a_scheduler_that_ends_early_is_said() {
     let files = Files::new();

@@ -79,7 +79,7 @@ fn a_sweep_runs_at_every_point() {
     let own = "title = \"A switch\"\nmetric = \"report.ring_switch\"";
     let text = SWEEP.replace(own, "title = \"A switch\"").replace(
         "workload = \"lat_ctx",
-        "metric = \"run.cpus_of_nobody\"\nlabel = \"a row\"\ndecimals = 0\nworkload = \"lat_ctx",
+        "metric = \"run.cpus_of_none\"\nlabel = \"a row\"\ndecimals = 0\nworkload = \"lat_ctx",
     );
     let file = files.write("own.toml", text);
     let text = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
@@ -180,7 +180,7 @@ fn a_table_of_tasks_shows_given_lines_beside_measured_ones() {
     let before: u32 = row("before")[2].parse().expect("a count");
     assert!(before > 3, "stuck for two seconds\n{text}");
     assert_eq!(row("after")[2], "0", "never is a count\n{text}");
-    assert_eq!(row("after")[3], "not measured", "who ran nothing has counted nothing\n{text}");
+    assert_eq!(row("after")[3], "not measured", "a run without work has no count\n{text}");
     let bad = files.write("bad.toml", TOP.replace("\"0:50.13\"", "\"50 s\""));
     assert!(refusal(&["reproduce", &bad]).contains("`50 s` is no TIME+"));
 }
@@ -272,7 +272,8 @@ fn without_the_kernel_its_figures_are_not_measured_and_the_rest_is() {
     assert_eq!(rows(&text, "not measured"), ["thousands"], "the claim\n{text}");
 }
 
-/// Those that take minutes with their virtual machines (blocks marked `slow` in docs/explanation/gallery.md): what they claim of simulations.
+/// Those that take minutes with their virtual machines (blocks marked `slow` in docs/explanation/gallery.md): what
+/// they claim of simulations.
 #[test]
 fn what_long_experiments_claim_of_simulations_holds() {
     let Ok(release) = std::env::var("FAIRGROUND_RELEASE_BINARY") else {
@@ -299,7 +300,7 @@ fn a_switch_on_a_real_kernel_is_counted_in_its_instructions() {
     let two = rows(&text, "2p");
     let instructions: f64 = two[1].parse().expect("a figure");
     assert!(instructions > 1000.0, "{text}");
-    assert_eq!(two[2], "not measured", "nobody counted switches\n{text}");
+    assert_eq!(two[2], "not measured", "switches are not counted\n{text}");
     assert_eq!(rows(&text, "agrees"), ["thousands"], "{text}");
     let again = success(&["reproduce", &file, "--quiet", "--format", "markdown"]);
     assert_eq!(text, again, "the same instructions each time");

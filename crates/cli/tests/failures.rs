@@ -1,5 +1,5 @@
-//! Schedulers that are broken on purpose: the first line of the result says what ended the run, in which callback and at which
-//! line of the source, and the exit code is the documented one.
+//! Schedulers that are broken on purpose: the first line of the result says what ended the run, in which callback and
+//! at which line of the source, and the exit code is the documented one.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -158,7 +158,8 @@ fn parameters_are_those_that_are_not_usual() {
     assert!(long.contains("wakeup_ns 7 ns") && long.contains("tick_ns"), "{long}");
 }
 
-/// A timer that expires each ns: 50 ms of simulated time, after which a run looks for Ctrl-C at the latest, take seconds.
+/// A timer that expires each ns: 50 ms of simulated time, after which a run looks for Ctrl-C at the latest, take
+/// seconds.
 #[test]
 fn ctrl_c_ends_a_step_of_many_events() {
     let files = Files::new();

@@ -9,11 +9,11 @@ use crate::support::{Files, success};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-/// Longer than anybody waits, ns.
+/// Longer than any test runs, ns.
 const LENGTH_NS: u64 = 200_000_000_000_000;
 
-/// Runs a command that would last very long, interrupts it as soon as its progress shows a label and that time passed, and returns the exit
-/// code, what was on the terminal, and stdout.
+/// Runs a command that would last very long, interrupts it as soon as its progress shows a label and that time
+/// passed, and returns the exit code, what was on the terminal, and stdout.
 fn interrupted(arguments: &[&str], label: &str) -> (Option<i32>, String, String) {
     let files = Files::new();
     let path = files.path("out");
@@ -88,7 +88,8 @@ fn a_run_on_this_machine_ends_and_leaves_nothing() {
     // No other test has a task of this name.
     let workload = files.write(
         "w.toml",
-        "format = 1\nname = \"lingering\"\nduration = \"10s\"\n[[task]]\nname = \"lingers-here\"\nprogram = [{ loop = [{ sleep = \"10ms\" }] }]\n",
+        "format = 1\nname = \"lingering\"\nduration = \"10s\"\n[[task]]\nname = \"lingers-here\"\n\
+         program = [{ loop = [{ sleep = \"10ms\" }] }]\n",
     );
     command.args(["run", &workload, "--on", "host", "--no-recording", "--duration", "1000s"]);
     command.env("TMPDIR", scratch.path(".")).env_remove("FAIRGROUND_SEED");

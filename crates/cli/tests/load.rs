@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::support::run;
 
-/// Slow as a guest's verifier may be, what `--for` and `--stats` count begins when the scheduler is in charge: the guest's clock
-/// counts instructions, so its seconds are the same on any machine.
+/// Slow as a guest's verifier may be, what `--for` and `--stats` count begins when the scheduler is in charge: the
+/// guest's clock counts instructions, so its seconds are the same on any machine.
 #[test]
 fn times_count_from_when_it_is_in_charge() {
     if crate::support::bootable().is_none() {

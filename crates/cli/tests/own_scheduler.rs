@@ -56,8 +56,8 @@ fn a_built_object_stays() {
     success(&["run", "hogs:2", "--duration", "100ms", "--sched", &object.display().to_string()]);
 }
 
-/// Neither where the source lies nor where the headers were for a moment stands in an object: who runs a sweep twice has the same
-/// scheduler both times.
+/// An object contains neither the path of its source nor that of the temporary headers, so that a sweep that runs
+/// twice has the same scheduler both times.
 #[test]
 fn the_same_source_gives_the_same_object_anywhere() {
     let built = |files: &Files| {

@@ -1,4 +1,5 @@
-//! What `make packages` puts into packages, laid out and unpacked again: here the tarball; the Debian package holds the same files.
+//! What `make packages` puts into packages, laid out and unpacked again: here the tarball; the Debian package holds
+//! the same files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -109,7 +109,7 @@ fn the_first_screen_has_the_answer_and_its_table_can_be_copied() {
     let answers = seen.read("document.querySelector('.answers').innerText");
     let answers = answers.as_str().unwrap_or_default();
     assert!(answers.contains("Fairest is ") && answers.contains("Least fair is "), "{answers}");
-    // Of tasks: the group of the three hogs has its share, whoever of them has it.
+    // Of tasks: the group of the three hogs has its share, whichever of them has it.
     assert!(answers.contains("hog/"), "{answers}");
     let bottom = "document.getElementById('overview').getBoundingClientRect().bottom";
     assert!(seen.number(bottom) < 1000.0, "answers and overview are on the first screen");

@@ -1,4 +1,5 @@
-//! Parquet from the command line: with the feature it is written, without it the program says how to build one that can.
+//! Parquet from the command line: with the feature it is written, without it the program says how to build one that
+//! can.
 
 use std::path::PathBuf;
 
@@ -50,7 +51,7 @@ mod having {
     use super::*;
     use std::process::Command;
 
-    /// Rows of each of two files and the sum of a column of the second, by a reader that nobody here wrote.
+    /// Rows of each of two files and the sum of a column of the second, by an independent reader.
     const COUNTS: &str = "import sys, pyarrow.parquet as p\n\
         e, m = p.read_table(sys.argv[1]), p.read_table(sys.argv[2])\n\
         print(e.num_rows, e.column('kind').to_pylist().count('switch'), m.num_rows)\n\

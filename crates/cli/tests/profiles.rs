@@ -162,8 +162,8 @@ fn what_is_wrong_is_named() {
     }
 }
 
-/// `init` checks variables, maps and the program before it, and the program of each second fails in the second second. The
-/// kernel takes no timeout above 30 s.
+/// `init` checks variables, maps and the program before it, and the program of each second fails in the second
+/// second. The kernel takes no timeout above 30 s.
 #[test]
 fn a_kernel_sees_what_the_loader_does() {
     let Some(vm) = bootable() else { return };
@@ -184,7 +184,8 @@ fn what_an_object_is_and_wants_is_shown() {
     }
     let source = SOURCE.replacen(
         "SEC(\"syscall\")",
-        "void scx_bpf_unheard_of(void) __ksym;\nSEC(\"syscall\") s32 ask(void *c) { scx_bpf_unheard_of(); return 0; }\nSEC(\"syscall\")",
+        "void scx_bpf_unheard_of(void) __ksym;\n\
+         SEC(\"syscall\") s32 ask(void *c) { scx_bpf_unheard_of(); return 0; }\nSEC(\"syscall\")",
         1,
     );
     let stranger = scene.files.compile("stranger", &source, fairground_policies::CLANG_FLAGS);

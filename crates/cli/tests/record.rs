@@ -1,5 +1,5 @@
-//! `record` and `convert`, as a user calls them. Recording needs root and tracefs; where they are missing, the message is
-//! checked instead.
+//! `record` and `convert`, as a user calls them. Recording needs root and tracefs; where they are missing, the
+//! message is checked instead.
 
 use std::process::Command;
 
@@ -54,7 +54,8 @@ fn text_is_written_too() {
     );
 }
 
-/// A run in the form for Perfetto holds the names of the scheduler's own numbers, and drawing them changes nothing of the run.
+/// A run in the form for Perfetto holds the names of the scheduler's own numbers, and drawing them changes nothing of
+/// the run.
 #[test]
 fn other_programs_formats() {
     let files = Files::new();

@@ -1,5 +1,6 @@
-//! Objects that nobody here wrote: the kernel's own examples, in the simulated machine and in a virtual one, from the same bytes.
-//! `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these tests say so and pass.
+//! Third-party objects: the kernel's own examples, in the simulated machine and in a virtual one, from the
+//! same bytes. `make third-party` builds them into the cache, `make kernels` fetches the kernel; without them these
+//! tests say so and pass.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,7 @@ fn equal_hogs_get_equal_shares() {
     }
 }
 
-/// Everybody sends and receives all and ends; no task is left behind.
+/// Every task sends and receives all and ends; no task is left behind.
 #[test]
 fn messages_arrive_to_the_last() {
     let Some(cache) = cache() else { return };
@@ -97,7 +98,8 @@ fn both_engines_agree() {
     }
 }
 
-/// scx_flatcg multiplies weights down the tree: its own opening example, B and C of weight 100 in A of 100, beside D of 200.
+/// scx_flatcg multiplies weights down the tree: its own opening example, B and C of weight 100 in A of 100, beside D
+/// of 200.
 #[test]
 fn flatcg_shares_by_weights_down_the_tree() {
     let Some(cache) = cache() else { return };
@@ -130,7 +132,7 @@ fn a_setting_that_is_missing_is_named() {
     success(&[&run[..], &["--set", "max_tasks=64", "--duration", "50ms"]].concat());
 }
 
-/// On a kernel too: the kernel says why it ends the object, and the program what nobody set.
+/// On a kernel, too: the kernel says why it ends the object, and the program which setting is missing.
 #[test]
 fn a_setting_that_a_kernel_misses_is_named() {
     let Some(cache) = cache() else { return };
@@ -185,11 +187,11 @@ fn on(target: &str, cache: &Path, example: &str, workload: &str, groups: &[&str]
     Seen { shares, ends: trace.lines().filter(end).count() }
 }
 
-/// Each task may be a whole slice ahead or behind at the end, 20 ms and the rest of a tick of 4 ms: eight tasks' are 1.2 % of
-/// what 4 CPUs have in 4 s, on each of the two targets.
+/// Each task may be a whole slice ahead or behind at the end, 20 ms and the rest of a tick of 4 ms: eight tasks' are
+/// 1.2 % of what 4 CPUs have in 4 s, on each of the two targets.
 const HOGS_POINTS: f64 = 2.0 * 8.0 * 24.0 / (4.0 * 4000.0) * 100.0;
-/// A sender writes as often as a receiver reads. A kernel's write and read differ in length, the simulator's do not; a tenth
-/// is 2.5 % of both together.
+/// A sender writes as often as a receiver reads. A kernel's write and read differ in length, the simulator's do not;
+/// a tenth is 2.5 % of both together.
 const MESSAGES_POINTS: f64 = 2.5;
 
 /// The same bytes, the same settings, the same workloads in the simulator and on a kernel: the same shares.

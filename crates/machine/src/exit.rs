@@ -64,7 +64,8 @@ impl ExitKind {
 pub struct Exit {
     /// The kind.
     pub kind: ExitKind,
-    /// The exit code of an orderly exit: user code in bits 0–31, the system's reason in 32–47, its action in 48–63.
+    /// The exit code of an orderly exit: user code in bits 0–31, the system's reason in 32–47, its action in
+    /// 48–63.
     pub code: i64,
     /// The kernel's words for the kind.
     pub reason: String,

@@ -1,9 +1,9 @@
 //! Min-heaps of two-word entries with four children a place, which lie in one cache line: a level costs one access to
 //! memory, and the least of the four is found without a branch that could be predicted wrongly.
 //!
-//! The root has place 3 and the children of place `n` have the four places from `4 · (n − 2)` on, so that a line holds
-//! exactly the children of one place. Places that nothing stands in hold an entry behind every other, and need no case
-//! of their own.
+//! The root has place 3 and the children of place `n` have the four places from `4 · (n − 2)` on, so that a line
+//! holds exactly the children of one place. Places that nothing stands in hold an entry behind every other, and need
+//! no case of their own.
 
 /// An entry of a heap.
 pub(crate) trait Keyed: Copy {

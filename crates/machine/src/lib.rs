@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Object ──Policy::load──► Policy ─┐
-//! MachineConfig ───────────────────┼─Machine::new──► Machine ──run_until──► … ──finish──► RunResult{trace, exit, log, counters}
-//! settings, Workload ──────────────┘
+//! MachineConfig ───────────────────┼─Machine::new──► Machine ──run_until──► … ──finish──► RunResult
+//! settings, Workload ──────────────┘                          {trace, exit, log, counters}
 //! ```
 //!
 //! The machine is deterministic: it has no thread, no global state, reads no clock and no file. Time is simulated, in

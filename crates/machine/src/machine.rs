@@ -12,7 +12,8 @@ use crate::kernel::{CgroupRef, Kernel, Slot, Stage, agenda};
 use crate::layout::offsets;
 use crate::{Counters, Exit, MachineConfig, MachineError, Policy, Setting, SleepTimers, Waiting};
 
-/// Events at one instant of simulated time, at most: a scheduler whose kicks or timers lead to more does not let time pass.
+/// Events at one instant of simulated time, at most: a scheduler whose kicks or timers lead to more does not let time
+/// pass.
 const STEPS_AT_ONCE_MAX: u32 = 1 << 24;
 
 /// So few tasks stay in the caches of the machine that simulates, whatever is asked for.

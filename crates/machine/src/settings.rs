@@ -61,7 +61,8 @@ pub enum SettingError {
     },
     /// The variable is a constant of the loaded program.
     #[error(
-        "`{name}` is `const volatile`: the kernel freezes it when the program is loaded, so it can be set at the start only"
+        "`{name}` is `const volatile`: the kernel freezes it when the program is loaded, so it can \
+         be set at the start only"
     )]
     Frozen {
         /// The variable.

@@ -38,7 +38,8 @@ pub struct Topology {
 /// Why a text names no topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` names no topology: {problem}; give a number of CPUs (`8`) or sockets x cores x threads (`2x4x2`; `8x1x1,nodes=1` puts all sockets in one node), 1 to {} CPUs in all",
+    "`{text}` names no topology: {problem}; give a number of CPUs (`8`) or sockets x cores x \
+     threads (`2x4x2`; `8x1x1,nodes=1` puts all sockets in one node), 1 to {} CPUs in all",
     abi::MAX_CPUS
 )]
 pub struct TopologyError {

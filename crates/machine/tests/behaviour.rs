@@ -8,7 +8,7 @@ use fairground_trace::{CallbackKind, EventKind, TaskId};
 use fairground_workload::{Carrier, Op, Pipe, Role, Workload};
 
 #[test]
-fn no_time_is_lost_and_nobody_runs_off_its_mask() {
+fn no_time_is_lost_and_no_task_runs_off_its_mask() {
     for cost in ["zero", "modern", "linux-2.6"] {
         let mut config = free_machine(4);
         config.cost = CostModel::preset(cost).expect("the preset exists");

@@ -10,7 +10,8 @@ use fairground_workload::{Op, Workload, parse};
 fn tree(tasks: &str) -> Workload {
     let text = format!(
         "format = 1\nname = \"tree\"\nduration = \"1s\"\n\
-         [cgroups.web]\nweight = 300\n[cgroups.\"web/front\"]\n[cgroups.\"web/back\"]\nweight = 50\n[cgroups.batch]\n{tasks}"
+         [cgroups.web]\nweight = 300\n[cgroups.\"web/front\"]\n[cgroups.\"web/back\"]\n\
+         weight = 50\n[cgroups.batch]\n{tasks}"
     );
     parse("tree.toml", &text).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -51,7 +52,8 @@ fn the_tree_is_told_from_the_root_and_left_from_the_leaves() {
 fn a_running_task_moves_itself() {
     let w = tree(
         "[[task]]\nname = \"a\"\ncgroup = \"web/front\"\n\
-         program = [{ run = \"1ms\" }, { cgroup = \"batch\" }, { run = \"1ms\" }, { cgroup = \"batch\" }, { cgroup = \"/\" }]\n",
+         program = [{ run = \"1ms\" }, { cgroup = \"batch\" }, { run = \"1ms\" }, \
+         { cgroup = \"batch\" }, { cgroup = \"/\" }]\n",
     );
     let result = run(1, &[], &w, 5 * MS);
     insta::assert_snapshot!(format!("{}\n\n{}", log(&result), lines(&result.trace, 5 * MS)));
@@ -85,7 +87,9 @@ fn a_task_that_runs_on_another_cpu_moves() {
 #[test]
 fn children_begin_where_their_parent_is() {
     let w = tree(
-        "[[task]]\nname = \"boss\"\ncgroup = \"web\"\nprogram = [{ fork = \"child\" }, { cgroup = \"batch\" }, { fork = \"child\" }, { fork = \"front\" }, \"wait\"]\n\
+        "[[task]]\nname = \"boss\"\ncgroup = \"web\"\n\
+         program = [{ fork = \"child\" }, { cgroup = \"batch\" }, { fork = \"child\" }, \
+         { fork = \"front\" }, \"wait\"]\n\
          [[task]]\nname = \"child\"\nprogram = [{ run = \"1ms\" }]\n\
          [[task]]\nname = \"front\"\ncgroup = \"web/front\"\nprogram = [{ run = \"1ms\" }]\n",
     );
@@ -106,7 +110,9 @@ fn children_begin_where_their_parent_is() {
 #[test]
 fn weights_change_at_the_start_during_the_run_and_by_a_task() {
     let w = tree(
-        "[[task]]\nname = \"boss\"\nprogram = [{ run = \"1ms\" }, { weight = { cgroup = \"web/front\", weight = 7 } }, { weight = { cgroup = \"web/front\", weight = 7 } }, { run = \"forever\" }]\n",
+        "[[task]]\nname = \"boss\"\nprogram = [{ run = \"1ms\" }, \
+         { weight = { cgroup = \"web/front\", weight = 7 } }, \
+         { weight = { cgroup = \"web/front\", weight = 7 } }, { run = \"forever\" }]\n",
     );
     let settings = [
         Setting::initial("cgroup.batch.weight", "10000"),
@@ -174,7 +180,8 @@ fn storage_lives_until_it_is_deleted() {
 #[test]
 fn who_may_ask_for_a_cgroup() {
     let w = tree(
-        "[[task]]\nname = \"hog\"\ncount = 2\ncgroup = \"web\"\nprogram = [{ run = \"1ms\" }, { cgroup = \"batch\" }, { run = \"forever\" }]\n",
+        "[[task]]\nname = \"hog\"\ncount = 2\ncgroup = \"web\"\n\
+         program = [{ run = \"1ms\" }, { cgroup = \"batch\" }, { run = \"forever\" }]\n",
     );
     for (fault, message) in [
         ("ASK_IN_DISPATCH", "called on a task not being operated on"),

@@ -27,7 +27,8 @@ pub enum KnobError {
         near: Vec<String>,
     },
     /// Neither of the folders can be read.
-    #[error("cannot read the features and tunables of the kernel's scheduler: {path}: {error}\n  help: this requires root and debugfs: mount -t debugfs none /sys/kernel/debug", path = path.display())]
+    #[error("cannot read the features and tunables of the kernel's scheduler: {path}: {error}\n  \
+             help: this requires root and debugfs: mount -t debugfs none /sys/kernel/debug", path = path.display())]
     Closed {
         /// The folder.
         path: PathBuf,

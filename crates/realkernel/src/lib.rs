@@ -1,8 +1,8 @@
 //! Real targets: the workload runs as real processes, on this machine's kernel or on one in a virtual machine.
 //!
 //! A [`Job`] describes a run. One process executes it and depends only on the job's folder: on the host a child of the
-//! program, in a guest a child of its first process. It writes an [`Outcome`] and a recording to that folder. Settings of
-//! a scheduler arrive as writes to its data sections: this crate depends on no scheduler.
+//! program, in a guest a child of its first process. It writes an [`Outcome`] and a recording to that folder.
+//! Settings of a scheduler arrive as writes to its data sections: this crate depends on no scheduler.
 //!
 //! This crate depends on [`fairground_workload`] and [`fairground_trace`] only.
 

@@ -31,10 +31,12 @@ fn a_ping_pong_through_pipes_is_in_step() {
         name = "back"
         [[task]]
         name = "ping"
-        program = [{ loop = [{ write = { pipe = "there", bytes = 1 } }, { read = { pipe = "back", bytes = 1 } }, { mark = "ping" }] }]
+        program = [{ loop = [{ write = { pipe = "there", bytes = 1 } },
+          { read = { pipe = "back", bytes = 1 } }, { mark = "ping" }] }]
         [[task]]
         name = "pong"
-        program = [{ loop = [{ read = { pipe = "there", bytes = 1 } }, { mark = "pong" }, { write = { pipe = "back", bytes = 1 } }] }]
+        program = [{ loop = [{ read = { pipe = "there", bytes = 1 } }, { mark = "pong" },
+          { write = { pipe = "back", bytes = 1 } }] }]
         "#,
     )
     .millis(400)
@@ -89,7 +91,8 @@ fn a_queue_loses_no_message() {
         program = [{ loop = [{ receive = { queue = "q", count = 10 } }], times = 150 }, { mark = "all" }]
         [[task]]
         name = "rest"
-        program = [{ sleep = "700ms" }, { receive = { queue = "q", count = 2 } }, { mark = "rest" }, { receive = { queue = "q", count = 1 } }]
+        program = [{ sleep = "700ms" }, { receive = { queue = "q", count = 2 } }, { mark = "rest" },
+          { receive = { queue = "q", count = 1 } }]
         "#,
     )
     .millis(1_200)
@@ -118,7 +121,8 @@ fn a_signal_ends_a_sleep_and_only_interrupts_a_wait() {
         on_signal = [{ mark = "handled" }]
         [[task]]
         name = "killer"
-        program = [{ loop = [{ sleep = "150ms" }, { signal = "sleeper" }, { signal = "deaf" }, { signal = "hog" }], times = 3 }, { sleep = "100s" }, { send = "never" }]
+        program = [{ loop = [{ sleep = "150ms" }, { signal = "sleeper" }, { signal = "deaf" },
+          { signal = "hog" }], times = 3 }, { sleep = "100s" }, { send = "never" }]
         "#,
     )
     .millis(800)
@@ -235,7 +239,8 @@ fn settings_of_a_task_take_effect() {
         name = "setter"
         nice = 5
         cpus = "0"
-        program = [{ nice = 10 }, { slice = "3ms" }, { slice = "0s" }, { cpus = "0" }, "yield", { touch = 1048576 }, { loop = [{ mark = "done" }, "exit"], times = 2 }]
+        program = [{ nice = 10 }, { slice = "3ms" }, { slice = "0s" }, { cpus = "0" }, "yield",
+          { touch = 1048576 }, { loop = [{ mark = "done" }, "exit"], times = 2 }]
         "#,
     )
     .millis(300)
@@ -326,7 +331,8 @@ fn a_lock_lets_one_task_in_at_a_time() {
             [[task]]
             name = "worker"
             count = {count}
-            program = [{{ loop = [{{ lock = "l" }}, {{ mark = "in" }}, {{ run = "5us" }}, {{ mark = "out" }}, {{ unlock = "l" }}, {{ run = "2us" }}], times = 300 }}]
+            program = [{{ loop = [{{ lock = "l" }}, {{ mark = "in" }}, {{ run = "5us" }},
+              {{ mark = "out" }}, {{ unlock = "l" }}, {{ run = "2us" }}], times = 300 }}]
             "#
         ))
         .millis(1_500)
@@ -362,17 +368,21 @@ fn readers_conditions_barriers_and_semaphores() {
         [[task]]
         name = "reader"
         count = 3
-        program = [{ loop = [{ read_lock = "rw" }, { mark = "in" }, { run = "20us" }, { mark = "out" }, { unlock = "rw" }, { barrier = "round" }, { mark = "passed" }], times = 100 }]
+        program = [{ loop = [{ read_lock = "rw" }, { mark = "in" }, { run = "20us" }, { mark = "out" },
+          { unlock = "rw" }, { barrier = "round" }, { mark = "passed" }], times = 100 }]
         [[task]]
         name = "writer"
-        program = [{ loop = [{ write_lock = "rw" }, { mark = "alone" }, { run = "10us" }, { mark = "done" }, { unlock = "rw" }, { barrier = "round" }, { mark = "passed" }], times = 100 }]
+        program = [{ loop = [{ write_lock = "rw" }, { mark = "alone" }, { run = "10us" },
+          { mark = "done" }, { unlock = "rw" }, { barrier = "round" }, { mark = "passed" }], times = 100 }]
         [[task]]
         name = "waiter"
         count = 3
-        program = [{ lock = "m" }, { wait = { cond = "filled", lock = "m" } }, { mark = "woken" }, { unlock = "m" }, { sem_wait = "slots" }, { sem_post = "slots" }]
+        program = [{ lock = "m" }, { wait = { cond = "filled", lock = "m" } }, { mark = "woken" },
+          { unlock = "m" }, { sem_wait = "slots" }, { sem_post = "slots" }]
         [[task]]
         name = "notifier"
-        program = [{ sleep = "200ms" }, { notify = "filled" }, { sleep = "100ms" }, { mark = "one" }, { notify_all = "filled" }]
+        program = [{ sleep = "200ms" }, { notify = "filled" }, { sleep = "100ms" }, { mark = "one" },
+          { notify_all = "filled" }]
         "#,
     )
     .millis(1_500)
@@ -409,16 +419,20 @@ fn sockets_carry_all_bytes_and_hold_back_writers() {
         buffer = 16384
         [[task]]
         name = "client"
-        program = [{ loop = [{ write = { pipe = "chat/a", bytes = 100 } }, { read = { pipe = "chat/b", bytes = 100 } }], times = 500 }]
+        program = [{ loop = [{ write = { pipe = "chat/a", bytes = 100 } },
+          { read = { pipe = "chat/b", bytes = 100 } }], times = 500 }]
         [[task]]
         name = "server"
-        program = [{ loop = [{ read = { pipe = "chat/a", bytes = 100 } }, { write = { pipe = "chat/b", bytes = 100 } }], times = 500 }]
+        program = [{ loop = [{ read = { pipe = "chat/a", bytes = 100 } },
+          { write = { pipe = "chat/b", bytes = 100 } }], times = 500 }]
         [[task]]
         name = "writer"
-        program = [{ loop = [{ write = { pipe = "full/a", bytes = 100 } }, { mark = "written" }], times = 200 }, { mark = "done" }]
+        program = [{ loop = [{ write = { pipe = "full/a", bytes = 100 } },
+          { mark = "written" }], times = 200 }, { mark = "done" }]
         [[task]]
         name = "reader"
-        program = [{ sleep = "200ms" }, { mark = "begins" }, { loop = [{ read = { pipe = "full/a", bytes = 100 } }], times = 200 }]
+        program = [{ sleep = "200ms" }, { mark = "begins" },
+          { loop = [{ read = { pipe = "full/a", bytes = 100 } }], times = 200 }]
         "#,
     )
     .millis(800)

@@ -72,7 +72,7 @@ fn killing_the_runner_kills_its_tasks() {
     let bench = long_run("fg-test-a");
     let mut shell = bench.start_below_shell();
     kill(runner_of("fg-test-a"));
-    until("nobody is left", || left_of("fg-test-a") == 0);
+    until("no process is left", || left_of("fg-test-a") == 0);
     assert_eq!(shell.wait().expect("the shell ends").code(), Some(3));
     assert!(!bench.folder.path().join(OUTCOME_FILE).exists());
 }
@@ -84,7 +84,7 @@ fn killing_the_program_kills_runner_and_tasks() {
     let runner = runner_of("fg-test-b");
     shell.kill().expect("killed");
     shell.wait().expect("the shell ends");
-    until("nobody is left", || left_of("fg-test-b") == 0);
+    until("no process is left", || left_of("fg-test-b") == 0);
     until("the runner is gone", || fs::read_link(format!("/proc/{runner}/exe")).is_err());
 }
 
@@ -96,7 +96,7 @@ fn the_deadline_ends_everything() {
         error.to_string().starts_with("the run did not end within 1 s and was killed"),
         "{error}"
     );
-    until("nobody is left", || left_of("fg-test-c") == 0);
+    until("no process is left", || left_of("fg-test-c") == 0);
 }
 
 #[test]

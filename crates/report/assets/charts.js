@@ -9,7 +9,7 @@ const fairground = (() => {
   const PIXELS_MIN = 1;
   // Stretches that a still timeline has at most: with many CPUs it is coarser than a pixel.
   const STILL_STRETCHES_MAX = 30000;
-  // Tasks that a timeline's legend names; pointing at a turn names any.
+  // Tasks that a timeline's legend names; pointing at a slice names any.
   const LEGEND_MAX = 8;
   // The room of a vertical axis with its name, and what a name may take below bars before they lie, px; more bars stand always.
   const BESIDE = 90, NAME_MAX = 130, LYING_MAX = 40;
@@ -321,7 +321,7 @@ const fairground = (() => {
     option.legend.selectedMode = false;
     option.tooltip = {
       formatter: ({ value }) => {
-        const what = value[4] ? `mostly <b>${escape(shape.tasks[value[3]])}</b>, several turns` : `<b>${escape(shape.tasks[value[3]])}</b>`;
+        const what = value[4] ? `mostly <b>${escape(shape.tasks[value[3]])}</b>, several slices` : `<b>${escape(shape.tasks[value[3]])}</b>`;
         return `${what} on CPU ${value[0]}<br>from ${duration(shape.start_ns + value[1])}<br>for ${duration(value[2] - value[1])}`;
       },
     };

@@ -164,7 +164,8 @@ impl Cell {
         }
     }
 
-    /// The cell for people with its unit behind it, for a place that has none; durations are in the unit that needs few digits.
+    /// The cell for people with its unit behind it, for a place that has none; durations are in the unit that needs
+    /// few digits.
     pub fn with_unit(&self) -> String {
         let text = self.for_people(None);
         match self {
@@ -196,8 +197,8 @@ fn fixed(value: f64, decimals: u8) -> String {
     }
 }
 
-/// Names come out of traces: a control character in one must reach neither the terminal nor a picture, whose XML has no room for
-/// two others as well.
+/// Names come out of traces: a control character in one must reach neither the terminal nor a picture, whose XML has
+/// no room for two others as well.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if is_printable(c) { c } else { '\u{fffd}' }).collect()
 }

@@ -7,8 +7,8 @@ use crate::tidy::HEADER;
 use crate::{Cell, Document, Table, Unit};
 
 impl Table {
-    /// The table with one line per row. The unit stands in the header: `wait_ns`, `share_percent`. A column whose cells have
-    /// units of their own becomes two, `cfs` and `cfs_unit`.
+    /// The table with one line per row. The unit stands in the header: `wait_ns`, `share_percent`. A column whose
+    /// cells have units of their own becomes two, `cfs` and `cfs_unit`.
     pub fn to_csv(&self) -> String {
         let mut header = Vec::new();
         for column in &self.columns {

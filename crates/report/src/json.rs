@@ -11,7 +11,8 @@
 //!   "tables": [{
 //!     "id": "tasks",
 //!     "title": "…",
-//!     "columns": [{ "name": "task", "unit": null }, { "name": "wait", "unit": "ns" }, { "name": "cfs", "unit": "mixed" }],
+//!     "columns": [{ "name": "task", "unit": null }, { "name": "wait", "unit": "ns" },
+//!                 { "name": "cfs", "unit": "mixed" }],
 //!     "rows": [["hog", 1500000, { "value": 12.5, "unit": "percent" }]],
 //!     "notes": []
 //!   }],
@@ -19,9 +20,10 @@
 //! }
 //! ```
 //!
-//! Values are raw: durations in ns, numbers unrounded, `null` for what was not measured. A cell is a bare value in the unit of
-//! its column; in a column of unit `mixed`, and wherever a cell has another unit than its column, it is an object with a unit
-//! of its own. New keys may appear within a version; any other change raises [`SCHEMA_VERSION`].
+//! Values are raw: durations in ns, numbers unrounded, `null` for what was not measured. A cell is a bare value in
+//! the unit of its column; in a column of unit `mixed`, and wherever a cell has another unit than its column, it is
+//! an object with a unit of its own. New keys may appear within a version; any other change raises
+//! [`SCHEMA_VERSION`].
 //!
 //! The types below make the text and its schema ([`json_schema`]).
 
@@ -48,7 +50,8 @@ struct JsonDocument<'a> {
     schema_version: u32,
     /// The heading, for people.
     title: &'a str,
-    /// What a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went well.
+    /// What a reader must know first: what ended a run, what is partial, which tasks never ran. Empty when all went
+    /// well.
     verdicts: Vec<JsonVerdict<'a>>,
     /// How the result was made: seed, parameters, cost model, versions.
     sections: Vec<JsonSection<'a>>,
@@ -67,7 +70,8 @@ struct JsonDocument<'a> {
 struct JsonSpec<'a> {
     /// What the result calls it.
     name: &'a str,
-    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults are left out.
+    /// Options by name, as the command line, experiment files and Python take them; those that have their defaults
+    /// are left out.
     words: &'a Map<String, Value>,
 }
 

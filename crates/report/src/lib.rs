@@ -1,7 +1,8 @@
 //! Tables and pictures for people and for programs.
 //!
-//! A [`Document`] is one result: what it is, how it was made (seed, parameters, cost model, versions) and [`Table`]s. The
-//! same document is written as text for a terminal, as Markdown, as JSON and as CSV, with the feature `parquet` also as Parquet:
+//! A [`Document`] is one result: what it is, how it was made (seed, parameters, cost model, versions) and [`Table`]s.
+//! The same document is written as text for a terminal, as Markdown, as JSON and as CSV, with the feature `parquet`
+//! also as Parquet:
 //!
 //! ```
 //! use fairground_report::{Cell, Column, Table, TextOptions, TimeUnit};
@@ -19,8 +20,9 @@
 //! assert_eq!(table.to_csv(), "task,wait_ns,share_percent\nhog,1500000,33.3\ncat,,0\n");
 //! ```
 //!
-//! A value that was not measured is [`Cell::NotMeasured`]: "not measured" to read, `null` in JSON, an empty field in CSV, and
-//! never 0. Programs get raw values: durations in ns, numbers with all their digits, whatever the terminal shows.
+//! A value that was not measured is [`Cell::NotMeasured`]: "not measured" to read, `null` in JSON, an empty field in
+//! CSV, and never 0. Programs get raw values: durations in ns, numbers with all their digits, whatever the terminal
+//! shows.
 //!
 //! A [`page::Page`] is the same with charts, as one HTML file.
 //!

@@ -1,4 +1,5 @@
-//! A document as Apache Parquet: the observations of its CSV, one a row, with types. `docs/reference/parquet.md` has the columns.
+//! A document as Apache Parquet: the observations of its CSV, one a row, with types. `docs/reference/parquet.md` has
+//! the columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

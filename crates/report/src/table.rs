@@ -74,7 +74,7 @@ impl Column {
         let name = printable.replace('_', " ");
         match &self.unit {
             Unit::None => name,
-            // The name of a run or of a scheduler, as somebody typed it.
+            // The name of a run or of a scheduler, as it was typed.
             Unit::Mixed => printable,
             Unit::Duration(unit) => format!("{name} {}", unit.symbol()),
             Unit::Percent => format!("{name} %"),

@@ -20,8 +20,8 @@ const WIDTH_DEFAULT: u16 = 80;
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextOptions {
-    /// The columns that a line may take: tables are wrapped, and stacked where that is not enough. `None`: lines are as long as
-    /// they are.
+    /// The columns that a line may take: tables are wrapped, and stacked where that is not enough. `None`: lines are
+    /// as long as they are.
     pub width: Option<u16>,
     /// Whether headings are bold, missing values dim and verdicts coloured.
     pub styled: bool,
@@ -35,8 +35,8 @@ impl TextOptions {
         Self { width: None, styled: false, verbose: false }
     }
 
-    /// What suits standard output: styled if it is a terminal and `NO_COLOR` is not set to anything (no-color.org), as wide
-    /// as `COLUMNS` says, or else as the terminal is, or 80 columns where it is none.
+    /// What suits standard output: styled if it is a terminal and `NO_COLOR` is not set to anything (no-color.org),
+    /// as wide as `COLUMNS` says, or else as the terminal is, or 80 columns where it is none.
     pub fn for_stdout() -> Self {
         let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         if !std::io::stdout().is_terminal() {

@@ -38,7 +38,7 @@ pub use input::{
     one_variant, parameter_sets, parse_time, read_profiles, read_recording, read_recording_watched,
     resize_writes, split_knobs, split_set, variants,
 };
-pub use outcome::{Outcome, Told};
+pub use outcome::{Outcome, TargetReport};
 pub use replay::replay_workload;
 pub use samples::TaskNumbers;
 pub use simulate::{CHUNK_NS, Plan, Unwatched, Watch};

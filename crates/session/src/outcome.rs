@@ -32,12 +32,12 @@ pub struct Outcome {
     /// The figures.
     pub analysis: Analysis,
     /// What only its target reports.
-    pub told: Told,
+    pub report: TargetReport,
 }
 
 /// What only one kind of target reports.
 #[derive(Debug)]
-pub enum Told {
+pub enum TargetReport {
     /// The simulated machine.
     Simulated {
         /// The machine.
@@ -69,26 +69,26 @@ pub enum Told {
 impl Outcome {
     /// The process's exit code for this run: the worse, the larger.
     pub fn exit_code(&self) -> u8 {
-        let kind = match &self.told {
-            Told::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
-            Told::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
+        let kind = match &self.report {
+            TargetReport::Simulated { exit, .. } => Some(u64::from(exit.kind.number())),
+            TargetReport::Real { job, .. } => job.exit.as_ref().and_then(|exit| exit.kind),
         };
         kind.map_or(0, verdict::exit_code)
     }
 
     /// What the scheduler's program cost on a path; `None` on a real kernel, which does not count it.
     pub fn path_cost(&self, path: Path) -> Option<PathCost> {
-        match &self.told {
-            Told::Simulated { counters, .. } => Some(counters.path(path)),
-            Told::Real { .. } => None,
+        match &self.report {
+            TargetReport::Simulated { counters, .. } => Some(counters.path(path)),
+            TargetReport::Real { .. } => None,
         }
     }
 
     /// Why there are no events, when there are none.
     pub fn not_recorded(&self) -> Option<&str> {
-        match &self.told {
-            Told::Simulated { .. } => None,
-            Told::Real { job, .. } => job.not_recorded.as_deref(),
+        match &self.report {
+            TargetReport::Simulated { .. } => None,
+            TargetReport::Real { job, .. } => job.not_recorded.as_deref(),
         }
     }
 
@@ -99,17 +99,17 @@ impl Outcome {
 
     /// What an instruction takes of the time of a run, ns; `None` where time does not count instructions.
     pub fn instruction_ns(&self) -> Option<u64> {
-        match &self.told {
-            Told::Simulated { .. } => None,
-            Told::Real { instruction_ns, .. } => *instruction_ns,
+        match &self.report {
+            TargetReport::Simulated { .. } => None,
+            TargetReport::Real { instruction_ns, .. } => *instruction_ns,
         }
     }
 
     /// What the scheduler printed, where it was kept beside the events.
     pub fn log(&self) -> &[String] {
-        match &self.told {
-            Told::Simulated { log, .. } => log,
-            Told::Real { .. } => &[],
+        match &self.report {
+            TargetReport::Simulated { log, .. } => log,
+            TargetReport::Real { .. } => &[],
         }
     }
 
@@ -118,9 +118,9 @@ impl Outcome {
         if self.exit_code() == 0 {
             return None;
         }
-        Some(match &self.told {
-            Told::Simulated { exit, sources, .. } => verdict::describe(exit, sources),
-            Told::Real { job, .. } => match &job.exit {
+        Some(match &self.report {
+            TargetReport::Simulated { exit, sources, .. } => verdict::describe(exit, sources),
+            TargetReport::Real { job, .. } => match &job.exit {
                 Some(exit) => {
                     let what = match self.exit_code() {
                         verdict::EXIT_LEFT => "the scheduler left",

@@ -100,8 +100,8 @@ impl Recorder {
         Some(self.builder.send(waker.0, wakee.0))
     }
 
-    /// From when on a task that was not seen on a CPU may have run on one of which there was no event, ns; `None` where its
-    /// state excludes that.
+    /// From when on a task that was not seen on a CPU may have run on one of which there was no event, ns; `None`
+    /// where its state excludes that.
     fn unseen_from_ns(&self, id: TaskId, state: State) -> Option<u64> {
         let unnamed = (state == State::Initial).then_some(self.start_ns);
         self.tasks[id.index()].queued_from_ns.or(unnamed)

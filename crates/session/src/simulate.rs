@@ -7,7 +7,7 @@ use fairground_workload::Workload;
 
 use crate::failure::Failure;
 use crate::input::Scheduler;
-use crate::outcome::{Outcome, Told};
+use crate::outcome::{Outcome, TargetReport};
 use crate::samples::Sampler;
 use crate::verdict;
 
@@ -158,7 +158,7 @@ impl<'a> Plan<'a> {
             numbers,
             numbers_note,
             analysis,
-            told: Told::Simulated {
+            report: TargetReport::Simulated {
                 machine: Box::new(self.machine),
                 duration_ns: self.duration_ns,
                 exit,

@@ -5,7 +5,7 @@ use fairground_bpf::{Object, SourceLine, TrapPlace};
 use fairground_machine::{Exit, ExitKind, Origin, Waiting, WaitingPlace};
 use fairground_trace::TaskId;
 
-use crate::outcome::{Outcome, Told};
+use crate::outcome::{Outcome, TargetReport};
 
 /// Exit code: the scheduler left by itself (`scx_bpf_exit`), or the kernel took it out in an orderly way.
 pub const EXIT_LEFT: u8 = 41;
@@ -48,7 +48,8 @@ pub struct Source {
     pub is_exact: bool,
 }
 
-/// The exit code for the kernel's number of an exit kind (`enum scx_exit_kind`); 0 when the scheduler stayed to the end.
+/// The exit code for the kernel's number of an exit kind (`enum scx_exit_kind`); 0 when the scheduler stayed to the
+/// end.
 pub(crate) fn exit_code(kind: u64) -> u8 {
     let is = |of: ExitKind| kind == u64::from(of.number());
     match kind {
@@ -73,8 +74,8 @@ pub(crate) fn sources(object: &Object, exit: &Exit) -> Vec<Source> {
     sources
 }
 
-/// The line of an instruction in the file of its function. Code of a header's inline function has lines of that header only: then
-/// the last line before it.
+/// The line of an instruction in the file of its function. Code of a header's inline function has lines of that
+/// header only: then the last line before it.
 fn source_of(object: &Object, place: &TrapPlace) -> Option<Source> {
     let exact = object.source_line(&place.function, place.insn)?;
     let first = object.source_line(&place.function, 0);
@@ -118,9 +119,9 @@ impl Outcome {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         if let Some(text) = self.ejection() {
-            let details = match &self.told {
-                Told::Simulated { exit, sources, .. } => details(exit, sources),
-                Told::Real { .. } => Vec::new(),
+            let details = match &self.report {
+                TargetReport::Simulated { exit, sources, .. } => details(exit, sources),
+                TargetReport::Real { .. } => Vec::new(),
             };
             verdicts.push(Verdict { severity: Severity::Failure, text, details });
         }
@@ -128,15 +129,16 @@ impl Outcome {
             verdicts.push(Verdict {
                 severity: Severity::Warning,
                 text: format!(
-                    "partial: it was interrupted after {} of simulated time, and what is measured is measured up to there",
+                    "partial: it was interrupted after {} of simulated time, and what is measured \
+                     is measured up to there",
                     seconds(reached_ns)
                 ),
                 details: Vec::new(),
             });
         }
-        let waiting = match &self.told {
-            Told::Simulated { waiting, .. } => waiting.as_slice(),
-            Told::Real { .. } => &[],
+        let waiting = match &self.report {
+            TargetReport::Simulated { waiting, .. } => waiting.as_slice(),
+            TargetReport::Real { .. } => &[],
         };
         verdicts.extend(never_ran_where(&self.analysis, |task| place_of(waiting, task)));
         verdicts.extend(self.forgotten(waiting));

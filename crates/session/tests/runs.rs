@@ -1,4 +1,4 @@
-//! From words to a run: the words mean the same for everyone, and who watches may end it.
+//! From words to a run: the words mean the same in every front end, and a watcher may end it.
 
 use std::cell::Cell;
 

@@ -79,7 +79,8 @@ proptest! {
     fn order_is_restored(stamps in prop::collection::vec((0..20_u64, 0..3_u32), 1..50)) {
         let mut text = String::new();
         for (i, (stamp, cpu)) in stamps.iter().enumerate() {
-            text += &format!("a-1 [{cpu}] .. 7.{stamp:06}: sched_wakeup: comm=b pid={} prio=120 target_cpu=0\n", i + 10);
+            text += &format!("a-1 [{cpu}] .. 7.{stamp:06}: sched_wakeup: comm=b pid={} prio=120 \
+                              target_cpu=0\n", i + 10);
         }
         let trace = read("shuffled", text.as_bytes()).unwrap();
         let mut wanted: Vec<(u64, u32, u32)> =
@@ -114,7 +115,8 @@ fn damage_in_the_middle_costs_only_its_lines() {
 fn names_of_a_million_characters() {
     let name = "n [3] 4: prev_pid=".repeat(60_000);
     let line = format!(
-        "{name}-5 [000] .. 1.5: sched_switch: prev_comm={name} prev_pid=5 prev_prio=120 prev_state=S ==> next_comm={name} next_pid=6 next_prio=120\n"
+        "{name}-5 [000] .. 1.5: sched_switch: prev_comm={name} prev_pid=5 prev_prio=120 \
+         prev_state=S ==> next_comm={name} next_pid=6 next_prio=120\n"
     );
     let trace = read("long", line.as_bytes()).unwrap_or_else(|_| Trace::new(0));
     // So many brackets in a name end the search for the CPU: the line is given up, quickly.

@@ -160,7 +160,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn damage(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), head in any::<bool>(), cut in any::<prop::sample::Index>()) {
+    fn damage(
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        head in any::<bool>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let mut bytes = unpacked("perf.data.gz");
         for (at, value) in flips {
             let at = at.index(if head { 2048 } else { bytes.len() });

@@ -177,7 +177,8 @@ proptest! {
         }).collect();
         prop_assert_eq!(values, marks);
         let others = all().filter(|e| matches!(e.kind, EventKind::Nice { .. } | EventKind::Callback { .. }
-            | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. } | EventKind::CgroupWeight { .. })).count();
+            | EventKind::Param { .. } | EventKind::Print { .. } | EventKind::Stack { .. }
+            | EventKind::CgroupWeight { .. })).count();
         prop_assert_eq!(instants, others);
         let counts = all().map(|e| match e.kind { EventKind::Lost { count } => count, _ => 0 });
         prop_assert_eq!(lost, counts.sum::<u64>());

@@ -147,8 +147,10 @@ fn the_text() {
 /// As a kernel records it: without the tree of cgroups in the header.
 #[test]
 fn a_kernels_moves_make_the_tree() {
-    let text = "  sh-9 [000] ..... 1.000001: cgroup_attach_task: dst_root=1 dst_id=77 dst_level=2 dst_path=/web/front pid=9 comm=sh\n\
-                \x20 sh-9 [000] ..... 1.000002: cgroup_attach_task: dst_root=1 dst_id=1 dst_level=0 dst_path=/ pid=9 comm=sh\n";
+    let text = "  sh-9 [000] ..... 1.000001: cgroup_attach_task: dst_root=1 dst_id=77 dst_level=2 \
+                dst_path=/web/front pid=9 comm=sh\n\
+                \x20 sh-9 [000] ..... 1.000002: cgroup_attach_task: dst_root=1 dst_id=1 \
+                dst_level=0 dst_path=/ pid=9 comm=sh\n";
     let trace = read("kernel", text.as_bytes()).unwrap();
     let paths: Vec<&str> = trace.cgroups().iter().map(|cgroup| cgroup.path.as_str()).collect();
     assert_eq!(paths, ["/", "web", "web/front"]);

@@ -75,8 +75,18 @@ fn a_task_called_like_an_address_is_no_frame() {
     let mut text = String::new();
     for (i, comm) in LIKE_ADDRESSES.iter().enumerate() {
         let pid = i + 7;
-        writeln!(text, "            bash  9952 [001]  1.{i}00000000: sched:sched_waking: comm={comm} pid={pid} prio=120 target_cpu=000").unwrap();
-        writeln!(text, "{comm:>16}  {pid} [000]  1.{i}50000000: sched:sched_waking: comm=bash pid=9952 prio=120 target_cpu=001").unwrap();
+        writeln!(
+            text,
+            "            bash  9952 [001]  1.{i}00000000: sched:sched_waking: comm={comm} \
+             pid={pid} prio=120 target_cpu=000"
+        )
+        .unwrap();
+        writeln!(
+            text,
+            "{comm:>16}  {pid} [000]  1.{i}50000000: sched:sched_waking: comm=bash pid=9952 \
+             prio=120 target_cpu=001"
+        )
+        .unwrap();
         writeln!(text, "\tffffffff810b1234 schedule+0x44 ([kernel.kallsyms])").unwrap();
         writeln!(text, "\t    7f0012345678 main+0x1 (/usr/bin/{comm})\n").unwrap();
     }
@@ -119,7 +129,7 @@ fn what_is_written_of_a_task_called_like_an_address_reads_back() {
 
 /// The event of these frames could not be read: they are not those of the event before it.
 #[test]
-fn the_stack_of_an_unreadable_line_is_nobodys() {
+fn the_stack_of_an_unreadable_line_belongs_to_no_event() {
     let text = "\
         bash  9952 [001]  1.100000: sched:sched_waking: comm=a pid=7 prio=120 target_cpu=000\n\
         bash  9952 [001]  1.200000: sched:sched_waking: comm=a pid=\n\

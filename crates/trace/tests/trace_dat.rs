@@ -158,7 +158,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn damage_in_real_files(version in 0..3_usize, flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20), cut in any::<prop::sample::Index>()) {
+    fn damage_in_real_files(
+        version in 0..3_usize,
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let mut bytes = match version {
             0 => unpacked("version-6.dat.gz"),
             1 => unpacked("version-7.dat.gz"),
@@ -174,7 +178,13 @@ proptest! {
 
     /// Any switches on any CPUs, at any distance that a page can hold, come back in order of time.
     #[test]
-    fn what_was_written_is_read(cpus in prop::collection::vec(prop::collection::vec((0..1_u64 << 27, 1..50_u32), 1..4), 1..4), big in any::<bool>()) {
+    fn what_was_written_is_read(
+        cpus in prop::collection::vec(
+            prop::collection::vec((0..1_u64 << 27, 1..50_u32), 1..4),
+            1..4,
+        ),
+        big in any::<bool>(),
+    ) {
         let mut dat = Dat { big, clock: "[mono]".to_owned(), ..Dat::default() };
         let mut wanted = Vec::new();
         for (cpu, events) in cpus.iter().enumerate() {

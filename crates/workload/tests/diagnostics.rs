@@ -29,9 +29,11 @@ fn a_pipe_is_full_of_messages_before_it_is_full_of_bytes() {
             "format = 1\nname = \"fills\"\nduration = \"1s\"\n\
              [[pipe]]\nname = \"data\"\n[[queue]]\nname = \"begin\"\n\
              [[task]]\nname = \"writer\"\nprogram = [\n\
-             {{ loop = [{{ write = {{ pipe = \"data\", bytes = 100 }} }}], times = {messages} }}, {{ send = \"begin\" }}]\n\
+             {{ loop = [{{ write = {{ pipe = \"data\", bytes = 100 }} }}], times = {messages} }}, \
+             {{ send = \"begin\" }}]\n\
              [[task]]\nname = \"reader\"\nprogram = [\n\
-             {{ receive = \"begin\" }}, {{ loop = [{{ read = {{ pipe = \"data\", bytes = 100 }} }}], times = {messages} }}]\n"
+             {{ receive = \"begin\" }}, {{ loop = [{{ read = {{ pipe = \"data\", bytes = 100 }} \
+             }}], times = {messages} }}]\n"
         )
     };
     assert!(parse("fits.toml", &written(640)).is_ok());

@@ -195,7 +195,8 @@ proptest::proptest! {
         parts in proptest::collection::vec(
             proptest::sample::select(vec![
                 "hogs", "sleepers", "slice", "mix", "bench-load", ":", ",", "+", "=", " ", "3", "-5", "0",
-                "containers", "web", "web=3:4", "a/b=7:1", "/", "nice", "cpus", "1ms", "sleep", "run", "duration", "2:0:100:900", "spread", "hogs:2", "é",
+                "containers", "web", "web=3:4", "a/b=7:1", "/", "nice", "cpus", "1ms", "sleep", "run",
+                "duration", "2:0:100:900", "spread", "hogs:2", "é",
             ]),
             0..12,
         )

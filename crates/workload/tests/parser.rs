@@ -98,7 +98,8 @@ fn cyclic_waits() {
         task("x", "{ loop = [{ send = \"a\" }, { receive = \"b\" }], times = 3 }")
             + &task(
                 "y",
-                "{ receive = { queue = \"a\", count = 1 } }, { send = \"b\" }, { receive = { queue = \"a\", count = 2 } }, { send = \"b\" }",
+                "{ receive = { queue = \"a\", count = 1 } }, { send = \"b\" }, \
+                 { receive = { queue = \"a\", count = 2 } }, { send = \"b\" }",
             ),
         // A hog beside them changes nothing.
         task("x", "{ receive = \"a\" }, { send = \"b\" }")

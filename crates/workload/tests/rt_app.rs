@@ -218,7 +218,9 @@ fn any_file() -> impl Strategy<Value = String> {
         let resumes: String = names.iter().map(|name| format!(", \"resume\" : \"{name}\"")).collect();
         let threads = threads.iter().zip(&names).map(|(thread, name)| format!("\"{name}\" : {thread}, "));
         format!(
-            "{{ \"tasks\" : {{ {}\"waker\" : {{ \"sleep\" : 1000{resumes} }} }}, \"global\" : {{ \"duration\" : {seconds}, \"pi_enabled\" : {pi}, \"mem_buffer_size\" : 1000, \"io_device\" : \"/dev/x\" }} }}",
+            "{{ \"tasks\" : {{ {}\"waker\" : {{ \"sleep\" : 1000{resumes} }} }}, \"global\" : {{ \
+             \"duration\" : {seconds}, \"pi_enabled\" : {pi}, \"mem_buffer_size\" : 1000, \
+             \"io_device\" : \"/dev/x\" }} }}",
             threads.collect::<String>()
         )
     })
@@ -238,7 +240,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_answered(text in "(\"(tasks|run|timer|phases|loop|lock|fork|a)\"|[\\[\\]{}:,0-9 -]|\"[a-z/]{0,3}\"){0,60}") {
+    fn any_text_is_answered(
+        text in "(\"(tasks|run|timer|phases|loop|lock|fork|a)\"|[\\[\\]{}:,0-9 -]|\"[a-z/]{0,3}\"){0,60}",
+    ) {
         let _ = parse_rt_app("any.json", &text);
     }
 }

@@ -63,7 +63,8 @@ program = [{ loop = [{ receive = "question" }, { run = "50us" }, { send = "answe
 
 [[task]]
 name = "forker"
-program = [{ loop = [{ fork = "child" }, "wait", { sleep = "2ms" }], times = 2000 }, { loop = [{ run = "1ms" }, { sleep = "5ms" }] }]
+program = [{ loop = [{ fork = "child" }, "wait", { sleep = "2ms" }], times = 2000 },
+  { loop = [{ run = "1ms" }, { sleep = "5ms" }] }]
 [[task]]
 name = "child"
 program = [{ run = "100us" }, "exit"]

@@ -16,7 +16,8 @@ pub const LOAD_PROGRAMS: [LoadProgram; 2] = [
     LoadProgram { program: HACKBENCH, arguments: "-g 2 -l 100" },
     LoadProgram {
         program: STRESS_NG,
-        arguments: "--cpu 1 --fork 1 --pipe 1 --switch 1 --timeout 5 --metrics --yaml /tmp/stress-ng.yaml --temp-path /tmp",
+        arguments: "--cpu 1 --fork 1 --pipe 1 --switch 1 --timeout 5 --metrics --yaml \
+                    /tmp/stress-ng.yaml --temp-path /tmp",
     },
 ];
 

@@ -62,7 +62,7 @@ impl Watchdog {
 
 fn say_who_is_busy() {
     eprintln!(
-        "no step for {} s; who waits in which queue, and which threads are busy:",
+        "no step for {} s; the waiting tasks of each queue, and the busy threads:",
         PATIENCE.as_secs()
     );
     let account = fs::write(SYSRQ.0, SYSRQ.1).and_then(|()| fs::read_to_string(TRACE));

@@ -71,7 +71,8 @@ pub(super) fn trimmed(folded: &str) -> String {
 mod tests {
     use super::*;
 
-    const STACK: &str = "entry_SYSCALL_64;ksys_read;pipe_read;schedule;__schedule;__traceiter_sched_switch;trace_event_raw_event_sched_switch";
+    const STACK: &str = "entry_SYSCALL_64;ksys_read;pipe_read;schedule;__schedule;\
+                         __traceiter_sched_switch;trace_event_raw_event_sched_switch";
 
     #[test]
     fn a_point_begins_with_schedule_and_a_site_behind_it() {

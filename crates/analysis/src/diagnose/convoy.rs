@@ -85,8 +85,9 @@ fn lost_ns(queues: &[&Site], idle_ns: u64) -> u64 {
 
 fn meaning(runnable_ppm: u64) -> &'static str {
     if runnable_ppm >= HOLDER_WAITS_PPM {
-        "The lock is held by tasks that have no CPU: they were preempted, or not yet scheduled after the lock was \
-         handed to them. Another scheduler or another kind of lock would change that; less work under the lock helps more."
+        "The lock is held by tasks that have no CPU: they were preempted, or not yet scheduled \
+         after the lock was handed to them. Another scheduler or another kind of lock would change \
+         that; less work under the lock helps more."
     } else {
         "The tasks do one after the other what the lock covers: more CPUs do not help, less work under the lock \
          does. Of those that sleep, at most the idle time of the CPUs is counted as lost."

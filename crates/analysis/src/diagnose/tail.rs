@@ -62,8 +62,9 @@ fn finding(case: &Case<'_>, at: usize, group: &GroupMetrics) -> Finding {
         );
     }
     finding.add("CPU time due in the slow ones' waits", Fact::Ns(due_ns));
-    finding.meaning = "Most of its wake-ups are answered at once and some wait for a slice of somebody else: look \
-        at what differs between them, the CPU that was chosen above all."
+    finding.meaning = "Most of its wake-ups are answered at once and some wait for a slice of \
+                       another task: look at what differs between them, the CPU that was chosen \
+                       above all."
         .to_owned();
     finding.command = format!("analyze {RECORDING} --per task --interval 100ms");
     finding

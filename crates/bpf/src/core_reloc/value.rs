@@ -157,8 +157,8 @@ fn width(
     Some(match u32::try_from(their_size) {
         Ok(size) if safe => Ok(size),
         _ => Err(format!(
-            "loads {} as {our_size} bytes, but in this kernel it has {their_size}, and only unsigned integers can be loaded \
-             by another width",
+            "loads {} as {our_size} bytes, but in this kernel it has {their_size}, and only \
+             unsigned integers can be loaded by another width",
             describe()
         )),
     })

@@ -17,7 +17,12 @@ pub(crate) struct RecordArgs {
     pub(crate) duration: Option<String>,
 
     /// Memory of the kernel for each CPU's events, KiB
-    #[arg(long, value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(16..=4_194_304))]
+    #[arg(
+        long,
+        value_name = "KIB",
+        default_value_t = 4096,
+        value_parser = clap::value_parser!(u32).range(16..=4_194_304)
+    )]
     pub(crate) buffer: u32,
 
     /// Events beyond those of scheduling, `system:event`; several with commas

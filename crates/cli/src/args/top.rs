@@ -27,7 +27,13 @@ pub(crate) struct TopArgs {
     )]
     pub(crate) on: Vec<String>,
     /// With `--on host`: memory for recorded events, KiB for each CPU
-    #[arg(long, help_heading = "Target", value_name = "KIB", default_value_t = BUFFER_KIB_DEFAULT, value_parser = clap::value_parser!(u32).range(16..=4_194_304))]
+    #[arg(
+        long,
+        help_heading = "Target",
+        value_name = "KIB",
+        default_value_t = BUFFER_KIB_DEFAULT,
+        value_parser = clap::value_parser!(u32).range(16..=4_194_304)
+    )]
     pub(crate) buffer: u32,
     #[command(flatten)]
     pub(crate) sched: SchedulerSpec,

@@ -1,4 +1,4 @@
-//! `contention`: who waits where, for whom.
+//! `contention`: the waits of tasks, their sites and their blockers.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -7,7 +7,7 @@ use std::thread;
 use fairground_analysis::Options;
 use fairground_report::{Cell, Document};
 use fairground_session::{
-    CHUNK_NS, EngineChoice, Failure, Outcome, TimersChoice, Told, Watch, find_workload,
+    CHUNK_NS, EngineChoice, Failure, Outcome, TargetReport, TimersChoice, Watch, find_workload,
 };
 
 use super::plan::RunPlan;
@@ -108,7 +108,7 @@ fn run_one(run: &Run, engine: EngineChoice, progress: &Progress) -> Result<Outco
 
 /// How a run was made.
 pub(super) fn describe(made: &mut Document, run: &Run, outcome: &Outcome) {
-    if let Told::Simulated { machine, duration_ns, .. } = &outcome.told {
+    if let TargetReport::Simulated { machine, duration_ns, .. } = &outcome.report {
         present::describe_machine(made, machine, *duration_ns);
     }
     present::describe_run(made, outcome);

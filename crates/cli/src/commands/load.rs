@@ -22,7 +22,7 @@ use crate::present;
 const WATCH: Duration = Duration::from_millis(100);
 /// How often the programs run that a scheduler's own loader runs each second.
 const SECOND: Duration = Duration::from_secs(1);
-/// Attached again so often after CPUs came and went; then somebody should look.
+/// Limit of attachments after CPUs went off line or came on line; more point to a fault.
 const RESTARTS_MAX: u32 = 1000;
 /// Rows that are kept for JSON, CSV and Markdown, which are printed at the end; the newest count.
 const ROWS_MAX: usize = 10_000;

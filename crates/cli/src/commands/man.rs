@@ -66,7 +66,8 @@ fn pages() -> Vec<Page> {
 fn add_pages(command: &Command, pages: &mut Vec<Page>) {
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(command.clone()).source(format!("{PROGRAM} {version}")).manual(PROGRAM);
-    // Two quotes are an empty date; without them the source would be taken for it. A date of the build would change the bytes.
+    // Two quotes are an empty date; without them the source would be taken for it. A date of the build would change
+    // the bytes.
     let man = man.date("\"\"");
     let text = page_text(&man, command);
     pages.push(Page { file: man.get_filename(), text });

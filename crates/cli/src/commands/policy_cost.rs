@@ -80,7 +80,8 @@ pub(super) fn cost_table(scheduler: &Scheduler) -> Result<Table, Failure> {
         }
     }
     table.note(format!(
-        "BPF instructions of the scheduler's own program, {} s of simulated time (yields: {} ms) at {HZ} ticks a second; a call into the kernel counts as one.",
+        "BPF instructions of the scheduler's own program, {} s of simulated time (yields: {} ms) \
+         at {HZ} ticks a second; a call into the kernel counts as one.",
         LONG_NS / 1_000_000_000,
         SHORT_NS / 1_000_000
     ));

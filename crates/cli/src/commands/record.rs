@@ -56,7 +56,8 @@ pub(super) fn record(cli: &Cli, args: &RecordArgs) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Records this machine; one that lasts for a time and has no command, which would write where it is shown, shows how far it is.
+/// Records this machine; one that lasts for a time and has no command, which would write where it is shown, shows how
+/// far it is.
 pub(super) fn record_shown(
     session: &Session,
     job: &RecordingJob,

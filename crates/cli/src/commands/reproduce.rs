@@ -245,8 +245,12 @@ fn find(name: &str) -> Result<Experiment, Failure> {
     }
     if !name.contains('/') && !name.ends_with(".toml") {
         let near = did_you_mean(name, BUILT_IN.iter().map(|(n, _)| *n)).unwrap_or("slice-2009");
-        return Err(Failure::new(format_args!("there is no experiment `{name}`"))
-            .help(format_args!("did you mean `{near}`? `fairground reproduce` lists them; a file is given by its path")));
+        return Err(Failure::new(format_args!("there is no experiment `{name}`")).help(
+            format_args!(
+                "did you mean `{near}`? `fairground reproduce` lists them; a file is given by its \
+                 path"
+            ),
+        ));
     }
     let text = fs::read_to_string(name).map_err(|e| Failure::io(name, &e))?;
     Experiment::parse(name, &text)

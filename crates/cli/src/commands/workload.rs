@@ -21,7 +21,8 @@ pub(super) fn workload(cli: &Cli, command: &WorkloadCommand) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// A workload as a file. What the library says of its parts stands in front as comments; of a name alone that wants arguments, only that.
+/// A workload as a file. What the library says of its parts stands in front as comments; of a name alone that wants
+/// arguments, only that.
 fn show(workload: &str) -> Result<(), Failure> {
     let mut text = String::new();
     for part in workload.split('+') {

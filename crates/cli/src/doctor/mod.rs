@@ -1,7 +1,8 @@
 //! What a machine can do with fairground, found out by trying.
 //!
-//! An [`Ability`] is something that a user may want; it needs checks, and each [`Check`] looks at one thing of a [`World`]:
-//! this machine, or one that a test made. A new ability is a line of [`ABILITIES`]; a new check is a function of `checks`.
+//! An [`Ability`] is something that a user may want; it needs checks, and each [`Check`] looks at one thing of a
+//! [`World`]: this machine, or one that a test made. A new ability is a line of [`ABILITIES`]; a new check is a
+//! function of `checks`.
 
 mod abilities;
 mod checks;

@@ -98,7 +98,8 @@ pub(super) fn as_root(world: &World, command: &str) -> String {
     if is_root { command.to_owned() } else { format!("sudo {command}") }
 }
 
-/// Whether the machine is a container, which lacks rights that a machine's own root has: as systemd and the usual engines say.
+/// Whether the machine is a container, which lacks rights that a machine's own root has: as systemd and the usual
+/// engines say.
 pub(super) fn is_container(world: &World) -> bool {
     let there = |path: &str| fs::exists(world.root.join(path)).unwrap_or(false);
     ["run/systemd/container", "run/.containerenv", ".dockerenv"].into_iter().any(there)

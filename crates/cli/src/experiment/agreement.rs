@@ -1,8 +1,8 @@
 //! Whether a simulation agrees with a real kernel: cell by cell, with tolerances that are written down before the run.
 //!
 //! A cell is one metric of one group of tasks at one point. It is measured when both sides have it, from enough
-//! samples, and when the metric has shown that it moves at all (its power). A control — the simulation with wrong costs
-//! — must be rejected by the same rule.
+//! samples, and when the metric has shown that it moves at all (its power). A control — the simulation with wrong
+//! costs — must be rejected by the same rule.
 
 use std::collections::BTreeMap;
 
@@ -206,7 +206,7 @@ impl Rules<'_> {
                 } else if tolerance.admits(real_value.mean, our_value.mean) {
                     CellVerdict::Agree
                 } else if tolerance.is_split(real_value) && real_value.spans(our_value.mean) {
-                    CellVerdict::Unsettled
+                    CellVerdict::WithinSpread
                 } else {
                     self.gap(cell).map_or(CellVerdict::Disagree, CellVerdict::Gap)
                 }

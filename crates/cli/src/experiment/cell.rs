@@ -27,7 +27,7 @@ pub(crate) enum CellVerdict {
     Agree,
     /// Not within it, but the real kernel's own starts lie further apart than that, and the simulation's figure is
     /// among them.
-    Unsettled,
+    WithinSpread,
     /// Not within it, unexplained.
     Disagree,
     /// Not within it; the number of the cause in the experiment's list.
@@ -42,7 +42,7 @@ pub(crate) struct Tally {
     /// Cells within the tolerance.
     pub(crate) agree: usize,
     /// Cells outside it that lie among the real kernel's own starts.
-    pub(crate) unsettled: usize,
+    pub(crate) within_spread: usize,
     /// Cells outside it, unexplained.
     pub(crate) disagree: usize,
     /// Cells outside it, explained.
@@ -61,7 +61,7 @@ impl Tally {
         for cell in cells {
             match cell.verdict {
                 CellVerdict::Agree => tally.agree += 1,
-                CellVerdict::Unsettled => tally.unsettled += 1,
+                CellVerdict::WithinSpread => tally.within_spread += 1,
                 CellVerdict::Disagree => tally.disagree += 1,
                 CellVerdict::Gap(_) => tally.gap += 1,
                 CellVerdict::NotMeasured(_) => tally.not_measured += 1,
@@ -72,7 +72,7 @@ impl Tally {
 
     /// Cells with a figure on both sides.
     pub(crate) fn measured(&self) -> usize {
-        self.agree + self.unsettled + self.disagree + self.gap
+        self.agree + self.within_spread + self.disagree + self.gap
     }
 
     /// Whether enough cells agree.

@@ -53,7 +53,8 @@ pub(super) fn line(text: &str, section: &str, index: usize, key: &str) -> Option
 mod tests {
     use super::*;
 
-    const TEXT: &str = "[defaults]\ncpus = 2\nset = { a = 1, c = 2 }\n\n[[run]]\nname = \"x\"\n\n[[run]]\ntopology = \"2x1x1\"\nset = { b = true, a = 3 }\n";
+    const TEXT: &str = "[defaults]\ncpus = 2\nset = { a = 1, c = 2 }\n\n[[run]]\nname = \"x\"\n\n\
+                        [[run]]\ntopology = \"2x1x1\"\nset = { b = true, a = 3 }\n";
 
     #[test]
     fn own_words_go_over_the_defaults() {

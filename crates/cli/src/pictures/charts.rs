@@ -1,4 +1,4 @@
-//! Charts of bars: who got what, how unfair it was, what the scheduler's program cost.
+//! Charts of bars: CPU time by task, fairness errors, the costs of the scheduler's program.
 
 use fairground_analysis::{Analysis, Figures, Instructions, PolicyCost};
 use fairground_report::Cell;
@@ -97,8 +97,9 @@ pub(super) fn shares(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "shares".to_owned(),
         title: "Who got the CPU".to_owned(),
-        definition: "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark across is the fair share: what an ideal \
-                     machine gives that divides its time by weight at every instant among those who want it \
+        definition: "CPU time in % of one CPU (docs/reference/metrics/cpu_share.md). The mark \
+                     across is the fair share: what an ideal machine gives that divides its time \
+                     by weight at every instant among those who want it \
                      (docs/reference/metrics/fluid_share.md), in the first run that has the task."
             .to_owned(),
         samples: tasks_and_time(runs),
@@ -114,8 +115,8 @@ pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "errors".to_owned(),
         title: "How far from fair".to_owned(),
-        definition: "CPU time less the fair share of the same run, in % of that share (docs/reference/metrics/fairness_error.md). Below \
-                     zero: got too little."
+        definition: "CPU time less the fair share of the same run, in % of that share \
+                     (docs/reference/metrics/fairness_error.md). Below zero: got too little."
             .to_owned(),
         samples: tasks_and_time(runs),
         drawings: single(shape),
@@ -123,7 +124,7 @@ pub(super) fn errors(runs: &[Pictured<'_>]) -> Option<Chart> {
     })
 }
 
-/// What the scheduler's program executed; `None` where nobody counted.
+/// What the scheduler's program executed; `None` where no run counted.
 pub(super) fn policy_instructions(runs: &[Pictured<'_>]) -> Option<Chart> {
     type Part = fn(&PolicyCost) -> Instructions;
     const PARTS: [(&str, Part); 3] = [

@@ -1,4 +1,4 @@
-//! Where tasks wait, and what those did meanwhile who made them wait.
+//! Where tasks wait, and what their blockers did meanwhile.
 
 use fairground_analysis::contention::{Contention, DEPTH, HolderTime, Site, WaitKind};
 use fairground_report::page::{Arrangement, Axis, BarSeries, Bars, Chart, Drawing, Page, Shape};
@@ -97,9 +97,10 @@ fn sites_chart(id: &str, title: &str, runs: &[(&str, Vec<&Site>)]) -> Option<Cha
         id: id.to_owned(),
         title: title.to_owned(),
         definition: format!(
-            "Time that tasks waited at a place, all waits together, from the begin of a wait to the wake-up or to having the \
-             lock; the parts are what the one did meanwhile who held the lock or ended the wait (docs/howto/find-lock-waits.md). The \
-             {BARS_MAX} places with the longest waits."
+            "Time that tasks waited at a place, all waits together, from the begin of a wait to \
+             the wake-up or to having the lock; the parts are what the task that held the lock or \
+             ended the wait did meanwhile (docs/howto/find-lock-waits.md). The {BARS_MAX} places \
+             with the longest waits."
         ),
         samples: format!("{}.", counts.join("; ")),
         drawings: runs.iter().map(drawing).collect(),
@@ -190,8 +191,8 @@ fn points(contention: &Contention) -> Option<Chart> {
         id: "scheduling-points".to_owned(),
         title: "Scheduling points".to_owned(),
         definition: format!(
-            "Switches by the call chain that led to them, the called function first (docs/howto/find-lock-waits.md). The {BARS_MAX} most \
-             frequent."
+            "Switches by the call chain that led to them, the called function first \
+             (docs/howto/find-lock-waits.md). The {BARS_MAX} most frequent."
         ),
         samples: format!(
             "{} switches with a stack, of {}; {} different points.",

@@ -1,4 +1,4 @@
-//! Distributions: how long wake-ups took, how long turns were.
+//! Distributions: how long wake-ups took, how long slices were.
 
 use fairground_analysis::Samples;
 use fairground_report::Cell;
@@ -15,8 +15,9 @@ pub(super) fn wakeup_latency(runs: &[Pictured<'_>]) -> Option<Chart> {
         runs,
         |run| &run.analysis.machine.wakeup_latency,
         ("wakeup-latency", "How long a woken task waits", "wake-ups"),
-        "Time from the wake-up of a task to its first instruction on a CPU (docs/reference/metrics/wakeup_latency.md), of all tasks. A \
-         point (x, y): y % of all wake-ups took no longer than x.",
+        "Time from the wake-up of a task to its first instruction on a CPU \
+         (docs/reference/metrics/wakeup_latency.md), of all tasks. A point (x, y): y % of all \
+         wake-ups took no longer than x.",
     )
 }
 
@@ -25,9 +26,10 @@ pub(super) fn slices(runs: &[Pictured<'_>]) -> Option<Chart> {
     distribution(
         runs,
         |run| &run.analysis.machine.slices,
-        ("slices", "How long a turn lasts", "turns"),
-        "Uninterrupted time of a task on a CPU, whatever ended it (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of \
-         all turns were no longer than x.",
+        ("slices", "How long a slice lasts", "slices"),
+        "Uninterrupted time of a task on a CPU, whatever ended it \
+         (docs/reference/metrics/slice.md), of all tasks. A point (x, y): y % of all slices were no \
+         longer than x.",
     )
 }
 
@@ -76,7 +78,8 @@ fn distribution(
     })
 }
 
-/// The quantiles, closer to each other in the last per cent; equal values once. On an axis of powers of ten 0 has no place: 1 ns.
+/// The quantiles, closer to each other in the last per cent; equal values once. On an axis of powers of ten 0 has no
+/// place: 1 ns.
 fn curve(samples: &Samples) -> Vec<(f64, f64)> {
     let usual = (0..=POINTS).map(|i| i * 1000 / POINTS);
     let tail = 991..1000;

@@ -154,9 +154,11 @@ fn chart(id: String, title: &str, drawings: Vec<Drawing>) -> Option<Chart> {
     Some(Chart {
         id,
         title: title.to_owned(),
-        definition: "A bar is a mean; of a published range it is the middle, of several starts the median. Ranges stand in the \
-                     table of the same name under “All numbers”; what a column is of, under “How it was made”."
-            .to_owned(),
+        definition:
+            "A bar is a mean; of a published range it is the middle, of several starts the \
+                     median. Ranges stand in the table of the same name under “All numbers”; \
+                     what a column is of, under “How it was made”."
+                .to_owned(),
         samples: "One run for each column, unless the experiment says otherwise.".to_owned(),
         drawings,
         table: None,

@@ -1,5 +1,5 @@
-//! From runs to a page with charts. Nothing is computed here that an analysis does not know; to add a chart, write a function
-//! that makes one of [`Pictured`] runs and name it in [`page`].
+//! From runs to a page with charts. Nothing is computed here that an analysis does not know; to add a chart, write a
+//! function that makes one of [`Pictured`] runs and name it in [`page`].
 
 mod charts;
 mod contention;

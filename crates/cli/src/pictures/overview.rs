@@ -27,13 +27,13 @@ static WORST_ERROR: Metric<Analysis> = Metric {
 const OF_THE_MACHINE: [(&str, bool); 6] = [
     ("wakeup_latency.p50", true),
     (LATENCY, true),
-    (TURN, false),
+    (SLICE, false),
     ("switches.rate", false),
     ("idle_while_waiting.share", true),
     ("policy_instructions.switch", true),
 ];
 const LATENCY: &str = "wakeup_latency.p99";
-const TURN: &str = "slice.mean";
+const SLICE: &str = "slice.mean";
 
 fn measures() -> Vec<Measure> {
     let of_the_machine = OF_THE_MACHINE.iter().filter_map(|(key, less_is_better)| {
@@ -44,8 +44,8 @@ fn measures() -> Vec<Measure> {
         .collect()
 }
 
-/// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks lacks another may
-/// have.
+/// The task that is furthest from its fair share, and by how many per cent. Not the group: what one of its tasks
+/// lacks another may have.
 fn worst(analysis: &Analysis) -> Option<(&str, f64)> {
     analysis
         .tasks
@@ -108,13 +108,14 @@ pub(super) fn answers(runs: &[Pictured<'_>]) -> Vec<String> {
         ends(runs, machine(LATENCY), value).map(|ends| match ends {
             Ends::One(p99) => format!("99 of 100 woken tasks run within {p99}."),
             Ends::Two([(first, least), (last, most)]) => format!(
-                "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and longest under {last}, {most}."
+                "Woken tasks wait least under {first}, 99 of 100 no longer than {least}, and \
+                 longest under {last}, {most}."
             ),
         }),
-        ends(runs, machine(TURN), value).map(|ends| match ends {
-            Ends::One(mean) => format!("A turn lasts {mean} on average."),
+        ends(runs, machine(SLICE), value).map(|ends| match ends {
+            Ends::One(mean) => format!("A slice lasts {mean} on average."),
             Ends::Two([(first, least), (last, most)]) => format!(
-                "Turns are shortest under {first}, {least} on average, and longest under {last}, {most}."
+                "Slices are shortest under {first}, {least} on average, and longest under {last}, {most}."
             ),
         }),
     ];

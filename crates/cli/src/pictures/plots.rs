@@ -8,7 +8,8 @@ use fairground_session::Failure;
 use crate::args::PageArgs;
 use crate::export;
 
-/// Makes the folder and sees that files can be written into it: before anything is measured, for afterwards it would be lost.
+/// Makes the folder and sees that files can be written into it: before anything is measured, for afterwards it would
+/// be lost.
 pub(crate) fn prepare(args: &PageArgs) -> Result<(), Failure> {
     let Some(folder) = &args.plots else { return Ok(()) };
     let failed = |e| {

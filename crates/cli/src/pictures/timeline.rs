@@ -9,14 +9,14 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
     let of_each = STRETCHES_MAX / runs.len().max(1);
     let timelines: Vec<(usize, Timeline)> =
         runs.iter().map(|run| timeline_of(run, of_each)).collect();
-    if timelines.iter().all(|(turns, _)| *turns == 0) {
+    if timelines.iter().all(|(slices, _)| *slices == 0) {
         return None;
     }
-    let counts = runs.iter().zip(&timelines).map(|(run, (turns, drawn))| {
+    let counts = runs.iter().zip(&timelines).map(|(run, (slices, drawn))| {
         let together = drawn.together_below_ns().map_or_else(String::new, |ns| {
             format!(" (neighbours shorter than {:.1} µs are drawn as one)", ns as f64 / 1e3)
         });
-        format!("{}: {} turns{together}", run.label, grouped(*turns as u64))
+        format!("{}: {} slices{together}", run.label, grouped(*slices as u64))
     });
     let samples = format!("{}.", counts.collect::<Vec<_>>().join("; "));
     let drawing = |(run, (_, timeline)): (&Pictured<'_>, (usize, Timeline))| Drawing {
@@ -26,9 +26,9 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "timeline".to_owned(),
         title: "Who ran where".to_owned(),
-        definition: "Each row is a CPU, each colour a task; what is empty is idle. Turn the wheel to look closer, drag to move, \
-                     point at a turn to read it. Pale: several short turns, the colour is that of the task with the most time \
-                     among them."
+        definition: "Each row is a CPU, each colour a task; what is empty is idle. Turn the wheel \
+                     to look closer, drag to move, point at a slice to read it. Pale: several short \
+                     slices, the colour is that of the task with the most time among them."
             .to_owned(),
         samples,
         drawings: runs.iter().zip(timelines).map(drawing).collect(),
@@ -36,22 +36,24 @@ pub(super) fn timeline(runs: &[Pictured<'_>]) -> Option<Chart> {
     })
 }
 
-/// The number of turns, and what is drawn of them.
+/// The number of slices, and what is drawn of them.
 fn timeline_of(run: &Pictured<'_>, stretches_max: usize) -> (usize, Timeline) {
     let (start_ns, end_ns) = (run.analysis.start_ns, run.analysis.end_ns);
     let lanes = lanes(run.trace, start_ns, end_ns);
-    let turns = lanes.iter().map(Vec::len).sum();
+    let slices = lanes.iter().map(Vec::len).sum();
     let name = |task: &fairground_trace::TaskInfo| format!("{} [{}]", task.comm, task.pid);
     let tasks = run.trace.tasks().iter().map(name).collect();
-    (turns, Timeline::new(start_ns, end_ns, tasks, lanes, stretches_max))
+    (slices, Timeline::new(start_ns, end_ns, tasks, lanes, stretches_max))
 }
 
-/// Each CPU's turns within a window.
+/// Each CPU's slices within a window.
 fn lanes(trace: &Trace, start_ns: u64, end_ns: u64) -> Vec<Vec<Stretch>> {
     let mut lanes: Vec<Vec<Stretch>> = vec![Vec::new(); trace.cpus as usize];
     let mut running: Vec<Option<(TaskId, u64)>> = vec![None; trace.cpus as usize];
-    let mut close = |cpu: usize, turn: Option<(TaskId, u64)>, now_ns: u64| {
-        let Some((task, since_ns)) = turn.filter(|(task, _)| *task != TaskId::IDLE) else { return };
+    let mut close = |cpu: usize, slice: Option<(TaskId, u64)>, now_ns: u64| {
+        let Some((task, since_ns)) = slice.filter(|(task, _)| *task != TaskId::IDLE) else {
+            return;
+        };
         let (from, to) = (since_ns.max(start_ns), now_ns.min(end_ns));
         if from < to {
             lanes[cpu].push(Stretch { start_ns: from, end_ns: to, task: task.0 });
@@ -65,8 +67,8 @@ fn lanes(trace: &Trace, start_ns: u64, end_ns: u64) -> Vec<Vec<Stretch>> {
             close(cpu, running[cpu].replace((next, event.time_ns)), event.time_ns);
         }
     }
-    for (cpu, turn) in running.into_iter().enumerate() {
-        close(cpu, turn, trace.end_ns);
+    for (cpu, slice) in running.into_iter().enumerate() {
+        close(cpu, slice, trace.end_ns);
     }
     lanes
 }

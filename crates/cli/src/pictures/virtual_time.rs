@@ -30,9 +30,10 @@ pub(super) fn virtual_time(runs: &[Pictured<'_>]) -> Option<Chart> {
     Some(Chart {
         id: "virtual-time".to_owned(),
         title: "What the scheduler thinks".to_owned(),
-        definition: "The scheduler's own numbers of each task, read at every tick, in its own unit; a virtual time is shown from \
-                     the lowest one at the beginning on. What they mean, the head of the scheduler's source says. The first \
-                     tasks of the workload are drawn."
+        definition: "The scheduler's own numbers of each task, read at every tick, in its own \
+                     unit; a virtual time is shown from the lowest one at the beginning on. What \
+                     they mean, the head of the scheduler's source says. The first tasks of the \
+                     workload are drawn."
             .to_owned(),
         samples: format!("{}.", counts.join("; ")),
         drawings,

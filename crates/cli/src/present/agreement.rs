@@ -28,7 +28,7 @@ pub(super) fn add_agreements(
         let tally = Tally::of(&cells);
         holds &= tally.disagree == 0;
         all.agree += tally.agree;
-        all.unsettled += tally.unsettled;
+        all.within_spread += tally.within_spread;
         all.disagree += tally.disagree;
         all.gap += tally.gap;
         all.not_measured += tally.not_measured;
@@ -48,7 +48,9 @@ pub(super) fn add_agreements(
     holds &= all.is_enough();
     summary.push(summary_row("all, without the controls", &all));
     summary.note(format!(
-        "It holds when {AGREE_PERCENT_MIN} % of the measured cells agree, every other one is unsettled or has a named cause, and every control is rejected by the same rule."
+        "It holds when {AGREE_PERCENT_MIN} % of the measured cells agree, every other one is \
+         within the kernel's own spread or has a named cause, and every control is rejected by the \
+         same rule."
     ));
     for cause in causes {
         summary.note(format!("gap {}: {}", cause + 1, experiment.gaps[cause].why));
@@ -107,7 +109,7 @@ fn cells_table(title: &str, cells: &[AgreementCell]) -> Table {
         };
         let verdict = match &cell.verdict {
             CellVerdict::Agree => "agree".to_owned(),
-            CellVerdict::Unsettled => "unsettled".to_owned(),
+            CellVerdict::WithinSpread => "within the kernel's own spread".to_owned(),
             CellVerdict::Disagree => "disagree".to_owned(),
             CellVerdict::Gap(cause) => format!("gap {}", cause + 1),
             CellVerdict::NotMeasured(why) => format!("not measured: {why}"),
@@ -132,7 +134,7 @@ fn summary_table() -> Table {
     let columns = [
         Column::text("comparison"),
         Column::number("agree"),
-        Column::number("unsettled"),
+        Column::number("within the kernel's own spread"),
         Column::number("disagree"),
         Column::number("gap"),
         Column::number("not measured"),
@@ -147,7 +149,7 @@ fn summary_row(title: &str, tally: &Tally) -> [Cell; 7] {
     [
         Cell::text(title),
         Cell::count(tally.agree as u64),
-        Cell::count(tally.unsettled as u64),
+        Cell::count(tally.within_spread as u64),
         Cell::count(tally.disagree as u64),
         Cell::count(tally.gap as u64),
         Cell::count(tally.not_measured as u64),

@@ -1,4 +1,5 @@
-//! Contention: the histogram of scheduling points in the form of the mail of 2006, and where tasks wait for whom.
+//! Contention: the histogram of scheduling points in the form of the mail of 2006, and the waits of tasks by place and
+//! by blocker.
 
 use fairground_analysis::contention::{Contention, HolderTime, Site};
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
@@ -10,7 +11,8 @@ pub(crate) fn describe_contention(document: &mut Document, contention: &Contenti
     document.set("contention", "waits for locks", Cell::count(contention.lock_waits));
     if contention.points.is_empty() {
         document.notes.push(
-            "no scheduling points: the recording has no stacks (`fairground record --stacks`; simulated kernels have none)"
+            "no scheduling points: the recording has no stacks (`fairground record --stacks`; \
+             simulated kernels have none)"
                 .to_owned(),
         );
     } else {
@@ -58,7 +60,11 @@ fn sites_table(contention: &Contention, top: usize) -> Table {
     for site in contention.sites.iter().take(top) {
         table.push(site_row(site));
     }
-    table.note("total, p50, p99: from the begin of the wait to the wake-up, or to having the lock. holder: what the one did meanwhile who held the lock or ended the wait, in % of the waits; the rest is not known.");
+    table.note(
+        "total, p50, p99: from the begin of the wait to the wake-up, or to having the lock. \
+         holder: what the task that held the lock or ended the wait did meanwhile, in % of the \
+         waits; the rest is not known.",
+    );
     let left_out = contention.sites.len().saturating_sub(top);
     if left_out > 0 {
         table.note(format!("{left_out} places with shorter waits are left out (--top)"));
@@ -96,7 +102,7 @@ fn blockers_table(contention: &Contention, top: usize) -> Table {
         Column::duration("total", TimeUnit::Ms),
         Column::text("site"),
     ];
-    let mut table = Table::new("blockers", "Who made whom wait", columns);
+    let mut table = Table::new("blockers", "Waiters and blockers", columns);
     let pairs =
         contention.sites.iter().flat_map(|site| site.blockers.iter().map(move |b| (site, b)));
     let mut pairs: Vec<_> = pairs.collect();
@@ -110,6 +116,9 @@ fn blockers_table(contention: &Contention, top: usize) -> Table {
             Cell::text(&site.name),
         ]);
     }
-    table.note("blocker: who held the lock, or whose wake-up ended the wait; a wake-up from an interrupt is told of the task that was interrupted.");
+    table.note(
+        "blocker: the task that held the lock, or whose wake-up ended the wait; a wake-up from an \
+         interrupt counts as one of the task that was interrupted.",
+    );
     table
 }

@@ -48,7 +48,10 @@ fn findings_table(findings: &[Finding]) -> Table {
         ]);
     }
     if !findings.is_empty() {
-        table.note("cpu_time: time lost or given to the wrong task, in % of the CPU time of all CPUs; docs/reference/diagnose.md says for each rule which.");
+        table.note(
+            "cpu_time: time lost or given to the wrong task, in % of the CPU time of all CPUs; \
+             docs/reference/diagnose.md says for each rule which.",
+        );
     }
     table
 }

@@ -8,8 +8,8 @@ use crate::experiment::{
     Experiment, Figures, Matrix, Point, Sample, TopTable, Verdict, at_point, judge,
 };
 
-/// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is not here, is
-/// not measured and holds nobody up.
+/// The document, and whether every claim holds. A claim about a run that is `unmade`, one on a real kernel that is
+/// not here, is not measured and does not fail the experiment.
 pub(crate) fn experiment_document(
     experiment: &Experiment,
     figures: &BTreeMap<String, Figures>,

@@ -2,7 +2,7 @@
 
 use fairground_realkernel::job::KernelInfo;
 use fairground_report::{Cell, Column, Document, Table, TimeUnit};
-use fairground_session::{Outcome, Told};
+use fairground_session::{Outcome, TargetReport};
 
 /// The kernel of a run: version, CPUs, clock, switches.
 pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &KernelInfo) {
@@ -29,7 +29,7 @@ pub(super) fn describe_kernel(document: &mut Document, target: &str, kernel: &Ke
 
 /// The kernel's own accounting of each task; `None` for a simulated run.
 pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
-    let Told::Real { job, .. } = &outcome.told else { return None };
+    let TargetReport::Real { job, .. } = &outcome.report else { return None };
     let columns = [
         Column::text("task"),
         Column::number("tid"),
@@ -55,12 +55,15 @@ pub(crate) fn accounting_table(outcome: &Outcome) -> Option<Table> {
             Cell::count(task.ops),
         ]);
     }
-    table.note("user and system from getrusage; run and wait from /proc/PID/schedstat; operations: those of its program that it finished.");
+    table.note(
+        "user and system from getrusage; run and wait from /proc/PID/schedstat; operations: those \
+         of its program that it finished.",
+    );
     if job.tasks.len() > TASKS_SHOWN {
         table.note(format!("The first {TASKS_SHOWN} of {} tasks.", job.tasks.len()));
     }
     Some(table)
 }
 
-/// More rows than this are not read by anybody; the table of groups counts them all.
+/// Limit of rows; the table of groups counts all tasks.
 const TASKS_SHOWN: usize = 40;

@@ -64,7 +64,8 @@ pub(crate) fn print(document: &Document, cli: &Cli) -> Result<(), Failure> {
     write_stdout(&text)
 }
 
-/// Prints what was measured, and only then says what became of its pictures: measured is measured, whether they can be drawn or not.
+/// Prints what was measured, and only then says what became of its pictures: measured is measured, whether they can
+/// be drawn or not.
 pub(crate) fn print_drawn(
     document: &Document,
     cli: &Cli,

@@ -61,7 +61,8 @@ pub(crate) fn ring_table(report: &RingReport, instruction_ns: Option<u64>) -> Ta
     table
 }
 
-/// A switch and a hop of a ring in instructions of the machine, under their names; nothing where time does not count them.
+/// A switch and a hop of a ring in instructions of the machine, under their names; nothing where time does not count
+/// them.
 pub(crate) fn ring_instructions(
     report: &RingReport,
     instruction_ns: Option<u64>,

@@ -3,7 +3,7 @@
 use fairground_analysis::Irregularities;
 use fairground_machine::{CostModel, MachineConfig, SleepTimers};
 use fairground_report::{Cell, Document};
-use fairground_session::{Outcome, Told};
+use fairground_session::{Outcome, TargetReport};
 
 use super::kernel::describe_kernel;
 use super::verdict::add_verdict;
@@ -78,7 +78,7 @@ pub(crate) fn describe_run(document: &mut Document, outcome: &Outcome) {
             set(document, section, &setting.name, Cell::text(value), of_set);
         }
     }
-    if let Told::Real { target, job, .. } = &outcome.told {
+    if let TargetReport::Real { target, job, .. } = &outcome.report {
         describe_kernel(document, target, &job.kernel);
         let of_run = job.notes.iter().map(|note| format!("{}: {note}", outcome.label));
         document.notes.extend(of_run);

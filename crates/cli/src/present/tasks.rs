@@ -108,7 +108,10 @@ fn cgroups_table(analysis: &Analysis) -> Table {
     if analysis.cgroups.is_empty() {
         table.note("The workload, or the recording, has no control groups.");
     } else {
-        table.note("A row is all tasks in the group and below it. Shares are in % of one CPU; the fluid share goes down the tree by weight.");
+        table.note(
+            "A row is all tasks in the group and below it. Shares are in % of one CPU; the fluid \
+             share goes down the tree by weight.",
+        );
         table.note(
             "jain_within: how evenly the tasks of the group got what they were due; 1 is exactly.",
         );

@@ -5,14 +5,15 @@
 //! …the output, to the letter
 //! ```
 //!
-//! `...` alone in a line stands for any lines; `? 42` below a command is its exit code, 0 otherwise; a line that ends in `\` goes on in
-//! the next, which begins with `> `. Of a command without a line below it only the exit code counts. stdout and stderr are one
-//! stream. A word behind `console` says what a block needs ([`ABILITIES`], [`TERMINAL`], [`LONG`]) or why it is not run here ([`EXEMPT`]).
+//! `...` alone in a line stands for any lines; `? 42` below a command is its exit code, 0 otherwise; a line that ends
+//! in `\` goes on in the next, which begins with `> `. Of a command without a line below it only the exit code
+//! counts. stdout and stderr are one stream. A word behind `console` says what a block needs ([`ABILITIES`],
+//! [`TERMINAL`], [`LONG`]) or why it is not run here ([`EXEMPT`]).
 
 use std::fmt::Write as _;
 
-/// What a block needs that not every machine has, as `fairground doctor` calls it. It is run where doctor says that this is
-/// ready; of its commands only the exit codes count.
+/// What a block needs that not every machine has, as `fairground doctor` calls it. It is run where doctor says that
+/// this is ready; of its commands only the exit codes count.
 pub(crate) const ABILITIES: [&str; 5] = ["fetch", "vm", "vm-load", "record", "load"];
 
 /// Why else a block is not run: the word behind `console`, and the reason.

@@ -89,7 +89,8 @@ impl Desk {
     }
 }
 
-/// What a machine can do, by doctor's answer in CSV: the verdicts on abilities, not those on the checks that each rests on.
+/// What a machine can do, by doctor's answer in CSV: the verdicts on abilities, not those on the checks that each
+/// rests on.
 pub(crate) fn ready_abilities(csv: &str) -> BTreeSet<&'static str> {
     let verdicts = csv.lines().filter(|line| line.starts_with(",abilities,"));
     let ready: Vec<_> = verdicts.filter_map(|line| line.strip_suffix(",verdict,ready,")).collect();

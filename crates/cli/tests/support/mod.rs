@@ -19,8 +19,8 @@ pub(crate) fn fairground(arguments: &[&str]) -> Output {
     run(Path::new(env!("CARGO_BIN_EXE_fairground")), arguments)
 }
 
-/// The name of a kernel with sched_ext that a virtual machine can boot here; `None`, with the reason on stdout, where there is
-/// none.
+/// The name of a kernel with sched_ext that a virtual machine can boot here; `None`, with the reason on stdout, where
+/// there is none.
 pub(crate) fn bootable() -> Option<&'static str> {
     const KERNEL: &str = "newest";
     let found = Cache::open().and_then(|cache| {

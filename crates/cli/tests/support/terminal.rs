@@ -1,4 +1,5 @@
-//! A program in a terminal: keys go in, a screen comes out. Nothing here sleeps; whoever waits, waits for something to be seen.
+//! A program in a terminal: keys go in, a screen comes out. Nothing here sleeps: a wait ends when an
+//! expected text is on the screen.
 
 #![allow(dead_code)] // Each test file uses a part of it.
 

@@ -200,7 +200,8 @@ pub const MAX_LOOP_DEPTH: usize = 64;
 pub enum ActorError {
     /// One task loops without computing or waiting.
     #[error(
-        "task `{task}` executed {MAX_OPS_PER_ADVANCE} operations without computing or waiting: its loop takes no time; put a `run` or a `sleep` into it"
+        "task `{task}` executed {MAX_OPS_PER_ADVANCE} operations without computing or waiting: its \
+         loop takes no time; put a `run` or a `sleep` into it"
     )]
     EndlessOps {
         /// The task's name.
@@ -208,7 +209,9 @@ pub enum ActorError {
     },
     /// Tasks keep each other busy without time passing.
     #[error(
-        "the tasks executed {MAX_OPS_PER_INSTANT} operations at {time_ns} ns without time passing (`{task}` was the last): let them compute, or choose a cost model in which system calls take time"
+        "the tasks executed {MAX_OPS_PER_INSTANT} operations at {time_ns} ns without time passing \
+         (`{task}` was the last): let them compute, or choose a cost model in which system calls \
+         take time"
     )]
     EndlessInstant {
         /// The task that was advanced last.

@@ -74,7 +74,7 @@ pub(crate) struct OnCpu {
     pub(crate) since_ns: u64,
 }
 
-/// Everybody's story.
+/// The history of each task.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     lives: Vec<Life>,

@@ -62,7 +62,8 @@ use super::presets::PresetFile;
 
 cost_table! {
     /// Switching from one task to another, or to the idle task, without the scheduler's own decision.
-    context_switch_ns = 800, "assumed; rings of two processes took 620-720 ns per switch and wake-up in 2007 (lat_ctx, LKML)";
+    context_switch_ns = 800, "assumed; rings of two processes took 620-720 ns per switch and \
+                              wake-up in 2007 (lat_ctx, LKML)";
     /// Waking a task, on the CPU that wakes it, without the scheduler's own decision.
     wakeup_ns = 500, "assumed";
     /// Blocking: what a task does between the decision to sleep and the scheduling pass, with interrupts off. A task

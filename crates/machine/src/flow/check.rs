@@ -182,7 +182,8 @@ impl Machine {
         let ahead_ns = life.ahead_ns() + self.kernel.late.ahead_ns(task.id, now);
         if told_ns.checked_add_signed(ahead_ns) != Some(booked_ns) || missing_ns != 0 {
             let what = format!(
-                "it ran {booked_ns} ns by the kernel's books and {told_ns} ns by the trace, where {ahead_ns} ns more are due to decisions; {missing_ns} ns of its life are missing"
+                "it ran {booked_ns} ns by the kernel's books and {told_ns} ns by the trace, where \
+                 {ahead_ns} ns more are due to decisions; {missing_ns} ns of its life are missing"
             );
             self.kernel.violate(Invariant::TaskTime, Some(slot), what);
         }
@@ -233,7 +234,8 @@ impl Machine {
         });
         if let Some((slot, cpu, waited_ns, rested_ns)) = breach {
             let what = format!(
-                "CPU {cpu} has rested for {rested_ns} ns while the task, which may run there, has waited for {waited_ns} ns; the bound is {bound_ns} ns"
+                "CPU {cpu} has rested for {rested_ns} ns while the task, which may run there, has \
+                 waited for {waited_ns} ns; the bound is {bound_ns} ns"
             );
             self.kernel.violate(Invariant::WorkConservation, Some(slot), what);
         }

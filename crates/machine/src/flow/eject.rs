@@ -62,7 +62,8 @@ impl Machine {
         Ok(info)
     }
 
-    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`), half a timeout after the last one.
+    /// The watchdog's look at every task that waits to run (`check_rq_for_timeouts`), half a timeout after the last
+    /// one.
     pub(crate) fn watchdog(&mut self) {
         self.check_for_stall();
         self.arm_watchdog();

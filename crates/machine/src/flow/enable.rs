@@ -117,7 +117,8 @@ impl Machine {
                 && !self.actors.affinity(affinity).intersects(&self.kernel.all_cpus)
             {
                 return Err(MachineError::Workload(format!(
-                    "the tasks `{}` may run on CPUs that this machine of {} CPUs does not have; give the machine more CPUs, or the tasks others",
+                    "the tasks `{}` may run on CPUs that this machine of {} CPUs does not have; \
+                     give the machine more CPUs, or the tasks others",
                     task.name,
                     self.kernel.nr_cpus()
                 )));

@@ -135,8 +135,8 @@ fn callback_name(kind: CallbackKind) -> String {
     }
 }
 
-/// Where in the program the end may come from: the calls of the kernel's function that reports it, in the callback and in what it
-/// calls; else the callback's first instruction.
+/// Where in the program the end may come from: the calls of the kernel's function that reports it, in the callback
+/// and in what it calls; else the callback's first instruction.
 fn places(linked: &Linked, function: usize, exit: &Exit) -> Vec<TrapPlace> {
     let wanted = match exit.kind {
         ExitKind::UnregisteredByBpf => Some("scx_bpf_exit"),

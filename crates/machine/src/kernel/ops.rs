@@ -6,7 +6,8 @@ use fairground_trace::CallbackKind;
 /// A callback, in the order of [`crate::layout::OPS_CALLBACKS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-#[allow(dead_code)] // The table has every member of the kernel's structure; core scheduling and hotplug do not happen here.
+// The table has every member of the kernel's structure; the machine has no core scheduling and no CPU hotplug.
+#[allow(dead_code)]
 pub(crate) enum Op {
     SelectCpu,
     Enqueue,

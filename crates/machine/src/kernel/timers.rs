@@ -11,7 +11,8 @@ use crate::flow::origin::TIMER_LIMIT;
 
 /// `BPF_F_TIMER_ABS`: the time is a point, not a delay.
 const ABS: u64 = 1;
-/// Expiries of timers at one instant of simulated time, at most: more come from a timer that is armed again with no delay.
+/// Expiries of timers at one instant of simulated time, at most: more come from a timer that is armed again with no
+/// delay.
 const EXPIRIES_AT_ONCE_MAX: u32 = 1 << 16;
 const _: () = assert!(EXPIRIES_AT_ONCE_MAX > TIMER_SLOTS);
 /// `BPF_F_TIMER_CPU_PIN`: accepted; timers never move between CPUs here.

@@ -62,7 +62,8 @@ pub(crate) fn find(file: &str, globals: &[Global]) -> Result<Vec<TopologyArray>,
 fn elements(global: &Global) -> Result<u64, String> {
     if !global.is_settable() {
         return Err(
-            "it is a constant that the compiler has folded into the code; declare it `const volatile`, or without `const`"
+            "it is a constant that the compiler has folded into the code; declare it `const \
+             volatile`, or without `const`"
                 .to_owned(),
         );
     }

@@ -11,7 +11,8 @@ pub enum CatalogueError {
     )]
     NoCache,
     /// No kernel of this name.
-    #[error("no kernel `{name}` in the catalogue: available: {}; use the path of a bzImage for your own kernel", .known.join(", "))]
+    #[error("no kernel `{name}` in the catalogue: available: {}; use the path of a bzImage for \
+             your own kernel", .known.join(", "))]
     Unknown {
         /// The requested name.
         name: String,
@@ -42,8 +43,8 @@ pub enum CatalogueError {
     },
     /// No apt on this machine.
     #[error(
-        "`{program}` is missing: fetching kernels from Debian requires apt and dpkg-deb; on another distribution, use your own kernel (--kernel PATH) and \
-         install QEMU 10"
+        "`{program}` is missing: fetching kernels from Debian requires apt and dpkg-deb; on \
+         another distribution, use your own kernel (--kernel PATH) and install QEMU 10"
     )]
     NoApt {
         /// The missing program.
@@ -57,7 +58,8 @@ pub enum CatalogueError {
     },
     /// The archive is not reachable.
     #[error(
-        "Debian's archive cannot be reached ({what}): check the network and apt's proxy settings; fetched kernels work without network\n    {message}"
+        "Debian's archive cannot be reached ({what}): check the network and apt's proxy settings; \
+         fetched kernels work without network\n    {message}"
     )]
     NoNetwork {
         /// The operation.
@@ -74,13 +76,15 @@ pub enum CatalogueError {
         message: String,
     },
     /// No recent QEMU.
-    #[error("no QEMU 10 or newer{}: run `fairground kernels fetch`, or install qemu-system-x86", .found.as_ref().map_or(String::new(), |f| format!(" (found: {f})")))]
+    #[error("no QEMU 10 or newer{}: run `fairground kernels fetch`, or install \
+             qemu-system-x86", .found.as_ref().map_or(String::new(), |f| format!(" (found: {f})")))]
     NoQemu {
         /// The older version that was found.
         found: Option<String>,
     },
     /// A file that is not a kernel.
-    #[error("{} is not a bzImage: use the compressed kernel image for boot loaders (arch/x86/boot/bzImage, /boot/vmlinuz-…)", .path.display())]
+    #[error("{} is not a bzImage: use the compressed kernel image for boot loaders \
+             (arch/x86/boot/bzImage, /boot/vmlinuz-…)", .path.display())]
     NoKernel {
         /// The file.
         path: PathBuf,

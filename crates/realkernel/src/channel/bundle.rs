@@ -184,7 +184,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn files_arrive(files in proptest::collection::btree_map("[a-z][a-z0-9._-]{0,20}", proptest::collection::vec(any::<u8>(), 0..200), 0..6)) {
+        fn files_arrive(
+            files in proptest::collection::btree_map(
+                "[a-z][a-z0-9._-]{0,20}",
+                proptest::collection::vec(any::<u8>(), 0..200),
+                0..6,
+            ),
+        ) {
             prop_assert_eq!(unpack(&pack(&files)).expect("whole"), files);
         }
 

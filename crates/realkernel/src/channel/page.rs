@@ -181,7 +181,11 @@ mod tests {
         }
 
         #[test]
-        fn what_the_host_tells_arrives_or_is_refused(input_len in 0..2 * TOTAL, output_at in 0..2 * TOTAL, output_room: u64) {
+        fn what_the_host_tells_arrives_or_is_refused(
+            input_len in 0..2 * TOTAL,
+            output_at in 0..2 * TOTAL,
+            output_room: u64,
+        ) {
             let sent = HostPage { input_len, output_at, output_room };
             match HostPage::parse(&sent.to_bytes(), TOTAL) {
                 Ok(got) => {

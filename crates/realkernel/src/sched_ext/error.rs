@@ -20,8 +20,9 @@ pub enum LoadError {
     },
     /// The user may not load BPF programs.
     #[error(
-        "{name}: attaching a scheduler requires root (CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)\n  help: run it with sudo, or \
-         without these rights in a virtual machine: `--on vm:7.2`"
+        "{name}: attaching a scheduler requires root (CAP_BPF and CAP_PERFMON, or \
+         CAP_SYS_ADMIN)\n  help: run it with sudo, or without these rights in a virtual machine: \
+         `--on vm:7.2`"
     )]
     NoRights {
         /// The scheduler.
@@ -40,8 +41,9 @@ pub enum LoadError {
     },
     /// Another sched_ext scheduler is enabled.
     #[error(
-        "{name}: another scheduler, `{other}`, is enabled on this kernel, which permits one\n  help: end the program that attached \
-         it; `SysRq-S` (`echo S > /proc/sysrq-trigger`) disables it by force"
+        "{name}: another scheduler, `{other}`, is enabled on this kernel, which permits one\n  \
+         help: end the program that attached it; `SysRq-S` (`echo S > /proc/sysrq-trigger`) \
+         disables it by force"
     )]
     Busy {
         /// The scheduler.
@@ -131,7 +133,8 @@ pub enum LoadError {
         log: Vec<String>,
     },
     /// The kernel disabled the scheduler while it was being enabled.
-    #[error("the kernel disabled {name} while it was being enabled: {}: {}\n{}", .exit.reason, .exit.message, indented(.log))]
+    #[error("the kernel disabled {name} while it was being enabled: {}: {}\n\
+             {}", .exit.reason, .exit.message, indented(.log))]
     Ejected {
         /// The scheduler.
         name: String,

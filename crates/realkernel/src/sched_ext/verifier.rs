@@ -74,7 +74,8 @@ const CAUSES: [(&str, Cause); 13] = [
         "BPF program is too large. Processed",
         Cause {
             meaning: "it is too complex: more than a million instructions on all paths",
-            remedy: "make functions that take numbers `SEPARATE`, and loops `for_range`: the verifier looks at them once",
+            remedy: "make functions that take numbers `SEPARATE`, and loops `for_range`: the \
+                     verifier looks at them once",
         },
     ),
     (
@@ -96,7 +97,8 @@ const CAUSES: [(&str, Cause); 13] = [
         "invalid mem access 'scalar'",
         Cause {
             meaning: "a scalar is used as a pointer: the verifier has lost track of its origin",
-            remedy: "keep pointers in registers or maps, and read foreign memory by BPF_CORE_READ or bpf_probe_read_kernel",
+            remedy: "keep pointers in registers or maps, and read foreign memory by BPF_CORE_READ \
+                     or bpf_probe_read_kernel",
         },
     ),
     (
@@ -152,14 +154,16 @@ const CAUSES: [(&str, Cause); 13] = [
         "failed to open system Kconfig",
         Cause {
             meaning: "it asks for the kernel's configuration (`__kconfig`)",
-            remedy: "this kernel's configuration is found neither in /proc/config.gz nor in /boot; CONFIG_HZ is known without",
+            remedy: "this kernel's configuration is found neither in /proc/config.gz nor in /boot; \
+                     CONFIG_HZ is known without",
         },
     ),
     (
         "extern (func ksym)",
         Cause {
             meaning: "it calls a kernel function that this kernel does not have, or has with other arguments",
-            remedy: "kfuncs of sched_ext changed their names between releases: declare them `__weak` and test with bpf_ksym_exists",
+            remedy: "kfuncs of sched_ext changed their names between releases: declare them \
+                     `__weak` and test with bpf_ksym_exists",
         },
     ),
 ];

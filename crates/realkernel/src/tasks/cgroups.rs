@@ -57,8 +57,12 @@ impl Cgroups {
         remove_leftovers();
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let (version, base) = tree(&mounts).ok_or_else(|| TaskError::Unfit {
-            problem: "the workload has control groups, but no cgroup hierarchy with the `cpu` controller is mounted".to_owned(),
-            help: "mount one (mount -t cgroup2 none /sys/fs/cgroup), or run it in a virtual machine".to_owned(),
+            problem: "the workload has control groups, but no cgroup hierarchy with the `cpu` \
+                      controller is mounted"
+                .to_owned(),
+            help:
+                "mount one (mount -t cgroup2 none /sys/fs/cgroup), or run it in a virtual machine"
+                    .to_owned(),
         })?;
         let owner = std::process::id();
         let mut groups = Self {
@@ -238,7 +242,8 @@ mod tests {
 
     #[test]
     fn the_tree_with_the_controller_is_found() {
-        let mounts = "none /proc proc rw 0 0\ncgroup /cg/mem cgroup rw,memory 0 0\ncgroup /cg/cpu cgroup rw,relatime,cpu 0 0\n";
+        let mounts = "none /proc proc rw 0 0\ncgroup /cg/mem cgroup rw,memory 0 0\n\
+                      cgroup /cg/cpu cgroup rw,relatime,cpu 0 0\n";
         assert_eq!(tree(mounts), Some((Version::One, PathBuf::from("/cg/cpu"))));
         assert_eq!(tree("none /proc proc rw 0 0\n"), None);
     }

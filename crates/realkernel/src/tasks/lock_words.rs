@@ -29,13 +29,15 @@ pub(super) fn notes(workload: &Workload, notes: &mut Vec<String>) {
     for lock in &workload.locks {
         if lock.kind.inherits() && !lock.adaptive {
             notes.push(format!(
-                "waiters for the lock `{}` spin while its owner runs: a real kernel has no rt_mutex without adaptive spinning",
+                "waiters for the lock `{}` spin while its owner runs: a real kernel has no \
+                 rt_mutex without adaptive spinning",
                 lock.name
             ));
         }
         if lock.kind == LockKind::Spin {
             notes.push(format!(
-                "the spin lock `{}` is implemented in user space: its owner can be preempted, and a waiter that spins for long yields its CPU",
+                "the spin lock `{}` is implemented in user space: its owner can be preempted, and \
+                 a waiter that spins for long yields its CPU",
                 lock.name
             ));
         }

@@ -132,14 +132,17 @@ impl Plan {
         if at_start > TASKS_AT_START_MAX {
             return Err(TaskError::Unfit {
                 problem: format!(
-                    "the workload starts {at_start} tasks; on a real kernel, the maximum is {TASKS_AT_START_MAX} (TASKS_AT_START_MAX)"
+                    "the workload starts {at_start} tasks; on a real kernel, the maximum is \
+                     {TASKS_AT_START_MAX} (TASKS_AT_START_MAX)"
                 ),
                 help: "run it in the simulator, or with fewer tasks".to_owned(),
             });
         }
         if workload.tasks.iter().any(|spec| does_io(&spec.program) || does_io(&spec.on_signal)) {
             return Err(TaskError::Unfit {
-                problem: "the workload uses a block device with a service time (`io`), which a real kernel does not have".to_owned(),
+                problem: "the workload uses a block device with a service time (`io`), which a \
+                          real kernel does not have"
+                    .to_owned(),
                 help: "run it in the simulator".to_owned(),
             });
         }

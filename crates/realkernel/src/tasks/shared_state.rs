@@ -70,8 +70,8 @@ impl SharedState {
         let speed = Speed::measure(if computes(&plan) { &cpus } else { &[] });
         if speed.spread_percent > SPREAD_PERCENT_MAX {
             notes.push(format!(
-                "other work disturbed the measurement of the CPU's speed (the median exceeds the fastest by {} %): computations use the \
-                 fastest",
+                "other work disturbed the measurement of the CPU's speed (the median exceeds the \
+                 fastest by {} %): computations use the fastest",
                 speed.spread_percent
             ));
         }

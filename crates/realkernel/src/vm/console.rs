@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_panic_is_found() {
-        let console = "[    1.0] VFS: x\n[    1.5] Kernel panic - not syncing: No working init found.  Try\n[ 1.6] CPU: 0\n";
+        let console = "[    1.0] VFS: x\n\
+                       [    1.5] Kernel panic - not syncing: No working init found.  Try\n[ 1.6] CPU: 0\n";
         assert_eq!(panic_reason(console).as_deref(), Some("No working init found.  Try"));
         assert_eq!(panic_reason("all is well\n"), None);
     }

@@ -178,7 +178,13 @@ impl Bars {
             .iter()
             .map(|s| json!({ "name": s.name, "values": s.values, "reference": s.is_reference }))
             .collect();
-        json!({ "kind": "bars", "axis": self.axis.to_json(), "categories": self.categories, "series": series, "arrangement": self.arrangement.name() })
+        json!({
+            "kind": "bars",
+            "axis": self.axis.to_json(),
+            "categories": self.categories,
+            "series": series,
+            "arrangement": self.arrangement.name()
+        })
     }
 }
 

@@ -36,7 +36,8 @@ impl Page {
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title} – fairground</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
              <script type=\"application/json\" id=\"charts\">{}</script>\n\
-             <script>{LIBRARY}</script>\n<script>\n{CHARTS}</script>\n<script>\n{BEHAVIOUR}</script>\n</body>\n</html>\n",
+             <script>{LIBRARY}</script>\n<script>\n{CHARTS}</script>\n<script>\n\
+             {BEHAVIOUR}</script>\n</body>\n</html>\n",
             for_script(&Value::from(charts)),
         )
     }

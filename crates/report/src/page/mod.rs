@@ -1,8 +1,9 @@
 //! A page with pictures: one HTML file that needs nothing else, no network either.
 //!
-//! What is drawn is data in the page ([`Chart`]); how, says `assets/charts.js`, for [Apache ECharts](https://echarts.apache.org),
-//! which lies beside it under its own licence. To add a chart, make a [`Chart`]; to add a kind of drawing, a [`Shape`] and a
-//! function in `charts.js`. The same drawings as files for papers: [`Page::pictures`].
+//! What is drawn is data in the page ([`Chart`]); how, says `assets/charts.js`, for [Apache
+//! ECharts](https://echarts.apache.org), which lies beside it under its own licence. To add a chart, make a
+//! [`Chart`]; to add a kind of drawing, a [`Shape`] and a function in `charts.js`. The same drawings as files for
+//! papers: [`Page::pictures`].
 
 mod chart;
 mod html;

@@ -1,8 +1,9 @@
 //! Who ran on which CPU when, small enough for a page.
 //!
-//! Each CPU is a lane of stretches in order of time. In a page a lane is a base64 text of variable-length numbers (LEB128), per
-//! stretch: the ns since the end of the one before, its length in ns, and twice the task's index, plus one where the stretch
-//! stands for several short ones, of which that task had the most time. Idle time is what lies between stretches.
+//! Each CPU is a lane of stretches in order of time. In a page a lane is a base64 text of variable-length numbers
+//! (LEB128), per stretch: the ns since the end of the one before, its length in ns, and twice the task's index, plus
+//! one where the stretch stands for several short ones, of which that task had the most time. Idle time is what lies
+//! between stretches.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -110,7 +110,8 @@ impl SchedulerObject {
         let names: Vec<&str> = constants.filter(zero).map(|global| global.name.as_str()).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{}: constants that are 0 in the object and were not set: `{}`; what its loader would set is given with --set or --profile",
+                "{}: constants that are 0 in the object and were not set: `{}`; what its loader \
+                 would set is given with --set or --profile",
                 self.label,
                 names.join("`, `")
             )

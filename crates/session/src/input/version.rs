@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::failure::Failure;
 
 /// Refuses a TOML text whose key `format` states another version than `ours`. A text that is no TOML, or states none,
-/// has another fault, which whoever reads it tells with its place.
+/// has another fault, which its reader reports with the place.
 ///
 /// # Errors
 /// Names both versions.

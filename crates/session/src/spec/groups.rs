@@ -192,8 +192,8 @@ pub struct MachineSpec {
     #[arg(long)]
     pub duration: Option<String>,
 
-    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin as forks
-    /// [default: 400ms beside a real kernel, else none]
+    /// How long before a simulated run its tasks are made and sleep; they begin with a wake-up. Without it they begin
+    /// as forks [default: 400ms beside a real kernel, else none]
     #[arg(long, value_name = "TIME")]
     pub lead_in: Option<String>,
 

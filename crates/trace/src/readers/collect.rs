@@ -245,7 +245,10 @@ impl<'p> Collector<'p> {
         self.trace().loss.clock_jumps += late;
         if late > 0 {
             self.first_of_all(|| {
-                format!("{late} events are older than the recorder's rounds allow: they were moved to the end of the round before")
+                format!(
+                    "{late} events are older than the recorder's rounds allow: they were moved to \
+                     the end of the round before"
+                )
             });
         }
     }

@@ -43,7 +43,8 @@ pub enum ReadError {
     },
     /// A binary recording that would fill the memory.
     #[error(
-        "{name}: a binary recording of more than {bytes_max} bytes\n  help: record a shorter time, or print it as text, which is read line by line"
+        "{name}: a binary recording of more than {bytes_max} bytes\n  help: record a shorter time, \
+         or print it as text, which is read line by line"
     )]
     TooLarge {
         /// The input's name.
@@ -53,7 +54,8 @@ pub enum ReadError {
     },
     /// It has no scheduling event.
     #[error(
-        "{name}: no scheduling event in {read} {units} ({unreadable} not readable, {skipped} of kinds that say nothing of scheduling){}\n{HOW_TO_RECORD}",
+        "{name}: no scheduling event in {read} {units} ({unreadable} not readable, {skipped} of \
+         kinds that say nothing of scheduling){}\n{HOW_TO_RECORD}",
         .first.as_ref().map_or_else(String::new, |first| format!("; the first: {first}"))
     )]
     NoEvents {
@@ -73,11 +75,13 @@ pub enum ReadError {
 }
 
 const HOW_TO_RECORD: &str = "\
-expected: trace.dat, perf.data, or text of `perf sched script`, `perf script`, ftrace (trace, trace_pipe) or `trace-cmd report`, with at least sched_switch
+expected: trace.dat, perf.data, or text of `perf sched script`, `perf script`, ftrace (trace, \
+trace_pipe) or `trace-cmd report`, with at least sched_switch
 to record two seconds of this machine, as root:
   fairground record --duration 2s -o recording.dat
 or: perf sched record -o perf.data -- sleep 2
-or: trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup_new -e sched_process_fork -e sched_process_exit sleep 2";
+or: trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup_new -e sched_process_fork -e \
+sched_process_exit sleep 2";
 
 /// Bytes of the beginning that [`known_binary`] looks at.
 pub(super) const MAGIC_BYTES: usize = 12;

@@ -213,7 +213,8 @@ impl<'a> Text<'a> {
         for (process, thread) in [(CPUS, cpu), (TASKS, task.0)] {
             let _ = write!(
                 self.out,
-                ",\n{{\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{from},\"dur\":{length},\"cat\":\"sched\",\"name\":"
+                ",\n{{\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{from},\
+                 \"dur\":{length},\"cat\":\"sched\",\"name\":"
             );
             match process {
                 CPUS => string(&mut self.out, comm),
@@ -235,7 +236,8 @@ impl<'a> Text<'a> {
         let binding = if end == 'f' { ",\"bp\":\"e\"" } else { "" };
         let _ = write!(
             self.out,
-            ",\n{{\"ph\":\"{end}\",\"pid\":{pid},\"tid\":{tid},\"ts\":{at},\"cat\":\"wakeup\",\"name\":\"wakeup\",\"id\":{number}{binding}}}"
+            ",\n{{\"ph\":\"{end}\",\"pid\":{pid},\"tid\":{tid},\"ts\":{at},\
+             \"cat\":\"wakeup\",\"name\":\"wakeup\",\"id\":{number}{binding}}}"
         );
     }
 

@@ -107,7 +107,8 @@ impl<'a> Text<'a> {
             let _ = writeln!(out, "# fairground: label {}", escape(label));
         }
         out.push_str(
-            "#\n#           TASK-PID     CPU#  FLAGS  TIMESTAMP  FUNCTION\n#              | |         |     |       |         |\n",
+            "#\n#           TASK-PID     CPU#  FLAGS  TIMESTAMP  FUNCTION\n\
+             #              | |         |     |       |         |\n",
         );
     }
 

@@ -12,7 +12,8 @@ use crate::model::{Duration, TaskSpec, Workload};
 pub(super) const CONTAINERS: Entry = Entry {
     name: "containers",
     arguments: "PATH=WEIGHT:TASKS…",
-    summary: "control groups with tasks in them, PATH=WEIGHT:TASKS each, parted by blanks; PATH=WEIGHT alone holds others",
+    summary: "control groups with tasks in them, PATH=WEIGHT:TASKS each, parted by blanks; \
+              PATH=WEIGHT alone holds others",
     source: "the wish of the 2007 threads to renice users or containers, with fair scheduling within each",
     limits: "tasks share nothing but the CPU",
     parameters: &[

@@ -21,14 +21,17 @@ const OPERATIONS: u64 = 16;
 pub(super) const AIM7: Entry = Entry {
     name: "aim7",
     arguments: "TASKS",
-    summary: "TASKS that do kinds of jobs in turn, each beginning with another one: compute, copy, make a process, files, for ever",
+    summary: "TASKS that do kinds of jobs in turn, each beginning with another one: compute, copy, \
+              make a process, files, for ever",
     source: "AIM Multiuser Benchmark VII, reworked as re-aim: 40 % slower on 2.6.19-rt14, idle time from 0 to 20 %",
-    limits: "5 kinds of jobs out of 53; files are work under two locks of the kernel (`spin`), not a file system; the order goes round and is not drawn",
+    limits: "5 kinds of jobs out of 53; files are work under two locks of the kernel (`spin`), not \
+             a file system; the order goes round and is not drawn",
     parameters: &[
         Parameter {
             name: "hold",
             default: "5us",
-            help: "work under each of the kernel's locks in a file operation; 0s: no such locks (a real kernel has its own)",
+            help: "work under each of the kernel's locks in a file operation; 0s: no such locks (a \
+                   real kernel has its own)",
         },
         Parameter { name: "work", default: "20us", help: "work outside of them" },
     ],
@@ -39,7 +42,8 @@ pub(super) const AIM7: Entry = Entry {
 pub(super) const DBENCH: Entry = Entry {
     name: "dbench",
     arguments: "CLIENTS",
-    summary: "clients of a file server: look-ups under a directory's lock, writes of 64 KiB, a journal that all share, for ever",
+    summary: "clients of a file server: look-ups under a directory's lock, writes of 64 KiB, a \
+              journal that all share, for ever",
     source: "dbench (Andrew Tridgell), which replays a day of NetBench against a local directory",
     limits: "the recorded script is a loop of equal operations; no disk: what it would wait for is left out",
     parameters: &[

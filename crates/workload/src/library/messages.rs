@@ -48,7 +48,8 @@ pub(super) const PIPE: Entry = Entry {
 pub(super) const HACKBENCH: Entry = Entry {
     name: "hackbench",
     arguments: "GROUPS",
-    summary: "groups of 20 senders and 20 receivers, each sender writes to each receiver of its group, round after round",
+    summary: "groups of 20 senders and 20 receivers, each sender writes to each receiver of its \
+              group, round after round",
     source: "Ingo Molnar's program, as rt-tests has it: `hackbench -p`, or with over=sockets `hackbench`",
     limits: "its time is decided by the lock of a pipe that many write to; tasks do nothing with what they read",
     parameters: &[

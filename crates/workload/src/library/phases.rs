@@ -29,7 +29,8 @@ pub(super) const MASSIVE_INTR: Entry = Entry {
 pub(super) const FAIRTEST: Entry = Entry {
     name: "fairtest",
     arguments: "N",
-    summary: "N pairs of a hog and a task that runs and sleeps in turn: who gets more than is fair?",
+    summary: "N pairs of a hog and a task that runs and sleeps in turn: which of the two gets \
+              more than its share?",
     source: "Mike Galbraith's tests of 2007, as the RFS thread tells of them; the program itself was not found",
     limits: "one pair is one point; a share says nothing about latency",
     parameters: &[

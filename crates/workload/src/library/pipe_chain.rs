@@ -28,9 +28,11 @@ const WRITES_PER_MARK: u64 = 1_024;
 pub(super) const PIPE_CHAIN: Entry = Entry {
     name: "pipe-chain",
     arguments: "dd|xterm",
-    summary: "dd bs=1 | cat, or hexdump | dd obs=1 with a terminal that reads: bytes one by one through pipes, for ever",
+    summary: "dd bs=1 | cat, or hexdump | dd obs=1 with a terminal that reads: bytes one by one \
+              through pipes, for ever",
     source: "David Kastrup's reports of May 2007: times of dd and of an xterm, idle and beside a hog (`+ hogs:1`)",
-    limits: "a terminal is a reader with a cost for each read; what a byte costs it, and the pseudo terminal, are left out",
+    limits: "a terminal is a reader with a cost for each read; what a byte costs it, and the \
+             pseudo terminal, are left out",
     parameters: &[
         Parameter { name: "bs", default: "1", help: "bytes that dd writes at once" },
         Parameter { name: "zero", default: "200ns", help: "what dd computes before a write" },

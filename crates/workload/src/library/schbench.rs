@@ -19,7 +19,8 @@ pub(super) const SCHBENCH: Entry = Entry {
     arguments: "WORKERS",
     summary: "message threads, and WORKERS for each, which sleep twice and compute for every request, for ever",
     source: "Chris Mason's schbench (24e32b8), its defaults: 256 KiB, 5 operations, 100 us",
-    limits: "matrix arithmetic is a touch of memory and a run; the lock of a worker's CPU is left out; workers of a message thread stand in one line",
+    limits: "matrix arithmetic is a touch of memory and a run; the lock of a worker's CPU is left \
+             out; workers of a message thread stand in one line",
     parameters: &[
         Parameter { name: "messages", default: "1", help: "message threads" },
         Parameter {

@@ -33,13 +33,16 @@ pub(super) const NETPERF_STREAM: Entry = Entry {
     name: "netperf-stream",
     arguments: "[PAIRS]",
     summary: "netperf's TCP stream: a sender and a receiver, on CPUs of their own, 16 KiB a message, for ever",
-    source: "netperf -t TCP_STREAM over the loopback, server and client each bound to a core: 40 % slower on 2.6.19-rt14",
-    limits: "a Unix stream socket in place of TCP; the lock of the socket is a `spin` of the workload, held for a chosen time by both ends",
+    source: "netperf -t TCP_STREAM over the loopback, server and client each bound to a core: 40 % \
+             slower on 2.6.19-rt14",
+    limits: "a Unix stream socket in place of TCP; the lock of the socket is a `spin` of the \
+             workload, held for a chosen time by both ends",
     parameters: &[
         Parameter {
             name: "copy",
             default: "2us..6us",
-            help: "what a message costs each end beside the socket; never twice the same, or the two would keep out of each other's way for ever",
+            help: "what a message costs each end beside the socket; never twice the same, or the \
+                   two would keep out of each other's way for ever",
         },
         Parameter {
             name: "hold",
@@ -60,8 +63,10 @@ pub(super) const VOLANO: Entry = Entry {
     name: "volano",
     arguments: "ROOMS",
     summary: "a chat server: rooms of 20 users, four tasks a connection, each message goes to the 19 others, for ever",
-    source: "VolanoMark 2.1 as IBM's Linux Technology Center describes it: 80 % slower on 2.6.19-rt14, idle time from 1 to 60 %",
-    limits: "no Java machine: its monitors are one lock a room, its threads are tasks; each wait and notify of the server is a futex call; connections are Unix stream sockets",
+    source: "VolanoMark 2.1 as IBM's Linux Technology Center describes it: 80 % slower on \
+             2.6.19-rt14, idle time from 1 to 60 %",
+    limits: "no Java machine: its monitors are one lock a room, its threads are tasks; each wait \
+             and notify of the server is a futex call; connections are Unix stream sockets",
     parameters: &[
         Parameter { name: "users", default: "20", help: "users of a room" },
         Parameter {
@@ -77,12 +82,14 @@ pub(super) const VOLANO: Entry = Entry {
         Parameter {
             name: "connection",
             default: "500ns",
-            help: "work under a connection's `spin` lock, at each end and for each message; 0s: no such locks (a real kernel has its own)",
+            help: "work under a connection's `spin` lock, at each end and for each message; 0s: no \
+                   such locks (a real kernel has its own)",
         },
         Parameter {
             name: "mm",
             default: "500ns",
-            help: "work under the semaphore of the server's address space, an rwlock that is read, in each futex call, as before Linux 2.6.22; 0s: none",
+            help: "work under the semaphore of the server's address space, an rwlock that is read, \
+                   in each futex call, as before Linux 2.6.22; 0s: none",
         },
     ],
     build: volano,

@@ -272,7 +272,7 @@ impl Parser<'_> {
             }
             spans.tasks.push(task_spans);
         }
-        start_those_that_nobody_forks(&mut tasks, &started);
+        start_groups_without_a_parent(&mut tasks, &started);
         tasks
     }
 
@@ -299,7 +299,7 @@ impl Parser<'_> {
 }
 
 /// A group without a `start` starts at once, unless a task forks it.
-fn start_those_that_nobody_forks(tasks: &mut [TaskSpec], started: &[bool]) {
+fn start_groups_without_a_parent(tasks: &mut [TaskSpec], started: &[bool]) {
     let mut forked = vec![false; tasks.len()];
     for task in tasks.iter() {
         for program in [&task.program, &task.on_signal] {

@@ -31,7 +31,8 @@ pub struct ReplayNotes {
     pub missing_wakes: u64,
     /// Wake-ups by a task that did not run as far as the recording shows; they became sleeps.
     pub wakers_not_running: u64,
-    /// Switches that contradict the ones before them; the run time that they would end is not known. Events are missing.
+    /// Switches that contradict the ones before them; the run time that they would end is not known. Events are
+    /// missing.
     pub unmatched_switches: u64,
     /// Forks whose parent did not run, or whose child was known already; the child starts at that time.
     pub unplaced_forks: u64,

@@ -112,7 +112,13 @@ impl Reader<'_> {
                     && !text.is_empty()
                     && text != name
                 {
-                    self.note(&value.span, format!("`{text}` has no meaning here, nor in rt-app: `suspend` waits for a `resume` of the thread's own name, `{name}`"));
+                    self.note(
+                        &value.span,
+                        format!(
+                            "`{text}` has no meaning here, nor in rt-app: `suspend` waits for a \
+                             `resume` of the thread's own name, `{name}`"
+                        ),
+                    );
                 }
                 let condition = self.names.conditions.index(name, &whole);
                 let lock = self.names.locks.index(name, &whole);
@@ -264,7 +270,8 @@ impl Reader<'_> {
         }
         let ns = bytes * IORUN_NS_PER_BYTE;
         let text = format!(
-            "`iorun` of {bytes} bytes becomes a wait of {} for the device, {IORUN_NS_PER_BYTE} ns a byte: what the real one would take is not known here",
+            "`iorun` of {bytes} bytes becomes a wait of {} for the device, {IORUN_NS_PER_BYTE} ns \
+             a byte: what the real one would take is not known here",
             crate::units::time_text(ns)
         );
         self.note(&whole, text);

@@ -195,7 +195,11 @@ impl Reader<'_> {
             }
             Ok(_) => {
                 if key == "runtime" {
-                    self.note(&member.span, "`runtime` beside a thread's other keys: rt-app takes it for the event and for the length of the thread's slice too; here it is the event alone");
+                    self.note(
+                        &member.span,
+                        "`runtime` beside a thread's other keys: rt-app takes it for the event and \
+                         for the length of the thread's slice too; here it is the event alone",
+                    );
                 }
             }
             Err(near) => {
@@ -221,7 +225,8 @@ impl Reader<'_> {
                 let like = suggestion(key, known, "keys");
                 let like = if like.starts_with("did") { format!("{like} ") } else { String::new() };
                 format!(
-                    "{like}rt-app takes every key that begins with `{event}` for that event: write `{event}`, `{event}0` or `{event}_…`"
+                    "{like}rt-app takes every key that begins with `{event}` for that event: write \
+                     `{event}`, `{event}0` or `{event}_…`"
                 )
             }
             _ => suggestion(key, known, "keys"),

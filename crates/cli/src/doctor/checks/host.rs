@@ -1,4 +1,4 @@
-//! This machine's kernel: who may look at it, and who may take charge of it.
+//! This machine's kernel: the rights and features for recording it and for attaching a scheduler.
 
 use fairground_realkernel::rights::Rights;
 use fairground_realkernel::sched_ext::{LoadError, attachable};
@@ -14,7 +14,7 @@ pub(in super::super) const TRACEFS: Check = Check { name: "tracefs", look: trace
 /// Whether the kernel takes schedulers.
 pub(in super::super) const SCHED_EXT: Check = Check { name: "sched_ext", look: sched_ext };
 
-/// What a container's root lacks, only who starts the container can give.
+/// A container's root cannot get a right that the container was started without.
 const CONTAINER: &str = "start the container with its host's rights (docker run --privileged)";
 
 fn rights(world: &World) -> Finding {
@@ -30,7 +30,7 @@ fn tracefs(world: &World) -> Finding {
         Ok(Tracefs::Usable(place)) => Finding::ready(format!("{}, writable", place.display())),
         // Whether it can be mounted would have to be tried, and nothing is changed here.
         Ok(Tracefs::Mountable(place)) => Finding::not_measured(format!(
-            "not mounted yet: whoever records mounts it on {}",
+            "not mounted yet: `record` mounts it on {}",
             place.display()
         )),
         Err(RecordError::NoTracefs { why }) => {

@@ -36,7 +36,7 @@ fn run(_: &World) -> Finding {
     // A machine that forbids memory that is written and executed lets no scheduler be compiled.
     let remedy = "allow executable memory (SELinux: setsebool deny_execmem off), or use --engine interpreter";
     match simulate() {
-        Ok(0) => Finding::missing("it ran, and nobody was switched", DAMAGED),
+        Ok(0) => Finding::missing("the run has no context switch", DAMAGED),
         Ok(switches) => {
             Finding::ready(format!("{WORKLOAD} under {SCHEDULER}: {switches} switches in 100 ms"))
         }

@@ -113,7 +113,8 @@ fn kvm(world: &World) -> Finding {
             return Finding::missing(error.to_string(), as_root(world, "usermod -aG kvm $USER"));
         }
         Err(error) => {
-            let remedy = "switch virtualisation on in the firmware; in a virtual machine, nested virtualisation on its host";
+            let remedy = "switch virtualisation on in the firmware; in a virtual machine, nested \
+                          virtualisation on its host";
             return Finding::missing(error.to_string(), remedy);
         }
     }

@@ -112,12 +112,12 @@ fn starts_count_by_their_median_on_both_sides() {
         let cell = &cells[0];
         (cell.verdict.clone(), cell.real, cell.real_range, cell.simulated)
     };
-    use CellVerdict::{Agree, Disagree, Unsettled};
+    use CellVerdict::{Agree, Disagree, WithinSpread};
     let apart = Some((40.0, 60.0));
     assert_eq!(at([50.0; 3], [48.0, 53.0]), (Agree, Some(50.0), None, Some(50.5)));
     assert_eq!(at([60.0, 40.0, 42.0], [41.0, 43.0]), (Agree, Some(42.0), apart, Some(42.0)));
     // The mean of the real starts is no measured figure: to meet it is no agreement, to lie among them is an answer.
-    assert_eq!(at([60.0, 40.0, 42.0], [47.0, 47.0]), (Unsettled, Some(42.0), apart, Some(47.0)));
+    assert_eq!(at([60.0, 40.0, 42.0], [47.0, 47.0]), (WithinSpread, Some(42.0), apart, Some(47.0)));
     assert_eq!(at([60.0, 40.0, 42.0], [61.0, 61.0]).0, Disagree);
     // Real starts that agree with one another excuse nothing.
     assert_eq!(at([49.0, 51.0, 50.0], [53.0, 53.0]), (Disagree, Some(50.0), None, Some(53.0)));
@@ -130,8 +130,8 @@ fn four_of_five_are_enough() {
 }
 
 #[test]
-fn an_unsettled_cell_is_measured_and_does_not_agree() {
-    let tally = Tally { agree: 4, unsettled: 1, ..Tally::default() };
+fn a_cell_within_the_spread_is_measured_and_does_not_agree() {
+    let tally = Tally { agree: 4, within_spread: 1, ..Tally::default() };
     assert!(tally.measured() == 5 && tally.is_enough());
-    assert!(!Tally { agree: 3, unsettled: 1, ..Tally::default() }.is_enough());
+    assert!(!Tally { agree: 3, within_spread: 1, ..Tally::default() }.is_enough());
 }

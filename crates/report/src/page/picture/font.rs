@@ -1,6 +1,6 @@
-//! The font of still pictures: Arimo, as wide letter by letter as Arial, Helvetica and Liberation Sans, so that the text of an
-//! SVG has its place whichever of them a reader has. The file in `assets/` has the letters of Latin, Greek and Cyrillic
-//! scripts, arrows and mathematical signs; `arimo.LICENSE` is its licence.
+//! The font of still pictures: Arimo, as wide letter by letter as Arial, Helvetica and Liberation Sans, so that the
+//! text of an SVG has its place whichever of them a reader has. The file in `assets/` has the letters of Latin, Greek
+//! and Cyrillic scripts, arrows and mathematical signs; `arimo.LICENSE` is its licence.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Each drawing of a page as a still picture for papers: an SVG and a PNG, on white.
 //!
-//! They look as in the page because the page's own `charts.js` says how: it runs, with ECharts, in a small JavaScript engine
-//! inside the program ([QuickJS](https://quickjs-ng.github.io/quickjs/), module `pen`), and [resvg](https://github.com/linebender/resvg)
-//! paints the SVG with a font that is inside as well. No browser, no network, no font of the machine has a say: the same
-//! charts give the same bytes.
+//! They look as in the page because the page's own `charts.js` says how: it runs, with ECharts, in a small JavaScript
+//! engine inside the program ([QuickJS](https://quickjs-ng.github.io/quickjs/), module `pen`), and
+//! [resvg](https://github.com/linebender/resvg) paints the SVG with a font that is inside as well. No browser, no
+//! network, no font of the machine has a say: the same charts give the same bytes.
 
 mod font;
 mod paint;
@@ -19,8 +19,8 @@ const NAME_MAX: usize = 120;
 /// One drawing of one chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// The name of a file, without an end: the chart's, and what the drawing is of where a chart has several. Small letters,
-    /// digits, `.`, `_` and `-`; no two pictures of a page have the same.
+    /// The name of a file, without an end: the chart's, and what the drawing is of where a chart has several. Small
+    /// letters, digits, `.`, `_` and `-`; no two pictures of a page have the same.
     pub name: String,
     /// The picture as SVG, with the chart's title, definition, samples and command in `title` and `desc`.
     pub svg: String,

@@ -17,8 +17,8 @@ const STILL: &str = include_str!("../../../assets/still.js");
 const MEMORY_MAX: usize = 2 << 30;
 /// Their stack, bytes: less than a thread of the tests has.
 const STACK_MAX: usize = 1 << 20;
-/// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. A timeline of 400,000
-/// stretches takes less than a tenth (a test below).
+/// How often the engine may ask whether to go on, for one drawing; it does after ten thousand jumps. A timeline of
+/// 400,000 stretches takes less than a tenth (a test below).
 const ASKED_MAX: u64 = 50_000;
 
 /// An engine with the scripts in it.

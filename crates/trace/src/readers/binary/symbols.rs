@@ -71,8 +71,11 @@ mod tests {
     use super::super::formats::Format;
     use super::*;
 
-    const KALLSYMS: &str = "ffffffff81000100 T b\nffffffff81000000 t a\n0000000000000000 T hidden\nffffffff81000180 D data\nffffffffc0000000 t c [mod]\n";
-    const FORMAT: &str = "name: kernel_stack\nID: 4\nformat:\n\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
+    const KALLSYMS: &str = "ffffffff81000100 T b\nffffffff81000000 t a\n\
+                            0000000000000000 T hidden\nffffffff81000180 D data\nffffffffc0000000 t c [mod]\n";
+    const FORMAT: &str = "name: kernel_stack\nID: 4\nformat:\n\
+                          \tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\
+                          \tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
 
     fn fold(size: u32, frames: &[u64]) -> Option<String> {
         let format = Format::parse(FORMAT).unwrap();

@@ -67,7 +67,11 @@ fn read_divided(
     let sections = Sections::read(&mut input).map_err(failed)?;
     let file = PerfFile::parse(&sections).map_err(damaged)?;
     let Some(described) = file.tracing_data() else {
-        return Err(damaged("it holds no tracepoints, or it is cut off: the kernel's descriptions of events stand at its end".to_owned()));
+        return Err(damaged(
+            "it holds no tracepoints, or it is cut off: the kernel's descriptions of events stand \
+             at its end"
+                .to_owned(),
+        ));
     };
     let with_names = |version: &str| version >= FIRST_WITH_NAMES;
     let (described, _) = TracingData::parse(described, with_names).map_err(damaged)?;

@@ -1,5 +1,5 @@
-//! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames. `docs/reference/parquet.md`
-//! has the columns.
+//! One table of events, as Apache Parquet and as an Arrow file (IPC): for databases and data frames.
+//! `docs/reference/parquet.md` has the columns.
 //!
 //! Rows are gathered in batches of [`BATCH_ROWS`]; a Parquet row group has at most [`GROUP_ROWS`]. That
 //! much is in memory beside the trace itself, of whatever length. A column that a kind of event does not have is null.
