@@ -190,7 +190,7 @@ def test_points_that_differ_in_anything_differ_in_a_column(tmp_path: Path) -> No
     rows = [sweep(points, tmp_path / "out", workers=1).to_polars()]
     first.write_text(hogs_toml(3))
     rows.append(sweep(points[-1:], tmp_path / "out", workers=1).to_polars())
-    every = polars.concat(rows)
+    every = polars.concat(rows, how="diagonal")
     words = every.columns[: every.columns.index("of")]
     assert every.select(words).n_unique() == len(points) + 1
     assert every["check"].dtype == polars.Boolean

@@ -302,7 +302,7 @@ fn recording_takes_rights_and_a_tracefs() {
     place.is("record", Verdict::Missing, &["--privileged"]);
     place.file("proc/self/status", ROOT);
     fs::remove_dir_all(place.path("sys/kernel/tracing")).expect("removed");
-    place.is("record", Verdict::Missing, &["there is no folder"]);
+    place.is("record", Verdict::Missing, &["does not exist"]);
 }
 
 #[test]
