@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// A file longer than this holds two ideas.
-const FILE_LINES_MAX: usize = 800;
+const FILE_LINES_MAX: usize = 500;
 /// A function longer than this does two things.
 const FUNCTION_LINES_MAX: usize = 70;
 

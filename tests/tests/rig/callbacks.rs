@@ -2,15 +2,14 @@
 //! compiled object itself, in the order of `kernel/sched/ext.c`. So it can do what no workload controls: dequeue a
 //! waiting task, or check the scheduler's state after each operation.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fairground_bpf::{
     Engine, Env, Field, FuncRef, Global, Host, HostFn, Image, Instance, InstanceConfig, Memory,
     Object, StructOps, TargetTypes, Trap,
 };
 
-use super::diff;
+use super::{PerScheduler, diff};
 
 /// Offsets in this kernel's `task_struct`; they differ from the machine's.
 const SLICE: u64 = 0;
@@ -237,23 +236,18 @@ pub struct Loaded {
     ops: StructOps,
 }
 
-/// A built-in scheduler, compiled once for all tests of the program.
 pub fn load(scheduler: &str) -> Loaded {
-    static LOADED: Mutex<BTreeMap<String, Loaded>> = Mutex::new(BTreeMap::new());
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    loaded.entry(scheduler.to_owned()).or_insert_with(|| compile(scheduler)).clone()
-}
-
-fn compile(scheduler: &str) -> Loaded {
-    let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
-    let object = Object::parse(scheduler, builtin.object).expect("it parses");
-    let mut env = Env::new(types());
-    env.kfuncs = KFUNCS.to_vec();
-    // bpf_jiffies64
-    env.helpers = vec![(118, |k: &mut OneCpu, _, _| Ok(k.now_ns * HZ / 1_000_000_000))];
-    env.kconfig = vec![("CONFIG_HZ".to_owned(), HZ)];
-    let image = Image::new(&object, &env, Engine::Jit).unwrap_or_else(|e| panic!("{e}"));
-    Loaded { image, globals: object.globals().to_vec(), ops: object.struct_ops()[0].clone() }
+    static LOADED: PerScheduler<Loaded> = PerScheduler::new();
+    let compile = |object: &Object| {
+        let mut env = Env::new(types());
+        env.kfuncs = KFUNCS.to_vec();
+        // bpf_jiffies64
+        env.helpers = vec![(118, |k: &mut OneCpu, _, _| Ok(k.now_ns * HZ / 1_000_000_000))];
+        env.kconfig = vec![("CONFIG_HZ".to_owned(), HZ)];
+        let image = Image::new(object, &env, Engine::Jit).unwrap_or_else(|e| panic!("{e}"));
+        Loaded { image, globals: object.globals().to_vec(), ops: object.struct_ops()[0].clone() }
+    };
+    LOADED.get(scheduler, compile).clone()
 }
 
 /// A scheduler in charge of one CPU.

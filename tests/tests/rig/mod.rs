@@ -76,15 +76,30 @@ pub struct Compiled {
     pub policy: Policy,
 }
 
-/// A built-in scheduler, compiled once for all tests of the program.
+/// What is made of a scheduler once for all tests of the program.
+pub struct PerScheduler<T: 'static>(Mutex<BTreeMap<String, &'static T>>);
+
+impl<T> PerScheduler<T> {
+    pub const fn new() -> PerScheduler<T> {
+        PerScheduler(Mutex::new(BTreeMap::new()))
+    }
+
+    pub fn get(&self, scheduler: &str, make: impl FnOnce(&Object) -> T) -> &'static T {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        made.entry(scheduler.to_owned()).or_insert_with(|| {
+            let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
+            let object = Object::parse(scheduler, builtin.object).expect("it parses");
+            Box::leak(Box::new(make(&object)))
+        })
+    }
+}
+
+/// A built-in scheduler, compiled.
 pub fn compiled(scheduler: &str) -> &'static Compiled {
-    static COMPILED: Mutex<BTreeMap<String, &'static Compiled>> = Mutex::new(BTreeMap::new());
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    compiled.entry(scheduler.to_owned()).or_insert_with(|| {
-        let builtin = fairground_policies::get(scheduler).expect("a built-in scheduler");
-        let object = Object::parse(scheduler, builtin.object).expect("it parses");
-        let policy = Policy::load(&object, Engine::Jit).expect("it loads");
-        Box::leak(Box::new(Compiled { object, policy }))
+    static COMPILED: PerScheduler<Compiled> = PerScheduler::new();
+    COMPILED.get(scheduler, |object| {
+        let policy = Policy::load(object, Engine::Jit).expect("it loads");
+        Compiled { object: object.clone(), policy }
     })
 }
 
