@@ -4,7 +4,7 @@
  * 2.6.26, 2.6.27, 2.6.27-sle11, 2.6.28, 2.6.30, 2.6.32, 2.6.36, 6.1, 6.5 (cfs_releases.bpf.h is the table).
  *
  * Rule: a task's vruntime advances by the time it runs, * 1024 / weight. The task with the smallest vruntime runs
- * next; the one that runs is not in the queue. At a tick it must go when it has run longer than its slice, period *
+ * next; the one that runs is not in the queue. At a tick it is preempted when it has used up its slice, period *
  * weight / load. A task that wakes up is placed near the queue's own clock, min_vruntime, minus a credit, and
  * preempts at once when it is behind the current task by more than the wake-up granularity. A group of tasks (a
  * control group) is an entity like a task in its parent's queue, with shares for a weight, and has a queue of its
@@ -330,7 +330,7 @@ void BPF_STRUCT_OPS(cfs_running, struct task_struct *p)
         q->last_curr = q->curr_pid;
     if (unlikely(t->group))
         set_next_groups(t->group, cpu);
-    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a task further to the left came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task further left joined meanwhile. */
     if (!root->picked && nr_running[cpu] > 1 && find_left(q, &left) &&
         time_diff(vruntime, left) > (s64)(sched_wakeup_granularity_ns * tunable_factor()) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);

@@ -26,7 +26,7 @@
  * Follows kernel/sched_fair.c and kernel/sched.c from 2.6.23-rc1 to 2.6.23: update_curr, update_stats_enqueue,
  * enqueue_sleeper, entity_tick, check_preempt_curr_fair, task_new_fair, yield_task_fair, set_task_cpu; balancing by
  * balance.bpf.h. docs/laws/cfs_2_6_23.md states what must hold. Not modelled: task groups (2.6.23 could not configure
- * them), real-time load. A new thread is told from a new process by its thread group.
+ * them), real-time load. A new thread is distinguished from a new process by its thread group.
  */
 #include "exit.bpf.h"
 #include "cfs2623_moves.bpf.h"
@@ -229,7 +229,7 @@ void BPF_STRUCT_OPS(cfs2623_running, struct task_struct *p)
     q->curr_prev_sum_exec = q->curr_sum_exec;
     q->curr_clock_ns = scx_bpf_now();
     q->curr_ahead_ns = 0;
-    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a task further to the left came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task further left joined meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
         preempts(q, cpu, q->left.vtime, wakeup_granularity(SCHED_NORMAL)) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);

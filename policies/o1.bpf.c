@@ -9,8 +9,8 @@
  * small pieces. A waking task preempts when its priority is better.
  *
  * Example (HZ 1000, one CPU): hogs A, B at nice 0 have priority 125 and alternate in slices of 100 ms. S sleeps 9 ms
- * of 10: after a good second its bonus is 10, its priority 115, and it preempts at each wake-up. When S begins to
- * compute, it loses a ninth of its run time, then an eighth, a seventh: for 0.9 + 0.8 + 0.7 s, until its bonus is
+ * of 10: after just over a second its bonus is 10, its priority 115, and it preempts at each wake-up. When S begins
+ * to compute, it loses a ninth of its run time, then an eighth, a seventh: for 0.9 + 0.8 + 0.7 s, until its bonus is
  * below 7, it keeps the CPU, unless 3 s (1 s per runnable task) have passed since one of them expired.
  *
  * Where it fails: many tasks that sleep a little all become interactive, and the first few keep the CPU (experiment
@@ -18,8 +18,8 @@
  * 19. A child that is forked and dies costs its parent's slice. Three hogs on two CPUs stay at 50, 50, 100 %.
  *
  * Follows kernel/sched.c of 2.6.22: schedule, scheduler_tick, task_running_tick, try_to_wake_up, recalc_task_prio,
- * sched_fork, wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. Laws: docs/laws/o1.md. A wake-up is one
- * by an interrupt according to preempt_count where that can be read, otherwise when the waker's CPU is idle. Not
+ * sched_fork, wake_up_new_task, sched_exit, sys_sched_yield, set_user_nice. Laws: docs/laws/o1.md. A wake-up counts
+ * as one by an interrupt if preempt_count says so, or, where that cannot be read, if the waker's CPU is idle. Not
  * modelled: real-time tasks, sched_exec, sleep times that wrap on 32 bits. A vfork child is queued before its parent.
  */
 #define BALANCE_RELEASE 2_6_22

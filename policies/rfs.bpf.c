@@ -19,9 +19,9 @@
  * period does. A task that sleeps often is favoured by BONUS each time. Fairness holds per CPU only.
  *
  * Follows the announcement (linux-kernel, 31 August 2007, against 2.6.23-rc3-git1, one CPU), whose equations are
- * cited by number; docs/laws/rfs.md lists them. The patch itself is lost; what the announcement leaves open (G, Gw,
- * BONUS, fork, yield, several CPUs) is our choice: equal granularity in wall time for all tasks, scaled like CFS's by
- * the number of CPUs; queues per CPU; a migration keeps the distance to the average.
+ * cited by number; docs/laws/rfs.md lists them. The patch is not available; what the announcement leaves open (G, Gw,
+ * BONUS, fork, yield, several CPUs) is a choice made here: equal granularity in wall time for all tasks, scaled like
+ * CFS's by the number of CPUs; queues per CPU; a migration keeps the distance to the average.
  */
 #define BALANCE_RELEASE 2_6_23_RC2
 #include "exit.bpf.h"
@@ -237,7 +237,7 @@ void BPF_STRUCT_OPS(rfs_running, struct task_struct *p)
     q->curr_sum_exec = p->se.sum_exec_runtime - t->rest_ns;
     q->curr_clock_ns = scx_bpf_now() - t->rest_ns;
     q->curr_ahead = 0;
-    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a task far behind it came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a task far behind it joined meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && find_leftmost(&q->left, cpu) &&
         time_diff(time_norm, q->left.vtime) > gran_norm(wakeup_granularity_ns, q->curr_inv) && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);

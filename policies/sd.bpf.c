@@ -24,11 +24,11 @@
  * grows.
  *
  * Follows the documentation of RSDL 0.2x and SD 0.3x/0.4x for 2.6.21 (March to May 2007); the patches were not
- * available. docs/laws/sd.md states what must hold. Our choices: the dithering of the levels (it gives the documented
- * rows of nice -20, 0, 10, 15, 19), the numbers marked "as remembered", fork, yield (to the end of the own level),
- * SCHED_BATCH (as many slots, but the last ones); a migration keeps level and rest of the quota, and expired stays
- * expired. Between CPUs the load balancer of 2.6.22, for which the load of a task is its slots times its quota. Not
- * modelled: the later `interactive` switch, SCHED_ISO.
+ * available. docs/laws/sd.md states what must hold. Choices made here: the dithering of the levels (it gives the
+ * documented rows of nice -20, 0, 10, 15, 19), the numbers marked "as remembered", fork, yield (to the end of the own
+ * level), SCHED_BATCH (as many slots, but the last ones); a migration keeps level and rest of the quota, and expired
+ * stays expired. Between CPUs the load balancer of 2.6.22, for which the load of a task is its slots times its quota.
+ * Not modelled: the later `interactive` switch, SCHED_ISO.
  */
 #define BALANCE_QUEUES  2
 #define BALANCE_RELEASE 2_6_22
@@ -81,8 +81,8 @@ static __always_inline void read_nice(struct task_struct *p, struct sd_task *t)
 }
 
 /*
- * The epoch of CPU `to` that corresponds to the task's: CPUs count their own epochs. Seen stays seen, expired stays
- * expired.
+ * The epoch of CPU `to` that corresponds to the task's, since each CPU counts its own epochs: a task that takes part
+ * in the epoch still does, and an expired one stays expired.
  */
 static __always_inline u64 rotation_on(const struct sd_task *t, u32 to)
 {
@@ -340,7 +340,7 @@ void BPF_STRUCT_OPS(sd_running, struct task_struct *p)
     q->curr_rotation = t->rotation;
     q->curr_slice_ns = t->slice_ns;
     q->curr_sum_exec = p->se.sum_exec_runtime;
-    /* It bypassed dispatch (idle CPU, or back after a real-time task) and a better task came meanwhile. */
+    /* It bypassed dispatch (idle CPU, or back after a real-time task), and a better task joined meanwhile. */
     if (!q->picked && nr_running[cpu] > 1 && first_key(array_id(cpu, q->rotation), &first) &&
         level_of_key(first) < q->curr_level && ask_for_choice(cpu))
         scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);

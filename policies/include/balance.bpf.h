@@ -73,8 +73,8 @@
  * `--set trace_balance=on` prints one line for each search: the rule that decided, and the loads.
  *
  * Not modelled: power-saving modes; SD_SERIALIZE (one CPU at a time balances between nodes); pushing the only task of
- * a CPU away from a busy sibling (a scheduler cannot take it off); execve, at which the kernel places a task anew:
- * sched_ext reports none, so a new task is placed as at execve right away.
+ * a CPU away from a busy sibling (a scheduler cannot dequeue a running task); execve, at which the kernel places a
+ * task again: sched_ext does not report it, so a new task is placed as at execve.
  */
 #ifndef FAIRGROUND_BALANCE_BPF_H
 #define FAIRGROUND_BALANCE_BPF_H
@@ -324,8 +324,8 @@ static __always_inline void balance_nothing_came(u32 cpu)
 /*
  * In ops.running of a task that bypassed dispatch while a better one waits: whether it shall be preempted. Once until
  * dispatch has been called: the kernel first takes the tasks that it put into the CPU's own queue, all tasks of a CPU
- * that comes on line and those that must not migrate at present. If each of them had itself preempted at once, none
- * of them would ever run.
+ * that comes online and those that must not migrate at present. If each of them were preempted at once, none of them
+ * would ever run.
  */
 static __always_inline bool ask_for_choice(u32 cpu)
 {

@@ -140,9 +140,9 @@ static __always_inline void close_group(struct group_scan *s, u32 level, u32 pla
 }
 
 /*
- * Scans a CPU that is a group by itself: it is the busiest if it has the highest load of those with two tasks.
- * Returns the load, for the sum. The state is in memory, where the verifier does not track its value: in a register
- * each comparison would make the iterations of a loop differ.
+ * Scans a group of a single CPU: it is the busiest if it has the highest load of those with two tasks. Returns the
+ * load, for the sum. The state is in memory, where the verifier does not track its value: in a register each
+ * comparison would make the iterations of a loop differ.
  */
 static __always_inline u64 pass_cpu(struct group_scan *s, u32 place, u64 load, const u32 *nr)
 {

@@ -15,9 +15,9 @@
  * The running task is in no queue, so it stays. Example: imbalance 256, FUZZ 512, nice 0: 512 > 256 + 512 is false,
  * so a task moves; 256 - 1024 is negative, so one is enough. A task of nice -5 (3121) stays: 1560 > 768.
  *
- * A CPU that is about to go off line is in no domain of the kernel any more. A scheduler is not told: it may still
- * take tasks, but the kernel lets none of them run there, and their own CPU does not see them. So a CPU to which
- * nothing came although tasks are in its queues gives back what it took (give_back), and takes nothing for a while.
+ * A CPU that is about to go offline has left the kernel's domains, but the scheduler is not notified: it may still
+ * take tasks, which the kernel does not run there, and which their own CPU does not see. So a CPU to which nothing
+ * came although tasks are in its queues gives back what it took (give_back), and takes nothing for a while.
  */
 #ifndef FAIRGROUND_BALANCE_MOVE_BPF_H
 #define FAIRGROUND_BALANCE_MOVE_BPF_H

@@ -8,7 +8,7 @@
  *     - the wake-up is sync and the waker is alone here: here;
  *     - prev is not idle, and load here (without the waker's, if sync) + load of the task is less than
  *       (100 + (imbalance_pct - 100) / 2) % of the load of prev without the task: here.
- * A task that wakes many, or is woken by many, does not draw tasks to its CPU: f is the number of different tasks
+ * A task that wakes many, or is woken by many, does not pull tasks to its CPU: f is the number of different tasks
  * that a task has woken recently (wakee_flips); the smaller f is at least the number n of CPUs in the cache, and the
  * larger n times that. Then an idle CPU: the target, prev, the one before that, any that shares the target's cache;
  * otherwise the target itself.

@@ -8,7 +8,7 @@
 
 #include "cfs_place.bpf.h"
 
-/* A buddy behind more waiting tasks than this is not found: its vruntime is too far right long before. */
+/* A buddy behind more waiting tasks than this is not found; its vruntime would be too far right anyway. */
 #define BUDDY_SCAN_MAX 64
 
 /* One entity that could be picked. */

@@ -15,7 +15,7 @@
 #include "cfs_tunables.bpf.h"
 #include "cfs_groups.bpf.h"
 
-/* A queue's clock starts just below the wrap, so that arithmetic which cannot wrap shows at once. */
+/* A queue's clock starts just below the wrap, so that arithmetic that cannot handle the wrap fails at once. */
 #define MIN_VRUNTIME_START (-(1ULL << 20))
 
 struct cfs_queue {

@@ -2,9 +2,9 @@
 /*
  * Control groups, for schedulers that support them.
  *
- * When a scheduler may call what (6.12): scx_bpf_task_cgroup() only for the task of the present callback, and neither
- * in dispatch nor in init_task (which gets the cgroup as an argument) nor in the cgroup callbacks (likewise). The
- * cgroups that it and the two functions below it return must be released. p->scx.weight stays the task's own: a
+ * What a scheduler may call, and when (6.12): scx_bpf_task_cgroup() only for the task of the present callback, and
+ * neither in dispatch nor in init_task (which gets the cgroup as an argument) nor in the cgroup callbacks (likewise).
+ * The cgroups that it and the two functions below it return must be released. p->scx.weight stays the task's own: a
  * cgroup's weight comes with cgroup_init and cgroup_set_weight.
  */
 #ifndef FAIRGROUND_CGROUP_BPF_H

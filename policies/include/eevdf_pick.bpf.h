@@ -23,7 +23,7 @@ enum queue_index { ELIGIBLE, INELIGIBLE };
 /* A buddy behind more waiting tasks than this is not found, and not favoured. */
 #define BUDDY_SCAN_MAX 64
 
-/* Further than this no deadline is from another. */
+/* No two deadlines are further apart than this. */
 #define FAR_DEADLINE (1ULL << 62)
 
 enum choice { CHOOSE_NONE, CHOOSE_CURRENT, CHOOSE_FIRST, CHOOSE_BUDDY };

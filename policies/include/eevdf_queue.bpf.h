@@ -20,7 +20,7 @@
 #define NEWIDLE_BY_CHANCE  NI_RANDOM
 #include "balance_record.bpf.h"
 
-/* A queue's time starts just below the wrap, so that arithmetic which cannot wrap shows at once. */
+/* A queue's time starts just below the wrap, so that arithmetic that cannot handle the wrap fails at once. */
 #define ZERO_START (-(1ULL << 20))
 /* Distinct slice lengths that a queue distinguishes: further ones do not count for the shortest and longest slice. */
 #define SLICE_KINDS 8

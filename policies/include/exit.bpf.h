@@ -3,8 +3,8 @@
  * The record of a scheduler's exit, for its loader to read.
  *
  * The kernel calls exit() when a scheduler has been unloaded, whatever the reason: its user detached it, a CPU went
- * off line, it made an error, a task stalled. `EXIT_RECORD(mine)` defines the callback `mine_exit`, to be named in
- * the callback table, and the variable `exit_record`. A loader finds the variable by its members' names; `kind` is
+ * offline, it made an error, a task stalled. `EXIT_RECORD(mine)` defines the callback `mine_exit`, to be named in the
+ * callback table, and the variable `exit_record`. A loader finds the variable by its members' names; `kind` is
  * written last, and not 0 from then on.
  *
  * Example: the watchdog finds a task that has waited for 30 s: kind 1026, reason "runnable task stall", msg the

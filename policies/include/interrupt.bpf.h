@@ -2,7 +2,7 @@
 /*
  * Whether a callback runs in an interrupt: then a wake-up is issued by a timer or a device, not by the running task.
  *
- * x86 keeps the nesting count in a per-CPU variable that programs may read: in pcpu_hot until 6.14, by itself since.
+ * x86 keeps the nesting count in a per-CPU variable that programs may read: in pcpu_hot until 6.14, separately since.
  * Elsewhere it cannot be read, and the caller's guess is used.
  */
 #ifndef FAIRGROUND_INTERRUPT_BPF_H

@@ -88,7 +88,7 @@ enum { ENOMEM = 12 };
 #define unlikely(x)          __builtin_expect(!!(x), 0)
 
 /*
- * A function that the verifier checks once, by itself, for any arguments: numbers, and pointers that may be NULL. A
+ * A function that the verifier checks once, separately, for any arguments: numbers, and pointers that may be NULL. A
  * static function is checked again at each call and on each path to it, which multiplies: the limit of 1000000
  * instructions is soon reached.
  */
