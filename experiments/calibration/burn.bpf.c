@@ -2,11 +2,11 @@
 /*
  * burn: fifo with ballast, to measure what one instruction of a scheduler's program costs on a machine.
  *
- * Rule: as fifo, but each decision of what runs next first goes through `burn` rounds of five instructions that change nothing. The
- * difference between the times of a switch at two values of `burn`, divided by the difference in instructions, is the cost of
- * an instruction, free of everything that both runs have in common.
+ * Rule: as fifo, but each decision of what runs next first executes `burn` rounds of five instructions without effect.
+ * The difference between the times of a switch at two values of `burn`, divided by the difference in instructions, is the
+ * cost of an instruction; everything that both runs have in common cancels out.
  * Example: a hop of `pipe` takes 73.7 us at burn=0 and 130.9 us at burn=1000: 57.2 us for 5,000 instructions, 11.4 ns each.
- * Fails: as a scheduler, on purpose. docs/reference/costs.md says what was measured with it.
+ * Fails: as a scheduler, on purpose. docs/reports/costs-2026-11-26.md has the measurements.
  */
 #include "scx.bpf.h"
 

@@ -2,11 +2,11 @@
 /*
  * callbacks: fifo with callbacks that do nothing, to measure what calling a scheduler costs on a machine.
  *
- * Rule: as fifo; runnable, running, stopping and quiescent are there, and return at once. A hop of `pipe` in which both tasks
- * sleep goes through each of them once more than under fifo; a quarter of what it takes longer is the cost of a callback. With `by_key`
- * the queue is one in the order of keys, all of them alike.
+ * Rule: as fifo, with callbacks runnable, running, stopping and quiescent that return at once. A hop of `pipe` in which both
+ * tasks sleep calls each of them once; a quarter of the additional time, compared with fifo, is the cost of a callback. With
+ * `by_key` the queue is ordered by keys, which are all equal.
  * Example: a hop takes 72.7 us under fifo and 76.8 us under callbacks: 1.0 us for each of the four.
- * Fails: as fifo does. docs/reference/costs.md says what was measured with it.
+ * Fails: as fifo does. docs/reports/costs-2026-11-26.md has the measurements.
  */
 #include "scx.bpf.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * calls: fifo that times what a scheduler calls in the kernel. For what one kfunc or helper costs on a machine.
+ * calls: fifo that times the kernel functions which a scheduler calls, to measure what one kfunc or helper costs.
  *
- * Rule: as fifo. Each call of dispatch or, for what needs a task, of enqueue also times one kind of call, in turn: a hundred of them in a row between two looks at the clock,
- * where they may be repeated, else one. What the two looks themselves take is timed as well, and the loop. Printed by bpf_printk as
- * `name calls ns`; the clock counts the guest's instructions, nothing interrupts, so two runs print the same.
- * Example: `now 100 61112` less `loop 100 4312`, whose turn is a store and the counting: 568 ns for each call of scx_bpf_now.
- * Fails: as a scheduler, on purpose. docs/reference/costs.md says what was measured with it.
+ * Rule: as fifo. Each call of dispatch, or of enqueue for functions that need a task, also times the next kind of call: a
+ * hundred calls between two reads of the clock if the call can be repeated, else one. The two reads and the loop are timed as
+ * well. bpf_printk prints `name calls ns`; the clock counts the guest's instructions and nothing interrupts, so two runs print
+ * the same. Example: `now 100 61112` less `loop 100 4312`, an iteration with a store only: 568 ns a call of scx_bpf_now.
+ * Fails: as a scheduler, on purpose. docs/reports/costs-2026-11-26.md has the measurements.
  */
 #include "scx.bpf.h"
 
@@ -45,7 +45,7 @@ u32 calls;
 volatile u64 sink;
 s32 some_pid;
 
-/* A hundred times `what`, timed. */
+/* Times a hundred calls of `what`. */
 #define TIMED(name, what)                                                                                            \
     do {                                                                                                             \
         u64 begin_ns = bpf_ktime_get_ns(), end_ns;                                                                   \
@@ -114,7 +114,7 @@ static __always_inline void by_key(void)
         sink = *value;
 }
 
-/* What needs no task. */
+/* Calls that need no task. */
 static SEPARATE int time_clocks(u32 kind, s32 cpu)
 {
     switch (kind) {
