@@ -6,7 +6,8 @@
  * scheduler has no other way to preempt; the kick is an interrupt that the CPU sends to itself (irq_work).
  * Example: beside a loop, a task that sleeps 1 ms runs 54.9 us after its waking. The timer's interrupt, the wake-up and the program's
  * instructions are 43.3 us of that; the kick is the rest.
- * Fails: as a scheduler, on purpose: a task that wakes up often starves all others. docs/reports/costs-2026-11-26.md has the measurements.
+ * Fails: as a scheduler, on purpose: a task that wakes up often starves all others. docs/reports/costs-2026-11-26.md has
+ * the measurements.
  */
 #include "scx.bpf.h"
 

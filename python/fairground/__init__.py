@@ -5,8 +5,8 @@
 >>> run.groups.to_polars()            # or .to_pandas(), or pyarrow.table(run.groups)
 >>> run.events.to_polars()
 
-A scheduler is a compiled sched_ext object and nothing else; the words for schedulers, workloads, machines and settings are
-those of the command line, and so are the messages of errors (:class:`Error`). The same words give the same bytes.
+A scheduler is a compiled sched_ext object and nothing else. The names of schedulers, workloads, machines and settings are
+those of the command line, and so are the messages of errors (:class:`Error`). The same arguments give the same bytes.
 """
 
 from fairground._native import VERSION as __version__

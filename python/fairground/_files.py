@@ -1,4 +1,4 @@
-"""Which file a point's result is in, and writing it."""
+"""The names of result files, and writing them."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from pathlib import Path
 from fairground import _native
 from fairground._points import Point
 
-#: What ends a sweep wherever it happens. Anything else is an error of one point.
+#: Exceptions that end a sweep. Any other exception is an error of one point.
 ENDS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 #: Characters of the readable part of a file's name, and of the seed in it.
 _NAME_MAX = 80
 _SEED_MAX = 20
-#: How files begin and end that are being written.
+#: Prefix and suffix of files that are being written.
 _HALF_PREFIX, _HALF_SUFFIX = ".fairground-", ".tmp"
-#: Such a file that is older than this was left behind by a process that was killed: writing one takes a moment.
+#: Such a file that is older than this, in s, was left by a killed process, since a file is written within a moment.
 _HALF_STALE_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Digests:
-    """The content behind the words of a point. ``None``: the word names no file, or none that can be read; the run says why."""
+    """SHA-256 digests of the files that a point names. ``None``: it names no file, or one that cannot be read; the run then has the error."""
 
-    #: Of the object that a scheduler is, or is compiled to.
+    #: Of the scheduler's object.
     scheduler: str | None = None
     workload: str | None = None
     topology: str | None = None
     profile: str | None = None
-    #: Of the sources of this fairground.
+    #: Of the sources from which this fairground was built.
     fairground: str = field(default_factory=lambda: _native.SOURCES_SHA256)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A point to run, and where its result goes."""
+    """A point to run, and the file for its result."""
 
     point: Point
     digests: Digests
@@ -50,12 +50,12 @@ class Job:
 
     @property
     def error_file(self) -> Path:
-        """Where the reason goes if it cannot be run."""
+        """The file for the reason if the point cannot be run."""
         return self.file.with_suffix(".error.parquet")
 
 
 def jobs_of(points: Iterable[Point], folder: Path) -> list[Job]:
-    """One job for each different point, in their order."""
+    """One job for each distinct point, in the order of the points."""
     inputs = _Inputs()
     return [_job(point, folder, inputs) for point in dict.fromkeys(points)]
 
@@ -63,7 +63,7 @@ def jobs_of(points: Iterable[Point], folder: Path) -> list[Job]:
 def _job(point: Point, folder: Path, inputs: _Inputs) -> Job:
     digests = inputs.digests(point)
     identity = {"version": _native.VERSION, "point": dataclasses.asdict(point), "digests": dataclasses.asdict(digests)}
-    # A value that no word can be has no JSON either. The run says what is wrong with it.
+    # A value without a JSON form is written as its repr; the run then reports what is wrong with it.
     text = json.dumps(identity, sort_keys=True, default=repr)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     readable = re.sub(r"[^A-Za-z0-9@.=]+", "-", f"{point.sched}_{point.workload}")[:_NAME_MAX].strip("-.")
@@ -72,7 +72,7 @@ def _job(point: Point, folder: Path, inputs: _Inputs) -> Job:
 
 
 class _Inputs:
-    """Digests of what points name; each is read once."""
+    """Digests of the files and schedulers that points name; each is read once."""
 
     def __init__(self) -> None:
         self._schedulers: dict[object, str | None] = {}
@@ -93,7 +93,7 @@ def _of_scheduler(sched: str) -> str | None:
         return _native.object_digest(sched)
     except ENDS:
         raise
-    except BaseException:  # A panic of the native half, too.
+    except BaseException:  # Also a panic of the native half.
         return None
 
 
@@ -106,9 +106,9 @@ def _of_file(word: str | None) -> str | None:
 
 
 def look_again(point: Point, digests: Digests) -> None:
-    """Whether what a point names is what it was when the sweep began.
+    """Checks that the files of a point have not changed since the sweep began.
 
-    :raises Error: if it is not: a result would be filed as one of the old content.
+    :raises Error: if one has: the result would be stored under the old content.
     """
     before = ((point.workload, digests.workload), (point.topology, digests.topology), (point.profile, digests.profile))
     for word, digest in before:
@@ -117,7 +117,7 @@ def look_again(point: Point, digests: Digests) -> None:
 
 
 def changed(what: str) -> _native.Error:
-    """The error of a point that names a file which is another one by now."""
+    """The error of a point that names a file which has changed meanwhile."""
     return _native.Error(
         f"{what} changed while the sweep ran; run the sweep again\n"
         "  help: on a cluster, the same file must be where the sweep was started and at each worker"
@@ -125,7 +125,7 @@ def changed(what: str) -> _native.Error:
 
 
 def clean(folder: Path, jobs: Iterable[Job]) -> None:
-    """Removes what a killed sweep left: halves of files, and errors of points that have a result."""
+    """Removes what a killed sweep left: partial files, and error files of points that have a result."""
     for job in jobs:
         if job.file.exists() and job.error_file.exists():
             job.error_file.unlink(missing_ok=True)
@@ -134,11 +134,11 @@ def clean(folder: Path, jobs: Iterable[Job]) -> None:
             if time.time() - half.stat().st_mtime > _HALF_STALE_S:
                 half.unlink()
         except FileNotFoundError:
-            pass  # Another sweep into the folder was faster.
+            pass  # Another sweep into the folder has removed it.
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file so that it is there whole or not at all, whatever happens to this process."""
+    """Writes a file atomically: it exists complete or not at all, even if this process is killed."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_HALF_PREFIX, suffix=_HALF_SUFFIX)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -148,6 +148,6 @@ def write_whole(path: Path, content: bytes) -> None:
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:
-        # It may have its place already: Ctrl-C can come at any moment.
+        # Ctrl-C can arrive after the replacement, so the temporary file may be gone.
         Path(name).unlink(missing_ok=True)
         raise

@@ -1,4 +1,4 @@
-"""The native half: see `python/src`."""
+"""The native half, in Rust: see `python/src`."""
 
 from collections.abc import Sequence
 from typing import Final, final

@@ -1,4 +1,4 @@
-"""Pictures of a run, drawn by matplotlib; a notebook shows them inline."""
+"""Charts of a run, drawn by matplotlib; a notebook shows them inline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Picture(Figure):
-    """A figure of matplotlib that a notebook shows, whether pyplot is in use or not."""
+    """A matplotlib figure that a notebook shows, with and without pyplot."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -25,7 +25,7 @@ class Picture(Figure):
 
 #: Okabe and Ito's colours, which most people can tell apart.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
-#: Stretches of CPU time that a timeline draws; more would be a grey area.
+#: Maximum number of on-CPU intervals in a timeline; more could not be told apart.
 _STRETCHES_MAX = 20_000
 #: Inches.
 _WIDTH, _ROW_HEIGHT, _HEIGHT_MIN = 9.0, 0.35, 2.4
@@ -48,7 +48,7 @@ def shares(run: Run) -> Picture:
     places = range(len(groups))
     series = (("got", "cpu_share", -0.2, _COLOURS[0]), ("due", "fluid_share", 0.2, _COLOURS[1]))
     for name, metric, shift, colour in series:
-        # What was not measured has no bar, which is not the same as a bar of no length.
+        # A value that was not measured has no bar, which differs from a bar of length 0.
         lengths = [math.nan if group[metric] is None else group[metric] for group in groups]
         axes.barh([place + shift for place in places], lengths, 0.38, label=name, color=colour)
     axes.set_yticks(list(places), [group["group"] for group in groups])
@@ -77,7 +77,7 @@ def latency(run: Run) -> Picture:
 
 
 def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Picture:
-    """Who ran on which CPU, from ``start_ms`` to ``end_ms`` after the run began, at most until it ended; 100 ms by default."""
+    """Which task ran on which CPU, from ``start_ms`` to ``end_ms`` after the run began, at most until it ended; 100 ms by default."""
     import pyarrow.compute as pc
 
     events = run.events.to_arrow()
@@ -115,7 +115,7 @@ def timeline(run: Run, start_ms: float = 0.0, end_ms: float | None = None) -> Pi
 
 
 def _stretches(switches: list[dict[str, Any]], from_ns: int, to_ns: int) -> list[tuple[int, int, int, str]]:
-    """Begin, end, CPU and name of each time that a task had a CPU."""
+    """Begin and end in ns, CPU and task name of each on-CPU interval."""
     running: dict[int, tuple[int, int, str]] = {}
     found = []
 
@@ -134,7 +134,7 @@ def _stretches(switches: list[dict[str, Any]], from_ns: int, to_ns: int) -> list
 
 
 def _spans(stretches: list[tuple[int, int, int, str]], zero_ns: int) -> dict[str, dict[int, list[tuple[float, float]]]]:
-    """Begin and length in ms of the stretches of each name, in order, on each CPU."""
+    """Begin and length in ms of the on-CPU intervals of each task name, in order, on each CPU."""
     spans: dict[str, dict[int, list[tuple[float, float]]]] = {name: {} for name in sorted({name for _, _, _, name in stretches})}
     for begin, end, cpu, name in stretches:
         spans[name].setdefault(cpu, []).append(((begin - zero_ns) / 1e6, (end - begin) / 1e6))

@@ -1,4 +1,4 @@
-"""A run in words, and grids of them."""
+"""The description of a run, and grids of descriptions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeAlias, TypedDict, TypeVar
 
-#: What a tunable or a feature may be set to: ``True`` is ``on``, a text is what the command line takes (``"3ms"``).
+#: A value of a tunable or a feature: ``True`` is ``on``, a string is as on the command line (``"3ms"``).
 SettingValue: TypeAlias = str | int | bool
 
 T = TypeVar("T")
 
-#: More points than this are a mistake: a hundred thousand runs of a tenth of a second take three hours.
+#: Maximum number of points of a grid: a hundred thousand runs of a tenth of a second take three hours.
 POINTS_MAX = 100_000
 
 
 class Words(TypedDict, total=False):
-    """The keywords of a run that are plain words; :class:`Point` explains each."""
+    """The scalar keyword arguments of a run; :class:`Point` explains each."""
 
     sched: str | os.PathLike[str]
     cpus: int | None
@@ -42,9 +42,10 @@ class Words(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Point:
-    """One run in words, as :func:`simulate` takes them. Two equal points give the same bytes.
+    """The arguments of one run, as :func:`simulate` takes them. Two equal points give the same bytes.
 
-    Points are made by :func:`grid`, or by :meth:`of`, which takes settings as a mapping. Numbers may be numpy's, files may be paths.
+    Points are made by :func:`grid`, or by :meth:`of`, which takes settings as a mapping. Numbers may be numpy integers, files may be
+    ``pathlib`` paths.
     """
 
     #: A name (``"slice:16"``), several joined by ``+``, or a file: TOML, or rt-app's JSON.
@@ -67,13 +68,13 @@ class Point:
     hz: int | None = None
     #: What ends a sleep: ``"hrtimer"`` or ``"jiffies"``.
     timers: str = "hrtimer"
-    #: What things cost: the name of a preset.
+    #: The cost preset.
     costs: str = "modern"
     #: Changes of costs: names and values.
     cost: tuple[tuple[str, int], ...] = ()
-    #: What the workload's spin locks are: ``"spin"``, ``"rt"`` or ``"rt-2006"``.
+    #: The kind of the workload's spin locks: ``"spin"``, ``"rt"`` or ``"rt-2006"``.
     locks: str | None = None
-    #: What the program that loads an object for real would set in it, as a file.
+    #: A profile: a file with the variables that the object's own loader would set.
     profile: str | None = None
     #: ``"jit"`` or ``"interpreter"``: both give the same result.
     engine: str = "jit"
@@ -83,7 +84,7 @@ class Point:
     lead_in: str | None = None
     #: Whether the simulator's invariants are checked after each event.
     check: bool = False
-    #: With ``check``: how long a CPU may rest while a task that may run there waits, with its unit.
+    #: With ``check``: how long a CPU may be idle while a task that may run there waits, with its unit.
     idle_bound: str | None = None
     #: How many events the run may record; 100,000,000 by default.
     max_events: int | None = None
@@ -100,7 +101,7 @@ class Point:
             raise ValueError("cpus and topology exclude each other: a topology says how many CPUs there are")
 
     def words(self) -> str:
-        """What is given, as JSON: the native half reads it, and says what is wrong with it."""
+        """The given arguments as JSON, for the native half, which checks them."""
         words = {field.name: getattr(self, field.name) for field in fields(self)}
         words |= {"set": dict(words.pop("settings")), "cost": dict(self.cost)}
         given = {name: value for name, value in words.items() if value is not None}
@@ -116,26 +117,26 @@ class Point:
         cost: Mapping[str, int] | None = None,
         **words: object,
     ) -> Point:
-        """A point of the words of :func:`simulate`."""
+        """A point from the arguments of :func:`simulate`."""
         return cls(
-            workload=workload,  # type: ignore[arg-type]  # A path becomes its text.
+            workload=workload,  # type: ignore[arg-type]  # A path becomes a string.
             settings=tuple((name, _text(value)) for name, value in (settings or {}).items()),
-            at=at,  # type: ignore[arg-type]  # One text is as good as a sequence of one.
+            at=at,  # type: ignore[arg-type]  # A string counts as a sequence of one.
             cost=tuple((cost or {}).items()),
-            **words,  # type: ignore[arg-type]  # The dataclass refuses names that it does not know; the native half checks types.
+            **words,  # type: ignore[arg-type]  # The dataclass rejects unknown names; the native half checks types.
         )
 
 
 def _whole(value: object) -> object:
-    """Whatever counts (an integer of numpy) as an ``int``. What does not is left as it is: the native half says what is wrong."""
+    """Any integer, also of numpy, as an ``int``. Other values are returned unchanged; the native half reports the error."""
     try:
-        return int(operator.index(value))  # type: ignore[arg-type]  # What is no number is asked, too.
+        return int(operator.index(value))  # type: ignore[arg-type]  # Values that are not integers raise TypeError.
     except TypeError:
         return value
 
 
 def _path(value: object) -> object:
-    """A path as its text; anything else as it is."""
+    """A path as a string; any other value unchanged."""
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
@@ -152,13 +153,13 @@ def grid(
     cost: Mapping[str, int | Iterable[int]] | None = None,
     **words: object,
 ) -> list[Point]:
-    """Every combination of the words that have several values.
+    """Every combination of the arguments that have several values.
 
     Each keyword of :func:`simulate` takes one value, or a list (or a range) of them; so does each name in ``settings`` and
-    ``cost``. ``grid(["hogs:3", "slice:16"], sched=["cfs", "eevdf"], seed=range(25))`` has 100 points. Grids are lists: two of
-    them are added.
+    ``cost``. ``grid(["hogs:3", "slice:16"], sched=["cfs", "eevdf"], seed=range(25))`` has 100 points. Grids are lists and can be
+    concatenated with ``+``.
 
-    The order is that of the keywords: the last one changes fastest.
+    Points are in the order of the keywords; the last one changes fastest.
     """
     axes: list[tuple[str, str, list[object]]] = [("word", "workload", _values(workload))]
     axes += [("word", name, _values(value)) for name, value in words.items()]
@@ -181,7 +182,7 @@ def _points(axes: list[tuple[str, str, list[object]]]) -> Iterator[Point]:
 
 
 def _values(value: object) -> list[object]:
-    """Several values are a list, a range or another iterable; a text, a tuple and a mapping are one."""
+    """The values of an argument: a list, a range or another iterable has several; a string, a tuple and a mapping are one."""
     if isinstance(value, (str, tuple, Mapping)) or not isinstance(value, Iterable):
         return [value]
     values = list(value)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """What a run, or a recording, left: its events and its figures.
+    """The events and figures of a run or a recording.
 
     The figures are those of the command line, from the same code; docs/reference/metrics defines each. Null is "not measured".
     """
@@ -36,13 +36,13 @@ class Run:
 
     @property
     def made(self) -> dict[str, Any]:
-        """How it was made: version, seed, settings, machine, costs."""
+        """How the run was made: version, seed, settings, machine, costs, and under ``spec`` its arguments."""
         made: dict[str, Any] = json.loads(self._native.made)
         return made
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing: what is missing from a recording, what of a foreign workload means something else here."""
+        """Remarks: what is missing from a recording, and how the translation of an rt-app file differs from rt-app."""
         return self._native.notes
 
     @property
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def digest(self) -> int:
-        """A number that is the same when all events are."""
+        """A hash of all events: equal for equal events."""
         return self._native.digest
 
     @property
@@ -86,12 +86,12 @@ class Run:
         return Table(self._native.cgroups())
 
     def plot(self, kind: str = "shares", **how: float) -> Picture:
-        """A picture by matplotlib, which a notebook shows inline.
+        """A matplotlib chart, which a notebook shows inline.
 
         ``"shares"``: CPU time of each group beside its fair share. ``"latency"``: percentiles of the wake-up latency.
-        ``"timeline"``: who ran on which CPU, from ``start_ms`` to ``end_ms``.
+        ``"timeline"``: which task ran on which CPU, from ``start_ms`` to ``end_ms``.
 
-        :raises Error: if there is no such picture.
+        :raises Error: if there is no such chart.
         """
         from fairground import _plot
 
@@ -100,7 +100,7 @@ class Run:
         return _plot.KINDS[kind](self, **how)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows of a run: its groups."""
+        """A table of the groups, for notebooks."""
         shown = ("group", "tasks", "cpu_share", "fluid_share", "fairness_error", "wakeup_latency.p99")
         groups = self.groups
         heads = [f"{name} [{groups.units[name]}]" if name in groups.units else name for name in shown]
@@ -130,13 +130,13 @@ def simulate(
 ) -> Run:
     """Runs a workload under a scheduler in the simulated machine.
 
-    The words are those of ``fairground run``; :class:`Point` explains each. ``settings`` are tunables and features by name
+    The arguments are those of ``fairground run``; :class:`Point` explains each. ``settings`` are tunables and features by name
     (``{"base_slice_ns": "3ms", "RUN_TO_PARITY": False}``), ``at`` changes them during the run (``"5s:NAME=VALUE"``), and
-    ``callbacks`` also records each callback of the scheduler. Other threads go on while the machine runs, and Ctrl-C ends it.
+    ``callbacks`` also records each callback of the scheduler. Other threads continue while the machine runs, and Ctrl-C ends it.
 
     A scheduler that is ejected is a result, not an error: :attr:`Run.ejection` says why.
 
-    :raises Error: if a word means nothing; the message says what to do.
+    :raises Error: if an argument is invalid; the message has the remedy.
     """
     point = Point.of(workload, settings=settings, at=at, cost=cost, **words)
     return Run(_native.simulate(point, scheduler_of(point, None), callbacks))
@@ -145,16 +145,15 @@ def simulate(
 def read(path: str | os.PathLike[str]) -> Run:
     """Reads a recording of a real machine, and measures it: trace.dat, perf.data, the text of perf and ftrace.
 
-    :raises Error: if the file cannot be read, or is no recording.
+    :raises Error: if the file cannot be read, or is not a recording.
     """
     return Run(_native.read(os.fspath(path)))
 
 
 def scheduler_of(point: Point, digest: str | None) -> _native.Scheduler:
-    """The compiled scheduler of a point, kept for the next one: those that come with fairground, and files whose object should be
-    the one with this digest.
+    """The compiled scheduler of a point. Built-in schedulers, and files with a given digest, are cached.
 
-    :raises Error: if it is another one by now.
+    :raises Error: if the digest of the object differs.
     """
     if point.profile is not None:
         return _native.Scheduler(point)
@@ -165,7 +164,7 @@ def scheduler_of(point: Point, digest: str | None) -> _native.Scheduler:
 
 
 def comes_with_fairground(sched: str) -> bool:
-    """Whether it is the name of a scheduler, with or without a parameter set, and no file."""
+    """Whether ``sched`` is the name of a built-in scheduler, with or without a parameter set, and not a file."""
     return sched.partition("@")[0] in _known_names()
 
 
@@ -178,5 +177,5 @@ def _known_names() -> frozenset[str]:
 def _compiled(alone: Point, digest: str | None) -> _native.Scheduler:
     scheduler = _native.Scheduler(alone)
     if digest not in (None, scheduler.digest):
-        raise changed(alone.sched)  # It is not kept, as a result would be.
+        raise changed(alone.sched)  # An exception is not cached.
     return scheduler

@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 class Sweep:
     """The results of a sweep: a Parquet data set.
 
-    The columns are the parameters (``workload``, ``sched``, ``cpus``, ``seed``, ``set.NAME`` …), and one value in each row:
-    ``of`` whom (``machine``, or a group of tasks), ``metric``, ``unit``, ``value``. docs/howto/python.md has them all.
+    Each row has the parameters (``workload``, ``sched``, ``cpus``, ``seed``, ``set.NAME`` …) and one value: ``of`` (``machine``, or
+    the name of a group of tasks), ``metric``, ``unit``, ``value``. docs/howto/python.md lists all columns.
     """
 
     #: The folder.
     out: Path
-    #: The points, as they were given.
+    #: The requested points.
     points: list[Point]
-    #: The file of each point that has one, in the order of the points.
+    #: The file of each point that has a result, in the order of the points.
     files: list[Path]
-    #: Why a point has none. It is tried again by the next sweep over it.
+    #: The reason of each point without a result. The next sweep tries such a point again.
     errors: dict[Point, str] = field(default_factory=dict)
-    #: How many points were run now; the others were there already.
+    #: The number of points that this sweep ran; the others had results.
     ran: int = 0
 
     def __len__(self) -> int:
         return len(self.files)
 
     def to_arrow(self) -> pyarrow.Table:
-        """Every row, in the order of the points. A column that a point does not have is null there."""
+        """All rows, in the order of the points. Columns that a point does not have are null."""
         import pyarrow
         import pyarrow.parquet
 
@@ -52,13 +52,13 @@ class Sweep:
         return pyarrow.concat_tables(tables, promote_options="default")
 
     def to_polars(self) -> polars.DataFrame:
-        """The same as a data frame of polars."""
+        """The same as a polars data frame."""
         import polars
 
         return polars.concat([polars.read_parquet(file) for file in self._some_files()], how="diagonal")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a data frame of pandas."""
+        """The same as a pandas data frame."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
@@ -84,17 +84,18 @@ def sweep(
     client: distributed.Client | None = None,
     on_point: Callable[[Point], None] | None = None,
 ) -> Sweep:
-    """Runs every point that has no result in ``out`` yet, and gives the results of all.
+    """Runs every point that has no result in ``out`` yet, and returns the results of all points.
 
-    Without more words it runs in as many processes as there are CPUs; ``workers=1`` runs here, one after the other; a ``client``
-    of Dask runs on its cluster. The files are the same bytes wherever a point was run. Each is written by this process, whole or
-    not at all, as soon as its point is done: a sweep that was interrupted goes on where it was.
+    By default it uses as many processes as there are CPUs; ``workers=1`` runs the points in this process, one after the other; with a
+    Dask ``client`` they run on its cluster. The bytes of a file do not depend on where its point ran. This process writes each file
+    atomically, as soon as its point is done, so an interrupted sweep resumes when it is called again.
 
-    A point that cannot be run, whatever the reason, is an error of its own (:attr:`Sweep.errors`, and a file ``NAME.error.parquet``
-    if its words can stand in one) and keeps no other from running. So is a point that names a file which changed meanwhile. The loss of a worker costs nothing but time; a point that loses its workers again and again is an error.
+    A point that cannot be run, for any reason, does not stop the others: it is an entry of :attr:`Sweep.errors`, and a file
+    ``NAME.error.parquet`` if its arguments fit the columns. A point that names a file which changed during the sweep is an error, too. If
+    a worker dies, its points are run again; a point whose workers die repeatedly is an error.
 
-    ``on_point`` is called after each point; what it raises ends the sweep, as Ctrl-C does, and the processes with it. In a script, processes need ``if __name__ == "__main__":`` around the call. Files that
-    points name are read where they run.
+    ``on_point`` is called after each point. An exception from it ends the sweep and its processes, as Ctrl-C does. In a script,
+    processes need ``if __name__ == "__main__":`` around the call. The files that points name are read where the points run.
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +103,7 @@ def sweep(
     clean(folder, jobs)
     todo = [job for job in jobs if not job.file.exists()]
     errors: dict[Point, str] = {}
-    # Closed at once, whatever happens: no process runs on without a reader.
+    # Closed on every exit, so that no process continues without a reader.
     with closing(_results(todo, workers, client)) as results:
         for done in results:
             _write(done)
@@ -116,7 +117,7 @@ def sweep(
 
 
 def _write(done: Done) -> None:
-    """A result, or why there is none; never both, whenever this is interrupted."""
+    """Writes the result or the error file of a point; never leaves both, even if interrupted."""
     job = done.job
     if done.error is None:
         job.error_file.unlink(missing_ok=True)

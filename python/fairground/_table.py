@@ -1,4 +1,4 @@
-"""Tables, for whichever library reads them."""
+"""Tables for pyarrow, polars, pandas and other libraries that read Arrow."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A table that speaks Arrow's PyCapsule interface.
+    """A table that implements Arrow's PyCapsule interface.
 
-    ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB take it as it is. The rows of the events are made while
+    ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB accept it directly. The rows of events are created while
     they are read, so that a long trace is not in memory twice.
     """
 
@@ -32,7 +32,7 @@ class Table:
 
     @property
     def units(self) -> dict[str, str]:
-        """The units of those columns that have one: ``ns``, ``%``, ``1/s``."""
+        """The units of the columns that have one: ``ns``, ``%``, ``1/s``."""
         return {name: unit for name, unit in self._native.columns if unit}
 
     def __arrow_c_schema__(self) -> object:
@@ -42,19 +42,19 @@ class Table:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The table of pyarrow."""
+        """The table as a pyarrow table."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """The data frame of polars."""
+        """The table as a polars data frame."""
         import polars
 
         return polars.DataFrame(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The data frame of pandas, made by pyarrow."""
+        """The table as a pandas data frame, converted by pyarrow."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 

@@ -1,4 +1,4 @@
-"""What there is: schedulers and workloads by name."""
+"""Lists of the built-in schedulers and workloads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairground import _native
 
 @dataclass(frozen=True)
 class SchedulerInfo:
-    """A scheduler that comes with fairground."""
+    """A built-in scheduler."""
 
     #: Its name, as in ``sched="cfs"``.
     name: str
@@ -21,21 +21,21 @@ class SchedulerInfo:
 
 @dataclass(frozen=True)
 class WorkloadInfo:
-    """A workload that comes with fairground."""
+    """A built-in workload."""
 
     #: Its name, as in ``workload="slice:16"``.
     name: str
-    #: What stands behind the colon; empty when nothing does.
+    #: The arguments after the colon; empty if it takes none.
     arguments: str
     #: What it is, in one line.
     summary: str
 
 
 def schedulers() -> list[SchedulerInfo]:
-    """The schedulers that come with fairground. Any compiled sched_ext object (``./mine.bpf.o``) is one as well."""
+    """The built-in schedulers. A compiled sched_ext object (``./mine.bpf.o``) is accepted as well."""
     return [SchedulerInfo(name, summary, tuple(sets)) for name, summary, sets in _native.schedulers()]
 
 
 def workloads() -> list[WorkloadInfo]:
-    """The workloads that come with fairground. A file (``./mine.toml``, rt-app's ``.json``) is one as well."""
+    """The built-in workloads. A file (``./mine.toml``, rt-app's ``.json``) is accepted as well."""
     return [WorkloadInfo(*entry) for entry in _native.workloads()]

@@ -1,4 +1,4 @@
-"""The ways to run the points of a sweep. Each gives the same bytes, in the order in which points finish."""
+"""The ways to run the points of a sweep. Each yields the same bytes, in the order in which points finish."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from fairground._run import scheduler_of
 if TYPE_CHECKING:
     import distributed
 
-#: Points that wait at a worker, beside the one that runs: so many that it never waits for this process.
+#: Points queued for each worker besides the running one: enough that a worker never waits for this process.
 _AHEAD = 3
-#: Tasks that a cluster has at once, at least: its workers may come later than its points.
+#: Minimum number of tasks submitted to a cluster, since workers may join after the points are submitted.
 _CLUSTER_MIN = 64
-#: Points that are one task of a cluster, at most.
+#: Maximum number of points in one task of a cluster.
 _TOGETHER_MAX = 4
-#: How often a point may lose the process that it runs in, alone there, before it is an error.
+#: A point is an error when its process has died this many times while it ran alone.
 _LOSSES_MAX = 2
-#: The longest wait for a process without a look at signals: Ctrl-C does not wake every wait, as another thread may have got its signal.
+#: Maximum wait for a process, in s, without a check for signals: Ctrl-C does not end a wait if another thread received the signal.
 _LOOK_S = 0.5
-#: How deep the reasons of a reason are told.
+#: Maximum number of causes in the text of an exception.
 _CAUSES_MAX = 4
 
-#: The content of a point's file, and why the point is an error if it is one. A point whose words can stand in no file has no content.
+#: The content of a point's file, and the error if there is one. A point whose arguments do not fit the columns has no content.
 Result: TypeAlias = tuple[bytes | None, str | None]
 
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a job."""
+    """The result of a job."""
 
     job: Job
     content: bytes | None
@@ -45,8 +45,8 @@ class Done:
 
 
 def _work(point: Point, digests: Digests) -> Result:
-    """Runs in a worker. Whatever goes wrong is this point's error, a panic of the native half too: another process could not even
-    read that exception."""
+    """Runs in a worker. Every exception becomes this point's error, also a panic of the native half, which another process could not
+    unpickle."""
     try:
         return _run(point, digests), None
     except ENDS:
@@ -56,7 +56,7 @@ def _work(point: Point, digests: Digests) -> Result:
 
 
 def _work_all(work: Callable[[Point, Digests], Result], together: Sequence[tuple[Point, Digests]]) -> list[Result]:
-    """Runs in a worker of a cluster: some points, one after the other."""
+    """Runs some points in a worker of a cluster, one after the other."""
     return [work(point, digests) for point, digests in together]
 
 
@@ -75,7 +75,7 @@ def _run(point: Point, digests: Digests) -> bytes:
 
 
 def _told(why: BaseException) -> str:
-    """An exception in words. Those of this package are in words already."""
+    """The text of an exception with its causes; an error of this package has its text already."""
     if isinstance(why, _native.Error):
         return str(why)
     text, cause = f"{type(why).__name__}: {why}", why.__cause__
@@ -100,14 +100,14 @@ def _refusal(job: Job, why: str) -> Done:
 
 
 def here(jobs: Sequence[Job]) -> Generator[Done, None, None]:
-    """One after the other, in this process."""
+    """Runs the jobs one after the other, in this process."""
     for job in jobs:
         yield Done(job, *_work(job.point, job.digests))
 
 
 def in_processes(jobs: Sequence[Job], workers: int) -> Generator[Done, None, None]:
-    """In processes of this machine. When one dies, its pool is gone; those that were in it run again, one at a time, so that only
-    the one that kills its process is to blame."""
+    """Runs the jobs in processes of this machine. If a process dies, its pool is lost; the jobs that were in the pool run again, one at
+    a time, so that only a job that kills its process becomes an error."""
     waiting, suspects = deque(jobs), deque[Job]()
     losses: dict[Job, int] = {}
     while waiting or suspects:
@@ -123,8 +123,8 @@ def in_processes(jobs: Sequence[Job], workers: int) -> Generator[Done, None, Non
 
 
 def _in_pool(source: deque[Job], workers: int, at_once: int) -> Generator[Done, None, list[Job]]:
-    """Runs the jobs of ``source`` until there are none, or until a process dies; gives those that were in the pool then and are not
-    done. Closing the generator ends the processes."""
+    """Runs the jobs of ``source`` until there are none, or until a process dies; returns the unfinished jobs that were in the pool
+    then. Closing the generator ends the processes."""
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     running: dict[Future[Result], Job] = {}
     lost: list[Job] = []
@@ -152,7 +152,7 @@ def _in_pool(source: deque[Job], workers: int, at_once: int) -> Generator[Done, 
 
 
 def _fill(pool: ProcessPoolExecutor, source: deque[Job], running: dict[Future[Result], Job], at_once: int) -> bool:
-    """Sends jobs until there are enough; or until the pool takes none, as a process of it died."""
+    """Submits jobs until ``at_once`` are running. Returns whether the pool is intact: a process of it may have died."""
     while source and len(running) < at_once:
         try:
             future = pool.submit(_work, source[0].point, source[0].digests)
@@ -163,10 +163,10 @@ def _fill(pool: ProcessPoolExecutor, source: deque[Job], running: dict[Future[Re
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
-    """Ends a pool at once: its processes write nothing, so there is nothing that they could leave half done."""
+    """Kills the processes of a pool: they write no files, so they leave nothing incomplete."""
     for process in list((pool._processes or {}).values()):
         process.kill()
-    # A process may have sent half of a result. A thread of the pool that reads the other half must not wait for ever.
+    # A process may have sent half of a result. The thread of the pool that reads it must not wait forever for the rest.
     writer = getattr(pool._result_queue, "_writer", None)
     if writer is not None:
         writer.close()
@@ -174,9 +174,9 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 
 def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Generator[Done, None, None]:
-    """On a cluster of Dask, which runs what a lost worker had on another one. Several points are one task there, as a task costs some
-    milliseconds. Those that were near when workers died run again at the end, one at a time, so that only the one that kills them is to
-    blame."""
+    """Runs the jobs on a Dask cluster, which runs the tasks of a lost worker on another one. One task has several points, since a task
+    costs some milliseconds. Jobs that were in a task when workers died run again at the end, one at a time, so that only a job that kills
+    its workers becomes an error."""
     from distributed import KilledWorker, as_completed
 
     waiting, suspects = deque(jobs), deque[Job]()
@@ -190,11 +190,11 @@ def in_cluster(jobs: Sequence[Job], client: distributed.Client) -> Generator[Don
         finished.add(future)
 
     def send() -> int:
-        """Sends as many as the workers there are now have to do for a while; more are sent when half of them are done."""
+        """Submits enough tasks for the present workers. Returns half of that number: more are submitted when fewer remain."""
         threads: int = sum(client.nthreads().values())
         at_once = max(_CLUSTER_MIN, threads * (1 + _AHEAD))
         while waiting and len(running) < at_once:
-            # The last ones alone, that all workers have something to do up to the end.
+            # The last points are single tasks, so that all workers are busy until the end.
             count = min(_TOGETHER_MAX, max(1, len(waiting) // (_TOGETHER_MAX * max(threads, 1))))
             submit([waiting.popleft() for _ in range(count)])
         return at_once // 2
