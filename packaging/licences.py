@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Copies the licences and notices of every crate that is linked into the program, as their authors wrote them.
 
-Usage: licences.py FOLDER: one folder for each crate, with the files that speak of licences from the crate and one folder below it (where
-a crate brings a C library, that has its own there). A crate without such a file gets one that names its licence and its authors.
+Usage: licences.py FOLDER. Creates one folder for each crate, with the licence files of the crate and of the folders directly below it
+(where a bundled C library has its own). For a crate without such a file it writes one with its licence, authors and repository.
 """
 
 import json
@@ -17,7 +17,7 @@ CARGO = ["cargo", "--locked", "--offline"]
 
 
 def linked() -> set[tuple[str, str]]:
-    """Name and version of each crate that the program is made of: not what only builds or tests it."""
+    """Name and version of each crate that is linked into the program, without build and test dependencies."""
     tree = ["tree", "--package", "fairground", "--edges", "normal", "--prefix", "none", "--format", "{p}"]
     lines = subprocess.run([*CARGO, *tree], check=True, capture_output=True, text=True).stdout.splitlines()
     words = [line.split() for line in lines if line]
@@ -26,7 +26,7 @@ def linked() -> set[tuple[str, str]]:
 
 def main() -> None:
     to = Path(sys.argv[1])
-    # What is for other platforms only is not there on a machine that never asked for it.
+    # Crates for other platforms may be missing from an offline registry.
     metadata = ["metadata", "--format-version", "1", "--filter-platform", "x86_64-unknown-linux-gnu"]
     metadata = subprocess.run([*CARGO, *metadata], check=True, capture_output=True, text=True).stdout
     wanted = linked()
