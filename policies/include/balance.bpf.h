@@ -223,7 +223,7 @@ static __always_inline void note_newidle(struct balance_domain *d, u32 success)
     d->newidle_success /= 2;
 }
 
-/* Whether to search, at random; the number of idle entries that this search stands for. 0: no search. */
+/* Whether to search, at random; the number of idle entries that this search represents. 0: no search. */
 static __always_inline u32 newidle_throw(struct balance_domain *d)
 {
     u32 sides = 1 + d->newidle_ratio;

@@ -35,7 +35,7 @@
 
 /*
  * available_idle_cpu: true reserves the CPU for the task. A CPU without tasks of this scheduler is not idle while a
- * task of a higher class runs there, of which the scheduler is not told.
+ * task of a higher class runs there; the scheduler is not notified of that.
  */
 static __always_inline bool takes_idle(struct task_struct *p, u32 cpu)
 {

@@ -3,7 +3,7 @@
  * Delayed dequeue in `eevdf` (DELAY_DEQUEUE, sched_delayed): a task that sleeps with negative lag stays queued, so
  * that a sleep does not cancel its debt.
  *
- * A sleeping task has left sched_ext. A delayed entity stands in for it: weight, vruntime and deadline in the sums of
+ * A sleeping task has left sched_ext. A delayed entity represents it: weight, vruntime and deadline in the sums of
  * its CPU. When the entity is picked it is eligible, the debt is paid, and it is dequeued; when the task wakes up
  * before, it takes the entity's place. A CPU has room for DELAYED_MAX; without room a task is dequeued at once, with
  * its lag, as without DELAY_DEQUEUE.
@@ -148,7 +148,7 @@ static __always_inline void clear_delayed(struct eevdf_task *t)
 
 /*
  * requeue_delayed_entity: a delayed task wakes up on the same CPU and takes the place of its entity. With DELAY_ZERO
- * it forfeits positive lag: it is placed anew. In 7.2 it is also placed anew where its lag would have become worse.
+ * it forfeits positive lag: it is placed again. In 7.2 it is also placed again if its lag would have become worse.
  */
 static __noinline void requeue_delayed(const struct task_struct *p, struct eevdf_task *t, u32 cpu, u64 custom_ns)
 {
