@@ -51,14 +51,15 @@ test: setup ## Install, build, and run every test (debug build, held against the
 	FAIRGROUND_RELEASE_BINARY=$(CURDIR)/$(RELEASE) $(CARGO) test --locked $(TESTED)
 	$(MAKE) python-test
 
-test-programs: setup ## Build the test programs
-	+$(CARGO) test --locked $(TESTED) --no-run
+test-programs: setup ## Build the test programs and the Python module that is tested
+	+$(CARGO) build --locked $(TESTED) --all-targets
 
 # In sequence: two of them use the same package manager.
 downloads: setup
 	@./setup.sh $(RUST_VERSION) $(BROWSER) || echo "no browser: the tests of pages will be skipped"
 	@./setup.sh $(RUST_VERSION) $(TEST_PACKAGES) || echo "no shells, no mandoc: their tests will be skipped"
 	@$(MAKE) --no-print-directory third-party
+	@python/environment.sh $(PYTHON) || echo "no Python packages: the tests of the Python module will be skipped"
 
 build: setup ## Build the release binary, static
 	+$(STATIC) $(CARGO) build --locked --release --target $(TARGET) -p fairground
@@ -68,26 +69,28 @@ kernels: build ## Fetch real kernels and the emulator that boots them from Debia
 	$(RELEASE) kernels fetch 6.1 newest || echo "no kernels: the tests on real kernels will be skipped"
 
 # Files in packages have the time of the last commit, so that the same source gives the same bytes.
-packages: build ## Build and check a Debian package and a static tarball in target/package
+packages: build python ## Build and check a Debian package, a static tarball in target/package and the Python wheel
 	@cargo deb --version 2>/dev/null | grep -qwF '$(CARGO_DEB_VERSION)' || $(CARGO) install --locked cargo-deb@$(CARGO_DEB_VERSION)
 	rm -rf target/package
 	$(PACK) packaging/stage.sh $(RELEASE) target/package/stage
 	$(PACK) packaging/tarball.sh target/package/stage $(PACKAGE) target/package
 	$(PACK) $(CARGO) deb --package fairground --no-build --no-strip --target $(TARGET) --output target/package/
-	packaging/check.sh target/package/*.deb target/package/$(PACKAGE).tar.gz
+	packaging/check.sh target/package/*.deb target/package/$(PACKAGE).tar.gz target/wheels/*.whl
 
 third-party: setup ## Build the kernel's example schedulers into ~/.cache/fairground (no root)
 	./third-party.sh || echo "no third-party objects: the tests that run them will be skipped"
 
 python: setup ## Build the Python module as a wheel in target/wheels
 	@python/environment.sh $(PYTHON)
+	rm -rf target/wheels
 	$(PYTHON)/bin/maturin build --locked --release --manifest-path python/Cargo.toml --out target/wheels
 
-# Without a network there is no pytest, and the tests are skipped. The module has the profile of the other tests.
-python-test: build ## Run the tests of the Python module
+# Without a network there is no pytest, and the tests are skipped. The module is that of `test-programs`; `make packages`
+# checks the wheel.
+python-test: build test-programs ## Run the tests of the Python module
 	@if python/environment.sh $(PYTHON); then \
-	  $(PYTHON)/bin/maturin build --locked --profile dev --manifest-path python/Cargo.toml --out target/wheels/dev && \
-	  $(PYTHON)/bin/pip install --quiet --no-deps --no-index --force-reinstall --find-links target/wheels/dev fairground && \
+	  installed=$$($(PYTHON)/bin/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/fairground && \
+	  rm -rf $$installed && cp -r python/fairground $$installed && cp target/debug/lib_native.so $$installed/_native.abi3.so && \
 	  FAIRGROUND_BINARY=$(CURDIR)/$(RELEASE) $(PYTHON)/bin/pytest -c python/pyproject.toml python/tests; \
 	else echo "no Python packages: the tests of the Python module are skipped"; fi
 

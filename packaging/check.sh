@@ -18,8 +18,17 @@ for package in "$@"; do
       binary=$folder/bin/fairground
       share=$folder/share
       ;;
+    *.whl)
+      python3 -m venv "$folder"
+      "$folder/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps "$package"
+      env -i "$folder/bin/python" -c 'import fairground; assert len(fairground.simulate("hogs:2", duration="1s").groups) > 0'
+      [ -e "$folder"/lib/python3*/site-packages/fairground/py.typed ] || { echo "$package has no py.typed" >&2; exit 1; }
+      echo "$package: hogs:2 ran, $(du -h "$package" | cut -f1)"
+      rm -rf "$folder"
+      continue
+      ;;
     *)
-      echo "$package: neither .deb nor .tar.gz" >&2
+      echo "$package: neither .deb nor .tar.gz nor .whl" >&2
       exit 2
       ;;
   esac
