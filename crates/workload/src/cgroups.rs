@@ -1,11 +1,11 @@
-//! The tree of control groups: a checked list from paths, and the union of two lists.
+//! The tree of control groups: a checked list from paths.
 
 use std::collections::BTreeMap;
 
 use crate::limits::{
     CGROUP_DEPTH_MAX, CGROUP_WEIGHT_DEFAULT, CGROUP_WEIGHT_MAX, CGROUPS_MAX, NAME_CHARS_MAX,
 };
-use crate::model::{Cgroup, CgroupId, Op, Program, TaskSpec, Workload};
+use crate::model::{Cgroup, CgroupId, Workload};
 
 /// The path of the root.
 pub(crate) const ROOT: &str = "/";
@@ -127,55 +127,6 @@ pub(crate) fn list_problems(list: &[Cgroup]) -> Vec<(CgroupId, String, &'static 
         }
     }
     problems
-}
-
-/// Adds the cgroups of a part to those of a whole. A top-level name that both have gets another name in the part.
-pub(crate) fn join(into: &mut Workload, part: &mut Workload) {
-    if part.cgroups.is_empty() {
-        return;
-    }
-    let mut all: BTreeMap<String, u32> = BTreeMap::new();
-    let below_root = |list: &[Cgroup]| list.iter().skip(1).cloned().collect::<Vec<_>>();
-    all.extend(below_root(&into.cgroups).into_iter().map(|c| (c.path, c.weight)));
-    let taken: Vec<String> = all.keys().map(|path| top(path).to_owned()).collect();
-    let mut part_paths = vec![ROOT.to_owned()];
-    for cgroup in below_root(&part.cgroups) {
-        let name = top(&cgroup.path);
-        let new = super::library::free_name(taken.iter(), name.to_owned());
-        let path = format!("{new}{}", &cgroup.path[name.len()..]);
-        all.insert(path.clone(), cgroup.weight);
-        part_paths.push(path);
-    }
-    let into_paths: Vec<String> = into.cgroups.iter().map(|c| c.path.clone()).collect();
-    let list = tree(all);
-    for (tasks, paths) in [(&mut into.tasks, into_paths), (&mut part.tasks, part_paths)] {
-        let map: Vec<CgroupId> = paths.iter().map(|path| find(&list, path).unwrap_or(0)).collect();
-        tasks.iter_mut().for_each(|task| renumber_task(task, &map));
-    }
-    into.cgroups = list;
-    part.cgroups = Vec::new();
-}
-
-fn top(path: &str) -> &str {
-    path.split_once('/').map_or(path, |(top, _)| top)
-}
-
-fn renumber_task(task: &mut TaskSpec, map: &[CgroupId]) {
-    if let Some(cgroup) = &mut task.cgroup {
-        *cgroup = map[*cgroup];
-    }
-    renumber(&mut task.program, map);
-    renumber(&mut task.on_signal, map);
-}
-
-fn renumber(program: &mut Program, map: &[CgroupId]) {
-    for op in program {
-        match op {
-            Op::SetCgroup(cgroup) | Op::SetCgroupWeight(cgroup, _) => *cgroup = map[*cgroup],
-            Op::Loop(_, body) => renumber(body, map),
-            _ => {}
-        }
-    }
 }
 
 #[cfg(test)]

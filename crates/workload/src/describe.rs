@@ -1,6 +1,7 @@
 //! A workload in words.
 
 use crate::model::{Duration, Op, Program, Role, TaskSpec, Workload};
+use crate::objects::ObjectKind;
 use crate::units::{cpus_text, time_text};
 
 /// Operations of a program that a summary lists; the rest is counted.
@@ -77,10 +78,11 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Duration::Fixed(ns) => time_text(ns),
         Duration::Uniform { low, high } => format!("{} to {}", time_text(low), time_text(high)),
     };
-    let pipe = |index: &usize| &workload.pipes[*index].name;
-    let queue = |index: &usize| &workload.queues[*index].name;
-    let cgroup = |index: &usize| &workload.cgroups[*index].path;
-    let task = |index: &usize| &workload.tasks[*index].name;
+    let name = |kind, index: &usize| workload.name_of(kind, *index);
+    let task = |index| name(ObjectKind::Task, index);
+    let cgroup = |index| name(ObjectKind::Cgroup, index);
+    let lock = |index| name(ObjectKind::Lock, index);
+    let condition = |index| name(ObjectKind::Condition, index);
     match op {
         Op::Run(duration) => format!("run {}", time(duration)),
         Op::RunForever => "run for ever".to_owned(),
@@ -89,19 +91,21 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         Op::Io(duration) => format!("wait for the device for {}", time(duration)),
         Op::Busy(duration) => format!("compute until {} have passed", time(duration)),
         Op::TimerWait(timer, period_ns) => {
-            let name = &workload.timers[*timer].name;
-            format!("wait for timer {name} ({})", time_text(*period_ns))
+            let timer = name(ObjectKind::Timer, timer);
+            format!("wait for timer {timer} ({})", time_text(*period_ns))
         }
-        Op::TimerStart(timer) => format!("start timer {}", workload.timers[*timer].name),
-        Op::PipeWrite(index, bytes) => {
-            format!("write {} into {}", counted(*bytes, "byte"), pipe(index))
+        Op::TimerStart(timer) => format!("start timer {}", name(ObjectKind::Timer, timer)),
+        Op::PipeWrite(pipe, bytes) => {
+            format!("write {} into {}", counted(*bytes, "byte"), name(ObjectKind::Pipe, pipe))
         }
-        Op::PipeRead(index, bytes) => {
-            format!("read {} from {}", counted(*bytes, "byte"), pipe(index))
+        Op::PipeRead(pipe, bytes) => {
+            format!("read {} from {}", counted(*bytes, "byte"), name(ObjectKind::Pipe, pipe))
         }
-        Op::Send(index) => format!("send to {}", queue(index)),
-        Op::Receive(index, 1) => format!("receive from {}", queue(index)),
-        Op::Receive(index, count) => format!("receive {count} from {}", queue(index)),
+        Op::Send(queue) => format!("send to {}", name(ObjectKind::Queue, queue)),
+        Op::Receive(queue, 1) => format!("receive from {}", name(ObjectKind::Queue, queue)),
+        Op::Receive(queue, count) => {
+            format!("receive {count} from {}", name(ObjectKind::Queue, queue))
+        }
         Op::Signal(Role::All(group)) => format!("signal {}", task(group)),
         Op::Signal(Role::One(group, number)) => format!("signal {}/{number}", task(group)),
         Op::Signal(Role::Parent) => "signal the parent".to_owned(),
@@ -117,22 +121,20 @@ fn op_words(workload: &Workload, op: &Op) -> String {
         }
         Op::Mark(text) => format!("mark {text:?}"),
         Op::Lock(index) => {
-            let lock = &workload.locks[*index];
-            format!("lock {} ({})", lock.name, lock.kind.word())
+            format!("lock {} ({})", lock(index), workload.locks[*index].kind.word())
         }
-        Op::ReadLock(index) => format!("lock {} to read", workload.locks[*index].name),
-        Op::WriteLock(index) => format!("lock {} to write", workload.locks[*index].name),
-        Op::ConditionWait(index, lock) => {
-            let lock = &workload.locks[*lock].name;
-            format!("wait for {} without {lock}", workload.conditions[*index].name)
+        Op::ReadLock(index) => format!("lock {} to read", lock(index)),
+        Op::WriteLock(index) => format!("lock {} to write", lock(index)),
+        Op::ConditionWait(index, held) => {
+            format!("wait for {} without {}", condition(index), lock(held))
         }
-        Op::Notify(index) => format!("notify {}", workload.conditions[*index].name),
-        Op::NotifyAll(index) => format!("notify all at {}", workload.conditions[*index].name),
+        Op::Notify(index) => format!("notify {}", condition(index)),
+        Op::NotifyAll(index) => format!("notify all at {}", condition(index)),
         Op::Barrier(index) => {
             let barrier = &workload.barriers[*index];
             format!("meet {} at {}", barrier.count, barrier.name)
         }
-        Op::Unlock(index) => format!("unlock {}", workload.locks[*index].name),
+        Op::Unlock(index) => format!("unlock {}", lock(index)),
         Op::Loop(None, body) => format!("for ever {{ {} }}", program_words(workload, body)),
         Op::Loop(Some(times), body) => {
             format!("{times} times {{ {} }}", program_words(workload, body))

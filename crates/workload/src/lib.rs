@@ -11,9 +11,11 @@ mod cgroups;
 mod check;
 mod describe;
 mod diagnostic;
+mod join;
 pub mod library;
 pub mod limits;
 mod model;
+mod objects;
 mod parse;
 mod pipe_ring;
 pub mod prng;
@@ -21,6 +23,7 @@ mod replay;
 mod rt_app;
 mod spans;
 mod units;
+mod walk;
 mod write;
 
 pub use check::check;
@@ -29,10 +32,11 @@ pub use diagnostic::{Diagnostic, WorkloadError};
 pub use library::from_spec;
 pub use model::{
     BUSY_LOOK_NS, Barrier, BarrierId, Carrier, Cgroup, CgroupId, Condition, ConditionId, CpuList,
-    Duration, Lock, LockId, LockKind, LockModel, Op, Pipe, PipeId, Program, Queue, QueueId, Role,
-    TaskSpec, TaskSpecId, Timer, TimerId, Workload,
+    Duration, Lock, LockId, LockKind, LockModel, Op, PIPE_CAPACITY_DEFAULT, Pipe, PipeId, Program,
+    Queue, QueueId, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, TaskSpecId, Timer, TimerId, Workload,
 };
-pub use parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, parse};
+pub use objects::ObjectKind;
+pub use parse::{FORMAT, parse};
 pub use pipe_ring::{PipeRing, Taken};
 pub use replay::{MessageId, ReplayBuilder, ReplayNotes};
 pub use rt_app::{

@@ -14,6 +14,17 @@ pub enum Duration {
     },
 }
 
+impl Duration {
+    /// The shortest and the longest value, ns.
+    #[inline]
+    pub fn bounds(self) -> (u64, u64) {
+        match self {
+            Duration::Fixed(ns) => (ns, ns),
+            Duration::Uniform { low, high } => (low, high),
+        }
+    }
+}
+
 /// An index into [`Workload::tasks`].
 pub type TaskSpecId = usize;
 /// An index into [`Workload::pipes`].
@@ -35,6 +46,26 @@ pub type CgroupId = usize;
 /// Inclusive ranges of CPU numbers, sorted, not overlapping.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CpuList(pub Vec<(u32, u32)>);
+
+impl CpuList {
+    /// One CPU.
+    pub(crate) fn one(cpu: u32) -> Self {
+        Self(vec![(cpu, cpu)])
+    }
+
+    /// The union of ranges in any order.
+    pub(crate) fn of(mut ranges: Vec<(u32, u32)>) -> Self {
+        ranges.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
+        for (first, last) in ranges {
+            match merged.last_mut() {
+                Some(previous) if first <= previous.1 + 1 => previous.1 = previous.1.max(last),
+                _ => merged.push((first, last)),
+            }
+        }
+        Self(merged)
+    }
+}
 
 /// The receiver of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +181,27 @@ pub struct TaskSpec {
     pub on_signal: Program,
 }
 
+impl TaskSpec {
+    /// At nice 0, on any CPU, without a handler.
+    pub(crate) fn new(
+        name: impl Into<String>,
+        count: u32,
+        start_ns: Option<u64>,
+        program: Program,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            count,
+            nice: 0,
+            cpus: None,
+            cgroup: None,
+            start_ns,
+            program,
+            on_signal: Program::new(),
+        }
+    }
+}
+
 /// The kind of a [`Pipe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
@@ -158,6 +210,11 @@ pub enum Carrier {
     /// One direction of a pair of connected stream sockets (`AF_UNIX`).
     Socket,
 }
+
+/// Default capacity of a pipe, bytes (Linux: 16 pages).
+pub const PIPE_CAPACITY_DEFAULT: u64 = 65_536;
+/// Default memory for a socket's messages, bytes (Linux: `net.core.wmem_default`).
+pub const SOCKET_BUFFER_DEFAULT: u64 = 212_992;
 
 /// A pipe, or one direction of a pair of connected stream sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,6 +237,13 @@ pub struct Queue {
     pub capacity: Option<u64>,
     /// Messages in it at the start (a semaphore's initial value).
     pub initial: u64,
+}
+
+impl Queue {
+    /// Without a limit, and empty.
+    pub(crate) fn unlimited(name: impl Into<String>) -> Self {
+        Self { name: name.into(), capacity: None, initial: 0 }
+    }
 }
 
 /// The kind of a lock: how tasks wait for it.
@@ -242,6 +306,13 @@ pub struct Lock {
     /// acquires it before the one that was woken for it (lateral steal, since the -rt kernels of 2008). Ignored by the
     /// others.
     pub steal: bool,
+}
+
+impl Lock {
+    /// With the defaults of today's kernels.
+    pub(crate) fn new(name: impl Into<String>, kind: LockKind) -> Self {
+        Self { name: name.into(), kind, adaptive: true, steal: true }
+    }
 }
 
 /// A condition variable. A notification without a waiter is lost.

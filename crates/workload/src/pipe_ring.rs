@@ -23,8 +23,6 @@ pub struct PipeRing {
     pages: VecDeque<Page>,
     pages_max: usize,
     page_bytes: u64,
-    /// Capacity, bytes.
-    capacity: u64,
 }
 
 /// The result of a read.
@@ -41,12 +39,7 @@ impl PipeRing {
     pub fn new(capacity: u64) -> PipeRing {
         let page_bytes = capacity.clamp(1, PAGE_BYTES);
         let pages_max = usize::try_from(capacity / page_bytes).unwrap_or(usize::MAX).max(1);
-        PipeRing { pages: VecDeque::new(), pages_max, page_bytes, capacity }
-    }
-
-    /// The requested capacity, bytes; with small messages it holds fewer.
-    pub fn capacity(&self) -> u64 {
-        self.capacity
+        PipeRing { pages: VecDeque::new(), pages_max, page_bytes }
     }
 
     /// Whether there is nothing to read.

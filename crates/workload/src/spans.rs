@@ -1,9 +1,12 @@
 //! Source locations of the parts of a workload, so that a check of the model can name a line.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::diagnostic::{Diagnostic, Source};
+use crate::diagnostic::{Diagnostic, Source, WorkloadError};
 use crate::model::Workload;
+use crate::objects::ObjectKind;
+use crate::walk::OpPath;
 
 /// The byte ranges of an operation and of those in its body.
 #[derive(Clone, Debug, Default)]
@@ -20,40 +23,45 @@ pub(crate) struct TaskSpans {
     pub(crate) on_signal: Vec<OpSpan>,
 }
 
-/// The byte ranges of a whole workload, indexed like the model.
+/// The byte ranges of a whole workload, indexed like the model. Those of tasks are in `tasks` alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spans {
     pub(crate) tasks: Vec<TaskSpans>,
-    pub(crate) pipes: Vec<Range<usize>>,
-    pub(crate) queues: Vec<Range<usize>>,
-    pub(crate) locks: Vec<Range<usize>>,
-    pub(crate) conditions: Vec<Range<usize>>,
-    pub(crate) barriers: Vec<Range<usize>>,
-    pub(crate) timers: Vec<Range<usize>>,
-    pub(crate) cgroups: Vec<Range<usize>>,
+    pub(crate) objects: BTreeMap<ObjectKind, Vec<Range<usize>>>,
 }
 
-/// An operation of the model: its group, whether it is in the handler, and the index at each depth of loops.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct OpPath {
-    pub(crate) task: usize,
-    pub(crate) handler: bool,
-    pub(crate) path: Vec<usize>,
+impl Spans {
+    /// The byte range of the next object of a kind.
+    pub(crate) fn push(&mut self, kind: ObjectKind, span: Range<usize>) {
+        self.objects.entry(kind).or_default().push(span);
+    }
+
+    fn find(&self, subject: &Subject) -> Option<Range<usize>> {
+        match subject {
+            Subject::Workload => Some(0..0),
+            Subject::Object(ObjectKind::Task, index) => {
+                self.tasks.get(*index).map(|task| task.whole.clone())
+            }
+            Subject::Object(kind, index) => self.objects.get(kind)?.get(*index).cloned(),
+            Subject::Op(op) => {
+                let task = self.tasks.get(op.task)?;
+                let mut list = if op.handler { &task.on_signal } else { &task.program };
+                let (last, outer) = op.path.split_last()?;
+                for &index in outer {
+                    list = &list.get(index)?.body;
+                }
+                list.get(*last).map(|op| op.span.clone())
+            }
+        }
+    }
 }
 
 /// What a problem is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     Workload,
-    Task(usize),
+    Object(ObjectKind, usize),
     Op(OpPath),
-    Pipe(usize),
-    Queue(usize),
-    Lock(usize),
-    Condition(usize),
-    Barrier(usize),
-    Timer(usize),
-    Cgroup(usize),
 }
 
 /// A problem of the model, without a line yet.
@@ -78,10 +86,14 @@ pub(crate) struct Locator<'a> {
 }
 
 impl Locator<'_> {
-    pub(crate) fn diagnostic(&self, finding: Finding) -> Diagnostic {
+    pub(crate) fn error(&self, findings: Vec<Finding>) -> WorkloadError {
+        WorkloadError::new(findings.into_iter().map(|finding| self.diagnostic(finding)).collect())
+    }
+
+    fn diagnostic(&self, finding: Finding) -> Diagnostic {
         let mut diagnostic = match self.text {
             Some((source, spans)) => source.diagnostic(
-                span(spans, &finding.subject).unwrap_or(0..0),
+                spans.find(&finding.subject).unwrap_or(0..0),
                 finding.message,
                 finding.help,
             ),
@@ -99,7 +111,7 @@ impl Locator<'_> {
     /// `file:line:column`, or the path in words.
     fn words(&self, subject: &Subject) -> String {
         if let Some((source, spans)) = self.text
-            && let Some(span) = span(spans, subject)
+            && let Some(span) = spans.find(subject)
         {
             return source.location(span.start);
         }
@@ -110,42 +122,13 @@ impl Locator<'_> {
         };
         match subject {
             Subject::Workload => workload,
-            Subject::Task(index) => task(*index),
-            Subject::Pipe(index) => format!("{workload}, pipe {index}"),
-            Subject::Queue(index) => format!("{workload}, queue {index}"),
-            Subject::Lock(index) => format!("{workload}, lock {index}"),
-            Subject::Condition(index) => format!("{workload}, condition {index}"),
-            Subject::Barrier(index) => format!("{workload}, barrier {index}"),
-            Subject::Timer(index) => format!("{workload}, timer {index}"),
-            Subject::Cgroup(index) => format!("{workload}, cgroup {index}"),
+            Subject::Object(ObjectKind::Task, index) => task(*index),
+            Subject::Object(kind, index) => format!("{workload}, {} {index}", kind.word()),
             Subject::Op(op) => {
                 let path: Vec<String> = op.path.iter().map(|i| (i + 1).to_string()).collect();
                 let part = if op.handler { "on_signal" } else { "program" };
                 format!("{}, {part} operation {}", task(op.task), path.join("."))
             }
-        }
-    }
-}
-
-fn span(spans: &Spans, subject: &Subject) -> Option<Range<usize>> {
-    match subject {
-        Subject::Workload => Some(0..0),
-        Subject::Task(index) => spans.tasks.get(*index).map(|task| task.whole.clone()),
-        Subject::Pipe(index) => spans.pipes.get(*index).cloned(),
-        Subject::Queue(index) => spans.queues.get(*index).cloned(),
-        Subject::Lock(index) => spans.locks.get(*index).cloned(),
-        Subject::Condition(index) => spans.conditions.get(*index).cloned(),
-        Subject::Barrier(index) => spans.barriers.get(*index).cloned(),
-        Subject::Timer(index) => spans.timers.get(*index).cloned(),
-        Subject::Cgroup(index) => spans.cgroups.get(*index).cloned(),
-        Subject::Op(op) => {
-            let task = spans.tasks.get(op.task)?;
-            let mut list = if op.handler { &task.on_signal } else { &task.program };
-            let (last, outer) = op.path.split_last()?;
-            for &index in outer {
-                list = &list.get(index)?.body;
-            }
-            list.get(*last).map(|op| op.span.clone())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Durations and lists of CPUs as text.
+//! Durations, lists of CPUs, and quoted strings as text.
 
 use crate::diagnostic::suggestion;
 use crate::limits::{CPU_MAX, TIME_MAX_NS};
@@ -141,15 +141,7 @@ pub(crate) fn parse_cpus(text: &str) -> Result<CpuList, TextError> {
         }
         ranges.push((first, last));
     }
-    ranges.sort_unstable();
-    let mut merged: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
-    for (first, last) in ranges {
-        match merged.last_mut() {
-            Some(previous) if first <= previous.1 + 1 => previous.1 = previous.1.max(last),
-            _ => merged.push((first, last)),
-        }
-    }
-    Ok(CpuList(merged))
+    Ok(CpuList::of(ranges))
 }
 
 /// The text that [`parse_cpus`] reads.
@@ -158,6 +150,27 @@ pub(crate) fn cpus_text(cpus: &CpuList) -> String {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     });
     ranges.collect::<Vec<_>>().join(",")
+}
+
+/// A text in double quotes: a basic string of TOML, and of JSON unless there is a control character above U+001F in it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c if c.is_control() => {
+                // The format writes control characters as four hexadecimal digits.
+                quoted.push_str(&format!("\\u{:04X}", u32::from(c)));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 #[cfg(test)]

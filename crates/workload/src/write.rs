@@ -1,278 +1,217 @@
 //! Writes a workload as the text that [`crate::parse()`] reads.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Display;
 
-use crate::model::{Carrier, Op, Program, Role, TaskSpec, Workload};
-use crate::parse::{FORMAT, PIPE_CAPACITY_DEFAULT, SOCKET_BUFFER_DEFAULT, mark_forked};
-use crate::units::{cpus_text, duration_text, time_text};
+use crate::model::{
+    Carrier, Op, PIPE_CAPACITY_DEFAULT, Program, Role, SOCKET_BUFFER_DEFAULT, TaskSpec, Workload,
+};
+use crate::objects::ObjectKind;
+use crate::parse::FORMAT;
+use crate::units::{cpus_text, duration_text, quoted, time_text};
+use crate::walk::forked;
 
 /// Columns after which a program is broken into lines.
 const LINE_COLUMNS: usize = 100;
 
 /// The workload as a file; parsing it returns an equal workload.
 pub fn to_toml(workload: &Workload) -> String {
-    let mut text = String::new();
-    match write_workload(&mut text, workload) {
-        Ok(()) => text,
-        Err(_) => unreachable!("writing into a String cannot fail"),
+    let mut text = format!("format = {FORMAT}\n");
+    value(&mut text, "name", quoted(&workload.name));
+    if !workload.description.is_empty() {
+        value(&mut text, "description", quoted(&workload.description));
+    }
+    value(&mut text, "duration", time_value(workload.duration_ns));
+    shared_objects(&mut text, workload);
+    for cgroup in workload.cgroups.iter().skip(1) {
+        text += &format!("\n[cgroups.{}]\n", quoted(&cgroup.path));
+        value(&mut text, "weight", cgroup.weight);
+    }
+    for (task, forked) in workload.tasks.iter().zip(forked(workload)) {
+        self::task(&mut text, workload, task, forked);
+    }
+    text
+}
+
+fn value(text: &mut String, key: &str, value: impl Display) {
+    *text += &format!("{key} = {value}\n");
+}
+
+/// A value that is left out where it is the usual one.
+fn unusual<T: Display + PartialEq>(text: &mut String, key: &str, given: T, usual: T) {
+    if given != usual {
+        value(text, key, given);
     }
 }
 
-fn write_workload(out: &mut String, workload: &Workload) -> fmt::Result {
-    writeln!(out, "format = {FORMAT}")?;
-    writeln!(out, "name = {}", quoted(&workload.name))?;
-    if !workload.description.is_empty() {
-        writeln!(out, "description = {}", quoted(&workload.description))?;
-    }
-    writeln!(out, "duration = \"{}\"", time_text(workload.duration_ns))?;
+fn head(text: &mut String, kind: &str, name: &str) {
+    *text += &format!("\n[[{kind}]]\nname = {}\n", quoted(name));
+}
+
+fn time_value(ns: u64) -> String {
+    format!("\"{}\"", time_text(ns))
+}
+
+fn shared_objects(text: &mut String, workload: &Workload) {
     for pipe in &workload.pipes {
-        writeln!(out, "\n[[pipe]]\nname = {}", quoted(&pipe.name))?;
-        let (socket, usual) = match pipe.carrier {
-            Carrier::Pipe => (false, PIPE_CAPACITY_DEFAULT),
-            Carrier::Socket => (true, SOCKET_BUFFER_DEFAULT),
+        head(text, "pipe", &pipe.name);
+        unusual(text, "socket", pipe.carrier == Carrier::Socket, false);
+        let usual = match pipe.carrier {
+            Carrier::Pipe => PIPE_CAPACITY_DEFAULT,
+            Carrier::Socket => SOCKET_BUFFER_DEFAULT,
         };
-        if socket {
-            writeln!(out, "socket = true")?;
-        }
-        if pipe.capacity != usual {
-            writeln!(out, "capacity = {}", pipe.capacity)?;
-        }
+        unusual(text, "capacity", pipe.capacity, usual);
     }
     for queue in &workload.queues {
-        writeln!(out, "\n[[queue]]\nname = {}", quoted(&queue.name))?;
+        head(text, "queue", &queue.name);
         if let Some(capacity) = queue.capacity {
-            writeln!(out, "capacity = {capacity}")?;
+            value(text, "capacity", capacity);
         }
-        if queue.initial != 0 {
-            writeln!(out, "initial = {}", queue.initial)?;
-        }
+        unusual(text, "initial", queue.initial, 0);
     }
     for lock in &workload.locks {
-        writeln!(out, "\n[locks.{}]\nkind = \"{}\"", quoted(&lock.name), lock.kind.word())?;
-        if !lock.adaptive {
-            writeln!(out, "adaptive = false")?;
-        }
-        if !lock.steal {
-            writeln!(out, "steal = false")?;
-        }
+        *text += &format!("\n[locks.{}]\n", quoted(&lock.name));
+        value(text, "kind", format!("\"{}\"", lock.kind.word()));
+        unusual(text, "adaptive", lock.adaptive, true);
+        unusual(text, "steal", lock.steal, true);
     }
     for condition in &workload.conditions {
-        writeln!(out, "\n[[condition]]\nname = {}", quoted(&condition.name))?;
+        head(text, "condition", &condition.name);
     }
     for barrier in &workload.barriers {
-        let (name, count) = (quoted(&barrier.name), barrier.count);
-        writeln!(out, "\n[[barrier]]\nname = {name}\ncount = {count}")?;
+        head(text, "barrier", &barrier.name);
+        value(text, "count", barrier.count);
     }
     for timer in &workload.timers {
-        writeln!(out, "\n[[timer]]\nname = {}", quoted(&timer.name))?;
-        writeln!(out, "period = \"{}\"", time_text(timer.period_ns))?;
+        head(text, "timer", &timer.name);
+        value(text, "period", time_value(timer.period_ns));
         if timer.relative {
-            writeln!(out, "mode = \"relative\"")?;
+            value(text, "mode", "\"relative\"");
         }
-        if timer.shared {
-            writeln!(out, "shared = true")?;
-        }
+        unusual(text, "shared", timer.shared, false);
     }
-    for cgroup in workload.cgroups.iter().skip(1) {
-        writeln!(out, "\n[cgroups.{}]\nweight = {}", quoted(&cgroup.path), cgroup.weight)?;
-    }
-    let mut forked = vec![false; workload.tasks.len()];
-    for task in &workload.tasks {
-        mark_forked(&task.program, &mut forked);
-        mark_forked(&task.on_signal, &mut forked);
-    }
-    for (task, forked) in workload.tasks.iter().zip(forked) {
-        write_task(out, workload, task, forked)?;
-    }
-    Ok(())
 }
 
-fn write_task(out: &mut String, workload: &Workload, task: &TaskSpec, forked: bool) -> fmt::Result {
-    writeln!(out, "\n[[task]]\nname = {}", quoted(&task.name))?;
-    if task.count != 1 {
-        writeln!(out, "count = {}", task.count)?;
-    }
-    if task.nice != 0 {
-        writeln!(out, "nice = {}", task.nice)?;
-    }
+fn task(text: &mut String, workload: &Workload, task: &TaskSpec, forked: bool) {
+    head(text, "task", &task.name);
+    unusual(text, "count", task.count, 1);
+    unusual(text, "nice", task.nice, 0);
     if let Some(cpus) = &task.cpus {
-        writeln!(out, "cpus = \"{}\"", cpus_text(cpus))?;
+        value(text, "cpus", format!("\"{}\"", cpus_text(cpus)));
     }
     if let Some(cgroup) = task.cgroup {
-        writeln!(out, "cgroup = {}", quoted(&workload.cgroups[cgroup].path))?;
+        value(text, "cgroup", quoted(&workload.cgroups[cgroup].path));
     }
     if let Some(start_ns) = task.start_ns
         && (start_ns != 0 || forked)
     {
-        writeln!(out, "start = \"{}\"", time_text(start_ns))?;
+        value(text, "start", time_value(start_ns));
     }
-    write_program(out, workload, "program", &task.program)?;
-    if !task.on_signal.is_empty() {
-        write_program(out, workload, "on_signal", &task.on_signal)?;
+    for (key, program) in [("program", &task.program), ("on_signal", &task.on_signal)] {
+        if key == "program" || !program.is_empty() {
+            value(text, key, program_text(workload, program, 0, key.len() + 3));
+        }
     }
-    Ok(())
-}
-
-fn write_program(
-    out: &mut String,
-    workload: &Workload,
-    key: &str,
-    program: &Program,
-) -> fmt::Result {
-    write!(out, "{key} = ")?;
-    write_list(out, workload, program, 0, key.len() + 3)?;
-    writeln!(out)
 }
 
 /// A list of operations: on one line when it fits, otherwise one operation per line. `used` columns precede it.
-fn write_list(
-    out: &mut String,
-    workload: &Workload,
-    program: &Program,
-    depth: usize,
-    used: usize,
-) -> fmt::Result {
+fn program_text(workload: &Workload, program: &Program, depth: usize, used: usize) -> String {
     if program.len() <= LINE_COLUMNS / 4 {
-        let mut line = String::from("[");
-        for (index, op) in program.iter().enumerate() {
-            if index > 0 {
-                line.push_str(", ");
-            }
-            write_op(&mut line, workload, op, None)?;
-        }
-        line.push(']');
+        let ops = program.iter().map(|op| op_text(workload, op, None));
+        let line = format!("[{}]", ops.collect::<Vec<_>>().join(", "));
         if used + line.chars().count() <= LINE_COLUMNS {
-            out.push_str(&line);
-            return Ok(());
+            return line;
         }
     }
-    let indent = "  ".repeat(depth + 1);
-    out.push_str("[\n");
+    let mut text = String::from("[\n");
     for op in program {
-        out.push_str(&indent);
-        write_op(out, workload, op, Some(depth + 1))?;
-        out.push_str(",\n");
+        text += &"  ".repeat(depth + 1);
+        text += &op_text(workload, op, Some(depth + 1));
+        text += ",\n";
     }
-    write!(out, "{}]", "  ".repeat(depth))
+    text + &"  ".repeat(depth) + "]"
 }
 
 /// One operation; `depth` is given where a loop's body may be broken into lines.
-fn write_op(out: &mut String, workload: &Workload, op: &Op, depth: Option<usize>) -> fmt::Result {
-    let pipe = |index: usize| quoted(&workload.pipes[index].name);
-    let queue = |index: usize| quoted(&workload.queues[index].name);
-    let cgroup = |index: usize| quoted(&workload.cgroups[index].path);
-    let task = |index: usize| &workload.tasks[index].name;
+fn op_text(workload: &Workload, op: &Op, depth: Option<usize>) -> String {
     match op {
-        Op::Run(duration) => write!(out, "{{ run = \"{}\" }}", duration_text(*duration)),
-        Op::RunForever => write!(out, "{{ run = \"forever\" }}"),
-        Op::Touch(bytes) => write!(out, "{{ touch = {bytes} }}"),
-        Op::Sleep(duration) => write!(out, "{{ sleep = \"{}\" }}", duration_text(*duration)),
-        Op::Io(duration) => write!(out, "{{ io = \"{}\" }}", duration_text(*duration)),
-        Op::Busy(duration) => write!(out, "{{ busy = \"{}\" }}", duration_text(*duration)),
-        Op::TimerWait(..) | Op::TimerStart(_) => write_timer(out, workload, op),
-        Op::PipeWrite(index, 1) => write!(out, "{{ write = {} }}", pipe(*index)),
-        Op::PipeRead(index, 1) => write!(out, "{{ read = {} }}", pipe(*index)),
-        Op::PipeWrite(index, bytes) => {
-            write!(out, "{{ write = {{ pipe = {}, bytes = {bytes} }} }}", pipe(*index))
-        }
-        Op::PipeRead(index, bytes) => {
-            write!(out, "{{ read = {{ pipe = {}, bytes = {bytes} }} }}", pipe(*index))
-        }
-        Op::Send(index) => write!(out, "{{ send = {} }}", queue(*index)),
-        Op::Receive(index, 1) => write!(out, "{{ receive = {} }}", queue(*index)),
-        Op::Receive(index, count) => {
-            write!(out, "{{ receive = {{ queue = {}, count = {count} }} }}", queue(*index))
-        }
-        Op::Signal(Role::All(group)) => write!(out, "{{ signal = {} }}", quoted(task(*group))),
-        Op::Signal(Role::One(group, number)) => {
-            write!(out, "{{ signal = {} }}", quoted(&format!("{}/{number}", task(*group))))
-        }
-        Op::Signal(Role::Parent) => write!(out, "{{ signal = \"parent\" }}"),
-        Op::Fork(group) => write!(out, "{{ fork = {} }}", quoted(task(*group))),
-        Op::WaitChildren => write!(out, "\"wait\""),
-        Op::Yield => write!(out, "\"yield\""),
-        Op::Exit => write!(out, "\"exit\""),
-        Op::SetNice(nice) => write!(out, "{{ nice = {nice} }}"),
-        Op::SetSlice(ns) => write!(out, "{{ slice = \"{}\" }}", time_text(*ns)),
-        Op::SetAffinity(cpus) => write!(out, "{{ cpus = \"{}\" }}", cpus_text(cpus)),
-        Op::SetCgroup(index) => write!(out, "{{ cgroup = {} }}", cgroup(*index)),
-        Op::SetCgroupWeight(index, weight) => {
-            write!(out, "{{ weight = {{ cgroup = {}, weight = {weight} }} }}", cgroup(*index))
-        }
-        Op::Mark(text) => write!(out, "{{ mark = {} }}", quoted(text)),
+        Op::WaitChildren => "\"wait\"".to_owned(),
+        Op::Yield => "\"yield\"".to_owned(),
+        Op::Exit => "\"exit\"".to_owned(),
         Op::Loop(times, body) => {
-            write!(out, "{{ loop = ")?;
-            match depth {
-                Some(depth) => write_list(out, workload, body, depth, 2 * depth + 24)?,
-                None => write_list(out, workload, body, 0, 0)?,
-            }
-            if let Some(times) = times {
-                write!(out, ", times = {times}")?;
-            }
-            write!(out, " }}")
+            let body = match depth {
+                Some(depth) => program_text(workload, body, depth, 2 * depth + 24),
+                None => program_text(workload, body, 0, 0),
+            };
+            let times = times.map_or(String::new(), |times| format!(", times = {times}"));
+            format!("{{ loop = {body}{times} }}")
         }
-        _ => write_meeting(out, workload, op),
+        op => {
+            let (word, value) = word_and_value(workload, op);
+            format!("{{ {word} = {value} }}")
+        }
     }
 }
 
-/// An operation of a timer.
-fn write_timer(out: &mut String, workload: &Workload, op: &Op) -> fmt::Result {
-    match op {
+/// The word and the value of an operation that is a table and no loop.
+fn word_and_value(workload: &Workload, op: &Op) -> (&'static str, String) {
+    let name = |kind, index| quoted(workload.name_of(kind, index));
+    let pipe = |index, bytes| match (name(ObjectKind::Pipe, index), bytes) {
+        (pipe, 1) => pipe,
+        (pipe, bytes) => format!("{{ pipe = {pipe}, bytes = {bytes} }}"),
+    };
+    let duration = |duration| format!("\"{}\"", duration_text(duration));
+    match *op {
+        Op::Run(length) => ("run", duration(length)),
+        Op::Touch(bytes) => ("touch", bytes.to_string()),
+        Op::Sleep(length) => ("sleep", duration(length)),
+        Op::Io(length) => ("io", duration(length)),
+        Op::Busy(length) => ("busy", duration(length)),
+        Op::TimerWait(timer, period_ns) if period_ns == workload.timers[timer].period_ns => {
+            ("timer", name(ObjectKind::Timer, timer))
+        }
         Op::TimerWait(timer, period_ns) => {
-            let timer = &workload.timers[*timer];
-            let name = quoted(&timer.name);
-            if *period_ns == timer.period_ns {
-                return write!(out, "{{ timer = {name} }}");
-            }
-            let period = time_text(*period_ns);
-            write!(out, "{{ timer = {{ name = {name}, period = \"{period}\" }} }}")
+            let (name, period) = (name(ObjectKind::Timer, timer), time_value(period_ns));
+            ("timer", format!("{{ name = {name}, period = {period} }}"))
         }
-        Op::TimerStart(timer) => {
-            write!(out, "{{ timer_start = {} }}", quoted(&workload.timers[*timer].name))
+        Op::TimerStart(timer) => ("timer_start", name(ObjectKind::Timer, timer)),
+        Op::PipeWrite(index, bytes) => ("write", pipe(index, bytes)),
+        Op::PipeRead(index, bytes) => ("read", pipe(index, bytes)),
+        Op::Send(queue) => ("send", name(ObjectKind::Queue, queue)),
+        Op::Receive(queue, 1) => ("receive", name(ObjectKind::Queue, queue)),
+        Op::Receive(queue, count) => {
+            let queue = name(ObjectKind::Queue, queue);
+            ("receive", format!("{{ queue = {queue}, count = {count} }}"))
         }
-        _ => Err(fmt::Error),
-    }
-}
-
-/// One of the operations by which tasks wait for each other.
-fn write_meeting(out: &mut String, workload: &Workload, op: &Op) -> fmt::Result {
-    let lock = |index: usize| quoted(&workload.locks[index].name);
-    let condition = |index: usize| quoted(&workload.conditions[index].name);
-    match op {
-        Op::Lock(index) => write!(out, "{{ lock = {} }}", lock(*index)),
-        Op::ReadLock(index) => write!(out, "{{ read_lock = {} }}", lock(*index)),
-        Op::WriteLock(index) => write!(out, "{{ write_lock = {} }}", lock(*index)),
-        Op::ConditionWait(index, held) => {
-            let (cond, lock) = (condition(*index), lock(*held));
-            write!(out, "{{ wait = {{ cond = {cond}, lock = {lock} }} }}")
+        Op::Signal(Role::All(group)) => ("signal", name(ObjectKind::Task, group)),
+        Op::Signal(Role::One(group, number)) => {
+            ("signal", quoted(&format!("{}/{number}", workload.tasks[group].name)))
         }
-        Op::Notify(index) => write!(out, "{{ notify = {} }}", condition(*index)),
-        Op::NotifyAll(index) => write!(out, "{{ notify_all = {} }}", condition(*index)),
-        Op::Barrier(index) => {
-            write!(out, "{{ barrier = {} }}", quoted(&workload.barriers[*index].name))
+        Op::Signal(Role::Parent) => ("signal", quoted("parent")),
+        Op::Fork(group) => ("fork", name(ObjectKind::Task, group)),
+        Op::SetNice(nice) => ("nice", nice.to_string()),
+        Op::SetSlice(ns) => ("slice", time_value(ns)),
+        Op::SetAffinity(ref cpus) => ("cpus", format!("\"{}\"", cpus_text(cpus))),
+        Op::SetCgroup(cgroup) => ("cgroup", name(ObjectKind::Cgroup, cgroup)),
+        Op::SetCgroupWeight(cgroup, weight) => {
+            let cgroup = name(ObjectKind::Cgroup, cgroup);
+            ("weight", format!("{{ cgroup = {cgroup}, weight = {weight} }}"))
         }
-        Op::Unlock(index) => write!(out, "{{ unlock = {} }}", lock(*index)),
-        _ => Err(fmt::Error),
-    }
-}
-
-/// A TOML basic string.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\t' => quoted.push_str("\\t"),
-            c if c.is_control() => {
-                // The format writes control characters as four hexadecimal digits.
-                quoted.push_str(&format!("\\u{:04X}", u32::from(c)));
-            }
-            c => quoted.push(c),
+        Op::Mark(ref text) => ("mark", quoted(text)),
+        Op::Lock(lock) => ("lock", name(ObjectKind::Lock, lock)),
+        Op::ReadLock(lock) => ("read_lock", name(ObjectKind::Lock, lock)),
+        Op::WriteLock(lock) => ("write_lock", name(ObjectKind::Lock, lock)),
+        Op::Unlock(lock) => ("unlock", name(ObjectKind::Lock, lock)),
+        Op::ConditionWait(condition, lock) => {
+            let (cond, lock) =
+                (name(ObjectKind::Condition, condition), name(ObjectKind::Lock, lock));
+            ("wait", format!("{{ cond = {cond}, lock = {lock} }}"))
+        }
+        Op::Notify(condition) => ("notify", name(ObjectKind::Condition, condition)),
+        Op::NotifyAll(condition) => ("notify_all", name(ObjectKind::Condition, condition)),
+        Op::Barrier(barrier) => ("barrier", name(ObjectKind::Barrier, barrier)),
+        Op::RunForever => ("run", quoted("forever")),
+        Op::WaitChildren | Op::Yield | Op::Exit | Op::Loop(..) => {
+            unreachable!("`op_text` writes the operations that are no table, and loops")
         }
     }
-    quoted.push('"');
-    quoted
 }

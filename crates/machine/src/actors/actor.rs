@@ -1,6 +1,5 @@
 //! One task's user space: where its program is, and what it waits for.
 
-use super::sync::WaitLink;
 use crate::prng::Prng;
 
 /// How far the operation at hand is.
@@ -57,6 +56,26 @@ impl Frame {
     pub(super) fn finish(&mut self) {
         *self = Frame::at(self.pc + 1);
     }
+}
+
+/// A list of waiting actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ListId(pub(super) u32);
+
+/// No list, or no neighbour in one.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Where an actor waits: its links within a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WaitLink {
+    pub(super) list: u32,
+    pub(super) prev: u32,
+    pub(super) next: u32,
+}
+
+impl WaitLink {
+    /// Waiting in no list.
+    pub(super) const FREE: WaitLink = WaitLink { list: NONE, prev: NONE, next: NONE };
 }
 
 /// A task's user space, in whole cache lines. What every operation touches stands before what few do; see

@@ -2,10 +2,11 @@
 
 use fairground_workload::{Duration, Role};
 
-use super::compile::{NO_CODE, Step};
-use super::engine::{Actors, Phase, draw};
-use super::sync::ListId;
-use super::{ActorError, ActorId, Effect, Need};
+use super::actor::Phase;
+use super::code::{NO_CODE, Step};
+use super::effect::{ActorId, Effect, Need};
+use super::error::ActorError;
+use super::state::{Actors, draw};
 
 impl Actors {
     #[inline]
@@ -29,27 +30,6 @@ impl Actors {
         actor.in_kernel += 1;
         actor.frame().phase = Phase::Waiting;
         Need::Io { at_ns: self.device_free_ns }
-    }
-
-    /// Lets the actor wait in a list, unless a signal has it look again later.
-    pub(super) fn block(&mut self, id: u32, list: ListId) -> Option<Need> {
-        let actor = &mut self.actors[id as usize];
-        if actor.takes_signal() {
-            actor.frame().phase = Phase::Retry;
-            return None;
-        }
-        actor.frame().phase = Phase::Waiting;
-        actor.frame().has_waited = true;
-        self.shared.wait(&mut self.actors, list, id);
-        Some(Need::Block)
-    }
-
-    /// Wakes the first actor of a list, to look again; false: it is empty.
-    pub(super) fn wake_first(&mut self, list: ListId, effects: &mut Vec<Effect>) -> bool {
-        let Some(first) = self.shared.take_first(&mut self.actors, list) else { return false };
-        self.actors[first as usize].frame().phase = Phase::Ready;
-        effects.push(Effect::Wake { actor: ActorId(first), sync: true });
-        true
     }
 
     /// A message goes straight to a receiver that waits for one, as `pipelined_send` in `ipc/msg.c` does it.
@@ -221,22 +201,5 @@ impl Actors {
             Phase::Computing => effects.push(Effect::Signal { actor: ActorId(id) }),
             _ => {}
         }
-    }
-
-    #[inline]
-    pub(super) fn finish(&mut self, id: u32) -> Option<Need> {
-        self.actors[id as usize].frame().finish();
-        None
-    }
-
-    /// One of `count` parts of the operation is done; each is a system call of its own.
-    #[inline]
-    pub(super) fn finish_part(&mut self, id: u32, progress: u64, more: bool) -> Option<Need> {
-        let frame = self.actors[id as usize].frame();
-        (frame.phase, frame.progress) = (Phase::Start, progress);
-        if !more {
-            frame.finish();
-        }
-        None
     }
 }

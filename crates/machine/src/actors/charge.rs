@@ -1,9 +1,10 @@
 //! What the kernel's work for an actor costs it: system calls, the bytes that they copy, making a process and ending as
 //! one.
 
-use super::Need;
-use super::compile::Step;
-use super::engine::{Actors, Phase};
+use super::actor::Phase;
+use super::code::Step;
+use super::effect::Need;
+use super::state::Actors;
 
 impl Actors {
     /// The CPU time of a system call before its effect, ns, without what it makes others do. What a write copies is in

@@ -1,8 +1,9 @@
 //! Whether a sleeping actor will be woken.
 
-use super::compile::Step;
-use super::engine::{Actors, Phase};
-use super::{ActorId, sync};
+use super::actor::{Phase, WaitLink};
+use super::code::Step;
+use super::effect::ActorId;
+use super::state::Actors;
 
 impl Actors {
     /// Why an actor that sleeps will never be woken; `None`: it will be, as far as can be seen from here. `armed`: its
@@ -28,7 +29,6 @@ impl Actors {
         if timed {
             return (!armed).then_some("it sleeps, and its timer is not set");
         }
-        (actor.wait == sync::WaitLink::FREE)
-            .then_some("it waits for another task, and is in no list")
+        (actor.wait == WaitLink::FREE).then_some("it waits for another task, and is in no list")
     }
 }

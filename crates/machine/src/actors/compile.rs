@@ -1,123 +1,11 @@
-//! Programs as flat code: one list of steps for the whole workload, loops as jumps, every counter in a numbered
-//! register.
+//! Compiles the programs of a workload into its code.
 
-use fairground_workload::{Duration, LockKind, Op, Program, Role, TaskSpec, Timer, Workload};
+use fairground_workload::{CpuList, LockKind, ObjectKind, Op, Program, TaskSpec, Workload};
 
-use super::timers::TimerPlace;
-use super::{ActorError, AffinityId, MAX_LOOP_DEPTH, mask_of};
+use super::code::{Code, NO_CODE, SpecCode, Step, TimerPlace};
+use super::effect::{AffinityId, Effect};
+use super::error::{ActorError, MAX_LOOP_DEPTH};
 use crate::cpuset::CpuMask;
-
-/// "No handler".
-pub(super) const NO_CODE: u32 = u32::MAX;
-
-/// One step. Registers are the actor's own, counted from 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
-    Run(Duration),
-    RunForever,
-    /// Memory, once through.
-    Touch {
-        bytes: u64,
-    },
-    Sleep(Duration),
-    Io(Duration),
-    Busy(Duration),
-    TimerWait {
-        timer: TimerPlace,
-        period_ns: u64,
-        relative: bool,
-    },
-    TimerStart(TimerPlace),
-    PipeWrite {
-        pipe: u32,
-        bytes: u64,
-    },
-    PipeRead {
-        pipe: u32,
-        bytes: u64,
-    },
-    Send {
-        queue: u32,
-    },
-    Receive {
-        queue: u32,
-        count: u64,
-    },
-    Lock {
-        lock: u32,
-        shared: bool,
-    },
-    Unlock {
-        lock: u32,
-    },
-    /// Gives the lock back and waits; the step behind it takes the lock again.
-    ConditionWait {
-        condition: u32,
-        lock: u32,
-    },
-    Notify {
-        condition: u32,
-        all: bool,
-    },
-    Barrier {
-        barrier: u32,
-        count: u64,
-    },
-    Signal(Role),
-    Fork {
-        spec: u32,
-        count: u64,
-    },
-    WaitChildren,
-    Yield,
-    SetNice(i8),
-    SetSlice(u64),
-    SetAffinity(AffinityId),
-    SetCgroup(u32),
-    SetCgroupWeight {
-        cgroup: u32,
-        weight: u32,
-    },
-    Mark {
-        label: u32,
-        reg: u32,
-    },
-    /// Sets the loop's counter, or passes over the body when there is nothing to repeat.
-    LoopEnter {
-        reg: u32,
-        count: u64,
-        end: u32,
-    },
-    /// Counts down; goes back to `body` while something is left.
-    LoopBack {
-        reg: u32,
-        body: u32,
-    },
-    Jump(u32),
-    Exit,
-    /// The end of a signal handler.
-    Return,
-}
-
-/// What all tasks of a group share.
-#[derive(Clone, Debug)]
-pub(super) struct SpecCode {
-    pub(super) name: String,
-    pub(super) count: u32,
-    pub(super) affinity: Option<AffinityId>,
-    pub(super) entry: u32,
-    pub(super) handler: u32,
-    pub(super) regs: u32,
-}
-
-/// A compiled workload.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Code {
-    pub(super) steps: Vec<Step>,
-    pub(super) specs: Vec<SpecCode>,
-    pub(super) labels: Vec<String>,
-    pub(super) affinities: Vec<CpuMask>,
-}
 
 /// Compiles one group at a time.
 struct Compiler<'a> {
@@ -166,10 +54,10 @@ impl Compiler<'_> {
 
     fn group(&mut self, spec: &TaskSpec) -> Result<(), ActorError> {
         if let Some(cgroup) = spec.cgroup {
-            self.cgroup(spec, cgroup)?;
+            self.exists(spec, ObjectKind::Cgroup, cgroup)?;
         }
         (self.regs, self.marks, self.timers) = (0, Vec::new(), Vec::new());
-        let affinity = spec.cpus.as_ref().map(|list| self.affinity(mask_of(list)));
+        let affinity = spec.cpus.as_ref().map(|list| self.affinity(list));
         let entry = self.here();
         self.program(spec, &spec.program, Step::Exit)?;
         let mut handler = NO_CODE;
@@ -238,59 +126,55 @@ impl Compiler<'_> {
     }
 
     fn step(&mut self, spec: &TaskSpec, op: &Op) -> Result<Step, ActorError> {
-        Ok(match op {
-            Op::Run(length) => Step::Run(*length),
-            Op::Touch(bytes) => Step::Touch { bytes: *bytes },
+        for (kind, index) in op.references() {
+            self.exists(spec, kind, index)?;
+        }
+        let workload = self.workload;
+        let lock = |lock: usize, shared| Step::Lock { lock: lock as u32, shared };
+        Ok(match *op {
+            Op::Run(length) => Step::Run(length),
+            Op::Touch(bytes) => Step::Touch { bytes },
             Op::RunForever => Step::RunForever,
-            Op::Sleep(length) => Step::Sleep(*length),
-            Op::Io(length) => Step::Io(*length),
-            Op::Busy(length) => Step::Busy(*length),
-            Op::TimerWait(..) | Op::TimerStart(_) => self.timer(spec, op)?,
-            Op::PipeWrite(pipe, bytes) => {
-                self.found(spec, "pipe", *pipe, self.workload.pipes.get(*pipe))?;
-                Step::PipeWrite { pipe: *pipe as u32, bytes: *bytes }
+            Op::Sleep(length) => Step::Sleep(length),
+            Op::Io(length) => Step::Io(length),
+            Op::Busy(length) => Step::Busy(length),
+            Op::TimerWait(index, period_ns) => {
+                let relative = workload.timers[index].relative;
+                Step::TimerWait { timer: self.timer(index), period_ns, relative }
             }
-            Op::PipeRead(pipe, bytes) => {
-                self.found(spec, "pipe", *pipe, self.workload.pipes.get(*pipe))?;
-                Step::PipeRead { pipe: *pipe as u32, bytes: *bytes }
+            Op::TimerStart(timer) => Step::TimerStart(self.timer(timer)),
+            Op::PipeWrite(pipe, bytes) => Step::PipeWrite { pipe: pipe as u32, bytes },
+            Op::PipeRead(pipe, bytes) => Step::PipeRead { pipe: pipe as u32, bytes },
+            Op::Send(queue) => Step::Send { queue: queue as u32 },
+            Op::Receive(queue, count) => Step::Receive { queue: queue as u32, count: count.into() },
+            Op::Lock(index) | Op::WriteLock(index) => lock(index, false),
+            Op::ReadLock(index) => lock(index, workload.locks[index].kind == LockKind::RwLock),
+            Op::Unlock(lock) => Step::Unlock { lock: lock as u32 },
+            Op::ConditionWait(condition, lock) => {
+                Step::ConditionWait { condition: condition as u32, lock: lock as u32 }
             }
-            Op::Send(queue) => {
-                self.found(spec, "queue", *queue, self.workload.queues.get(*queue))?;
-                Step::Send { queue: *queue as u32 }
+            Op::Notify(condition) => Step::Notify { condition: condition as u32, all: false },
+            Op::NotifyAll(condition) => Step::Notify { condition: condition as u32, all: true },
+            Op::Barrier(barrier) => {
+                let count = workload.barriers[barrier].count.into();
+                Step::Barrier { barrier: barrier as u32, count }
             }
-            Op::Receive(queue, count) => {
-                self.found(spec, "queue", *queue, self.workload.queues.get(*queue))?;
-                Step::Receive { queue: *queue as u32, count: u64::from(*count) }
-            }
-            Op::Lock(_)
-            | Op::ReadLock(_)
-            | Op::WriteLock(_)
-            | Op::Unlock(_)
-            | Op::ConditionWait(..)
-            | Op::Notify(_)
-            | Op::NotifyAll(_)
-            | Op::Barrier(_) => self.meeting(spec, op)?,
-            Op::Signal(role) => {
-                if let Role::All(group) | Role::One(group, _) = role {
-                    self.found(spec, "group", *group, self.workload.tasks.get(*group))?;
-                }
-                Step::Signal(*role)
-            }
-            Op::Fork(group) => {
-                let count =
-                    self.found(spec, "group", *group, self.workload.tasks.get(*group))?.count;
-                Step::Fork { spec: *group as u32, count: u64::from(count) }
+            Op::Signal(role) => Step::Signal(role),
+            Op::Fork(spec) => {
+                Step::Fork { spec: spec as u32, count: workload.tasks[spec].count.into() }
             }
             Op::WaitChildren => Step::WaitChildren,
             Op::Yield => Step::Yield,
-            Op::SetNice(nice) => Step::SetNice(*nice),
-            Op::SetSlice(ns) => Step::SetSlice(*ns),
-            Op::SetAffinity(list) => Step::SetAffinity(self.affinity(mask_of(list))),
-            Op::SetCgroup(cgroup) => Step::SetCgroup(self.cgroup(spec, *cgroup)?),
-            Op::SetCgroupWeight(cgroup, weight) => {
-                Step::SetCgroupWeight { cgroup: self.cgroup(spec, *cgroup)?, weight: *weight }
+            Op::SetNice(nice) => Step::Set(Effect::SetNice { nice }),
+            Op::SetSlice(slice_ns) => Step::Set(Effect::SetSlice { slice_ns }),
+            Op::SetAffinity(ref list) => {
+                Step::Set(Effect::SetAffinity { mask: self.affinity(list) })
             }
-            Op::Mark(text) => self.mark(text),
+            Op::SetCgroup(cgroup) => Step::Set(Effect::SetCgroup { cgroup: cgroup as u32 }),
+            Op::SetCgroupWeight(cgroup, weight) => {
+                Step::Set(Effect::SetCgroupWeight { cgroup: cgroup as u32, weight })
+            }
+            Op::Mark(ref text) => self.mark(text),
             Op::Exit => Step::Exit,
             Op::Loop(..) => {
                 return Err(self.wrong("a loop stands where a plain operation belongs".to_owned()));
@@ -298,64 +182,15 @@ impl Compiler<'_> {
         })
     }
 
-    /// Operations by which tasks wait for each other.
-    fn meeting(&self, spec: &TaskSpec, op: &Op) -> Result<Step, ActorError> {
-        Ok(match op {
-            Op::Lock(lock) | Op::WriteLock(lock) => {
-                Step::Lock { lock: self.lock(spec, *lock)?, shared: false }
-            }
-            Op::ReadLock(lock) => Step::Lock {
-                lock: self.lock(spec, *lock)?,
-                shared: self.workload.locks[*lock].kind == LockKind::RwLock,
-            },
-            Op::ConditionWait(condition, lock) => {
-                let lock = self.lock(spec, *lock)?;
-                Step::ConditionWait { condition: self.condition(spec, *condition)?, lock }
-            }
-            Op::Notify(condition) => {
-                Step::Notify { condition: self.condition(spec, *condition)?, all: false }
-            }
-            Op::NotifyAll(condition) => {
-                Step::Notify { condition: self.condition(spec, *condition)?, all: true }
-            }
-            Op::Barrier(barrier) => {
-                let known = self.workload.barriers.get(*barrier);
-                let count = u64::from(self.found(spec, "barrier", *barrier, known)?.count);
-                Step::Barrier { barrier: *barrier as u32, count }
-            }
-            Op::Unlock(lock) => Step::Unlock { lock: self.lock(spec, *lock)? },
-            _ => return Err(self.wrong("an operation that waits for no task".to_owned())),
-        })
-    }
-
-    fn found<'t, T>(
-        &self,
-        spec: &TaskSpec,
-        what: &str,
-        index: usize,
-        thing: Option<&'t T>,
-    ) -> Result<&'t T, ActorError> {
-        thing.ok_or_else(|| {
-            self.wrong(format!(
-                "task `{}` uses {what} number {index}, which does not exist",
-                spec.name
-            ))
-        })
-    }
-
-    fn cgroup(&self, spec: &TaskSpec, cgroup: usize) -> Result<u32, ActorError> {
-        self.found(spec, "cgroup", cgroup, self.workload.cgroups.get(cgroup))?;
-        Ok(cgroup as u32)
-    }
-
-    fn condition(&self, spec: &TaskSpec, condition: usize) -> Result<u32, ActorError> {
-        self.found(spec, "condition", condition, self.workload.conditions.get(condition))?;
-        Ok(condition as u32)
-    }
-
-    fn lock(&self, spec: &TaskSpec, lock: usize) -> Result<u32, ActorError> {
-        self.found(spec, "lock", lock, self.workload.locks.get(lock))?;
-        Ok(lock as u32)
+    fn exists(&self, spec: &TaskSpec, kind: ObjectKind, index: usize) -> Result<(), ActorError> {
+        if index < self.workload.count(kind) {
+            return Ok(());
+        }
+        let what = if kind == ObjectKind::Task { "group" } else { kind.word() };
+        Err(self.wrong(format!(
+            "task `{}` uses {what} number {index}, which does not exist",
+            spec.name
+        )))
     }
 
     fn here(&self) -> u32 {
@@ -367,32 +202,16 @@ impl Compiler<'_> {
         self.regs - 1
     }
 
-    fn timer(&mut self, spec: &TaskSpec, op: &Op) -> Result<Step, ActorError> {
-        let (Op::TimerWait(timer, _) | Op::TimerStart(timer)) = op else {
-            return Err(self.wrong("an operation of no timer".to_owned()));
-        };
-        let workload = self.workload;
-        let Timer { relative, shared, .. } =
-            *self.found(spec, "timer", *timer, workload.timers.get(*timer))?;
-        let place = match shared {
-            true => TimerPlace::Shared(*timer as u32),
-            false => TimerPlace::Own(self.timer_register(*timer)),
-        };
-        Ok(match op {
-            Op::TimerWait(_, period_ns) => {
-                Step::TimerWait { timer: place, period_ns: *period_ns, relative }
-            }
-            _ => Step::TimerStart(place),
-        })
-    }
-
-    fn timer_register(&mut self, timer: usize) -> u32 {
+    fn timer(&mut self, timer: usize) -> TimerPlace {
+        if self.workload.timers[timer].shared {
+            return TimerPlace::Shared(timer as u32);
+        }
         if let Some((_, reg)) = self.timers.iter().find(|(known, _)| *known == timer) {
-            return *reg;
+            return TimerPlace::Own(*reg);
         }
         let reg = self.register();
         self.timers.push((timer, reg));
-        reg
+        TimerPlace::Own(reg)
     }
 
     fn mark(&mut self, text: &str) -> Step {
@@ -411,7 +230,8 @@ impl Compiler<'_> {
         Step::Mark { label, reg }
     }
 
-    fn affinity(&mut self, mask: CpuMask) -> AffinityId {
+    fn affinity(&mut self, list: &CpuList) -> AffinityId {
+        let mask = CpuMask::from_list(list);
         let known = self.code.affinities.iter().position(|other| *other == mask);
         AffinityId(known.unwrap_or_else(|| {
             self.code.affinities.push(mask);

@@ -1,183 +1,12 @@
 //! Executes the operations of actors.
 
-use fairground_workload::{Duration, Workload};
-
-pub(super) use super::actor::{Actor, Frame, Phase};
-use super::compile::{Code, Step, compile};
-use super::locks::LockState;
-use super::meeting::Meeting;
-use super::members::Members;
-use super::sync::{Shared, WaitLink};
-use super::{
-    ActorError, ActorId, AffinityId, Effect, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT, Need,
-};
-use crate::CostModel;
-use crate::cpuset::CpuMask;
-use crate::prng::{Prng, STREAM_TASKS};
-
-/// The user space of all tasks of a workload.
-#[derive(Clone, Debug)]
-pub struct Actors {
-    pub(super) code: Code,
-    pub(super) actors: Vec<Actor>,
-    pub(super) shared: Shared,
-    pub(super) locks: Vec<LockState>,
-    pub(super) barriers: Vec<Meeting>,
-    /// One more than the last expiry of each timer that is shared, ns; 0 before it begins.
-    pub(super) timers: Vec<u64>,
-    /// When the device has served all requests that it has, ns.
-    pub(super) device_free_ns: u64,
-    pub(super) members: Vec<Members>,
-    pub(super) regs: Vec<u64>,
-    pub(super) free: Vec<u32>,
-    /// Register blocks of released actors, per group.
-    pub(super) free_regs: Vec<Vec<u32>>,
-    pub(super) root: Prng,
-    pub(super) cost: CostModel,
-    pub(super) births: u64,
-    pub(super) living: u32,
-    pub(super) max_living: u32,
-    pub(super) instant_ns: u64,
-    pub(super) instant_ops: u64,
-}
+use super::actor::{Frame, Phase};
+use super::code::Step;
+use super::effect::{ActorId, Effect, Need};
+use super::error::{ActorError, MAX_OPS_PER_ADVANCE, MAX_OPS_PER_INSTANT};
+use super::state::{Actors, draw};
 
 impl Actors {
-    /// No actor yet. Fails when the workload contradicts itself, as one that was built by hand may.
-    pub fn new(workload: &Workload, seed: u64, cost: &CostModel) -> Result<Actors, ActorError> {
-        let code = compile(workload)?;
-        let groups = code.specs.len();
-        Ok(Actors {
-            code,
-            actors: Vec::new(),
-            shared: Shared::new(workload),
-            locks: LockState::of(workload),
-            device_free_ns: 0,
-            barriers: vec![Meeting::default(); workload.barriers.len()],
-            timers: vec![0; workload.timers.len()],
-            members: vec![Members::default(); groups],
-            regs: Vec::new(),
-            free: Vec::new(),
-            free_regs: vec![Vec::new(); groups],
-            root: Prng::new(seed).fork(STREAM_TASKS),
-            cost: cost.clone(),
-            births: 0,
-            living: 0,
-            max_living: u32::MAX,
-            instant_ns: 0,
-            instant_ops: 0,
-        })
-    }
-
-    /// Lets at most so many actors live at the same time; a fork beyond is [`ActorError::TooManyTasks`].
-    pub fn set_limit(&mut self, max_living: u32) {
-        self.max_living = max_living;
-    }
-
-    /// Makes the next actor of a group ([`Workload::tasks`] by index), `nth` counting from 0 over all that the group
-    /// ever had. Its random numbers depend on the seed, the group and `nth` alone.
-    pub fn spawn(&mut self, spec: usize, parent: Option<ActorId>) -> ActorId {
-        let shape = &self.code.specs[spec];
-        let (entry, handler, count) = (shape.entry, shape.handler, shape.regs);
-        let nth = self.members[spec].next_nth();
-        let regs = match self.free_regs[spec].pop() {
-            Some(regs) => {
-                self.regs[regs as usize..(regs + count) as usize].fill(0);
-                regs
-            }
-            None => {
-                let regs = self.regs.len();
-                self.regs.resize(regs + count as usize, 0);
-                regs as u32
-            }
-        };
-        let parent = parent.and_then(|p| {
-            let parent = self.actors.get_mut(p.0 as usize)?;
-            parent.children += 1;
-            Some((p.0, parent.birth))
-        });
-        self.births += 1;
-        let frame = Frame::at(entry);
-        let actor = Actor {
-            frames: [frame; 2],
-            level: 0,
-            pending: false,
-            handler,
-            regs,
-            spec: spec as u32,
-            nth,
-            birth: self.births,
-            parent,
-            children: 0,
-            ended: 0,
-            owed_ns: 0,
-            wait: WaitLink::FREE,
-            held: 0,
-            in_kernel: 0,
-            unpreempted: 0,
-            prng: self.root.fork((spec as u64) << 40 ^ nth),
-        };
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.actors[id as usize] = actor;
-                id
-            }
-            None => {
-                self.actors.push(actor);
-                self.actors.len() as u32 - 1
-            }
-        };
-        self.living += 1;
-        self.members[spec].push(id);
-        ActorId(id)
-    }
-
-    /// The group of an actor.
-    pub fn spec(&self, actor: ActorId) -> usize {
-        self.actors[actor.0 as usize].spec as usize
-    }
-
-    /// Which of its group the actor is, from 0.
-    pub fn nth(&self, actor: ActorId) -> u64 {
-        self.actors[actor.0 as usize].nth
-    }
-
-    /// The name of the actor's task: its group's, with `/n` when the group has several.
-    pub fn task_name(&self, actor: ActorId) -> String {
-        let Actor { spec, nth, .. } = self.actors[actor.0 as usize];
-        let spec = &self.code.specs[spec as usize];
-        if spec.count == 1 { spec.name.clone() } else { format!("{}/{nth}", spec.name) }
-    }
-
-    /// The texts of all marks; [`Effect::Mark`] counts in them.
-    pub fn labels(&self) -> &[String] {
-        &self.code.labels
-    }
-
-    /// The affinity with which the tasks of a group start; `None`: any CPU.
-    pub fn start_affinity(&self, spec: usize) -> Option<AffinityId> {
-        self.code.specs[spec].affinity
-    }
-
-    /// The CPUs of an affinity.
-    pub(crate) fn affinity(&self, id: AffinityId) -> &CpuMask {
-        &self.code.affinities[id.0 as usize]
-    }
-
-    /// Actors that live.
-    pub fn living(&self) -> u32 {
-        self.living
-    }
-
-    /// Forgets an actor that has ended: its number may be used again.
-    pub fn release(&mut self, actor: ActorId) {
-        let Actor { spec, regs, frames, .. } = self.actors[actor.0 as usize];
-        if frames[0].phase == Phase::Ended && self.actors[actor.0 as usize].birth != 0 {
-            self.actors[actor.0 as usize].birth = 0;
-            self.free_regs[spec as usize].push(regs);
-            self.free.push(actor.0);
-        }
-    }
-
     /// Takes the actor out of the CPU time that it was given, with so much of it left (any number when it is
     /// [`Need::CpuForever`]). The next [`Actors::advance`] handles a pending signal and then goes on with the rest.
     pub fn interrupt(&mut self, actor: ActorId, remaining_ns: u64) {
@@ -247,7 +76,7 @@ impl Actors {
             pc = to;
         }
         match self.code.steps[pc as usize] {
-            Step::Run(length) if takes_time(length) => {
+            Step::Run(length) if length.bounds().0 > 0 => {
                 *frame = Frame { phase: Phase::Computing, ..Frame::at(pc) };
                 Some(draw(&mut actor.prng, length))
             }
@@ -450,46 +279,13 @@ impl Actors {
                 self.finish(id);
                 Some(Need::Yield)
             }
-            Step::SetNice(nice) => {
-                effects.push(Effect::SetNice { nice });
-                self.finish(id)
-            }
-            Step::SetSlice(slice_ns) => {
-                effects.push(Effect::SetSlice { slice_ns });
-                self.finish(id)
-            }
-            Step::SetAffinity(mask) => {
-                effects.push(Effect::SetAffinity { mask });
-                self.finish(id)
-            }
-            Step::SetCgroup(cgroup) => {
-                effects.push(Effect::SetCgroup { cgroup });
-                self.finish(id)
-            }
-            Step::SetCgroupWeight { cgroup, weight } => {
-                effects.push(Effect::SetCgroupWeight { cgroup, weight });
+            Step::Set(effect) => {
+                effects.push(effect);
                 self.finish(id)
             }
             // None of the others is a system call.
             _ => self.finish(id),
         };
         Ok(need)
-    }
-}
-
-/// Whether a length cannot be 0.
-#[inline]
-fn takes_time(length: Duration) -> bool {
-    match length {
-        Duration::Fixed(ns) => ns > 0,
-        Duration::Uniform { low, .. } => low > 0,
-    }
-}
-
-#[inline]
-pub(super) fn draw(prng: &mut Prng, length: Duration) -> u64 {
-    match length {
-        Duration::Fixed(ns) => ns,
-        Duration::Uniform { low, high } => prng.between(low, high),
     }
 }

@@ -19,50 +19,19 @@
 
 use std::collections::BTreeSet;
 
-use fairground_workload::{LockKind, Workload};
+use fairground_workload::LockKind;
 
-use super::engine::{Actors, Phase};
-use super::sync::WaitLink;
-use super::{ActorError, ActorId, Effect, Need};
-use crate::actors::compile::Step;
+use super::actor::{Phase, WaitLink};
+use super::code::Step;
+use super::effect::{ActorId, Effect, Need};
+use super::error::ActorError;
+use super::state::Actors;
 
 /// Links of a circle of waiting tasks that a message names.
 const CHAIN_SHOWN_MAX: usize = 16;
 
 /// Readers that come in together (`MAX_READERS_WAKEUP`).
 const READERS_AT_ONCE: usize = 256;
-
-/// A lock of the workload.
-#[derive(Clone, Debug)]
-pub(super) struct LockState {
-    pub(super) name: String,
-    pub(super) kind: LockKind,
-    adaptive: bool,
-    steal: bool,
-    owner: Option<u32>,
-    /// Of an rwlock that has no owner.
-    readers: Vec<u32>,
-    /// The first waiter was woken and found it taken: it is handed over next time.
-    handoff: bool,
-    /// It was handed over to this actor, which has not run yet.
-    pickup: Option<u32>,
-}
-
-impl LockState {
-    pub(super) fn of(workload: &Workload) -> Vec<LockState> {
-        let locks = workload.locks.iter().map(|lock| LockState {
-            name: lock.name.clone(),
-            kind: lock.kind,
-            adaptive: lock.adaptive && lock.kind.inherits(),
-            steal: lock.steal,
-            owner: None,
-            readers: Vec::new(),
-            handoff: false,
-            pickup: None,
-        });
-        locks.collect()
-    }
-}
 
 impl Actors {
     /// The kind of a lock.
@@ -77,27 +46,10 @@ impl Actors {
 
     /// Whether an actor that comes, or was woken, may take a lock.
     pub(super) fn is_free_for(&self, id: u32, lock: u32, shared: bool) -> bool {
-        let state = &self.locks[lock as usize];
         let actor = &self.actors[id as usize];
         let waited = actor.frames[actor.level].progress > 0;
-        if state.kind == LockKind::RwLock {
-            let none_waits = self.shared.first(self.shared.lockers(lock)).is_none();
-            let free = state.owner.is_none() && (shared || state.readers.is_empty());
-            return (free && none_waits) || (waited && self.holds(id, lock));
-        }
-        if state.owner.is_some() {
-            // A spin lock was handed over to one that waited.
-            return waited && state.owner == Some(id) && state.kind == LockKind::Spin;
-        }
-        match state.kind {
-            LockKind::Mutex => state.pickup.is_none_or(|pickup| pickup == id),
-            LockKind::RtSpin if state.steal => true,
-            LockKind::RtMutex | LockKind::RtSpin => {
-                let first = self.shared.first(self.shared.lockers(lock));
-                first.is_none_or(|first| first == id)
-            }
-            LockKind::Spin | LockKind::RwLock => true,
-        }
+        let first = self.shared.first(self.shared.lockers(lock));
+        self.locks[lock as usize].is_free_for(id, waited, shared, first)
     }
 
     /// Whether an actor may give a lock back without a system call: it has it, and no other waits.
@@ -274,8 +226,7 @@ impl Actors {
 
     /// Whether the actor has the lock, alone or with others.
     pub(super) fn holds(&self, id: u32, lock: u32) -> bool {
-        let state = &self.locks[lock as usize];
-        state.owner == Some(id) || state.readers.contains(&id)
+        self.locks[lock as usize].is_held_by(id)
     }
 
     /// Lets in the next waiters, once the rwlock is free.
@@ -386,9 +337,8 @@ impl Actors {
     /// that begins to wait looks, so that a circle cannot close unseen. Looks at no actor twice.
     fn find_deadlock(&self, id: u32, lock: u32, time_ns: u64) -> Result<(), ActorError> {
         // Nearly always the owner of the lock waits for none, and no circle can go on from there.
-        let state = &self.locks[lock as usize];
-        let mut holders = state.owner.iter().chain(&state.readers);
-        if holders.all(|holder| self.wanted_lock(*holder).is_none()) {
+        let mut holders = self.locks[lock as usize].holders();
+        if holders.all(|holder| self.wanted_lock(holder).is_none()) {
             return Ok(());
         }
         // Which actor waits for which lock, and which has that: each link with the one before it.
@@ -396,17 +346,16 @@ impl Actors {
         let mut seen = BTreeSet::new();
         let mut next = vec![(id, lock, usize::MAX)];
         while let Some((waiter, wanted, before)) = next.pop() {
-            let state = &self.locks[wanted as usize];
-            for holder in state.owner.iter().chain(&state.readers) {
+            for holder in self.locks[wanted as usize].holders() {
                 let link = links.len();
-                links.push((waiter, wanted, *holder, before));
-                if *holder == id {
+                links.push((waiter, wanted, holder, before));
+                if holder == id {
                     return Err(ActorError::Deadlock { chain: self.chain(&links), time_ns });
                 }
-                if seen.insert(*holder)
-                    && let Some(lock) = self.wanted_lock(*holder)
+                if seen.insert(holder)
+                    && let Some(lock) = self.wanted_lock(holder)
                 {
-                    next.push((*holder, lock, link));
+                    next.push((holder, lock, link));
                 }
             }
         }

@@ -4,17 +4,10 @@
 //! notification wakes those that have waited longest, and each of them then competes for the lock as any other. A
 //! notification for which none waits is lost. No actor is woken for nothing.
 
-use super::engine::Actors;
-use super::sync::ListId;
-use super::{ActorError, ActorId, Effect, Need};
-
-/// A barrier's present round.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meeting {
-    come: u64,
-    /// How often it has opened.
-    opened: u64,
-}
+use super::actor::ListId;
+use super::effect::{ActorId, Effect, Need};
+use super::error::ActorError;
+use super::state::Actors;
 
 impl Actors {
     /// Wakes the first actor of a list, whose wait is over; false: it is empty.
@@ -65,7 +58,7 @@ impl Actors {
     ) -> Option<Need> {
         let list = self.shared.at_barrier(barrier);
         let came_at = self.actors[id as usize].frame().progress;
-        let state = &mut self.barriers[barrier as usize];
+        let state = &mut self.shared.barriers[barrier as usize];
         if came_at != 0 && came_at != state.opened + 1 {
             // It opened while the task handled a signal.
             return self.finish(id);

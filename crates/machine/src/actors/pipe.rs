@@ -1,17 +1,30 @@
-//! Pipes: which tasks wait for one, and which are woken (`fs/pipe.c` of Linux 7.2).
+//! Pipes and sockets: which tasks wait for one, and which are woken (`fs/pipe.c` of Linux 7.2, `net/unix/af_unix.c` of
+//! 6.12).
 //!
-//! * What a page holds, and when a pipe is full: [`fairground_workload::PipeRing`].
 //! * A write to an empty pipe wakes a reader; a writer that has waited and leaves room wakes the next writer.
 //! * A read that empties a page of a full pipe wakes a writer; a reader that has waited and leaves something wakes the
 //!   next reader. (In Linux 5.5 to 6.14 each read of a full pipe wakes a writer, which goes back to sleep: not
 //!   modelled.)
+//! * Each message into a socket wakes all readers that sleep (`sock_def_readable`). A read after which at most a
+//!   quarter of the buffer is charged wakes all writers that sleep (`unix_write_space`).
 //!
-//! All of these wake-ups are synchronous ones, and for one task each. Before Linux 5.5 they were for all: not modelled.
+//! All of these wake-ups are synchronous ones. Those of a pipe are for one task each; before Linux 5.5 they were for
+//! all: not modelled.
 
-use super::engine::Actors;
-use super::{Effect, Need};
+use super::actor::ListId;
+use super::channel::Wakes;
+use super::effect::{Effect, Need};
+use super::state::Actors;
 
 impl Actors {
+    fn wake(&mut self, wakes: Wakes, list: ListId, effects: &mut Vec<Effect>) {
+        if wakes == Wakes::None {
+            return;
+        }
+        // Ends: no actor joins the list meanwhile.
+        while self.wake_first(list, effects) && wakes == Wakes::All {}
+    }
+
     pub(super) fn pipe_write(
         &mut self,
         id: u32,
@@ -19,21 +32,17 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
-        if self.shared.streams[pipe as usize].is_some() {
-            return self.stream_write(id, pipe, bytes, effects);
-        }
-        let state = &mut self.shared.pipes[pipe as usize];
         let frame = self.actors[id as usize].frame();
-        let (was_empty, has_waited) = (state.is_empty(), frame.has_waited);
-        frame.progress += state.put(bytes - frame.progress, !has_waited);
-        let (done, full) = (frame.progress == bytes, state.is_full());
-        if was_empty && bytes > 0 {
-            self.wake_first(self.shared.readers(pipe), effects);
-        }
+        let has_waited = frame.has_waited;
+        let channel = &mut self.shared.channels[pipe as usize];
+        let written = channel.write(bytes - frame.progress, !has_waited);
+        frame.progress += written.bytes;
+        let done = frame.progress == bytes;
+        self.wake(written.wakes, self.shared.readers(pipe), effects);
         if !done {
             return self.block(id, self.shared.writers(pipe));
         }
-        if has_waited && !full {
+        if has_waited && written.wakes_next {
             self.wake_first(self.shared.writers(pipe), effects);
         }
         self.finish(id)
@@ -46,20 +55,14 @@ impl Actors {
         bytes: u64,
         effects: &mut Vec<Effect>,
     ) -> Option<Need> {
-        if self.shared.streams[pipe as usize].is_some() {
-            return self.stream_read(id, pipe, bytes, effects);
-        }
-        let state = &mut self.shared.pipes[pipe as usize];
-        if state.is_empty() && bytes > 0 {
+        let channel = &mut self.shared.channels[pipe as usize];
+        if channel.is_empty() && bytes > 0 {
             return self.block(id, self.shared.readers(pipe));
         }
-        let taken = state.take(bytes);
-        let more = !state.is_empty();
-        self.owe_copy(id, taken.bytes);
-        if taken.wakes_writer {
-            self.wake_first(self.shared.writers(pipe), effects);
-        }
-        if more && self.actors[id as usize].frame().has_waited {
+        let read = channel.read(bytes);
+        self.owe_copy(id, read.bytes);
+        self.wake(read.wakes, self.shared.writers(pipe), effects);
+        if read.wakes_next && self.actors[id as usize].frame().has_waited {
             self.wake_first(self.shared.readers(pipe), effects);
         }
         self.finish(id)

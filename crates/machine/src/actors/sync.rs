@@ -1,11 +1,9 @@
 //! Message queues, what else actors share, and the lists of those that wait for it.
 
-use fairground_workload::{Carrier, PipeRing, Workload};
+use fairground_workload::Workload;
 
-use super::engine::Actor;
-use super::stream::Stream;
-
-const NONE: u32 = u32::MAX;
+use super::actor::{Actor, ListId, NONE, WaitLink};
+use super::channel::Channel;
 
 /// Actors that wait for the same thing, first come first served. The links are in the actors: each waits for one thing.
 #[derive(Clone, Copy, Debug)]
@@ -21,63 +19,41 @@ pub(super) struct QueueState {
     pub(super) capacity: u64,
 }
 
+/// A barrier's present round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Meeting {
+    pub(super) come: u64,
+    /// How often it has opened.
+    pub(super) opened: u64,
+}
+
 /// All that actors share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
-    pub(super) pipes: Vec<PipeRing>,
-    /// Of those pipes that are sockets.
-    pub(super) streams: Vec<Option<Stream>>,
+    pub(super) channels: Vec<Channel>,
     pub(super) queues: Vec<QueueState>,
+    pub(super) barriers: Vec<Meeting>,
     locks: u32,
     conditions: u32,
     lists: Vec<WaitList>,
 }
 
-/// A list of waiting actors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ListId(u32);
-
-/// Where an actor waits: its links within a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WaitLink {
-    pub(super) list: u32,
-    prev: u32,
-    next: u32,
-}
-
-impl WaitLink {
-    /// Waiting in no list.
-    pub(super) const FREE: WaitLink = WaitLink { list: NONE, prev: NONE, next: NONE };
-}
-
 impl Shared {
     pub(super) fn new(workload: &Workload) -> Shared {
-        let pipes = workload.pipes.iter().map(|pipe| PipeRing::new(pipe.capacity)).collect();
-        let queues = workload
-            .queues
-            .iter()
-            .map(|queue| QueueState {
-                messages: queue.initial,
-                capacity: queue.capacity.unwrap_or(u64::MAX),
-            })
-            .collect();
+        let queues = workload.queues.iter().map(|queue| QueueState {
+            messages: queue.initial,
+            capacity: queue.capacity.unwrap_or(u64::MAX),
+        });
         let lists = 2 * (workload.pipes.len() + workload.queues.len())
             + workload.locks.len()
             + workload.conditions.len()
             + workload.barriers.len();
-        let locks = workload.locks.len() as u32;
-        let conditions = workload.conditions.len() as u32;
-        let streams = workload
-            .pipes
-            .iter()
-            .map(|pipe| (pipe.carrier == Carrier::Socket).then(Stream::default))
-            .collect();
         Shared {
-            pipes,
-            streams,
-            queues,
-            locks,
-            conditions,
+            channels: workload.pipes.iter().map(Channel::new).collect(),
+            queues: queues.collect(),
+            barriers: vec![Meeting::default(); workload.barriers.len()],
+            locks: workload.locks.len() as u32,
+            conditions: workload.conditions.len() as u32,
             lists: vec![WaitList { head: NONE, tail: NONE }; lists],
         }
     }
@@ -91,15 +67,15 @@ impl Shared {
     }
 
     pub(super) fn receivers(&self, queue: u32) -> ListId {
-        ListId(2 * (self.pipes.len() as u32 + queue))
+        ListId(2 * (self.channels.len() as u32 + queue))
     }
 
     pub(super) fn senders(&self, queue: u32) -> ListId {
-        ListId(2 * (self.pipes.len() as u32 + queue) + 1)
+        ListId(2 * (self.channels.len() as u32 + queue) + 1)
     }
 
     pub(super) fn lockers(&self, lock: u32) -> ListId {
-        ListId(2 * (self.pipes.len() + self.queues.len()) as u32 + lock)
+        ListId(2 * (self.channels.len() + self.queues.len()) as u32 + lock)
     }
 
     pub(super) fn at_condition(&self, condition: u32) -> ListId {

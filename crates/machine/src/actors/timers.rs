@@ -2,18 +2,10 @@
 
 use fairground_workload::{BUSY_LOOK_NS, Duration};
 
-use super::Need;
-use super::compile::Step;
-use super::engine::{Actors, Phase, draw};
-
-/// Where one more than the last expiry of a timer stands, ns; 0 there before it begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum TimerPlace {
-    /// In a register of the actor.
-    Own(u32),
-    /// With all actors, by the workload's number of the timer.
-    Shared(u32),
-}
+use super::actor::Phase;
+use super::code::{Step, TimerPlace};
+use super::effect::Need;
+use super::state::{Actors, draw};
 
 impl Actors {
     fn last_expiry(&mut self, id: u32, timer: TimerPlace) -> &mut u64 {

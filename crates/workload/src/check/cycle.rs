@@ -1,11 +1,13 @@
 //! Cyclic waits: which tasks wait for each other when no event is left.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::execution::{Execution, Task, Wait};
 use crate::limits::CHECK_WAITS_MAX;
 use crate::model::{Op, Program, Role, Workload};
-use crate::spans::{Finding, OpPath, Subject};
+use crate::objects::ObjectKind;
+use crate::spans::{Finding, Subject};
+use crate::walk::{OpPath, each_op};
 
 /// Limit of the tasks of a set whose remaining operations are examined.
 const SPEAKERS_MAX: usize = 64;
@@ -27,8 +29,31 @@ struct Help {
     with: Option<OpPath>,
 }
 
+/// Cyclic waits within the first `steps_max` operations.
+pub(super) fn findings(workload: &Workload, steps_max: u64) -> Vec<Finding> {
+    if !can_block(workload) {
+        return Vec::new();
+    }
+    let mut execution = Execution::new(workload, steps_max);
+    match execution.until_nothing_happens() {
+        true => finding(&execution).into_iter().collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Whether any task can wait for another one.
+fn can_block(workload: &Workload) -> bool {
+    let mut waits = false;
+    each_op(workload, |_, op| {
+        let mut objects = op.references();
+        waits |= *op == Op::WaitChildren
+            || objects.any(|(kind, _)| !matches!(kind, ObjectKind::Task | ObjectKind::Cgroup));
+    });
+    waits
+}
+
 /// The shortest cycle of tasks that wait for each other.
-pub(super) fn finding(execution: &Execution<'_>) -> Option<Finding> {
+fn finding(execution: &Execution<'_>) -> Option<Finding> {
     let sets = waiting_sets(execution);
     let helpers: Vec<Vec<Help>> = sets.iter().map(|set| helpers(execution, &sets, set)).collect();
     let circles = (0..sets.len()).filter_map(|from| circle(&helpers, from));
@@ -121,29 +146,12 @@ impl Search<'_> {
         for (index, op) in program.iter().enumerate().skip(from) {
             path.path.push(index);
             let found = match op {
-                Op::Send(queue) if self.wait == Wait::Message(*queue) => Some(path.clone()),
-                Op::Receive(queue, _) if self.wait == Wait::Capacity(*queue) => Some(path.clone()),
-                Op::PipeWrite(pipe, _) if self.wait == Wait::Bytes(*pipe) => Some(path.clone()),
-                Op::PipeRead(pipe, _) if self.wait == Wait::Room(*pipe) => Some(path.clone()),
-                Op::Unlock(lock) | Op::ConditionWait(_, lock) if self.wait == Wait::Lock(*lock) => {
-                    Some(path.clone())
-                }
-                Op::Notify(condition) | Op::NotifyAll(condition)
-                    if self.wait == Wait::Condition(*condition) =>
-                {
-                    Some(path.clone())
-                }
-                Op::Barrier(barrier) if self.wait == Wait::Barrier(*barrier) => Some(path.clone()),
+                op if ends(op, self.wait) => Some(path.clone()),
                 Op::Loop(_, body) => self.program(body, 0, path),
                 Op::Fork(group) => self.whole(*group, false),
                 Op::Signal(Role::All(group) | Role::One(group, _)) => self.whole(*group, true),
                 Op::Signal(Role::Parent) => {
-                    let forks = |spec: &crate::model::TaskSpec| {
-                        has_fork(&spec.program, path.task) || has_fork(&spec.on_signal, path.task)
-                    };
-                    let parents: Vec<usize> = (0..self.workload.tasks.len())
-                        .filter(|&group| forks(&self.workload.tasks[group]))
-                        .collect();
+                    let parents = parents(self.workload, path.task);
                     parents.into_iter().find_map(|group| self.whole(group, true))
                 }
                 _ => None,
@@ -164,16 +172,33 @@ impl Search<'_> {
         let workload = self.workload;
         let spec = &workload.tasks[task];
         let program = if handler { &spec.on_signal } else { &spec.program };
-        self.program(program, 0, &mut OpPath { task, handler, path: Vec::new() })
+        self.program(program, 0, &mut OpPath::start(task, handler))
     }
 }
 
-fn has_fork(program: &Program, group: usize) -> bool {
-    program.iter().any(|op| match op {
-        Op::Fork(forked) => *forked == group,
-        Op::Loop(_, body) => has_fork(body, group),
+/// Whether an operation ends a wait.
+fn ends(op: &Op, wait: Wait) -> bool {
+    match *op {
+        Op::Send(queue) => wait == Wait::Message(queue),
+        Op::Receive(queue, _) => wait == Wait::Capacity(queue),
+        Op::PipeWrite(pipe, _) => wait == Wait::Bytes(pipe),
+        Op::PipeRead(pipe, _) => wait == Wait::Room(pipe),
+        Op::Unlock(lock) | Op::ConditionWait(_, lock) => wait == Wait::Lock(lock),
+        Op::Notify(index) | Op::NotifyAll(index) => wait == Wait::Condition(index),
+        Op::Barrier(barrier) => wait == Wait::Barrier(barrier),
         _ => false,
-    })
+    }
+}
+
+/// The groups that fork a group.
+fn parents(workload: &Workload, child: usize) -> BTreeSet<usize> {
+    let mut parents = BTreeSet::new();
+    each_op(workload, |path, op| {
+        if *op == Op::Fork(child) {
+            parents.insert(path.task);
+        }
+    });
+    parents
 }
 
 /// The shortest way from a set back to itself, as (set, how the next one could help it).
@@ -255,20 +280,23 @@ fn who(workload: &Workload, waiting: &Waiting) -> String {
 }
 
 fn what(workload: &Workload, wait: Wait) -> String {
+    let name = |kind, index| workload.name_of(kind, index);
     match wait {
-        Wait::Bytes(pipe) => format!("bytes in pipe `{}`", workload.pipes[pipe].name),
-        Wait::Room(pipe) => format!("room in pipe `{}`, which is full", workload.pipes[pipe].name),
-        Wait::Message(queue) => format!("a message in queue `{}`", workload.queues[queue].name),
+        Wait::Bytes(pipe) => format!("bytes in pipe `{}`", name(ObjectKind::Pipe, pipe)),
+        Wait::Room(pipe) => {
+            format!("room in pipe `{}`, which is full", name(ObjectKind::Pipe, pipe))
+        }
+        Wait::Message(queue) => format!("a message in queue `{}`", name(ObjectKind::Queue, queue)),
         Wait::Capacity(queue) => {
-            format!("room in queue `{}`, which is full", workload.queues[queue].name)
+            format!("room in queue `{}`, which is full", name(ObjectKind::Queue, queue))
         }
         Wait::Condition(condition) => {
-            format!("a notification of `{}`", workload.conditions[condition].name)
+            format!("a notification of `{}`", name(ObjectKind::Condition, condition))
         }
         Wait::Barrier(barrier) => {
-            format!("others at the barrier `{}`", workload.barriers[barrier].name)
+            format!("others at the barrier `{}`", name(ObjectKind::Barrier, barrier))
         }
-        Wait::Lock(lock) => format!("the lock `{}`", workload.locks[lock].name),
+        Wait::Lock(lock) => format!("the lock `{}`", name(ObjectKind::Lock, lock)),
         Wait::Children => "its children to end".to_owned(),
     }
 }

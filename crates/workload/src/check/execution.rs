@@ -2,17 +2,14 @@
 //! machine.
 //!
 //! Time passes as the programs say (a uniform duration takes its shortest), so that tasks that compete for one queue
-//! arrive in a plausible order. When no event is left, the tasks that still wait are passed to [`super::cycle`].
+//! arrive in a plausible order. When no event is left, some tasks may still wait.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::cycle;
 use super::store::Store;
-use super::values::bounds;
 use crate::limits::CHECK_TASKS_MAX;
 use crate::model::{Op, Program, Role, Workload};
-use crate::spans::Finding;
 
 /// Operations that a task executes before other tasks that are due at the same time execute theirs.
 const TURN_STEPS_MAX: u32 = 64;
@@ -58,7 +55,12 @@ pub(super) struct Frame<'w> {
     rest: Option<u64>,
 }
 
-impl Frame<'_> {
+impl<'w> Frame<'w> {
+    /// Before the first operation.
+    fn new(program: &'w Program, turns_left: Option<u64>, handler: bool) -> Self {
+        Self { program, at: 0, turns_left, handler, rest: None }
+    }
+
     /// Whether the program starts again at its end.
     pub(super) fn may_turn(&self) -> bool {
         self.turns_left != Some(0)
@@ -124,42 +126,8 @@ pub(super) struct Execution<'w> {
     steps_left: u64,
 }
 
-/// Cyclic waits within the first `steps_max` operations.
-pub(super) fn findings(workload: &Workload, steps_max: u64) -> Vec<Finding> {
-    if !can_block(workload) {
-        return Vec::new();
-    }
-    let mut execution = Execution::new(workload, steps_max);
-    if execution.until_nothing_happens() {
-        cycle::finding(&execution).into_iter().collect()
-    } else {
-        Vec::new()
-    }
-}
-
-/// Whether any task can wait for another one.
-fn can_block(workload: &Workload) -> bool {
-    let mut waits = false;
-    super::each_op(workload, |_, op| {
-        waits |= matches!(
-            op,
-            Op::PipeWrite(..)
-                | Op::PipeRead(..)
-                | Op::Receive(..)
-                | Op::Send(_)
-                | Op::Lock(_)
-                | Op::ReadLock(_)
-                | Op::WriteLock(_)
-                | Op::ConditionWait(..)
-                | Op::Barrier(_)
-                | Op::WaitChildren
-        );
-    });
-    waits
-}
-
 impl<'w> Execution<'w> {
-    fn new(workload: &'w Workload, steps_max: u64) -> Self {
+    pub(super) fn new(workload: &'w Workload, steps_max: u64) -> Self {
         let pipes = workload.pipes.iter().map(Store::of_pipe);
         let queues = workload.queues.iter().map(Store::of_queue);
         let mut execution = Self {
@@ -185,7 +153,7 @@ impl<'w> Execution<'w> {
     }
 
     /// Runs until no event is left; whether that was within the limits.
-    fn until_nothing_happens(&mut self) -> bool {
+    pub(super) fn until_nothing_happens(&mut self) -> bool {
         while let Some(Reverse((time_ns, _, task, generation))) = self.events.pop() {
             if self.tasks.len() > CHECK_TASKS_MAX || self.steps_left == 0 {
                 return false;
@@ -206,13 +174,6 @@ impl<'w> Execution<'w> {
     fn start(&mut self, group: usize, parent: Option<usize>, time_ns: u64) {
         let spec = &self.workload.tasks[group];
         for _ in 0..spec.count {
-            let frame = Frame {
-                program: &spec.program,
-                at: 0,
-                turns_left: Some(0),
-                handler: false,
-                rest: None,
-            };
             let task = self.tasks.len();
             if task > CHECK_TASKS_MAX {
                 return;
@@ -220,7 +181,7 @@ impl<'w> Execution<'w> {
             self.tasks.push(Task {
                 group,
                 parent,
-                frames: vec![frame],
+                frames: vec![Frame::new(&spec.program, Some(0), false)],
                 state: State::Ready,
                 generation: 0,
                 children: 0,
@@ -290,14 +251,14 @@ impl<'w> Execution<'w> {
     fn execute(&mut self, task: usize, op: &'w Op) {
         match op {
             Op::Run(duration) | Op::Busy(duration) => {
-                let rest = self.rest(task).unwrap_or(bounds(*duration).0);
+                let rest = self.rest(task).unwrap_or(duration.bounds().0);
                 let until_ns = self.now_ns.saturating_add(rest);
                 self.tasks[task].state = State::Running { until_ns };
                 self.due(task, until_ns);
             }
             Op::RunForever => self.tasks[task].state = State::Forever,
             // Each task has a device of its own, like a CPU.
-            Op::Sleep(duration) | Op::Io(duration) => self.sleep(task, bounds(*duration).0),
+            Op::Sleep(duration) | Op::Io(duration) => self.sleep(task, duration.bounds().0),
             Op::TimerWait(_, period_ns) => self.sleep(task, *period_ns),
             Op::PipeWrite(pipe, bytes) => self.give(task, Wait::Room(*pipe), *bytes),
             Op::PipeRead(pipe, bytes) => self.take(task, Wait::Bytes(*pipe), *bytes),
@@ -323,13 +284,10 @@ impl<'w> Execution<'w> {
             Op::WaitChildren if self.tasks[task].children > 0 => {
                 self.tasks[task].state = State::Blocked(Wait::Children);
             }
-            Op::Loop(times, body) => self.tasks[task].frames.push(Frame {
-                program: body,
-                at: 0,
-                turns_left: times.map(|times| times.saturating_sub(1)),
-                handler: false,
-                rest: None,
-            }),
+            Op::Loop(times, body) => {
+                let turns_left = times.map(|times| times.saturating_sub(1));
+                self.tasks[task].frames.push(Frame::new(body, turns_left, false));
+            }
             Op::Exit => self.end(task),
             Op::WaitChildren
             | Op::Yield
@@ -457,13 +415,7 @@ impl<'w> Execution<'w> {
             State::Ready | State::Ended => {}
         }
         if !handler.is_empty() {
-            self.tasks[task].frames.push(Frame {
-                program: handler,
-                at: 0,
-                turns_left: Some(0),
-                handler: true,
-                rest: None,
-            });
+            self.tasks[task].frames.push(Frame::new(handler, Some(0), true));
         }
         if state != State::Ready {
             self.wake(Some(task));

@@ -1,18 +1,15 @@
 //! The flow of each program: loops without time, unreachable operations, waits that no task can end.
 
-use super::each_op;
-use super::values::bounds;
 use crate::limits::TIMELESS_TURNS_MAX;
 use crate::model::{Op, Program, Role, Workload};
-use crate::spans::{Finding, OpPath, Subject};
+use crate::objects::ObjectKind;
+use crate::spans::{Finding, Subject};
+use crate::walk::{OpPath, each_op, forked, never_returns, programs};
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (task, spec) in workload.tasks.iter().enumerate() {
-        for (handler, program) in [(false, &spec.program), (true, &spec.on_signal)] {
-            let mut path = OpPath { task, handler, path: Vec::new() };
-            never_reached(program, &mut path, &mut findings);
-        }
+    for (mut path, program) in programs(workload) {
+        never_reached(program, &mut path, &mut findings);
     }
     each_op(workload, |path, op| {
         if let Op::Loop(times, body) = op {
@@ -54,7 +51,7 @@ fn timeless_turns(workload: &Workload, times: Option<u64>, body: &Program) -> u6
 fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
     match op {
         Op::Run(duration) | Op::Busy(duration) | Op::Sleep(duration) | Op::Io(duration) => {
-            bounds(*duration).1 > 0
+            duration.bounds().1 > 0
         }
         Op::Send(queue) => workload.queues[*queue].capacity.is_some(),
         Op::RunForever
@@ -70,105 +67,106 @@ fn takes_time_or_waits(workload: &Workload, op: &Op) -> bool {
     }
 }
 
-/// Whether a program runs forever or exits, so that what follows is unreachable.
-pub(super) fn never_returns(op: &Op) -> bool {
-    match op {
-        Op::RunForever | Op::Exit | Op::Loop(None, _) => true,
-        Op::Loop(Some(_), body) => body.iter().any(never_returns),
-        _ => false,
-    }
-}
-
 fn never_reached(program: &Program, path: &mut OpPath, findings: &mut Vec<Finding>) {
     for (index, op) in program.iter().enumerate() {
         path.path.push(index);
         if let Op::Loop(_, body) = op {
             never_reached(body, path, findings);
         }
-        let last = index + 1 == program.len();
-        let subject = Subject::Op(path.clone());
+        let mut next = path.clone();
         path.path.pop();
-        if never_returns(op) && !last {
-            path.path.push(index + 1);
-            let next = Subject::Op(path.clone());
-            path.path.pop();
-            let why = if matches!(op, Op::Exit) { "ends the task" } else { "goes on for ever" };
-            let mut finding = Finding::new(
-                next,
-                format!("never reached: the operation before it {why}"),
-                "remove it, or move it to the front, or give the loop a number of `times`",
-            );
-            finding.notes.push((subject, format!("this {why}")));
-            findings.push(finding);
-            return;
+        if !never_returns(op) || index + 1 == program.len() {
+            continue;
         }
+        let subject = Subject::Op(next.clone());
+        next.path.pop();
+        next.path.push(index + 1);
+        let why = if matches!(op, Op::Exit) { "ends the task" } else { "goes on for ever" };
+        let mut finding = Finding::new(
+            Subject::Op(next),
+            format!("never reached: the operation before it {why}"),
+            "remove it, or move it to the front, or give the loop a number of `times`",
+        );
+        finding.notes.push((subject, format!("this {why}")));
+        findings.push(finding);
+        return;
     }
 }
 
-/// The number of tasks that can arrive at each barrier; unlimited where tasks are forked.
-fn comers(workload: &Workload) -> Vec<u64> {
-    let mut forked = vec![false; workload.tasks.len()];
-    each_op(workload, |_, op| {
-        if let Op::Fork(group) = op {
-            forked[*group] = true;
-        }
-    });
-    let mut comes = vec![vec![false; workload.tasks.len()]; workload.barriers.len()];
-    each_op(workload, |path, op| {
-        if let Op::Barrier(barrier) = op {
-            comes[*barrier][path.task] = true;
-        }
-    });
-    let count = |group: usize| match forked[group] {
-        true => u64::MAX,
-        false => u64::from(workload.tasks[group].count),
-    };
-    let total = |groups: &Vec<bool>| {
-        let coming = groups.iter().enumerate().filter(|(_, comes)| **comes);
-        coming.fold(0_u64, |sum, (group, _)| sum.saturating_add(count(group)))
-    };
-    comes.iter().map(total).collect()
+/// What the tasks do with each object, by its index.
+struct Uses {
+    written: Vec<bool>,
+    read: Vec<bool>,
+    sent: Vec<bool>,
+    received: Vec<bool>,
+    notified: Vec<bool>,
+    /// The groups that come to each barrier.
+    comes: Vec<Vec<bool>>,
+    forked: Vec<bool>,
+}
+
+impl Uses {
+    fn of(workload: &Workload) -> Uses {
+        let none = |kind| vec![false; workload.count(kind)];
+        let mut uses = Uses {
+            written: none(ObjectKind::Pipe),
+            read: none(ObjectKind::Pipe),
+            sent: none(ObjectKind::Queue),
+            received: none(ObjectKind::Queue),
+            notified: none(ObjectKind::Condition),
+            comes: vec![none(ObjectKind::Task); workload.barriers.len()],
+            forked: forked(workload),
+        };
+        each_op(workload, |path, op| match op {
+            Op::Notify(condition) | Op::NotifyAll(condition) => uses.notified[*condition] = true,
+            Op::PipeWrite(pipe, _) => uses.written[*pipe] = true,
+            Op::PipeRead(pipe, _) => uses.read[*pipe] = true,
+            Op::Send(queue) => uses.sent[*queue] = true,
+            Op::Receive(queue, _) => uses.received[*queue] = true,
+            Op::Barrier(barrier) => uses.comes[*barrier][path.task] = true,
+            _ => {}
+        });
+        uses
+    }
+
+    /// The number of tasks that can arrive at a barrier; unlimited where tasks are forked.
+    fn comers(&self, workload: &Workload, barrier: usize) -> u64 {
+        let groups = workload.tasks.iter().zip(&self.forked).zip(&self.comes[barrier]);
+        let coming = groups.filter(|(_, comes)| **comes);
+        coming.fold(0_u64, |sum, ((task, forked), _)| {
+            sum.saturating_add(if *forked { u64::MAX } else { u64::from(task.count) })
+        })
+    }
 }
 
 /// Reads and receives without any writer, and similar waits.
 fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
-    let mut written = vec![false; workload.pipes.len()];
-    let mut read = vec![false; workload.pipes.len()];
-    let mut sent = vec![false; workload.queues.len()];
-    let mut received = vec![false; workload.queues.len()];
-    let mut forked = vec![false; workload.tasks.len()];
-    let mut notified = vec![false; workload.conditions.len()];
-    let met = comers(workload);
-    each_op(workload, |_, op| match op {
-        Op::Notify(condition) | Op::NotifyAll(condition) => notified[*condition] = true,
-        Op::PipeWrite(pipe, _) => written[*pipe] = true,
-        Op::PipeRead(pipe, _) => read[*pipe] = true,
-        Op::Send(queue) => sent[*queue] = true,
-        Op::Receive(queue, _) => received[*queue] = true,
-        Op::Fork(group) => forked[*group] = true,
-        _ => {}
-    });
+    let uses = Uses::of(workload);
+    let met: Vec<u64> =
+        (0..workload.barriers.len()).map(|barrier| uses.comers(workload, barrier)).collect();
     each_op(workload, |path, op| {
         let (message, help) = match op {
-            Op::PipeRead(pipe, _) if !written[*pipe] => {
+            Op::PipeRead(pipe, _) if !uses.written[*pipe] => {
                 let name = &workload.pipes[*pipe].name;
                 (format!("no task writes to pipe `{name}`"), "add a { write = … } to another task")
             }
-            Op::PipeWrite(pipe, _) if !read[*pipe] => {
+            Op::PipeWrite(pipe, _) if !uses.read[*pipe] => {
                 let name = &workload.pipes[*pipe].name;
                 let message = format!("no task reads pipe `{name}`: it fills up");
                 (message, "add a { read = … } to another task")
             }
-            Op::Receive(queue, _) if !sent[*queue] && workload.queues[*queue].initial == 0 => {
+            Op::Receive(queue, _) if !uses.sent[*queue] && workload.queues[*queue].initial == 0 => {
                 let name = &workload.queues[*queue].name;
                 (format!("no task sends to queue `{name}`"), "add a { send = … } to another task")
             }
-            Op::Send(queue) if !received[*queue] && workload.queues[*queue].capacity.is_some() => {
+            Op::Send(queue)
+                if !uses.received[*queue] && workload.queues[*queue].capacity.is_some() =>
+            {
                 let name = &workload.queues[*queue].name;
                 let message = format!("no task receives from queue `{name}`: it fills up");
                 (message, "add a { receive = … } to another task, or remove its `capacity`")
             }
-            Op::ConditionWait(condition, _) if !notified[*condition] => {
+            Op::ConditionWait(condition, _) if !uses.notified[*condition] => {
                 let name = &workload.conditions[*condition].name;
                 let message = format!("no task notifies the condition `{name}`");
                 (message, "add a { notify = … } to another task")
@@ -183,7 +181,7 @@ fn unanswered(workload: &Workload, findings: &mut Vec<Finding>) {
                 );
                 (message, "write a smaller `count`, or let more tasks come")
             }
-            Op::Signal(Role::Parent) if !forked[path.task] => {
+            Op::Signal(Role::Parent) if !uses.forked[path.task] => {
                 let name = &workload.tasks[path.task].name;
                 let message = format!("`{name}` has no parent: no task forks it");
                 (message, "name the task to signal, or let another task fork this one")

@@ -1,10 +1,10 @@
 //! Forks: every group starts, and none forks without end.
 
-use super::each_op;
-use super::flow::never_returns;
 use crate::limits::TASKS_MAX;
 use crate::model::{Op, Program, Workload};
-use crate::spans::{Finding, OpPath, Subject};
+use crate::objects::ObjectKind;
+use crate::spans::{Finding, Subject};
+use crate::walk::{OpPath, each_op, forked, never_returns};
 
 /// One fork in a program.
 struct Fork {
@@ -18,12 +18,12 @@ struct Fork {
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
     let forks = forks(workload);
-    let mut findings = Vec::new();
-    if let Some(cycle) = cycle(workload, &forks) {
-        findings.push(cycle_finding(workload, &forks, &cycle));
-        return findings;
+    let order = children_first(workload, &forks);
+    if let Some(cycle) = cycle(workload, &forks, &order) {
+        return vec![cycle_finding(workload, &cycle)];
     }
-    never_started(workload, &forks, &mut findings);
+    let mut findings = Vec::new();
+    never_started(workload, &mut findings);
     for fork in forks.iter().filter(|fork| fork.endless) {
         let child = &workload.tasks[fork.child];
         if child.program.iter().any(never_ends) {
@@ -35,13 +35,13 @@ pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
             findings.push(Finding::new(Subject::Op(fork.path.clone()), message, help));
         }
     }
-    too_many(workload, &forks, &mut findings);
+    too_many(workload, &forks, &order, &mut findings);
     findings
 }
 
 /// Whether a task that gets here never exits.
 fn never_ends(op: &Op) -> bool {
-    !matches!(op, Op::Exit) && never_returns(op) && !ends_task(op)
+    never_returns(op) && !ends_task(op)
 }
 
 fn ends_task(op: &Op) -> bool {
@@ -81,89 +81,61 @@ fn repetitions(workload: &Workload, path: &OpPath) -> (u64, bool) {
     (times, endless)
 }
 
-/// Forks that lead back to their own group, by index.
-fn cycle(workload: &Workload, forks: &[Fork]) -> Option<Vec<usize>> {
-    let mut by_parent = vec![Vec::new(); workload.tasks.len()];
-    for (index, fork) in forks.iter().enumerate() {
-        by_parent[fork.path.task].push(index);
-    }
-    // 0: not seen, 1: on the path, 2: done. An explicit stack, since a chain may be as long as there are groups.
-    let mut state = vec![0_u8; workload.tasks.len()];
-    for root in 0..workload.tasks.len() {
-        if state[root] != 0 {
-            continue;
-        }
-        state[root] = 1;
-        let mut way: Vec<(usize, usize, Option<usize>)> = vec![(root, 0, None)];
-        while let Some((task, next, _)) = way.last_mut() {
-            let Some(&fork) = by_parent[*task].get(*next) else {
-                state[*task] = 2;
-                way.pop();
-                continue;
-            };
-            *next += 1;
-            let child = forks[fork].child;
-            match state[child] {
-                0 => {
-                    state[child] = 1;
-                    way.push((child, 0, Some(fork)));
-                }
-                1 => {
-                    let from = way.iter().position(|&(task, ..)| task == child).unwrap_or(0);
-                    let within = way[from + 1..].iter().filter_map(|&(_, _, fork)| fork);
-                    return Some(within.chain([fork]).collect());
-                }
-                _ => {}
-            }
-        }
-    }
-    None
+/// The forks of one group. All of them are in the order of their groups.
+fn forks_of(forks: &[Fork], task: usize) -> &[Fork] {
+    let own = &forks[forks.partition_point(|fork| fork.path.task < task)..];
+    &own[..own.partition_point(|fork| fork.path.task == task)]
 }
 
-fn cycle_finding(workload: &Workload, forks: &[Fork], cycle: &[usize]) -> Finding {
+/// Forks that lead back to their own group. `settled`: groups that lead to none such.
+fn cycle<'f>(workload: &Workload, forks: &'f [Fork], settled: &[usize]) -> Option<Vec<&'f Fork>> {
+    let mut leads_back = vec![true; workload.tasks.len()];
+    settled.iter().for_each(|&task| leads_back[task] = false);
+    let mut at = leads_back.iter().position(|leads_back| *leads_back)?;
+    let (mut seen, mut way) = (vec![None; workload.tasks.len()], Vec::new());
+    while seen[at].is_none() {
+        seen[at] = Some(way.len());
+        let fork = forks_of(forks, at).iter().find(|fork| leads_back[fork.child])?;
+        way.push(fork);
+        at = fork.child;
+    }
+    Some(way.split_off(seen[at]?))
+}
+
+fn cycle_finding(workload: &Workload, cycle: &[&Fork]) -> Finding {
     let name = |task: usize| &workload.tasks[task].name;
-    let subject = cycle.first().map_or(Subject::Workload, |&f| Subject::Op(forks[f].path.clone()));
+    let subject = |fork: &Fork| Subject::Op(fork.path.clone());
     let mut finding = Finding::new(
-        subject,
+        cycle.first().map_or(Subject::Workload, |fork| subject(fork)),
         "cyclic forks: they would create tasks without end".into(),
         "remove one of these forks",
     );
-    for &fork in cycle {
-        let fork = &forks[fork];
+    finding.notes.extend(cycle.iter().map(|fork| {
         let note = format!("`{}` forks `{}`", name(fork.path.task), name(fork.child));
-        finding.notes.push((Subject::Op(fork.path.clone()), note));
-    }
+        (subject(fork), note)
+    }));
     finding
 }
 
-fn never_started(workload: &Workload, forks: &[Fork], findings: &mut Vec<Finding>) {
-    let mut forked = vec![false; workload.tasks.len()];
-    for fork in forks {
-        forked[fork.child] = true;
-    }
-    for (index, task) in workload.tasks.iter().enumerate() {
-        if task.start_ns.is_none() && !forked[index] {
+fn never_started(workload: &Workload, findings: &mut Vec<Finding>) {
+    for ((index, task), forked) in workload.tasks.iter().enumerate().zip(forked(workload)) {
+        if task.start_ns.is_none() && !forked {
             let message = format!(
                 "task `{}` never starts: it has no `start` and no task forks it",
                 task.name
             );
             let help = "give it a `start`, as in \"0s\", or let another task fork it";
-            findings.push(Finding::new(Subject::Task(index), message, help));
+            findings.push(Finding::new(Subject::Object(ObjectKind::Task, index), message, help));
         }
     }
 }
 
 /// The number of tasks over the whole run, forks multiplied by their loops.
-fn too_many(workload: &Workload, forks: &[Fork], findings: &mut Vec<Finding>) {
-    let order = children_first(workload, forks);
+fn too_many(workload: &Workload, forks: &[Fork], order: &[usize], findings: &mut Vec<Finding>) {
     let mut family = vec![1_u64; workload.tasks.len()];
-    let mut by_parent = vec![Vec::new(); workload.tasks.len()];
-    for fork in forks {
-        by_parent[fork.path.task].push(fork);
-    }
     let mut reported = false;
-    for task in order {
-        for fork in &by_parent[task] {
+    for &task in order {
+        for fork in forks_of(forks, task) {
             let child = u64::from(workload.tasks[fork.child].count);
             let added = fork.times.saturating_mul(child).saturating_mul(family[fork.child]);
             family[task] = family[task].saturating_add(added);
@@ -187,7 +159,7 @@ fn too_many(workload: &Workload, forks: &[Fork], findings: &mut Vec<Finding>) {
     }
 }
 
-/// The groups in an order with every child before its parents; there are no cycles at this point.
+/// The groups in an order with every child before its parents, without those that lead to a cycle.
 fn children_first(workload: &Workload, forks: &[Fork]) -> Vec<usize> {
     let mut open = vec![0_usize; workload.tasks.len()];
     let mut parents = vec![Vec::new(); workload.tasks.len()];

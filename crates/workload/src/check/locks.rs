@@ -1,26 +1,17 @@
 //! The locks that a task holds at each operation. A program has no branches, so this is known before it runs.
 
-use super::flow::never_returns;
 use crate::limits::LOCKS_HELD_MAX;
 use crate::model::{LockId, LockKind, Op, Program, Workload};
-use crate::spans::{Finding, OpPath, Subject};
+use crate::spans::{Finding, Subject};
+use crate::walk::{OpPath, never_returns, programs};
 
 /// The first problem of each program.
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (task, spec) in workload.tasks.iter().enumerate() {
-        for (handler, program) in [(false, &spec.program), (true, &spec.on_signal)] {
-            let mut walk = Walk {
-                workload,
-                path: OpPath { task, handler, path: Vec::new() },
-                held: Vec::new(),
-            };
-            if let Err(finding) = walk.whole(program) {
-                findings.push(*finding);
-            }
-        }
-    }
-    findings
+    let walks = programs(workload).filter_map(|(path, program)| {
+        let mut walk = Walk { workload, path, held: Vec::new() };
+        walk.whole(program).err().map(|finding| *finding)
+    });
+    walks.collect()
 }
 
 /// A walk through one program.

@@ -11,8 +11,8 @@ mod values;
 
 use crate::diagnostic::{Source, WorkloadError};
 use crate::limits::CHECK_STEPS_MAX;
-use crate::model::{Op, Program, Workload};
-use crate::spans::{Finding, Locator, OpPath, Spans};
+use crate::model::Workload;
+use crate::spans::{Finding, Locator, Spans};
 
 /// Checks a workload that was built by a program. Those of [`crate::parse()`] and the library are checked already.
 ///
@@ -48,53 +48,12 @@ fn report(
 ) -> Result<(), WorkloadError> {
     let stages: [&dyn Fn() -> Vec<Finding>; 3] =
         [&|| values::findings(workload), &|| flow_findings(workload), &|| {
-            execution::findings(workload, steps_max)
+            cycle::findings(workload, steps_max)
         }];
-    for stage in stages {
-        let findings = stage();
-        if !findings.is_empty() {
-            let locator = Locator { workload, text };
-            let diagnostics = findings.into_iter().map(|finding| locator.diagnostic(finding));
-            return Err(WorkloadError::new(diagnostics.collect()));
-        }
-    }
-    Ok(())
+    let findings = stages.iter().map(|stage| stage()).find(|findings| !findings.is_empty());
+    findings.map_or(Ok(()), |findings| Err(Locator { workload, text }.error(findings)))
 }
 
 fn flow_findings(workload: &Workload) -> Vec<Finding> {
-    let mut findings = flow::findings(workload);
-    findings.extend(forks::findings(workload));
-    findings.extend(locks::findings(workload));
-    findings
-}
-
-/// Visits every operation of one program, loops before their bodies.
-pub(crate) fn each_op_of<'w>(program: &'w Program, visit: &mut impl FnMut(&'w Op)) {
-    for op in program {
-        visit(op);
-        if let Op::Loop(_, body) = op {
-            each_op_of(body, visit);
-        }
-    }
-}
-
-/// Visits every operation, loops before their bodies.
-fn each_op<'w>(workload: &'w Workload, mut visit: impl FnMut(&OpPath, &'w Op)) {
-    for (task, spec) in workload.tasks.iter().enumerate() {
-        for (handler, program) in [(false, &spec.program), (true, &spec.on_signal)] {
-            let mut path = OpPath { task, handler, path: Vec::new() };
-            walk(program, &mut path, &mut visit);
-        }
-    }
-}
-
-fn walk<'w>(program: &'w Program, path: &mut OpPath, visit: &mut impl FnMut(&OpPath, &'w Op)) {
-    for (index, op) in program.iter().enumerate() {
-        path.path.push(index);
-        visit(path, op);
-        if let Op::Loop(_, body) = op {
-            walk(body, path, visit);
-        }
-        path.path.pop();
-    }
+    [flow::findings(workload), forks::findings(workload), locks::findings(workload)].concat()
 }

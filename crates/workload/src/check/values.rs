@@ -2,122 +2,86 @@
 
 use std::collections::BTreeSet;
 
-use super::each_op;
+use crate::cgroups::{list_problems, weight_problem};
 use crate::limits::{
     AMOUNT_MAX, CPU_MAX, GROUPS_MAX, LOOP_DEPTH_MAX, NAME_CHARS_MAX, OBJECTS_MAX, OPERATIONS_MAX,
     SOCKET_BUFFER_MIN, TASKS_MAX, TIME_MAX_NS,
 };
-use crate::model::{Carrier, CpuList, Duration, Op, Role, Workload};
-use crate::spans::{Finding, OpPath, Subject};
+use crate::model::{Carrier, CpuList, Duration, Op, Pipe, Queue, Role, TaskSpec, Workload};
+use crate::objects::ObjectKind;
+use crate::spans::{Finding, Subject};
+use crate::walk::{OpPath, each_op};
+
+/// What is wrong, and the remedy.
+type Problem = (String, &'static str);
 
 pub(super) fn findings(workload: &Workload) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    whole(workload, &mut findings);
-    let mut names = Vec::new();
-    names.extend(
-        workload.pipes.iter().enumerate().map(|(i, p)| (Subject::Pipe(i), "pipe", &p.name)),
-    );
-    names.extend(
-        workload.queues.iter().enumerate().map(|(i, q)| (Subject::Queue(i), "queue", &q.name)),
-    );
-    names.extend(
-        workload.locks.iter().enumerate().map(|(i, l)| (Subject::Lock(i), "lock", &l.name)),
-    );
-    names.extend(
-        workload.timers.iter().enumerate().map(|(i, t)| (Subject::Timer(i), "timer", &t.name)),
-    );
-    let conditions = workload.conditions.iter().enumerate();
-    names.extend(conditions.map(|(i, c)| (Subject::Condition(i), "condition", &c.name)));
-    let barriers = workload.barriers.iter().enumerate();
-    names.extend(barriers.map(|(i, b)| (Subject::Barrier(i), "barrier", &b.name)));
-    names.extend(
-        workload.tasks.iter().enumerate().map(|(i, t)| (Subject::Task(i), "task", &t.name)),
-    );
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut add = |subject: Subject, (message, help): Problem| {
+        findings.push(Finding::new(subject, message, help));
+    };
+    for problem in whole(workload) {
+        add(Subject::Workload, problem);
+    }
     let mut seen = BTreeSet::new();
-    for (subject, kind, name) in names {
-        if let Some((message, help)) = name_problem(kind, name) {
-            findings.push(Finding::new(subject.clone(), message, help));
-        }
-        if !seen.insert((kind, name)) {
-            let message = format!("a second {kind} is called `{name}`");
-            findings.push(Finding::new(subject, message, "give each a name of its own"));
-        }
-    }
-    for (index, pipe) in workload.pipes.iter().enumerate() {
-        if pipe.carrier == Carrier::Socket && pipe.capacity < SOCKET_BUFFER_MIN {
-            let message = format!(
-                "the socket `{}` has a buffer of less than SOCKET_BUFFER_MIN, {SOCKET_BUFFER_MIN}",
-                pipe.name
-            );
-            findings.push(Finding::new(Subject::Pipe(index), message, "give it a larger one"));
+    for kind in ObjectKind::NAMED {
+        for index in 0..workload.count(kind) {
+            let (subject, name) = (Subject::Object(kind, index), workload.name_of(kind, index));
+            if let Some(problem) = name_problem(kind.word(), name) {
+                add(subject.clone(), problem);
+            }
+            if !seen.insert((kind, name)) {
+                let message = format!("a second {} is called `{name}`", kind.word());
+                add(subject, (message, "give each a name of its own"));
+            }
+            for problem in object_problems(workload, kind, index) {
+                add(Subject::Object(kind, index), problem);
+            }
         }
     }
-    for (index, barrier) in workload.barriers.iter().enumerate() {
-        if barrier.count == 0 {
-            let message = format!("the barrier `{}` has the count 0", barrier.name);
-            let help = "write a `count` from 1";
-            findings.push(Finding::new(Subject::Barrier(index), message, help));
-        }
+    for (index, message, help) in list_problems(&workload.cgroups) {
+        add(Subject::Object(ObjectKind::Cgroup, index), (message, help));
     }
-    objects(workload, &mut findings);
-    for (index, message, help) in crate::cgroups::list_problems(&workload.cgroups) {
-        findings.push(Finding::new(Subject::Cgroup(index), message, help));
-    }
-    tasks(workload, &mut findings);
     let mut operations = 0_usize;
     each_op(workload, |path, op| {
         operations += 1;
-        if let Some((message, help)) = op_problem(workload, path, op) {
-            findings.push(Finding::new(Subject::Op(path.clone()), message, help));
+        if let Some(problem) = op_problem(workload, path, op) {
+            add(Subject::Op(path.clone()), problem);
         }
     });
     if operations > OPERATIONS_MAX {
         let message =
             format!("{operations} operations, more than OPERATIONS_MAX, {OPERATIONS_MAX}");
-        let help = "write loops instead of repeated operations";
-        findings.push(Finding::new(Subject::Workload, message, help));
+        add(Subject::Workload, (message, "write loops instead of repeated operations"));
     }
     findings
 }
 
-fn whole(workload: &Workload, findings: &mut Vec<Finding>) {
-    let mut problem =
-        |message: String, help: &str| findings.push(Finding::new(Subject::Workload, message, help));
-    if let Some((message, help)) = name_problem("workload", &workload.name) {
-        problem(message, help);
-    }
+fn whole(workload: &Workload) -> Vec<Problem> {
+    let mut problems = Vec::from_iter(name_problem("workload", &workload.name));
     if workload.duration_ns == 0 || workload.duration_ns > TIME_MAX_NS {
-        problem(
+        problems.push((
             "the `duration` must be above 0 and at most TIME_MAX_NS, 1000000 s".into(),
             "write how long the workload runs, as in `duration = \"10s\"`",
-        );
+        ));
     }
     if workload.tasks.is_empty() {
-        problem("the workload has no task".into(), "add a [[task]]");
+        problems.push(("the workload has no task".into(), "add a [[task]]"));
     }
-    if workload.tasks.len() > GROUPS_MAX {
-        let message =
-            format!("{} groups, more than GROUPS_MAX, {GROUPS_MAX}", workload.tasks.len());
-        problem(message, "use `count` for tasks that do the same");
-    }
-    for (kind, count) in [
-        ("pipes", workload.pipes.len()),
-        ("queues", workload.queues.len()),
-        ("locks", workload.locks.len()),
-        ("conditions", workload.conditions.len()),
-        ("barriers", workload.barriers.len()),
-        ("timers", workload.timers.len()),
-    ] {
-        if count > OBJECTS_MAX {
-            problem(
-                format!("{count} {kind}, more than OBJECTS_MAX, {OBJECTS_MAX}"),
-                "share them between tasks, or split the workload",
-            );
+    for kind in ObjectKind::NAMED {
+        let count = workload.count(kind);
+        if kind == ObjectKind::Task && count > GROUPS_MAX {
+            let message = format!("{count} groups, more than GROUPS_MAX, {GROUPS_MAX}");
+            problems.push((message, "use `count` for tasks that do the same"));
+        } else if kind != ObjectKind::Task && count > OBJECTS_MAX {
+            let message = format!("{count} {}s, more than OBJECTS_MAX, {OBJECTS_MAX}", kind.word());
+            problems.push((message, "share them between tasks, or split the workload"));
         }
     }
+    problems
 }
 
-fn name_problem(kind: &str, name: &str) -> Option<(String, &'static str)> {
+fn name_problem(kind: &str, name: &str) -> Option<Problem> {
     let chars = name.chars().count();
     if chars == 0 {
         return Some((format!("the name of a {kind} is empty"), "write a name, as in \"worker\""));
@@ -151,71 +115,88 @@ fn name_problem(kind: &str, name: &str) -> Option<(String, &'static str)> {
     None
 }
 
-fn objects(workload: &Workload, findings: &mut Vec<Finding>) {
-    for (index, pipe) in workload.pipes.iter().enumerate() {
-        if pipe.capacity == 0 || pipe.capacity > AMOUNT_MAX {
-            let message = format!("pipe `{}` holds {} bytes", pipe.name, pipe.capacity);
-            let help = "write a `capacity` from 1 to AMOUNT_MAX, 4294967296";
-            findings.push(Finding::new(Subject::Pipe(index), message, help));
+fn object_problems(workload: &Workload, kind: ObjectKind, index: usize) -> Vec<Problem> {
+    match kind {
+        ObjectKind::Pipe => pipe_problems(&workload.pipes[index]),
+        ObjectKind::Queue => queue_problems(&workload.queues[index]),
+        ObjectKind::Task => task_problems(workload, &workload.tasks[index]),
+        ObjectKind::Barrier if workload.barriers[index].count == 0 => {
+            let message =
+                format!("the barrier `{}` has the count 0", workload.barriers[index].name);
+            vec![(message, "write a `count` from 1")]
         }
-    }
-    for (index, queue) in workload.queues.iter().enumerate() {
-        if queue.capacity == Some(0) {
-            let message = format!("queue `{}` holds no message at all", queue.name);
-            let help = "write a `capacity` above 0, or none for a queue without a limit";
-            findings.push(Finding::new(Subject::Queue(index), message, help));
-        }
-        if queue.capacity.is_some_and(|capacity| queue.initial > capacity) {
-            let message = format!(
-                "queue `{}` starts with {} messages, more than it holds",
-                queue.name, queue.initial
-            );
-            let help = "write a larger `capacity` or a smaller `initial`";
-            findings.push(Finding::new(Subject::Queue(index), message, help));
-        }
-    }
-    for (index, timer) in workload.timers.iter().enumerate() {
-        if timer.period_ns == 0 || timer.period_ns > TIME_MAX_NS {
+        ObjectKind::Timer if !is_period(workload.timers[index].period_ns) => {
+            let timer = &workload.timers[index];
             let message = format!("timer `{}` has a period of {} ns", timer.name, timer.period_ns);
-            let help = "write a period above 0, as in `period = \"1ms\"`";
-            findings.push(Finding::new(Subject::Timer(index), message, help));
+            vec![(message, "write a period above 0, as in `period = \"1ms\"`")]
         }
+        _ => Vec::new(),
     }
 }
 
-fn tasks(workload: &Workload, findings: &mut Vec<Finding>) {
-    for (index, task) in workload.tasks.iter().enumerate() {
-        let mut problem = |message: String, help: &str| {
-            findings.push(Finding::new(Subject::Task(index), message, help));
-        };
-        let name = &task.name;
-        if task.count == 0 || u64::from(task.count) > TASKS_MAX {
-            problem(
-                format!("task `{name}` has the count {}", task.count),
-                "write a `count` from 1 to TASKS_MAX, 1000000",
-            );
-        }
-        if !(-20..=19).contains(&task.nice) {
-            let message = format!("task `{name}` has the nice value {}", task.nice);
-            problem(message, "write a nice value from -20 to 19");
-        }
-        if let Some(message) = task.cpus.as_ref().and_then(cpus_problem) {
-            problem(format!("task `{name}`: {message}"), "write `cpus` as in \"0-3,8\"");
-        }
-        if task.cgroup.is_some_and(|cgroup| cgroup >= workload.cgroups.len()) {
-            let message = format!("task `{name}` is in a cgroup that does not exist");
-            problem(message, "declare it: [cgroups.web]");
-        }
-        if task.start_ns.is_some_and(|ns| ns > TIME_MAX_NS) {
-            problem(format!("task `{name}` starts after TIME_MAX_NS"), "let it start earlier");
-        }
-        if task.program.is_empty() {
-            problem(
-                format!("task `{name}` does nothing: its program is empty"),
-                "say what it does, as in `program = [{ run = \"forever\" }]`",
-            );
-        }
+fn is_period(ns: u64) -> bool {
+    ns > 0 && ns <= TIME_MAX_NS
+}
+
+fn pipe_problems(pipe: &Pipe) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if pipe.carrier == Carrier::Socket && pipe.capacity < SOCKET_BUFFER_MIN {
+        let message = format!(
+            "the socket `{}` has a buffer of less than SOCKET_BUFFER_MIN, {SOCKET_BUFFER_MIN}",
+            pipe.name
+        );
+        problems.push((message, "give it a larger one"));
     }
+    if pipe.capacity == 0 || pipe.capacity > AMOUNT_MAX {
+        let message = format!("pipe `{}` holds {} bytes", pipe.name, pipe.capacity);
+        problems.push((message, "write a `capacity` from 1 to AMOUNT_MAX, 4294967296"));
+    }
+    problems
+}
+
+fn queue_problems(queue: &Queue) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if queue.capacity == Some(0) {
+        let message = format!("queue `{}` holds no message at all", queue.name);
+        let help = "write a `capacity` above 0, or none for a queue without a limit";
+        problems.push((message, help));
+    }
+    if queue.capacity.is_some_and(|capacity| queue.initial > capacity) {
+        let message = format!(
+            "queue `{}` starts with {} messages, more than it holds",
+            queue.name, queue.initial
+        );
+        problems.push((message, "write a larger `capacity` or a smaller `initial`"));
+    }
+    problems
+}
+
+fn task_problems(workload: &Workload, task: &TaskSpec) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let name = &task.name;
+    if task.count == 0 || u64::from(task.count) > TASKS_MAX {
+        let message = format!("task `{name}` has the count {}", task.count);
+        problems.push((message, "write a `count` from 1 to TASKS_MAX, 1000000"));
+    }
+    if !(-20..=19).contains(&task.nice) {
+        let message = format!("task `{name}` has the nice value {}", task.nice);
+        problems.push((message, "write a nice value from -20 to 19"));
+    }
+    if let Some(message) = task.cpus.as_ref().and_then(cpus_problem) {
+        problems.push((format!("task `{name}`: {message}"), "write `cpus` as in \"0-3,8\""));
+    }
+    if task.cgroup.is_some_and(|cgroup| cgroup >= workload.cgroups.len()) {
+        let message = format!("task `{name}` is in a cgroup that does not exist");
+        problems.push((message, "declare it: [cgroups.web]"));
+    }
+    if task.start_ns.is_some_and(|ns| ns > TIME_MAX_NS) {
+        problems.push((format!("task `{name}` starts after TIME_MAX_NS"), "let it start earlier"));
+    }
+    if task.program.is_empty() {
+        let message = format!("task `{name}` does nothing: its program is empty");
+        problems.push((message, "say what it does, as in `program = [{ run = \"forever\" }]`"));
+    }
+    problems
 }
 
 fn cpus_problem(cpus: &CpuList) -> Option<String> {
@@ -232,7 +213,7 @@ fn cpus_problem(cpus: &CpuList) -> Option<String> {
     None
 }
 
-fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'static str)> {
+fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<Problem> {
     const FORM: &str = "write a time from 0 to TIME_MAX_NS, 1000000 s; a range from short to long";
     if path.path.len() > LOOP_DEPTH_MAX + 1 {
         return Some((
@@ -240,41 +221,31 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
             "write fewer loops with more `times`",
         ));
     }
+    if let Some((kind, index)) = op.references().find(|(kind, at)| *at >= workload.count(*kind)) {
+        let message = format!("there is no {} number {index}", kind.word());
+        return Some((message, "refer to what the workload declares"));
+    }
     match op {
         Op::Run(Duration::Fixed(0) | Duration::Uniform { high: 0, .. })
         | Op::Busy(Duration::Fixed(0) | Duration::Uniform { high: 0, .. }) => {
             Some(("a run of 0 does nothing".into(), "write a time above 0, or remove it"))
         }
         Op::Run(duration) | Op::Busy(duration) | Op::Sleep(duration) | Op::Io(duration) => {
-            let (low, high) = bounds(*duration);
+            let (low, high) = duration.bounds();
             (low > high || high > TIME_MAX_NS).then(|| ("the time is out of range".into(), FORM))
         }
-        Op::TimerWait(_, ns) if *ns == 0 || *ns > TIME_MAX_NS => {
+        Op::TimerWait(_, ns) if !is_period(*ns) => {
             Some(("the period is out of range".into(), "write a period above 0, as in \"1ms\""))
         }
-        Op::TimerWait(timer, _) | Op::TimerStart(timer) => {
-            unknown("timer", *timer, workload.timers.len())
+        Op::PipeWrite(_, bytes) | Op::PipeRead(_, bytes) => amount(*bytes, "bytes"),
+        Op::Receive(_, count) => amount(u64::from(*count), "messages"),
+        Op::Signal(Role::One(task, number)) if *number >= workload.tasks[*task].count => {
+            let TaskSpec { name, count, .. } = &workload.tasks[*task];
+            let message = format!(
+                "there is no task {name}/{number}: the group has {count} and counts from 0"
+            );
+            Some((message, "write a smaller number, or a larger `count`"))
         }
-        Op::PipeWrite(pipe, bytes) | Op::PipeRead(pipe, bytes) => {
-            unknown("pipe", *pipe, workload.pipes.len()).or_else(|| amount(*bytes, "bytes"))
-        }
-        Op::Send(queue) => unknown("queue", *queue, workload.queues.len()),
-        Op::Receive(queue, count) => unknown("queue", *queue, workload.queues.len())
-            .or_else(|| amount(u64::from(*count), "messages")),
-        Op::Signal(Role::All(task)) | Op::Fork(task) => {
-            unknown("task", *task, workload.tasks.len())
-        }
-        Op::Signal(Role::One(task, number)) => match workload.tasks.get(*task) {
-            None => unknown("task", *task, 0),
-            Some(spec) if *number >= spec.count => Some((
-                format!(
-                    "there is no task {}/{number}: the group has {} and counts from 0",
-                    spec.name, spec.count
-                ),
-                "write a smaller number, or a larger `count`",
-            )),
-            Some(_) => None,
-        },
         Op::SetNice(nice) if !(-20..=19).contains(nice) => {
             Some((format!("nice {nice} is out of range"), "write a value from -20 to 19"))
         }
@@ -284,13 +255,11 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
         Op::SetAffinity(cpus) => {
             cpus_problem(cpus).map(|message| (message, "write `cpus` as in \"0-3,8\""))
         }
-        Op::SetCgroup(cgroup) => unknown("cgroup", *cgroup, workload.cgroups.len()),
         Op::SetCgroupWeight(0, _) => Some((
             "the root cgroup has no weight: it has no siblings".into(),
             "set the weight of a cgroup below it",
         )),
-        Op::SetCgroupWeight(cgroup, weight) => unknown("cgroup", *cgroup, workload.cgroups.len())
-            .or_else(|| crate::cgroups::weight_problem(*weight)),
+        Op::SetCgroupWeight(_, weight) => weight_problem(*weight),
         Op::Mark(text) if text.chars().any(char::is_control) => {
             Some((format!("the mark {text:?} has a control character in it"), "use plain text"))
         }
@@ -299,42 +268,11 @@ fn op_problem(workload: &Workload, path: &OpPath, op: &Op) -> Option<(String, &'
             let help = "put operations into it and let it iterate at least once, or remove it";
             empty.then(|| ("the loop does nothing".into(), help))
         }
-        _ => meeting_problem(workload, op),
-    }
-}
-
-/// The problem of an operation by which tasks wait for each other, if it has one.
-fn meeting_problem(workload: &Workload, op: &Op) -> Option<(String, &'static str)> {
-    match op {
-        Op::Lock(lock) | Op::ReadLock(lock) | Op::WriteLock(lock) | Op::Unlock(lock) => {
-            unknown("lock", *lock, workload.locks.len())
-        }
-        Op::ConditionWait(condition, lock) => {
-            unknown("condition", *condition, workload.conditions.len())
-                .or_else(|| unknown("lock", *lock, workload.locks.len()))
-        }
-        Op::Notify(condition) | Op::NotifyAll(condition) => {
-            unknown("condition", *condition, workload.conditions.len())
-        }
-        Op::Barrier(barrier) => unknown("barrier", *barrier, workload.barriers.len()),
         _ => None,
     }
 }
 
-fn unknown(kind: &str, index: usize, count: usize) -> Option<(String, &'static str)> {
-    const HELP: &str = "refer to what the workload declares";
-    (index >= count).then(|| (format!("there is no {kind} number {index}"), HELP))
-}
-
-fn amount(amount: u64, what: &str) -> Option<(String, &'static str)> {
+fn amount(amount: u64, what: &str) -> Option<Problem> {
     let bad = amount == 0 || amount > AMOUNT_MAX;
     bad.then(|| (format!("{amount} {what} is out of range"), "write a number from 1 to 4294967296"))
-}
-
-/// The shortest and the longest value of a duration, ns.
-pub(super) fn bounds(duration: Duration) -> (u64, u64) {
-    match duration {
-        Duration::Fixed(ns) => (ns, ns),
-        Duration::Uniform { low, high } => (low, high),
-    }
 }

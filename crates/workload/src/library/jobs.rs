@@ -1,13 +1,12 @@
 //! Job mixes of a time-sharing machine: `aim7`, after AIM's Multiuser Benchmark VII as reworked in re-aim, and
 //! `dbench`, the load of a file server.
 
-use super::servers::Section;
-use super::spec::Call;
-use super::{Entry, Parameter, group, independent, lock, run};
-use crate::model::{LockKind, Op, Program, Workload};
+use super::parts::{Section, forked, looping, mark, run, seconds};
+use super::spec::{Call, Entry, parameter};
+use crate::model::{Lock, LockKind, Op, Program, Workload};
 
 /// Limit of the tasks of AIM7: each has two groups.
-const TASKS_MAX: i64 = 1_000;
+const TASKS_MAX: u32 = 1_000;
 /// The megabyte of a copy, bytes.
 const COPY_BYTES: u64 = 1 << 20;
 /// File operations of a job.
@@ -27,13 +26,13 @@ pub(super) const AIM7: Entry = Entry {
     limits: "5 kinds of jobs out of 53; files are work under two locks of the kernel (`spin`), not \
              a file system; the order goes round and is not drawn",
     parameters: &[
-        Parameter {
-            name: "hold",
-            default: "5us",
-            help: "work under each of the kernel's locks in a file operation; 0s: no such locks (a \
+        parameter(
+            "hold",
+            "5us",
+            "work under each of the kernel's locks in a file operation; 0s: no such locks (a \
                    real kernel has its own)",
-        },
-        Parameter { name: "work", default: "20us", help: "work outside of them" },
+        ),
+        parameter("work", "20us", "work outside of them"),
     ],
     build: aim7,
 };
@@ -47,34 +46,19 @@ pub(super) const DBENCH: Entry = Entry {
     source: "dbench (Andrew Tridgell), which replays a day of NetBench against a local directory",
     limits: "the recorded script is a loop of equal operations; no disk: what it would wait for is left out",
     parameters: &[
-        Parameter {
-            name: "hold",
-            default: "4us",
-            help: "work under the directory's lock in an operation",
-        },
-        Parameter {
-            name: "journal",
-            default: "30us",
-            help: "work under the journal's lock after 16 operations",
-        },
+        parameter("hold", "4us", "work under the directory's lock in an operation"),
+        parameter("journal", "30us", "work under the journal's lock after 16 operations"),
     ],
     build: dbench,
 };
 
-fn section(lock: usize, ns: u64) -> [Op; 3] {
-    [Op::Lock(lock), run(ns), Op::Unlock(lock)]
-}
-
 fn aim7(call: &mut Call<'_, '_>) -> Workload {
-    let count = call.count("the number of tasks", TASKS_MAX) as usize;
-    let (hold_ns, work_ns) = (call.time("hold", 5_000), call.time("work", 20_000));
-    let mut file = Program::new();
+    let count = call.count("the number of tasks", 1..=TASKS_MAX) as usize;
+    let (hold_ns, work_ns) = (call.time("hold"), call.time("work"));
     let mut locks = Vec::new();
     let [dcache, inode] = ["dcache", "inode"]
         .map(|name| Section::new(&mut locks, name, LockKind::Spin, hold_ns).ops());
-    file.extend(dcache);
-    file.push(run(work_ns));
-    file.extend(inode);
+    let file = [dcache, vec![run(work_ns)], inode].concat();
     let mut tasks = Vec::new();
     for number in 0..count {
         let mut jobs: Vec<Program> = vec![
@@ -86,32 +70,24 @@ fn aim7(call: &mut Call<'_, '_>) -> Workload {
         ];
         let first = number % jobs.len();
         jobs.rotate_left(first);
-        let jobs =
-            jobs.into_iter().flat_map(|job| job.into_iter().chain([Op::Mark("job".to_owned())]));
-        tasks.push(group(&format!("aim7/t{number}"), 1, vec![Op::Loop(None, jobs.collect())]));
+        let jobs = jobs.into_iter().flat_map(|job| [job, vec![mark("job")]].concat());
+        tasks.push(looping(format!("aim7/t{number}"), 1, jobs.collect()));
     }
-    for number in 0..count {
-        let mut child = group(&format!("child/t{number}"), 1, vec![run(100_000)]);
-        child.start_ns = None;
-        tasks.push(child);
-    }
-    let mut workload = independent(format!("AIM7: {count} tasks with jobs of five kinds"), tasks);
-    workload.locks = locks;
-    workload
+    let child = |number| forked(format!("child/t{number}"), 1, vec![run(100_000)]);
+    tasks.extend((0..count).map(child));
+    Workload { locks, ..seconds(10, format!("AIM7: {count} tasks with jobs of five kinds"), tasks) }
 }
 
 fn dbench(call: &mut Call<'_, '_>) -> Workload {
-    let clients = call.count("the number of clients", TASKS_MAX);
-    let (hold_ns, journal_ns) = (call.time("hold", 4_000), call.time("journal", 30_000));
-    let mut operation = Program::new();
-    operation.extend(section(0, hold_ns));
-    operation.extend([Op::Touch(WRITE_BYTES), run(10_000)]);
-    let mut round = vec![Op::Loop(Some(OPERATIONS), operation)];
-    round.extend(section(1, journal_ns));
-    round.push(Op::Mark("1 MiB".to_owned()));
-    let client = group("client", clients, vec![Op::Loop(None, round)]);
-    let mut workload =
-        independent(format!("dbench: {clients} clients of a file server"), vec![client]);
-    workload.locks = vec![lock("directory", LockKind::Mutex), lock("journal", LockKind::Mutex)];
-    workload
+    let clients = call.count("the number of clients", 1..=TASKS_MAX);
+    let section = |lock, ns| vec![Op::Lock(lock), run(ns), Op::Unlock(lock)];
+    let directory = section(0, call.time("hold"));
+    let operation = [directory, vec![Op::Touch(WRITE_BYTES), run(10_000)]].concat();
+    let operations = vec![Op::Loop(Some(OPERATIONS), operation)];
+    let round = [operations, section(1, call.time("journal")), vec![mark("1 MiB")]].concat();
+    let description = format!("dbench: {clients} clients of a file server");
+    Workload {
+        locks: ["directory", "journal"].map(|name| Lock::new(name, LockKind::Mutex)).to_vec(),
+        ..seconds(10, description, vec![looping("client", clients, round)])
+    }
 }

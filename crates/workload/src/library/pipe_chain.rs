@@ -5,16 +5,16 @@
 //! -e "hexdump -v /dev/zero | dd obs=1"` the reader is a terminal that draws after each read: beside a hog the
 //! terminal ran later, found more, drew less often, and the whole finished sooner.
 
-use super::spec::Call;
-use super::{Entry, Parameter, group, independent};
-use crate::model::{Carrier, Duration, Op, Pipe, TaskSpec, Workload};
+use super::parts::{looping, mark, pipe, seconds};
+use super::spec::{Call, Entry, parameter};
+use crate::model::{Duration, Op, PIPE_CAPACITY_DEFAULT, Program, TaskSpec, Workload};
 
-/// Capacity of a pipe, bytes.
-const PIPE_BYTES: u64 = 65_536;
 /// A read of cat, bytes.
 const CAT_BYTES: u64 = 131_072;
 /// A read of a terminal, bytes.
 const XTERM_BYTES: u64 = 4_096;
+/// What a terminal computes after a read, ns.
+const XTERM_DRAW_NS: u64 = 100_000;
 /// A block of dd, bytes.
 const BLOCK_BYTES: u64 = 512;
 /// A write of hexdump, bytes.
@@ -34,84 +34,61 @@ pub(super) const PIPE_CHAIN: Entry = Entry {
     limits: "a terminal is a reader with a cost for each read; what a byte costs it, and the \
              pseudo terminal, are left out",
     parameters: &[
-        Parameter { name: "bs", default: "1", help: "bytes that dd writes at once" },
-        Parameter { name: "zero", default: "200ns", help: "what dd computes before a write" },
-        Parameter {
-            name: "draw",
-            default: "1us",
-            help: "what the reader computes after a read; a terminal takes 100us",
-        },
+        parameter("bs", "1", "bytes that dd writes at once"),
+        parameter("zero", "200ns", "what dd computes before a write"),
+        parameter("draw", "1us", "what the reader computes after a read; a terminal takes 100us"),
     ],
     build: pipe_chain,
 };
 
 fn pipe_chain(call: &mut Call<'_, '_>) -> Workload {
-    let bs = match call.value("bs") {
-        Some(piece) => call.number("the bytes of a write", &piece, 1, PIPE_BYTES as i64),
-        None => 1,
-    };
-    let bs = u64::try_from(bs).unwrap_or(1);
-    let zero_ns = call.time("zero", 200);
-    let is_xterm = match call.arguments.clone() {
-        None => false,
-        Some(piece) if piece.text == "dd" => false,
-        Some(piece) if piece.text == "xterm" => true,
-        Some(piece) => {
-            let message = format!("no chain is called {:?}", piece.text);
-            call.problem(
-                piece.span,
-                message,
-                "write `pipe-chain:dd` or `pipe-chain:xterm`".to_owned(),
-            );
-            false
-        }
-    };
-    let draw_ns = call.time("draw", if is_xterm { 100_000 } else { 1_000 });
-    if is_xterm { xterm(bs, zero_ns, draw_ns) } else { dd(bs, zero_ns, draw_ns) }
+    let bs = call.integer("bs", "the bytes of a write", 1..=PIPE_CAPACITY_DEFAULT);
+    let zero_ns = call.time("zero");
+    let kind = call.arguments.clone();
+    let is_xterm = kind.as_ref().is_some_and(|piece| piece.text == "xterm");
+    if let Some(piece) = kind
+        && !matches!(piece.text, "dd" | "xterm")
+    {
+        let message = format!("no chain is called {:?}", piece.text);
+        let help = "write `pipe-chain:dd` or `pipe-chain:xterm`".to_owned();
+        call.problem(piece.span, message, help);
+    }
+    let draw_ns = call.time("draw");
+    match is_xterm {
+        true if call.value("draw").is_none() => xterm(bs, zero_ns, XTERM_DRAW_NS),
+        true => xterm(bs, zero_ns, draw_ns),
+        false => dd(bs, zero_ns, draw_ns),
+    }
 }
 
-fn pipes(count: usize) -> Vec<Pipe> {
-    (0..count)
-        .map(|at| Pipe { name: format!("pipe-{at}"), capacity: PIPE_BYTES, carrier: Carrier::Pipe })
-        .collect()
-}
-
-/// A run; nothing for 0.
-fn run(ns: u64) -> Option<Op> {
-    (ns > 0).then_some(Op::Run(Duration::Fixed(ns)))
+/// Computes, unless for 0 ns, and then does the operation.
+fn after_run(ns: u64, op: Op) -> Program {
+    let run = (ns > 0).then_some(Op::Run(Duration::Fixed(ns)));
+    run.into_iter().chain([op]).collect()
 }
 
 /// Reads what is available, computes, and writes a mark.
 fn reader(name: &str, pipe: usize, bytes: u64, draw_ns: u64) -> TaskSpec {
-    let read = [Op::PipeRead(pipe, bytes)].into_iter().chain(run(draw_ns));
-    let read = read.chain([Op::Mark("read".to_owned())]).collect();
-    group(name, 1, vec![Op::Loop(None, read)])
+    let read = vec![Op::PipeRead(pipe, bytes)];
+    looping(name, 1, [read, after_run(draw_ns, mark("read"))].concat())
 }
 
 fn dd(bs: u64, zero_ns: u64, draw_ns: u64) -> Workload {
-    let write = run(zero_ns).into_iter().chain([Op::PipeWrite(0, bs)]).collect();
-    let writes = Op::Loop(Some(WRITES_PER_MARK), write);
-    let round = vec![writes, Op::Mark(format!("{WRITES_PER_MARK} writes"))];
-    let tasks =
-        vec![group("dd", 1, vec![Op::Loop(None, round)]), reader("cat", 0, CAT_BYTES, draw_ns)];
-    let mut workload = independent(format!("dd bs={bs} | cat"), tasks);
-    workload.pipes = pipes(1);
-    workload.duration_ns = 1_000_000_000;
-    workload
+    let writes = Op::Loop(Some(WRITES_PER_MARK), after_run(zero_ns, Op::PipeWrite(0, bs)));
+    let round = vec![writes, mark(format!("{WRITES_PER_MARK} writes"))];
+    let tasks = vec![looping("dd", 1, round), reader("cat", 0, CAT_BYTES, draw_ns)];
+    Workload { pipes: vec![pipe("pipe-0")], ..seconds(1, format!("dd bs={bs} | cat"), tasks) }
 }
 
 fn xterm(bs: u64, zero_ns: u64, draw_ns: u64) -> Workload {
-    let line = vec![Op::Run(Duration::Fixed(20_000)), Op::PipeWrite(0, STDIO_BYTES)];
-    let write = run(zero_ns).into_iter().chain([Op::PipeWrite(1, bs)]).collect();
+    let write = after_run(zero_ns, Op::PipeWrite(1, bs));
     let block = vec![Op::PipeRead(0, BLOCK_BYTES), Op::Loop(Some(BLOCK_BYTES.div_ceil(bs)), write)];
-    let blocks = vec![Op::Loop(Some(BLOCKS), block), Op::Mark(format!("{BLOCKS} blocks"))];
+    let blocks = vec![Op::Loop(Some(BLOCKS), block), mark(format!("{BLOCKS} blocks"))];
     let tasks = vec![
-        group("hexdump", 1, vec![Op::Loop(None, line)]),
-        group("dd", 1, vec![Op::Loop(None, blocks)]),
+        looping("hexdump", 1, after_run(20_000, Op::PipeWrite(0, STDIO_BYTES))),
+        looping("dd", 1, blocks),
         reader("xterm", 1, XTERM_BYTES, draw_ns),
     ];
-    let mut workload = independent(format!("hexdump | dd obs={bs} in an xterm"), tasks);
-    workload.pipes = pipes(2);
-    workload.duration_ns = 1_000_000_000;
-    workload
+    let description = format!("hexdump | dd obs={bs} in an xterm");
+    Workload { pipes: ["pipe-0", "pipe-1"].map(pipe).to_vec(), ..seconds(1, description, tasks) }
 }

@@ -1,14 +1,10 @@
 //! Programs that communicate over connections on one machine: `netperf-stream` and `volano`, two of the three
 //! benchmarks that were 40 to 80 % slower on PREEMPT_RT in December 2006.
 
-use super::spec::Call;
-use super::{Entry, Parameter, group, independent, lock, run};
-use crate::model::{
-    Carrier, CpuList, Duration, Lock, LockKind, Op, Pipe, Program, Queue, TaskSpec, Workload,
-};
+use super::parts::{Section, looping, mark, run, seconds, socket};
+use super::spec::{Call, Entry, parameter};
+use crate::model::{CpuList, Lock, LockKind, Op, Queue, Workload};
 
-/// Kernel memory for a socket's messages, bytes (`net.core.wmem_default`).
-const SOCKET_BYTES: u64 = 212_992;
 /// A message of netperf, bytes: its default where a socket buffer is that large.
 const NETPERF_BYTES: u64 = 16_384;
 /// Messages of netperf between two marks: a megabyte.
@@ -19,14 +15,8 @@ const CHAT_BYTES: u64 = 100;
 const CHAT_PER_MARK: u64 = 100;
 /// Limit of the messages that a connection's sender may be behind.
 const CHAT_BACKLOG: u64 = 1_000;
-/// How long a futex system call holds the address space's semaphore: it wakes a task meanwhile.
-const ADDRESS_SPACE_NS: u64 = 500;
-/// How long each end of a connection holds its lock, for each message.
-const CONNECTION_NS: u64 = 500;
-/// Least and greatest cost of a message of netperf for each end.
-const COPY: Duration = Duration::Uniform { low: 2_000, high: 6_000 };
 /// Limit of the rooms.
-const ROOMS_MAX: i64 = 40;
+const ROOMS_MAX: usize = 40;
 
 /// The entry `netperf-stream`.
 pub(super) const NETPERF_STREAM: Entry = Entry {
@@ -38,22 +28,18 @@ pub(super) const NETPERF_STREAM: Entry = Entry {
     limits: "a Unix stream socket in place of TCP; the lock of the socket is a `spin` of the \
              workload, held for a chosen time by both ends",
     parameters: &[
-        Parameter {
-            name: "copy",
-            default: "2us..6us",
-            help: "what a message costs each end beside the socket; never twice the same, or the \
+        parameter(
+            "copy",
+            "2us..6us",
+            "what a message costs each end beside the socket; never twice the same, or the \
                    two would keep out of each other's way for ever",
-        },
-        Parameter {
-            name: "hold",
-            default: "1us",
-            help: "of it under the socket's lock, in addition; 0s: no such lock (a real kernel has its own)",
-        },
-        Parameter {
-            name: "pin",
-            default: "yes",
-            help: "sender and receiver on CPUs of their own, or no",
-        },
+        ),
+        parameter(
+            "hold",
+            "1us",
+            "of it under the socket's lock, in addition; 0s: no such lock (a real kernel has its own)",
+        ),
+        parameter("pin", "yes", "sender and receiver on CPUs of their own, or no"),
     ],
     build: netperf,
 };
@@ -68,112 +54,50 @@ pub(super) const VOLANO: Entry = Entry {
     limits: "no Java machine: its monitors are one lock a room, its threads are tasks; each wait \
              and notify of the server is a futex call; connections are Unix stream sockets",
     parameters: &[
-        Parameter { name: "users", default: "20", help: "users of a room" },
-        Parameter {
-            name: "think",
-            default: "5us",
-            help: "what a server task computes for a message",
-        },
-        Parameter {
-            name: "hold",
-            default: "1us",
-            help: "of it under the room's lock, for each user that it goes to",
-        },
-        Parameter {
-            name: "connection",
-            default: "500ns",
-            help: "work under a connection's `spin` lock, at each end and for each message; 0s: no \
+        parameter("users", "20", "users of a room"),
+        parameter("think", "5us", "what a server task computes for a message"),
+        parameter("hold", "1us", "of it under the room's lock, for each user that it goes to"),
+        parameter(
+            "connection",
+            "500ns",
+            "work under a connection's `spin` lock, at each end and for each message; 0s: no \
                    such locks (a real kernel has its own)",
-        },
-        Parameter {
-            name: "mm",
-            default: "500ns",
-            help: "work under the semaphore of the server's address space, an rwlock that is read, \
+        ),
+        parameter(
+            "mm",
+            "500ns",
+            "work under the semaphore of the server's address space, an rwlock that is read, \
                    in each futex call, as before Linux 2.6.22; 0s: none",
-        },
+        ),
     ],
     build: volano,
 };
 
-fn socket(name: String) -> Pipe {
-    Pipe { name, capacity: SOCKET_BYTES, carrier: Carrier::Socket }
-}
-
-fn pinned(mut task: TaskSpec, cpu: Option<u32>) -> TaskSpec {
-    task.cpus = cpu.map(|cpu| CpuList(vec![(cpu, cpu)]));
-    task
-}
-
 fn netperf(call: &mut Call<'_, '_>) -> Workload {
-    let pairs = match call.arguments.clone() {
-        Some(piece) => call.number("the number of pairs", &piece, 1, 64),
-        None => 1,
-    };
-    let pairs = u32::try_from(pairs).unwrap_or(1);
-    let copy = call.duration_or("copy", COPY);
-    let hold_ns = call.time("hold", 1_000);
-    let pins = match call.value("pin") {
-        None => true,
-        Some(piece) if piece.text == "yes" => true,
-        Some(piece) if piece.text == "no" => false,
-        Some(piece) => {
-            let message = format!("`pin` is {:?}", piece.text);
-            call.problem(piece.span, message, "write yes or no".to_owned());
-            false
-        }
-    };
+    let pairs = call.count_or("the number of pairs", 1..=64_u32, 1);
+    let (copy, hold_ns) = (call.duration("copy"), call.time("hold"));
+    let pins = call.choice("pin", &[("yes", true), ("no", false)]);
     let (mut tasks, mut pipes, mut locks) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..pairs {
         let at = pair as usize;
         pipes.push(socket(format!("stream-{pair}")));
         let name = format!("socket-{pair}");
         let section = Section::new(&mut locks, &name, LockKind::Spin, hold_ns).ops();
-        let send: Program = [Op::Run(copy)]
-            .into_iter()
-            .chain(section.clone())
-            .chain([Op::PipeWrite(at, NETPERF_BYTES)])
-            .collect();
-        let receive: Program = [Op::PipeRead(at, NETPERF_BYTES)]
-            .into_iter()
-            .chain(section)
-            .chain([Op::Run(copy)])
-            .collect();
-        let mark = Op::Mark("1 MiB".to_owned());
+        let (write, read) = (Op::PipeWrite(at, NETPERF_BYTES), Op::PipeRead(at, NETPERF_BYTES));
+        let send = [vec![Op::Run(copy)], section.clone(), vec![write]].concat();
+        let receive = [vec![read], section, vec![Op::Run(copy)]].concat();
         let messages = Op::Loop(Some(MESSAGES_PER_MARK), receive);
-        let cpu = |end: u32| pins.then_some(2 * pair + end);
-        let sender = group(&format!("netperf/s{pair}"), 1, vec![Op::Loop(None, send)]);
-        let receiver =
-            group(&format!("netserver/s{pair}"), 1, vec![Op::Loop(None, vec![messages, mark])]);
-        tasks.push(pinned(sender, cpu(0)));
-        tasks.push(pinned(receiver, cpu(1)));
+        let mut ends = [
+            looping(format!("netperf/s{pair}"), 1, send),
+            looping(format!("netserver/s{pair}"), 1, vec![messages, mark("1 MiB")]),
+        ];
+        for (end, cpu) in ends.iter_mut().zip(2 * pair..) {
+            end.cpus = pins.then(|| CpuList::one(cpu));
+        }
+        tasks.extend(ends);
     }
-    let mut workload = independent(format!("netperf: {pairs} streams over sockets"), tasks);
-    (workload.pipes, workload.locks) = (pipes, locks);
-    workload.duration_ns = 1_000_000_000;
-    workload
-}
-
-/// A lock that represents one of the kernel's, and the work under it.
-#[derive(Clone, Copy)]
-pub(super) struct Section {
-    lock: Option<usize>,
-    kind: LockKind,
-    ns: u64,
-}
-
-impl Section {
-    /// Without work there is no lock.
-    pub(super) fn new(locks: &mut Vec<Lock>, name: &str, kind: LockKind, ns: u64) -> Section {
-        let lock = (ns > 0).then_some(locks.len());
-        locks.extend(lock.map(|_| super::lock(name, kind)));
-        Section { lock, kind, ns }
-    }
-
-    pub(super) fn ops(self) -> Vec<Op> {
-        let take = if self.kind == LockKind::RwLock { Op::ReadLock } else { Op::Lock };
-        let ops = |lock| vec![take(lock), run(self.ns), Op::Unlock(lock)];
-        self.lock.map_or(Vec::new(), ops)
-    }
+    let description = format!("netperf: {pairs} streams over sockets");
+    Workload { pipes, locks, ..seconds(1, description, tasks) }
 }
 
 /// The objects that the tasks of a room share.
@@ -188,20 +112,14 @@ struct Room {
 }
 
 fn volano(call: &mut Call<'_, '_>) -> Workload {
-    let rooms = call.count("the number of rooms", ROOMS_MAX) as usize;
-    let users = match call.value("users") {
-        Some(piece) => call.number("the users of a room", &piece, 2, 50),
-        None => 20,
-    };
-    let users = usize::try_from(users).unwrap_or(2);
-    let (think_ns, hold_ns) = (call.time("think", 5_000), call.time("hold", 1_000));
-    let connection_ns = call.time("connection", CONNECTION_NS);
-    let mm_ns = call.time("mm", ADDRESS_SPACE_NS);
-    let mut workload =
-        independent(format!("VolanoMark: {rooms} rooms of {users} users"), Vec::new());
-    for room in 0..rooms {
-        workload.locks.push(lock(&format!("room-{room}"), LockKind::Mutex));
-    }
+    let rooms = call.count("the number of rooms", 1..=ROOMS_MAX);
+    let users = call.integer("users", "the users of a room", 2..=50_usize);
+    let (think_ns, hold_ns) = (call.time("think"), call.time("hold"));
+    let (connection_ns, mm_ns) = (call.time("connection"), call.time("mm"));
+    let description = format!("VolanoMark: {rooms} rooms of {users} users");
+    let mut workload = seconds(1, description, Vec::new());
+    let room = |room| Lock::new(format!("room-{room}"), LockKind::Mutex);
+    workload.locks.extend((0..rooms).map(room));
     let mm = Section::new(&mut workload.locks, "server-mm", LockKind::RwLock, mm_ns);
     for number in 0..rooms {
         let room = Room { number, users, think_ns, hold_ns, connection_ns, mm };
@@ -209,7 +127,6 @@ fn volano(call: &mut Call<'_, '_>) -> Workload {
             room.connect(&mut workload, user);
         }
     }
-    workload.duration_ns = 1_000_000_000;
     workload
 }
 
@@ -221,11 +138,8 @@ impl Room {
         let (up, down, queue) = (pipes.len(), pipes.len() + 1, queues.len());
         pipes.push(socket(format!("up-{name}")));
         pipes.push(socket(format!("down-{name}")));
-        queues.push(Queue {
-            name: format!("out-{name}"),
-            capacity: Some(CHAT_BACKLOG),
-            initial: 0,
-        });
+        let out = Queue::unlimited(format!("out-{name}"));
+        queues.push(Queue { capacity: Some(CHAT_BACKLOG), ..out });
         let mut end = |way: &str| {
             let name = format!("{way}-{name}");
             Section::new(&mut workload.locks, &name, LockKind::Spin, self.connection_ns).ops()
@@ -245,7 +159,7 @@ impl Room {
         let answer = [&wait, &think[..], &write(down, &down_lock)].concat();
         let say = [&think[..], &write(up, &up_lock)].concat();
         let hear = Op::Loop(Some(CHAT_PER_MARK), read(down, &down_lock));
-        let hear = vec![hear, Op::Mark(format!("{CHAT_PER_MARK} messages"))];
+        let hear = vec![hear, mark(format!("{CHAT_PER_MARK} messages"))];
         let parts = [
             ("client-send", say),
             ("server-receive", forward),
@@ -253,8 +167,7 @@ impl Room {
             ("client-receive", hear),
         ];
         for (part, program) in parts {
-            let task = group(&format!("{part}/{name}"), 1, vec![Op::Loop(None, program)]);
-            workload.tasks.push(task);
+            workload.tasks.push(looping(format!("{part}/{name}"), 1, program));
         }
     }
 }

@@ -5,16 +5,14 @@
 //! a second and the time until all have run. The marks `answer` (in each handler, before the message) and `report`
 //! (when all answers are in) let the analysis compute the program's own figure.
 
-use super::spec::Call;
-use super::{COUNT_MAX, Entry, Parameter, group, independent};
+use super::parts::{COUNT_MAX, forked, group, mark, seconds, sleep};
+use super::spec::{Call, Entry, parameter};
 use crate::limits::CPU_MAX;
 use crate::model::{CpuList, Duration, Op, Queue, Role, TaskSpec, Workload};
 
-/// CPU time of a sleeper in each round, ns: the system call and the wake-up path that the task itself pays, a few
-/// thousand instructions. The costs of switching and waking are the machine's, not the workload's.
-const SLEEPER_RUN_NS: u64 = 2_000;
-
-/// The `slice` program.
+/// The `slice` program. The CPU time of a sleeper in each round (`sleeper_run`) is the system call and the wake-up path
+/// that the task itself pays, a few thousand instructions. The costs of switching and waking are the machine's, not the
+/// workload's.
 pub(super) const SLICE: Entry = Entry {
     name: "slice",
     arguments: "N",
@@ -22,28 +20,28 @@ pub(super) const SLICE: Entry = Entry {
     source: "Andreas Gruenbacher's program of 28 May 2009",
     limits: "the length of a report is the program's, not exactly a second",
     parameters: &[
-        Parameter { name: "report", default: "1s", help: "the parent's sleep between two reports" },
-        Parameter { name: "sleep", default: "1ms", help: "the sleepers' sleep" },
-        Parameter {
-            name: "sleeper_run",
-            default: "2us",
-            help: "CPU time of a sleeper in each round, fixed or from..to; 0s: none",
-        },
-        Parameter {
-            name: "sleepers",
-            default: "free",
-            help: "where they run: free, shared (all on one CPU) or spread (the k-th on CPU k)",
-        },
-        Parameter {
-            name: "sleepers_cpu",
-            default: "0",
-            help: "the CPU that shared sleepers are pinned to; implies sleepers=shared",
-        },
-        Parameter {
-            name: "workers",
-            default: "free",
-            help: "where they run: free, or how many are pinned to each CPU, as in 7/9",
-        },
+        parameter("report", "1s", "the parent's sleep between two reports"),
+        parameter("sleep", "1ms", "the sleepers' sleep"),
+        parameter(
+            "sleeper_run",
+            "2us",
+            "CPU time of a sleeper in each round, fixed or from..to; 0s: none",
+        ),
+        parameter(
+            "sleepers",
+            "free",
+            "where they run: free, shared (all on one CPU) or spread (the k-th on CPU k)",
+        ),
+        parameter(
+            "sleepers_cpu",
+            "0",
+            "the CPU that shared sleepers are pinned to; implies sleepers=shared",
+        ),
+        parameter(
+            "workers",
+            "free",
+            "where they run: free, or how many are pinned to each CPU, as in 7/9",
+        ),
     ],
     build,
 };
@@ -56,10 +54,9 @@ enum Placement {
 }
 
 fn build(call: &mut Call<'_, '_>) -> Workload {
-    let count = call.count("the number of workers", COUNT_MAX / 2);
-    let report_ns = call.time("report", 1_000_000_000);
-    let sleep_ns = call.time("sleep", 1_000_000);
-    let run = call.duration("sleeper_run", SLEEPER_RUN_NS);
+    let count = call.count("the number of workers", 1..=COUNT_MAX / 2);
+    let (report_ns, sleep_ns) = (call.time("report"), call.time("sleep"));
+    let run = call.duration("sleeper_run");
     if sleep_ns == 0 || report_ns == 0 {
         let help = "write a time above 0, as in `sleep=1ms`".to_owned();
         call.problem(call.name.span.clone(), "a sleep of 0 is no sleep".to_owned(), help);
@@ -69,28 +66,21 @@ fn build(call: &mut Call<'_, '_>) -> Workload {
 
     // The groups: 0 the parent, then the workers, then the sleepers.
     let mut program: Vec<Op> = (1..=workers.len() + sleepers.len()).map(Op::Fork).collect();
-    let mut round = vec![Op::Sleep(Duration::Fixed(report_ns))];
+    let mut round = vec![sleep(report_ns)];
     round.extend((1..=workers.len()).map(|index| Op::Signal(Role::All(index))));
-    round.extend([Op::Receive(0, count), Op::Mark("report".to_owned())]);
+    round.extend([Op::Receive(0, count), mark("report")]);
     program.push(Op::Loop(None, round));
-    let mut tasks = vec![group("slice", 1, program)];
-    tasks.extend(workers);
-    tasks.extend(sleepers);
+    let tasks = [vec![group("slice", 1, program)], workers, sleepers].concat();
     let description = "the time-slice program of 2009-05-28: hogs that report, and sleepers";
-    let mut workload = independent(description.to_owned(), tasks);
-    workload.queues.push(Queue { name: "answers".to_owned(), capacity: None, initial: 0 });
-    workload.duration_ns = 20_000_000_000;
-    workload
+    Workload { queues: vec![Queue::unlimited("answers")], ..seconds(20, description, tasks) }
 }
 
 /// The hogs: one group, or one for each CPU with pinned ones.
 fn workers(call: &mut Call<'_, '_>, count: u32) -> Vec<TaskSpec> {
-    let worker = |name: &str, count: u32, cpu: Option<u32>| {
-        let mut worker = group(name, count, vec![Op::RunForever]);
-        worker.start_ns = None;
-        worker.on_signal = vec![Op::Mark("answer".to_owned()), Op::Send(0)];
-        worker.cpus = cpu.map(|cpu| CpuList(vec![(cpu, cpu)]));
-        worker
+    let worker = |name: &str, count: u32, cpu: Option<u32>| TaskSpec {
+        on_signal: vec![mark("answer"), Op::Send(0)],
+        cpus: cpu.map(CpuList::one),
+        ..forked(name, count, vec![Op::RunForever])
     };
     let free = vec![worker("worker", count, None)];
     let Some(piece) = call.value("workers").filter(|piece| piece.text != "free") else {
@@ -114,15 +104,13 @@ fn workers(call: &mut Call<'_, '_>, count: u32) -> Vec<TaskSpec> {
 
 /// (N+7)/8 sleepers: one group, or one each when each has a CPU of its own.
 fn sleepers(call: &mut Call<'_, '_>, count: u32, run: Duration, sleep_ns: u64) -> Vec<TaskSpec> {
-    let mut body = vec![Op::Sleep(Duration::Fixed(sleep_ns))];
+    let mut body = vec![sleep(sleep_ns)];
     if run != Duration::Fixed(0) {
         body.push(Op::Run(run));
     }
-    let sleeper = |name: &str, count: u32, cpu: Option<u32>| {
-        let mut sleeper = group(name, count, vec![Op::Loop(None, body.clone())]);
-        sleeper.start_ns = None;
-        sleeper.cpus = cpu.map(|cpu| CpuList(vec![(cpu, cpu)]));
-        sleeper
+    let sleeper = |name: &str, count: u32, cpu: Option<u32>| TaskSpec {
+        cpus: cpu.map(CpuList::one),
+        ..forked(name, count, vec![Op::Loop(None, body.clone())])
     };
     match placement(call, count) {
         Placement::Free => vec![sleeper("sleeper", count, None)],
@@ -135,10 +123,9 @@ fn sleepers(call: &mut Call<'_, '_>, count: u32, run: Duration, sleep_ns: u64) -
 
 fn placement(call: &mut Call<'_, '_>, count: u32) -> Placement {
     let word = call.value("sleepers");
-    let cpu = call.value("sleepers_cpu").map(|piece| {
-        let cpu = call.number("the CPU", &piece, 0, i64::from(CPU_MAX));
-        (u32::try_from(cpu).unwrap_or(0), piece)
-    });
+    let cpu = call
+        .value("sleepers_cpu")
+        .map(|piece| (call.number("the CPU", &piece, 0..=CPU_MAX), piece));
     match (word.as_ref().map(|piece| piece.text), cpu) {
         (None | Some("shared"), Some((cpu, _))) => Placement::Shared(cpu),
         (None | Some("free"), None) => Placement::Free,

@@ -1,13 +1,57 @@
-//! The grammar of a specification: `name[:arguments][,key=value]…`, several joined by `+`.
+//! The workloads of the library as entries, and the grammar of a specification: `name[:arguments][,key=value]…`, several joined by `+`.
 
-use std::fmt::Write as _;
-use std::ops::Range;
+use std::fmt::{self, Write as _};
+use std::ops::{Range, RangeInclusive};
 
-use super::{COMMON_PARAMETERS, Entry};
 use crate::diagnostic::{Diagnostic, Source, suggestion};
-use crate::limits::TIME_MAX_NS;
-use crate::model::{CpuList, Duration};
+use crate::limits::{CPU_MAX, PARTS_MAX, TIME_MAX_NS};
+use crate::model::{CpuList, Duration, Workload};
 use crate::units::{TextError, parse_cpus, parse_duration, parse_time};
+
+/// A `key=value` parameter of a workload of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// The key.
+    pub name: &'static str,
+    /// The default, as it would be written.
+    pub default: &'static str,
+    /// Its meaning.
+    pub help: &'static str,
+}
+
+pub(super) const fn parameter(
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Parameter {
+    Parameter { name, default, help }
+}
+
+pub(super) const NICE: Parameter = parameter("nice", "0", "their nice value, -20 to 19");
+pub(super) const CPUS: Parameter =
+    parameter("cpus", "any", "the CPUs on which they may run, as in 0-3");
+
+/// A workload of the library.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The name, as in `slice:16`.
+    pub name: &'static str,
+    /// The form of the arguments after the colon; empty when there are none.
+    pub arguments: &'static str,
+    /// A summary of one line.
+    pub summary: &'static str,
+    /// Its source: a program, a mail, a paper.
+    pub source: &'static str,
+    /// Its limits: what it does not show.
+    pub limits: &'static str,
+    /// Its parameters, besides [`COMMON_PARAMETERS`].
+    pub parameters: &'static [Parameter],
+    pub(super) build: fn(&mut Call<'_, '_>) -> Workload,
+}
+
+/// The parameters of every workload of the library.
+pub const COMMON_PARAMETERS: &[Parameter] =
+    &[parameter("duration", "10s", "how long the workload runs")];
 
 /// A part of the specification with its location.
 #[derive(Clone, Debug)]
@@ -55,6 +99,11 @@ impl<'t> Token<'t> {
         }
     }
 }
+
+/// An integer type of a parameter.
+pub(super) trait Number: TryFrom<i64> + PartialOrd + Copy + fmt::Display {}
+
+impl<T: TryFrom<i64> + PartialOrd + Copy + fmt::Display> Number for T {}
 
 /// One `name:arguments,key=value…`, with the problems found while it is read.
 pub(super) struct Call<'t, 's> {
@@ -135,61 +184,152 @@ impl<'t, 's> Call<'t, 's> {
         self.problems.push(self.source.diagnostic(span, message, help));
     }
 
+    /// The value of a parameter, if it is given.
     pub(super) fn value(&self, key: &str) -> Option<Token<'t>> {
         self.options.iter().find(|(name, _)| name.text == key).map(|(_, value)| value.clone())
     }
 
-    /// A number in a range.
-    pub(super) fn number(&mut self, what: &str, piece: &Token<'_>, low: i64, high: i64) -> i64 {
+    /// The value of a parameter: as given, or its default.
+    pub(super) fn setting(&self, key: &str) -> Token<'t> {
+        let span = self.name.span.clone();
+        self.value(key).unwrap_or_else(|| Token { text: self.default(key), span })
+    }
+
+    fn default(&self, key: &str) -> &'static str {
+        let mut parameters = self.entry.parameters.iter();
+        parameters.find(|parameter| parameter.name == key).map_or("", |found| found.default)
+    }
+
+    /// A number in a range; its least when there is a problem.
+    pub(super) fn number<T: Number>(
+        &mut self,
+        what: &str,
+        piece: &Token<'_>,
+        range: RangeInclusive<T>,
+    ) -> T {
         let digits = piece.text.strip_prefix('-').unwrap_or(piece.text);
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        match piece.text.parse::<i64>() {
-            Ok(number) if plain && (low..=high).contains(&number) => number,
+        let number = piece.text.parse::<i64>().ok().and_then(|number| T::try_from(number).ok());
+        match number {
+            Some(number) if plain && range.contains(&number) => number,
             _ => {
+                let (low, high) = (range.start(), range.end());
                 let message =
                     format!("{what} must be an integer from {low} to {high}, not `{}`", piece.text);
                 let usage = self.usage();
                 self.problem(piece.span.clone(), message, format!("write {usage}"));
-                low
+                *low
             }
         }
     }
 
+    /// A number by its key.
+    pub(super) fn integer<T: Number>(
+        &mut self,
+        key: &str,
+        what: &str,
+        range: RangeInclusive<T>,
+    ) -> T {
+        let piece = self.setting(key);
+        self.number(what, &piece, range)
+    }
+
     /// The number after the colon.
-    pub(super) fn count(&mut self, what: &str, high: i64) -> u32 {
-        let Some(arguments) = self.arguments.clone() else {
+    pub(super) fn count<T: Number>(&mut self, what: &str, range: RangeInclusive<T>) -> T {
+        if self.arguments.is_none() {
             let help = format!("write {}", self.usage());
             self.problem(self.name.span.clone(), format!("{what} is missing"), help);
-            return 1;
-        };
-        // The range fits: high is at most the number of tasks.
-        u32::try_from(self.number(what, &arguments, 1, high)).unwrap_or(1)
+        }
+        let least = *range.start();
+        self.count_or(what, range, least)
+    }
+
+    /// The number after the colon, if it is given.
+    pub(super) fn count_or<T: Number>(
+        &mut self,
+        what: &str,
+        range: RangeInclusive<T>,
+        default: T,
+    ) -> T {
+        match self.arguments.clone() {
+            Some(piece) => self.number(what, &piece, range),
+            None => default,
+        }
+    }
+
+    /// The words of the arguments.
+    pub(super) fn words(&self) -> Vec<Token<'t>> {
+        let words =
+            self.arguments.iter().flat_map(|arguments| arguments.split(char::is_whitespace));
+        words.filter(|word| !word.text.is_empty()).collect()
+    }
+
+    /// Cuts a list of words off at the limit.
+    pub(super) fn limit(&mut self, words: &mut Vec<Token<'t>>, what: &str, remedy: &str) {
+        if let Some(word) = words.get(PARTS_MAX) {
+            let message = format!("more than PARTS_MAX, {PARTS_MAX}, {what}");
+            self.problem(word.span.clone(), message, remedy.to_owned());
+            words.truncate(PARTS_MAX);
+        }
+    }
+
+    /// One of several words by its key, the first when there is a problem.
+    pub(super) fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
+        let piece = self.setting(key);
+        match choices.iter().find(|(word, _)| *word == piece.text) {
+            Some((_, choice)) => *choice,
+            None => {
+                let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+                let message = format!("`{key}` cannot be {:?}", piece.text);
+                self.problem(piece.span, message, format!("write {}", words.join(" or ")));
+                choices[0].1
+            }
+        }
+    }
+
+    /// The parameter `nice`.
+    pub(super) fn nice(&mut self) -> i8 {
+        self.integer("nice", "a nice value", -20..=19)
     }
 
     /// A duration by its key, ns.
-    pub(super) fn time(&mut self, key: &'static str, default_ns: u64) -> u64 {
-        self.converted(key, parse_time).unwrap_or(default_ns).min(TIME_MAX_NS)
+    pub(super) fn time(&mut self, key: &str) -> u64 {
+        self.converted(key, parse_time).unwrap_or(1).min(TIME_MAX_NS)
+    }
+
+    /// A duration by its key that must not be 0, ns.
+    pub(super) fn positive(&mut self, key: &str) -> u64 {
+        let Some(ns) = self.converted(key, parse_time) else { return 1 };
+        if ns == 0 {
+            let help = format!("write a time above 0, as in `{key}={}`", self.default(key));
+            self.problem(self.setting(key).span, format!("`{key}` is 0"), help);
+        }
+        ns.max(1)
     }
 
     /// A duration or a range of durations by its key.
-    pub(super) fn duration(&mut self, key: &'static str, default_ns: u64) -> Duration {
-        self.duration_or(key, Duration::Fixed(default_ns))
+    pub(super) fn duration(&mut self, key: &str) -> Duration {
+        self.converted(key, parse_duration).unwrap_or(Duration::Fixed(1))
     }
 
-    /// The same with a range as the default.
-    pub(super) fn duration_or(&mut self, key: &'static str, default: Duration) -> Duration {
-        self.converted(key, parse_duration).unwrap_or(default)
-    }
-
-    pub(super) fn cpus(&mut self, key: &'static str) -> Option<CpuList> {
-        if self.value(key)?.text == "any" {
+    /// The CPUs of the parameter `cpus`; `None`: any.
+    pub(super) fn cpus(&mut self) -> Option<CpuList> {
+        if self.setting("cpus").text == "any" {
             return None;
         }
-        self.converted(key, parse_cpus)
+        self.converted("cpus", parse_cpus)
+    }
+
+    /// The one CPU of the parameter `cpu`; `None`: any.
+    pub(super) fn cpu(&mut self) -> Option<CpuList> {
+        if self.setting("cpu").text == "any" {
+            return None;
+        }
+        Some(CpuList::one(self.integer("cpu", "the CPU", 0..=CPU_MAX)))
     }
 
     fn converted<T>(&mut self, key: &str, convert: fn(&str) -> Result<T, TextError>) -> Option<T> {
-        let value = self.value(key)?;
+        let value = self.setting(key);
         match convert(value.text) {
             Ok(converted) => Some(converted),
             Err(error) => {

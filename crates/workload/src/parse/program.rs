@@ -4,56 +4,64 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::fields::{Section, kind_of};
-use super::{Parser, Value};
+use super::fields::{Parser, Section, Value, kind_of};
 use crate::diagnostic::suggestion;
-use crate::limits::{AMOUNT_MAX, LOOP_DEPTH_MAX, OPERATIONS_MAX};
+use crate::limits::{AMOUNT_MAX, CGROUP_WEIGHT_MAX, LOOP_DEPTH_MAX, OPERATIONS_MAX};
 use crate::model::{Op, Program, Role};
 use crate::spans::OpSpan;
 use crate::units::{parse_cpus, parse_duration, parse_time};
 
-/// Operations that are a table, `{ word = … }`.
-const TABLE_WORDS: [&str; 30] = [
-    "io",
-    "run",
-    "touch",
-    "sleep",
-    "timer",
-    "timer_start",
-    "busy",
-    "write",
-    "read",
-    "send",
-    "receive",
-    "signal",
-    "fork",
-    "nice",
-    "slice",
-    "cpus",
-    "cgroup",
-    "weight",
-    "mark",
-    "lock",
-    "unlock",
-    "loop",
-    "read_lock",
-    "write_lock",
-    "wait",
-    "notify",
-    "notify_all",
-    "barrier",
-    "sem_wait",
-    "sem_post",
+/// Operations that are a table, `{ word = … }`, each with an example of its value.
+const TABLE_OPERATIONS: [(&str, &str); 30] = [
+    ("io", "\"1ms\""),
+    ("run", "\"1ms\""),
+    ("touch", "65536"),
+    ("sleep", "\"1ms\""),
+    ("timer", "\"tick\""),
+    ("timer_start", "\"tick\""),
+    ("busy", "\"1ms\""),
+    ("write", "{ pipe = \"data\", bytes = 64 }"),
+    ("read", "{ pipe = \"data\", bytes = 64 }"),
+    ("send", "\"answers\""),
+    ("receive", "{ queue = \"answers\", count = 16 }"),
+    ("signal", "\"worker\""),
+    ("fork", "\"worker\""),
+    ("nice", "5"),
+    ("slice", "\"100us\""),
+    ("cpus", "\"0-3\""),
+    ("cgroup", "\"web/front\""),
+    ("weight", "{ cgroup = \"web\", weight = 300 }"),
+    ("mark", "\"begin\""),
+    ("lock", "\"table\""),
+    ("unlock", "\"table\""),
+    ("loop", "[ … ]"),
+    ("read_lock", "\"table\""),
+    ("write_lock", "\"table\""),
+    ("wait", "{ cond = \"filled\", lock = \"table\" }"),
+    ("notify", "\"filled\""),
+    ("notify_all", "\"filled\""),
+    ("barrier", "\"start\""),
+    ("sem_wait", "\"slots\""),
+    ("sem_post", "\"slots\""),
 ];
 /// Operations that are a bare string.
 const BARE_WORDS: [&str; 3] = ["wait", "yield", "exit"];
 
-impl Parser<'_> {
+fn table_words() -> impl Iterator<Item = &'static str> + Clone {
+    TABLE_OPERATIONS.iter().map(|(word, _)| *word)
+}
+
+/// How an operation is written, for a message.
+fn example(word: &str) -> String {
+    let known = TABLE_OPERATIONS.iter().find(|(known, _)| *known == word);
+    format!("write {{ {word} = {} }}", known.map_or("…", |(_, example)| example))
+}
+
+impl<'s> Parser<'s> {
     /// A list of operations. Invalid ones are reported and skipped, so that the rest is read too.
     pub(super) fn program(&mut self, value: Value<'_, '_>, depth: usize) -> (Program, Vec<OpSpan>) {
         let Some(list) = value.get_ref().as_array() else {
-            let message =
-                format!("a program is a list of operations, not {}", kind_of(value.get_ref()));
+            let message = format!("a program is a list of operations, not {}", kind_of(value));
             let help =
                 "write it in [ ], as in `program = [{ run = \"1ms\" }, { sleep = \"1ms\" }]`";
             self.problem(value.span(), message, help);
@@ -85,8 +93,8 @@ impl Parser<'_> {
         match value.get_ref() {
             DeValue::String(word) => self.bare_operation(word, value.span()),
             DeValue::Table(table) => self.table_operation(table, value.span(), depth),
-            other => {
-                let message = format!("an operation cannot be {}", kind_of(other));
+            _ => {
+                let message = format!("an operation cannot be {}", kind_of(value));
                 let help =
                     "write a table, as in { run = \"1ms\" }, or \"wait\", \"yield\", \"exit\"";
                 self.problem(value.span(), message, help);
@@ -101,10 +109,10 @@ impl Parser<'_> {
             "yield" => Op::Yield,
             "exit" => Op::Exit,
             _ => {
-                let help = if TABLE_WORDS.contains(&word) {
-                    format!("`{word}` needs a value: write {{ {word} = {} }}", example(word))
+                let help = if table_words().any(|known| known == word) {
+                    format!("`{word}` needs a value: {}", example(word))
                 } else {
-                    suggestion(word, BARE_WORDS.into_iter().chain(TABLE_WORDS), "operations")
+                    suggestion(word, BARE_WORDS.into_iter().chain(table_words()), "operations")
                 };
                 self.problem(span, format!("`{word}` alone is not an operation"), help);
                 return None;
@@ -126,7 +134,7 @@ impl Parser<'_> {
             if name == "times" && table.contains_key("loop") {
                 continue;
             }
-            if let Some(&known) = TABLE_WORDS.iter().find(|&&known| known == name) {
+            if let Some(known) = table_words().find(|known| *known == name) {
                 if let Some(first) = word.replace(known) {
                     let message = format!("one operation cannot be both `{first}` and `{known}`");
                     let help = format!(
@@ -141,7 +149,7 @@ impl Parser<'_> {
             let help = match name {
                 "times" => "`times` belongs to a loop: { loop = [ … ], times = 10 }".to_owned(),
                 "yield" | "exit" => format!("write \"{name}\" alone, without {{ }}"),
-                _ => suggestion(name, TABLE_WORDS.into_iter().chain(BARE_WORDS), "operations"),
+                _ => suggestion(name, table_words().chain(BARE_WORDS), "operations"),
             };
             self.problem(key.span(), format!("`{name}` is not an operation"), help);
         }
@@ -166,7 +174,7 @@ impl Parser<'_> {
         depth: usize,
     ) -> Option<(Op, Vec<OpSpan>)> {
         let times = match table.get("times") {
-            Some(times) => Some(self.amount_of("times", times, 1..=AMOUNT_MAX)?),
+            Some(times) => Some(self.amount("times", times, 1..=AMOUNT_MAX)?),
             None => None,
         };
         let problems = self.problems.len();
@@ -185,36 +193,31 @@ impl Parser<'_> {
     fn leaf(&mut self, word: &'static str, value: Value<'_, '_>) -> Option<Op> {
         Some(match word {
             "run" if value.get_ref().as_str() == Some("forever") => Op::RunForever,
-            "run" => Op::Run(self.converted_of(word, value, parse_duration)?),
-            "touch" => Op::Touch(self.amount_of(word, value, 1..=AMOUNT_MAX)?),
-            "sleep" => Op::Sleep(self.converted_of(word, value, parse_duration)?),
-            "io" => Op::Io(self.converted_of(word, value, parse_duration)?),
+            "run" => Op::Run(self.converted(word, value, parse_duration)?),
+            "touch" => Op::Touch(self.amount(word, value, 1..=AMOUNT_MAX)?),
+            "sleep" => Op::Sleep(self.converted(word, value, parse_duration)?),
+            "io" => Op::Io(self.converted(word, value, parse_duration)?),
             "timer" => self.timer_wait(value)?,
             "timer_start" => Op::TimerStart(self.reference("timer", value)?),
-            "busy" => Op::Busy(self.converted_of(word, value, parse_duration)?),
-            "write" => {
-                let (pipe, bytes) = self.reference_and_amount(word, value, "pipe", "bytes")?;
-                Op::PipeWrite(pipe, bytes)
-            }
-            "read" => {
-                let (pipe, bytes) = self.reference_and_amount(word, value, "pipe", "bytes")?;
-                Op::PipeRead(pipe, bytes)
+            "busy" => Op::Busy(self.converted(word, value, parse_duration)?),
+            "write" | "read" => {
+                let words = ("pipe", "bytes");
+                let (pipe, bytes) = self.reference_and_amount(word, value, words, AMOUNT_MAX)?;
+                if word == "read" { Op::PipeRead(pipe, bytes) } else { Op::PipeWrite(pipe, bytes) }
             }
             "send" => Op::Send(self.reference("queue", value)?),
             "receive" => {
-                let (queue, count) = self.reference_and_amount(word, value, "queue", "count")?;
+                let (words, count_max) = (("queue", "count"), u64::from(u32::MAX));
+                let (queue, count) = self.reference_and_amount(word, value, words, count_max)?;
                 Op::Receive(queue, u32::try_from(count).ok()?)
             }
             "signal" => Op::Signal(self.role(value)?),
             "fork" => Op::Fork(self.reference("task", value)?),
-            "nice" => {
-                let nice = self.integer_of(word, value, -20..=19)?;
-                Op::SetNice(i8::try_from(nice).ok()?)
-            }
+            "nice" => Op::SetNice(self.integer(word, value, -20..=19)?),
             "cgroup" => Op::SetCgroup(self.reference("cgroup", value)?),
             "weight" => self.cgroup_weight(value)?,
-            "slice" => Op::SetSlice(self.converted_of(word, value, parse_time)?),
-            "cpus" => Op::SetAffinity(self.converted_of(word, value, parse_cpus)?),
+            "slice" => Op::SetSlice(self.converted(word, value, parse_time)?),
+            "cpus" => Op::SetAffinity(self.converted(word, value, parse_cpus)?),
             "read_lock" => Op::ReadLock(self.reference("lock", value)?),
             "write_lock" => Op::WriteLock(self.reference("lock", value)?),
             "wait" => self.condition_wait(value)?,
@@ -225,7 +228,7 @@ impl Parser<'_> {
             "sem_post" => Op::Send(self.reference("semaphore", value)?),
             "lock" => Op::Lock(self.reference("lock", value)?),
             "unlock" => Op::Unlock(self.reference("lock", value)?),
-            _ => Op::Mark(self.text_of(word, value)?.to_owned()),
+            _ => Op::Mark(self.text(word, value)?.to_owned()),
         })
     }
 
@@ -234,108 +237,90 @@ impl Parser<'_> {
         &mut self,
         word: &'static str,
         value: Value<'_, '_>,
-        kind: &'static str,
-        amount: &'static str,
+        (kind, amount): (&'static str, &'static str),
+        amount_max: u64,
     ) -> Option<(usize, u64)> {
-        let Some(table) = value.get_ref().as_table() else {
-            if value.get_ref().is_str() {
-                return Some((self.reference(kind, value)?, 1));
-            }
-            let message = format!("`{word}` cannot be {}", kind_of(value.get_ref()));
-            self.problem(value.span(), message, format!("write {{ {word} = {} }}", example(word)));
-            return None;
-        };
-        let what = match word {
-            "write" => "`write`",
-            "read" => "`read`",
-            _ => "`receive`",
-        };
-        let mut section = Section::new(self, table, value.span(), what, &[kind, amount]);
-        let amount_max = if amount == "count" { u64::from(u32::MAX) } else { AMOUNT_MAX };
-        let named = section.value(kind);
-        if named.is_none() {
-            section.missing(kind, &format!("write {{ {word} = {} }}", example(word)));
+        if value.get_ref().is_str() {
+            return Some((self.reference(kind, value)?, 1));
         }
-        let number = match section.value(amount) {
-            Some(_) => section.amount(amount, 1..=amount_max),
-            None => Some(1),
+        let bad = |found: &str| format!("`{word}` cannot be {found}");
+        let table = self.table(value, bad, example(word))?;
+        let mut section =
+            Section::new(self, table, value.span(), format!("`{word}`"), &[kind, amount]);
+        section.require(kind, &example(word));
+        let number = match table.contains_key(amount) {
+            true => section.amount(amount, 1..=amount_max),
+            false => Some(1),
         };
-        let index = named.and_then(|named| self.reference(kind, named));
-        Some((index?, number?))
+        Some((section.read(kind, |parser, named| parser.reference(kind, named))?, number?))
     }
 
-    /// The index of a named pipe, queue, timer, cgroup or task.
-    pub(super) fn reference(&mut self, kind: &'static str, value: Value<'_, '_>) -> Option<usize> {
-        let name = self.text_of(kind, value)?;
-        let names = match kind {
-            "pipe" => &self.names.pipes,
-            "queue" => &self.names.queues,
-            "lock" => &self.names.locks,
-            "semaphore" => &self.names.semaphores,
-            "condition" => &self.names.conditions,
-            "barrier" => &self.names.barriers,
-            "timer" => &self.names.timers,
-            "cgroup" => return self.cgroup_reference(name, value.span()),
-            _ => &self.names.tasks,
-        };
-        if let Some(&index) = names.get(name) {
-            return Some(index);
+    /// The section of an operation whose value is a table with two required keys.
+    fn pair<'p, 't, 'i>(
+        &'p mut self,
+        word: &str,
+        value: Value<'t, 'i>,
+        keys: [&'static str; 2],
+        help: &str,
+    ) -> Option<Section<'p, 's, 't, 'i>> {
+        let table = self.table(value, |found| format!("`{word}` cannot be {found}"), help)?;
+        let mut section = Section::new(self, table, value.span(), format!("`{word}`"), &keys);
+        for key in keys {
+            section.require(key, help);
         }
-        let help = if names.is_empty() {
-            match kind {
-                "lock" => format!("declare it: [locks.{name}] with `kind = \"mutex\"`"),
-                _ => format!("declare it: [[{kind}]] with `name = \"{name}\"`"),
-            }
-        } else {
-            suggestion(name, names.keys().map(String::as_str), &format!("{kind}s"))
-        };
-        self.problem(value.span(), format!("there is no {kind} `{name}`"), help);
-        None
+        Some(section)
+    }
+
+    /// `{ timer = "tick" }`, or with a period of this wait's own: `{ timer = { name = "tick", period = "20ms" } }`.
+    fn timer_wait(&mut self, value: Value<'_, '_>) -> Option<Op> {
+        const EXAMPLE: &str = "write { timer = { name = \"tick\", period = \"20ms\" } }";
+        if !value.get_ref().is_table() {
+            let timer = self.reference("timer", value)?;
+            return Some(Op::TimerWait(timer, self.periods.get(timer).copied()?));
+        }
+        let mut section = self.pair("timer", value, ["name", "period"], EXAMPLE)?;
+        let period_ns = section.positive("period", "a timer cannot have the period 0", EXAMPLE);
+        let timer = section.read("name", |parser, named| parser.reference("timer", named));
+        Some(Op::TimerWait(timer?, period_ns?))
+    }
+
+    /// `{ wait = { cond = "filled", lock = "table" } }`.
+    fn condition_wait(&mut self, value: Value<'_, '_>) -> Option<Op> {
+        const EXAMPLE: &str = "write { wait = { cond = \"filled\", lock = \"table\" } }; \
+                               to wait for children, write \"wait\" alone";
+        let mut section = self.pair("wait", value, ["cond", "lock"], EXAMPLE)?;
+        let condition = section.read("cond", |parser, named| parser.reference("condition", named));
+        let lock = section.read("lock", |parser, named| parser.reference("lock", named));
+        Some(Op::ConditionWait(condition?, lock?))
+    }
+
+    /// `{ weight = { cgroup = "web", weight = 300 } }`.
+    fn cgroup_weight(&mut self, value: Value<'_, '_>) -> Option<Op> {
+        let keys = ["cgroup", "weight"];
+        let mut section = self.pair("weight", value, keys, &example("weight"))?;
+        let weight = section.integer("weight", 1..=i64::from(CGROUP_WEIGHT_MAX));
+        let cgroup = section.read("cgroup", |parser, named| parser.reference("cgroup", named));
+        Some(Op::SetCgroupWeight(cgroup?, weight?))
     }
 
     /// `"parent"`, `"worker"` or `"worker/3"`.
     fn role(&mut self, value: Value<'_, '_>) -> Option<Role> {
-        let name = self.text_of("signal", value)?;
+        let name = self.text("signal", value)?;
         if name == "parent" {
             return Some(Role::Parent);
         }
+        let tasks = self.names.entry("task").or_default();
         if let Some((group, number)) = name.rsplit_once('/')
-            && let Some(&task) = self.names.tasks.get(group)
+            && let Some(&task) = tasks.get(group)
             && let Ok(number) = number.parse()
         {
             return Some(Role::One(task, number));
         }
-        if let Some(&task) = self.names.tasks.get(name) {
+        if let Some(&task) = tasks.get(name) {
             return Some(Role::All(task));
         }
-        let groups = self.names.tasks.keys().map(String::as_str);
-        let help = suggestion(name, groups.chain(["parent"]), "tasks");
+        let help = suggestion(name, tasks.keys().map(String::as_str).chain(["parent"]), "tasks");
         self.problem(value.span(), format!("there is no task `{name}` to signal"), help);
         None
-    }
-}
-
-/// An example value of an operation, for a message.
-fn example(word: &str) -> &'static str {
-    match word {
-        "run" | "sleep" | "io" | "busy" => "\"1ms\"",
-        "touch" => "65536",
-        "timer" | "timer_start" => "\"tick\"",
-        "write" | "read" => "{ pipe = \"data\", bytes = 64 }",
-        "send" => "\"answers\"",
-        "receive" => "{ queue = \"answers\", count = 16 }",
-        "signal" | "fork" => "\"worker\"",
-        "nice" => "5",
-        "slice" => "\"100us\"",
-        "cpus" => "\"0-3\"",
-        "cgroup" => "\"web/front\"",
-        "weight" => "{ cgroup = \"web\", weight = 300 }",
-        "mark" => "\"begin\"",
-        "lock" | "unlock" | "read_lock" | "write_lock" => "\"table\"",
-        "wait" => "{ cond = \"filled\", lock = \"table\" }",
-        "notify" | "notify_all" => "\"filled\"",
-        "barrier" => "\"start\"",
-        "sem_wait" | "sem_post" => "\"slots\"",
-        _ => "[ … ]",
     }
 }

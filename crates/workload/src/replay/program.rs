@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::ReplayNotes;
+use super::notes::ReplayNotes;
 use crate::check;
 use crate::diagnostic::WorkloadError;
 use crate::limits::NAME_CHARS_MAX;
@@ -92,7 +92,7 @@ pub(super) fn workload(
         }
         if task.items.iter().any(|item| matches!(item, Item::Receive)) {
             queue_of[index] = Some(queues.len());
-            queues.push(Queue { name: names[index].clone(), capacity: None, initial: 0 });
+            queues.push(Queue::unlimited(names[index].clone()));
         }
     }
     let mut tasks = Vec::with_capacity(groups);
@@ -108,19 +108,11 @@ pub(super) fn workload(
             _ => 0,
         });
         notes.run_ns += runs.sum::<u64>();
-        tasks.push(TaskSpec {
-            name,
-            count: 1,
-            nice: task.nice,
-            cpus: None,
-            cgroup: None,
-            start_ns: match task.start {
-                Start::At(ns) => Some(ns),
-                Start::Forked => None,
-            },
-            program,
-            on_signal: Program::new(),
-        });
+        let start_ns = match task.start {
+            Start::At(ns) => Some(ns),
+            Start::Forked => None,
+        };
+        tasks.push(TaskSpec { nice: task.nice, ..TaskSpec::new(name, 1, start_ns, program) });
     }
     notes.tasks = tasks.len() as u64;
     let workload = Workload {

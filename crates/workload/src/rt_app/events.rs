@@ -1,10 +1,14 @@
 //! Events: what a thread does, as operations.
 
-use super::json::{Kind, Member};
-use super::phases::Steps;
-use super::threads::Thread;
-use super::{IORUN_NS_PER_BYTE, Reader};
+use std::ops::Range;
+
+use super::constants::IORUN_NS_PER_BYTE;
+use super::json::Member;
+use super::reader::Reader;
+use super::steps::{Steps, Thread};
 use crate::model::{Duration, Op};
+use crate::objects::ObjectKind;
+use crate::units::time_text;
 
 /// The words of events. rt-app takes every key that begins with one for that event.
 pub(super) const EVENTS: [&str; 20] = [
@@ -56,122 +60,104 @@ impl Reader<'_> {
         steps: &mut Steps,
     ) -> Option<()> {
         let (key, value) = (member.key.as_str(), &member.value);
-        let whole = member.span.start..value.span.end;
-        match event {
-            "run" | "runtime" => {
-                let time = Duration::Fixed(self.time(key, value, 1)?);
-                let op = if event == "run" { Op::Run(time) } else { Op::Busy(time) };
-                steps.push(op, whole);
-            }
-            "sleep" => {
-                let ns = self.time(key, value, 0)?;
-                steps.push(Op::Sleep(Duration::Fixed(ns)), whole);
-            }
-            "timer" => {
-                let op = self.timer(thread, member)?;
-                steps.push(op, whole);
-            }
+        let op = match event {
+            "run" => Op::Run(Duration::Fixed(self.time(key, value, 1)?)),
+            "runtime" => Op::Busy(Duration::Fixed(self.time(key, value, 1)?)),
+            "sleep" => Op::Sleep(Duration::Fixed(self.time(key, value, 0)?)),
+            "timer" => self.timer(thread, member)?,
             "mem" => {
                 let bytes = self.amount(key, value, 1)?;
-                memory(bytes, self.global.mem_buffer, &whole, steps);
+                memory(bytes, self.global.mem_buffer, &member.whole(), steps);
+                return Some(());
             }
-            "memrun" => self.memrun(member, steps)?,
-            "iorun" => self.iorun(member, steps)?,
-            "yield" => steps.push(Op::Yield, whole),
-            "fork" => {
-                let name = self.name(key, value)?;
-                let Some(&group) = self.names.forked.get(name) else {
-                    let message = format!("there is no thread `{name}` to fork");
-                    let help = "write the name of one of the `tasks`";
-                    self.problem(value.span.clone(), message, help);
-                    return None;
-                };
-                steps.push(Op::Fork(group), whole);
-            }
-            _ => self.meeting(event, thread, member, steps)?,
-        }
-        Some(())
-    }
-
-    /// Events by which threads wait for each other.
-    fn meeting(
-        &mut self,
-        event: &'static str,
-        thread: &Thread<'_>,
-        member: &Member,
-        steps: &mut Steps,
-    ) -> Option<()> {
-        let (key, value) = (member.key.as_str(), &member.value);
-        let whole = member.span.start..value.span.end;
-        match event {
+            "memrun" => return self.memrun(member, steps),
+            "iorun" => return self.iorun(member, steps),
+            "yield" => Op::Yield,
+            "fork" => self.fork(member)?,
             "wait" | "sync" => return self.condition(event, member, steps),
             "suspend" => {
-                // The string is ignored: a thread waits under its own name.
-                let name = &thread.member.key;
-                if let Kind::Text(text) = &value.kind
-                    && !text.is_empty()
-                    && text != name
-                {
-                    self.note(
-                        &value.span,
-                        format!(
-                            "`{text}` has no meaning here, nor in rt-app: `suspend` waits for a \
-                             `resume` of the thread's own name, `{name}`"
-                        ),
-                    );
-                }
-                let condition = self.names.conditions.index(name, &whole);
-                let lock = self.names.locks.index(name, &whole);
-                steps.push(Op::Lock(lock), whole.clone());
-                steps.push(Op::ConditionWait(condition, lock), whole.clone());
-                steps.push(Op::Unlock(lock), whole);
+                self.suspend(thread, member, steps);
+                return Some(());
             }
             "resume" => {
                 let name = self.name(key, value)?;
-                let condition = self.names.conditions.index(name, &whole);
-                let lock = self.names.locks.index(name, &whole);
-                steps.push(Op::Lock(lock), whole.clone());
-                steps.push(Op::NotifyAll(condition), whole.clone());
-                steps.push(Op::Unlock(lock), whole);
+                self.locked(name, member, |condition, _| Op::NotifyAll(condition), steps);
+                return Some(());
             }
             "barrier" => {
-                let name = self.name(key, value)?;
-                let barrier = self.names.barriers.index(name, &whole);
-                self.names.comers.resize(self.names.comers.len().max(barrier + 1), 0);
-                self.names.comers[barrier] += u64::from(thread.instances);
-                steps.push(Op::Barrier(barrier), whole);
+                let barrier = self.object_of(ObjectKind::Barrier, member)?;
+                self.names.come(barrier, thread.instances);
+                Op::Barrier(barrier)
             }
-            "lock" | "unlock" => {
-                let name = self.name(key, value)?;
-                let lock = self.names.locks.index(name, &whole);
-                steps.push(if event == "lock" { Op::Lock(lock) } else { Op::Unlock(lock) }, whole);
-            }
-            "signal" | "broad" => {
-                let name = self.name(key, value)?;
-                let condition = self.names.conditions.index(name, &whole);
-                let one = event == "signal";
-                let op = if one { Op::Notify(condition) } else { Op::NotifyAll(condition) };
-                steps.push(op, whole);
-            }
-            _ => {
-                let name = self.name(key, value)?;
-                let queue = self.names.semaphores.index(name, &whole);
-                let waits = event == "sem_wait";
-                steps.push(if waits { Op::Receive(queue, 1) } else { Op::Send(queue) }, whole);
-            }
-        }
+            "lock" => Op::Lock(self.object_of(ObjectKind::Lock, member)?),
+            "unlock" => Op::Unlock(self.object_of(ObjectKind::Lock, member)?),
+            "signal" => Op::Notify(self.object_of(ObjectKind::Condition, member)?),
+            "broad" => Op::NotifyAll(self.object_of(ObjectKind::Condition, member)?),
+            "sem_wait" => Op::Receive(self.object_of(ObjectKind::Queue, member)?, 1),
+            _ => Op::Send(self.object_of(ObjectKind::Queue, member)?),
+        };
+        steps.push(op, member.whole());
         Some(())
+    }
+
+    /// The object that an event names.
+    fn object_of(&mut self, kind: ObjectKind, member: &Member) -> Option<usize> {
+        let name = self.name(&member.key, &member.value)?;
+        Some(self.names.index(kind, name, &member.whole()))
+    }
+
+    fn fork(&mut self, member: &Member) -> Option<Op> {
+        let name = self.name(&member.key, &member.value)?;
+        let group = self.names.forked.get(name).copied();
+        if group.is_none() {
+            let message = format!("there is no thread `{name}` to fork");
+            let help = "write the name of one of the `tasks`";
+            self.problem(member.value.span.clone(), message, help);
+        }
+        group.map(Op::Fork)
+    }
+
+    /// The string is ignored: a thread waits under its own name.
+    fn suspend(&mut self, thread: &Thread<'_>, member: &Member, steps: &mut Steps) {
+        let name = &thread.member.key;
+        if let Some(text) = member.value.text()
+            && !text.is_empty()
+            && text != name
+        {
+            let note = format!(
+                "`{text}` has no meaning here, nor in rt-app: `suspend` waits for a `resume` of \
+                 the thread's own name, `{name}`"
+            );
+            self.note(&member.value.span, note);
+        }
+        self.locked(name, member, Op::ConditionWait, steps);
+    }
+
+    /// An operation on the condition of a thread, under its lock.
+    fn locked(
+        &mut self,
+        name: &str,
+        member: &Member,
+        op: fn(usize, usize) -> Op,
+        steps: &mut Steps,
+    ) {
+        let whole = member.whole();
+        let condition = self.names.index(ObjectKind::Condition, name, &whole);
+        let lock = self.names.index(ObjectKind::Lock, name, &whole);
+        for op in [Op::Lock(lock), op(condition, lock), Op::Unlock(lock)] {
+            steps.push(op, whole.clone());
+        }
     }
 
     /// `wait`, and `sync`, which signals first.
     fn condition(&mut self, event: &str, member: &Member, steps: &mut Steps) -> Option<()> {
-        let whole = member.span.start..member.value.span.end;
+        let whole = member.whole();
         let members = self.object(&member.key, &member.value)?;
         self.only(members, &format!("`{event}`"), &["ref", "mutex"]);
         let condition = self.part(member, members, "ref", EXAMPLE_WAIT)?;
         let lock = self.part(member, members, "mutex", EXAMPLE_WAIT)?;
-        let condition = self.names.conditions.index(&condition, &whole);
-        let lock = self.names.locks.index(&lock, &whole);
+        let condition = self.names.index(ObjectKind::Condition, condition, &whole);
+        let lock = self.names.index(ObjectKind::Lock, lock, &whole);
         if event == "sync" {
             steps.push(Op::Notify(condition), whole.clone());
         }
@@ -180,23 +166,18 @@ impl Reader<'_> {
     }
 
     /// A required name of an event's object.
-    fn part(
+    fn part<'v>(
         &mut self,
         member: &Member,
-        members: &[Member],
+        members: &'v [Member],
         key: &str,
         example: &str,
-    ) -> Option<String> {
-        let Some(value) = self.find(members, key) else {
-            let message = format!("`{}` has no `{key}`", member.key);
-            self.problem(member.span.clone(), message, format!("write {example}"));
-            return None;
-        };
-        self.name(key, value).map(str::to_owned)
+    ) -> Option<&'v str> {
+        let value = self.required(member, members, key, example)?;
+        self.name(key, value)
     }
 
     fn timer(&mut self, thread: &Thread<'_>, member: &Member) -> Option<Op> {
-        let whole = member.span.start..member.value.span.end;
         let members = self.object(&member.key, &member.value)?;
         self.only(members, "`timer`", &["ref", "period", "mode"]);
         if let Some(value) = self.find(members, "mode")
@@ -208,26 +189,22 @@ impl Reader<'_> {
             self.problem(value.span.clone(), message, "write \"relative\" or \"absolute\"");
         }
         let name = self.part(member, members, "ref", EXAMPLE_TIMER);
-        let Some(period) = self.find(members, "period") else {
-            let message = format!("`{}` has no `period`", member.key);
-            self.problem(member.span.clone(), message, format!("write {EXAMPLE_TIMER}"));
-            return None;
-        };
+        let period = self.required(member, members, "period", EXAMPLE_TIMER)?;
         let period_ns = self.time("period", period, 1)?;
-        let timer = self.names.timer(thread.number, &name?, period_ns, &whole);
+        let timer = self.names.timer(thread.number, name?, period_ns, &member.whole());
         Some(Op::TimerWait(timer, period_ns))
     }
 
     fn memrun(&mut self, member: &Member, steps: &mut Steps) -> Option<()> {
         const EXAMPLE: &str = "{ \"type\" : \"read\", \"size\" : 65536, \"count\" : 65536 }";
-        let whole = member.span.start..member.value.span.end;
+        let whole = member.whole();
         let members = self.object(&member.key, &member.value)?;
         let keys = ["type", "size", "count", "stride", "pattern", "ref"];
         self.only(members, "`memrun`", &keys);
         let kind = self.part(member, members, "type", EXAMPLE)?;
         if kind != "read" && kind != "write" {
             let help = "write \"read\" or \"write\", or a `run` of the time that it takes";
-            let message = match kind.as_str() {
+            let message = match kind {
                 "chase" => {
                     "a chase through pointers takes the latency of memory, which is not modelled"
                         .to_owned()
@@ -246,13 +223,9 @@ impl Reader<'_> {
                 self.note(&value.span, format!("`{key}` belongs to the type `chase`"));
             }
         }
-        let mut number = |key: &str| match self.find(members, key) {
-            Some(value) => self.amount(key, value, 1),
-            None => {
-                let message = format!("`{}` has no `{key}`", member.key);
-                self.problem(member.span.clone(), message, format!("write {EXAMPLE}"));
-                None
-            }
+        let mut number = |key: &str| {
+            let value = self.required(member, members, key, EXAMPLE)?;
+            self.amount(key, value, 1)
         };
         let (size, count) = (number("size"), number("count"));
         memory(count?, size?, &whole, steps);
@@ -260,7 +233,7 @@ impl Reader<'_> {
     }
 
     fn iorun(&mut self, member: &Member, steps: &mut Steps) -> Option<()> {
-        let whole = member.span.start..member.value.span.end;
+        let whole = member.whole();
         let bytes = self.amount(&member.key, &member.value, 1)?;
         if !self.global.has_device {
             let text =
@@ -272,7 +245,7 @@ impl Reader<'_> {
         let text = format!(
             "`iorun` of {bytes} bytes becomes a wait of {} for the device, {IORUN_NS_PER_BYTE} ns \
              a byte: what the real one would take is not known here",
-            crate::units::time_text(ns)
+            time_text(ns)
         );
         self.note(&whole, text);
         steps.push(Op::Io(Duration::Fixed(ns)), whole);
@@ -284,7 +257,7 @@ const EXAMPLE_WAIT: &str = "{ \"ref\" : \"condition\", \"mutex\" : \"mutex\" }";
 const EXAMPLE_TIMER: &str = "{ \"ref\" : \"unique\", \"period\" : 10000 }";
 
 /// A number of bytes of a thread's memory, repeatedly from its beginning.
-fn memory(bytes: u64, buffer: u64, span: &std::ops::Range<usize>, steps: &mut Steps) {
+fn memory(bytes: u64, buffer: u64, span: &Range<usize>, steps: &mut Steps) {
     let mut once = Steps::default();
     once.push(Op::Touch(buffer), span.clone());
     if bytes >= buffer {

@@ -1,7 +1,9 @@
 //! The objects `global` and `resources`.
 
+use super::constants::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER};
 use super::json::{Kind, Value};
-use super::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER, Reader};
+use super::reader::Reader;
+use crate::diagnostic::suggestion;
 
 const GLOBAL_KEYS: [&str; 14] = [
     "duration",
@@ -42,28 +44,6 @@ const RESOURCE_TYPES: [&str; 16] = [
 const NO_DEVICE: &str = "/dev/null";
 /// The longest run that a file can ask for, s.
 const DURATION_MAX_S: i64 = 1_000_000;
-
-/// Settings of all threads.
-#[derive(Debug)]
-pub(super) struct Global {
-    pub(super) duration_ns: u64,
-    /// Mutexes have priority inheritance.
-    pub(super) pi_enabled: bool,
-    /// Whether writes of `iorun` take time.
-    pub(super) has_device: bool,
-    pub(super) mem_buffer: u64,
-}
-
-impl Default for Global {
-    fn default() -> Self {
-        Self {
-            duration_ns: RT_APP_DURATION_NS,
-            pi_enabled: false,
-            has_device: false,
-            mem_buffer: RT_APP_MEM_BUFFER,
-        }
-    }
-}
 
 impl Reader<'_> {
     pub(super) fn global(&mut self, global: Option<&Value>, root: &Value) {
@@ -106,7 +86,7 @@ impl Reader<'_> {
                 let help = "write seconds, or -1 to run until all threads end";
                 self.problem(value.span.clone(), "a `duration` of 0 is no run", help);
             }
-            (Some(seconds @ 1..), _) => {
+            (Some(seconds @ 1_i64..), _) => {
                 self.global.duration_ns = seconds.unsigned_abs() * 1_000_000_000;
             }
             (None, Some(_)) => {}
@@ -176,7 +156,7 @@ impl Reader<'_> {
             let message = format!("`{policy}`: tasks here are of the class SCHED_OTHER only");
             return self.problem(value.span.clone(), message, help);
         }
-        let help = crate::diagnostic::suggestion(policy, ALL, "policies");
+        let help = suggestion(policy, ALL, "policies");
         self.problem(value.span.clone(), format!("there is no policy `{policy}`"), help);
     }
 
@@ -189,7 +169,7 @@ impl Reader<'_> {
             let Some(kind) = self.find(inner, "type") else { continue };
             let Some(text) = self.text("type", kind) else { continue };
             if !RESOURCE_TYPES.contains(&text) {
-                let help = crate::diagnostic::suggestion(text, RESOURCE_TYPES, "types");
+                let help = suggestion(text, RESOURCE_TYPES, "types");
                 self.problem(
                     kind.span.clone(),
                     format!("`{text}` is not a type of resource"),

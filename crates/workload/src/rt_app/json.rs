@@ -37,7 +37,30 @@ pub(super) struct Member {
     pub(super) value: Value,
 }
 
+impl Member {
+    /// From its key to the end of its value.
+    pub(super) fn whole(&self) -> Range<usize> {
+        self.span.start..self.value.span.end
+    }
+}
+
 impl Value {
+    /// Its text, if it is a string.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Its members; none if it is no object.
+    pub(super) fn members(&self) -> &[Member] {
+        match &self.kind {
+            Kind::Object(members) => members,
+            _ => &[],
+        }
+    }
+
     /// Its type in words.
     pub(super) fn words(&self) -> &'static str {
         match self.kind {

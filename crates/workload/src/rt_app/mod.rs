@@ -12,18 +12,20 @@
 //! * a timer begins with the thread, as rt-app counts from there; `unique…` is the thread's own, any other name is
 //!   shared.
 
+mod constants;
 mod events;
-mod fields;
 mod global;
 mod json;
 mod names;
 mod phases;
+mod reader;
+mod steps;
 mod threads;
-mod timers;
 mod write;
 mod write_events;
 mod write_phases;
 mod write_text;
+mod writer;
 
 use std::path::Path;
 
@@ -32,17 +34,10 @@ use crate::diagnostic::{Diagnostic, Source, WorkloadError, suggestion};
 use crate::limits::{FILE_BYTES_MAX, NAME_CHARS_MAX};
 use crate::model::{Workload, independent};
 use crate::spans::Spans;
-use global::Global;
+pub use constants::{IORUN_NS_PER_BYTE, RT_APP_DURATION_NS, RT_APP_MEM_BUFFER};
 use names::Names;
-
+use reader::{Global, Reader};
 pub use write::{RtAppText, to_rt_app};
-
-/// Device time of a byte of an `iorun`, ns: 500 MB a second, a solid-state disk.
-pub const IORUN_NS_PER_BYTE: u64 = 2;
-/// Duration of a file without `duration`, ns: rt-app would continue until its threads end.
-pub const RT_APP_DURATION_NS: u64 = 10_000_000_000;
-/// Default size of each thread's memory for `mem`, bytes: rt-app's `DEFAULT_MEM_BUF_SIZE`.
-pub const RT_APP_MEM_BUFFER: u64 = 4 << 20;
 
 /// A parsed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,16 +94,6 @@ fn in_words_of_events(mut error: WorkloadError) -> WorkloadError {
     error
 }
 
-/// The state of the reader: problems and notes so far.
-struct Reader<'s> {
-    source: &'s Source<'s>,
-    problems: Vec<Diagnostic>,
-    notes: Vec<String>,
-    names: Names,
-    global: Global,
-    spans: Spans,
-}
-
 impl Reader<'_> {
     fn file(&mut self, file: &str, root: &json::Value) -> Workload {
         let mut workload = Workload {
@@ -139,7 +124,8 @@ impl Reader<'_> {
             }
         }
         workload.duration_ns = self.global.duration_ns;
-        self.names.fill(&mut workload, &mut self.spans, self.global.pi_enabled);
+        let names = std::mem::take(&mut self.names);
+        names.fill(&mut workload, &mut self.spans, self.global.pi_enabled);
         workload
     }
 }

@@ -3,50 +3,47 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::json::Value;
 use crate::cgroups;
 use crate::limits::CGROUP_WEIGHT_DEFAULT;
-use crate::model::{Barrier, Cgroup, Condition, Lock, LockKind, Queue, TaskSpec, Timer, Workload};
+use crate::model::{Barrier, Cgroup, Condition, Lock, LockKind, Queue, Timer, Workload};
+use crate::objects::ObjectKind;
 use crate::spans::Spans;
+
+/// Prefix of the name of a thread's own timer.
+pub(super) const UNIQUE: &str = "unique";
 
 /// Names of one kind, in the order of their first use.
 #[derive(Debug, Default)]
-pub(super) struct Kind {
+struct List {
     indices: BTreeMap<String, usize>,
     list: Vec<(String, Range<usize>)>,
 }
 
-impl Kind {
-    /// The index of a name.
-    pub(super) fn index(&mut self, name: &str, span: &Range<usize>) -> usize {
-        if let Some(&index) = self.indices.get(name) {
-            return index;
+impl List {
+    fn index(&mut self, name: &str, span: &Range<usize>) -> usize {
+        let next = self.list.len();
+        let index = *self.indices.entry(name.to_owned()).or_insert(next);
+        if index == next {
+            self.list.push((name.to_owned(), span.clone()));
         }
-        self.indices.insert(name.to_owned(), self.list.len());
-        self.list.push((name.to_owned(), span.clone()));
-        self.list.len() - 1
-    }
-
-    fn list<T>(&self, spans: &mut Vec<Range<usize>>, make: impl Fn(usize, String) -> T) -> Vec<T> {
-        spans.extend(self.list.iter().map(|(_, span)| span.clone()));
-        self.list.iter().enumerate().map(|(index, (name, _))| make(index, name.clone())).collect()
+        index
     }
 }
 
 /// All names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    pub(super) locks: Kind,
-    pub(super) conditions: Kind,
-    pub(super) semaphores: Kind,
-    pub(super) barriers: Kind,
+    /// Locks, conditions, semaphores (as queues) and barriers.
+    lists: BTreeMap<ObjectKind, List>,
     /// The number of tasks of each barrier.
-    pub(super) comers: Vec<u64>,
-    pub(super) timers: Vec<(Timer, Range<usize>)>,
-    pub(super) timer_names: BTreeSet<String>,
+    comers: Vec<u64>,
+    timers: Vec<(Timer, Range<usize>)>,
+    timer_names: BTreeSet<String>,
     /// Their indexes, by name in the file and mode (relative or not).
-    pub(super) timer_indices: BTreeMap<(String, bool), usize>,
+    timer_indices: BTreeMap<(String, bool), usize>,
     /// Timers that an event calls absolute, by thread and name.
-    pub(super) absolute: BTreeSet<(Option<usize>, String)>,
+    absolute: BTreeSet<(Option<usize>, String)>,
     /// The group that a fork of a thread starts, by the thread's name.
     pub(super) forked: BTreeMap<String, usize>,
     /// Paths without the leading `/`, with the first location of each.
@@ -56,6 +53,17 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// The index of a name.
+    pub(super) fn index(&mut self, kind: ObjectKind, name: &str, span: &Range<usize>) -> usize {
+        self.lists.entry(kind).or_default().index(name, span)
+    }
+
+    /// So many tasks come to a barrier.
+    pub(super) fn come(&mut self, barrier: usize, tasks: u32) {
+        self.comers.resize(self.comers.len().max(barrier + 1), 0);
+        self.comers[barrier] += u64::from(tasks);
+    }
+
     /// The index of a cgroup; `None` when there is only the root.
     pub(super) fn cgroup(&self, path: &str) -> Option<usize> {
         cgroups::find(&self.tree, if path.is_empty() { cgroups::ROOT } else { path })
@@ -71,43 +79,69 @@ impl Names {
     }
 
     /// Adds all named objects to the workload.
-    pub(super) fn fill(&self, workload: &mut Workload, spans: &mut Spans, pi_enabled: bool) {
+    pub(super) fn fill(self, workload: &mut Workload, spans: &mut Spans, pi_enabled: bool) {
         let kind = if pi_enabled { LockKind::RtMutex } else { LockKind::Mutex };
-        workload.locks = self.locks.list(&mut spans.locks, |_, name| Lock {
-            name,
-            kind,
-            adaptive: true,
-            steal: true,
-        });
-        workload.conditions =
-            self.conditions.list(&mut spans.conditions, |_, name| Condition { name });
-        workload.queues = self.semaphores.list(&mut spans.queues, |_, name| Queue {
-            name,
-            capacity: None,
-            initial: 0,
-        });
-        workload.barriers = self.barriers.list(&mut spans.barriers, |index, name| Barrier {
-            name,
-            count: u32::try_from(self.comers[index]).unwrap_or(u32::MAX),
-        });
-        workload.timers = self.timers.iter().map(|(timer, _)| timer.clone()).collect();
-        spans.timers = self.timers.iter().map(|(_, span)| span.clone()).collect();
-        workload.cgroups = self.tree.clone();
-        let location = |cgroup: &Cgroup| self.cgroups.get(&cgroup.path).cloned().unwrap_or(0..0);
-        spans.cgroups = workload.cgroups.iter().map(location).collect();
+        for (object, list) in self.lists {
+            for (index, (name, span)) in list.list.into_iter().enumerate() {
+                spans.push(object, span);
+                match object {
+                    ObjectKind::Lock => workload.locks.push(Lock::new(name, kind)),
+                    ObjectKind::Condition => workload.conditions.push(Condition { name }),
+                    ObjectKind::Barrier => {
+                        let count = u32::try_from(self.comers[index]).unwrap_or(u32::MAX);
+                        workload.barriers.push(Barrier { name, count });
+                    }
+                    _ => workload.queues.push(Queue::unlimited(name)),
+                }
+            }
+        }
+        for (timer, span) in self.timers {
+            spans.push(ObjectKind::Timer, span);
+            workload.timers.push(timer);
+        }
+        for cgroup in &self.tree {
+            let location = self.cgroups.get(&cgroup.path).cloned();
+            spans.push(ObjectKind::Cgroup, location.unwrap_or(0..0));
+        }
+        workload.cgroups = self.tree;
+    }
+
+    /// Records that a timer is absolute: one event that says so suffices, in any position.
+    pub(super) fn timer_mode(&mut self, thread: usize, timer: &Value) {
+        let text = |key: &str| {
+            timer.members().iter().find(|member| member.key == key).and_then(|m| m.value.text())
+        };
+        if let (Some(name), Some("absolute")) = (text("ref"), text("mode")) {
+            self.absolute.insert((scope(thread, name), name.to_owned()));
+        }
+    }
+
+    /// The index of a timer. Threads whose timers of one name differ in mode have two.
+    pub(super) fn timer(
+        &mut self,
+        thread: usize,
+        name: &str,
+        period_ns: u64,
+        span: &Range<usize>,
+    ) -> usize {
+        let relative = !self.absolute.contains(&(scope(thread, name), name.to_owned()));
+        let key = (name.to_owned(), relative);
+        if let Some(&index) = self.timer_indices.get(&key) {
+            return index;
+        }
+        let mut unused = name.to_owned();
+        // Terminates: each iteration makes the name longer, and there are finitely many.
+        while !self.timer_names.insert(unused.clone()) {
+            unused += if relative { "-relative" } else { "-absolute" };
+        }
+        let timer = Timer { name: unused, period_ns, relative, shared: !name.starts_with(UNIQUE) };
+        self.timers.push((timer, span.clone()));
+        self.timer_indices.insert(key, self.timers.len() - 1);
+        self.timers.len() - 1
     }
 }
 
-/// A group of a thread's tasks, without its program.
-pub(super) fn group(name: String, count: u32, start_ns: Option<u64>) -> TaskSpec {
-    TaskSpec {
-        name,
-        count,
-        nice: 0,
-        cpus: None,
-        cgroup: None,
-        start_ns,
-        program: Vec::new(),
-        on_signal: Vec::new(),
-    }
+/// The owner of a timer: one thread, or all.
+fn scope(thread: usize, name: &str) -> Option<usize> {
+    name.starts_with(UNIQUE).then_some(thread)
 }

@@ -1,15 +1,13 @@
 //! Phases, and the settings of a thread or a phase.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::Reader;
 use super::events::{EVENTS, event_of, has_event};
 use super::json::{Member, Value};
-use super::threads::Thread;
+use super::reader::Reader;
+use super::steps::{Steps, Thread};
 use crate::limits::CPU_MAX;
-use crate::model::{CgroupId, CpuList, Op, Program};
-use crate::spans::OpSpan;
+use crate::model::{CgroupId, CpuList, Op};
 
 /// Keys of the settings of a thread or a phase.
 pub(super) const SETTINGS: [&str; 10] = [
@@ -35,70 +33,6 @@ pub(super) struct Settings {
     pub(super) slice_span: Range<usize>,
     pub(super) cpus: Option<CpuList>,
     pub(super) cgroup: Option<CgroupId>,
-}
-
-/// Operations with their locations.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Steps {
-    program: Program,
-    spans: Vec<OpSpan>,
-}
-
-impl Steps {
-    pub(super) fn push(&mut self, op: Op, span: Range<usize>) {
-        self.program.push(op);
-        self.spans.push(OpSpan { span, body: Vec::new() });
-    }
-
-    pub(super) fn append(&mut self, mut more: Steps) {
-        self.program.append(&mut more.program);
-        self.spans.append(&mut more.spans);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.program.is_empty()
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    pub(super) fn into_parts(self) -> (Program, Vec<OpSpan>) {
-        (self.program, self.spans)
-    }
-
-    /// Number of iterations; `None`: unlimited.
-    pub(super) fn repeated(self, times: Option<u64>, span: Range<usize>) -> Steps {
-        if times == Some(1) || self.is_empty() {
-            return self;
-        }
-        Steps {
-            program: vec![Op::Loop(times, self.program)],
-            spans: vec![OpSpan { span, body: self.spans }],
-        }
-    }
-
-    /// The timers of waits, in the order of their first waits, each with the location.
-    pub(super) fn timers(&self) -> Vec<(usize, Range<usize>)> {
-        let mut found = (BTreeSet::new(), Vec::new());
-        timers(&self.program, &self.spans, &mut found);
-        found.1
-    }
-}
-
-/// Timers, as a set and in order.
-type Found = (BTreeSet<usize>, Vec<(usize, Range<usize>)>);
-
-fn timers(program: &Program, spans: &[OpSpan], found: &mut Found) {
-    for (op, span) in program.iter().zip(spans) {
-        match op {
-            Op::TimerWait(timer, _) if found.0.insert(*timer) => {
-                found.1.push((*timer, span.span.clone()));
-            }
-            Op::Loop(_, body) => timers(body, &span.body, found),
-            _ => {}
-        }
-    }
 }
 
 impl Reader<'_> {
@@ -169,8 +103,7 @@ impl Reader<'_> {
             self.policy("policy", value);
         }
         if let Some(value) = self.find(members, "priority") {
-            let nice = self.integer("priority", value, -20..=19);
-            settings.nice = nice.and_then(|nice| i8::try_from(nice).ok());
+            settings.nice = self.integer("priority", value, -20..=19);
         }
         if let Some(value) = self.find(members, "dl-runtime") {
             let slice_ns = self.time("dl-runtime", value, 1);
@@ -191,7 +124,7 @@ impl Reader<'_> {
         }
         for key in ["util_min", "util_max"] {
             if let Some(value) = self.find(members, key) {
-                self.integer(key, value, -1..=CLAMP_MAX);
+                self.integer::<i64>(key, value, -1..=CLAMP_MAX);
                 let text = format!("`{key}` has no meaning here: CPUs have one frequency");
                 self.note(&value.span, text);
             }
@@ -217,20 +150,12 @@ impl Reader<'_> {
             self.problem(value.span.clone(), format!("`{key}` is empty"), "write [ 0 ]");
             return None;
         }
-        let mut numbers = Vec::with_capacity(list.len());
+        let mut ranges = Vec::with_capacity(list.len());
         for number in list {
             let cpu = self.integer(key, number, 0..=i64::from(CPU_MAX))?;
-            numbers.extend(u32::try_from(cpu));
+            ranges.push((cpu, cpu));
         }
-        numbers.sort_unstable();
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        for cpu in numbers {
-            match ranges.last_mut() {
-                Some((_, last)) if cpu <= *last + 1 => *last = cpu,
-                _ => ranges.push((cpu, cpu)),
-            }
-        }
-        Some(CpuList(ranges))
+        Some(CpuList::of(ranges))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Reader;
 use super::events::{EVENTS, event_of, has_event};
 use super::json::{Kind, Member, Value};
-use super::names::group;
-use super::phases::{SETTINGS, Steps};
-use crate::diagnostic::suggestion;
+use super::phases::SETTINGS;
+use super::reader::Reader;
+use super::steps::{Steps, Thread};
+use crate::cgroups::path_problem;
 use crate::limits::CGROUPS_MAX;
 use crate::model::{Op, TaskSpec};
 use crate::spans::TaskSpans;
@@ -16,16 +16,6 @@ use crate::spans::TaskSpans;
 const THREAD_KEYS: [&str; 4] = ["instance", "delay", "loop", "phases"];
 /// Limit of `instance`.
 const INSTANCES_MAX: i64 = 1_000_000;
-
-/// A thread of the file.
-pub(super) struct Thread<'v> {
-    pub(super) member: &'v Member,
-    /// Its index in the file.
-    pub(super) number: usize,
-    /// Number of threads at the start.
-    pub(super) instances: u32,
-    forked: bool,
-}
 
 impl Reader<'_> {
     pub(super) fn threads(&mut self, value: &Value) -> Vec<TaskSpec> {
@@ -40,25 +30,19 @@ impl Reader<'_> {
             let Some(inner) = self.object(&thread.member.key, &thread.member.value) else {
                 continue;
             };
-            let spans = TaskSpans { whole: thread.member.span.clone(), ..TaskSpans::default() };
-            let (spec, mut steps) = self.thread(thread, inner);
-            let mut groups = vec![spec];
+            let (spec, steps) = self.thread(thread, inner);
+            let (program, locations) = steps.into_parts();
+            let mut groups = vec![TaskSpec { program, ..spec }];
             if thread.forked && thread.instances > 1 {
-                let forked = TaskSpec {
-                    name: forked_name(thread),
-                    count: 1,
-                    start_ns: None,
-                    ..groups[0].clone()
-                };
-                groups.push(forked);
+                let name = format!("{}-forked", thread.member.key);
+                groups.push(TaskSpec { name, count: 1, start_ns: None, ..groups[0].clone() });
             }
-            for mut group in groups {
-                let (program, locations) = steps.clone().into_parts();
-                group.program = program;
-                self.spans.tasks.push(TaskSpans { program: locations, ..spans.clone() });
+            for group in groups {
+                let whole = thread.member.span.clone();
+                let program = locations.clone();
+                self.spans.tasks.push(TaskSpans { whole, program, ..TaskSpans::default() });
                 tasks.push(group);
             }
-            steps.clear();
         }
         tasks
     }
@@ -68,7 +52,7 @@ impl Reader<'_> {
         let mut forks: Vec<&str> = Vec::new();
         for (number, member) in members.iter().enumerate() {
             each_event(&member.value, &mut |event, inner| match event {
-                "fork" => forks.extend(text_of(&inner.value)),
+                "fork" => forks.extend(inner.value.text()),
                 "timer" => self.names.timer_mode(number, &inner.value),
                 "taskgroup" => self.cgroup_named(inner),
                 _ => {}
@@ -84,14 +68,10 @@ impl Reader<'_> {
         let mut threads: Vec<Thread<'v>> = Vec::with_capacity(members.len());
         let (mut groups, mut seen) = (0, BTreeSet::new());
         for (number, member) in members.iter().enumerate() {
-            let inner: &[Member] = match &member.value.kind {
-                Kind::Object(inner) => inner,
-                _ => &[],
-            };
-            let instance = self.find(inner, "instance");
+            let instance = self.find(member.value.members(), "instance");
             let instances =
                 instance.and_then(|value| self.integer("instance", value, 0..=INSTANCES_MAX));
-            let instances = instances.and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
+            let instances = instances.unwrap_or(1);
             let forked = forks.binary_search(&member.key.as_str()).is_ok();
             if instances == 0 && !forked {
                 let message =
@@ -116,11 +96,11 @@ impl Reader<'_> {
     }
 
     fn cgroup_named(&mut self, member: &Member) {
-        let Some(path) = text_of(&member.value).filter(|path| !path.is_empty()) else { return };
+        let Some(path) = member.value.text().filter(|path| !path.is_empty()) else { return };
         let problem = match path.strip_prefix('/') {
             None => Some((format!("the taskgroup `{path}` does not begin with `/`"), "write one")),
             Some("") => None,
-            Some(below) => crate::cgroups::path_problem(below),
+            Some(below) => path_problem(below),
         };
         match problem {
             Some((message, help)) => self.problem(member.value.span.clone(), message, help),
@@ -145,11 +125,7 @@ impl Reader<'_> {
             self.problem(thread.member.span.clone(), message, help);
         }
         let body = match phases {
-            Some(phases) => {
-                let body = self.phases(thread, phases, &settings);
-                let (times, span) = turns.unwrap_or((None, thread.member.span.clone()));
-                body.repeated(times, span)
-            }
+            Some(phases) => self.phases(thread, phases, &settings),
             None => {
                 let body = self.events(thread, members);
                 if !has_event(members) {
@@ -157,10 +133,11 @@ impl Reader<'_> {
                     let help = "say what it does, as in \"run\" : 1000";
                     self.problem(thread.member.span.clone(), message, help);
                 }
-                let (times, span) = turns.unwrap_or((None, thread.member.span.clone()));
-                body.repeated(times, span)
+                body
             }
         };
+        let (times, span) = turns.unwrap_or((None, thread.member.span.clone()));
+        let body = body.repeated(times, span);
         let mut steps = Steps::default();
         for (timer, span) in body.timers() {
             steps.push(Op::TimerStart(timer), span);
@@ -171,10 +148,13 @@ impl Reader<'_> {
         steps.append(body);
         let starts = !(thread.forked && thread.instances == 0);
         let start_ns = starts.then(|| delay_ns.unwrap_or(0));
-        let mut spec = group(thread.member.key.clone(), thread.instances.max(1), start_ns);
-        spec.nice = settings.nice.unwrap_or(0);
-        spec.cpus = settings.cpus;
-        spec.cgroup = settings.cgroup;
+        let name = thread.member.key.clone();
+        let spec = TaskSpec {
+            nice: settings.nice.unwrap_or(0),
+            cpus: settings.cpus,
+            cgroup: settings.cgroup,
+            ..TaskSpec::new(name, thread.instances.max(1), start_ns, Vec::new())
+        };
         (spec, steps)
     }
 
@@ -208,52 +188,11 @@ impl Reader<'_> {
             }
         }
     }
-
-    pub(super) fn unknown<'w>(
-        &mut self,
-        member: &Member,
-        what: &str,
-        near: Option<&str>,
-        known: impl Iterator<Item = &'w str> + Clone,
-    ) {
-        let key = member.key.as_str();
-        let help = match (near, key) {
-            (_, "period" | "deadline") => {
-                "it belongs to SCHED_DEADLINE, which is not here; `timer` has a `period`".to_owned()
-            }
-            (Some(event), _) => {
-                let like = suggestion(key, known, "keys");
-                let like = if like.starts_with("did") { format!("{like} ") } else { String::new() };
-                format!(
-                    "{like}rt-app takes every key that begins with `{event}` for that event: write \
-                     `{event}`, `{event}0` or `{event}_…`"
-                )
-            }
-            _ => suggestion(key, known, "keys"),
-        };
-        self.problem(member.span.clone(), format!("unknown key `{key}` in {what}"), help);
-    }
-
-    /// A number of iterations; `None`: unlimited.
-    pub(super) fn turns(&mut self, value: &Value) -> Option<u64> {
-        let turns = self.integer("loop", value, -1..=i64::from(i32::MAX));
-        if turns == Some(0) {
-            let help = "write -1 for a loop without end, or a number from 1";
-            self.problem(value.span.clone(), "a `loop` of 0 does nothing", help);
-        }
-        turns.and_then(|turns| u64::try_from(turns).ok())
-    }
-}
-
-/// The name of the group of a thread's forked instances, when others exist from the start.
-fn forked_name(thread: &Thread<'_>) -> String {
-    format!("{}-forked", thread.member.key)
 }
 
 /// The events of a thread and its phases, by the event's word; also its taskgroups.
 fn each_event<'v>(thread: &'v Value, visit: &mut impl FnMut(&'static str, &'v Member)) {
-    let Kind::Object(members) = &thread.kind else { return };
-    for member in members {
+    for member in thread.members() {
         match (member.key.as_str(), &member.value.kind) {
             ("phases", Kind::Object(phases)) => {
                 phases.iter().for_each(|phase| each_event(&phase.value, visit));
@@ -265,12 +204,5 @@ fn each_event<'v>(thread: &'v Value, visit: &mut impl FnMut(&'static str, &'v Me
                 }
             }
         }
-    }
-}
-
-fn text_of(value: &Value) -> Option<&str> {
-    match &value.kind {
-        Kind::Text(text) => Some(text),
-        _ => None,
     }
 }

@@ -5,13 +5,16 @@
 
 use std::collections::BTreeSet;
 
-use super::write_events::{Buffer, events};
-use super::write_text::{file, number_list, quoted};
+use super::write_events::events;
+use super::write_text::{Pair, Thread, file, number_list, turns_text};
+use super::writer::{Buffer, Item, What, Writer};
 use crate::check;
 use crate::diagnostic::WorkloadError;
-use crate::model::{Duration, LockKind, Op, Program, TaskSpec, Workload};
-use crate::parse::mark_forked;
-use crate::spans::{Finding, Locator, OpPath, Subject};
+use crate::limits::CGROUP_WEIGHT_DEFAULT;
+use crate::model::{LockKind, Op, Program, TaskSpec, Workload};
+use crate::objects::ObjectKind;
+use crate::spans::{Finding, Locator, Subject};
+use crate::walk::{OpPath, each_op_of, forked};
 
 /// The run that represents an endless computation, repeated, ns.
 const FOREVER_NS: u64 = 1_000_000_000;
@@ -34,93 +37,17 @@ pub fn to_rt_app(workload: &Workload) -> Result<RtAppText, WorkloadError> {
         findings: Vec::new(),
         notes: Vec::new(),
         buffer: Buffer::of(workload),
-        at: OpPath { task: 0, handler: false, path: Vec::new() },
+        at: OpPath::start(0, false),
     };
     let threads: Vec<Thread> = (0..workload.tasks.len()).map(|task| writer.thread(task)).collect();
     let global = writer.global();
     if writer.findings.is_empty() {
         return Ok(RtAppText { text: file(&threads, &global), notes: writer.notes });
     }
-    let locator = Locator { workload, text: None };
-    let findings = writer.findings.into_iter().map(|finding| locator.diagnostic(finding));
-    Err(WorkloadError::new(findings.collect()))
-}
-
-/// A member of an object: its key, and its value as text.
-pub(super) type Pair = (String, String);
-
-/// A thread that is ready to be written.
-#[derive(Debug, Default)]
-pub(super) struct Thread {
-    pub(super) name: String,
-    /// Its settings, `loop` included.
-    pub(super) head: Vec<Pair>,
-    /// Its events, if it has no phases.
-    pub(super) events: Vec<Pair>,
-    pub(super) phases: Vec<Vec<Pair>>,
-}
-
-/// An operation with its location; loops with their bodies.
-#[derive(Debug)]
-pub(super) struct Item<'w> {
-    path: Vec<usize>,
-    pub(super) what: What<'w>,
-}
-
-/// The kind of an item.
-#[derive(Debug)]
-pub(super) enum What<'w> {
-    /// An operation that is an event.
-    Op(&'w Op),
-    /// A setting of a phase.
-    Set(&'w Op),
-    /// A run, ns.
-    Run(u64),
-    Loop(Option<u64>, Vec<Item<'w>>),
-}
-
-pub(super) struct Writer<'w> {
-    pub(super) workload: &'w Workload,
-    findings: Vec<Finding>,
-    pub(super) notes: Vec<String>,
-    pub(super) buffer: Buffer,
-    /// The operation of the next problem.
-    at: OpPath,
+    Err(Locator { workload, text: None }.error(writer.findings))
 }
 
 impl<'w> Writer<'w> {
-    /// A problem of the present operation.
-    pub(super) fn problem(&mut self, message: impl Into<String>, help: &str) {
-        let subject = Subject::Op(self.at.clone());
-        self.findings.push(Finding::new(subject, message.into(), help));
-    }
-
-    pub(super) fn at(&mut self, item: &Item<'_>) {
-        self.at.path.clone_from(&item.path);
-    }
-
-    fn of_task(&mut self, message: impl Into<String>, help: &str) {
-        let subject = Subject::Task(self.at.task);
-        self.findings.push(Finding::new(subject, message.into(), help));
-    }
-
-    /// ns as a number of µs.
-    pub(super) fn us(&mut self, ns: u64) -> Option<String> {
-        if !ns.is_multiple_of(1_000) {
-            let help = "rt-app counts in microseconds: round it";
-            self.problem(format!("{ns} ns are not a whole number of microseconds"), help);
-            return None;
-        }
-        let us = i32::try_from(ns / 1_000).ok();
-        if us.is_none() {
-            self.problem(
-                "the time is above 2147 s, rt-app's longest",
-                "write a loop of shorter ones",
-            );
-        }
-        us.map(|us| us.to_string())
-    }
-
     fn global(&mut self) -> Vec<Pair> {
         let workload = self.workload;
         let seconds = workload.duration_ns.div_ceil(1_000_000_000);
@@ -139,7 +66,11 @@ impl<'w> Writer<'w> {
             if !matches!(lock.kind, LockKind::Mutex | LockKind::RtMutex) || kinds.len() > 1 {
                 let message = format!("the lock `{}` is a {}", lock.name, lock.kind.word());
                 let help = "rt-app has mutexes, all with priority inheritance or all without";
-                self.findings.push(Finding::new(Subject::Lock(index), message, help));
+                self.findings.push(Finding::new(
+                    Subject::Object(ObjectKind::Lock, index),
+                    message,
+                    help,
+                ));
             }
         }
         if kinds == [LockKind::RtMutex] {
@@ -156,11 +87,15 @@ impl<'w> Writer<'w> {
             );
         }
         for (index, cgroup) in workload.cgroups.iter().enumerate() {
-            if cgroup.weight != crate::limits::CGROUP_WEIGHT_DEFAULT {
+            if cgroup.weight != CGROUP_WEIGHT_DEFAULT {
                 let message =
                     format!("the cgroup `{}` has the weight {}", cgroup.path, cgroup.weight);
                 let help = "rt-app sets no weights: leave it at 100";
-                self.findings.push(Finding::new(Subject::Cgroup(index), message, help));
+                self.findings.push(Finding::new(
+                    Subject::Object(ObjectKind::Cgroup, index),
+                    message,
+                    help,
+                ));
             }
         }
         global
@@ -168,7 +103,7 @@ impl<'w> Writer<'w> {
 
     fn thread(&mut self, index: usize) -> Thread {
         let task = &self.workload.tasks[index];
-        self.at = OpPath { task: index, handler: false, path: Vec::new() };
+        self.at = OpPath::start(index, false);
         if !task.on_signal.is_empty() {
             self.of_task(
                 format!("`{}` handles signals", task.name),
@@ -224,11 +159,7 @@ impl<'w> Writer<'w> {
             && let Some(us) = self.us(ns)
         {
             pair("delay", us);
-            let mut forked = vec![false; self.workload.tasks.len()];
-            for other in &self.workload.tasks {
-                mark_forked(&other.program, &mut forked);
-            }
-            if forked[self.at.task] {
+            if forked(self.workload)[self.at.task] {
                 self.of_task(
                     format!("`{}` starts late and is forked too", task.name),
                     "rt-app counts the delay of a fork from its own start: make it two groups",
@@ -245,11 +176,6 @@ impl<'w> Writer<'w> {
             pair("taskgroup", self.path(cgroup));
         }
         head
-    }
-
-    pub(super) fn path(&self, cgroup: usize) -> String {
-        let path = &self.workload.cgroups[cgroup].path;
-        quoted(&format!("/{}", path.trim_start_matches('/')))
     }
 
     /// The operations with their locations, without those that rt-app does not need.
@@ -292,7 +218,7 @@ impl<'w> Writer<'w> {
         let started: BTreeSet<usize> = items.iter().map_while(start).collect();
         let count = items.iter().map_while(start).count();
         let mut late = false;
-        check::each_op_of(&task.program, &mut |op| {
+        each_op_of(&task.program, &mut self.at.clone(), &mut |_, op| {
             late |= matches!(op, Op::TimerWait(timer, _) if !started.contains(timer));
         });
         if late {
@@ -302,21 +228,5 @@ impl<'w> Writer<'w> {
             ));
         }
         items.into_iter().skip(count).collect()
-    }
-}
-
-/// A number of iterations as rt-app writes it.
-pub(super) fn turns_text(turns: Option<u64>) -> String {
-    turns.map_or("-1".to_owned(), |turns| turns.min(i32::MAX as u64).to_string())
-}
-
-/// A constant duration, ns.
-pub(super) fn fixed(writer: &mut Writer<'_>, duration: Duration) -> Option<u64> {
-    match duration {
-        Duration::Fixed(ns) => Some(ns),
-        Duration::Uniform { .. } => {
-            writer.problem("the time is drawn at random", "rt-app has fixed times: write one");
-            None
-        }
     }
 }

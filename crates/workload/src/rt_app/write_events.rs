@@ -1,74 +1,18 @@
 //! Operations as events.
 
-use super::write::{Item, Pair, What, Writer, fixed};
-use super::write_text::quoted;
-use super::{IORUN_NS_PER_BYTE, RT_APP_MEM_BUFFER};
-use crate::check;
-use crate::model::{Op, Workload};
+use super::constants::IORUN_NS_PER_BYTE;
+use super::names::UNIQUE;
+use super::write_text::Pair;
+use super::writer::{Item, What, Writer};
+use crate::model::{Duration, Op, Workload};
+use crate::objects::ObjectKind;
+use crate::units::quoted;
+use crate::walk::each_op;
 
 /// Limit of the messages of one receive that are written one by one.
 const RECEIVED_MAX: u32 = 64;
 /// Limit of the tasks of one fork that are written one by one.
 const FORKED_MAX: u32 = 1_024;
-
-/// The memory of `mem`, and whether there is input and output.
-#[derive(Debug)]
-pub(super) struct Buffer {
-    bytes: u64,
-    /// Loops that touch the whole memory are one `mem`.
-    whole: bool,
-    pub(super) has_io: bool,
-}
-
-impl Buffer {
-    pub(super) fn of(workload: &Workload) -> Self {
-        let (mut largest, mut in_loops, mut has_io) = (0, Vec::new(), false);
-        for task in &workload.tasks {
-            check::each_op_of(&task.program, &mut |op| match op {
-                Op::Touch(bytes) => largest = largest.max(*bytes),
-                Op::Loop(Some(_), body) => {
-                    if let [Op::Touch(bytes)] = body[..] {
-                        in_loops.push(bytes);
-                    }
-                }
-                Op::Io(_) => has_io = true,
-                _ => {}
-            });
-        }
-        in_loops.sort_unstable();
-        in_loops.dedup();
-        match in_loops[..] {
-            [bytes] if bytes == largest => Self { bytes, whole: true, has_io },
-            _ => Self { bytes: largest.max(RT_APP_MEM_BUFFER), whole: false, has_io },
-        }
-    }
-
-    /// Its size, if it differs from rt-app's default.
-    pub(super) fn unusual(&self) -> Option<u64> {
-        (self.bytes != RT_APP_MEM_BUFFER).then_some(self.bytes)
-    }
-
-    /// The event that reads this much memory this many times: `mem` where it is the whole.
-    fn again(&self, turns: u64, bytes: u64) -> Option<Pair> {
-        let all = bytes.checked_mul(turns).and_then(|all| i32::try_from(all).ok())?;
-        if self.whole && bytes == self.bytes {
-            return Some(("mem".to_owned(), all.to_string()));
-        }
-        let value = format!("{{ \"type\" : \"read\", \"size\" : {bytes}, \"count\" : {all} }}");
-        Some(("memrun".to_owned(), value))
-    }
-
-    /// Whether an operation is one event: all except loops, and loops that only read memory.
-    pub(super) fn is_event(&self, op: &Op) -> bool {
-        match op {
-            Op::Loop(Some(turns), body) => {
-                matches!(body[..], [Op::Touch(bytes)] if self.again(*turns, bytes).is_some())
-            }
-            Op::Loop(None, _) => false,
-            _ => true,
-        }
-    }
-}
 
 /// The events of a list without loops, each with a unique key.
 pub(super) fn events(writer: &mut Writer<'_>, list: &[Item<'_>], task: usize) -> Vec<Pair> {
@@ -151,6 +95,7 @@ fn event(writer: &mut Writer<'_>, item: &Item<'_>, events: &mut Vec<Pair>) {
         }
         _ => return,
     };
+    let name = |kind, index| Some(quoted(workload.name_of(kind, index)));
     let (word, value) = match op {
         Op::Run(duration) => ("run", time(writer, *duration)),
         Op::Busy(duration) => ("runtime", time(writer, *duration)),
@@ -164,11 +109,11 @@ fn event(writer: &mut Writer<'_>, item: &Item<'_>, events: &mut Vec<Pair>) {
             return;
         }
         Op::Io(duration) => ("iorun", io(writer, *duration)),
-        Op::Lock(lock) => ("lock", Some(quoted(&workload.locks[*lock].name))),
-        Op::Unlock(lock) => ("unlock", Some(quoted(&workload.locks[*lock].name))),
+        Op::Lock(lock) => ("lock", name(ObjectKind::Lock, *lock)),
+        Op::Unlock(lock) => ("unlock", name(ObjectKind::Lock, *lock)),
         Op::ConditionWait(condition, lock) => ("wait", Some(waiting(workload, *condition, *lock))),
-        Op::Notify(condition) => ("signal", Some(quoted(&workload.conditions[*condition].name))),
-        Op::NotifyAll(condition) => ("broad", Some(quoted(&workload.conditions[*condition].name))),
+        Op::Notify(condition) => ("signal", name(ObjectKind::Condition, *condition)),
+        Op::NotifyAll(condition) => ("broad", name(ObjectKind::Condition, *condition)),
         Op::Barrier(barrier) => ("barrier", self::barrier(writer, *barrier)),
         Op::Send(queue) => ("sem_post", semaphore(writer, *queue)),
         Op::Receive(queue, count) => {
@@ -216,15 +161,14 @@ fn lacking(op: &Op) -> &'static str {
     }
 }
 
-fn time(writer: &mut Writer<'_>, duration: crate::model::Duration) -> Option<String> {
-    let ns = fixed(writer, duration)?;
+fn time(writer: &mut Writer<'_>, duration: Duration) -> Option<String> {
+    let ns = writer.fixed(duration)?;
     writer.us(ns)
 }
 
 fn timer(writer: &mut Writer<'_>, timer: usize, period_ns: u64) -> Option<String> {
     let timer = &writer.workload.timers[timer];
-    let own = super::timers::UNIQUE;
-    let name = match (timer.shared, timer.name.starts_with(own)) {
+    let name = match (timer.shared, timer.name.starts_with(UNIQUE)) {
         (true, true) => {
             let message =
                 format!("the shared timer `{}` has the name of one of a thread's own", timer.name);
@@ -232,7 +176,7 @@ fn timer(writer: &mut Writer<'_>, timer: usize, period_ns: u64) -> Option<String
             return None;
         }
         (true, false) | (false, true) => timer.name.clone(),
-        (false, false) => format!("{own}-{}", timer.name),
+        (false, false) => format!("{UNIQUE}-{}", timer.name),
     };
     let mode = if timer.relative { "relative" } else { "absolute" };
     let period = writer.us(period_ns)?;
@@ -250,8 +194,8 @@ fn bytes_text(writer: &mut Writer<'_>, bytes: u64) -> Option<String> {
     text
 }
 
-fn io(writer: &mut Writer<'_>, duration: crate::model::Duration) -> Option<String> {
-    let ns = fixed(writer, duration)?;
+fn io(writer: &mut Writer<'_>, duration: Duration) -> Option<String> {
+    let ns = writer.fixed(duration)?;
     let bytes = ns / IORUN_NS_PER_BYTE;
     if bytes == 0 || bytes * IORUN_NS_PER_BYTE != ns {
         let message = format!("{ns} ns of the device are not a whole number of bytes");
@@ -275,14 +219,12 @@ fn semaphore(writer: &mut Writer<'_>, queue: usize) -> Option<String> {
 fn barrier(writer: &mut Writer<'_>, barrier: usize) -> Option<String> {
     let workload = writer.workload;
     let mut come = 0_u64;
-    for task in &workload.tasks {
-        let count = if task.start_ns.is_some() { u64::from(task.count) } else { 0 };
-        check::each_op_of(&task.program, &mut |op| {
-            if *op == Op::Barrier(barrier) {
-                come += count;
-            }
-        });
-    }
+    each_op(workload, |path, op| {
+        let task = &workload.tasks[path.task];
+        if *op == Op::Barrier(barrier) && task.start_ns.is_some() {
+            come += u64::from(task.count);
+        }
+    });
     let barrier = &workload.barriers[barrier];
     if come != u64::from(barrier.count) {
         let message = format!("the barrier `{}` is for {} tasks", barrier.name, barrier.count);

@@ -1,9 +1,9 @@
 //! Programs cut into phases.
 
 use super::phases::all_cpus;
-use super::write::{Item, Pair, What, Writer, turns_text};
 use super::write_events::events;
-use super::write_text::number_list;
+use super::write_text::{Pair, number_list, turns_text};
+use super::writer::{Item, What, Writer};
 use crate::model::{CpuList, Op, TaskSpec};
 
 impl<'w> Writer<'w> {

@@ -1,21 +1,20 @@
 //! The text of a file: objects with one member per line.
 
-use super::write::{Pair, Thread};
 use crate::model::CpuList;
+use crate::units::quoted;
 
-/// A JSON string.
-pub(super) fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
+/// A member of an object: its key, and its value as text.
+pub(super) type Pair = (String, String);
+
+/// A thread that is ready to be written.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    pub(super) name: String,
+    /// Its settings, `loop` included.
+    pub(super) head: Vec<Pair>,
+    /// Its events, if it has no phases.
+    pub(super) events: Vec<Pair>,
+    pub(super) phases: Vec<Vec<Pair>>,
 }
 
 /// CPUs, each by its number.
@@ -24,14 +23,16 @@ pub(super) fn number_list(cpus: &CpuList) -> String {
     format!("[ {} ]", numbers.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(", "))
 }
 
+/// A number of iterations as rt-app writes it.
+pub(super) fn turns_text(turns: Option<u64>) -> String {
+    turns.map_or("-1".to_owned(), |turns| turns.min(i32::MAX as u64).to_string())
+}
+
 /// The whole file.
 pub(super) fn file(threads: &[Thread], global: &[Pair]) -> String {
     let tasks = threads.iter().map(|thread| (thread.name.clone(), self::thread(thread)));
-    let members = [
-        ("tasks".to_owned(), object(&tasks.collect::<Vec<_>>(), 1)),
-        ("global".to_owned(), object(global, 1)),
-    ];
-    object(&members, 0) + "\n"
+    let tasks = object(&tasks.collect::<Vec<_>>(), 1);
+    object(&[("tasks".to_owned(), tasks), ("global".to_owned(), object(global, 1))], 0) + "\n"
 }
 
 fn thread(thread: &Thread) -> String {

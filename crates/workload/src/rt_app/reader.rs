@@ -1,15 +1,49 @@
-//! Members of objects: known keys, and the types of their values.
+//! The state of the reader, and members of objects: known keys, and the types of their values.
 
 use std::ops::{Range, RangeInclusive};
 
-use super::Reader;
+use super::constants::{RT_APP_DURATION_NS, RT_APP_MEM_BUFFER};
 use super::json::{Kind, Member, Value};
-use crate::diagnostic::suggestion;
+use super::names::Names;
+use crate::diagnostic::{Diagnostic, Source, suggestion};
+use crate::spans::Spans;
 
 /// rt-app keeps numbers as a C `int`.
 const NUMBER_MAX: i64 = i32::MAX as i64;
 /// ns in the unit of rt-app's times.
-pub(super) const NS_PER_US: u64 = 1_000;
+const NS_PER_US: u64 = 1_000;
+
+/// The state of the reader: problems and notes so far.
+pub(super) struct Reader<'s> {
+    pub(super) source: &'s Source<'s>,
+    pub(super) problems: Vec<Diagnostic>,
+    pub(super) notes: Vec<String>,
+    pub(super) names: Names,
+    pub(super) global: Global,
+    pub(super) spans: Spans,
+}
+
+/// Settings of all threads.
+#[derive(Debug)]
+pub(super) struct Global {
+    pub(super) duration_ns: u64,
+    /// Mutexes have priority inheritance.
+    pub(super) pi_enabled: bool,
+    /// Whether writes of `iorun` take time.
+    pub(super) has_device: bool,
+    pub(super) mem_buffer: u64,
+}
+
+impl Default for Global {
+    fn default() -> Self {
+        Self {
+            duration_ns: RT_APP_DURATION_NS,
+            pi_enabled: false,
+            has_device: false,
+            mem_buffer: RT_APP_MEM_BUFFER,
+        }
+    }
+}
 
 impl Reader<'_> {
     pub(super) fn problem(
@@ -38,6 +72,22 @@ impl Reader<'_> {
         Some(&first.value)
     }
 
+    /// The value of a required key of an event's object.
+    pub(super) fn required<'v>(
+        &mut self,
+        event: &Member,
+        members: &'v [Member],
+        key: &str,
+        example: &str,
+    ) -> Option<&'v Value> {
+        let value = self.find(members, key);
+        if value.is_none() {
+            let message = format!("`{}` has no `{key}`", event.key);
+            self.problem(event.span.clone(), message, format!("write {example}"));
+        }
+        value
+    }
+
     /// Reports unknown keys.
     pub(super) fn only(&mut self, members: &[Member], what: &str, known: &[&str]) {
         for member in members {
@@ -49,34 +99,69 @@ impl Reader<'_> {
         }
     }
 
+    pub(super) fn unknown<'w>(
+        &mut self,
+        member: &Member,
+        what: &str,
+        near: Option<&str>,
+        known: impl Iterator<Item = &'w str> + Clone,
+    ) {
+        let key = member.key.as_str();
+        let help = match (near, key) {
+            (_, "period" | "deadline") => {
+                "it belongs to SCHED_DEADLINE, which is not here; `timer` has a `period`".to_owned()
+            }
+            (Some(event), _) => {
+                let like = suggestion(key, known, "keys");
+                let like = if like.starts_with("did") { format!("{like} ") } else { String::new() };
+                format!(
+                    "{like}rt-app takes every key that begins with `{event}` for that event: write \
+                     `{event}`, `{event}0` or `{event}_…`"
+                )
+            }
+            _ => suggestion(key, known, "keys"),
+        };
+        self.problem(member.span.clone(), format!("unknown key `{key}` in {what}"), help);
+    }
+
+    /// A number of iterations; `None`: unlimited.
+    pub(super) fn turns(&mut self, value: &Value) -> Option<u64> {
+        let turns: Option<i64> = self.integer("loop", value, -1..=i64::from(i32::MAX));
+        if turns == Some(0) {
+            let help = "write -1 for a loop without end, or a number from 1";
+            self.problem(value.span.clone(), "a `loop` of 0 does nothing", help);
+        }
+        turns.and_then(|turns| u64::try_from(turns).ok())
+    }
+
     fn mismatch(&mut self, key: &str, value: &Value, what: &str, example: &str) {
         let message = format!("`{key}` must be {what}, not {}", value.words());
         self.problem(value.span.clone(), message, format!("write {example}"));
     }
 
-    pub(super) fn integer(
+    pub(super) fn integer<T: TryFrom<i64>>(
         &mut self,
         key: &str,
         value: &Value,
         range: RangeInclusive<i64>,
-    ) -> Option<i64> {
+    ) -> Option<T> {
         let (low, high) = (*range.start(), *range.end());
         let Kind::Integer(number) = value.kind else {
             self.mismatch(key, value, "an integer", &format!("\"{key}\" : {}", low.max(1)));
             return None;
         };
-        if range.contains(&number) {
-            return Some(number);
+        let fits = T::try_from(number).ok().filter(|_| range.contains(&number));
+        if fits.is_none() {
+            let message = format!("`{key}` : {number} is out of range");
+            let help = format!("write a number from {low} to {high}");
+            self.problem(value.span.clone(), message, help);
         }
-        let message = format!("`{key}` : {number} is out of range");
-        self.problem(value.span.clone(), message, format!("write a number from {low} to {high}"));
-        None
+        fits
     }
 
     /// A number of bytes or the like.
     pub(super) fn amount(&mut self, key: &str, value: &Value, low: i64) -> Option<u64> {
-        let number = self.integer(key, value, low..=NUMBER_MAX)?;
-        u64::try_from(number).ok()
+        self.integer(key, value, low..=NUMBER_MAX)
     }
 
     /// A time in µs, as ns.
@@ -85,11 +170,10 @@ impl Reader<'_> {
     }
 
     pub(super) fn text<'v>(&mut self, key: &str, value: &'v Value) -> Option<&'v str> {
-        let Kind::Text(text) = &value.kind else {
+        if value.text().is_none() {
             self.mismatch(key, value, "a string", &format!("\"{key}\" : \"…\""));
-            return None;
-        };
-        Some(text)
+        }
+        value.text()
     }
 
     /// A name: a string that is not empty.

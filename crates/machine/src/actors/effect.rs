@@ -1,0 +1,140 @@
+//! What actors ask of the machine.
+
+/// An actor, for as long as it lives and until [`super::Actors::release`]; then the number may be used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActorId(pub u32);
+
+/// What an actor needs before it can go on.
+///
+/// A whole word says which: behind a single byte the fields would have no common place, and each move of such a value
+/// would read across what was just written in pieces, for which a processor waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Need {
+    /// Compute.
+    Cpu {
+        /// For so long, ns of CPU time; not 0.
+        ns: u64,
+    },
+    /// Read so much of its own memory, once through; the machine knows how long that takes.
+    Touch {
+        /// Bytes, not 0.
+        bytes: u64,
+    },
+    /// Compute until a signal comes.
+    CpuForever,
+    /// Wait for [`Effect::Wake`].
+    Block,
+    /// The same, in a sleep that no signal ends (state `D`).
+    BlockHard,
+    /// Spin until [`Effect::SpinOver`].
+    Spin,
+    /// Spin until [`Effect::SpinOver`] while the task of this actor is running; when it is not, or another task is to
+    /// run here, [`super::Actors::stop_spinning`].
+    SpinOn {
+        /// The owner of the lock.
+        owner: ActorId,
+    },
+    /// Sleep.
+    SleepUntil {
+        /// Until this time, ns; the machine adds its timer slack. May have passed already.
+        at_ns: u64,
+        /// The time is that of a timer which expires again and again, not the end of a length that begins now.
+        absolute: bool,
+    },
+    /// Wait for the device, in a sleep that no signal ends (state `D`).
+    Io {
+        /// Until this time, ns.
+        at_ns: u64,
+    },
+    /// Give the CPU away once, staying runnable.
+    Yield,
+    /// It has ended. The machine calls [`super::Actors::release`] when it has forgotten the actor.
+    Exit,
+}
+
+/// What an actor did to others or to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Wake the actor, if it is still asleep.
+    Wake {
+        /// The actor.
+        actor: ActorId,
+        /// The waker is about to wait itself, so the wake-up is a synchronous one (`WF_SYNC`): pipes and the end of a
+        /// child, as in `fs/pipe.c` and `kernel/exit.c`; not messages and signals.
+        sync: bool,
+    },
+    /// A new actor was made, as a child of the one that was advanced: make its task runnable.
+    Fork {
+        /// The new actor.
+        child: ActorId,
+    },
+    /// A signal for an actor that is computing: call [`super::Actors::interrupt`], see the module's page.
+    Signal {
+        /// The actor.
+        actor: ActorId,
+    },
+    /// The advanced actor set its own nice value.
+    SetNice {
+        /// −20…19.
+        nice: i8,
+    },
+    /// The advanced actor asked for slices of its own length.
+    SetSlice {
+        /// ns; 0: the scheduler's.
+        slice_ns: u64,
+    },
+    /// The advanced actor set its own affinity.
+    SetAffinity {
+        /// See [`super::Actors::affinity`].
+        mask: AffinityId,
+    },
+    /// The advanced actor moves itself to a cgroup.
+    SetCgroup {
+        /// The workload's number of it.
+        cgroup: u32,
+    },
+    /// The advanced actor sets a cgroup's weight.
+    SetCgroupWeight {
+        /// The workload's number of it.
+        cgroup: u32,
+        /// 1…10,000.
+        weight: u32,
+    },
+    /// The advanced actor entered (`off`) or left the part of the kernel in which its CPU is its own: it has a spin
+    /// lock, or spins for one.
+    Preempt {
+        /// Preemption is off from here on.
+        off: bool,
+    },
+    /// The actor spins ([`Need::Spin`], [`Need::SpinOn`]) and shall stop: advance it.
+    SpinOver {
+        /// The actor.
+        actor: ActorId,
+    },
+    /// The advanced actor begins to wait for a lock, or finds that another one has it now.
+    ContentionBegin {
+        /// The workload's number of it.
+        lock: u32,
+        /// Its owner; `None`: several readers have it.
+        holder: Option<ActorId>,
+        /// It wants to share it with other readers.
+        shared: bool,
+    },
+    /// The advanced actor has the lock that it waited for.
+    ContentionEnd {
+        /// The workload's number of it.
+        lock: u32,
+    },
+    /// The advanced actor left a mark.
+    Mark {
+        /// See [`super::Actors::labels`].
+        label: u32,
+        /// How often the actor has left this mark before.
+        value: u64,
+    },
+}
+
+/// An affinity that the workload names ([`super::Actors::affinity`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AffinityId(pub(crate) u32);

@@ -1,0 +1,8 @@
+//! What rt-app does not say, and its defaults.
+
+/// Device time of a byte of an `iorun`, ns: 500 MB a second, a solid-state disk.
+pub const IORUN_NS_PER_BYTE: u64 = 2;
+/// Duration of a file without `duration`, ns: rt-app would continue until its threads end.
+pub const RT_APP_DURATION_NS: u64 = 10_000_000_000;
+/// Default size of each thread's memory for `mem`, bytes: rt-app's `DEFAULT_MEM_BUF_SIZE`.
+pub const RT_APP_MEM_BUFFER: u64 = 4 << 20;
